@@ -1,0 +1,258 @@
+# Makefile of zerohttpd: seven web servers on one request/response module.
+#
+#     make            builds the seven executables into this folder
+#     make help       lists everything else
+#
+# Flavours: a build with other flags goes into a folder of its own,
+#
+#     make                                    objects build/default/, executables here
+#     make SANITIZE=address,undefined         all of it in build/address,undefined/
+#     make SANITIZE=thread                    all of it in build/thread/
+#     make CC=clang FLAVOUR=clang             all of it in build/clang/
+#
+# so that they stand side by side and none has to be cleaned away for another.
+
+CC      = gcc
+CFLAGS  = -O2 -g
+PREFIX  = /usr/local
+PYTHON  = /usr/bin/python3
+FLAVOUR = $(or $(SANITIZE),default)
+
+# Where things go. Only the default flavour's executables lie in this folder.
+OBJ = build/$(FLAVOUR)
+BIN = $(if $(filter default,$(FLAVOUR)),.,$(OBJ)/bin)
+LIB = $(OBJ)/libzerohttpd.a
+
+# The seven: the folder 07_epoll becomes the executable epoll.
+FOLDERS  = 01_iterative 02_forking 03_preforking 04_threaded 05_prethreaded \
+           06_poll 07_epoll
+NAMES    = $(foreach f,$(FOLDERS),$(word 2,$(subst _, ,$(f))))
+PROGRAMS = $(NAMES:%=$(BIN)/%)
+
+COMMON     = $(wildcard common/*.c)
+UNIT_TESTS = $(patsubst tests/unit/%.c,$(OBJ)/tests/%,$(wildcard tests/unit/test_*.c))
+SOURCES    = $(COMMON) $(FOLDERS:%=%/main.c) $(wildcard tests/unit/*.c)
+
+# Flags. A user's CFLAGS take the place of -O2 -g, and of nothing else.
+WARNINGS = -Wall -Wextra -Wshadow -Wmissing-prototypes -Wconversion \
+           $(if $(WERROR),-Werror)
+
+# Hardening. A stack that is overrun ends the process; glibc checks the sizes
+# that it can (that needs the optimizer, and the sanitizers check better);
+# the program and what it calls lie at random addresses; the table of the
+# functions it imports is filled at start and then read-only.
+HARDEN_CC = -fstack-protector-strong -fPIE -fno-plt $(if $(SANITIZE),,$(FORTIFY))
+HARDEN_LD = -pie -Wl,-z,relro,-z,now,-z,noexecstack
+FORTIFY   = $(if $(filter -O1 -O2 -O3 -Os,$(CFLAGS)),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+
+# A finding of a sanitizer ends the program: none can be overlooked.
+SANITIZERS = $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
+
+COMPILE = $(CC) -std=c11 -D_GNU_SOURCE -Icommon $(CPPFLAGS) \
+          $(WARNINGS) $(HARDEN_CC) $(SANITIZERS) $(CFLAGS) -pthread
+LINK    = $(CC) $(HARDEN_LD) -Wl,--as-needed $(SANITIZERS) $(CFLAGS) -pthread $(LDFLAGS)
+
+# pkg-config is asked when a rule first needs the answer, which is after
+# scripts/deps.sh had its turn: at the time this file is read it may not be
+# installed yet. The $(eval) then replaces the question by its answer.
+# -isystem instead of -I: our warnings are for our own code.
+HIREDIS_CFLAGS = $(eval HIREDIS_CFLAGS := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags hiredis)))$(HIREDIS_CFLAGS)
+HIREDIS_LIBS   = $(eval HIREDIS_LIBS := $(shell pkg-config --libs hiredis))$(HIREDIS_LIBS)
+CMOCKA_CFLAGS  = $(eval CMOCKA_CFLAGS := $(shell pkg-config --cflags cmocka))$(CMOCKA_CFLAGS)
+CMOCKA_LIBS    = $(eval CMOCKA_LIBS := $(shell pkg-config --libs cmocka))$(CMOCKA_LIBS)
+
+# ---------------------------------------------------------------- building
+
+## all: the seven executables
+all: $(PROGRAMS)
+
+# Each server is its own main.o; what they share comes from the archive.
+$(BIN)/iterative:   $(OBJ)/01_iterative/main.o
+$(BIN)/forking:     $(OBJ)/02_forking/main.o
+$(BIN)/preforking:  $(OBJ)/03_preforking/main.o
+$(BIN)/threaded:    $(OBJ)/04_threaded/main.o
+$(BIN)/prethreaded: $(OBJ)/05_prethreaded/main.o
+$(BIN)/poll:        $(OBJ)/06_poll/main.o
+$(BIN)/epoll:       $(OBJ)/07_epoll/main.o
+
+# The linker takes from an archive only the objects that main.o asks for.
+$(PROGRAMS): $(LIB)
+	@mkdir -p $(@D)
+	$(LINK) -o $@ $(filter %.o,$^) $(LIB) $(HIREDIS_LIBS)
+
+# The archive is made anew, or objects of deleted sources would stay in it.
+$(LIB): $(COMMON:%.c=$(OBJ)/%.o)
+	@rm -f $@
+	ar rcs $@ $^
+
+# -MMD writes beside each object which headers it was made from, -MP keeps
+# make going when one of them is deleted.
+$(OBJ)/%.o: %.c $(OBJ)/flags | build/deps/build
+	@mkdir -p $(@D)
+	$(COMPILE) $(HIREDIS_CFLAGS) -MMD -MP -c -o $@ $<
+
+# The command objects were made with. It changes only when the flags do, and
+# then everything is compiled again: `make CFLAGS=-O3` needs no `make clean`.
+$(OBJ)/flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(COMPILE) / $(LINK)' | cmp -s - $@ || echo '$(COMPILE) / $(LINK)' > $@
+
+# A unit test is one program: its source, cmocka and the archive.
+$(OBJ)/tests/%: $(OBJ)/tests/unit/%.o $(LIB) | build/deps/test
+	@mkdir -p $(@D)
+	$(LINK) -o $@ $< $(LIB) $(CMOCKA_LIBS) $(HIREDIS_LIBS)
+
+# Only the tests see cmocka, so the servers build without it.
+$(OBJ)/tests/unit/%.o: tests/unit/%.c $(OBJ)/flags | build/deps/build build/deps/test
+	@mkdir -p $(@D)
+	$(COMPILE) $(HIREDIS_CFLAGS) $(CMOCKA_CFLAGS) -MMD -MP -c -o $@ $<
+
+## unit-tests: the programs of tests/unit, built and not run (`make check-unit` does)
+unit-tests: $(UNIT_TESTS)
+
+# What is missing is installed once for each group; the stamp remembers it.
+build/deps/%: scripts/deps.sh
+	@CC='$(CC)' scripts/deps.sh $*
+	@mkdir -p $(@D)
+	@touch $@
+
+## clean: deletes what was built (measured results stay)
+clean:
+	rm -rf build $(NAMES) compile_commands.json
+
+# -------------------------------------------------------------- installing
+
+SHARE = $(DESTDIR)$(PREFIX)/share/zerohttpd
+
+## install: into $(DESTDIR)$(PREFIX): bin/zerohttpd-epoll ..., share/zerohttpd/
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)
+	for name in $(NAMES); do \
+	    install -m 755 $(BIN)/$$name $(DESTDIR)$(PREFIX)/bin/zerohttpd-$$name || exit; \
+	done
+	cp -R public templates $(SHARE)/
+	@echo 'Start one with:  $(PREFIX)/bin/zerohttpd-epoll --root $(PREFIX)/share/zerohttpd'
+
+## uninstall: removes what `make install` put there
+uninstall:
+	rm -f $(NAMES:%=$(DESTDIR)$(PREFIX)/bin/zerohttpd-%)
+	rm -rf $(SHARE)
+
+## deps: installs every package that any target needs (NO_INSTALL=1: says which)
+deps:
+	scripts/deps.sh build test browser tidy compare fuzz
+
+## doctor: looks at this machine: limits, ports, compilers, packages
+doctor:
+	@scripts/doctor.sh
+
+# ------------------------------------------------------------ trying it out
+
+## run-01 ... run-07: builds and starts that server and a Redis of its own (ARGS='--port 8080')
+run-%: all build/deps/run
+	@scripts/with_redis.sh $(BIN)/$(call name_of,$*) --redis @REDIS@ $(ARGS)
+
+## diff-01-02 ... diff-06-07: two servers side by side; any two will do
+diff-%:
+	@scripts/diff_servers.sh $(foreach n,$(subst -, ,$*),$(wildcard $(n)_*/main.c))
+
+# 07 -> epoll
+name_of = $(word 2,$(subst _, ,$(filter $(1)_%,$(FOLDERS))))
+
+# ----------------------------------------------------------------- checking
+#
+# scripts/check.py builds what a suite needs by calling make again, with the
+# variables that stand on this command line.
+
+CHECK = $(PYTHON) scripts/check.py --make '$(MAKE)' $(foreach o,$(MAKEOVERRIDES),--override '$(o)')
+
+## check: everything below, then one line: N passed, N failed (WERROR=1: no warnings either)
+check: build/deps/build build/deps/test build/deps/browser
+	@$(CHECK)
+
+## check-unit: the pure modules of common/, with cmocka
+check-unit: build/deps/build build/deps/test
+	@$(CHECK) unit
+
+## check-blackbox: every server over real sockets, with a real Redis
+check-blackbox: build/deps/build build/deps/test
+	@$(CHECK) blackbox
+
+## check-asan: both again, with the address and undefined-behaviour sanitizers
+check-asan: build/deps/build build/deps/test
+	@$(CHECK) unit-asan blackbox-asan
+
+## check-tsan: the threaded servers with the thread sanitizer
+check-tsan: build/deps/build build/deps/test
+	@$(CHECK) blackbox-tsan
+
+## check-browser: signs the guestbook in a headless Chromium
+check-browser: build/deps/build build/deps/test build/deps/browser
+	@$(CHECK) browser
+
+## check-layering: nm on the objects: the pure modules call no socket and no Redis
+check-layering: build/deps/build build/deps/test
+	@$(CHECK) layering
+
+## fuzz: libFuzzer on parser, connection, form, template ... (TIME=60 seconds each)
+TIME = 60
+fuzz: build/deps/fuzz
+	TIME=$(TIME) tests/fuzz/run.sh
+
+## soak: mixed load and faults against every server under the sanitizers (5 minutes)
+soak: build/deps/test
+	$(MAKE) SANITIZE=address,undefined all
+	$(PYTHON) tests/soak.py
+
+# ---------------------------------------------------------------- measuring
+#
+# What narrows or widens a measurement goes to the scripts as environment
+# variables: EXPERIMENT FULL SERVERS CONCURRENCY REPEAT SECONDS BACKLOG PEERS
+# SERVER_CPUS. Those set on make's command line get there by themselves.
+
+## compare: measures the seven under load and draws their curves (EXPERIMENT=guestbook FULL=1 ...)
+compare: all build/deps/compare
+	@$(PYTHON) bench/compare.py
+
+## peers-deps: installs the servers to compare with (PEERS=nginx,haproxy,go)
+peers-deps: build/deps/compare
+	@$(PYTHON) bench/peers_deps.py
+
+## bench-cost: CPU microseconds and instructions per request, ours and the peers'
+bench-cost: all build/deps/compare
+	@$(PYTHON) bench/cost.py
+
+# ---------------------------------------------------------- looking after it
+
+## format: lays the C sources out by .clang-format
+format: build/deps/tidy
+	clang-format -i $(SOURCES) $(wildcard common/*.h tests/unit/*.h)
+
+## tidy: clang-tidy on the C sources, by .clang-tidy
+tidy: compile_commands.json build/deps/build build/deps/test build/deps/tidy
+	printf '%s\n' $(wildcard $(SOURCES)) | xargs -n 1 -P 2 clang-tidy --quiet -p .
+
+## compile_commands.json: for clangd and other tools that read C as the compiler does
+compile_commands.json: Makefile build/deps/build build/deps/test
+	@{ echo '['; comma=''; for c in $(wildcard $(SOURCES)); do \
+	    printf '%s{"directory": "%s", "file": "%s", "command": "%s -c %s"}\n' "$$comma" \
+	        '$(CURDIR)' $$c '$(COMPILE) $(HIREDIS_CFLAGS) $(CMOCKA_CFLAGS)' $$c; \
+	    comma=,; done; echo ']'; } > $@
+
+## help: this list
+help:
+	@awk -F ': ' '/^## / { printf "%-23s %s\n", substr($$1, 4), substr($$0, length($$1) + 3) }' \
+	    $(firstword $(MAKEFILE_LIST))
+
+# Names of commands, not of files. (A pattern such as run-% cannot be named
+# here, so its members are.)
+.PHONY: FORCE all unit-tests clean install uninstall deps doctor check \
+        check-unit check-blackbox check-asan check-tsan check-browser \
+        check-layering fuzz soak compare peers-deps bench-cost format tidy help
+
+# Objects are kept, and a file whose recipe failed is not.
+.SECONDARY:
+.DELETE_ON_ERROR:
+
+# What -MMD wrote.
+-include $(wildcard $(OBJ)/*/*.d $(OBJ)/*/*/*.d)

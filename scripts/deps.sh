@@ -1,0 +1,182 @@
+#!/bin/sh
+#
+# deps.sh GROUP... - looks for what a part of the project needs, installs what
+# is missing.
+#
+#   build     a compiler, pkg-config, hiredis, uthash
+#   run       redis-server
+#   test      cmocka, redis-server, pytest, clang
+#   browser   Chromium and its WebDriver, for the one end-to-end test
+#   tidy      clang-tidy, clang-format
+#   compare   the load tools
+#   fuzz      clang with libFuzzer
+#
+# NO_INSTALL=1 installs nothing: it prints the one command to run and exits 1.
+#
+# A thing counts as there when it works (a command on PATH, a library known to
+# pkg-config), wherever it came from; the package manager is asked only to add
+# what does not. So on a system without apt-get this still says what to get.
+set -u
+
+missing=   # packages, each once
+reasons=   # a line for each thing that was looked for in vain
+
+# want PACKAGE WHY TEST...: PACKAGE is missing unless the command TEST succeeds.
+want() {
+    package=$1 why=$2
+    shift 2
+    "$@" >/dev/null 2>&1 && return
+    case " $missing " in *" $package "*) ;; *) missing="$missing $package" ;; esac
+    reasons="$reasons
+  $(printf '%-22s' "$package") $why"
+}
+
+have() { command -v "$1"; }
+header() { echo "#include <$1>" | ${CC:-gcc} -E - ; }
+python_has() { /usr/bin/python3 -c "import $1"; }
+library() { pkg-config --exists "$1"; }
+
+# Debian packs clang's runtime libraries apart from clang, with the version in
+# the name of the package; older releases pack both in libclang-common-N-dev.
+clang_runtime_package() {
+    n=$(apt-cache depends clang 2>/dev/null |
+        sed -n 's/.*Depends: clang-\([0-9]*\)$/\1/p' | head -n 1)
+    for package in "libclang-rt-$n-dev" "libclang-common-$n-dev"; do
+        if [ -n "$(apt-cache show "$package" 2>/dev/null)" ]; then
+            echo "$package"
+            return
+        fi
+    done
+    echo clang
+}
+
+clang_has_fuzzer() {
+    ls "$(clang -print-resource-dir)"/lib/*/libclang_rt.fuzzer*
+}
+
+# Ubuntu ships Chromium as a snap, which these two packages install.
+browser_package() {
+    if grep -q '^ID=ubuntu' /etc/os-release 2>/dev/null; then
+        case $1 in
+        chromium) echo chromium-browser ;;
+        chromium-driver) echo chromium-chromedriver ;;
+        esac
+    else
+        echo "$1"
+    fi
+}
+any() { for c; do command -v "$c" && return; done; return 1; }
+
+look_for() {
+    case $1 in
+    build)
+        compiler=${CC:-gcc}
+        case $compiler in
+        *clang*) want clang "the compiler, $compiler" have "${compiler%% *}" ;;
+        *) want gcc "the compiler, $compiler" have "${compiler%% *}" ;;
+        esac
+        want libc6-dev "headers of the C library" header stdio.h
+        want binutils "ar, which makes the archive of common/" have ar
+        want pkg-config "finds libraries for the compiler" have pkg-config
+        want libhiredis-dev "Redis client library of the guestbook" library hiredis
+        want uthash-dev "hash tables and lists in C headers" header uthash.h
+        ;;
+    run)
+        want redis-server "keeps the guestbook" have redis-server
+        want redis-tools "redis-cli, asks whether Redis is up" have redis-cli
+        ;;
+    test)
+        look_for run
+        want libcmocka-dev "unit tests in C" library cmocka
+        want binutils "nm and objdump, for the layering check" have nm
+        want clang "the second compiler that must not warn" have clang
+        want python3 "runs the black-box tests" have /usr/bin/python3
+        want python3-pytest "runs the black-box tests" python_has pytest
+        want python3-pytest-xdist "... on all cores" python_has xdist
+        want python3-h11 "the parser to compare ours with" python_has h11
+        ;;
+    browser)
+        want "$(browser_package chromium)" "the browser that signs the guestbook" \
+            any chromium chromium-browser
+        want "$(browser_package chromium-driver)" "lets a program drive Chromium" \
+            have chromedriver
+        want python3-selenium "speaks to the driver" python_has selenium
+        ;;
+    tidy)
+        want clang-tidy "reads the sources for mistakes" have clang-tidy
+        want clang-format "lays the sources out" have clang-format
+        ;;
+    compare)
+        look_for run
+        want python3 "conducts the measurements" have /usr/bin/python3
+        want python3-venv "a place for the drawing library" python_has ensurepip
+        want apache2-utils "ab, a load tool" have ab
+        want wrk "a load tool" have wrk
+        want nghttp2-client "h2load, a load tool" have h2load
+        want httperf "a load tool with a fixed rate" have httperf
+        want strace "counts system calls" have strace
+        want valgrind "counts instructions" have valgrind
+        ;;
+    fuzz)
+        want clang "has libFuzzer" have clang
+        want "$(clang_runtime_package)" "libFuzzer itself" clang_has_fuzzer
+        ;;
+    *)
+        echo "deps.sh: no group '$1'; there are: build run test browser tidy compare fuzz" >&2
+        exit 2
+        ;;
+    esac
+}
+
+[ $# -gt 0 ] || { echo "usage: $0 GROUP...  (see the head of this file)" >&2; exit 2; }
+for group; do look_for "$group"; done
+[ -n "$missing" ] || exit 0
+
+sudo=
+[ "$(id -u)" -eq 0 ] || sudo='sudo '
+echo "Missing for '$*':$reasons"
+command="${sudo}apt-get install -y --no-install-recommends$missing"
+
+if ! command -v apt-get >/dev/null; then
+    echo "This system has no apt-get; please install these (named as in Debian) by its own means."
+    exit 1
+fi
+if [ -n "${NO_INSTALL:-}" ]; then
+    echo "NO_INSTALL is set, so please run:"
+    echo "  ${sudo}apt-get update && $command"
+    exit 1
+fi
+if [ -n "$sudo" ] && ! command -v sudo >/dev/null; then
+    echo "That takes root, and there is no sudo; please run as root:"
+    echo "  apt-get update && ${command#sudo }"
+    exit 1
+fi
+
+echo "Running:  $command"
+export DEBIAN_FRONTEND=noninteractive
+lock='-o DPkg::Lock::Timeout=600' # another apt-get may be at work: wait for it
+${sudo:+sudo} apt-get $lock -qq update ||
+    echo "apt-get update failed; trying with the lists that are there"
+# $lock and $missing are lists of words on purpose.
+# shellcheck disable=SC2086
+${sudo:+sudo} apt-get $lock install -y --no-install-recommends $missing || {
+    echo "The installation failed; the lines above say why. To try again by hand:"
+    echo "  $command"
+    exit 1
+}
+
+# Debian starts a service as soon as it is installed. Nothing here needs that
+# one: every test and measurement starts a private Redis and ends it.
+case " $missing " in
+*" redis-server "*)
+    if [ -d /run/systemd/system ]; then
+        echo "Switching off the Redis service that came with the package"
+        ${sudo:+sudo} systemctl disable --now redis-server
+    fi
+    ;;
+esac
+
+# Believe it only when it works.
+missing= reasons=
+for group; do look_for "$group"; done
+[ -z "$missing" ] || { echo "Installed, yet still not found:$reasons"; exit 1; }
