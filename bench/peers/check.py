@@ -98,7 +98,8 @@ def start(peer, values):
     with open(values["build"] / "output", "w") as output:
         process = subprocess.Popen(
             [render(word, values) for word in peer["start"]],
-            stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+            stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+            start_new_session=True)
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         if process.poll() is not None:
