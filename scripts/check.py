@@ -1,0 +1,412 @@
+#!/usr/bin/env python3
+"""Run the test suites and count: what `make check` does.
+
+    scripts/check.py                 every suite
+    scripts/check.py unit blackbox   these suites, and the builds they need
+    scripts/check.py --list          their names
+
+A suite's output goes to build/check/NAME.log; the end of it is shown when the
+suite failed. The last line says `N passed, N failed`, and the exit status is
+0 only when nothing failed. A suite that crashes, hangs or counts nothing has
+failed: what did not run is not taken for what passed.
+
+Environment: SERVERS=epoll,poll narrows the black-box suites to these servers,
+ARGS='-k guestbook -x' goes to pytest as it is.
+"""
+
+import argparse
+import collections
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parent.parent
+LOGS = TOP / "build" / "check"
+TAIL = 40                       # lines of a failing suite's log that are shown
+ASAN = "address,undefined"      # the value of SANITIZE= and the folder's name
+
+# What the sanitizers do beyond their defaults. A test may set its own.
+SANITIZER_OPTIONS = {
+    "ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1",
+    "UBSAN_OPTIONS": "print_stacktrace=1",
+    "TSAN_OPTIONS": "second_deadlock_stack=1",
+}
+
+# flavour: the folder below build/ that the suite uses and that is built first.
+# limit: seconds after which the suite is taken for hung.
+Suite = collections.namedtuple("Suite", "name about flavour limit run")
+Count = collections.namedtuple("Count", "passed failed skipped")
+
+
+# ------------------------------------------------------- what a suite prints
+
+def count_pytest(text):
+    """Return the Count of pytest's closing line, or None without one.
+
+    The line reads `=== 2 failed, 10 passed, 1 skipped in 3.21s ===`, with -q
+    without the frame; an error in a fixture is a failure here.
+    """
+    closing = re.findall(
+        r"^=*\s*((?:\d+ [a-z]+(?:, )?)+) in [\d.]+s(?: \([\d:]+\))?\s*=*$",
+        text, re.MULTILINE)
+    if not closing:
+        return None
+    words = {word.rstrip("s"): int(number) for number, word in
+             re.findall(r"(\d+) ([a-z]+)", closing[-1])}
+    return Count(words.get("passed", 0) + words.get("xfailed", 0),
+                 words.get("failed", 0) + words.get("error", 0)
+                 + words.get("xpassed", 0), words.get("skipped", 0))
+
+
+def count_cmocka(text):
+    """Return the Count that cmocka's closing lines add up to.
+
+    Every group of tests ends with `[  PASSED  ] 3 test(s).` and, if need be,
+    `[  FAILED  ] 1 test(s), listed below:`. None when there is no such line.
+    """
+    found = {word: [int(n) for n in re.findall(
+        rf"^\[\s+{word}\s+\] (\d+) test\(s\)", text, re.MULTILINE)]
+        for word in ("PASSED", "FAILED", "SKIPPED")}
+    if not any(found.values()):
+        return None
+    return Count(*(sum(numbers) for numbers in found.values()))
+
+
+def count_plain(text):
+    """Return the Count of a last line `N passed, N failed`, or None."""
+    found = re.findall(r"(\d+) passed, (\d+) failed$", text, re.MULTILINE)
+    return Count(int(found[-1][0]), int(found[-1][1]), 0) if found else None
+
+
+def judge(count, status):
+    """Return the Count of a program that counted `count` and exited `status`.
+
+    A program that counted nothing, or whose exit status tells of a failure
+    that it did not count (a crash, a leak found at exit), failed once more.
+    """
+    if count is None or count.passed + count.failed + count.skipped == 0:
+        return Count(0, 1, 0)
+    if status != 0 and count.failed == 0:
+        return count._replace(failed=1)
+    return count
+
+
+# ------------------------------------------------------------ running a suite
+
+class Hung(Exception):
+    """A suite reached its time limit and was ended."""
+
+
+class Runner:
+    """Runs programs one after the other, each with its log and its deadline."""
+
+    def __init__(self, make, overrides):
+        self.make = make
+        self.overrides = overrides
+        self.child = None
+        self.log = None         # the open log of the suite that runs now
+        self.began = self.deadline = 0.0
+        # The make that called us handed down its own switches.
+        self.environment = {name: value for name, value in os.environ.items()
+                            if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL",
+                                            "SERVERS", "ARGS")}
+
+    def program(self, command, env=None):
+        """Run a command, wait for it, and return (exit status, its output).
+
+        Its standard output and error go to the log. It gets a session of its
+        own, so that all it started can be ended with it. Raises Hung.
+        """
+        begin = os.fstat(self.log.fileno()).st_size
+        self.note(f"$ {shlex.join(command)}")
+        self.child = subprocess.Popen(
+            command, cwd=TOP, stdin=subprocess.DEVNULL, stdout=self.log,
+            stderr=subprocess.STDOUT, start_new_session=True,
+            env={**self.environment, **(env or {})})
+        try:
+            while True:
+                try:
+                    status = self.child.wait(timeout=1)
+                    break
+                except subprocess.TimeoutExpired:
+                    if time.monotonic() > self.deadline:
+                        raise Hung(shlex.join(command)) from None
+                    self.tick()
+        finally:
+            self.end_child()
+        output = Path(self.log.name).read_bytes()[begin:]
+        return status, output.decode(errors="replace")
+
+    def note(self, line):
+        """Write a line of our own to the log."""
+        self.log.write(f"{line}\n".encode())
+
+    def end_child(self):
+        """End what is left of the program: politely, then not."""
+        if self.child.poll() is None:
+            self.signal_child(signal.SIGTERM)
+            try:
+                self.child.wait(timeout=5)
+            except subprocess.TimeoutExpired:
+                pass
+        self.signal_child(signal.SIGKILL)
+        self.child.wait()
+
+    def signal_child(self, number):
+        """Send a signal to the program's whole process group, if it is there."""
+        try:
+            os.killpg(self.child.pid, number)
+        except ProcessLookupError:
+            pass
+
+    # What suites are made of: each returns a Count.
+
+    def build(self, *arguments):
+        """Call make; one thing that passes or fails."""
+        jobs = os.cpu_count() or 1
+        status, _ = self.program([self.make, f"-j{jobs}", *self.overrides,
+                                  *arguments])
+        return Count(int(status == 0), int(status != 0), 0)
+
+    def cmocka(self, flavour):
+        """Run every program of tests/unit."""
+        total = Count(0, 0, 0)
+        for source in sorted(TOP.glob("tests/unit/test_*.c")):
+            program = TOP / "build" / flavour / "tests" / source.stem
+            status, text = self.program([*fixed_addresses(flavour),
+                                         str(program)], SANITIZER_OPTIONS)
+            count = judge(count_cmocka(text), status)
+            if count.failed:
+                self.note(f"^^^ {source.stem}: {count.failed} failed, "
+                          f"exit status {status}")
+            total = Count(*map(sum, zip(total, count)))
+        return judge(total, 0)
+
+    def pytest(self, folder, *options, flavour="default", workers="auto"):
+        """Run pytest on a folder."""
+        status, text = self.program(
+            [*fixed_addresses(flavour), sys.executable, "-m", "pytest", "-q",
+             "-p", "no:cacheprovider", *(["-n", workers] if workers else []),
+             folder, *options, *shlex.split(os.environ.get("ARGS", ""))],
+            SANITIZER_OPTIONS)
+        return judge(count_pytest(text), status)
+
+    def blackbox(self, flavour, marker, servers=None, workers="auto"):
+        """Run the black-box tests on the executables of a flavour."""
+        options = ["-m", marker]
+        if flavour != "default":
+            options += ["--bin-dir", f"build/{flavour}/bin"]
+        chosen = os.environ.get("SERVERS", "").replace(" ", ",")
+        if servers and chosen:
+            chosen = ",".join(s for s in chosen.split(",") if s in servers)
+        if chosen or servers:
+            options += ["--servers", chosen or ",".join(servers)]
+        return self.pytest("tests/blackbox", *options, flavour=flavour,
+                           workers=workers)
+
+    def script(self, *command):
+        """Run a script that closes with `N passed, N failed`."""
+        status, text = self.program(list(command))
+        return judge(count_plain(text), status)
+
+    # What the user sees meanwhile.
+
+    def tick(self):
+        """Say once a second that, and on what, the suite is at work."""
+        seconds = int(time.monotonic() - self.began)
+        lines = tail(Path(self.log.name), 1)
+        doing = lines[0].strip() if lines else ""
+        if sys.stdout.isatty():
+            width = shutil.get_terminal_size().columns - 1
+            print("\r" + f"    {seconds:4d} s  {doing}"[:width].ljust(width),
+                  end="", flush=True)
+        elif seconds > 0 and seconds % 60 == 0:
+            print(f"    {seconds:4d} s  {doing[:100]}", flush=True)
+
+    def suite(self, suite):
+        """Run one suite; return its Count and a word on why, if it failed."""
+        self.began = time.monotonic()
+        self.deadline = self.began + suite.limit
+        path = LOGS / f"{suite.name}.log"
+        path.unlink(missing_ok=True)
+        # Unbuffered and appending, for the programs write to it as well.
+        with open(path, "ab", buffering=0) as self.log:
+            try:
+                count, why = suite.run(self), ""
+            except Hung as hung:
+                count = Count(0, 1, 0)
+                why = f"took more than {suite.limit} s and was ended: {hung}"
+            except OSError as error:
+                count, why = Count(0, 1, 0), str(error)
+        if sys.stdout.isatty():
+            print("\r\033[K", end="")
+        return count, why
+
+
+def tail(path, lines):
+    """Return the last lines of a file, as many as are asked for, without \\n."""
+    with open(path, "rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - 400 * lines))
+        return file.read().decode(errors="replace").splitlines()[-lines:]
+
+
+def fixed_addresses(flavour):
+    """Return the words to put before a program of a sanitizer build.
+
+    Older sanitizer runtimes expect memory where newer kernels, which spread
+    addresses wider, may have put a library. setarch switches the spreading
+    off, where that is allowed (containers may forbid it).
+    """
+    command = ["setarch", "-R"]
+    if flavour not in (ASAN, "thread") or not shutil.which("setarch"):
+        return []
+    probe = subprocess.run([*command, "true"], stderr=subprocess.DEVNULL,
+                           check=False)
+    return command if probe.returncode == 0 else []
+
+
+# ----------------------------------------------------------------- the suites
+
+THREADED = ["threaded", "prethreaded"]  # what the thread sanitizer has to see
+
+# The builds. A suite names its flavour, and that build runs before it, once.
+BUILDS = {
+    "default": Suite(
+        "build", "all programs and unit tests", None, 600,
+        lambda r: r.build("all", "unit-tests")),
+    ASAN: Suite(
+        "build-asan", "the same, for address and undefined behaviour", None, 600,
+        lambda r: r.build(f"SANITIZE={ASAN}", "all", "unit-tests")),
+    "thread": Suite(
+        "build-tsan", "the same, for data races", None, 600,
+        lambda r: r.build("SANITIZE=thread", "all")),
+}
+
+SUITES = [
+    Suite("clang", "a build with clang that must not warn", None, 600,
+          lambda r: r.build("CC=clang", "FLAVOUR=clang", "WERROR=1", "all",
+                            "unit-tests")),
+    Suite("layering", "what the modules of common/ may call", "default", 60,
+          lambda r: r.script("tests/layering.sh", "build/default/common")),
+    Suite("unit", "the pure modules, with cmocka", "default", 300,
+          lambda r: r.cmocka("default")),
+    Suite("unit-asan", "the same, sanitized", ASAN, 600,
+          lambda r: r.cmocka(ASAN)),
+    Suite("blackbox", "every server over real sockets", "default", 900,
+          lambda r: r.blackbox("default", "not browser")),
+    Suite("browser", "the guestbook in a headless Chromium", "default", 300,
+          lambda r: r.blackbox("default", "browser", workers=None)),
+    Suite("blackbox-asan", "every server, sanitized", ASAN, 1200,
+          lambda r: r.blackbox(ASAN, "not browser")),
+    Suite("blackbox-tsan", "the threaded servers, for data races", "thread", 900,
+          lambda r: r.blackbox("thread", "not browser", servers=THREADED)),
+    Suite("bench", "the measuring programs", "default", 300,
+          lambda r: r.pytest("bench/tests", workers=None)),
+    Suite("docs", "figures, links and commands in docs/", "default", 300,
+          lambda r: r.pytest("tests/docs", workers=None)),
+]
+
+# Suites of parts that may be absent, each with the folder that tells.
+OPTIONAL = {"bench": "bench/tests", "docs": "tests/docs"}
+
+
+def choose(names):
+    """Return the suites of these names (all if none), each build before them.
+
+    Raises SystemExit for an unknown name.
+    """
+    known = {suite.name: suite for suite in SUITES}
+    for name in names:
+        if name not in known:
+            sys.exit(f"check.py: no suite {name!r}; there are: "
+                     f"{' '.join(known)}")
+    wanted = [known[name] for name in names] or [
+        suite for suite in SUITES
+        if suite.name not in OPTIONAL or (TOP / OPTIONAL[suite.name]).is_dir()]
+    plan = []
+    for suite in wanted:
+        if suite.flavour and BUILDS[suite.flavour] not in plan:
+            plan.append(BUILDS[suite.flavour])
+        plan.append(suite)
+    return plan
+
+
+def plural(count):
+    """Return a Count in words."""
+    skipped = f", {count.skipped} skipped" if count.skipped else ""
+    return f"{count.passed} passed, {count.failed} failed{skipped}"
+
+
+def report(results):
+    """Print the table of what ran and the closing line; return the total."""
+    print("\nSummary")
+    for suite, count, seconds in results:
+        mark = "FAILED" if count.failed else "ok"
+        print(f"  {suite.name:<14} {mark:<7} {plural(count):<30} {seconds:6.1f} s"
+              + (f"   build/check/{suite.name}.log" if count.failed else ""))
+    total = Count(*(sum(numbers) for numbers in
+                    zip(*(count for _, count, _ in results))))
+    if total.skipped:
+        print(f"  {total.skipped} skipped: the logs say why")
+    print(f"{total.passed} passed, {total.failed} failed", flush=True)
+    return total
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--make", default="make", help="how make is called")
+    parser.add_argument("--override", action="append", default=[],
+                        metavar="NAME=VALUE", help="variable handed on to make")
+    parser.add_argument("--list", action="store_true", help="list the suites")
+    parser.add_argument("suites", nargs="*", metavar="SUITE")
+    options = parser.parse_args()
+    if options.list:
+        for suite in SUITES:
+            print(f"{suite.name:<14} {suite.about}")
+        return 0
+
+    # SANITIZE and FLAVOUR are ours to set: every suite names its own.
+    runner = Runner(options.make, [o for o in options.override if
+                                   o.split("=")[0] not in
+                                   ("SANITIZE", "FLAVOUR", "SERVERS", "ARGS")])
+    LOGS.mkdir(parents=True, exist_ok=True)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+    plan = choose(options.suites)
+    broken = set()              # flavours that could not be built
+    results = []
+    interrupted = False
+    for number, suite in enumerate(plan, 1):
+        print(f"[{number:2d}/{len(plan)}] {suite.name}: {suite.about}",
+              flush=True)
+        if suite.flavour in broken:
+            count, why = Count(0, 1, 0), "its build failed"
+        else:
+            try:
+                count, why = runner.suite(suite)
+            except KeyboardInterrupt:
+                count, why = Count(0, 1, 0), "interrupted"
+                interrupted = True
+        seconds = time.monotonic() - runner.began
+        results.append((suite, count, seconds))
+        if count.failed:
+            broken.update(f for f, build in BUILDS.items() if build is suite)
+            if why != "its build failed":
+                print("\n".join(f"        | {line}" for line in tail(
+                    LOGS / f"{suite.name}.log", TAIL)))
+        print(f"        {plural(count)} ({seconds:.1f} s)"
+              + (f": {why}" if why else ""), flush=True)
+        if interrupted:
+            break
+    total = report(results)
+    return 130 if interrupted else int(total.failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
