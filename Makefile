@@ -1,6 +1,7 @@
 # Makefile of zerohttpd: seven web servers on one request/response module.
 #
 #     make            builds the seven executables into this folder
+#     make V=1        the same, and shows every command in full
 #     make help       lists everything else
 #
 # Flavours: a build with other flags goes into a folder of its own,
@@ -61,6 +62,9 @@ HIREDIS_LIBS   = $(eval HIREDIS_LIBS := $(shell pkg-config --libs hiredis))$(HIR
 CMOCKA_CFLAGS  = $(eval CMOCKA_CFLAGS := $(shell pkg-config --cflags cmocka))$(CMOCKA_CFLAGS)
 CMOCKA_LIBS    = $(eval CMOCKA_LIBS := $(shell pkg-config --libs cmocka))$(CMOCKA_LIBS)
 
+# V=1 shows the commands that are otherwise named in a word.
+Q = $(if $(V),,@)
+
 # ---------------------------------------------------------------- building
 
 ## all: the seven executables
@@ -78,18 +82,21 @@ $(BIN)/epoll:       $(OBJ)/07_epoll/main.o
 # The linker takes from an archive only the objects that main.o asks for.
 $(PROGRAMS): $(LIB)
 	@mkdir -p $(@D)
-	$(LINK) -o $@ $(filter %.o,$^) $(LIB) $(HIREDIS_LIBS)
+	@echo '  LINK  $@'
+	$(Q)$(LINK) -o $@ $(filter %.o,$^) $(LIB) $(HIREDIS_LIBS)
 
 # The archive is made anew, or objects of deleted sources would stay in it.
 $(LIB): $(COMMON:%.c=$(OBJ)/%.o)
+	@echo '  AR    $@'
 	@rm -f $@
-	ar rcs $@ $^
+	$(Q)ar rcs $@ $^
 
 # -MMD writes beside each object which headers it was made from, -MP keeps
 # make going when one of them is deleted.
 $(OBJ)/%.o: %.c $(OBJ)/flags | build/deps/build
 	@mkdir -p $(@D)
-	$(COMPILE) $(HIREDIS_CFLAGS) -MMD -MP -c -o $@ $<
+	@echo '  CC    $@'
+	$(Q)$(COMPILE) $(HIREDIS_CFLAGS) -MMD -MP -c -o $@ $<
 
 # The command objects were made with. It changes only when the flags do, and
 # then everything is compiled again: `make CFLAGS=-O3` needs no `make clean`.
@@ -100,12 +107,14 @@ $(OBJ)/flags: FORCE
 # A unit test is one program: its source, cmocka and the archive.
 $(OBJ)/tests/%: $(OBJ)/tests/unit/%.o $(LIB) | build/deps/test
 	@mkdir -p $(@D)
-	$(LINK) -o $@ $< $(LIB) $(CMOCKA_LIBS) $(HIREDIS_LIBS)
+	@echo '  LINK  $@'
+	$(Q)$(LINK) -o $@ $< $(LIB) $(CMOCKA_LIBS) $(HIREDIS_LIBS)
 
 # Only the tests see cmocka, so the servers build without it.
-$(OBJ)/tests/unit/%.o: tests/unit/%.c $(OBJ)/flags | build/deps/build build/deps/test
+$(OBJ)/tests/unit/%.o: tests/unit/%.c $(OBJ)/flags | build/deps/test
 	@mkdir -p $(@D)
-	$(COMPILE) $(HIREDIS_CFLAGS) $(CMOCKA_CFLAGS) -MMD -MP -c -o $@ $<
+	@echo '  CC    $@'
+	$(Q)$(COMPILE) $(HIREDIS_CFLAGS) $(CMOCKA_CFLAGS) -MMD -MP -c -o $@ $<
 
 ## unit-tests: the programs of tests/unit, built and not run (`make check-unit` does)
 unit-tests: $(UNIT_TESTS)
@@ -140,7 +149,7 @@ uninstall:
 
 ## deps: installs every package that any target needs (NO_INSTALL=1: says which)
 deps:
-	scripts/deps.sh build test browser tidy compare fuzz
+	scripts/deps.sh check tidy compare fuzz
 
 ## doctor: looks at this machine: limits, ports, compilers, packages
 doctor:
@@ -149,7 +158,7 @@ doctor:
 # ------------------------------------------------------------ trying it out
 
 ## run-01 ... run-07: builds and starts that server and a Redis of its own (ARGS='--port 8080')
-run-%: all build/deps/run
+run-%: build/deps/run all
 	@scripts/with_redis.sh $(BIN)/$(call name_of,$*) --redis @REDIS@ $(ARGS)
 
 ## diff-01-02 ... diff-06-07: two servers side by side; any two will do
@@ -167,31 +176,31 @@ name_of = $(word 2,$(subst _, ,$(filter $(1)_%,$(FOLDERS))))
 CHECK = $(PYTHON) scripts/check.py --make '$(MAKE)' $(foreach o,$(MAKEOVERRIDES),--override '$(o)')
 
 ## check: everything below, then one line: N passed, N failed (WERROR=1: no warnings either)
-check: build/deps/build build/deps/test build/deps/browser
+check: build/deps/check
 	@$(CHECK)
 
 ## check-unit: the pure modules of common/, with cmocka
-check-unit: build/deps/build build/deps/test
+check-unit: build/deps/test
 	@$(CHECK) unit
 
 ## check-blackbox: every server over real sockets, with a real Redis
-check-blackbox: build/deps/build build/deps/test
+check-blackbox: build/deps/test
 	@$(CHECK) blackbox
 
 ## check-asan: both again, with the address and undefined-behaviour sanitizers
-check-asan: build/deps/build build/deps/test
+check-asan: build/deps/test
 	@$(CHECK) unit-asan blackbox-asan
 
 ## check-tsan: the threaded servers with the thread sanitizer
-check-tsan: build/deps/build build/deps/test
+check-tsan: build/deps/test
 	@$(CHECK) blackbox-tsan
 
 ## check-browser: signs the guestbook in a headless Chromium
-check-browser: build/deps/build build/deps/test build/deps/browser
+check-browser: build/deps/check
 	@$(CHECK) browser
 
 ## check-layering: nm on the objects: the pure modules call no socket and no Redis
-check-layering: build/deps/build build/deps/test
+check-layering: build/deps/test
 	@$(CHECK) layering
 
 ## fuzz: libFuzzer on parser, connection, form, template ... (TIME=60 seconds each)
@@ -211,7 +220,7 @@ soak: build/deps/test
 # SERVER_CPUS. Those set on make's command line get there by themselves.
 
 ## compare: measures the seven under load and draws their curves (EXPERIMENT=guestbook FULL=1 ...)
-compare: all build/deps/compare
+compare: build/deps/compare all
 	@$(PYTHON) bench/compare.py
 
 ## peers-deps: installs the servers to compare with (PEERS=nginx,haproxy,go)
@@ -219,7 +228,7 @@ peers-deps: build/deps/compare
 	@$(PYTHON) bench/peers_deps.py
 
 ## bench-cost: CPU microseconds and instructions per request, ours and the peers'
-bench-cost: all build/deps/compare
+bench-cost: build/deps/compare all
 	@$(PYTHON) bench/cost.py
 
 # ---------------------------------------------------------- looking after it
@@ -229,11 +238,11 @@ format: build/deps/tidy
 	clang-format -i $(SOURCES) $(wildcard common/*.h tests/unit/*.h)
 
 ## tidy: clang-tidy on the C sources, by .clang-tidy
-tidy: compile_commands.json build/deps/build build/deps/test build/deps/tidy
+tidy: compile_commands.json build/deps/tidy
 	printf '%s\n' $(wildcard $(SOURCES)) | xargs -n 1 -P 2 clang-tidy --quiet -p .
 
 ## compile_commands.json: for clangd and other tools that read C as the compiler does
-compile_commands.json: Makefile build/deps/build build/deps/test
+compile_commands.json: Makefile | build/deps/test
 	@{ echo '['; comma=''; for c in $(wildcard $(SOURCES)); do \
 	    printf '%s{"directory": "%s", "file": "%s", "command": "%s -c %s"}\n' "$$comma" \
 	        '$(CURDIR)' $$c '$(COMPILE) $(HIREDIS_CFLAGS) $(CMOCKA_CFLAGS)' $$c; \

@@ -4,12 +4,13 @@
 # is missing.
 #
 #   build     a compiler, pkg-config, hiredis, uthash
-#   run       redis-server
-#   test      cmocka, redis-server, pytest, clang
+#   run       build, and redis-server
+#   test      run, and cmocka, pytest, clang as the second compiler
 #   browser   Chromium and its WebDriver, for the one end-to-end test
+#   check     test and browser
 #   tidy      clang-tidy, clang-format
-#   compare   the load tools
-#   fuzz      clang with libFuzzer
+#   compare   run, and the load tools
+#   fuzz      build, and clang with libFuzzer
 #
 # NO_INSTALL=1 installs nothing: it prints the one command to run and exits 1.
 #
@@ -19,14 +20,15 @@
 set -u
 
 missing=   # packages, each once
-reasons=   # a line for each thing that was looked for in vain
+reasons=   # a line for each of them
 
 # want PACKAGE WHY TEST...: PACKAGE is missing unless the command TEST succeeds.
 want() {
     package=$1 why=$2
     shift 2
+    case " $missing " in *" $package "*) return ;; esac
     "$@" >/dev/null 2>&1 && return
-    case " $missing " in *" $package "*) ;; *) missing="$missing $package" ;; esac
+    missing="$missing $package"
     reasons="$reasons
   $(printf '%-22s' "$package") $why"
 }
@@ -55,8 +57,9 @@ clang_has_fuzzer() {
 }
 
 # Ubuntu ships Chromium as a snap, which these two packages install.
+is_ubuntu() { grep -q '^ID=ubuntu' /etc/os-release 2>/dev/null; }
 browser_package() {
-    if grep -q '^ID=ubuntu' /etc/os-release 2>/dev/null; then
+    if is_ubuntu; then
         case $1 in
         chromium) echo chromium-browser ;;
         chromium-driver) echo chromium-chromedriver ;;
@@ -76,19 +79,19 @@ look_for() {
         *) want gcc "the compiler, $compiler" have "${compiler%% *}" ;;
         esac
         want libc6-dev "headers of the C library" header stdio.h
-        want binutils "ar, which makes the archive of common/" have ar
+        want binutils "ar, which makes the archive of common/, and nm" have ar
         want pkg-config "finds libraries for the compiler" have pkg-config
         want libhiredis-dev "Redis client library of the guestbook" library hiredis
         want uthash-dev "hash tables and lists in C headers" header uthash.h
         ;;
     run)
+        look_for build
         want redis-server "keeps the guestbook" have redis-server
         want redis-tools "redis-cli, asks whether Redis is up" have redis-cli
         ;;
     test)
         look_for run
         want libcmocka-dev "unit tests in C" library cmocka
-        want binutils "nm and objdump, for the layering check" have nm
         want clang "the second compiler that must not warn" have clang
         want python3 "runs the black-box tests" have /usr/bin/python3
         want python3-pytest "runs the black-box tests" python_has pytest
@@ -96,11 +99,20 @@ look_for() {
         want python3-h11 "the parser to compare ours with" python_has h11
         ;;
     browser)
+        if is_ubuntu && ! have snap >/dev/null; then
+            echo "Note: Ubuntu has Chromium only as a snap, and there is no snapd here;"
+            echo "the one test that needs a browser will be skipped."
+            return
+        fi
         want "$(browser_package chromium)" "the browser that signs the guestbook" \
             any chromium chromium-browser
         want "$(browser_package chromium-driver)" "lets a program drive Chromium" \
             have chromedriver
         want python3-selenium "speaks to the driver" python_has selenium
+        ;;
+    check)
+        look_for test
+        look_for browser
         ;;
     tidy)
         want clang-tidy "reads the sources for mistakes" have clang-tidy
@@ -118,11 +130,12 @@ look_for() {
         want valgrind "counts instructions" have valgrind
         ;;
     fuzz)
+        look_for build
         want clang "has libFuzzer" have clang
         want "$(clang_runtime_package)" "libFuzzer itself" clang_has_fuzzer
         ;;
     *)
-        echo "deps.sh: no group '$1'; there are: build run test browser tidy compare fuzz" >&2
+        echo "deps.sh: no group '$1'; there are: build run test browser check tidy compare fuzz" >&2
         exit 2
         ;;
     esac
