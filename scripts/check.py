@@ -240,10 +240,8 @@ class Runner:
         """Run one suite; return its Count and a word on why, if it failed."""
         self.began = time.monotonic()
         self.deadline = self.began + suite.limit
-        path = LOGS / f"{suite.name}.log"
-        path.unlink(missing_ok=True)
         # Unbuffered and appending, for the programs write to it as well.
-        with open(path, "ab", buffering=0) as self.log:
+        with open(log_of(suite), "ab", buffering=0) as self.log:
             try:
                 count, why = suite.run(self), ""
             except Hung as hung:
@@ -254,6 +252,11 @@ class Runner:
         if sys.stdout.isatty():
             print("\r\033[K", end="")
         return count, why
+
+
+def log_of(suite):
+    """Return the path of the suite's log."""
+    return LOGS / f"{suite.name}.log"
 
 
 def tail(path, lines):
@@ -356,7 +359,8 @@ def report(results):
     for suite, count, seconds in results:
         mark = "FAILED" if count.failed else "ok"
         print(f"  {suite.name:<14} {mark:<7} {plural(count):<30} {seconds:6.1f} s"
-              + (f"   build/check/{suite.name}.log" if count.failed else ""))
+              + (f"   {log_of(suite).relative_to(TOP)}"
+                 if count.failed and log_of(suite).exists() else ""))
     total = Count(*(sum(numbers) for numbers in
                     zip(*(count for _, count, _ in results))))
     if total.skipped:
@@ -392,21 +396,23 @@ def main():
     for number, suite in enumerate(plan, 1):
         print(f"[{number:2d}/{len(plan)}] {suite.name}: {suite.about}",
               flush=True)
+        began = time.monotonic()
+        log_of(suite).unlink(missing_ok=True)
         if suite.flavour in broken:
-            count, why = Count(0, 1, 0), "its build failed"
+            count, why = Count(0, 1, 0), "not run, for its build failed"
         else:
             try:
                 count, why = runner.suite(suite)
             except KeyboardInterrupt:
                 count, why = Count(0, 1, 0), "interrupted"
                 interrupted = True
-        seconds = time.monotonic() - runner.began
+        seconds = time.monotonic() - began
         results.append((suite, count, seconds))
         if count.failed:
             broken.update(f for f, build in BUILDS.items() if build is suite)
-            if why != "its build failed":
-                print("\n".join(f"        | {line}" for line in tail(
-                    LOGS / f"{suite.name}.log", TAIL)))
+            if log_of(suite).exists():
+                print("\n".join(f"        | {line}"
+                                for line in tail(log_of(suite), TAIL)))
         print(f"        {plural(count)} ({seconds:.1f} s)"
               + (f": {why}" if why else ""), flush=True)
         if interrupted:

@@ -22,7 +22,8 @@ objects=${1:-build/default/common}
 impure='
 blocking      the driver that waits
 nonblocking   the driver that does not
-store         runs Redis commands
+store         runs Redis commands, and waits
+store_async   hands them to the event loop
 net           sockets
 static_file   looks at the files it serves
 file_cache    keeps them open
