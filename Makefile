@@ -105,7 +105,7 @@ $(OBJ)/flags: FORCE
 	@echo '$(COMPILE) / $(LINK)' | cmp -s - $@ || echo '$(COMPILE) / $(LINK)' > $@
 
 # A unit test is one program: its source, cmocka and the archive.
-$(OBJ)/tests/%: $(OBJ)/tests/unit/%.o $(LIB) | build/deps/test
+$(UNIT_TESTS): $(OBJ)/tests/%: $(OBJ)/tests/unit/%.o $(LIB) | build/deps/test
 	@mkdir -p $(@D)
 	@echo '  LINK  $@'
 	$(Q)$(LINK) -o $@ $< $(LIB) $(CMOCKA_LIBS) $(HIREDIS_LIBS)
@@ -259,8 +259,7 @@ help:
         check-unit check-blackbox check-asan check-tsan check-browser \
         check-layering fuzz soak compare peers-deps bench-cost format tidy help
 
-# Objects are kept, and a file whose recipe failed is not.
-.SECONDARY:
+# A file whose recipe failed is not kept: it would look finished next time.
 .DELETE_ON_ERROR:
 
 # What -MMD wrote.
