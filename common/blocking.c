@@ -1,0 +1,165 @@
+/*
+ * blocking - drives a connection with calls that wait; see blocking.h.
+ *
+ * Read this beside nonblocking.c: the same switch, the same steps. Where that
+ * one goes away, this one waits.
+ */
+#include "blocking.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "http_conn.h"
+#include "net.h"
+
+/* A waiting recv() looks up this often: has the deadline passed, is the server
+ * stopping, does somebody else want to be served? Often where a fixed pool
+ * makes others wait, seldom where each client has a thread of its own. */
+enum { TICK_SHARED_MS = 50, TICK_OWN_MS = 500 };
+
+struct blocking {
+    struct worker *worker;
+    struct http_conn conn;
+    int fd;
+    bool has_tick;         /* SO_RCVTIMEO is set */
+    enum http_phase phase; /* what the deadline is for */
+    int64_t deadline_ms;
+};
+
+static bool must_yield(struct worker *worker)
+{
+    const struct server *server = worker->server;
+    return atomic_load_explicit(&server->shared->full, memory_order_relaxed) &&
+           net_somebody_waits(server->listeners[0]);
+}
+
+void blocking_init(struct worker *worker, const struct server *server,
+                   struct stats_slot *stats)
+{
+    worker_init(worker, server, stats);
+    worker->must_yield = must_yield;
+}
+
+static void start_deadline(struct blocking *b, enum http_phase phase)
+{
+    b->phase = phase;
+    b->deadline_ms = b->worker->clock.now_ms +
+                     http_conn_patience(b->worker, phase);
+}
+
+/* A wait has ended without result. Has it to be the last one? */
+static void look_up(struct blocking *b)
+{
+    struct worker *w = b->worker;
+    if (errno == EINTR)
+        server_housekeeping(w->server);
+    bool give_up = w->overdue || w->clock.now_ms >= b->deadline_ms;
+    if (b->phase == HTTP_PHASE_IDLE && !give_up)
+        give_up = w->draining || must_yield(w);
+    if (give_up)
+        http_conn_timeout(&b->conn);
+}
+
+/* Until a client has made us wait once it has cost no system call to limit the
+ * wait: the first attempt does not wait at all. A client that sends its request
+ * and is gone, the usual one here, never costs more than that. */
+static void set_tick(struct blocking *b)
+{
+    bool shared = atomic_load(&b->worker->server->shared->full);
+    struct timeval tick = {
+        .tv_usec = (shared ? TICK_SHARED_MS : TICK_OWN_MS) * 1000};
+    setsockopt(b->fd, SOL_SOCKET, SO_RCVTIMEO, &tick, sizeof tick);
+    b->has_tick = true;
+}
+
+static void read_request(struct blocking *b)
+{
+    size_t room;
+    char *input = http_conn_input(&b->conn, &room);
+    if (input == NULL) { /* no memory: this client cannot be served */
+        http_conn_eof(&b->conn);
+        return;
+    }
+    ssize_t n = recv(b->fd, input, room, b->has_tick ? 0 : MSG_DONTWAIT);
+    worker_tick(b->worker);
+    if (n > 0)
+        http_conn_received(&b->conn, (size_t)n);
+    else if (n == 0)
+        http_conn_eof(&b->conn);
+    else if (errno == EAGAIN && !b->has_tick)
+        set_tick(b);
+    else if (errno == EAGAIN || errno == EINTR)
+        look_up(b);
+    else
+        http_conn_eof(&b->conn); /* ECONNRESET and its kin: it has gone */
+}
+
+static void ask_store(struct blocking *b)
+{
+    struct store *store = &b->worker->store;
+    const struct store_command *command;
+    int due = 0;
+    bool up = store->redis != NULL;
+    if (http_conn_is_first_command(&b->conn))
+        up = store_begin(store, b->worker->clock.now_ms);
+    while ((command = http_conn_next_command(&b->conn)) != NULL) {
+        up = up && store_send(store, command);
+        due++;
+    }
+    while (due-- > 0) {
+        redisReply *reply = up ? store_receive(store) : NULL;
+        http_conn_reply(&b->conn, reply);
+        if (reply != NULL)
+            freeReplyObject(reply);
+    }
+}
+
+static void write_response(struct blocking *b)
+{
+    struct http_output output;
+    http_conn_output(&b->conn, &output);
+    ssize_t n = net_send(b->fd, &output);
+    if (n >= 0) {
+        http_conn_sent(&b->conn, (size_t)n);
+        start_deadline(b, http_conn_phase(&b->conn)); /* there is progress */
+        if (http_conn_lingers(&b->conn))
+            shutdown(b->fd, SHUT_WR);
+    } else if (errno == EAGAIN || errno == EINTR) {
+        worker_tick(b->worker);
+        look_up(b);
+    } else {
+        http_conn_eof(&b->conn); /* EPIPE, ECONNRESET */
+    }
+}
+
+void blocking_serve(struct worker *worker, int fd)
+{
+    struct blocking b = {.worker = worker, .fd = fd};
+    worker_tick(worker);
+    http_conn_open(&b.conn, worker, net_peer_name(worker->server, fd));
+    start_deadline(&b, HTTP_PHASE_IDLE);
+
+    for (;;) {
+        enum http_phase phase = http_conn_phase(&b.conn);
+        if (phase != b.phase)
+            start_deadline(&b, phase);
+
+        switch (http_conn_want(&b.conn)) {
+        case HTTP_WANT_READ:
+            read_request(&b);
+            break;
+        case HTTP_WANT_STORE:
+            ask_store(&b);
+            break;
+        case HTTP_WANT_WRITE:
+            write_response(&b);
+            break;
+        case HTTP_WANT_CLOSE:
+            http_conn_close(&b.conn);
+            close(fd);
+            return;
+        }
+    }
+}

@@ -1,0 +1,21 @@
+/*
+ * blocking - drives a connection with calls that wait.
+ *
+ * For servers that give a client a thread of control of its own, for as long
+ * as it is served: 01 to 05. Its twin is nonblocking.h.
+ */
+#ifndef BLOCKING_H
+#define BLOCKING_H
+
+#include "worker.h"
+
+/* Makes the worker fit for blocking_serve(): a connection that is kept yields
+ * to clients that wait, as far as server->shared->full says that it is in
+ * their way. */
+void blocking_init(struct worker *worker, const struct server *server,
+                   struct stats_slot *stats);
+
+/* Serves one client until the connection ends, then closes its socket. */
+void blocking_serve(struct worker *worker, int fd);
+
+#endif

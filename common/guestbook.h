@@ -1,0 +1,29 @@
+/*
+ * guestbook - a page that needs Redis three times.
+ *
+ * GET asks for the newest remarks, counts the visitor, and asks for the count,
+ * one after the other: each round trip is a wait, and what a server does with
+ * its waits is what this collection is about. With --pipeline the three go out
+ * together.
+ *
+ * POST adds "remark - name" to the list and says thanks when Redis has
+ * acknowledged it, not before.
+ */
+#ifndef GUESTBOOK_H
+#define GUESTBOOK_H
+
+#include "http_exchange.h"
+
+enum {
+    GUESTBOOK_NAME_MAX = 64,    /* Unicode characters */
+    GUESTBOOK_TEXT_MAX = 1000,
+    GUESTBOOK_SHOWN = 100       /* remarks on the page, newest first */
+};
+
+void guestbook_answer(struct http_exchange *x);
+
+/* What is wrong with a name and a text: a sentence for the guest that says what
+ * to change, or NULL when they are fine. Both must be trimmed. */
+const char *guestbook_check(struct slice name, struct slice text);
+
+#endif

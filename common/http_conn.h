@@ -1,0 +1,132 @@
+/*
+ * http_conn - the state of one client's connection, without the connection.
+ *
+ * A sans-I/O state machine: bytes go in, bytes come out, and no function here
+ * waits, reads, writes or knows what a socket is. At any moment the connection
+ * wants exactly one thing, and whoever drives it decides how to wait for that:
+ *
+ *     for (;;)
+ *         switch (http_conn_want(c)) {
+ *         case HTTP_WANT_READ:  read into http_conn_input(), then
+ *                               http_conn_received() or http_conn_eof()
+ *         case HTTP_WANT_STORE: send each http_conn_next_command() to Redis,
+ *                               give each reply to http_conn_reply()
+ *         case HTTP_WANT_WRITE: send what http_conn_output() names, then
+ *                               http_conn_sent()
+ *         case HTTP_WANT_CLOSE: close
+ *         }
+ *
+ * blocking.c does this in a loop that waits; nonblocking.c does it in one that
+ * goes away where it would have to wait, and comes back later.
+ */
+#ifndef HTTP_CONN_H
+#define HTTP_CONN_H
+
+#include <sys/uio.h>
+
+#include "http_exchange.h"
+#include "worker.h"
+
+enum http_want {
+    HTTP_WANT_READ,  /* more bytes from the client */
+    HTTP_WANT_STORE, /* the replies to its Redis commands */
+    HTTP_WANT_WRITE, /* room to send */
+    HTTP_WANT_CLOSE  /* nothing any more */
+};
+
+enum http_conn_state {
+    HTTP_CONN_IDLE,    /* between requests, nothing read: owns no buffer */
+    HTTP_CONN_HEAD,    /* part of a request's head has been read */
+    HTTP_CONN_BODY,    /* the head is whole, its body is not */
+    HTTP_CONN_STORE,   /* the page waits for Redis */
+    HTTP_CONN_CLOSING, /* the last answer is made; close once it is sent */
+    HTTP_CONN_LINGER,  /* it is sent; what the client still sends is read and
+                          thrown away. Closing with unread bytes would make the
+                          kernel send RST, and the RST could overtake the answer
+                          and destroy it in the client's socket. */
+};
+
+/* What a connection may be waiting in, for deadlines. */
+enum http_phase {
+    HTTP_PHASE_IDLE,    /* for the first byte of a request */
+    HTTP_PHASE_REQUEST, /* for the rest of it */
+    HTTP_PHASE_STORE,   /* for Redis */
+    HTTP_PHASE_WRITE,   /* for the client to take its answer */
+    HTTP_PHASE_LINGER,  /* for the client to see that it is over */
+    HTTP_PHASES
+};
+
+struct http_conn { /* small: this is what an idle client costs */
+    struct worker *worker;
+    struct http_exchange *x; /* NULL while idle */
+    char *peer;              /* client's address for the log; owned; or NULL */
+    uint32_t requests;       /* answered on this connection */
+    unsigned char state;     /* enum http_conn_state */
+    bool linger;             /* when it closes, it lingers first */
+};
+
+/* Where the output lies. Either iov, or when iov_count is 0 a part of a file;
+ * iov_more says that the file's part follows the iov. */
+struct http_output {
+    struct iovec iov[2];
+    int iov_count;
+    bool more;    /* after iov there is more: hold back a half-full packet */
+    int file;     /* descriptor, or -1 */
+    off_t offset;
+    size_t count; /* bytes of the file */
+};
+
+/* A new connection; it belongs to the worker until http_conn_close(). `peer`
+ * is taken over, may be NULL. */
+void http_conn_open(struct http_conn *c, struct worker *worker, char *peer);
+
+/* Gives back what the connection holds. Not while replies are due. */
+void http_conn_close(struct http_conn *c);
+
+enum http_want http_conn_want(const struct http_conn *c);
+enum http_phase http_conn_phase(const struct http_conn *c);
+
+/* READ: where to put bytes, and how many at most. NULL: no memory. */
+char *http_conn_input(struct http_conn *c, size_t *room);
+
+/* n bytes were put there. With n == 0, none have come yet; an idle connection
+ * then gives its buffer back. */
+void http_conn_received(struct http_conn *c, size_t n);
+
+/* READ: the client has closed its side, or the connection is broken. */
+void http_conn_eof(struct http_conn *c);
+
+/* STORE: the next command to send, or NULL when all are sent. It stays valid
+ * until its reply has been given. */
+const struct store_command *http_conn_next_command(struct http_conn *c);
+
+/* STORE: the reply to the oldest unanswered command, or NULL when there will
+ * be none. Lent, not taken. */
+void http_conn_reply(struct http_conn *c, const redisReply *reply);
+
+/* WRITE: what to send, and that n bytes of it went out. */
+void http_conn_output(const struct http_conn *c, struct http_output *output);
+void http_conn_sent(struct http_conn *c, size_t n);
+
+/* STORE: is the next command the first of its page? */
+static inline bool http_conn_is_first_command(const struct http_conn *c)
+{
+    return c->x->sent == 0;
+}
+
+/* How long a phase may last, in milliseconds: for IDLE since the last answer,
+ * for WRITE since the client last took something, else since it began. */
+int http_conn_patience(const struct worker *worker, enum http_phase phase);
+
+/* The deadline of its phase has passed: a request gets 408; anything else
+ * closes. Not for STORE: there the driver gives NULL replies. */
+void http_conn_timeout(struct http_conn *c);
+
+/* True while lingering: the driver sends FIN, shutdown(SHUT_WR), before it
+ * reads on. */
+static inline bool http_conn_lingers(const struct http_conn *c)
+{
+    return c->state == HTTP_CONN_LINGER;
+}
+
+#endif

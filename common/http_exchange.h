@@ -1,0 +1,90 @@
+/*
+ * http_exchange - one request and its answer, and the buffers they need.
+ *
+ * An idle connection has no exchange. It takes one from its worker's pool when
+ * bytes arrive and gives it back when the answer is sent: so ten thousand
+ * clients that are silent cost ten thousand small structs, and buffers only
+ * for those that are being served.
+ */
+#ifndef HTTP_EXCHANGE_H
+#define HTTP_EXCHANGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "buffer.h"
+#include "file_cache.h"
+#include "http_parser.h"
+#include "store.h"
+
+struct worker;
+struct http_exchange;
+
+enum {
+    HTTP_READ_MAX = 16384, /* most that one read takes */
+    /* A head, a body, what of a further request came in the same read, and
+     * room for the chunk framing behind a body of full size. */
+    HTTP_INPUT_SIZE = HTTP_HEAD_MAX + HTTP_BODY_MAX + HTTP_READ_MAX + 4096,
+    /* Answers to pipelined requests are gathered up to this many bytes before
+     * they are sent. */
+    HTTP_BATCH_MAX = 65536,
+    HTTP_PATH_MAX = 1024, /* decoded path; a longer one names no file: 404 */
+    STORE_COMMANDS_MAX = 3,
+};
+
+/* Called with each reply to a queued command, in order; NULL when there will
+ * be none because Redis is away. The reply is only lent. */
+typedef void http_on_reply(struct http_exchange *x, const redisReply *reply);
+
+/* What follows the bytes in `out`: at most one piece of memory or of a file,
+ * sent from where it is. */
+struct http_body {
+    const char *memory;       /* next byte to send, or NULL */
+    struct cached_file *file; /* holds a reference; also while `memory` points
+                                 into its content */
+    off_t offset;             /* in the file, when memory is NULL */
+    size_t left;              /* bytes still to send; 0: there is no body */
+};
+
+struct guestbook_page { /* what the guestbook remembers between replies */
+    struct slice name, text;  /* what was typed, to be shown again */
+    const char *message;      /* a sentence for the guest, or NULL */
+    bool is_error;            /* of which kind the sentence is */
+    int64_t visitors;
+    struct buffer remarks;    /* the list, as HTML */
+};
+
+struct http_exchange {
+    struct http_exchange *next; /* in the worker's pool */
+    struct worker *worker;
+
+    /* The request. Its slices point into `in`. */
+    struct http_request request;
+    struct slice body;
+    struct http_chunked chunked;
+    char path[HTTP_PATH_MAX + 1]; /* decoded, ends in NUL */
+
+    /* What the page wants from Redis. */
+    struct store_command commands[STORE_COMMANDS_MAX];
+    unsigned char queued, sent, replied;
+    http_on_reply *on_reply;
+    struct guestbook_page guestbook;
+
+    /* The answer. `out` may start with answers to earlier requests. */
+    int status;             /* 0: there is no answer yet */
+    bool close;             /* the connection ends after this answer */
+    uint64_t content_bytes; /* of the body, for the log */
+    size_t out_start;       /* where this answer begins in `out` */
+    size_t out_sent;        /* bytes of `out` already sent */
+    struct buffer out;
+    struct buffer page;     /* a page made in memory */
+    struct buffer scratch;  /* decoded form fields */
+    struct http_body rest;
+
+    /* Input: in[in_start..in_end) has been read and not been used up. */
+    size_t in_start, in_end;
+    size_t scanned; /* of these, bytes already looked through in vain */
+    char in[HTTP_INPUT_SIZE]; /* last: only the pages touched cost memory */
+};
+
+#endif

@@ -1,0 +1,500 @@
+/*
+ * http_parser - one pass over the head of a request; see http_parser.h.
+ *
+ * Every loop below looks at `p < end` before it looks at *p: the buffer may
+ * end anywhere, and a head that is not whole is parsed again from its start
+ * when more has come. That costs nothing where it matters (almost every head
+ * arrives in one piece) and leaves no half-parsed state to get wrong.
+ */
+#include "http_parser.h"
+
+/* Which bytes may stand where, as a bit each (RFC 9110, 5.6.2 and 5.5). */
+enum {
+    TOKEN = 1,  /* in a method or a field name */
+    VALUE = 2,  /* in a field value: visible, space, tab, and bytes >= 0x80 */
+    TARGET = 4, /* in a request target: visible ASCII without '#' */
+    HOST = 8,   /* in an authority: host, port, IP literal (RFC 3986, 3.2) */
+};
+#define T TOKEN
+#define V VALUE
+#define G TARGET
+#define H HOST
+static const unsigned char class[256] = {
+    ['\t'] = V, [' '] = V,
+    ['!'] = T|V|G|H, ['"'] = V|G, ['#'] = T|V, ['$'] = T|V|G|H,
+    ['%'] = T|V|G|H, ['&'] = T|V|G|H, ['\''] = T|V|G|H, ['('] = V|G|H,
+    [')'] = V|G|H, ['*'] = T|V|G|H, ['+'] = T|V|G|H, [','] = V|G|H,
+    ['-'] = T|V|G|H, ['.'] = T|V|G|H, ['/'] = V|G,
+    ['0' ... '9'] = T|V|G|H,
+    [':'] = V|G|H, [';'] = V|G|H, ['<'] = V|G, ['='] = V|G|H, ['>'] = V|G,
+    ['?'] = V|G, ['@'] = V|G,
+    ['A' ... 'Z'] = T|V|G|H,
+    ['['] = V|G|H, ['\\'] = V|G, [']'] = V|G|H, ['^'] = T|V|G,
+    ['_'] = T|V|G|H, ['`'] = T|V|G,
+    ['a' ... 'z'] = T|V|G|H,
+    ['{'] = V|G, ['|'] = T|V|G, ['}'] = V|G, ['~'] = T|V|G|H,
+    [0x80 ... 0xff] = V,
+};
+#undef T
+#undef V
+#undef G
+#undef H
+
+static inline bool is(char c, int wanted)
+{
+    return (class[(unsigned char)c] & wanted) != 0;
+}
+
+static bool all_are(struct slice s, int wanted)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (!is(s.p[i], wanted))
+            return false;
+    return true;
+}
+
+/* What the fields say that only their sum can judge. */
+struct seen {
+    unsigned fields;
+    unsigned hosts;
+    bool content_length;
+    bool transfer_encoding;
+    bool close, keep_alive; /* options of Connection */
+    int framing_error;      /* status, or 0: told only after the head ended */
+};
+
+static enum http_method method_of(struct slice name)
+{
+    static const struct slice refused[] = {
+        {"PUT", 3}, {"DELETE", 6}, {"PATCH", 5}, {"TRACE", 5}};
+    if (slice_equal(name, SLICE("GET"))) /* methods are case-sensitive */
+        return HTTP_GET;
+    if (slice_equal(name, SLICE("HEAD")))
+        return HTTP_HEAD;
+    if (slice_equal(name, SLICE("POST")))
+        return HTTP_POST;
+    if (slice_equal(name, SLICE("OPTIONS")))
+        return HTTP_OPTIONS;
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
+        if (slice_equal(name, refused[i]))
+            return HTTP_REFUSED;
+    return HTTP_UNKNOWN;
+}
+
+/* Takes the request target apart (RFC 9112, 3.2). The four forms: "/path?query"
+ * to us, "http://host/path" to a proxy (and we must take it), "host:port" for
+ * CONNECT, "*" for OPTIONS. Returns 0, or minus a status. */
+static int parse_target(struct slice target, struct http_request *r)
+{
+    if (r->method == HTTP_UNKNOWN)
+        return 0; /* it gets its 501 whatever it asked for */
+    if (target.p[0] != '/') {
+        if (slice_equal(target, SLICE("*")) && r->method == HTTP_OPTIONS) {
+            r->path = target;
+            return 0;
+        }
+        const struct slice scheme = SLICE("http://");
+        if (target.n <= scheme.n ||
+            strncasecmp(target.p, scheme.p, scheme.n) != 0)
+            return -400;
+        target.p += scheme.n;
+        target.n -= scheme.n;
+        /* The authority of the target counts, and Host is ignored. */
+        size_t n = 0;
+        while (n < target.n && is(target.p[n], HOST))
+            n++;
+        r->host = (struct slice){target.p, n};
+        target.p += n;
+        target.n -= n;
+        if (n == 0 || (target.n > 0 && target.p[0] != '/' &&
+                       target.p[0] != '?'))
+            return -400;
+        if (target.n == 0 || target.p[0] == '?') {
+            r->path = SLICE("/");
+            if (target.n > 0)
+                r->query = (struct slice){target.p + 1, target.n - 1};
+            return 0;
+        }
+    }
+    const char *mark = memchr(target.p, '?', target.n);
+    r->path = target;
+    if (mark != NULL) {
+        r->path.n = (size_t)(mark - target.p);
+        r->query = (struct slice){mark + 1, target.n - r->path.n - 1};
+    }
+    return 0;
+}
+
+static int take_content_length(struct slice value, struct http_request *r,
+                               struct seen *seen)
+{
+    uint64_t length = 0;
+    if (value.n == 0)
+        return -400;
+    for (size_t i = 0; i < value.n; i++) {
+        if (value.p[i] < '0' || value.p[i] > '9')
+            return -400;
+        /* Beyond any body that we take: too large to count on, so stop there
+         * (and let 413 say it) rather than overflow. */
+        if (length <= HTTP_BODY_MAX)
+            length = length * 10 + (unsigned)(value.p[i] - '0');
+    }
+    if (seen->content_length && length != r->content_length)
+        return -400;
+    seen->content_length = true;
+    r->content_length = length;
+    return 0;
+}
+
+static int take_transfer_encoding(struct slice value, struct http_request *r,
+                                  struct seen *seen)
+{
+    if (seen->transfer_encoding)
+        return -400;
+    seen->transfer_encoding = true;
+    r->chunked = slice_equal_nocase(value, SLICE("chunked"));
+    if (r->chunked)
+        return 0;
+    /* "gzip, chunked" is well framed, only we cannot decode it; any list that
+     * does not end in chunked has no end that we could find. */
+    struct slice last = {NULL, 0};
+    while (value.n > 0)
+        last = slice_next_element(&value);
+    return slice_equal_nocase(last, SLICE("chunked")) ? -501 : -400;
+}
+
+static void take_connection(struct slice value, struct seen *seen)
+{
+    while (value.n > 0) {
+        struct slice option = slice_next_element(&value);
+        if (slice_equal_nocase(option, SLICE("close")))
+            seen->close = true;
+        else if (slice_equal_nocase(option, SLICE("keep-alive")))
+            seen->keep_alive = true;
+    }
+}
+
+static int take_expect(struct slice value, struct http_request *r)
+{
+    if (!slice_equal_nocase(value, SLICE("100-continue")))
+        return -417;
+    r->expect_continue = true;
+    return 0;
+}
+
+/* Keeps what one field says. Returns 0, or minus a status. The length tells
+ * most names apart, so that the usual field costs one comparison or none. */
+static int take_field(struct slice name, struct slice value,
+                      struct http_request *r, struct seen *seen)
+{
+#define NAMED(literal) (strncasecmp(name.p, (literal), sizeof(literal) - 1) == 0)
+    switch (name.n) {
+    case 4:
+        if (NAMED("Host")) {
+            seen->hosts++;
+            if (!all_are(value, HOST))
+                return -400;
+            if (r->host.p == NULL) /* else the target has named one */
+                r->host = value;
+        }
+        return 0;
+    case 5:
+        if (NAMED("Range"))
+            r->range = value;
+        return 0;
+    case 6:
+        return NAMED("Expect") ? take_expect(value, r) : 0;
+    case 8:
+        if (NAMED("If-Range"))
+            r->if_range = value;
+        return 0;
+    case 10:
+        if (NAMED("Connection"))
+            take_connection(value, seen);
+        return 0;
+    case 12:
+        if (NAMED("Content-Type"))
+            r->content_type = value;
+        return 0;
+    case 13:
+        if (NAMED("If-None-Match"))
+            r->if_none_match = value;
+        return 0;
+    case 14:
+        return NAMED("Content-Length") ? take_content_length(value, r, seen)
+                                       : 0;
+    case 17:
+        if (NAMED("Transfer-Encoding"))
+            return take_transfer_encoding(value, r, seen);
+        if (NAMED("If-Modified-Since"))
+            r->if_modified_since = value;
+        return 0;
+    default:
+        return 0;
+    }
+#undef NAMED
+}
+
+/* What can be judged only when all fields are known. */
+static int judge(struct http_request *r, const struct seen *seen)
+{
+    if (seen->framing_error != 0)
+        return seen->framing_error;
+    if (seen->hosts > 1 || (seen->hosts == 0 && r->minor_version >= 1))
+        return -400; /* RFC 9112, 3.2 */
+    if (seen->transfer_encoding &&
+        (seen->content_length || r->minor_version == 0))
+        return -400; /* RFC 9112, 6.1 and 6.3: a sign of smuggling */
+    if (r->minor_version == 0)
+        r->expect_continue = false; /* RFC 9110, 10.1.1 */
+    r->keep_alive = r->minor_version >= 1 ? !seen->close
+                                          : seen->keep_alive && !seen->close;
+    return 0;
+}
+
+/* Parses "METHOD SP target SP HTTP/1.x" and its line end. Returns where the
+ * next line starts; NULL with *status 0 when more bytes are needed, or with
+ * *status set to minus the answer's status. */
+static const char *parse_request_line(const char *p, const char *end,
+                                      struct http_request *r, int *status)
+{
+    *status = 0;
+    /* An empty line before a request is a left-over of some old client's
+     * POST; RFC 9112, 2.2 asks us to step over it. */
+    while (p < end && (*p == '\r' || *p == '\n')) {
+        if (*p == '\r' && p + 1 < end && p[1] != '\n')
+            goto bad;
+        p++;
+    }
+    const char *line = p;
+    while (p < end && is(*p, TOKEN))
+        p++;
+    if (p == end)
+        return NULL;
+    if (*p != ' ' || p == line)
+        goto bad;
+    r->method = method_of((struct slice){line, (size_t)(p - line)});
+
+    struct slice target = {++p, 0};
+    while (p < end && is(*p, TARGET))
+        p++;
+    target.n = (size_t)(p - target.p);
+    if (target.n > HTTP_TARGET_MAX) {
+        *status = -414;
+        return NULL;
+    }
+    if (p == end)
+        return NULL;
+    if (*p != ' ' || target.n == 0)
+        goto bad;
+
+    const char *version = ++p;
+    const char pattern[] = "HTTP/D.D";
+    for (size_t i = 0; i < sizeof pattern - 1; i++, p++) {
+        if (p == end)
+            return NULL;
+        if (pattern[i] == 'D' ? *p < '0' || *p > '9' : *p != pattern[i])
+            goto bad;
+    }
+    r->line = (struct slice){line, (size_t)(p - line)};
+    if (p < end && *p == '\r')
+        p++;
+    if (p == end)
+        return NULL;
+    if (*p != '\n')
+        goto bad;
+    if (version[5] != '1') {
+        *status = -505;
+        return NULL;
+    }
+    /* A higher minor version is compatible, and gets 1.1 (RFC 9110, 2.5). */
+    r->minor_version = version[7] == '0' ? 0 : 1;
+    *status = parse_target(target, r);
+    return *status == 0 ? p + 1 : NULL;
+bad:
+    *status = -400;
+    return NULL;
+}
+
+ssize_t http_parse_head(const char *bytes, size_t length,
+                        struct http_request *request)
+{
+    const char *end = bytes + length;
+    struct seen seen = {0};
+    int status;
+
+    *request = (struct http_request){.method = HTTP_UNKNOWN};
+    const char *p = parse_request_line(bytes, end, request, &status);
+    if (p == NULL)
+        return status != 0 || length < HTTP_HEAD_MAX ? status : -431;
+
+    for (;;) {
+        if (p < end && *p == '\r') { /* the empty line that ends the head */
+            if (++p < end && *p != '\n')
+                return -400;
+        }
+        if (p == end)
+            break;
+        if (*p == '\n') {
+            p++;
+            if (p - bytes > HTTP_HEAD_MAX)
+                return -431;
+            status = judge(request, &seen);
+            return status != 0 ? status : p - bytes;
+        }
+
+        const char *name = p;
+        while (p < end && is(*p, TOKEN))
+            p++;
+        if (p == end)
+            break;
+        /* No space between name and colon, no folded line: a line that starts
+         * with a space has an empty name here (RFC 9112, 5.1 and 5.2). */
+        if (*p != ':' || p == name)
+            return -400;
+        struct slice field = {name, (size_t)(p - name)};
+
+        const char *value = ++p;
+        while (p < end && is(*p, VALUE))
+            p++;
+        struct slice text = {value, (size_t)(p - value)};
+        if (p < end && *p == '\r')
+            p++;
+        if (p == end)
+            break;
+        if (*p++ != '\n') /* a bare CR, a NUL or another control byte */
+            return -400;
+        if (++seen.fields > HTTP_FIELDS_MAX)
+            return -431;
+        /* Kept until the whole head is read: only then is it sure that the
+         * rest is not worse, and the answer does not depend on the order. */
+        status = take_field(field, slice_trim(text), request, &seen);
+        if (status != 0 && seen.framing_error != -400)
+            seen.framing_error = status;
+    }
+    return length < HTTP_HEAD_MAX ? 0 : -431;
+}
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20; /* upper case to lower */
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+int http_chunked_decode(struct http_chunked *d, char *dst, const char *src,
+                        size_t n, size_t *consumed, size_t *written)
+{
+    size_t i = 0, out = 0;
+
+    while (i < n && d->state != CHUNK_DONE) {
+        char c = src[i];
+        int digit;
+        switch (d->state) {
+        case CHUNK_SIZE_FIRST:
+        case CHUNK_SIZE:
+            digit = hex_digit(c);
+            if (digit >= 0) {
+                /* Stop long before 64 bits could overflow; no body of ours is
+                 * so large. */
+                if (d->left > HTTP_BODY_MAX)
+                    return -413;
+                d->left = d->left * 16 + (unsigned)digit;
+                d->overhead++; /* leading zeros have no end of their own */
+                d->state = CHUNK_SIZE;
+            } else if (d->state == CHUNK_SIZE_FIRST) {
+                return -400;
+            } else if (c == ';') {
+                d->state = CHUNK_EXTENSION;
+            } else if (c == '\r') {
+                d->state = CHUNK_SIZE_LF;
+            } else {
+                return -400;
+            }
+            i++;
+            break;
+        case CHUNK_EXTENSION:
+            if (c == '\r')
+                d->state = CHUNK_SIZE_LF;
+            else if (!is(c, VALUE))
+                return -400;
+            d->overhead++;
+            i++;
+            break;
+        case CHUNK_SIZE_LF:
+            if (c != '\n')
+                return -400;
+            d->state = d->left > 0 ? CHUNK_DATA : CHUNK_TRAILER;
+            i++;
+            break;
+        case CHUNK_DATA: {
+            size_t take = n - i < d->left ? n - i : (size_t)d->left;
+            memmove(dst + out, src + i, take);
+            out += take;
+            i += take;
+            d->left -= take;
+            if (d->left == 0)
+                d->state = CHUNK_DATA_CR;
+            break;
+        }
+        case CHUNK_DATA_CR:
+            if (c != '\r')
+                return -400;
+            d->state = CHUNK_DATA_LF;
+            i++;
+            break;
+        case CHUNK_DATA_LF:
+            if (c != '\n')
+                return -400;
+            d->state = CHUNK_SIZE_FIRST;
+            i++;
+            break;
+        case CHUNK_TRAILER:
+            if (c == '\r')
+                d->state = CHUNK_END_LF;
+            else if (is(c, TOKEN))
+                d->state = CHUNK_TRAILER_NAME;
+            else
+                return -400;
+            d->overhead++;
+            i++;
+            break;
+        case CHUNK_TRAILER_NAME:
+            if (c == ':')
+                d->state = CHUNK_TRAILER_VALUE;
+            else if (!is(c, TOKEN))
+                return -400;
+            d->overhead++;
+            i++;
+            break;
+        case CHUNK_TRAILER_VALUE:
+            if (c == '\r')
+                d->state = CHUNK_TRAILER_LF;
+            else if (!is(c, VALUE))
+                return -400;
+            d->overhead++;
+            i++;
+            break;
+        case CHUNK_TRAILER_LF:
+            if (c != '\n')
+                return -400;
+            d->state = CHUNK_TRAILER;
+            i++;
+            break;
+        case CHUNK_END_LF:
+            if (c != '\n')
+                return -400;
+            d->state = CHUNK_DONE;
+            i++;
+            break;
+        case CHUNK_DONE:
+            break;
+        }
+        if (d->overhead > HTTP_CHUNK_OVERHEAD)
+            return -413;
+    }
+    *consumed = i;
+    *written = out;
+    return 0;
+}

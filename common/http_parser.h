@@ -1,0 +1,101 @@
+/*
+ * http_parser - the head of a request, and the framing of its body.
+ *
+ * Pure functions: bytes in, facts out. Nothing is allocated, nothing is kept,
+ * nothing is read beyond the bytes given, and whatever is ambiguous is refused:
+ * two parsers that read one message in two ways are what request smuggling is
+ * made of (RFC 9112, 11.2).
+ *
+ * A message is:   request line CRLF, fields, each with CRLF, CRLF, body.
+ * A line may end in a bare LF, as RFC 9112, 2.2 allows, so that one can type a
+ * request with nc(1); within chunked framing only CRLF is taken.
+ */
+#ifndef HTTP_PARSER_H
+#define HTTP_PARSER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "slice.h"
+
+/* The limits, and the status a client meets behind each. */
+enum {
+    HTTP_TARGET_MAX = 8000,     /* bytes of the request target: 414 */
+    HTTP_HEAD_MAX = 16384,      /* bytes of request line and fields: 431 */
+    HTTP_FIELDS_MAX = 100,      /* header fields: 431 */
+    HTTP_BODY_MAX = 65536,      /* bytes of content: 413 */
+    HTTP_CHUNK_OVERHEAD = 16384 /* chunk extensions and trailers: 413 */
+};
+
+enum http_method {
+    HTTP_GET = 1 << 0, /* bits, so that a route can name a set of them */
+    HTTP_HEAD = 1 << 1,
+    HTTP_POST = 1 << 2,
+    HTTP_OPTIONS = 1 << 3,
+    HTTP_REFUSED = 1 << 4, /* known to HTTP, taken by no page: 405 */
+    HTTP_UNKNOWN = 1 << 5  /* 501 */
+};
+
+/* What the head says. The slices point into the bytes that were parsed; one
+ * whose p is NULL was not sent. */
+struct http_request {
+    enum http_method method;
+    int minor_version;     /* HTTP/1.minor_version */
+    bool keep_alive;       /* may the connection go on after the answer? */
+    bool expect_continue;  /* Expect: 100-continue */
+    bool chunked;          /* the body is in chunks; else content_length */
+    uint64_t content_length;
+    struct slice line;     /* the request line without its end; for the log */
+    struct slice path;     /* of the target, still percent-encoded; for
+                              OPTIONS * it is "*" */
+    struct slice query;    /* what follows the first '?', without it */
+    struct slice host;
+    struct slice content_type;
+    struct slice range;
+    struct slice if_range;
+    struct slice if_none_match;
+    struct slice if_modified_since;
+};
+
+/* Parses the head of a request that starts at bytes[0].
+ * Returns  > 0  the length of the head; *request is filled in,
+ *            0  the head is not whole yet: call again with more bytes,
+ *          < 0  the request is wrong: minus the status it should get (400,
+ *               414, 417, 431, 501, 505). The connection cannot go on, as
+ *               nobody knows where the next request starts. *request holds
+ *               what had been understood until then. */
+ssize_t http_parse_head(const char *bytes, size_t length,
+                        struct http_request *request);
+
+/* The chunked transfer coding (RFC 9112, 7.1), decoded piece by piece. */
+struct http_chunked { /* all zero at the start of a body */
+    enum {
+        CHUNK_SIZE_FIRST, /* at the first digit of a chunk's size */
+        CHUNK_SIZE,       /* at a further digit, or what ends them */
+        CHUNK_EXTENSION,  /* in what follows a ';': ignored */
+        CHUNK_SIZE_LF,    /* at the LF behind the size */
+        CHUNK_DATA,
+        CHUNK_DATA_CR,
+        CHUNK_DATA_LF,
+        CHUNK_TRAILER,      /* at the start of a trailer line, or the end */
+        CHUNK_TRAILER_NAME, /* in a trailer field: ignored */
+        CHUNK_TRAILER_VALUE,
+        CHUNK_TRAILER_LF,
+        CHUNK_END_LF,
+        CHUNK_DONE
+    } state;
+    uint64_t left;     /* data bytes of this chunk still to come */
+    size_t overhead;   /* bytes of extensions and trailers seen */
+};
+
+/* Decodes the raw bytes src[0..n), writing the data to dst; dst <= src, so the
+ * two may be one buffer. *consumed is how much of src was read, which is all
+ * of it unless the body ended; *written is how much data there was.
+ * Returns 0, or minus the status of what is wrong with it (400, 413). The body
+ * is whole when decoder->state is CHUNK_DONE. */
+int http_chunked_decode(struct http_chunked *decoder, char *dst,
+                        const char *src, size_t n, size_t *consumed,
+                        size_t *written);
+
+#endif

@@ -1,0 +1,199 @@
+/* net - the socket calls that all seven make; see net.h. */
+#include "net.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "fatal.h"
+#include "signals.h"
+
+/* How often a blocked send looks up, to see whether it has become too late. */
+enum { SEND_TICK_MS = 500 };
+
+static void set_option(int fd, int level, int name, int value)
+{
+    /* Each of these makes the server better, none makes it possible: a failure
+     * (an option that this kernel lacks) is no reason not to serve. */
+    setsockopt(fd, level, name, &value, sizeof value);
+}
+
+int net_listen(const struct options *options, int *port, bool share)
+{
+    char service[16];
+    snprintf(service, sizeof service, "%d", *port);
+    struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICSERV,
+                             .ai_socktype = SOCK_STREAM};
+    struct addrinfo *address;
+    int error = getaddrinfo(options->host, service, &hints, &address);
+    if (error != 0)
+        die("cannot listen on '%s': %s; give --host an address of this machine",
+            options->host, gai_strerror(error));
+    int fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        die("cannot make a socket: %s", strerror(errno));
+
+    /* Without SO_REUSEADDR a restart fails with EADDRINUSE as long as one old
+     * connection is in TIME_WAIT, which is a minute. */
+    set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+    /* Several sockets on one port, each with its own accept queue; the kernel
+     * spreads new connections over them by a hash of the addresses. */
+    if (share)
+        set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+
+    /* The rest is set once, here, as an accepted socket inherits it: no system
+     * call per connection. TCP_NODELAY: Nagle's algorithm would hold back the
+     * last short piece of an answer until the client acknowledged the rest. */
+    set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    /* A client is worth accepting when its request is here. A server that
+     * waits for one client at a time never waits for a silent one, and an event
+     * loop reads at once and need not be told that it can. After this many
+     * seconds of silence the kernel hands the connection over all the same. */
+    set_option(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, 1);
+    struct timeval tick = {.tv_usec = SEND_TICK_MS * 1000};
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tick, sizeof tick);
+
+    if (bind(fd, address->ai_addr, address->ai_addrlen) < 0 ||
+        listen(fd, options->backlog) < 0)
+        die("cannot listen on %s:%d: %s; %s", options->host, *port,
+            strerror(errno),
+            errno == EADDRINUSE
+                ? "stop the other server or choose another port with --port"
+            : errno == EACCES ? "ports below 1024 are for root"
+                              : "give --host an address of this machine");
+    freeaddrinfo(address);
+
+    struct sockaddr_storage bound;
+    socklen_t length = sizeof bound;
+    if (getsockname(fd, (struct sockaddr *)&bound, &length) < 0)
+        die("getsockname: %s", strerror(errno));
+    *port = ntohs(bound.ss_family == AF_INET6
+                      ? ((struct sockaddr_in6 *)&bound)->sin6_port
+                      : ((struct sockaddr_in *)&bound)->sin_port);
+    return fd;
+}
+
+int net_effective_backlog(int backlog)
+{
+    int limit = backlog;
+    FILE *file = fopen("/proc/sys/net/core/somaxconn", "re");
+    if (file != NULL) {
+        if (fscanf(file, "%d", &limit) != 1)
+            limit = backlog;
+        fclose(file);
+    }
+    return limit < backlog ? limit : backlog;
+}
+
+/* Is this the failure of one client, gone between connecting and accept(2)? A
+ * network error that is already pending shows up here too (accept(2)). */
+static bool is_clients_own(int error)
+{
+    switch (error) {
+    case ECONNABORTED: case ENETDOWN: case EPROTO: case ENOPROTOOPT:
+    case EHOSTDOWN: case ENONET: case EHOSTUNREACH: case EOPNOTSUPP:
+    case ENETUNREACH: case EPERM:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Said once per server, whoever meets it first: a message for each refused
+ * accept would fill a disk. */
+static void say_exhausted(const struct server *server, int error)
+{
+    if (!atomic_exchange(&server->shared->exhaustion_told, true))
+        warn_user("cannot accept more clients now: %s; those that wait stay in "
+                  "the accept queue. A higher descriptor limit (ulimit -n) or "
+                  "more memory would help", strerror(error));
+}
+
+int net_accept(const struct server *server)
+{
+    for (;;) {
+        if (signals_stopping())
+            return -1;
+        int fd = accept4(server->listeners[0], NULL, NULL, SOCK_CLOEXEC);
+        if (fd >= 0)
+            return fd;
+        if (errno == EINTR) {
+            server_housekeeping(server);
+        } else if (errno == EINVAL) {
+            return -1; /* shut down: see signals.h */
+        } else if (!is_clients_own(errno)) {
+            say_exhausted(server, errno);
+            poll(NULL, 0, 50); /* rather than spin: something has to be freed */
+        }
+    }
+}
+
+int net_accept_nonblocking(const struct server *server, int listener)
+{
+    for (;;) {
+        int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0 || errno == EAGAIN || errno == EINVAL)
+            return fd;
+        if (errno == EINTR || is_clients_own(errno))
+            continue;
+        int error = errno;
+        say_exhausted(server, error);
+        errno = error;
+        return -1;
+    }
+}
+
+void net_set_nonblocking(int fd)
+{
+    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+}
+
+bool net_somebody_waits(int listener)
+{
+    struct pollfd p = {.fd = listener, .events = POLLIN};
+    return poll(&p, 1, 0) == 1 && (p.revents & POLLIN) != 0;
+}
+
+ssize_t net_send(int fd, const struct http_output *output)
+{
+    if (output->iov_count == 1 && !output->more)
+        return send(fd, output->iov[0].iov_base, output->iov[0].iov_len, 0);
+    if (output->iov_count > 0) {
+        struct msghdr message = {
+            .msg_iov = (struct iovec *)(uintptr_t)output->iov,
+            .msg_iovlen = (size_t)output->iov_count,
+        };
+        /* MSG_MORE: a file follows, so do not send a short packet first. */
+        return sendmsg(fd, &message, output->more ? MSG_MORE : 0);
+    }
+    /* From the page cache to the socket without passing through us. */
+    off_t offset = output->offset;
+    ssize_t n = sendfile(fd, output->file, &offset, output->count);
+    if (n == 0) { /* the file has been cut short: the promised length is lost */
+        errno = EIO;
+        return -1;
+    }
+    return n;
+}
+
+char *net_peer_name(const struct server *server, int fd)
+{
+    struct sockaddr_storage address;
+    socklen_t length = sizeof address;
+    char text[NI_MAXHOST];
+    if (server->log.fd < 0 ||
+        getpeername(fd, (struct sockaddr *)&address, &length) < 0 ||
+        getnameinfo((struct sockaddr *)&address, length, text, sizeof text,
+                    NULL, 0, NI_NUMERICHOST) != 0)
+        return NULL;
+    return strdup(text);
+}

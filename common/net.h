@@ -1,0 +1,46 @@
+/*
+ * net - the socket calls that all seven make.
+ */
+#ifndef NET_H
+#define NET_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "http_conn.h"
+#include "options.h"
+#include "server.h"
+
+/* Opens a listening socket on options->host and *port, which is set to the port
+ * that the kernel picked when it was 0. With `share`, others may listen on the
+ * same port (SO_REUSEPORT). Exits with cause and remedy on failure. */
+int net_listen(const struct options *options, int *port, bool share);
+
+/* What the kernel makes of a backlog: at most net.core.somaxconn. */
+int net_effective_backlog(int backlog);
+
+/* Waits for the next client. Returns its socket, which blocks, or -1 when the
+ * server is stopping. Any other error has been dealt with here: out of
+ * descriptors or memory, it says so once, waits a little and tries again. */
+int net_accept(const struct server *server);
+
+/* The same for an event loop: never waits, and the client's socket never does.
+ * Returns -1 with errno EAGAIN when nobody waits, EINVAL when the server is
+ * stopping, or another errno when no client can be taken now (said once). */
+int net_accept_nonblocking(const struct server *server, int listener);
+
+/* Sets O_NONBLOCK. Cannot fail on a socket. */
+void net_set_nonblocking(int fd);
+
+/* Does a client wait in the accept queue? */
+bool net_somebody_waits(int listener);
+
+/* Sends some of an output. Returns the number of bytes that the kernel took, or
+ * -1 with errno; a file that ended too early is EIO. */
+ssize_t net_send(int fd, const struct http_output *output);
+
+/* The client's address as text, for the log; NULL where no log is kept or there
+ * is no memory. The caller frees it. */
+char *net_peer_name(const struct server *server, int fd);
+
+#endif

@@ -1,0 +1,309 @@
+/*
+ * nonblocking - drives connections with calls that never wait; see
+ * nonblocking.h.
+ *
+ * Read this beside blocking.c: the same switch, the same steps. Where that one
+ * waits, this one goes away.
+ */
+#include "nonblocking.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#include "net.h"
+
+/* How many steps one client may make before the others have their turn: enough
+ * for a batch of pipelined requests, too few for one fast reader of a huge file
+ * to keep everybody waiting. */
+enum { STEPS_PER_TURN = 16 };
+
+/* After a failed accept, how long to serve only those who are here. */
+enum { ACCEPT_PAUSE_MS = 50, DRAIN_TICK_MS = 100 };
+
+void event_loop_init(struct event_loop *loop, struct worker *worker)
+{
+    loop->worker = worker;
+    worker->loop = loop;
+    store_async_init(&loop->store, &loop->worker->server->options.redis, loop,
+                     loop->watch_store);
+}
+
+/* Puts the client into the list of its phase, with a new deadline. One that
+ * stays in its list is not moved there, only its deadline is: the list finds
+ * out when the old one comes. So an answered request costs no list operation,
+ * which would touch two neighbours' cold memory. */
+static void set_deadline(struct event_loop *loop, struct client *client)
+{
+    enum http_phase phase = http_conn_phase(&client->conn);
+    client->deadline_ms = loop->worker->clock.now_ms +
+                          http_conn_patience(loop->worker, phase);
+    if (client->list == phase && client->prev != NULL)
+        return;
+    if (client->prev != NULL)
+        DL_DELETE(loop->deadlines[client->list], client);
+    client->list = (unsigned)phase & 15u;
+    client->listed_ms = client->deadline_ms;
+    DL_APPEND(loop->deadlines[phase], client);
+}
+
+/* The connection is over. Its memory goes at the end of the turn, as events
+ * that the kernel has already reported may still point to it; and not before
+ * Redis has given the replies that are due. */
+static void end_client(struct event_loop *loop, struct client *client)
+{
+    if (client->prev != NULL) {
+        DL_DELETE(loop->deadlines[client->list], client);
+        client->prev = NULL;
+    }
+    if (client->fd >= 0) {
+        loop->forget(loop, client);
+        close(client->fd);
+        client->fd = -1;
+    }
+    client->dead = true;
+    if (client->replies_due == 0) {
+        http_conn_close(&client->conn);
+        client->next = loop->ended;
+        loop->ended = client;
+    }
+}
+
+static void on_reply(void *data, const redisReply *reply);
+
+/* Each step returns whether there is a next one to be made now. */
+
+static bool read_request(struct client *client)
+{
+    size_t room;
+    if (!client->readable)
+        return false;
+    char *input = http_conn_input(&client->conn, &room);
+    if (input == NULL) { /* no memory: this client cannot be served */
+        http_conn_eof(&client->conn);
+        return true;
+    }
+    ssize_t n = recv(client->fd, input, room, 0);
+    if (n > 0) {
+        /* Less than there was room for: the socket is empty, and asking again
+         * would cost a system call to hear EAGAIN (epoll(7), Q9). */
+        if ((size_t)n < room && !client->hangup)
+            client->readable = false;
+        http_conn_received(&client->conn, (size_t)n);
+    } else if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+        client->readable = errno == EINTR;
+        http_conn_received(&client->conn, 0);
+    } else {
+        http_conn_eof(&client->conn); /* end of file, ECONNRESET */
+    }
+    return true;
+}
+
+static bool ask_store(struct event_loop *loop, struct client *client)
+{
+    const struct store_command *command;
+    int64_t now = loop->worker->clock.now_ms;
+    while (http_conn_want(&client->conn) == HTTP_WANT_STORE &&
+           (command = http_conn_next_command(&client->conn)) != NULL) {
+        if (store_async_send(&loop->store, now, command, on_reply, client))
+            client->replies_due++;
+        else
+            http_conn_reply(&client->conn, NULL);
+    }
+    return client->replies_due == 0;
+}
+
+static bool write_response(struct client *client)
+{
+    struct http_output output;
+    if (!client->writable)
+        return false;
+    http_conn_output(&client->conn, &output);
+    ssize_t n = net_send(client->fd, &output);
+    if (n >= 0) {
+        http_conn_sent(&client->conn, (size_t)n);
+        if (http_conn_lingers(&client->conn))
+            shutdown(client->fd, SHUT_WR);
+    } else if (errno == EAGAIN || errno == EINTR) {
+        client->writable = errno == EINTR;
+    } else {
+        http_conn_eof(&client->conn); /* EPIPE, ECONNRESET */
+    }
+    return true;
+}
+
+/* Goes on with a client as far as it goes without waiting. */
+static void run(struct event_loop *loop, struct client *client)
+{
+    bool again = true;
+    for (int step = 0; again && step < STEPS_PER_TURN; step++) {
+        switch (http_conn_want(&client->conn)) {
+        case HTTP_WANT_READ:
+            again = read_request(client);
+            break;
+        case HTTP_WANT_STORE:
+            again = ask_store(loop, client);
+            break;
+        case HTTP_WANT_WRITE:
+            again = write_response(client);
+            break;
+        case HTTP_WANT_CLOSE:
+            end_client(loop, client);
+            return;
+        }
+    }
+    enum http_want want = http_conn_want(&client->conn);
+    if (client->conn.x == NULL && loop->worker->draining &&
+        want == HTTP_WANT_READ) {
+        end_client(loop, client); /* idle, and the server is stopping */
+        return;
+    }
+    /* A request's deadline runs from its first byte, whatever drips in later;
+     * every other one starts anew with each bit of progress. */
+    if (client->list != HTTP_PHASE_REQUEST || client->prev == NULL ||
+        http_conn_phase(&client->conn) != HTTP_PHASE_REQUEST)
+        set_deadline(loop, client);
+    loop->watch(loop, client, want, again);
+}
+
+/* A reply from Redis for one of the clients, or NULL: Redis is away. */
+static void on_reply(void *data, const redisReply *reply)
+{
+    struct client *client = data;
+    struct event_loop *loop = client->conn.worker->loop;
+    client->replies_due--;
+    http_conn_reply(&client->conn, reply);
+    if (client->dead) {
+        if (client->replies_due == 0)
+            end_client(loop, client);
+    } else {
+        run(loop, client);
+    }
+}
+
+bool event_loop_may_accept(const struct event_loop *loop)
+{
+    const struct worker *w = loop->worker;
+    return !w->draining && w->clock.now_ms >= loop->accept_ms &&
+           loop->clients < (unsigned)w->server->options.max_connections;
+}
+
+bool event_loop_accept(struct event_loop *loop, int listener,
+                       struct client *client)
+{
+    struct worker *w = loop->worker;
+    if (!event_loop_may_accept(loop))
+        return false;
+    int fd = client != NULL ? net_accept_nonblocking(w->server, listener) : -1;
+    if (fd < 0) {
+        loop->somebody_waits = client == NULL || errno != EAGAIN;
+        if (loop->somebody_waits)
+            loop->accept_ms = w->clock.now_ms + ACCEPT_PAUSE_MS;
+        return false;
+    }
+    *client = (struct client){.fd = fd, .readable = true, .writable = true};
+    http_conn_open(&client->conn, w, net_peer_name(w->server, fd));
+    loop->clients++;
+    run(loop, client);
+    return true;
+}
+
+void event_loop_event(struct event_loop *loop, struct client *client,
+                      bool readable, bool writable, bool hangup, bool broken)
+{
+    if (client->dead)
+        return;
+    if (readable)
+        client->readable = true;
+    if (writable)
+        client->writable = true;
+    if (hangup)
+        client->hangup = client->readable = true;
+    /* While it waits for Redis nobody reads, so nobody would notice. */
+    if (broken && client->replies_due > 0)
+        end_client(loop, client);
+    else
+        run(loop, client);
+}
+
+int event_loop_timeout(const struct event_loop *loop)
+{
+    int64_t now = loop->worker->clock.now_ms, next = INT64_MAX;
+    for (int i = 0; i < HTTP_PHASES; i++)
+        if (loop->deadlines[i] != NULL && loop->deadlines[i]->listed_ms < next)
+            next = loop->deadlines[i]->listed_ms;
+    if (loop->somebody_waits && event_loop_may_accept(loop))
+        next = now;
+    if (loop->accept_ms > now && loop->accept_ms < next)
+        next = loop->accept_ms;
+    if (loop->worker->draining && now + DRAIN_TICK_MS < next)
+        next = now + DRAIN_TICK_MS; /* to see when it becomes too late */
+    if (next == INT64_MAX)
+        return -1;
+    return next <= now ? 0 : (int)(next - now);
+}
+
+static void expire(struct event_loop *loop, enum http_phase phase)
+{
+    struct client *client;
+    int64_t now = loop->worker->clock.now_ms;
+    while ((client = loop->deadlines[phase]) != NULL &&
+           client->listed_ms <= now) {
+        if (client->deadline_ms > now) { /* it has been postponed since */
+            DL_DELETE(loop->deadlines[phase], client);
+            client->listed_ms = client->deadline_ms;
+            DL_APPEND(loop->deadlines[phase], client);
+        } else if (phase == HTTP_PHASE_STORE) {
+            /* Replies come in order: if this one is late, so are all. Dropping
+             * the connection gives every client its NULL, and a 503. */
+            store_async_drop(&loop->store);
+            if (loop->deadlines[phase] == client)
+                return;
+        } else {
+            http_conn_timeout(&client->conn);
+            run(loop, client);
+            if (loop->deadlines[phase] == client)
+                return;
+        }
+    }
+}
+
+static void free_ended(struct event_loop *loop)
+{
+    while (loop->ended != NULL) {
+        struct client *client = loop->ended;
+        loop->ended = client->next;
+        loop->release(client);
+        loop->clients--;
+    }
+}
+
+void event_loop_finish_turn(struct event_loop *loop)
+{
+    worker_tick(loop->worker);
+    for (int i = 0; i < HTTP_PHASES; i++)
+        expire(loop, (enum http_phase)i);
+    if (loop->worker->draining) {
+        struct client *client, *next;
+        DL_FOREACH_SAFE(loop->deadlines[HTTP_PHASE_IDLE], client, next)
+            end_client(loop, client);
+    }
+    store_async_flush(&loop->store);
+    free_ended(loop);
+}
+
+void event_loop_free(struct event_loop *loop)
+{
+    for (int i = 0; i < HTTP_PHASES; i++)
+        while (loop->deadlines[i] != NULL)
+            end_client(loop, loop->deadlines[i]);
+    store_async_drop(&loop->store); /* gives the replies that are due */
+    free_ended(loop);
+}
+
+bool event_loop_is_over(const struct event_loop *loop)
+{
+    const struct worker *w = loop->worker;
+    return w->draining && (loop->clients == 0 || w->overdue);
+}

@@ -1,0 +1,208 @@
+/* server - how a server starts and ends; see server.h. */
+#include "server.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
+#include <netdb.h>
+#include <pwd.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "fatal.h"
+#include "net.h"
+#include "signals.h"
+
+static int open_folder(const char *root, const char *name)
+{
+    char path[4096];
+    int n = snprintf(path, sizeof path, "%s/%s", root, name);
+    /* O_PATH: a place to start a path walk from, nothing to read. */
+    int fd = n < (int)sizeof path
+                 ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC)
+                 : -1;
+    if (fd < 0)
+        die("there is no folder %s (%s); start in the folder that holds "
+            "public/ and templates/, or name it with --root",
+            path, strerror(errno));
+    return fd;
+}
+
+static int is_picture(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.' &&
+           (entry->d_type == DT_REG || entry->d_type == DT_LNK ||
+            entry->d_type == DT_UNKNOWN);
+}
+
+/* The list for /redirect is read once, here: new pictures need a restart. */
+static void find_pictures(struct server *server)
+{
+    struct dirent **entries = NULL;
+    int n = scandirat(server->public_folder, "pictures", &entries, is_picture,
+                      alphasort);
+    if (n <= 0)
+        return;
+    server->pictures = calloc((size_t)n, sizeof *server->pictures);
+    if (server->pictures == NULL)
+        die("out of memory");
+    for (int i = 0; i < n; i++) {
+        if (asprintf(&server->pictures[i], "/pictures/%s",
+                     entries[i]->d_name) < 0)
+            die("out of memory");
+        free(entries[i]);
+    }
+    free(entries);
+    server->picture_count = (unsigned)n;
+}
+
+/* Names are looked up here, once: getaddrinfo(3) blocks, and no event loop may
+ * do that later. */
+static void resolve_redis(struct store_address *redis)
+{
+    if (redis->none || redis->path != NULL)
+        return;
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found;
+    int error = getaddrinfo(redis->host, NULL, &hints, &found);
+    char numeric[NI_MAXHOST];
+    if (error == 0) {
+        error = getnameinfo(found->ai_addr, found->ai_addrlen, numeric,
+                            sizeof numeric, NULL, 0, NI_NUMERICHOST);
+        freeaddrinfo(found);
+    }
+    if (error != 0)
+        die("the Redis host '%s' is not known (%s); use --redis with another "
+            "name or an address", redis->host, gai_strerror(error));
+    redis->host = strdup(numeric);
+    if (redis->host == NULL)
+        die("out of memory");
+}
+
+/* The soft limit of descriptors is often 1024 for the sake of programs that use
+ * select(2). Ours may have what the hard limit allows. */
+static int raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return 1024;
+    rlim_t had = limit.rlim_cur;
+    limit.rlim_cur = limit.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
+        limit.rlim_cur = had;
+    return limit.rlim_cur < INT_MAX ? (int)limit.rlim_cur : INT_MAX;
+}
+
+/* As many clients as there are descriptors, less those for files, Redis, the
+ * log: a loop that accepts its last descriptor could not serve with it. */
+static int most_connections(int descriptors)
+{
+    return descriptors > 128 ? descriptors - 64 : descriptors / 2;
+}
+
+/* Gives root's rights away, for good. The order matters: after setuid(2) there
+ * would be no right left to change the groups. */
+static void become_user(const char *name)
+{
+    if (name == NULL)
+        return;
+    struct passwd *user = getpwnam(name);
+    if (user == NULL)
+        die("there is no user '%s'; name one that exists with --user", name);
+    if (setgroups(0, NULL) < 0 || setgid(user->pw_gid) < 0 ||
+        setuid(user->pw_uid) < 0)
+        die("cannot become user '%s': %s; only root can", name,
+            strerror(errno));
+}
+
+void server_start(struct server *server,
+                  const struct architecture *architecture, int argc,
+                  char **argv, int listeners, int slots)
+{
+    *server = (struct server){.architecture = architecture};
+    struct options *options = &server->options;
+    options_parse(options, architecture, argc, argv);
+    snprintf(server->signature, sizeof server->signature, "%s (%s)",
+             SERVER_VERSION, architecture->name);
+    int descriptors = raise_descriptor_limit();
+    if (options->max_connections == 0)
+        options->max_connections = most_connections(descriptors);
+
+    server->public_folder = open_folder(options->root, "public");
+    server->template_folder = open_folder(options->root, "templates");
+    find_pictures(server);
+    resolve_redis(&options->redis);
+    if (access_log_open(&server->log, options->access_log) < 0)
+        die("cannot open the access log %s: %s; check the path and its rights",
+            options->access_log, strerror(errno));
+
+    int pool = architecture->takes & TAKES_THREADS ? options->threads
+                                                   : options->workers;
+    server->stats_slots = (unsigned)(slots > 0 ? slots : pool);
+    /* MAP_SHARED | MAP_ANONYMOUS: zeroed pages that parent and children both
+     * write to, where ordinary memory would be copied at the first write. */
+    server->shared = mmap(NULL, sizeof *server->shared +
+                          server->stats_slots * sizeof(struct stats_slot),
+                          PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+                          -1, 0);
+    if (server->shared == MAP_FAILED)
+        die("no memory for the counters: %s", strerror(errno));
+
+    server->listener_count = listeners > 0 ? listeners : pool;
+    server->listeners = calloc((size_t)server->listener_count, sizeof(int));
+    if (server->listeners == NULL)
+        die("out of memory");
+    server->port = options->port;
+    for (int i = 0; i < server->listener_count; i++)
+        server->listeners[i] =
+            net_listen(options, &server->port, server->listener_count > 1);
+    server->backlog = net_effective_backlog(options->backlog);
+    if (server->backlog < options->backlog && options->verbose)
+        warn_user("the kernel cuts the backlog to %d; sysctl "
+                  "net.core.somaxconn raises that", server->backlog);
+    become_user(options->user);
+    signals_install(server);
+}
+
+void server_ready(const struct server *server, const char *model, ...)
+{
+    char text[128];
+    va_list args;
+    va_start(args, model);
+    vsnprintf(text, sizeof text, model, args);
+    va_end(args);
+    if (server->options.quiet)
+        return;
+    bool ipv6 = strchr(server->options.host, ':') != NULL;
+    printf("listening on http://%s%s%s:%d/ (%s, %s, backlog %d)\n",
+           ipv6 ? "[" : "", server->options.host, ipv6 ? "]" : "", server->port,
+           server->architecture->folder, text, server->backlog);
+    /* To a pipe, stdio would keep the line until its buffer is full. And before
+     * a fork(2) the buffer must be empty, or each child would print it again. */
+    fflush(stdout);
+}
+
+void server_housekeeping(const struct server *server)
+{
+    if (signals_take_report())
+        stats_report(server->shared->stats, server->stats_slots);
+    if (signals_take_reopen()) {
+        atomic_fetch_add(&server->shared->log_generation, 1);
+        if (access_log_reopen(&server->log) < 0)
+            warn_user("cannot reopen the access log %s: %s; the old one is "
+                      "still in use", server->log.path, strerror(errno));
+    }
+}
+
+int server_finish(const struct server *server)
+{
+    if (!server->options.quiet)
+        stats_report(server->shared->stats, server->stats_slots);
+    return EXIT_SUCCESS;
+}

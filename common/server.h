@@ -1,0 +1,68 @@
+/*
+ * server - what all of a server's workers share, and how it starts and ends.
+ */
+#ifndef SERVER_H
+#define SERVER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "access_log.h"
+#include "options.h"
+#include "stats.h"
+
+#define SERVER_VERSION "zerohttpd/0.1"
+
+/* What changes after the start, in memory that fork(2) shares. */
+struct server_shared {
+    _Atomic int64_t stop_ms;    /* monotonic time of SIGTERM; 0: none yet */
+    atomic_uint log_generation; /* goes up with each SIGHUP */
+    /* Does a connection that is kept keep others out? Always true where a
+     * fixed pool serves; true at the bound where processes or threads are
+     * made as needed. */
+    atomic_bool full;
+    atomic_bool exhaustion_told; /* a shortage has been reported */
+    struct stats_slot stats[]; /* server.stats_slots of them */
+};
+
+struct server { /* constant once the first worker runs, but for *shared */
+    const struct architecture *architecture;
+    struct options options;
+    char signature[64];  /* "zerohttpd/0.1 (epoll)" */
+    int port;            /* where it listens, also if --port was 0 */
+    int backlog;         /* what the kernel makes of --backlog */
+    int *listeners;      /* one; with SO_REUSEPORT one for each worker */
+    int listener_count;
+    int public_folder;   /* descriptors of public/ and templates/ */
+    int template_folder;
+    char **pictures;     /* "/pictures/NAME", for /redirect */
+    unsigned picture_count;
+    struct access_log log;
+    unsigned stats_slots;
+    struct server_shared *shared;
+};
+
+/* Reads the command line, opens folders, log and listening sockets, installs
+ * the signal handlers. Does not return on failure (exit 1 or 2). `listeners` is
+ * how many sockets listen on the port (more than 1: with SO_REUSEPORT), `slots`
+ * how many workers count on their own; for either, 0 stands for what --workers
+ * or --threads says. */
+void server_start(struct server *server,
+                  const struct architecture *architecture, int argc,
+                  char **argv, int listeners, int slots);
+
+/* Prints "listening on URL (FOLDER, MODEL, backlog N)"; `model` as by printf,
+ * "%d workers" and so on. From here on clients may come. */
+void server_ready(const struct server *server, const char *model, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Looks for notes that signals left: prints the report, reopens the log. To be
+ * called when a system call was interrupted, by the process that has the
+ * handlers. */
+void server_housekeeping(const struct server *server);
+
+/* The last thing that main does: the report. Returns the exit status. */
+int server_finish(const struct server *server);
+
+#endif

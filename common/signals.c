@@ -1,0 +1,115 @@
+/* signals - how a server learns that it should stop; see signals.h. */
+#include "signals.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "server.h"
+
+/* What a handler touches has to be global: the only writable globals below
+ * common/. Lock-free atomics are as safe in a handler as sig_atomic_t (C11,
+ * 7.14.1.1), and also safe to be read by other threads. */
+static const struct server *_Atomic watched;
+static atomic_bool report_wanted;
+static atomic_bool reopen_wanted;
+
+static int64_t monotonic_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static void stop(void)
+{
+    const struct server *server = atomic_load(&watched);
+    int64_t never = 0;
+    if (!atomic_compare_exchange_strong(&server->shared->stop_ms, &never,
+                                        monotonic_ms()))
+        _exit(1); /* asked twice: at once. Children follow by PDEATHSIG. */
+    for (int i = 0; i < server->listener_count; i++)
+        shutdown(server->listeners[i], SHUT_RDWR);
+}
+
+/* Only async-signal-safe functions below (signal-safety(7)), and errno is put
+ * back: the interrupted code may be about to look at it. */
+void signals_note(int signal_number)
+{
+    int saved = errno;
+    switch (signal_number) {
+    case SIGINT:
+    case SIGTERM: stop(); break;
+    case SIGUSR1: atomic_store(&report_wanted, true); break;
+    case SIGHUP: atomic_store(&reopen_wanted, true); break;
+    }
+    errno = saved;
+}
+
+static void set_handler(int signal_number, void (*handler)(int))
+{
+    struct sigaction action = {.sa_handler = handler};
+    sigemptyset(&action.sa_mask);
+    sigaction(signal_number, &action, NULL);
+}
+
+void signals_install(const struct server *server)
+{
+    atomic_store(&watched, server);
+    set_handler(SIGINT, signals_note);
+    set_handler(SIGTERM, signals_note);
+    set_handler(SIGUSR1, signals_note);
+    set_handler(SIGHUP, signals_note);
+    set_handler(SIGPIPE, SIG_IGN);
+}
+
+void signals_in_child(void)
+{
+    set_handler(SIGTERM, SIG_DFL);
+    set_handler(SIGINT, SIG_IGN);
+    set_handler(SIGUSR1, SIG_IGN);
+    set_handler(SIGHUP, SIG_IGN);
+    set_handler(SIGCHLD, SIG_DFL);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    sigset_t set; /* the parent may have blocked them around its fork(2) */
+    signals_set(&set);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+void signals_set(sigset_t *set)
+{
+    sigemptyset(set);
+    sigaddset(set, SIGINT);
+    sigaddset(set, SIGTERM);
+    sigaddset(set, SIGUSR1);
+    sigaddset(set, SIGHUP);
+    sigaddset(set, SIGCHLD);
+}
+
+bool signals_stopping(void)
+{
+    const struct server *server = atomic_load(&watched);
+    return server != NULL && atomic_load_explicit(&server->shared->stop_ms,
+                                                  memory_order_relaxed) != 0;
+}
+
+int64_t signals_stopping_ms(void)
+{
+    const struct server *server = atomic_load(&watched);
+    int64_t since = server ? atomic_load(&server->shared->stop_ms) : 0;
+    return since == 0 ? 0 : monotonic_ms() - since;
+}
+
+bool signals_take_report(void)
+{
+    return atomic_exchange(&report_wanted, false);
+}
+
+bool signals_take_reopen(void)
+{
+    return atomic_exchange(&reopen_wanted, false);
+}

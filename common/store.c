@@ -1,0 +1,116 @@
+/* store - one blocking connection to Redis; see store.h. */
+#include "store.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <time.h>
+
+static int64_t monotonic_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+void store_init(struct store *store, const struct store_address *address)
+{
+    *store = (struct store){.address = address};
+}
+
+void store_close(struct store *store)
+{
+    if (store->redis != NULL)
+        redisFree(store->redis);
+    store->redis = NULL;
+}
+
+static bool store_connect(struct store *store, int64_t now_ms)
+{
+    const struct timeval wait = {.tv_usec = STORE_WAIT_MS * 1000};
+    const struct store_address *a = store->address;
+    if (a->none || now_ms < store->retry_ms)
+        return false;
+    store->redis = a->path != NULL
+                       ? redisConnectUnixWithTimeout(a->path, wait)
+                       : redisConnectWithTimeout(a->host, a->port, wait);
+    /* SO_RCVTIMEO and SO_SNDTIMEO: a Redis that is stopped but connected must
+     * not hold this server for ever. */
+    if (store->redis != NULL && store->redis->err == 0 &&
+        redisSetTimeout(store->redis, wait) == REDIS_OK) {
+        store->backoff_ms = 0;
+        return true;
+    }
+    store_close(store);
+    /* Without back-off a hundred workers would knock at a Redis that is just
+     * starting with every request; doubling keeps the knocking rare and the
+     * recovery quick. */
+    store->backoff_ms = store->backoff_ms == 0 ? STORE_BACKOFF_FIRST_MS
+                                               : store->backoff_ms * 2;
+    if (store->backoff_ms > STORE_BACKOFF_MAX_MS)
+        store->backoff_ms = STORE_BACKOFF_MAX_MS;
+    store->retry_ms = monotonic_ms() + store->backoff_ms;
+    return false;
+}
+
+/* Has Redis gone away while we did not look? A peek tells: end of file, an
+ * error, or bytes that nobody asked for. Finding out now matters for a POST: a
+ * command lost in a dead connection cannot be sent again, as nobody knows
+ * whether it was carried out. */
+static bool is_stale(const struct store *store)
+{
+    char byte;
+    ssize_t n = recv(store->redis->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return !(n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK));
+}
+
+bool store_begin(struct store *store, int64_t now_ms)
+{
+    store->deadline_ms = now_ms + STORE_TIMEOUT_MS;
+    /* A connection that was used a moment ago is as good as proven, and is
+     * spared the system call. */
+    if (store->redis != NULL && now_ms - store->used_ms >= 50 &&
+        is_stale(store))
+        store_close(store);
+    return store->redis != NULL || store_connect(store, now_ms);
+}
+
+bool store_send(struct store *store, const struct store_command *command)
+{
+    /* hiredis only reads through argv but has no const there. */
+    return store->redis != NULL &&
+           redisAppendCommandArgv(store->redis, command->argc,
+                                  (const char **)command->argv,
+                                  command->argvlen) == REDIS_OK;
+}
+
+/* What redisGetReply() does, in its three steps, so that there is a deadline
+ * between them: a Redis that drips a byte now and then would satisfy the
+ * socket's time-out for ever. */
+redisReply *store_receive(struct store *store)
+{
+    redisContext *redis = store->redis;
+    void *reply = NULL;
+    int written = 0;
+
+    if (redis == NULL)
+        return NULL;
+    while (!written)
+        if (redisBufferWrite(redis, &written) != REDIS_OK)
+            goto fail;
+    for (;;) {
+        if (redisGetReplyFromReader(redis, &reply) != REDIS_OK)
+            goto fail; /* not the Redis protocol */
+        if (reply != NULL)
+            break;
+        if (redisBufferRead(redis) != REDIS_OK)
+            goto fail; /* time-out, end of file, error */
+        store->used_ms = monotonic_ms();
+        if (store->used_ms > store->deadline_ms)
+            goto fail;
+    }
+    return reply;
+fail:
+    store_close(store);
+    return NULL;
+}

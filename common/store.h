@@ -1,0 +1,72 @@
+/*
+ * store - a Redis command as data, and the blocking way to run it.
+ *
+ * A page never calls Redis. It queues commands, each an array of words, and is
+ * called back with each reply. The words have the form that hiredis takes in
+ * both its faces: redisAppendCommandArgv() here, for servers that wait, and
+ * redisAsyncCommandArgv() in store_async.h, for servers that do not.
+ */
+#ifndef STORE_H
+#define STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <hiredis/hiredis.h>
+
+enum {
+    STORE_ARGS_MAX = 4,
+    /* A guest gets his page or a 503 within a second, so all that one page
+     * asks of Redis may take this long ... */
+    STORE_TIMEOUT_MS = 700,
+    /* ... and each single wait for Redis, connecting included, this long. */
+    STORE_WAIT_MS = 250,
+    /* After a failure to connect the next attempt waits, first and at most: */
+    STORE_BACKOFF_FIRST_MS = 10,
+    STORE_BACKOFF_MAX_MS = 500,
+};
+
+struct store_command {
+    int argc;
+    const char *argv[STORE_ARGS_MAX]; /* not owned; kept until it is sent */
+    size_t argvlen[STORE_ARGS_MAX];
+};
+
+struct store_address { /* where Redis is */
+    bool none;        /* --redis none: there is no guestbook */
+    const char *path; /* of a unix socket, or NULL */
+    const char *host; /* a numeric address: looked up once, at the start */
+    int port;
+};
+
+/* One connection to Redis, for one blocking server, worker or thread. */
+struct store {
+    const struct store_address *address;
+    redisContext *redis;     /* NULL: not connected */
+    int64_t retry_ms;        /* do not try to connect before this time */
+    int backoff_ms;          /* 0: the last attempt succeeded */
+    int64_t used_ms;         /* when a reply last came */
+    int64_t deadline_ms;     /* of the page that is being made */
+};
+
+void store_init(struct store *store, const struct store_address *address);
+
+/* Closes the connection; the store can be used again. */
+void store_close(struct store *store);
+
+/* Begins the commands of one page: connects where there is no connection or a
+ * dead one. Returns false when Redis is away. now_ms is monotonic. */
+bool store_begin(struct store *store, int64_t now_ms);
+
+/* Queues one command; it goes out with the next store_receive(). Returns false
+ * when there is no connection or no memory. */
+bool store_send(struct store *store, const struct store_command *command);
+
+/* Sends what is queued and waits for the next reply. Returns it, for the caller
+ * to give to freeReplyObject(); or NULL when Redis is away, too slow or talks
+ * nonsense: then the connection has been closed, and no further reply will
+ * come. */
+redisReply *store_receive(struct store *store);
+
+#endif

@@ -1,0 +1,185 @@
+/* store_async - Redis for an event loop; see store_async.h. */
+#include "store_async.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+/* A command that waits for its reply, as hiredis carries it for us. */
+struct pending {
+    struct store_async *store;
+    store_async_reply *on_reply;
+    void *client;
+};
+
+/* The adapter. hiredis calls these to say what it waits for; they only note it,
+ * and store_async_flush() tells the loop, once per turn. All are idempotent, as
+ * hiredis calls add_write with every command. */
+static void add_read(void *data)
+{
+    ((struct store_async *)data)->want_read = true;
+}
+
+static void del_read(void *data)
+{
+    ((struct store_async *)data)->want_read = false;
+}
+
+static void add_write(void *data)
+{
+    ((struct store_async *)data)->want_write = true;
+}
+
+static void del_write(void *data)
+{
+    ((struct store_async *)data)->want_write = false;
+}
+
+static void update_watch(struct store_async *s)
+{
+    if (s->want_read == s->watched_read && s->want_write == s->watched_write)
+        return;
+    s->watched_read = s->want_read;
+    s->watched_write = s->want_write;
+    s->watch(s->loop, s->fd, s->want_read, s->want_write);
+}
+
+/* The context is going, and its descriptor with it. There is no newer one yet:
+ * the back-off is longer than the callbacks of a dying context take. */
+static void cleanup(void *data)
+{
+    struct store_async *s = data;
+    s->want_read = s->want_write = false;
+    update_watch(s);
+}
+
+/* Redis is away: no attempt to connect before the back-off is over. */
+static void note_failure(struct store_async *s)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+    s->redis = NULL;
+    s->backoff_ms = s->backoff_ms == 0 ? STORE_BACKOFF_FIRST_MS
+                                       : s->backoff_ms * 2;
+    if (s->backoff_ms > STORE_BACKOFF_MAX_MS)
+        s->backoff_ms = STORE_BACKOFF_MAX_MS;
+    s->retry_ms = (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000 +
+                  s->backoff_ms;
+}
+
+static void on_connect(const redisAsyncContext *redis, int status)
+{
+    struct store_async *s = redis->data;
+    if (status == REDIS_OK)
+        s->backoff_ms = 0;
+    else if (s->redis == redis)
+        note_failure(s);
+}
+
+static void on_disconnect(const redisAsyncContext *redis, int status)
+{
+    struct store_async *s = redis->data;
+    (void)status;
+    if (s->redis == redis)
+        note_failure(s);
+}
+
+void store_async_init(struct store_async *s,
+                      const struct store_address *address, void *loop,
+                      void (*watch)(void *loop, int fd, bool read, bool write))
+{
+    *s = (struct store_async){
+        .address = address, .fd = -1, .watch = watch, .loop = loop};
+}
+
+static bool begin_connect(struct store_async *s, int64_t now_ms)
+{
+    const struct store_address *a = s->address;
+    if (a->none || now_ms < s->retry_ms)
+        return false;
+    redisAsyncContext *redis = a->path != NULL
+                                   ? redisAsyncConnectUnix(a->path)
+                                   : redisAsyncConnect(a->host, a->port);
+    if (redis == NULL || redis->err != 0) {
+        if (redis != NULL)
+            redisAsyncFree(redis);
+        note_failure(s);
+        return false;
+    }
+    s->redis = redis;
+    s->fd = redis->c.fd;
+    s->want_read = s->want_write = false;
+    s->watched_read = s->watched_write = false;
+    redis->data = s;
+    /* The hooks first: setting the connect callback already calls add_write,
+     * as a socket that becomes writable is how connecting ends. */
+    redis->ev.data = s;
+    redis->ev.addRead = add_read;
+    redis->ev.delRead = del_read;
+    redis->ev.addWrite = add_write;
+    redis->ev.delWrite = del_write;
+    redis->ev.cleanup = cleanup;
+    redisAsyncSetConnectCallback(redis, on_connect);
+    redisAsyncSetDisconnectCallback(redis, on_disconnect);
+    return true;
+}
+
+static void on_reply(redisAsyncContext *redis, void *reply, void *data)
+{
+    struct pending *pending = data;
+    struct store_async *s = pending->store;
+    struct pending p = *pending;
+    free(pending);
+    /* No reply: this context is dying, so nobody may queue on it any more. */
+    if (reply == NULL && s->redis == redis)
+        note_failure(s);
+    p.on_reply(p.client, reply);
+}
+
+bool store_async_send(struct store_async *s, int64_t now_ms,
+                      const struct store_command *command,
+                      store_async_reply *callback, void *client)
+{
+    if (s->redis == NULL && !begin_connect(s, now_ms))
+        return false;
+    struct pending *pending = malloc(sizeof *pending);
+    if (pending == NULL)
+        return false;
+    *pending = (struct pending){s, callback, client};
+    /* hiredis only reads through argv but has no const there. */
+    if (redisAsyncCommandArgv(s->redis, on_reply, pending, command->argc,
+                              (const char **)command->argv,
+                              command->argvlen) != REDIS_OK) {
+        free(pending);
+        return false;
+    }
+    return true;
+}
+
+void store_async_flush(struct store_async *s)
+{
+    if (s->redis == NULL)
+        return;
+    /* Most often the socket has room, so write without asking first. (This may
+     * find the connection broken and free the context.) */
+    if (s->want_write && (s->redis->c.flags & REDIS_CONNECTED))
+        redisAsyncHandleWrite(s->redis);
+    if (s->redis != NULL)
+        update_watch(s);
+}
+
+void store_async_event(struct store_async *s, bool readable, bool writable)
+{
+    if (s->redis != NULL && writable && s->want_write)
+        redisAsyncHandleWrite(s->redis);
+    if (s->redis != NULL && readable)
+        redisAsyncHandleRead(s->redis);
+}
+
+void store_async_drop(struct store_async *s)
+{
+    redisAsyncContext *redis = s->redis;
+    if (redis == NULL)
+        return;
+    note_failure(s); /* before the callbacks, which may want to send again */
+    redisAsyncFree(redis);
+}
