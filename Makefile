@@ -120,7 +120,8 @@ $(OBJ)/tests/unit/%.o: tests/unit/%.c $(OBJ)/flags | build/deps/test
 unit-tests: $(UNIT_TESTS)
 
 # What is missing is installed once for each group; the stamp remembers it.
-build/deps/%: scripts/deps.sh
+PACKAGES = $(foreach g,build run test check tidy compare fuzz,build/deps/$(g))
+$(PACKAGES): build/deps/%: scripts/deps.sh
 	@CC='$(CC)' scripts/deps.sh $*
 	@mkdir -p $(@D)
 	@touch $@
