@@ -236,6 +236,23 @@ def check_static(client, public):
                 raise Wrong(f"{target}: not what is in the file")
 
 
+def check_close(port):
+    """Check that a client that wants no keep-alive is answered and left:
+    one that says so, as wrk does when told to, and HTTP/1.0, as ab is."""
+    connection = http.client.HTTPConnection("127.0.0.1", port,
+                                            timeout=ANSWER_SECONDS)
+    connection.request("GET", "/answer", headers={"Connection": "close"})
+    response = connection.getresponse()
+    if response.read() != b"42" or not response.will_close:
+        raise Wrong("Connection: close is not heeded")
+    with socket.create_connection(("127.0.0.1", port), ANSWER_SECONDS) as sock:
+        sock.sendall(b"GET /answer HTTP/1.0\r\nHost: localhost\r\n\r\n")
+        with sock.makefile("rb") as stream:
+            answer = stream.read()
+    if not answer.endswith(b"\r\n\r\n42"):
+        raise Wrong(f"HTTP/1.0: {answer[-20:]!r}")
+
+
 def check_endpoints(peer, values):
     """Check everything one running peer promises; raise Wrong if it errs."""
     client = Client(values["port"], peer.get("keep_alive", True))
@@ -252,6 +269,7 @@ def check_endpoints(peer, values):
         check_static(client, values["public"])
     if peer["kind"] != "floor":
         client.get("/no-such-page", 404)
+        check_close(values["port"])
     client.connection.close()
 
 

@@ -4,26 +4,9 @@
  */
 #define _GNU_SOURCE
 #include "floor.h"
-
-#include <signal.h>
-#include <sys/prctl.h>
+#include "peer.h"
 
 enum { MAX_EVENTS = 512 };
-
-/* Forks WORKERS - 1 copies of this process, which end when it ends. */
-static void fork_workers(unsigned long workers)
-{
-    for (unsigned long i = 1; i < workers; i++) {
-        pid_t pid = fork();
-
-        if (pid < 0)
-            err(1, "fork");
-        if (pid == 0) {
-            prctl(PR_SET_PDEATHSIG, SIGTERM);
-            return;
-        }
-    }
-}
 
 /* At end of file, or on an error, close also takes fd out of the epoll set. */
 static void answer(int fd)
@@ -43,7 +26,7 @@ int main(int argc, char *argv[])
     if (argc != 3)
         errx(2, "usage: floor PORT WORKERS");
     signal(SIGPIPE, SIG_IGN);
-    fork_workers(strtoul(argv[2], NULL, 10));
+    peer_fork_workers(strtoul(argv[2], NULL, 10));
     listener = floor_listen(argv[1]);
     ep = epoll_create1(0);
     if (ep < 0)
