@@ -1,0 +1,86 @@
+"""Start a program on chosen cores, and know what it cost when it ended."""
+
+import ctypes
+import os
+import signal
+import socket
+import subprocess
+import time
+from dataclasses import dataclass
+
+PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+@dataclass(frozen=True)
+class Exit:
+    """How a child ended. `usage` is wait4's account of the child and of all
+    that it has waited for: CPU seconds and context switches."""
+
+    code: int
+    usage: object
+
+    @property
+    def cpu(self):
+        """User and system CPU seconds together."""
+        return self.usage.ru_utime + self.usage.ru_stime
+
+
+def spawn(argv, cores, output, folder=None):
+    """Start `argv` bound to `cores` (a set of numbers), in a session of its
+    own, both outputs going to the open file `output`. It dies with us.
+
+    Raises OSError when there is no such program.
+    """
+    def prepare():
+        os.sched_setaffinity(0, cores)
+        _libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+
+    return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output,
+                            stderr=subprocess.STDOUT, cwd=folder,
+                            start_new_session=True, preexec_fn=prepare)
+
+
+def wait(process, seconds):
+    """Wait at most `seconds` for `process`; return its Exit, or None while
+    it still runs."""
+    until = time.monotonic() + seconds
+    while True:
+        pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+        if pid:
+            process.returncode = os.waitstatus_to_exitcode(status)
+            return Exit(process.returncode, usage)
+        left = until - time.monotonic()
+        if left <= 0:
+            return None
+        time.sleep(min(0.005, left))
+
+
+def stop(process, first=signal.SIGTERM, seconds=3.0):
+    """End `process`: ask with the signal `first`, after `seconds` kill the
+    whole session. Return (Exit, clean): clean is False when it was killed.
+    """
+    if process.returncode is not None:
+        raise ValueError("the process has been waited for already")
+    os.kill(process.pid, first)
+    ended = wait(process, seconds)
+    if ended:
+        kill_session(process.pid)
+        return ended, True
+    kill_session(process.pid)
+    return wait(process, 60), False
+
+
+def kill_session(leader):
+    """Kill what is left of the session that `leader` began."""
+    try:
+        os.killpg(leader, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
+def free_port():
+    """Return a TCP port that nobody listens on at the moment."""
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return sock.getsockname()[1]

@@ -1,0 +1,83 @@
+"""Measure what a server costs while a load tool works on it.
+
+    meter = CostMeter(live, redis_pid)
+    meter.begin()
+    result = load.run(..., tick=meter.tick)
+    meter.end(result)
+    live.stop()
+    values = meter.finish()     {column key: value}, see metrics/
+
+Nothing of this runs on the server's cores; `own_cpu` says what it used.
+"""
+
+import time
+
+import metrics
+import procfs
+
+INTERVAL = 0.5          # seconds between two samples, at least
+OWN_SHARE = 0.02        # of the time may go into taking samples
+
+
+class Watch:
+    """What a metric may look at, see metrics/__init__.py."""
+
+    def __init__(self, live, redis_pid):
+        self.live, self.redis_pid = live, redis_pid
+        self.tree, self.load, self.wall = [], None, 0.0
+        self.server_user = self.server_cpu = 0.0    # user; user and system
+
+
+class CostMeter:
+    """All metrics together, for one cell."""
+
+    def __init__(self, live, redis_pid=None):
+        self.watch = Watch(live, redis_pid)
+        self.metrics = metrics.all_metrics()
+        self.own_cpu = 0.0
+
+    def _look(self, method):
+        """Call `method` of every metric on the tree as it is now."""
+        self.watch.tree = procfs.tree(self.watch.live.pid)
+        for metric in self.metrics:
+            getattr(metric, method)(self.watch)
+
+    def begin(self):
+        """Call when the server is ready and nobody talks to it."""
+        self._look("begin")
+        self.cpu = procfs.cpu_time(self.watch.tree)
+        self.begun = time.monotonic()
+        self.cpu_at_begin = time.process_time()
+        self.next = self.begun + INTERVAL * 0.8
+
+    def tick(self):
+        """Take a sample if it is time. Many processes make a sample dear:
+        then there are fewer, so that the load tool keeps its core."""
+        now = time.monotonic()
+        if now >= self.next:
+            self._look("sample")
+            took = time.monotonic() - now
+            self.next = now + max(INTERVAL, took / OWN_SHARE)
+
+    def end(self, result):
+        """Call when the load tool has ended, with what it found."""
+        self.own_cpu = time.process_time() - self.cpu_at_begin
+        self.watch.wall = time.monotonic() - self.begun
+        self.watch.load = result
+        self._look("end")
+        user, system = procfs.cpu_time(self.watch.tree)
+        self.watch.server_user = max(0.0, user - self.cpu[0])
+        self.watch.server_cpu = (self.watch.server_user
+                                 + max(0.0, system - self.cpu[1]))
+
+    def finish(self):
+        """Call when the server has ended; return {key: value}."""
+        values = {}
+        for metric in self.metrics:
+            values.update(metric.finish(self.watch))
+        return values
+
+
+def columns():
+    """Return the Column of every metric."""
+    return [c for metric in metrics.all_metrics() for c in metric.columns]

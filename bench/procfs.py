@@ -1,0 +1,241 @@
+"""What /proc says about a server while it runs.
+
+Everything the meters know about a process tree comes from here. Times are
+seconds, sizes bytes. A process that ends while it is being read is left out:
+its CPU time is not lost, the kernel adds it to its parent's `cutime`.
+"""
+
+import os
+import socket
+import struct
+from dataclasses import dataclass
+
+TICKS = os.sysconf("SC_CLK_TCK")
+MANY_THREADS = 1000
+
+
+@dataclass(frozen=True)
+class Process:
+    """One process of a tree, as /proc/PID/stat shows it."""
+
+    pid: int
+    parent: int
+    session: int
+    state: str
+    user: float
+    system: float
+    reaped_user: float
+    reaped_system: float
+    faults: int
+    threads: int
+
+
+def read(path):
+    """Return the text of a small file, or "" where it cannot be read."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def read_int(path, otherwise=0):
+    """Return the number that a file holds, or `otherwise`."""
+    try:
+        return int(read(path).split()[0])
+    except (ValueError, IndexError):
+        return otherwise
+
+
+def process(pid):
+    """Return the Process `pid`, or None when there is none."""
+    text = read(f"/proc/{pid}/stat")
+    if not text:
+        return None
+    # The name is in parentheses and may hold spaces: fields begin after it.
+    field = text[text.rindex(")") + 2:].split()
+    return Process(
+        pid=int(pid), parent=int(field[1]), session=int(field[3]),
+        state=field[0],
+        user=int(field[11]) / TICKS, system=int(field[12]) / TICKS,
+        reaped_user=int(field[13]) / TICKS,
+        reaped_system=int(field[14]) / TICKS,
+        faults=int(field[7]) + int(field[8]) + int(field[9]) + int(field[10]),
+        threads=int(field[17]))
+
+
+def tree(root):
+    """Return the processes below `root`, itself included, in any order.
+
+    A process belongs to the tree if it descends from `root` or is in the
+    session that `root` leads, so that a daemon that forked twice is found.
+    """
+    everyone = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            found = process(name)
+            if found:
+                everyone[found.pid] = found
+    children = {}
+    for one in everyone.values():
+        children.setdefault(one.parent, []).append(one.pid)
+    wanted = {p.pid for p in everyone.values() if p.session == root}
+    queue = list(wanted | {root})
+    while queue:
+        for pid in children.get(queue.pop(), ()):
+            if pid not in wanted:
+                wanted.add(pid)
+                queue.append(pid)
+    wanted.add(root)
+    return [everyone[pid] for pid in wanted if pid in everyone]
+
+
+def run_time(pid):
+    """Return how long the living threads of `pid` have run on a core.
+
+    /proc/PID/task/*/schedstat counts nanoseconds, where /proc/PID/stat is
+    cut off at 10 ms, but forgets the threads that have ended.
+    """
+    total = 0
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            text = read(f"/proc/{pid}/task/{thread}/schedstat")
+            if text:
+                total += int(text.split()[0])
+    except OSError:
+        pass
+    return total / 1e9
+
+
+def cpu_time(processes):
+    """Return (user, system) seconds that `processes` and all that they have
+    reaped used so far.
+
+    Each process counts with the larger of its two clocks, of which neither
+    can be too large: 10 ms ticks that include ended threads, or nanoseconds
+    of the living ones. The share of user time is that of the ticks.
+    """
+    user = system = 0.0
+    for one in processes:
+        own = one.user + one.system
+        precise = run_time(one.pid) if one.threads <= MANY_THREADS else 0.0
+        if precise > own:
+            share = one.user / own if own else 0.5
+            user += precise * share
+            system += precise * (1 - share)
+        else:
+            user += one.user
+            system += one.system
+        user += one.reaped_user
+        system += one.reaped_system
+    return user, system
+
+
+def context_switches(pid):
+    """Return (voluntary, involuntary) switches of the living threads."""
+    voluntary = involuntary = 0
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return 0, 0
+    for thread in threads:
+        for line in read(f"/proc/{pid}/task/{thread}/status").splitlines():
+            if line.startswith("voluntary_ctxt"):
+                voluntary += int(line.split()[1])
+            elif line.startswith("nonvoluntary_ctxt"):
+                involuntary += int(line.split()[1])
+    return voluntary, involuntary
+
+
+def proportional_memory(pid):
+    """Return the PSS of `pid`: what it has alone, and its share of what it
+    has together with others (after fork most pages are shared)."""
+    for line in read(f"/proc/{pid}/smaps_rollup").splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def open_descriptors(pid):
+    """Return how many descriptors `pid` holds."""
+    folder = f"/proc/{pid}/fd"
+    try:
+        # Since Linux 6.2 the size of the folder is the count.
+        return os.stat(folder).st_size or len(os.listdir(folder))
+    except OSError:
+        return 0
+
+
+def descriptor_limit(pid="self"):
+    """Return the soft limit of open descriptors of `pid`."""
+    for line in read(f"/proc/{pid}/limits").splitlines():
+        if line.startswith("Max open files"):
+            return int(line.split()[3])
+    return 0
+
+
+def core_busy():
+    """Return {core: seconds} that each core has not been idle since boot."""
+    busy = {}
+    for line in read("/proc/stat").splitlines():
+        name, *times = line.split()
+        if name.startswith("cpu") and name != "cpu":
+            times = [int(t) / TICKS for t in times]
+            # user nice system idle iowait irq softirq steal (guest ...)
+            busy[int(name[3:])] = sum(times[:3]) + sum(times[5:8])
+    return busy
+
+
+def tcp_counters():
+    """Return the kernel's extended TCP counters, {name: count}."""
+    lines = [line.split() for line in read("/proc/net/netstat").splitlines()]
+    for names, values in zip(lines[::2], lines[1::2]):
+        if names and names[0] == "TcpExt:":
+            return dict(zip(names[1:], map(int, values[1:])))
+    return {}
+
+
+def time_wait_sockets():
+    """Return how many TCP sockets wait in TIME_WAIT."""
+    for line in read("/proc/net/sockstat").splitlines():
+        words = line.split()
+        if words and words[0] == "TCP:":
+            return int(words[words.index("tw") + 1])
+    return 0
+
+
+def accept_queue(port):
+    """Return how many connections wait for accept() on `port` right now.
+
+    Asked through netlink, as `ss -lt` does, because /proc/net/tcp lists
+    every connection of the machine. 0 where the kernel does not answer.
+    """
+    waiting = 0
+    for family in (socket.AF_INET, socket.AF_INET6):
+        try:
+            waiting += sum(_listeners(family, port))
+        except OSError:
+            continue
+    return waiting
+
+
+def _listeners(family, port):
+    """Yield the length of the accept queue of each listener on `port`."""
+    netlink_sock_diag, by_family, dump = 4, 20, 0x301
+    listen_state = 1 << 10
+    request = struct.pack("=BBBBI", family, socket.IPPROTO_TCP, 0, 0,
+                          listen_state) + bytes(48)
+    header = struct.pack("=IHHII", 16 + len(request), by_family, dump, 1, 0)
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW,
+                       netlink_sock_diag) as diag:
+        diag.settimeout(1)
+        diag.send(header + request)
+        while True:
+            data = diag.recv(65536)
+            while data:
+                length, kind = struct.unpack_from("=IH", data)
+                if kind != by_family:       # NLMSG_DONE or an error
+                    return
+                if struct.unpack_from(">H", data, 16 + 4)[0] == port:
+                    yield struct.unpack_from("=I", data, 16 + 4 + 48 + 4)[0]
+                data = data[(length + 3) & ~3:]
