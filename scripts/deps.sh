@@ -17,6 +17,7 @@
 # A thing counts as there when it works (a command on PATH, a library known to
 # pkg-config), wherever it came from; the package manager is asked only to add
 # what does not. So on a system without apt-get this still says what to get.
+# shellcheck disable=SC2086  # $missing and $lock are lists of words on purpose
 set -u
 
 missing=   # packages, each once
@@ -166,13 +167,10 @@ if [ -n "$sudo" ] && ! command -v sudo >/dev/null; then
 fi
 
 echo "Running:  $command"
-export DEBIAN_FRONTEND=noninteractive
 lock='-o DPkg::Lock::Timeout=600' # another apt-get may be at work: wait for it
-${sudo:+sudo} apt-get $lock -qq update ||
-    echo "apt-get update failed; trying with the lists that are there"
-# $lock and $missing are lists of words on purpose.
-# shellcheck disable=SC2086
-${sudo:+sudo} apt-get $lock install -y --no-install-recommends $missing || {
+apt_get() { ${sudo:+sudo} env DEBIAN_FRONTEND=noninteractive apt-get $lock "$@"; }
+apt_get -qq update || echo "apt-get update failed; trying with the lists that are there"
+apt_get install -y --no-install-recommends $missing || {
     echo "The installation failed; the lines above say why. To try again by hand:"
     echo "  $command"
     exit 1
@@ -190,6 +188,6 @@ case " $missing " in
 esac
 
 # Believe it only when it works.
-missing= reasons=
+missing='' reasons=''
 for group; do look_for "$group"; done
 [ -z "$missing" ] || { echo "Installed, yet still not found:$reasons"; exit 1; }

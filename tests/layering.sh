@@ -79,7 +79,7 @@ fail() { failed=$((failed + 1)); echo "FAILED: $*"; }
 
 # expect WHAT WANTED GOT: both are lists of words.
 expect() {
-    if [ "$(echo $2)" = "$(echo $3)" ]; then pass; else fail "$1: expected '$2', got '$3'"; fi
+    if [ "$(xargs <<<"$2")" = "$(xargs <<<"$3")" ]; then pass; else fail "$1: expected '$2', got '$3'"; fi
 }
 
 # ------------------------------------------------- can this check fail at all?
@@ -134,11 +134,11 @@ for object in "$objects"/*.o; do
     name=$(basename "$object" .o)
     if ! grep -q "^$name " <<<"$impure"; then
         found=$(calls "$object")
-        if [ -z "$found" ]; then pass; else fail "common/$name.c is pure and calls:" $found; fi
+        if [ -z "$found" ]; then pass; else fail "common/$name.c is pure and calls: $(xargs <<<"$found")"; fi
     fi
     if ! grep -qw "$name" <<<"$may_vary"; then
         found=$(variables "$object")
-        if [ -z "$found" ]; then pass; else fail "common/$name.c has variables:" $found; fi
+        if [ -z "$found" ]; then pass; else fail "common/$name.c has variables: $(xargs <<<"$found")"; fi
     fi
 done
 
