@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Run the test suites and count: what `make check` does.
 
     scripts/check.py                 every suite

@@ -20,8 +20,8 @@
 # shellcheck disable=SC2086  # $missing and $lock are lists of words on purpose
 set -u
 
-missing=   # packages, each once
-reasons=   # a line for each of them
+missing=''   # packages, each once
+reasons=''   # a line for each of them
 
 # want PACKAGE WHY TEST...: PACKAGE is missing unless the command TEST succeeds.
 want() {
@@ -143,7 +143,11 @@ look_for() {
 }
 
 [ $# -gt 0 ] || { echo "usage: $0 GROUP...  (see the head of this file)" >&2; exit 2; }
-for group; do look_for "$group"; done
+look_for_all() {
+    missing='' reasons=''
+    for group; do look_for "$group"; done
+}
+look_for_all "$@"
 [ -n "$missing" ] || exit 0
 
 sudo=
@@ -170,6 +174,7 @@ echo "Running:  $command"
 lock='-o DPkg::Lock::Timeout=600' # another apt-get may be at work: wait for it
 apt_get() { ${sudo:+sudo} env DEBIAN_FRONTEND=noninteractive apt-get $lock "$@"; }
 apt_get -qq update || echo "apt-get update failed; trying with the lists that are there"
+look_for_all "$@" # again: a package's name may be known only now
 apt_get install -y --no-install-recommends $missing || {
     echo "The installation failed; the lines above say why. To try again by hand:"
     echo "  $command"
@@ -188,6 +193,5 @@ case " $missing " in
 esac
 
 # Believe it only when it works.
-missing='' reasons=''
-for group; do look_for "$group"; done
+look_for_all "$@"
 [ -z "$missing" ] || { echo "Installed, yet still not found:$reasons"; exit 1; }
