@@ -32,6 +32,7 @@ PROGRAMS = $(NAMES:%=$(BIN)/%)
 
 COMMON     = $(wildcard common/*.c)
 UNIT_TESTS = $(patsubst tests/unit/%.c,$(OBJ)/tests/%,$(wildcard tests/unit/test_*.c))
+UNIT_HELP  = $(patsubst %.c,$(OBJ)/%.o,$(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c)))
 SOURCES    = $(COMMON) $(FOLDERS:%=%/main.c) $(wildcard tests/unit/*.c)
 
 # Flags. A user's CFLAGS take the place of -O2 -g, and of nothing else.
@@ -104,11 +105,12 @@ $(OBJ)/flags: FORCE
 	@mkdir -p $(@D)
 	@echo '$(COMPILE) / $(LINK)' | cmp -s - $@ || echo '$(COMPILE) / $(LINK)' > $@
 
-# A unit test is one program: its source, cmocka and the archive.
-$(UNIT_TESTS): $(OBJ)/tests/%: $(OBJ)/tests/unit/%.o $(LIB) | build/deps/test
+# A unit test is one program: its source, what the tests share, cmocka and the
+# archive.
+$(UNIT_TESTS): $(OBJ)/tests/%: $(OBJ)/tests/unit/%.o $(UNIT_HELP) $(LIB) | build/deps/test
 	@mkdir -p $(@D)
 	@echo '  LINK  $@'
-	$(Q)$(LINK) -o $@ $< $(LIB) $(CMOCKA_LIBS) $(HIREDIS_LIBS)
+	$(Q)$(LINK) -o $@ $< $(UNIT_HELP) $(LIB) $(CMOCKA_LIBS) $(HIREDIS_LIBS)
 
 # Only the tests see cmocka, so the servers build without it.
 $(OBJ)/tests/unit/%.o: tests/unit/%.c $(OBJ)/flags | build/deps/test

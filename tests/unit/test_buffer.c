@@ -1,0 +1,136 @@
+/* buffer - bytes that grow; see common/buffer.h. */
+#include "buffer.h"
+
+#include "unit.h"
+
+static struct slice content(const struct buffer *b)
+{
+    return (struct slice){b->data, b->len};
+}
+
+TEST(pieces_are_appended_one_behind_the_other)
+{
+    struct buffer b = {0};
+    buffer_append(&b, "one", 3);
+    buffer_append_literal(&b, ", two");
+    buffer_append_slice(&b, SLICE(", three"));
+    assert_slice(content(&b), "one, two, three");
+    assert_false(b.failed);
+    buffer_free(&b);
+}
+
+TEST(nothing_may_be_appended)
+{
+    struct buffer b = {0};
+    buffer_append(&b, "", 0);
+    buffer_append_slice(&b, (struct slice){NULL, 0});
+    assert_int_equal(b.len, 0);
+    assert_false(b.failed);
+    buffer_free(&b);
+}
+
+TEST(content_survives_growth)
+{
+    struct buffer b = {0};
+    for (unsigned i = 0; i < 100000; i++) {
+        char c = (char)(i % 251);
+        buffer_append(&b, &c, 1);
+    }
+    assert_int_equal(b.len, 100000);
+    assert_true(b.cap >= b.len);
+    for (unsigned i = 0; i < 100000; i++)
+        assert_int_equal((unsigned char)b.data[i], i % 251);
+    buffer_free(&b);
+}
+
+TEST(room_can_be_had_before_the_bytes)
+{
+    struct buffer b = {0};
+    buffer_append_literal(&b, "ab");
+    char *room = buffer_reserve(&b, 10000);
+    assert_ptr_equal(room, b.data + 2);
+    assert_true(b.cap >= 10002);
+    assert_int_equal(b.len, 2);
+    buffer_free(&b);
+}
+
+TEST(numbers_are_written_in_decimal)
+{
+    struct buffer b = {0};
+    const uint64_t numbers[] = {0, 9, 10, 4711, UINT64_MAX};
+    for (size_t i = 0; i < LENGTH(numbers); i++) {
+        buffer_append_uint(&b, numbers[i]);
+        buffer_append_literal(&b, " ");
+    }
+    assert_slice(content(&b), "0 9 10 4711 18446744073709551615 ");
+    buffer_free(&b);
+}
+
+TEST(printf_appends_without_its_nul)
+{
+    struct buffer b = {0};
+    buffer_append_literal(&b, "<");
+    buffer_printf(&b, "%d of %s", 7, "ten");
+    buffer_append_literal(&b, ">");
+    assert_slice(content(&b), "<7 of ten>");
+    buffer_printf(&b, "%s", many('x', 5000));
+    assert_int_equal(b.len, 10 + 5000);
+    buffer_free(&b);
+}
+
+TEST(a_reset_keeps_the_memory_unless_it_is_too_much)
+{
+    struct buffer b = {0};
+    buffer_append_literal(&b, "some text");
+    char *data = b.data;
+    buffer_reset(&b, b.cap);
+    assert_int_equal(b.len, 0);
+    assert_ptr_equal(b.data, data);
+    buffer_reset(&b, b.cap - 1);
+    assert_null(b.data);
+    assert_int_equal(b.cap, 0);
+}
+
+TEST(once_failed_it_takes_nothing_until_it_is_reset)
+{
+    struct buffer b = {0};
+    buffer_append_literal(&b, "before");
+    assert_null(buffer_reserve(&b, SIZE_MAX)); /* nobody has so much */
+    assert_true(b.failed);
+    buffer_append_literal(&b, "after");
+    buffer_append_uint(&b, 1);
+    buffer_printf(&b, "%d", 2);
+    assert_slice(content(&b), "before");
+    buffer_reset(&b, SIZE_MAX);
+    assert_false(b.failed);
+    buffer_append_literal(&b, "again");
+    assert_slice(content(&b), "again");
+    buffer_free(&b);
+}
+
+TEST(freed_it_is_empty_and_usable)
+{
+    struct buffer b = {0};
+    buffer_append_literal(&b, "x");
+    buffer_free(&b);
+    assert_null(b.data);
+    buffer_append_literal(&b, "y");
+    assert_slice(content(&b), "y");
+    buffer_free(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pieces_are_appended_one_behind_the_other),
+        cmocka_unit_test(nothing_may_be_appended),
+        cmocka_unit_test(content_survives_growth),
+        cmocka_unit_test(room_can_be_had_before_the_bytes),
+        cmocka_unit_test(numbers_are_written_in_decimal),
+        cmocka_unit_test(printf_appends_without_its_nul),
+        cmocka_unit_test(a_reset_keeps_the_memory_unless_it_is_too_much),
+        cmocka_unit_test(once_failed_it_takes_nothing_until_it_is_reset),
+        cmocka_unit_test(freed_it_is_empty_and_usable),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,38 @@
+/*
+ * unit - what every unit test needs: cmocka, and a little more.
+ *
+ * A test is a function whose name is a sentence; cmocka prints it when it
+ * fails. Tables of cases are walked by a test, which names the row that failed.
+ */
+#ifndef UNIT_H
+#define UNIT_H
+
+/* cmocka.h wants these four, and in front of it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "slice.h"
+
+#define TEST(sentence) \
+    static void sentence(void **state __attribute__((unused)))
+
+#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Fails unless the slice holds just the text. */
+#define assert_slice(slice, text) assert_slice_at((slice), (text), __LINE__)
+void assert_slice_at(struct slice slice, const char *text, int line);
+
+/* Copies n bytes to where the first byte behind them lies on a page that
+ * nobody may touch: reading one byte too many ends the program. Good until the
+ * next call; n is at most 256 KiB. */
+char *before_guard_page(const void *bytes, size_t n);
+
+/* n times the same character, with a NUL; good until the next call but three.
+ * n is at most 128 KiB. */
+const char *many(char c, size_t n);
+
+#endif
