@@ -132,8 +132,8 @@ static int parse_target(struct slice target, struct http_request *r)
         r->host = (struct slice){target.p, n};
         target.p += n;
         target.n -= n;
-        if (n == 0 || (target.n > 0 && target.p[0] != '/' &&
-                       target.p[0] != '?'))
+        if (n == 0 || r->host.p[0] == ':' || /* RFC 9110, 4.2.1 */
+            (target.n > 0 && target.p[0] != '/' && target.p[0] != '?'))
             return -400;
         if (target.n == 0 || target.p[0] == '?') {
             r->path = SLICE("/");
@@ -396,9 +396,11 @@ ssize_t http_parse_head(const char *bytes, size_t length,
         if (++seen.fields > HTTP_FIELDS_MAX)
             return -431;
         /* Kept until the whole head is read: only then is it sure that the
-         * rest is not worse, and the answer does not depend on the order. */
+         * rest is not worse. Of several the lowest counts, -400 before -501,
+         * so that the answer does not depend on the order. */
         status = take_field(field, slice_trim(text), request, &seen);
-        if (status != 0 && seen.framing_error != -400)
+        if (status != 0 &&
+            (seen.framing_error == 0 || status > seen.framing_error))
             seen.framing_error = status;
     }
     return length < HTTP_HEAD_MAX ? 0 : -431;
@@ -429,8 +431,9 @@ int http_chunked_decode(struct http_chunked *d, char *dst, const char *src,
                  * so large. */
                 if (d->left > HTTP_BODY_MAX)
                     return -413;
+                if (d->left == 0 && digit == 0)
+                    d->overhead++; /* leading zeros have no end of their own */
                 d->left = d->left * 16 + (unsigned)digit;
-                d->overhead++; /* leading zeros have no end of their own */
                 d->state = CHUNK_SIZE;
             } else if (d->state == CHUNK_SIZE_FIRST) {
                 return -400;

@@ -25,7 +25,7 @@ enum {
     HTTP_HEAD_MAX = 16384,      /* bytes of request line and fields: 431 */
     HTTP_FIELDS_MAX = 100,      /* header fields: 431 */
     HTTP_BODY_MAX = 65536,      /* bytes of content: 413 */
-    HTTP_CHUNK_OVERHEAD = 16384 /* chunk extensions and trailers: 413 */
+    HTTP_CHUNK_OVERHEAD = 16384 /* chunk extensions, trailers, zeros: 413 */
 };
 
 enum http_method {
@@ -86,7 +86,7 @@ struct http_chunked { /* all zero at the start of a body */
         CHUNK_DONE
     } state;
     uint64_t left;     /* data bytes of this chunk still to come */
-    size_t overhead;   /* bytes of extensions and trailers seen */
+    size_t overhead;   /* bytes of extensions, trailers, leading zeros */
 };
 
 /* Decodes the raw bytes src[0..n), writing the data to dst; dst <= src, so the

@@ -1,0 +1,228 @@
+/* http_parser - the chunked transfer coding; see common/http_parser.h. */
+#include "buffer.h"
+#include "http_parser.h"
+#include "unit.h"
+
+/* Decodes raw bytes in pieces of the sizes that `cuts` ends (offsets, rising),
+ * in place and packed, as a connection does: the data of each piece goes right
+ * behind that of the one before it, and the next piece is read from there.
+ * Returns minus a status, or how many raw bytes were used; the data is in
+ * *data, good until the next call. */
+static ssize_t decode_in_pieces(struct slice raw, const size_t *cuts,
+                                size_t n_cuts, struct http_chunked *decoder,
+                                struct slice *data)
+{
+    static char room[256 * 1024];
+    size_t used = 0, have = 0;
+    *decoder = (struct http_chunked){0};
+    for (size_t i = 0; i <= n_cuts; i++) {
+        size_t end = i < n_cuts ? cuts[i] : raw.n;
+        size_t consumed, written;
+        assert_true(have + end - used <= sizeof room);
+        memcpy(room + have, raw.p + used, end - used);
+        int status = http_chunked_decode(decoder, room + have, room + have,
+                                         end - used, &consumed, &written);
+        if (status != 0)
+            return status;
+        assert_true(written <= consumed && consumed <= end - used);
+        have += written;
+        used += consumed;
+        if (decoder->state == CHUNK_DONE)
+            break;
+        assert_int_equal(used, end); /* all is taken until the body ends */
+    }
+    *data = (struct slice){room, have};
+    return (ssize_t)used;
+}
+
+struct body {
+    const char *raw; /* ends where the body does */
+    const char *data;
+};
+
+static const struct body bodies[] = {
+    {"0\r\n\r\n", ""},
+    {"5\r\nHello\r\n0\r\n\r\n", "Hello"},
+    {"5\r\nHello\r\n7\r\n, World\r\n1\r\n!\r\n0\r\n\r\n", "Hello, World!"},
+    {"A\r\n0123456789\r\na\r\n0123456789\r\n0\r\n\r\n", "01234567890123456789"},
+    {"4\r\n\r\n\r\n\r\n0\r\n\r\n", "\r\n\r\n"},
+    {"0005\r\nHello\r\n000\r\n\r\n", "Hello"},
+    {"5;name=value\r\nHello\r\n0;last\r\n\r\n", "Hello"},
+    {"5;\r\nHello\r\n0\r\n\r\n", "Hello"},
+    {"5;a=\"b;c\"\r\nHello\r\n0\r\n\r\n", "Hello"},
+    {"5\r\nHello\r\n0\r\nTrailer: x\r\nOther:\r\n\r\n", "Hello"},
+};
+
+TEST(a_body_is_put_together_from_its_chunks)
+{
+    for (size_t i = 0; i < LENGTH(bodies); i++) {
+        struct http_chunked decoder;
+        struct slice data, raw = slice_of(bodies[i].raw);
+        ssize_t used = decode_in_pieces(raw, NULL, 0, &decoder, &data);
+        assert_int_equal(used, raw.n);
+        assert_int_equal(decoder.state, CHUNK_DONE);
+        assert_slice(data, bodies[i].data);
+    }
+}
+
+TEST(it_may_be_cut_at_any_two_places)
+{
+    for (size_t i = 0; i < LENGTH(bodies); i++) {
+        struct slice data, raw = slice_of(bodies[i].raw);
+        for (size_t first = 0; first <= raw.n; first++)
+            for (size_t second = first; second <= raw.n; second++) {
+                struct http_chunked decoder;
+                const size_t cuts[] = {first, second};
+                ssize_t used =
+                    decode_in_pieces(raw, cuts, 2, &decoder, &data);
+                if (used != (ssize_t)raw.n || decoder.state != CHUNK_DONE)
+                    fail_msg("row %zu, cut at %zu and %zu: %zd", i, first,
+                             second, used);
+                assert_slice(data, bodies[i].data);
+            }
+    }
+}
+
+TEST(it_may_come_byte_by_byte)
+{
+    for (size_t i = 0; i < LENGTH(bodies); i++) {
+        struct http_chunked decoder;
+        struct slice data, raw = slice_of(bodies[i].raw);
+        size_t cuts[128];
+        for (size_t n = 0; n < raw.n; n++)
+            cuts[n] = n;
+        assert_int_equal(decode_in_pieces(raw, cuts, raw.n, &decoder, &data),
+                         raw.n);
+        assert_slice(data, bodies[i].data);
+    }
+}
+
+TEST(a_cut_body_is_not_whole_and_nothing_behind_the_end_is_read)
+{
+    for (size_t i = 0; i < LENGTH(bodies); i++)
+        for (size_t n = 0; n < strlen(bodies[i].raw); n++) {
+            struct http_chunked decoder = {0};
+            size_t consumed, written;
+            char *bytes = before_guard_page(bodies[i].raw, n);
+            assert_int_equal(http_chunked_decode(&decoder, bytes, bytes, n,
+                                                 &consumed, &written), 0);
+            assert_int_equal(consumed, n);
+            assert_int_not_equal(decoder.state, CHUNK_DONE);
+        }
+}
+
+TEST(what_follows_the_body_is_left_alone)
+{
+    struct http_chunked decoder;
+    struct slice data;
+    struct slice raw = SLICE("3\r\nabc\r\n0\r\n\r\nGET / HTTP/1.1\r\n");
+    assert_int_equal(decode_in_pieces(raw, NULL, 0, &decoder, &data), 13);
+    assert_slice(data, "abc");
+}
+
+TEST(a_malformed_body_is_refused_however_it_is_cut)
+{
+    static const struct {
+        const char *name;
+        struct slice raw;
+    } rows[] = {
+        {"no size", SLICE("\r\n\r\n")},
+        {"no digit", SLICE("g\r\n")},
+        {"a sign", SLICE("+5\r\nHello\r\n")},
+        {"a minus", SLICE("-5\r\nHello\r\n")},
+        {"0x", SLICE("0x5\r\nHello\r\n")},
+        {"a space in front", SLICE(" 5\r\nHello\r\n")},
+        {"a space behind", SLICE("5 \r\nHello\r\n")},
+        {"bare LF behind the size", SLICE("5\nHello\r\n0\r\n\r\n")},
+        {"bare CR behind the size", SLICE("5\rHello\r\n0\r\n\r\n")},
+        {"bare LF behind an extension", SLICE("5;a\nHello\r\n0\r\n\r\n")},
+        {"NUL in an extension", SLICE("5;\0\r\nHello\r\n0\r\n\r\n")},
+        {"data shorter than said", SLICE("6\r\nHello\r\n0\r\n\r\n")},
+        {"data longer than said", SLICE("4\r\nHello\r\n0\r\n\r\n")},
+        {"bare LF behind the data", SLICE("5\r\nHello\n0\r\n\r\n")},
+        {"bare LF at the end", SLICE("0\r\n\n")},
+        {"something else at the end", SLICE("0\r\n\rX")},
+        {"an empty trailer name", SLICE("0\r\n: x\r\n\r\n")},
+        {"a trailer without colon", SLICE("0\r\nx\r\n\r\n")},
+        {"a folded trailer", SLICE("0\r\nX: x\r\n y\r\n\r\n")},
+        {"a space before the colon", SLICE("0\r\nX : x\r\n\r\n")},
+        {"NUL in a trailer", SLICE("0\r\nX: \0\r\n\r\n")},
+        {"bare LF behind a trailer", SLICE("0\r\nX: x\n\r\n")},
+    };
+    for (size_t i = 0; i < LENGTH(rows); i++)
+        for (size_t cut = 0; cut <= rows[i].raw.n; cut++) {
+            struct http_chunked decoder;
+            struct slice data;
+            ssize_t status =
+                decode_in_pieces(rows[i].raw, &cut, 1, &decoder, &data);
+            if (status != -400)
+                fail_msg("%s, cut at %zu: %zd", rows[i].name, cut, status);
+        }
+}
+
+/* Decodes prefix, n times c, suffix. */
+static ssize_t decode_long(const char *prefix, char c, size_t n,
+                           const char *suffix)
+{
+    struct buffer raw = {0};
+    struct http_chunked decoder;
+    struct slice data;
+    buffer_append_slice(&raw, slice_of(prefix));
+    buffer_append(&raw, many(c, n), n);
+    buffer_append_slice(&raw, slice_of(suffix));
+    ssize_t result = decode_in_pieces((struct slice){raw.data, raw.len}, NULL,
+                                      0, &decoder, &data);
+    buffer_free(&raw);
+    return result;
+}
+
+TEST(a_size_cannot_overflow)
+{
+    assert_int_equal(decode_long("", 'f', 16, "\r\n"), -413);
+    assert_int_equal(decode_long("", 'f', 17, "\r\n"), -413);
+    assert_int_equal(decode_long("1", '0', 16, "\r\n"), -413);
+}
+
+TEST(extensions_trailers_and_leading_zeros_have_a_limit)
+{
+    size_t limit = HTTP_CHUNK_OVERHEAD;
+    assert_true(decode_long("0;", 'x', limit - 64, "\r\n\r\n") > 0);
+    assert_int_equal(decode_long("0;", 'x', limit + 1, "\r\n\r\n"), -413);
+    assert_true(decode_long("0\r\nX:", 'x', limit - 64, "\r\n\r\n") > 0);
+    assert_int_equal(decode_long("0\r\nX:", 'x', limit, "\r\n\r\n"), -413);
+    assert_int_equal(decode_long("0\r\n", 'X', limit + 1, ":\r\n\r\n"), -413);
+    assert_true(decode_long("", '0', limit - 64, "\r\n\r\n") > 0);
+    assert_int_equal(decode_long("", '0', limit + 1, "\r\n\r\n"), -413);
+}
+
+TEST(small_chunks_are_no_overhead)
+{
+    /* Some programs write a chunk for each byte, up to a body of full size. */
+    struct buffer raw = {0};
+    struct http_chunked decoder;
+    struct slice data;
+    for (int i = 0; i < HTTP_BODY_MAX / 2; i++)
+        buffer_append_literal(&raw, "1\r\nx\r\n");
+    buffer_append_literal(&raw, "0\r\n\r\n");
+    assert_int_equal(decode_in_pieces((struct slice){raw.data, raw.len}, NULL,
+                                      0, &decoder, &data), raw.len);
+    assert_int_equal(data.n, HTTP_BODY_MAX / 2);
+    buffer_free(&raw);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_body_is_put_together_from_its_chunks),
+        cmocka_unit_test(it_may_be_cut_at_any_two_places),
+        cmocka_unit_test(it_may_come_byte_by_byte),
+        cmocka_unit_test(
+            a_cut_body_is_not_whole_and_nothing_behind_the_end_is_read),
+        cmocka_unit_test(what_follows_the_body_is_left_alone),
+        cmocka_unit_test(a_malformed_body_is_refused_however_it_is_cut),
+        cmocka_unit_test(a_size_cannot_overflow),
+        cmocka_unit_test(extensions_trailers_and_leading_zeros_have_a_limit),
+        cmocka_unit_test(small_chunks_are_no_overhead),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
