@@ -127,6 +127,14 @@ static void answer(struct http_conn *c)
         end_exchange(c);
 }
 
+/* A begun request moves to the front of the buffer: there, a whole one fits. */
+static void move_to_front(struct http_exchange *x)
+{
+    memmove(x->in, x->in + x->in_start, x->in_end - x->in_start);
+    x->in_end -= x->in_start;
+    x->in_start = 0;
+}
+
 /* A head ends with a line's end, so bytes without one cannot have completed
  * it: no need to parse it again. This keeps a client that sends byte after byte
  * cheap. */
@@ -154,14 +162,22 @@ static bool take_head(struct http_conn *c)
         refuse(c, (int)-length);
         return true;
     }
-    x->in_start += (size_t)length;
-    x->body = (struct slice){x->in + x->in_start, 0};
-    if (!x->request.chunked && x->request.content_length == 0) {
-        answer(c);
-        return true;
-    }
     if (x->request.content_length > HTTP_BODY_MAX) {
         refuse(c, 413);
+        return true;
+    }
+    bool whole = !x->request.chunked &&
+                 n - (size_t)length >= x->request.content_length;
+    if (!whole && x->in_start > 0) {
+        /* The rest needs room behind it. Its slices point to where it was, so
+         * it is parsed once more; only pipelined bodies come here. */
+        move_to_front(x);
+        http_parse_head(x->in, n, &x->request);
+    }
+    x->in_start += (size_t)length;
+    x->body = (struct slice){x->in + x->in_start, 0};
+    if (whole && x->request.content_length == 0) {
+        answer(c);
         return true;
     }
     x->chunked = (struct http_chunked){0};
@@ -246,10 +262,7 @@ char *http_conn_input(struct http_conn *c, size_t *room)
     if (c->state == HTTP_CONN_LINGER) { /* over and over the same room */
         x->in_start = x->in_end = 0;
     } else if (c->state == HTTP_CONN_HEAD && x->in_start > 0) {
-        /* The begun request moves to the front: a whole one fits behind it. */
-        memmove(x->in, x->in + x->in_start, x->in_end - x->in_start);
-        x->in_end -= x->in_start;
-        x->in_start = 0;
+        move_to_front(x);
     }
     size_t free_space = HTTP_INPUT_SIZE - x->in_end;
     *room = free_space < HTTP_READ_MAX ? free_space : HTTP_READ_MAX;

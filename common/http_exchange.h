@@ -22,8 +22,8 @@ struct http_exchange;
 
 enum {
     HTTP_READ_MAX = 16384, /* most that one read takes */
-    /* A head, a body, what of a further request came in the same read, and
-     * room for the chunk framing behind a body of full size. */
+    /* A head and a body from the front on, what of a further request came in
+     * the same read, and room for chunk framing behind a body of full size. */
     HTTP_INPUT_SIZE = HTTP_HEAD_MAX + HTTP_BODY_MAX + HTTP_READ_MAX + 4096,
     /* Answers to pipelined requests are gathered up to this many bytes before
      * they are sent. */

@@ -64,7 +64,8 @@ static const struct status_text statuses[] = {
     {503, LINE("503 Service Unavailable"),
      "The server cannot do this just now. Please try again in a few seconds."},
     {505, LINE("505 HTTP Version Not Supported"),
-     "This server speaks HTTP/1.0 and HTTP/1.1."},
+     "This server speaks HTTP/1.0 and HTTP/1.1, and the request is in another "
+     "version. Please use a program that speaks one of these."},
 };
 
 static const struct status_text *text_of(int status)
