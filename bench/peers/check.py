@@ -15,6 +15,7 @@ import argparse
 import http.client
 import json
 import os
+import random
 import re
 import shutil
 import signal
@@ -66,9 +67,18 @@ def render(text, values):
 
 
 def free_port():
-    """Return a TCP port of 127.0.0.1 that nobody uses at this moment."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
+    """Return a TCP port of 127.0.0.1 that nobody uses at this moment.
+
+    It lies below those that the kernel gives to clients, one of which could
+    otherwise have it by the time that the peer asks for it.
+    """
+    while True:
+        port = random.randrange(20000, 30000)
+        try:
+            socket.create_server(("127.0.0.1", port)).close()
+            return port
+        except OSError:
+            continue
 
 
 def build(peer, values):
