@@ -2,10 +2,10 @@
 
 import ctypes
 import os
+import select
 import signal
 import socket
 import subprocess
-import time
 from dataclasses import dataclass
 
 PR_SET_PDEATHSIG = 1
@@ -44,16 +44,28 @@ def spawn(argv, cores, output, folder=None):
 def wait(process, seconds):
     """Wait at most `seconds` for `process`; return its Exit, or None while
     it still runs."""
-    until = time.monotonic() + seconds
-    while True:
-        pid, status, usage = os.wait4(process.pid, os.WNOHANG)
-        if pid:
-            process.returncode = os.waitstatus_to_exitcode(status)
-            return Exit(process.returncode, usage)
-        left = until - time.monotonic()
-        if left <= 0:
-            return None
-        time.sleep(min(0.005, left))
+    ended = _reap(process)
+    if ended or seconds <= 0:
+        return ended
+    # A descriptor of a process is readable once it has ended: one wake-up,
+    # no polling beside the load tool.
+    descriptor = os.pidfd_open(process.pid)
+    try:
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        poll.poll(seconds * 1000)
+    finally:
+        os.close(descriptor)
+    return _reap(process)
+
+
+def _reap(process):
+    """Return the Exit of `process` if it has ended, else None."""
+    pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+    if not pid:
+        return None
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return Exit(process.returncode, usage)
 
 
 def stop(process, first=signal.SIGTERM, seconds=3.0):

@@ -1,13 +1,14 @@
 """Measure what a server costs while a load tool works on it.
 
-    meter = CostMeter(live, redis_pid)
+    meter = CostMeter(live, redis_pid, count_connections)
     meter.begin()
     result = load.run(..., tick=meter.tick)
     meter.end(result)
     live.stop()
     values = meter.finish()     {column key: value}, see metrics/
 
-Nothing of this runs on the server's cores; `own_cpu` says what it used.
+Nothing of this runs on the server's cores; `result.own_cpu` says what it
+took from the load tool's.
 """
 
 import time
@@ -22,8 +23,9 @@ OWN_SHARE = 0.02        # of the time may go into taking samples
 class Watch:
     """What a metric may look at, see metrics/__init__.py."""
 
-    def __init__(self, live, redis_pid):
+    def __init__(self, live, redis_pid, count_connections):
         self.live, self.redis_pid = live, redis_pid
+        self.count_connections = count_connections
         self.tree, self.load, self.wall = [], None, 0.0
         self.server_user = self.server_cpu = 0.0    # user; user and system
 
@@ -31,10 +33,9 @@ class Watch:
 class CostMeter:
     """All metrics together, for one cell."""
 
-    def __init__(self, live, redis_pid=None):
-        self.watch = Watch(live, redis_pid)
+    def __init__(self, live, redis_pid=None, count_connections=False):
+        self.watch = Watch(live, redis_pid, count_connections)
         self.metrics = metrics.all_metrics()
-        self.own_cpu = 0.0
 
     def _look(self, method):
         """Call `method` of every metric on the tree as it is now."""
@@ -47,23 +48,28 @@ class CostMeter:
         self._look("begin")
         self.cpu = procfs.cpu_time(self.watch.tree)
         self.begun = time.monotonic()
-        self.cpu_at_begin = time.process_time()
         self.next = self.begun + INTERVAL * 0.8
 
     def tick(self):
-        """Take a sample if it is time. Many processes make a sample dear:
-        then there are fewer, so that the load tool keeps its core."""
+        """Take a sample if it is time; return when the next one is due.
+
+        Many processes make a sample dear: then there are fewer, so that the
+        load tool keeps its core.
+        """
         now = time.monotonic()
         if now >= self.next:
             self._look("sample")
             took = time.monotonic() - now
             self.next = now + max(INTERVAL, took / OWN_SHARE)
+        return self.next
 
     def end(self, result):
         """Call when the load tool has ended, with what it found."""
-        self.own_cpu = time.process_time() - self.cpu_at_begin
         self.watch.wall = time.monotonic() - self.begun
         self.watch.load = result
+        # Children that have just lost their client end now: their cost is
+        # known only when their parent has reaped them.
+        procfs.settle(self.watch.live.pid)
         self._look("end")
         user, system = procfs.cpu_time(self.watch.tree)
         self.watch.server_user = max(0.0, user - self.cpu[0])

@@ -61,6 +61,7 @@ class Result:
     p99: float = None
     max: float = None
     cpu: float = 0.0            # seconds the tool used
+    own_cpu: float = 0.0        # seconds this program used beside it
     wall: float = 0.0           # seconds the tool lived
     hung: bool = False
     notes: list = field(default_factory=list)
@@ -306,7 +307,8 @@ def missing(name):
 def run(name, job, cores, tick=None):
     """Put `job` on the server with the tool `name` on `cores`.
 
-    `tick()` is called every few milliseconds meanwhile. A tool that does not
+    `tick()` is called meanwhile; it returns when it wants to be called again
+    (seconds of time.monotonic). A tool that does not
     end in time is interrupted (it then reports what it has) or killed, and
     the Result says `hung`. Raises LoadError.
     """
@@ -316,7 +318,7 @@ def run(name, job, cores, tick=None):
     tool = TOOLS[name]
     with tempfile.TemporaryDirectory(prefix="bench-load-") as folder:
         runs = _start(tool, job, cores, folder)
-        begun = time.monotonic()
+        begun, own = time.monotonic(), time.process_time()
         try:
             hung = _wait(tool, runs, job, begun, tick)
         finally:
@@ -324,6 +326,7 @@ def run(name, job, cores, tick=None):
                 if one.process.returncode is None:
                     one.end, _ = child.stop(one.process, signal.SIGKILL)
         wall = time.monotonic() - begun
+        own = time.process_time() - own
         results = []
         for one in runs:
             text = procfs.read(one.log)
@@ -338,7 +341,7 @@ def run(name, job, cores, tick=None):
             result.cpu, result.hung = one.end.cpu, hung
             results.append(result)
     merged = merge(results)
-    merged.wall = wall
+    merged.wall, merged.own_cpu = wall, own
     return merged
 
 
@@ -382,19 +385,23 @@ def _wait(tool, runs, job, begun, tick):
     kill_at = begun + job.deadline + 2
     interrupted = False
     while True:
-        for one in runs:
-            if one.end is None:
-                one.end = child.wait(one.process, 0.005)
-        left = [one for one in runs if one.end is None]
         now = time.monotonic()
+        wake = kill_at if interrupted else interrupt_at
+        if tick:
+            wake = min(wake, tick())
+        left = [one for one in runs if one.end is None]
+        # Each ends at about the same time: it is enough to wait for one.
+        left[0].end = child.wait(left[0].process, max(0.0, wake - now))
+        for one in left[1:]:
+            one.end = child.wait(one.process, 0)
+        now = time.monotonic()
+        left = [one for one in left if one.end is None]
         if not left or now > kill_at:
             return bool(left) or (interrupted and not cut)
         if now > interrupt_at and not interrupted:
             interrupted = True
             for one in left:
                 os.kill(one.process.pid, signal.SIGINT)
-        if tick:
-            tick()
 
 
 def merge(results):

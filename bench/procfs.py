@@ -8,6 +8,7 @@ its CPU time is not lost, the kernel adds it to its parent's `cutime`.
 import os
 import socket
 import struct
+import time
 from dataclasses import dataclass
 
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -32,11 +33,23 @@ class Process:
 
 def read(path):
     """Return the text of a small file, or "" where it cannot be read."""
+    # Some hundred of these make a sample, on the load tool's core: open()
+    # with its buffers and decoder takes three times as long.
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read()
+        descriptor = os.open(path, os.O_RDONLY)
     except OSError:
         return ""
+    try:
+        data = b""
+        while True:
+            more = os.read(descriptor, 65536)
+            if not more:
+                return data.decode("utf-8", "replace")
+            data += more
+    except OSError:
+        return ""           # the process has ended meanwhile
+    finally:
+        os.close(descriptor)
 
 
 def read_int(path, otherwise=0):
@@ -65,29 +78,41 @@ def process(pid):
 
 
 def tree(root):
-    """Return the processes below `root`, itself included, in any order.
-
-    A process belongs to the tree if it descends from `root` or is in the
-    session that `root` leads, so that a daemon that forked twice is found.
-    """
-    everyone = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            found = process(name)
-            if found:
-                everyone[found.pid] = found
-    children = {}
-    for one in everyone.values():
-        children.setdefault(one.parent, []).append(one.pid)
-    wanted = {p.pid for p in everyone.values() if p.session == root}
-    queue = list(wanted | {root})
+    """Return `root` and all processes that descend from it."""
+    found, queue = [], [root]
     while queue:
-        for pid in children.get(queue.pop(), ()):
-            if pid not in wanted:
-                wanted.add(pid)
-                queue.append(pid)
-    wanted.add(root)
-    return [everyone[pid] for pid in wanted if pid in everyone]
+        one = process(queue.pop())
+        if one:
+            found.append(one)
+            queue += children(one)
+    return found
+
+
+def children(one):
+    """Return the process ids of the children of the Process `one`."""
+    pids = []
+    try:
+        # A child is listed with the thread that forked it.
+        threads = os.listdir(f"/proc/{one.pid}/task") \
+            if 1 < one.threads <= 50 else [one.pid]
+    except OSError:
+        return pids
+    for thread in threads:
+        pids += read(f"/proc/{one.pid}/task/{thread}/children").split()
+    return [int(pid) for pid in pids]
+
+
+def settle(root, seconds=0.5, pause=0.02):
+    """Wait until no process or thread comes or goes below `root` any more,
+    at most `seconds`."""
+    until = time.monotonic() + seconds
+    before = None
+    while time.monotonic() < until:
+        now = [(p.pid, p.threads) for p in tree(root)]
+        if now == before:
+            return
+        before = now
+        time.sleep(pause)
 
 
 def run_time(pid):
@@ -204,38 +229,67 @@ def time_wait_sockets():
     return 0
 
 
-def accept_queue(port):
-    """Return how many connections wait for accept() on `port` right now.
+@dataclass(frozen=True)
+class Listener:
+    """The listening sockets of a port, taken together."""
 
-    Asked through netlink, as `ss -lt` does, because /proc/net/tcp lists
-    every connection of the machine. 0 where the kernel does not answer.
+    waiting: int = 0        # connections in the accept queue
+    limit: int = 0          # how many may wait there
+
+
+def listener(port):
+    """Return the Listener of `port` as it is now.
+
+    Asked through netlink, as `ss -lt` does, since /proc/net/tcp lists every
+    connection of the machine.
     """
-    waiting = 0
+    waiting = limit = 0
+    for message in _sockets(port, LISTEN):
+        queues = struct.unpack_from("=II", message, 52 + 4)
+        waiting += queues[0]
+        limit += queues[1]
+    return Listener(waiting, limit)
+
+
+def established(port):
+    """Return how many connections to the local `port` are open, those in
+    the accept queue included."""
+    return sum(1 for _ in _sockets(port, ESTABLISHED))
+
+
+ESTABLISHED, LISTEN = 1, 10
+
+
+def _sockets(port, state):
+    """Yield a struct inet_diag_msg for each TCP socket on the local `port`
+    in `state`; none where the kernel does not tell."""
+    sock_diag, by_family, dump = 4, 20, 0x301
     for family in (socket.AF_INET, socket.AF_INET6):
+        # struct inet_diag_req_v2: what is wanted, then a sock id of which
+        # only the source port is given.
+        request = struct.pack("=BBBBI", family, socket.IPPROTO_TCP,
+                              0, 0, 1 << state)
+        request += struct.pack(">H", port) + bytes(46)
+        header = struct.pack("=IHHII", 16 + len(request), by_family, dump,
+                             1, 0)
         try:
-            waiting += sum(_listeners(family, port))
+            with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW,
+                               sock_diag) as diag:
+                diag.settimeout(1)
+                diag.send(header + request)
+                yield from _messages(diag, by_family)
         except OSError:
             continue
-    return waiting
 
 
-def _listeners(family, port):
-    """Yield the length of the accept queue of each listener on `port`."""
-    netlink_sock_diag, by_family, dump = 4, 20, 0x301
-    listen_state = 1 << 10
-    request = struct.pack("=BBBBI", family, socket.IPPROTO_TCP, 0, 0,
-                          listen_state) + bytes(48)
-    header = struct.pack("=IHHII", 16 + len(request), by_family, dump, 1, 0)
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW,
-                       netlink_sock_diag) as diag:
-        diag.settimeout(1)
-        diag.send(header + request)
-        while True:
-            data = diag.recv(65536)
-            while data:
-                length, kind = struct.unpack_from("=IH", data)
-                if kind != by_family:       # NLMSG_DONE or an error
-                    return
-                if struct.unpack_from(">H", data, 16 + 4)[0] == port:
-                    yield struct.unpack_from("=I", data, 16 + 4 + 48 + 4)[0]
-                data = data[(length + 3) & ~3:]
+def _messages(diag, kind):
+    """Yield what follows each netlink header until the dump is over."""
+    while True:
+        data = diag.recv(1 << 17)
+        start = 0
+        while start < len(data):
+            length, got = struct.unpack_from("=IH", data, start)
+            if got != kind:             # NLMSG_DONE, or an error
+                return
+            yield data[start + 16:start + length]
+            start += (length + 3) & ~3

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import child
+import procfs
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 READY = re.compile(r"listening on http://\S+?:(\d+)/")
@@ -162,6 +163,7 @@ def running(server, start, log_path):
     live = Live(server, start, process, port, log_path, argv)
     try:
         _wait_until_ready(live)
+        procfs.settle(live.pid)     # until its workers are there too
         yield live
     finally:
         live.stop()

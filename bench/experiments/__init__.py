@@ -1,0 +1,144 @@
+"""The experiments, a file each: endpoint, tool, grid, what is checked, and
+the figures that were published. A new file here is a new experiment.
+"""
+
+import http.client
+import importlib
+import pkgutil
+import re
+from dataclasses import dataclass, field
+
+ORDER = ("guestbook", "answer", "hello", "redirect", "echo")
+
+
+class WrongAnswer(Exception):
+    """A server does not answer as it should; the text says what came."""
+
+
+class NotPossible(Exception):
+    """A cell cannot be measured here; the text says why."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to run an experiment, such as with and without keep-alive."""
+
+    name: str
+    keep_alive: bool = True
+    many_workers: bool = False
+    quick: tuple = ()
+    full: tuple = ()
+
+
+@dataclass(frozen=True)
+class Published:
+    """The figures of the publication that the experiment replays."""
+
+    where: str                  # machine and load, in a sentence
+    series: dict = field(default_factory=dict)  # {system: {x: requests/s}}
+    best: dict = field(default_factory=dict)    # or one figure a system
+    rough: dict = field(default_factory=dict)   # {system: (x with "~", ...)}
+    notes: tuple = ()
+
+
+class Experiment:
+    """What all experiments share; each file makes one of these its own."""
+
+    name = title = question = path = ""
+    tools = ("wrk",)            # the first is used unless TOOL= says other
+    x_title = "concurrent clients"
+    x_short = "clients"
+    unit = "requests/s"
+    needs_redis = False
+    holds_connections = False   # x connections shall be open at once
+    host = "127.0.0.1"
+    variants = (Variant(""),)
+    repeat_full = 3
+    seconds_full = 3.0
+    reference = 100             # the x of the cost table, where there
+    calls_at = 20               # clients when system calls are counted
+    weight = 1.0                # of its cells in the time of a quick run
+    published = None
+
+    def applies(self, server, variant):
+        """Return whether `server` can take part in `variant`."""
+        if self.path.partition("?")[0] not in server.endpoints:
+            return False
+        if variant.many_workers and not server.has_workers:
+            return False
+        return server.keep_alive in (None, variant.keep_alive) or \
+            server.kind == "architecture"
+
+    def workers(self, server, variant, x, machine):
+        """Return --workers for a cell, None for the server's default."""
+        if not server.has_workers:
+            return None
+        return len(machine.all_cores) if variant.many_workers else 1
+
+    def cores(self, variant, machine):
+        """Return the cores for the server in a cell."""
+        return machine.all_cores if variant.many_workers \
+            else machine.server_cores
+
+    def possible(self, server, x, machine):
+        """Raise NotPossible when the cell is beyond the machine's limits."""
+        need = x + 100
+        if need > machine.descriptors:
+            raise NotPossible(f"{x:,} connections need more descriptors than "
+                              f"a process may have ({machine.descriptors:,})")
+
+    def lasts(self, x, seconds):
+        """Return how long the load of a cell takes that gets `seconds`."""
+        return seconds
+
+    def job(self, live, variant, x, seconds, machine, full):
+        """Return the load.Job of a cell."""
+        raise NotImplementedError
+
+    def check(self, get):
+        """Raise WrongAnswer unless the server answers as it should.
+
+        `get(path)` returns (status, headers in lower case, body).
+        """
+        raise NotImplementedError
+
+
+def client(port):
+    """Return the `get` for Experiment.check."""
+    def get(path):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+        try:
+            connection.request("GET", path, headers={"Connection": "close"})
+            response = connection.getresponse()
+            headers = {k.lower(): v for k, v in response.getheaders()}
+            return response.status, headers, response.read()
+        except (OSError, http.client.HTTPException) as error:
+            raise WrongAnswer(f"GET {path}: {error!r}") from error
+        finally:
+            connection.close()
+    return get
+
+
+def expect(answer, path, status, kind, body):
+    """Raise WrongAnswer unless `answer` has this status, media type and a
+    body that is `body` (bytes) or matches it (a compiled pattern)."""
+    got, headers, content = answer
+    media = headers.get("content-type", "").partition(";")[0]
+    if got != status:
+        raise WrongAnswer(f"GET {path}: status {got}, not {status}")
+    if kind and media != kind:
+        raise WrongAnswer(f"GET {path}: Content-Type {media!r}, not {kind}")
+    same = body.search(content) if isinstance(body, re.Pattern) \
+        else content == body
+    if not same:
+        raise WrongAnswer(f"GET {path}: unexpected body {content[:60]!r}")
+
+
+def all_experiments():
+    """Return the Experiments: the five in their order, then any others."""
+    found = {}
+    for module in pkgutil.iter_modules(__path__):
+        one = importlib.import_module(f"{__name__}.{module.name}")
+        found[module.name] = one.EXPERIMENT
+    rest = sorted(set(found) - set(ORDER))
+    return [found[name] for name in (*ORDER, *rest) if name in found]

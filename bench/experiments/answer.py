@@ -1,0 +1,53 @@
+"""E2, the core of an HTTP server: "42", with and without keep-alive."""
+
+import load
+from experiments import Experiment, Published, Variant, expect
+
+GRID = (10, 50, 100, 200, 400, 800)
+
+
+class Answer(Experiment):
+    """wrk, or h2load --h1 (TOOL=h2load) which works as weighttp did."""
+
+    name = "answer"
+    title = "Answer"
+    question = ("What does the server itself cost, when the answer is two "
+                "bytes long and needs nobody else?")
+    path = "/answer"
+    tools = ("wrk", "h2load")
+    reference = 100
+    repeat_full = 5
+    seconds_full = 3.0
+    variants = (
+        Variant("keep-alive", quick=(10, 100), full=GRID),
+        Variant("new connections", keep_alive=False, quick=(100,), full=GRID),
+        Variant("keep-alive, a worker for each core", many_workers=True,
+                quick=(100,), full=GRID),
+    )
+    published = Published(
+        where="FreeBSD 9.1, 8 cores, weighttp beside the server over "
+              "loopback; the best cell of each system",
+        best={"libev": 168947, "mongoose": 154340,
+              "libevent": 139770, "nginx": 136485,
+              "POCO": 86716, "onion": 64403,
+              "pion": 48359, "node cluster": 46595,
+              "cpp-netlib": 16673},
+        notes=("libev was a hand-made server with several processes; it lost "
+               "15 to 18 % of the requests at 1 thread and 800 clients.",
+               "mongoose lost up to 58 % from 400 clients on; libevent and "
+               "nginx lost nothing.",
+               "cpp-netlib had no keep-alive, which made up to a factor "
+               "of 10."))
+
+    def job(self, live, variant, x, seconds, machine, full):
+        """Return a closed loop of x clients."""
+        return load.Job((live.url(self.path),), connections=x,
+                        seconds=seconds, keep_alive=variant.keep_alive,
+                        threads=len(machine.load_cores))
+
+    def check(self, get):
+        """200, text/plain, "42"."""
+        expect(get(self.path), self.path, 200, "text/plain", b"42")
+
+
+EXPERIMENT = Answer()

@@ -1,0 +1,66 @@
+"""E5, errors and response time while clients come at a fixed rate."""
+
+import load
+from experiments import Experiment, NotPossible, Published, Variant, expect
+
+CALLS = 10
+RATES = (100, 200, 300, 400, 500, 600, 700, 800, 900, 1000, 1100, 1200)
+
+
+class Echo(Experiment):
+    """httperf, an open loop: who is slow does not get fewer clients."""
+
+    name = "echo"
+    title = "Echo"
+    question = ("What happens when clients do not wait for each other, but "
+                "come at their own rate?")
+    path = "/echo?value=x"
+    tools = ("httperf",)
+    x_title = "demanded requests/s"
+    x_short = "requests/s demanded"
+    unit = "replies/s"
+    reference = 12000
+    seconds_full = 10.0
+    connections_full = 5000
+    calls_at = 3000
+    variants = (Variant("", quick=(3000, 12000),
+                        full=tuple(rate * CALLS for rate in RATES)
+                        + (16000, 20000, 30000)),)
+    published = Published(
+        where="one core each; 5,000 connections with 10 calls, time-out 5 s",
+        best={"misultin": 9700, "cowboy": 8600,
+              "mochiweb": 4850, "node": 3000,
+              "tornado": 1500},
+        notes=("The figure is where each topped out on the way from 1,000 to "
+               "12,000 demanded requests/s; misultin and cowboy had hardly "
+               "an error.",))
+
+    def possible(self, server, x, machine):
+        """httperf keeps at most 1,000 connections; their number at once
+        does not depend on x, so nothing is beyond the limits."""
+        if machine.descriptors < load.Httperf.descriptors:
+            raise NotPossible("httperf wants 1,024 descriptors")
+
+    def job(self, live, variant, x, seconds, machine, full):
+        """Return x requests a second, ten on each connection, for as long
+        as there is time, in full at most as many as were published."""
+        rate = x / CALLS
+        many = max(10, int(rate * seconds))
+        many = min(many, self.connections_full) if full else many
+        return load.Job((live.url(self.path),), connections=many,
+                        seconds=many / rate, rate=rate, calls=CALLS,
+                        timeout=5.0 if full else 2.0)
+
+    def check(self, get):
+        """The value in XML, and the error without one."""
+        wrap = b"<http_test>%s</http_test>"
+        for path, inner in ((self.path, b"<value>x</value>"),
+                            ("/echo", b"<error>no value specified</error>")):
+            status, headers, body = get(path)
+            compact = b"".join(body.split(b"\n"))
+            start = compact.find(b"<http_test>")
+            expect((status, headers, compact[start:]), path, 200, "text/xml",
+                   wrap % inner)
+
+
+EXPERIMENT = Echo()

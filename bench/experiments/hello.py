@@ -1,0 +1,88 @@
+"""E3, many open connections: what does one that waits cost?"""
+
+import math
+
+import load
+from experiments import (Experiment, NotPossible, Published, Variant, expect)
+
+# Connections to one address of the server: each needs a local port of its
+# own, of which there are 28,000, and a descriptor of one wrk process.
+A_CLIENT = 15000
+SPARE = 0.8         # of the descriptors: SO_REUSEPORT spreads by chance
+
+
+class Hello(Experiment):
+    """Several wrk processes, each to another address of 127/8."""
+
+    name = "hello"
+    title = "Hello"
+    question = ("How many connections can be open at once, and what does "
+                "each of them cost?")
+    path = "/hello"
+    tools = ("wrk",)
+    x_title = "open connections"
+    x_short = "connections"
+    host = "0.0.0.0"
+    holds_connections = True
+    reference = 10000
+    seconds_full = 10.0
+    weight = 1.6
+    variants = (Variant("", quick=(1000, 10000),
+                        full=(1000, 5000, 10000, 30000, 50000, 100000)),)
+    published = Published(
+        where="8 cores, wrk on 10 client hosts, 30 minutes a point",
+        series={
+            "fibjs": {10000: 17705, 30000: 18045, 50000: 17237,
+                      100000: 14664},
+            "node cluster": {10000: 8268, 30000: 4412, 50000: 2179,
+                             100000: 1089},
+            "go": {10000: 22284, 30000: 21531, 50000: 21277, 100000: 19386},
+            "nginx": {10000: 19393, 30000: 18521, 50000: 18328,
+                      100000: 16805},
+        },
+        notes=("Memory in GB at 10,000 and 100,000 connections: fibjs 0.14 "
+               "and 0.79, node cluster 0.56 and 1.45, go 0.37 and 3.36, "
+               "nginx 0.10 and 0.14.",
+               "fibjs took 14.5 GB at 100,000 at first; a smaller socket "
+               "buffer made it 3.36 GB, and giving the buffer back while a "
+               "socket waits 0.79 GB."))
+
+    def workers(self, server, variant, x, machine):
+        """Return as many processes as the descriptors of one do not do."""
+        if not server.has_workers:
+            return None
+        return math.ceil(x / (SPARE * machine.descriptors))
+
+    def possible(self, server, x, machine):
+        """One process cannot have more connections than descriptors."""
+        clients = math.ceil(x / A_CLIENT)
+        if x / clients + 100 > machine.descriptors:
+            raise NotPossible(
+                f"wrk may open {machine.descriptors:,} descriptors only")
+        spreads = server.has_workers or server.name in ("forking",
+                                                        "preforking")
+        if x + 100 > machine.descriptors and not spreads:
+            raise NotPossible(
+                f"its one process may have {machine.descriptors:,} "
+                "descriptors (ulimit -n)")
+        if clients > 1 and server.kind != "architecture":
+            raise NotPossible("a peer listens on one address, which has too "
+                              "few ports for so many clients")
+
+    def lasts(self, x, seconds):
+        """The time to connect comes on top: wrk begins with all at once."""
+        return seconds + x / 20000
+
+    def job(self, live, variant, x, seconds, machine, full):
+        """Return a closed loop from as many addresses as x needs."""
+        clients = math.ceil(x / A_CLIENT)
+        urls = tuple(live.url(self.path, f"127.0.0.{n + 1}")
+                     for n in range(clients))
+        return load.Job(urls, connections=x, seconds=self.lasts(x, seconds))
+
+    def check(self, get):
+        """200, text/plain, the constant sentence."""
+        expect(get(self.path), self.path, 200, "text/plain", b"Hello, World!")
+
+
+EXPERIMENT = Hello()
