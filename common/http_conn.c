@@ -82,7 +82,8 @@ static bool may_keep(struct http_conn *c)
         return false;
     if (w->draining && !more_read)
         return false; /* requests that have been read are still answered */
-    if (w->must_yield != NULL && (!more_read || c->requests % YIELD_EVERY == 0))
+    if (w->must_yield != NULL &&
+        (!more_read || (c->requests + 1) % YIELD_EVERY == 0))
         return !w->must_yield(w);
     return true;
 }
@@ -96,10 +97,13 @@ static void end_exchange(struct http_conn *c)
     if (c->peer != NULL)
         access_log_write(&c->worker->server->log, c->peer, x,
                          c->worker->clock.seconds);
-    if (x->close)
+    bool more_read = x->in_start < x->in_end;
+    if (x->close) {
         c->state = HTTP_CONN_CLOSING;
-    else
-        c->state = x->in_start < x->in_end ? HTTP_CONN_HEAD : HTTP_CONN_IDLE;
+        c->linger |= more_read; /* and more may be on its way */
+    } else {
+        c->state = more_read ? HTTP_CONN_HEAD : HTTP_CONN_IDLE;
+    }
     x->scanned = 0;
 }
 

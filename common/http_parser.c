@@ -427,13 +427,11 @@ int http_chunked_decode(struct http_chunked *d, char *dst, const char *src,
         case CHUNK_SIZE:
             digit = hex_digit(c);
             if (digit >= 0) {
-                /* Stop long before 64 bits could overflow; no body of ours is
-                 * so large. */
-                if (d->left > HTTP_BODY_MAX)
-                    return -413;
                 if (d->left == 0 && digit == 0)
                     d->overhead++; /* leading zeros have no end of their own */
                 d->left = d->left * 16 + (unsigned)digit;
+                if (d->left > HTTP_BODY_MAX) /* so 64 bits never overflow */
+                    return -413;
                 d->state = CHUNK_SIZE;
             } else if (d->state == CHUNK_SIZE_FIRST) {
                 return -400;

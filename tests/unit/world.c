@@ -1,0 +1,252 @@
+/* world - a server that exists in memory only; see world.h. */
+#include "world.h"
+
+#include <err.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static const struct architecture made_up = {.folder = "00_made_up",
+                                            .name = "made-up"};
+
+static const char page[] =
+    "[$MESSAGE$][$GUEST_NAME$][$GUEST_TEXT$][$VISITOR_COUNT$]$GUEST_REMARKS$";
+
+static void add_file(const struct folder *folder, const char *name,
+                     const void *bytes, size_t n)
+{
+    folder_write(folder, name, bytes, n);
+    folder_touch(folder, name, WORLD_MODIFIED);
+}
+
+static int open_folder(const struct folder *folder, const char *name)
+{
+    int fd = openat(folder->fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        err(1, "open %s", name);
+    return fd;
+}
+
+static void build_site(struct world *world)
+{
+    static char big[WORLD_BIG_SIZE];
+    static char picture[] = "/pictures/one.svg";
+    static char *pictures[] = {picture};
+    const struct folder *f = &world->folder;
+
+    for (size_t i = 0; i < sizeof big; i++)
+        big[i] = (char)('a' + i % 26);
+    folder_add(f, "public");
+    folder_add(f, "public/folder");
+    folder_add(f, "public/pictures");
+    folder_add(f, "templates");
+    folder_add(f, "templates/guestbook");
+    add_file(f, "public/index.html", "home\n", 5);
+    add_file(f, "public/notes.txt", "0123456789", 10);
+    add_file(f, "public/empty.txt", "", 0);
+    add_file(f, "public/big.bin", big, sizeof big);
+    add_file(f, "public/folder/index.html", "inside\n", 7);
+    add_file(f, "public/.hidden", "secret\n", 7);
+    add_file(f, "public/folder/.hidden", "secret\n", 7);
+    add_file(f, "public/pictures/one.svg", "<svg/>\n", 7);
+    add_file(f, "templates/guestbook/index.html", page, sizeof page - 1);
+    world->server.public_folder = open_folder(f, "public");
+    world->server.template_folder = open_folder(f, "templates");
+    world->server.pictures = pictures;
+    world->server.picture_count = 1;
+}
+
+void world_create(struct world *world)
+{
+    *world = (struct world){.redis = world_redis};
+    folder_create(&world->folder);
+    build_site(world);
+
+    struct server *s = &world->server;
+    s->architecture = &made_up;
+    s->options.keep_alive_ms = 5000;
+    s->options.request_timeout_ms = 10000;
+    s->log.fd = -1;
+    snprintf(s->signature, sizeof s->signature, "made-up");
+    /* Room for one slot of counters, on the cache line that it asks for. */
+    size_t size = sizeof *s->shared + sizeof(struct stats_slot);
+    s->shared = aligned_alloc(_Alignof(struct stats_slot), size);
+    if (s->shared == NULL)
+        err(1, "aligned_alloc");
+    memset(s->shared, 0, size);
+
+    struct worker *w = &world->worker;
+    worker_init(w, s, s->shared->stats);
+    w->random = 1;
+    w->clock = (struct clock){.now_ms = 1000000, .seconds = WORLD_NOW};
+    clock_format_http_date(w->clock.date, WORLD_NOW);
+}
+
+void world_destroy(struct world *world)
+{
+    worker_free(&world->worker);
+    buffer_free(&world->signed_with);
+    close(world->server.public_folder);
+    close(world->server.template_folder);
+    free(world->server.shared);
+    folder_remove(&world->folder);
+}
+
+void world_pass(struct world *world, int64_t milliseconds)
+{
+    struct clock *clock = &world->worker.clock;
+    clock->now_ms += milliseconds;
+    clock->seconds = WORLD_NOW + (clock->now_ms - 1000000) / 1000;
+    clock_format_http_date(clock->date, clock->seconds);
+}
+
+/* redisReply has no const; nobody writes to these. */
+#define STRING_REPLY(text) \
+    {.type = REDIS_REPLY_STRING, .str = text, .len = sizeof(text) - 1}
+
+const redisReply *world_redis(struct world *world,
+                              const struct store_command *command)
+{
+    static char first[] = "first - Ada", second[] = "second - Grace";
+    static redisReply remarks[] = {STRING_REPLY(first), STRING_REPLY(second)};
+    static redisReply *list[] = {&remarks[0], &remarks[1]};
+    static redisReply lrange = {
+        .type = REDIS_REPLY_ARRAY, .elements = 2, .element = list};
+    static redisReply integer, string;
+
+    world->commands++;
+    struct slice name = {command->argv[0], command->argvlen[0]};
+    if (slice_equal(name, SLICE("LRANGE")))
+        return &lrange;
+    if (slice_equal(name, SLICE("GET"))) {
+        int n = snprintf(world->number, sizeof world->number, "%lld",
+                         world->visitors);
+        string = (redisReply){.type = REDIS_REPLY_STRING, .len = (size_t)n,
+                              .str = world->number};
+        return &string;
+    }
+    if (slice_equal(name, SLICE("RPUSH"))) {
+        buffer_reset(&world->signed_with, SIZE_MAX);
+        buffer_append(&world->signed_with, command->argv[2],
+                      command->argvlen[2]);
+        integer = (redisReply){.type = REDIS_REPLY_INTEGER, .integer = 3};
+        return &integer;
+    }
+    integer = (redisReply){.type = REDIS_REPLY_INTEGER,
+                           .integer = ++world->visitors};
+    return &integer; /* INCR */
+}
+
+/* ----------------------------------------------------------------- clients */
+
+void client_connect(struct client *client, struct world *world)
+{
+    *client = (struct client){.world = world};
+    http_conn_open(&client->conn, &world->worker, NULL);
+}
+
+static size_t portion(const struct client *client, size_t n)
+{
+    return client->portion != NULL && n > 0
+               ? client->portion(client->portion_data, n) : n;
+}
+
+/* Each step below says whether anything was done. */
+
+static bool give_input(struct client *client)
+{
+    size_t room;
+    if (client->unread.n == 0)
+        return false;
+    char *input = http_conn_input(&client->conn, &room);
+    if (input == NULL) {
+        http_conn_eof(&client->conn);
+        return true;
+    }
+    if (room == 0)
+        errx(1, "a connection that wants to read has no room to");
+    size_t n = client->unread.n < room ? client->unread.n : room;
+    n = portion(client, n);
+    memcpy(input, client->unread.p, n);
+    client->unread.p += n;
+    client->unread.n -= n;
+    http_conn_received(&client->conn, n);
+    return true;
+}
+
+static bool ask_redis(struct client *client)
+{
+    const struct store_command *commands[STORE_COMMANDS_MAX], *command;
+    int due = 0;
+    while ((command = http_conn_next_command(&client->conn)) != NULL)
+        commands[due++] = command;
+    for (int i = 0; i < due; i++)
+        http_conn_reply(&client->conn,
+                        client->world->redis(client->world, commands[i]));
+    return due > 0;
+}
+
+static bool take_output(struct client *client)
+{
+    struct http_output output;
+    struct buffer *received = &client->received;
+    http_conn_output(&client->conn, &output);
+    size_t n = output.count;
+    for (int i = 0; i < output.iov_count; i++)
+        n += output.iov[i].iov_len;
+    if (n == 0)
+        errx(1, "a connection that wants to write has nothing to");
+    n = portion(client, n);
+
+    size_t left = n;
+    for (int i = 0; i < output.iov_count; i++) {
+        size_t most = output.iov[i].iov_len < left ? output.iov[i].iov_len
+                                                   : left;
+        buffer_append(received, output.iov[i].iov_base, most);
+        left -= most;
+    }
+    char *room = buffer_reserve(received, left);
+    if (left > 0) {
+        if (pread(output.file, room, left, output.offset) != (ssize_t)left)
+            err(1, "pread");
+        received->len += left;
+    }
+    http_conn_sent(&client->conn, n);
+    return true;
+}
+
+bool client_step(struct client *client)
+{
+    switch (http_conn_want(&client->conn)) {
+    case HTTP_WANT_READ: return give_input(client);
+    case HTTP_WANT_STORE: return ask_redis(client);
+    case HTTP_WANT_WRITE: return take_output(client);
+    case HTTP_WANT_CLOSE: break;
+    }
+    return false;
+}
+
+enum http_want client_run(struct client *client)
+{
+    while (client_step(client))
+        ;
+    return http_conn_want(&client->conn);
+}
+
+enum http_want client_send(struct client *client, struct slice bytes)
+{
+    client->unread = bytes;
+    return client_run(client);
+}
+
+void client_forget(struct client *client)
+{
+    buffer_reset(&client->received, SIZE_MAX);
+}
+
+void client_disconnect(struct client *client)
+{
+    http_conn_close(&client->conn);
+    buffer_free(&client->received);
+}
