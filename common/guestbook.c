@@ -48,12 +48,13 @@ static void answer_page(struct http_exchange *x, int status)
 {
     struct worker *w = x->worker;
     struct guestbook_page *page = &x->guestbook;
-    struct cached_file *template;
+    struct cached_file *template = NULL;
     if (file_cache_open(&w->templates, "guestbook/index.html", w->clock.now_ms,
                         &template) != 0 || template->content == NULL) {
         response_error(x, 500, "The template of this page, "
                                "templates/guestbook/index.html, cannot be read "
                                "(or is larger than 64 KiB).");
+        file_release(template);
         return;
     }
 

@@ -107,6 +107,9 @@ void worker_give_exchange(struct worker *worker, struct http_exchange *x)
     x->out_sent = 0;
     x->status = 0;
     buffer_reset(&x->out, KEEP_BUFFER);
+    buffer_reset(&x->page, KEEP_BUFFER);
+    buffer_reset(&x->scratch, KEEP_BUFFER);
+    buffer_reset(&x->guestbook.remarks, KEEP_BUFFER);
     if (worker->spares >= WORKER_SPARE_EXCHANGES) {
         exchange_free(x);
         return;
