@@ -13,29 +13,27 @@ line is not installed, 2 for wrong usage.
 
 import argparse
 import http.client
-import json
 import os
-import random
 import re
-import shutil
 import signal
 import socket
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
 import urllib.parse
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
-PEERS = Path(__file__).resolve().parent
-REPOSITORY = PEERS.parent.parent
-BUILD = REPOSITORY / "build" / "peers"
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
 
-START_SECONDS = 30
-STOP_SECONDS = 10
+import peers  # noqa: E402  (the path above is where it is)
+import procfs  # noqa: E402
+import servers  # noqa: E402
+
+PUBLIC = HERE.parent.parent / "public"
 ANSWER_SECONDS = 5
+STOP_SECONDS = 5
 SLOW_SECONDS = 0.020  # half of what Nagle and a delayed ACK add to an answer
 
 CONSTANT = {"/answer": b"42", "/hello": b"Hello, World!"}
@@ -44,114 +42,6 @@ ECHO_VALUES = ["x", "two words", "a<b>&\"c'", "caf\u00e9", "1+1=2", "100%"]
 
 class Wrong(Exception):
     """What a peer did that it should not; its text is for the table."""
-
-
-def load(names):
-    """Return the peers called names, or all, as a list of dicts.
-
-    Raises FileNotFoundError where a name has no folder with a peer.json.
-    """
-    if not names:
-        names = sorted(path.parent.name for path in PEERS.glob("*/peer.json"))
-    return [json.loads((PEERS / name / "peer.json").read_text())
-            for name in names]
-
-
-def render(text, values):
-    """Return text with each {placeholder} that values knows replaced.
-
-    Other braces stay as they are: configuration files are full of them.
-    """
-    return re.sub(r"\{(\w+)\}",
-                  lambda found: str(values.get(found[1], found[0])), text)
-
-
-def free_port():
-    """Return a TCP port of 127.0.0.1 that nobody uses at this moment.
-
-    It lies below those that the kernel gives to clients, one of which could
-    otherwise have it by the time that the peer asks for it.
-    """
-    while True:
-        port = random.randrange(20000, 30000)
-        try:
-            socket.create_server(("127.0.0.1", port)).close()
-            return port
-        except OSError:
-            continue
-
-
-def build(peer, values):
-    """Run the build commands of a peer.
-
-    Raises Wrong with the last line of what a failing command said.
-    """
-    values["build"].mkdir(parents=True, exist_ok=True)
-    for command in peer.get("build", []):
-        argv = [render(word, values) for word in command]
-        done = subprocess.run(argv, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True)
-        if done.returncode != 0:
-            said = done.stdout.strip().splitlines() or ["(nothing)"]
-            raise Wrong(f"build: {argv[0]} failed: {said[-1]}")
-
-
-def start(peer, values):
-    """Start a peer in the foreground and return its Popen once it accepts.
-
-    What it prints goes to the file `output` of its build folder. Raises Wrong
-    if it ends, or accepts no connection within START_SECONDS.
-    """
-    if "config_template" in peer:
-        template = values["dir"] / peer["config_template"]
-        values["conf"].write_text(render(template.read_text(), values))
-    with open(values["build"] / "output", "w") as output:
-        process = subprocess.Popen(
-            [render(word, values) for word in peer["start"]],
-            stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-            start_new_session=True)
-    deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline:
-        if process.poll() is not None:
-            raise Wrong(f"ended at start with status {process.returncode}, "
-                        f"see {values['build'].relative_to(REPOSITORY)}/output")
-        if accepts(values["port"]):
-            return process
-        time.sleep(0.05)
-    stop(process)
-    raise Wrong(f"accepts no connection after {START_SECONDS} s")
-
-
-def accepts(port):
-    """Return whether something listens on that port of 127.0.0.1."""
-    try:
-        socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        return True
-    except OSError:
-        return False
-
-
-def stop(process):
-    """End a peer by SIGTERM, and return whether that was enough."""
-    process.send_signal(signal.SIGTERM)
-    try:
-        process.wait(STOP_SECONDS)
-        return True
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-        return False
-
-
-def stop_and_check(process, port):
-    """End a peer; raise Wrong unless SIGTERM ends all of its processes."""
-    if not stop(process):
-        raise Wrong(f"still there {STOP_SECONDS} s after SIGTERM")
-    deadline = time.monotonic() + STOP_SECONDS
-    while accepts(port):
-        if time.monotonic() > deadline:
-            raise Wrong("a child still listens after SIGTERM")
-        time.sleep(0.05)
 
 
 class Client:
@@ -204,7 +94,7 @@ def check_redirect(client):
         location = response.getheader("Location", "")
         if not re.fullmatch(r"/pictures/[\w.-]+", location):
             raise Wrong(f"/redirect: Location {location!r}")
-        if not (REPOSITORY / "public" / location.lstrip("/")).is_file():
+        if not (PUBLIC / location.lstrip("/")).is_file():
             raise Wrong(f"/redirect: there is no public{location}")
         seen.add(location)
     if len(seen) < 2:
@@ -237,11 +127,11 @@ def check_echo(client):
         raise Wrong(f"/echo without a value: {echoed(client, '')}")
 
 
-def check_static(client, public):
-    """Check that every file below public comes back as it is."""
-    for path in sorted(public.rglob("*")):
+def check_static(client):
+    """Check that every file below public/ comes back as it is."""
+    for path in sorted(PUBLIC.rglob("*")):
         if path.is_file():
-            target = "/" + path.relative_to(public).as_posix()
+            target = "/" + path.relative_to(PUBLIC).as_posix()
             if client.get(target, 200)[1] != path.read_bytes():
                 raise Wrong(f"{target}: not what is in the file")
 
@@ -263,10 +153,10 @@ def check_close(port):
         raise Wrong(f"HTTP/1.0: {answer[-20:]!r}")
 
 
-def check_endpoints(peer, values):
+def check_endpoints(peer, port):
     """Check everything one running peer promises; raise Wrong if it errs."""
-    client = Client(values["port"], peer.get("keep_alive", True))
-    for target in peer["endpoints"]:
+    client = Client(port, peer.keep_alive is not False)
+    for target in peer.endpoints:
         if target in CONSTANT:
             check_constant(client, target)
         elif target == "/redirect":
@@ -275,41 +165,44 @@ def check_endpoints(peer, values):
             check_echo(client)
         else:
             raise Wrong(f"no check for the endpoint {target}")
-    if peer.get("static"):
-        check_static(client, values["public"])
-    if peer["kind"] != "floor":
+    if peer.told.get("static"):
+        check_static(client)
+    if peer.kind != "floor":
         client.get("/no-such-page", 404)
-        check_close(values["port"])
+        check_close(port)
     client.connection.close()
 
 
-def check(peer, public):
+def check_end(pid):
+    """Check that SIGTERM to a peer ends it and all of its processes."""
+    family = procfs.tree(pid)
+    os.kill(pid, signal.SIGTERM)
+    until = time.monotonic() + STOP_SECONDS
+    while True:
+        now = [procfs.process(one.pid) for one in family]
+        alive = [one.pid for one in now if one and one.state != "Z"]
+        if not alive:
+            return
+        if time.monotonic() > until:
+            raise Wrong(f"{len(alive)} of {len(family)} processes still there "
+                        f"{STOP_SECONDS} s after SIGTERM")
+        time.sleep(0.02)
+
+
+def check(peer):
     """Build, start, ask and end one peer, with one worker and with two.
 
-    Raises Wrong with what is wrong, or OSError where it cannot be talked to.
+    Raises Wrong, PeerError, ServerError, OSError or HTTPException, each with
+    a text that says what is wrong.
     """
-    name = peer["name"]
-    values = {"dir": PEERS / name, "build": BUILD / name, "public": public}
-    build(peer, values)
-    for workers in (1, 2) if peer["options"]["workers"] else (1,):
-        values.update(port=free_port(), workers=workers,
-                      conf=values["build"] / peer.get("config_template", "conf"))
-        process = start(peer, values)
-        try:
-            check_endpoints(peer, values)
-        except BaseException:
-            stop(process)
-            raise
-        stop_and_check(process, values["port"])
-
-
-def make_public(folder):
-    """Fill folder with the files that the static peers must serve."""
-    for name, size in (("10k.bin", 10 << 10), ("1m.bin", 1 << 20)):
-        (folder / name).write_bytes(os.urandom(size))
-    (folder / "index.html").write_text("<!DOCTYPE html><title>check</title>\n")
-    (folder / "pictures").mkdir()
-    (folder / "pictures" / "dot.svg").write_text("<svg/>\n")
+    peer.build()
+    log = os.path.join(peer.build_folder, "check.log")
+    cores = frozenset(os.sched_getaffinity(0))
+    for workers in (1, 2) if peer.has_workers else (1,):
+        start = servers.Start(cores=cores, workers=workers)
+        with servers.running(peer, start, log) as live:
+            check_endpoints(peer, live.port)
+            check_end(live.pid)
 
 
 def main():
@@ -318,34 +211,32 @@ def main():
         description="Builds and starts each peer and checks its answers.")
     parser.add_argument("names", metavar="NAME", nargs="*",
                         help="a folder beside this file (default: all)")
-    arguments = parser.parse_args()
+    asked = parser.parse_args().names
     try:
-        peers = load(arguments.names)
-    except FileNotFoundError as error:
-        parser.error(f"no such peer: {Path(error.filename).parent.name}")
+        wanted = peers.chosen(" ".join(asked) or "all")
+    except peers.PeerError as error:
+        parser.error(str(error))
 
     failed = False
-    width = max(len(peer["name"]) for peer in peers)
-    with tempfile.TemporaryDirectory() as folder:
-        public = Path(folder)
-        make_public(public)
-        for peer in peers:
-            asked = " ".join(peer["endpoints"])
-            if peer.get("static"):
-                asked += " files"
-            if shutil.which(peer["check"]) is None:
-                verdict = f"not installed: {' '.join(peer['packages'])}"
-                failed = failed or bool(arguments.names)
-            else:
-                try:
-                    check(peer, public)
-                    verdict = "ok"
-                except (Wrong, OSError, http.client.HTTPException) as error:
-                    verdict = f"FAILED  {error}"
-                    failed = True
-            print(f"{peer['name']:{width}}  {asked:37}  {verdict}", flush=True)
-    sys.exit(1 if failed else 0)
+    width = max(len(peer.name) for peer in wanted)
+    for peer in wanted:
+        offer = " ".join(peer.endpoints)
+        if peer.told.get("static"):
+            offer += " files"
+        verdict = peer.problem()
+        if verdict:
+            failed = failed or bool(asked)
+        else:
+            try:
+                check(peer)
+                verdict = "ok"
+            except (Wrong, peers.PeerError, servers.ServerError, OSError,
+                    http.client.HTTPException) as error:
+                verdict = f"FAILED  {error}"
+                failed = True
+        print(f"{peer.name:{width}}  {offer:37}  {verdict}", flush=True)
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
