@@ -180,7 +180,7 @@ static void turn(struct poll_loop *loop, int listener, const sigset_t *mask)
         short redis = loop->slots[REDIS].revents;
         serve_ready(loop, ready - (listening != 0) - (redis != 0));
         if (redis != 0)
-            store_async_event(&loop->base.store,
+            store_async_event(&loop->base.store, loop->worker.clock.now_ms,
                               (redis & (POLLIN | POLLERR | POLLHUP)) != 0,
                               (redis & (POLLOUT | POLLERR | POLLHUP)) != 0);
         if (listening & POLLIN)

@@ -123,7 +123,7 @@ static void serve_ready(struct epoll_loop *loop,
         if (ready[i].data.ptr == NULL)
             loop->base.somebody_waits = true;
         else if (ready[i].data.ptr == &loop->base.store)
-            store_async_event(&loop->base.store,
+            store_async_event(&loop->base.store, loop->worker.clock.now_ms,
                               (events & (EPOLLIN | EPOLLERR | EPOLLHUP)) != 0,
                               (events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) != 0);
         else

@@ -56,8 +56,10 @@ static void look_up(struct blocking *b)
     if (errno == EINTR)
         server_housekeeping(w->server);
     bool give_up = w->overdue || w->clock.now_ms >= b->deadline_ms;
+    /* One that is kept after an answer makes room; a new one has come with a
+     * request, which may only be late. */
     if (b->phase == HTTP_PHASE_IDLE && !give_up)
-        give_up = w->draining || must_yield(w);
+        give_up = w->draining || (b->conn.requests > 0 && must_yield(w));
     if (give_up)
         http_conn_timeout(&b->conn);
 }

@@ -20,6 +20,8 @@
 /* How often a blocked send looks up, to see whether it has become too late. */
 enum { SEND_TICK_MS = 500 };
 
+enum { DEFER_SECONDS = 30 };
+
 static void set_option(int fd, int level, int name, int value)
 {
     /* Each of these makes the server better, none makes it possible: a failure
@@ -56,9 +58,12 @@ int net_listen(const struct options *options, int *port, bool share)
     set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
     /* A client is worth accepting when its request is here. A server that
      * waits for one client at a time never waits for a silent one, and an event
-     * loop reads at once and need not be told that it can. After this many
-     * seconds of silence the kernel hands the connection over all the same. */
-    set_option(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, 1);
+     * loop reads at once and need not be told that it can. Only after this many
+     * seconds of silence does the kernel hand the connection over all the same.
+     * So long because data can be late for another reason: packets that come
+     * while the accept queue is full are dropped, and sent again after 0.2, 0.4,
+     * 0.8 ... seconds. */
+    set_option(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, DEFER_SECONDS);
     struct timeval tick = {.tv_usec = SEND_TICK_MS * 1000};
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tick, sizeof tick);
 

@@ -30,6 +30,13 @@ void event_loop_init(struct event_loop *loop, struct worker *worker)
                      loop->watch_store);
 }
 
+static void unlist(struct event_loop *loop, struct client *client)
+{
+    if (client->prev != NULL)
+        DL_DELETE(loop->deadlines[client->list], client);
+    client->prev = NULL;
+}
+
 /* Puts the client into the list of its phase, with a new deadline. One that
  * stays in its list is not moved there, only its deadline is: the list finds
  * out when the old one comes. So an answered request costs no list operation,
@@ -41,9 +48,11 @@ static void set_deadline(struct event_loop *loop, struct client *client)
                           http_conn_patience(loop->worker, phase);
     if (client->list == phase && client->prev != NULL)
         return;
-    if (client->prev != NULL)
-        DL_DELETE(loop->deadlines[client->list], client);
+    unlist(loop, client);
+    if (phase == HTTP_PHASE_STORE)
+        return; /* store_async watches over Redis' silence for all of them */
     client->list = (unsigned)phase & 15u;
+    client->answered = client->conn.requests;
     client->listed_ms = client->deadline_ms;
     DL_APPEND(loop->deadlines[phase], client);
 }
@@ -53,10 +62,7 @@ static void set_deadline(struct event_loop *loop, struct client *client)
  * Redis has given the replies that are due. */
 static void end_client(struct event_loop *loop, struct client *client)
 {
-    if (client->prev != NULL) {
-        DL_DELETE(loop->deadlines[client->list], client);
-        client->prev = NULL;
-    }
+    unlist(loop, client);
     if (client->fd >= 0) {
         loop->forget(loop, client);
         close(client->fd);
@@ -162,7 +168,8 @@ static void run(struct event_loop *loop, struct client *client)
     /* A request's deadline runs from its first byte, whatever drips in later;
      * every other one starts anew with each bit of progress. */
     if (client->list != HTTP_PHASE_REQUEST || client->prev == NULL ||
-        http_conn_phase(&client->conn) != HTTP_PHASE_REQUEST)
+        http_conn_phase(&client->conn) != HTTP_PHASE_REQUEST ||
+        client->answered != client->conn.requests)
         set_deadline(loop, client);
     loop->watch(loop, client, want, again);
 }
@@ -237,6 +244,9 @@ int event_loop_timeout(const struct event_loop *loop)
         next = now;
     if (loop->accept_ms > now && loop->accept_ms < next)
         next = loop->accept_ms;
+    int store = store_async_timeout(&loop->store, now);
+    if (store >= 0 && now + store < next)
+        next = now + store;
     if (loop->worker->draining && now + DRAIN_TICK_MS < next)
         next = now + DRAIN_TICK_MS; /* to see when it becomes too late */
     if (next == INT64_MAX)
@@ -254,12 +264,6 @@ static void expire(struct event_loop *loop, enum http_phase phase)
             DL_DELETE(loop->deadlines[phase], client);
             client->listed_ms = client->deadline_ms;
             DL_APPEND(loop->deadlines[phase], client);
-        } else if (phase == HTTP_PHASE_STORE) {
-            /* Replies come in order: if this one is late, so are all. Dropping
-             * the connection gives every client its NULL, and a 503. */
-            store_async_drop(&loop->store);
-            if (loop->deadlines[phase] == client)
-                return;
         } else {
             http_conn_timeout(&client->conn);
             run(loop, client);
@@ -289,16 +293,16 @@ void event_loop_finish_turn(struct event_loop *loop)
         DL_FOREACH_SAFE(loop->deadlines[HTTP_PHASE_IDLE], client, next)
             end_client(loop, client);
     }
-    store_async_flush(&loop->store);
+    store_async_flush(&loop->store, loop->worker->clock.now_ms);
     free_ended(loop);
 }
 
 void event_loop_free(struct event_loop *loop)
 {
+    store_async_close(&loop->store); /* gives the replies that are due */
     for (int i = 0; i < HTTP_PHASES; i++)
         while (loop->deadlines[i] != NULL)
             end_client(loop, loop->deadlines[i]);
-    store_async_drop(&loop->store); /* gives the replies that are due */
     free_ended(loop);
 }
 

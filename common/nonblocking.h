@@ -29,6 +29,7 @@ struct client {
                                    the end, a short read proves nothing */
     unsigned dead : 1;          /* over, but replies are due */
     unsigned list : 4;          /* enum http_phase: which deadline list */
+    uint32_t answered;          /* conn.requests when the deadline was set */
     int64_t deadline_ms;
     int64_t listed_ms;          /* the deadline when it was put into the list */
     struct client *prev, *next; /* in that list */

@@ -129,6 +129,8 @@ static void on_reply(redisAsyncContext *redis, void *reply, void *data)
     struct store_async *s = pending->store;
     struct pending p = *pending;
     free(pending);
+    s->due--;
+    s->progress_ms = s->now_ms;
     /* No reply: this context is dying, so nobody may queue on it any more. */
     if (reply == NULL && s->redis == redis)
         note_failure(s);
@@ -152,11 +154,23 @@ bool store_async_send(struct store_async *s, int64_t now_ms,
         free(pending);
         return false;
     }
+    if (s->due++ == 0)
+        s->progress_ms = now_ms;
     return true;
 }
 
-void store_async_flush(struct store_async *s)
+int store_async_timeout(const struct store_async *s, int64_t now_ms)
 {
+    int64_t left = s->progress_ms + STORE_TIMEOUT_MS - now_ms;
+    if (s->due == 0)
+        return -1;
+    return left > 0 ? (int)left : 0;
+}
+
+void store_async_flush(struct store_async *s, int64_t now_ms)
+{
+    if (s->redis != NULL && store_async_timeout(s, now_ms) == 0)
+        store_async_close(s);
     if (s->redis == NULL)
         return;
     /* Most often the socket has room, so write without asking first. (This may
@@ -167,15 +181,17 @@ void store_async_flush(struct store_async *s)
         update_watch(s);
 }
 
-void store_async_event(struct store_async *s, bool readable, bool writable)
+void store_async_event(struct store_async *s, int64_t now_ms, bool readable,
+                       bool writable)
 {
+    s->now_ms = now_ms;
     if (s->redis != NULL && writable && s->want_write)
         redisAsyncHandleWrite(s->redis);
     if (s->redis != NULL && readable)
         redisAsyncHandleRead(s->redis);
 }
 
-void store_async_drop(struct store_async *s)
+void store_async_close(struct store_async *s)
 {
     redisAsyncContext *redis = s->redis;
     if (redis == NULL)

@@ -26,6 +26,10 @@ struct store_async {
     redisAsyncContext *redis; /* NULL: no connection */
     int64_t retry_ms;         /* do not try to connect before this time */
     int backoff_ms;
+    unsigned due;             /* replies that have not come yet */
+    int64_t progress_ms;      /* when the last one came, or the first of those
+                                 that are due was asked for */
+    int64_t now_ms;           /* at the event that is being handled */
     bool want_read, want_write;       /* what hiredis waits for */
     bool watched_read, watched_write; /* what the loop watches */
     int fd;
@@ -48,14 +52,21 @@ bool store_async_send(struct store_async *s, int64_t now_ms,
                       const struct store_command *command,
                       store_async_reply *on_reply, void *client);
 
-/* Once per turn of the loop, before it waits: writes what was queued. */
-void store_async_flush(struct store_async *s);
+/* Once per turn of the loop, before it waits: writes what was queued. When
+ * Redis owes replies and has given none for STORE_TIMEOUT_MS, it counts as away:
+ * the connection is closed, and every reply that is due comes at once, as NULL.
+ * (Not each reply has its deadline: with ten thousand clients asking, the last
+ * one waits long behind a Redis that is in the best of health.) */
+void store_async_flush(struct store_async *s, int64_t now_ms);
+
+/* For how many milliseconds Redis may still keep silent; -1: it owes nothing. */
+int store_async_timeout(const struct store_async *s, int64_t now_ms);
 
 /* What poll or epoll said about the socket. Errors count as both. */
-void store_async_event(struct store_async *s, bool readable, bool writable);
+void store_async_event(struct store_async *s, int64_t now_ms, bool readable,
+                       bool writable);
 
-/* Redis has not answered in time: closes the connection. Every reply that is
- * due comes at once, as NULL. */
-void store_async_drop(struct store_async *s);
+/* Closes the connection. Every reply that is due comes at once, as NULL. */
+void store_async_close(struct store_async *s);
 
 #endif
