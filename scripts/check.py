@@ -191,7 +191,7 @@ class Runner:
     def pytest(self, folder, *options, flavour="default", workers="auto"):
         """Run pytest on a folder."""
         status, text = self.program(
-            [*fixed_addresses(flavour), sys.executable, "-m", "pytest", "-q",
+            [*fixed_addresses(flavour), sys.executable, "-m", "pytest", "-v",
              "-p", "no:cacheprovider", *(["-n", workers] if workers else []),
              folder, *options, *shlex.split(os.environ.get("ARGS", ""))],
             SANITIZER_OPTIONS)
@@ -227,8 +227,7 @@ class Runner:
     def tick(self):
         """Say once a second that, and on what, the suite is at work."""
         seconds = int(time.monotonic() - self.began)
-        lines = tail(Path(self.log.name), 1)
-        doing = lines[0].strip() if lines else ""
+        doing = " ".join(tail(Path(self.log.name), 1)).strip()
         if sys.stdout.isatty():
             width = shutil.get_terminal_size().columns - 1
             print("\r" + f"    {seconds:4d} s  {doing}"[:width].ljust(width),
@@ -308,13 +307,13 @@ SUITES = [
           lambda r: r.cmocka("default")),
     Suite("unit-asan", "the same, sanitized", ASAN, 600,
           lambda r: r.cmocka(ASAN)),
-    Suite("blackbox", "every server over real sockets", "default", 900,
+    Suite("blackbox", "every server over real sockets", "default", 1800,
           lambda r: r.blackbox("default", "not browser")),
     Suite("browser", "the guestbook in a headless Chromium", "default", 300,
           lambda r: r.browser()),
-    Suite("blackbox-asan", "every server, sanitized", ASAN, 1200,
+    Suite("blackbox-asan", "every server, sanitized", ASAN, 2400,
           lambda r: r.blackbox(ASAN, "not browser")),
-    Suite("blackbox-tsan", "the threaded servers, for data races", "thread", 900,
+    Suite("blackbox-tsan", "the threaded servers, for data races", "thread", 1800,
           lambda r: r.blackbox("thread", "not browser", servers=THREADED)),
     Suite("bench", "the measuring programs", "default", 300,
           lambda r: r.pytest("bench/tests", workers=None)),
