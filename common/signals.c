@@ -69,12 +69,12 @@ void signals_install(const struct server *server)
 
 void signals_in_child(void)
 {
-    set_handler(SIGTERM, SIG_DFL);
+    set_handler(SIGTERM, SIG_IGN);
     set_handler(SIGINT, SIG_IGN);
     set_handler(SIGUSR1, SIG_IGN);
     set_handler(SIGHUP, SIG_IGN);
     set_handler(SIGCHLD, SIG_DFL);
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     sigset_t set; /* the parent may have blocked them around its fork(2) */
     signals_set(&set);
     sigprocmask(SIG_UNBLOCK, &set, NULL);

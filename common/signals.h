@@ -24,9 +24,12 @@ struct server;
  * The server must outlive the process. */
 void signals_install(const struct server *server);
 
-/* What a forked child does with them: nothing. It sees the shared flag; the
- * terminal's Ctrl-C goes to its parent; and when its parent dies it ends too,
- * by PR_SET_PDEATHSIG. */
+/* What a forked child does with them: nothing, and it sees the shared flag. The
+ * terminal's Ctrl-C and a service manager's SIGTERM go to every process at once,
+ * and a child that died of its copy could not finish what it serves. When its
+ * parent dies it ends too, by PR_SET_PDEATHSIG. Call it with the five signals
+ * blocked since before fork(2): a child that has its parent's handlers yet must
+ * not take one for the parent. It unblocks them. */
 void signals_in_child(void);
 
 /* The five signals as a set, for pthread_sigmask() and ppoll(). */
