@@ -76,6 +76,20 @@ static void serve_client(struct worker *worker, int fd)
     _exit(0); /* not exit(3): what stdio has buffered is the parent's */
 }
 
+/* fork(2) with all signals held back until the child has given up the handlers
+ * that it inherits. A Ctrl-C goes to both, and in a child that has not run yet
+ * the parent's handler would count as the second one: "stop at once". */
+static pid_t fork_quietly(void)
+{
+    sigset_t set, before;
+    signals_set(&set);
+    sigprocmask(SIG_BLOCK, &set, &before);
+    pid_t pid = fork();
+    if (pid != 0) /* the child unblocks them in signals_in_child() */
+        sigprocmask(SIG_SETMASK, &before, NULL);
+    return pid;
+}
+
 /* Accepts clients, and makes a child for each of them. */
 static void serve_clients(const struct server *server)
 {
@@ -85,7 +99,7 @@ static void serve_clients(const struct server *server)
     blocking_init(&worker, server, &server->shared->stats[0]);
     while ((fd = net_accept(server)) >= 0) {
         atomic_fetch_add(&children, 1); /* before it can end */
-        pid_t pid = fork();
+        pid_t pid = fork_quietly();
         if (pid == 0)
             serve_client(&worker, fd);
         if (pid < 0) {
