@@ -207,6 +207,10 @@ check-browser: build/deps/check
 check-layering: build/deps/test
 	@$(CHECK) layering
 
+## check-frame: the runner itself, this Makefile, the scripts
+check-frame: build/deps/test
+	@$(CHECK) frame
+
 ## fuzz: libFuzzer on parser, connection, form, template ... (TIME=60 seconds each)
 TIME = 60
 fuzz: build/deps/fuzz
@@ -261,7 +265,7 @@ help:
 # here, so its members are.)
 .PHONY: FORCE all unit-tests clean install uninstall deps doctor check \
         check-unit check-blackbox check-asan check-tsan check-browser \
-        check-layering fuzz soak compare peers-deps bench-cost format tidy help
+        check-layering check-frame fuzz soak compare peers-deps bench-cost format tidy help
 
 # A file whose recipe failed is not kept: it would look finished next time.
 .DELETE_ON_ERROR:

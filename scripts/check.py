@@ -303,6 +303,8 @@ SUITES = [
                             "unit-tests")),
     Suite("layering", "what the modules of common/ may call", "default", 60,
           lambda r: r.script("tests/layering.sh", "build/default/common")),
+    Suite("frame", "this runner, the Makefile, the scripts", "default", 300,
+          lambda r: r.pytest("tests/frame", workers=None)),
     Suite("unit", "the pure modules, with cmocka", "default", 300,
           lambda r: r.cmocka("default")),
     Suite("unit-asan", "the same, sanitized", ASAN, 600,
