@@ -33,6 +33,7 @@ clock         asks for the time
 signals       tells of signals
 stats         asks for the CPU time used
 server        starts and ends a server
+sandbox       gives up rights
 workers       forks, and replaces what died
 fatal         ends the program
 '
