@@ -142,8 +142,10 @@ bool static_file_if_range(struct slice if_range, struct slice etag,
 {
     if (if_range.p == NULL)
         return true;
-    return slice_equal(if_range, etag) ||
-           clock_parse_http_date(if_range) == modified;
+    if (slice_equal(if_range, etag))
+        return true;
+    time_t date = clock_parse_http_date(if_range);
+    return date != (time_t)-1 && date == modified;
 }
 
 /* The ETag: changes whenever size or time stamp do, to the nanosecond. */

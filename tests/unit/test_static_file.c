@@ -1,0 +1,401 @@
+/* static_file - files, and what HTTP has to say; see common/static_file.h. */
+#include "static_file.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "conversation.h"
+
+/* ---------------------------------------------------------- media types */
+
+TEST(the_ending_of_a_name_tells_its_type)
+{
+    static const struct {
+        const char *name, *type;
+    } rows[] = {
+        {"index.html", "text/html; charset=utf-8"},
+        {"style.css", "text/css; charset=utf-8"},
+        {"which.js", "text/javascript; charset=utf-8"},
+        {"robots.txt", "text/plain; charset=utf-8"},
+        {"data.json", "application/json"},
+        {"a.svg", "image/svg+xml; charset=utf-8"},
+        {"a.png", "image/png"},
+        {"a.jpg", "image/jpeg"},
+        {"a.jpeg", "image/jpeg"},
+        {"favicon.ico", "image/x-icon"},
+        {"INDEX.HTML", "text/html; charset=utf-8"},
+        {"a.b/c.d.pdf", "application/pdf"},
+        {"archive.tar.gz", "application/octet-stream"},
+        {"README", "application/octet-stream"},
+        {"html", "application/octet-stream"},
+        {".html", "application/octet-stream"}, /* an ending alone is none */
+        {"a.html.", "application/octet-stream"},
+        {"", "application/octet-stream"},
+    };
+    for (size_t i = 0; i < LENGTH(rows); i++)
+        assert_slice(static_file_type(slice_of(rows[i].name)), rows[i].type);
+}
+
+/* --------------------------------------------------------------- paths */
+
+TEST(only_paths_without_dot_segments_are_looked_up)
+{
+    static const char *const fine[] = {
+        "/", "/a", "/a/b", "/a/", "/a.b", "/a..b/c...", "/a/b.c.d", "/-.-"};
+    static const char *const not_fine[] = {
+        "", "a", "a/b", ".", "..", "/.", "/..", "/./", "/../", "/.git/config",
+        "/a/.hidden", "/a/../b", "/a/..", "//", "//a", "/a//b", "/a//"};
+    for (size_t i = 0; i < LENGTH(fine); i++)
+        if (!static_file_path_is_fine(slice_of(fine[i])))
+            fail_msg("'%s' is refused", fine[i]);
+    for (size_t i = 0; i < LENGTH(not_fine); i++)
+        if (static_file_path_is_fine(slice_of(not_fine[i])))
+            fail_msg("'%s' is looked up", not_fine[i]);
+}
+
+/* -------------------------------------------------------------- ranges */
+
+TEST(a_range_is_cut_to_the_size_of_the_file)
+{
+    static const struct {
+        const char *range;
+        off_t first, length;
+    } rows[] = { /* of 10 bytes */
+        {"bytes=0-0", 0, 1},   {"bytes=0-9", 0, 10},  {"bytes=9-9", 9, 1},
+        {"bytes=2-5", 2, 4},   {"bytes=3-", 3, 7},    {"bytes=0-", 0, 10},
+        {"bytes=5-99", 5, 5},  {"bytes=-1", 9, 1},    {"bytes=-10", 0, 10},
+        {"bytes=-99", 0, 10},  {"BYTES=1-2", 1, 2},   {"bytes= 1-2 ", 1, 2},
+        {"bytes=007-08", 7, 2},
+        {"bytes=1-99999999999999999999999999", 1, 9},
+        {"bytes=-99999999999999999999999999", 0, 10},
+    };
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        off_t first = -1, length = -1;
+        enum range_result result = static_file_range(slice_of(rows[i].range),
+                                                     10, &first, &length);
+        if (result != RANGE_PART || first != rows[i].first ||
+            length != rows[i].length)
+            fail_msg("%s: %d, %lld, %lld", rows[i].range, (int)result,
+                     (long long)first, (long long)length);
+    }
+}
+
+TEST(a_range_behind_the_end_cannot_be_satisfied)
+{
+    static const char *const ranges[] = {
+        "bytes=10-", "bytes=10-10", "bytes=99-100", "bytes=-0",
+        "bytes=99999999999999999999999999-"};
+    off_t first, length;
+    for (size_t i = 0; i < LENGTH(ranges); i++)
+        if (static_file_range(slice_of(ranges[i]), 10, &first, &length) !=
+            RANGE_UNSATISFIABLE)
+            fail_msg("%s", ranges[i]);
+    assert_int_equal(static_file_range(SLICE("bytes=0-"), 0, &first, &length),
+                     RANGE_UNSATISFIABLE);
+    assert_int_equal(static_file_range(SLICE("bytes=-1"), 0, &first, &length),
+                     RANGE_UNSATISFIABLE);
+}
+
+TEST(what_is_no_single_range_is_ignored)
+{
+    static const char *const ranges[] = {
+        "", "bytes", "bytes=", "bytes=-", "bytes=a-b", "bytes=5", "bytes=5-4",
+        "bytes=1-2,4-5", "bytes=1-2,", "bytes=1-2x", "bytes=+1-2", "bytes=1--2",
+        "bytes=--1", "bytes=1 -2", "bytes=0x1-2", "lines=1-2", "bytes 1-2",
+        "bytes:1-2"};
+    off_t first, length;
+    for (size_t i = 0; i < LENGTH(ranges); i++) {
+        size_t n = strlen(ranges[i]);
+        struct slice range = {before_guard_page(ranges[i], n), n};
+        if (static_file_range(range, 10, &first, &length) != RANGE_WHOLE)
+            fail_msg("'%s' is taken", ranges[i]);
+    }
+}
+
+TEST(a_range_lies_within_the_file_whatever_the_numbers)
+{
+    static const off_t sizes[] = {1, 2, 7, 4096, INT64_MAX / 20};
+    static const off_t numbers[] = {0, 1, 2, 6, 7, 8, 4095, 4096,
+                                    INT64_MAX / 20, INT64_MAX};
+    for (size_t s = 0; s < LENGTH(sizes); s++)
+        for (size_t i = 0; i < LENGTH(numbers); i++)
+            for (size_t j = 0; j < LENGTH(numbers); j++) {
+                char text[64];
+                off_t first, length;
+                snprintf(text, sizeof text, "bytes=%lld-%lld",
+                         (long long)numbers[i], (long long)numbers[j]);
+                if (static_file_range(slice_of(text), sizes[s], &first,
+                                      &length) != RANGE_PART)
+                    continue;
+                assert_int_equal(first, numbers[i]);
+                assert_true(length > 0 && first + length <= sizes[s]);
+            }
+}
+
+/* ------------------------------------------- conditions: is it still good */
+
+static bool fresh(const char *if_none_match, const char *if_modified_since)
+{
+    struct http_request request = {0};
+    if (if_none_match != NULL)
+        request.if_none_match = slice_of(if_none_match);
+    if (if_modified_since != NULL)
+        request.if_modified_since = slice_of(if_modified_since);
+    return static_file_is_fresh(&request, SLICE("\"tag\""), WORLD_MODIFIED);
+}
+
+TEST(a_copy_is_fresh_when_its_etag_is_among_those_named)
+{
+    assert_true(fresh("\"tag\"", NULL));
+    assert_true(fresh("W/\"tag\"", NULL)); /* the weak comparison */
+    assert_true(fresh("\"a\", \"tag\"", NULL));
+    assert_true(fresh(" , \"a\" ,W/\"tag\",", NULL));
+    assert_true(fresh("*", NULL));
+    assert_false(fresh("\"other\"", NULL));
+    assert_false(fresh("tag", NULL));
+    assert_false(fresh("w/\"tag\"", NULL));
+    assert_false(fresh("", NULL));
+}
+
+TEST(a_copy_is_fresh_when_the_file_did_not_change_since)
+{
+    assert_true(fresh(NULL, "Sat, 05 Nov 1994 01:46:40 GMT"));
+    assert_true(fresh(NULL, "Sat, 05 Nov 1994 01:46:41 GMT"));
+    assert_false(fresh(NULL, "Sat, 05 Nov 1994 01:46:39 GMT"));
+    assert_false(fresh(NULL, "no date"));
+    assert_false(fresh(NULL, ""));
+    assert_false(fresh(NULL, NULL));
+}
+
+TEST(the_etag_goes_before_the_date)
+{
+    assert_false(fresh("\"other\"", "Sat, 05 Nov 1994 01:46:40 GMT"));
+    assert_true(fresh("\"tag\"", "Thu, 01 Jan 1970 00:00:00 GMT"));
+}
+
+TEST(if_range_must_match_exactly)
+{
+    struct slice etag = SLICE("\"tag\"");
+    assert_true(static_file_if_range((struct slice){NULL, 0}, etag, 0));
+    assert_true(static_file_if_range(SLICE("\"tag\""), etag, 0));
+    assert_false(static_file_if_range(SLICE("W/\"tag\""), etag, 0));
+    assert_false(static_file_if_range(SLICE("\"other\""), etag, 0));
+    assert_false(static_file_if_range(SLICE(""), etag, 0));
+    assert_true(static_file_if_range(SLICE("Sat, 05 Nov 1994 01:46:40 GMT"),
+                                     etag, WORLD_MODIFIED));
+    assert_false(static_file_if_range(SLICE("Sat, 05 Nov 1994 01:46:41 GMT"),
+                                      etag, WORLD_MODIFIED));
+    /* A file from the second before 1970: what is no date is not its date. */
+    assert_false(static_file_if_range(SLICE("no date"), etag, -1));
+}
+
+/* ------------------------------------------------------- whole answers */
+
+TEST(a_file_is_sent_with_what_there_is_to_say_about_it)
+{
+    struct answer answer = answer_to(GET("/notes.txt"));
+    assert_int_equal(answer.status, 200);
+    assert_field(&answer, "Content-Type", "text/plain; charset=utf-8");
+    assert_field(&answer, "Last-Modified", "Sat, 05 Nov 1994 01:46:40 GMT");
+    assert_field(&answer, "Accept-Ranges", "bytes");
+    assert_non_null(answer_field(&answer, "ETag").p);
+    assert_string_equal(body_of(&answer), "0123456789");
+}
+
+TEST(a_file_too_large_for_memory_is_sent_from_the_disk)
+{
+    struct answer answer = answer_to(GET("/big.bin"));
+    assert_int_equal(answer.status, 200);
+    assert_int_equal(answer.body.n, WORLD_BIG_SIZE);
+    for (size_t i = 0; i < WORLD_BIG_SIZE; i++)
+        assert_int_equal(answer.body.p[i], 'a' + i % 26);
+    answer = answer_to("GET /big.bin HTTP/1.1\r\nHost: a\r\n"
+                       "Range: bytes=99997-\r\n\r\n");
+    assert_int_equal(answer.status, 206);
+    assert_field(&answer, "Content-Range", "bytes 99997-99999/100000");
+    assert_string_equal(body_of(&answer), "bcd");
+}
+
+TEST(an_empty_file_is_a_file)
+{
+    struct answer answer = answer_to(GET("/empty.txt"));
+    assert_int_equal(answer.status, 200);
+    assert_int_equal(answer.body.n, 0);
+}
+
+TEST(a_folder_shows_its_index)
+{
+    struct answer answer = answer_to(GET("/"));
+    assert_string_equal(body_of(&answer), "home\n");
+    assert_field(&answer, "Content-Type", "text/html; charset=utf-8");
+    assert_non_null(answer_field(&answer, "Content-Security-Policy").p);
+    answer = answer_to(GET("/folder/?query"));
+    assert_string_equal(body_of(&answer), "inside\n");
+    answer = answer_to(GET("/pictures/")); /* it has none */
+    assert_int_equal(answer.status, 404);
+}
+
+TEST(a_folder_without_its_slash_is_redirected)
+{
+    struct answer answer = answer_to(GET("/folder"));
+    assert_int_equal(answer.status, 301);
+    assert_field(&answer, "Location", "/folder/");
+    answer = answer_to(GET("/%66older?x"));
+    assert_int_equal(answer.status, 301);
+    assert_field(&answer, "Location", "/%66older/");
+}
+
+TEST(what_must_not_be_seen_is_not_there)
+{
+    static const char *const targets[] = {
+        "/nowhere", "/folder/nowhere", "/notes.txt/", "/notes.txt/x",
+        "/.hidden", "/folder/.hidden", "/%2ehidden", "/folder%2f.hidden",
+        "/..", "/../", "/../templates/guestbook/index.html",
+        "/%2e%2e/templates/guestbook/index.html", "/folder/../notes.txt",
+        "/..%2ftemplates%2fguestbook%2findex.html", "//notes.txt",
+        "//etc/passwd", "/%2fetc/passwd", "/folder//index.html",
+        "/notes.txt%00", "/notes.txt%00.html", "/%00", "/NOTES.TXT",
+        "/notes.txt%20", "/*", "/notes%2etxt%2f"};
+    for (size_t i = 0; i < LENGTH(targets); i++) {
+        char text[128];
+        snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: a\r\n\r\n",
+                 targets[i]);
+        struct answer answer = answer_to(text);
+        if (answer.status != 404)
+            fail_msg("%s: %d", targets[i], answer.status);
+    }
+}
+
+TEST(too_long_a_path_names_nothing)
+{
+    static const size_t lengths[] = {NAME_MAX, NAME_MAX + 1, HTTP_PATH_MAX - 12,
+                                     HTTP_PATH_MAX - 2, HTTP_PATH_MAX - 1,
+                                     HTTP_PATH_MAX, 4096, HTTP_TARGET_MAX - 2};
+    for (size_t i = 0; i < LENGTH(lengths); i++)
+        for (int slash = 0; slash <= 1; slash++) {
+            char text[HTTP_TARGET_MAX + 100];
+            snprintf(text, sizeof text,
+                     "GET /%s%s HTTP/1.1\r\nHost: a\r\n\r\n",
+                     many('x', lengths[i]), slash ? "/" : "");
+            struct answer answer = answer_to(text);
+            assert_int_equal(answer.status, 404);
+        }
+}
+
+TEST(what_is_no_regular_file_is_forbidden)
+{
+    assert_int_equal(mkfifoat(world.folder.fd, "public/pipe", 0644), 0);
+    struct answer answer = answer_to(GET("/pipe")); /* and nobody waits */
+    assert_int_equal(answer.status, 403);
+}
+
+/* A request for /notes.txt with further fields. */
+static struct answer notes_with(const char *fields)
+{
+    char text[512];
+    snprintf(text, sizeof text,
+             "GET /notes.txt HTTP/1.1\r\nHost: a\r\n%s\r\n", fields);
+    return answer_to(text);
+}
+
+TEST(a_part_is_sent_when_a_range_asks_for_it)
+{
+    struct answer answer = notes_with("Range: bytes=2-4\r\n");
+    assert_int_equal(answer.status, 206);
+    assert_field(&answer, "Content-Range", "bytes 2-4/10");
+    assert_field(&answer, "Content-Type", "text/plain; charset=utf-8");
+    assert_string_equal(body_of(&answer), "234");
+
+    answer = notes_with("Range: bytes=10-\r\n");
+    assert_int_equal(answer.status, 416);
+    assert_field(&answer, "Content-Range", "bytes */10");
+
+    answer = notes_with("Range: bytes=0-1,3-4\r\n");
+    assert_int_equal(answer.status, 200);
+    assert_field(&answer, "Content-Range", NULL);
+}
+
+TEST(head_has_no_use_for_a_range)
+{
+    client_says(&client, "HEAD /notes.txt HTTP/1.1\r\nHost: a\r\n"
+                         "Range: bytes=2-4\r\n\r\n");
+    struct slice rest = {client.received.data, client.received.len};
+    struct answer answer;
+    assert_null(answer_read(&rest, true, &answer));
+    assert_int_equal(answer.status, 200);
+    assert_field(&answer, "Content-Length", "10");
+}
+
+TEST(a_fresh_copy_is_confirmed_and_not_sent)
+{
+    struct answer answer = answer_to(GET("/notes.txt"));
+    struct slice etag = answer_field(&answer, "ETag");
+    char fields[256], expected[64];
+    snprintf(expected, sizeof expected, "%.*s", (int)etag.n, etag.p);
+    snprintf(fields, sizeof fields, "If-None-Match: %s\r\n", expected);
+    answer = notes_with(fields);
+    assert_int_equal(answer.status, 304);
+    assert_field(&answer, "ETag", expected);
+
+    answer = notes_with("If-Modified-Since: Sat, 05 Nov 1994 01:46:40 GMT\r\n");
+    assert_int_equal(answer.status, 304);
+    answer = notes_with("If-Modified-Since: Sat, 05 Nov 1994 01:46:39 GMT\r\n");
+    assert_int_equal(answer.status, 200);
+
+    snprintf(fields, sizeof fields, "If-Range: %s\r\nRange: bytes=1-2\r\n",
+             expected);
+    answer = notes_with(fields);
+    assert_int_equal(answer.status, 206);
+    answer = notes_with("If-Range: \"another\"\r\nRange: bytes=1-2\r\n");
+    assert_int_equal(answer.status, 200);
+}
+
+TEST(a_change_changes_the_etag)
+{
+    struct answer answer = answer_to(GET("/notes.txt"));
+    char before[64];
+    struct slice etag = answer_field(&answer, "ETag");
+    snprintf(before, sizeof before, "%.*s", (int)etag.n, etag.p);
+
+    folder_touch(&world.folder, "public/notes.txt", WORLD_MODIFIED + 1);
+    world_pass(&world, 1000);
+    answer = answer_to(GET("/notes.txt"));
+    assert_false(slice_equal(answer_field(&answer, "ETag"), slice_of(before)));
+
+    folder_write(&world.folder, "public/notes.txt", "other", 5);
+    folder_touch(&world.folder, "public/notes.txt", WORLD_MODIFIED);
+    world_pass(&world, 1000);
+    answer = answer_to(GET("/notes.txt"));
+    assert_false(slice_equal(answer_field(&answer, "ETag"), slice_of(before)));
+    assert_string_equal(body_of(&answer), "other");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_ending_of_a_name_tells_its_type),
+        cmocka_unit_test(only_paths_without_dot_segments_are_looked_up),
+        cmocka_unit_test(a_range_is_cut_to_the_size_of_the_file),
+        cmocka_unit_test(a_range_behind_the_end_cannot_be_satisfied),
+        cmocka_unit_test(what_is_no_single_range_is_ignored),
+        cmocka_unit_test(a_range_lies_within_the_file_whatever_the_numbers),
+        cmocka_unit_test(a_copy_is_fresh_when_its_etag_is_among_those_named),
+        cmocka_unit_test(a_copy_is_fresh_when_the_file_did_not_change_since),
+        cmocka_unit_test(the_etag_goes_before_the_date),
+        cmocka_unit_test(if_range_must_match_exactly),
+        TALK(a_file_is_sent_with_what_there_is_to_say_about_it),
+        TALK(a_file_too_large_for_memory_is_sent_from_the_disk),
+        TALK(an_empty_file_is_a_file),
+        TALK(a_folder_shows_its_index),
+        TALK(a_folder_without_its_slash_is_redirected),
+        TALK(what_must_not_be_seen_is_not_there),
+        TALK(too_long_a_path_names_nothing),
+        TALK(what_is_no_regular_file_is_forbidden),
+        TALK(a_part_is_sent_when_a_range_asks_for_it),
+        TALK(head_has_no_use_for_a_range),
+        TALK(a_fresh_copy_is_confirmed_and_not_sent),
+        TALK(a_change_changes_the_etag),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
