@@ -1,0 +1,126 @@
+/* access_log - a line for each answer; see common/access_log.h. */
+#include "access_log.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "conversation.h"
+
+static char path[PATH_MAX];
+
+/* A client that comes from 192.0.2.1, of a server that keeps a log. */
+static int log_begin(void **state)
+{
+    talk_begin(state);
+    snprintf(path, sizeof path, "%s/log", world.folder.path);
+    assert_int_equal(access_log_open(&world.server.log, path), 0);
+    client.conn.peer = strdup("192.0.2.1");
+    return 0;
+}
+
+static int log_end(void **state)
+{
+    close(world.server.log.fd);
+    return talk_end(state);
+}
+
+/* What a file of the world holds; good until the next call. */
+static const char *content_of(const char *name)
+{
+    static char text[16384];
+    int fd = openat(world.folder.fd, name, O_RDONLY);
+    ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+    assert_true(n >= 0);
+    close(fd);
+    text[n] = '\0';
+    return text;
+}
+
+TEST(each_answer_has_its_line)
+{
+    client_says(&client, GET("/hello") REQUEST("HEAD", "/hello")
+                         GET("/nowhere?a=b") "nonsense\r\n\r\n");
+    const char *log = content_of("log");
+    const char *expected =
+        "192.0.2.1 - - [06/Nov/1994:08:49:37 +0000] "
+        "\"GET /hello HTTP/1.1\" 200 13\n"
+        "192.0.2.1 - - [06/Nov/1994:08:49:37 +0000] "
+        "\"HEAD /hello HTTP/1.1\" 200 0\n"
+        "192.0.2.1 - - [06/Nov/1994:08:49:37 +0000] "
+        "\"GET /nowhere?a=b HTTP/1.1\" 404 ";
+    assert_memory_equal(log, expected, strlen(expected));
+    /* What was no request line is not repeated. */
+    assert_non_null(strstr(log, "\n192.0.2.1 - - [06/Nov/1994:08:49:37 +0000] "
+                                "\"-\" 400 "));
+}
+
+TEST(nobody_can_forge_a_line)
+{
+    client_says(&client, GET("/\"\\") "GET /\x1b[31m HTTP/1.1\r\n\r\n");
+    const char *log = content_of("log");
+    assert_non_null(strstr(log, "\"GET /\\x22\\x5c HTTP/1.1\" 404"));
+    assert_null(strchr(log, '\x1b'));
+}
+
+TEST(a_long_request_line_is_cut)
+{
+    char request[HTTP_TARGET_MAX + 100];
+    snprintf(request, sizeof request, "GET /%s HTTP/1.1\r\nHost: a\r\n\r\n",
+             many('x', 5000));
+    client_send(&client, slice_of(request));
+    const char *log = content_of("log");
+    assert_true(strlen(log) < 1200);
+    assert_non_null(strstr(log, "xxx...\" 404 "));
+}
+
+TEST(after_a_rotation_it_goes_on_in_a_new_file)
+{
+    client_says(&client, GET("/hello"));
+    assert_int_equal(renameat(world.folder.fd, "log", world.folder.fd, "old"),
+                     0);
+    client_says(&client, GET("/answer")); /* still to the old one */
+    int fd = world.server.log.fd;
+    assert_int_equal(access_log_reopen(&world.server.log), 0);
+    assert_int_equal(world.server.log.fd, fd);
+    client_says(&client, GET("/"));
+    assert_non_null(strstr(content_of("old"), "GET /answer "));
+    assert_null(strstr(content_of("old"), "GET / "));
+    assert_non_null(strstr(content_of("log"), "GET / "));
+}
+
+TEST(when_it_cannot_be_reopened_the_old_one_stays)
+{
+    struct access_log *log = &world.server.log;
+    log->path = "/nowhere/log";
+    assert_int_equal(access_log_reopen(log), -1);
+    client_says(&client, GET("/hello"));
+    assert_non_null(strstr(content_of("log"), "GET /hello "));
+}
+
+TEST(without_a_path_there_is_no_log)
+{
+    struct access_log log;
+    assert_int_equal(access_log_open(&log, NULL), 0);
+    assert_int_equal(log.fd, -1);
+    assert_int_equal(access_log_reopen(&log), 0);
+    assert_int_equal(access_log_open(&log, "/nowhere/log"), -1);
+    assert_int_equal(access_log_open(&log, "-"), 0);
+    assert_int_equal(log.fd, STDOUT_FILENO);
+    assert_int_equal(access_log_reopen(&log), 0);
+}
+
+int main(void)
+{
+#define LOG(test) cmocka_unit_test_setup_teardown(test, log_begin, log_end)
+    const struct CMUnitTest tests[] = {
+        LOG(each_answer_has_its_line),
+        LOG(nobody_can_forge_a_line),
+        LOG(a_long_request_line_is_cut),
+        LOG(after_a_rotation_it_goes_on_in_a_new_file),
+        LOG(when_it_cannot_be_reopened_the_old_one_stays),
+        LOG(without_a_path_there_is_no_log),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
