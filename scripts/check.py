@@ -317,6 +317,8 @@ SUITES = [
           lambda r: r.blackbox(ASAN, "not browser")),
     Suite("blackbox-tsan", "the threaded servers, for data races", "thread", 1800,
           lambda r: r.blackbox("thread", "not browser", servers=THREADED)),
+    Suite("cost", "instructions per request, under callgrind", "default", 300,
+          lambda r: r.script("tests/cost/instructions.py")),
     Suite("bench", "the measuring programs", "default", 300,
           lambda r: r.pytest("bench/tests", workers=None)),
     Suite("docs", "figures, links and commands in docs/", "default", 300,
