@@ -285,7 +285,6 @@ static void free_ended(struct event_loop *loop)
 
 void event_loop_finish_turn(struct event_loop *loop)
 {
-    worker_tick(loop->worker);
     for (int i = 0; i < HTTP_PHASES; i++)
         expire(loop, (enum http_phase)i);
     if (loop->worker->draining) {
