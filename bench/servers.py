@@ -14,7 +14,7 @@ import shlex
 import socket
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import child
 import procfs
@@ -57,7 +57,7 @@ class Server:
     has_workers: bool = False
     warm_up: float = 0.0
     start_seconds: float = 10.0
-    published_as: dict = field(default_factory=dict)
+    published_as: str = ""
 
     @property
     def chapter(self):

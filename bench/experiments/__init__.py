@@ -46,6 +46,7 @@ class Experiment:
 
     name = title = question = path = ""
     tools = ("wrk",)            # the first is used unless TOOL= says other
+    open_loop = False           # x is a rate of requests, not of clients
     x_title = "concurrent clients"
     x_short = "clients"
     unit = "requests/s"

@@ -16,6 +16,7 @@ class Echo(Experiment):
                 "come at their own rate?")
     path = "/echo?value=x"
     tools = ("httperf",)
+    open_loop = True
     x_title = "demanded requests/s"
     x_short = "requests/s demanded"
     unit = "replies/s"

@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+"""Measure the servers: make a plan, run it, print, draw and explain.
+
+    make compare
+    EXPERIMENT=guestbook FULL=1 bench/compare.py
+    bench/compare.py --experiment answer --servers epoll --peers nginx,floor
+
+--help lists what can be asked for. Exit status: 0 when all was measured, 1
+when it cannot begin, 2 for a wrong setting, 130 after Ctrl-C (what was
+measured by then is kept).
+"""
+
+import os
+import signal
+import sys
+import time
+
+import machine as machines
+import own_venv
+import plan
+import preflight
+import redis_server
+import report
+import results
+import runner
+import settings as wishes
+import syscalls
+import tables
+import terminal
+
+
+def interrupt(*_):
+    """Let SIGTERM end the run as Ctrl-C does: everything is cleaned up."""
+    raise KeyboardInterrupt
+
+
+def build_peers(settings):
+    """Build the peers asked for; return [(peer, why)] of those that fail.
+    They stay in the plan, so that the results name them."""
+    failed = []
+    for server in settings.servers:
+        if server.kind != "architecture":
+            why = server.problem()
+            try:
+                if not why:
+                    server.build()
+            except Exception as error:      # whatever a build may do
+                why = str(error)
+            if why:
+                failed.append((server, why))
+    return failed
+
+
+def look_around(settings, machine):
+    """Print what the machine is like; return the findings."""
+    tools = {name for e in settings.experiments for name in e.tools[:1]}
+    grids = [x for e in settings.experiments if not e.open_loop
+             for v in e.variants
+             for x in (settings.points or (v.full if settings.full
+                                           else v.quick))]
+    findings = preflight.look(machine, sorted(tools), max(grids, default=1),
+                              settings.backlog)
+    for one in findings:
+        print(f"{'OK' if one.ok else 'WARNING':8} {one.what}: {one.value}"
+              + (f"\n{'':8} -> {one.remedy}" if one.remedy else ""))
+    return findings
+
+
+def find_counter():
+    """Return (what counts system calls or None, why not)."""
+    try:
+        return syscalls.counter(), ""
+    except syscalls.SyscallError as error:
+        return None, str(error)
+
+
+def environment(settings, machine, findings, stages, left_out):
+    """Return the beginning of env.json."""
+    return {
+        "schema_version": results.SCHEMA_VERSION,
+        "started": results.now(), "complete": False,
+        "command": " ".join(sys.argv),
+        "settings": {
+            "experiments": [e.name for e in settings.experiments],
+            "servers": [s.name for s in settings.servers],
+            "full": settings.full, "points": list(settings.points),
+            "backlog": settings.backlog, "tool": settings.tool,
+            "seconds": {s.experiment.name: s.seconds for s in stages},
+            "repeat": {s.experiment.name: s.repeat for s in stages},
+            "guestbook_remarks": redis_server.REMARKS,
+        },
+        "seed": settings.seed,
+        "planned_seconds": round(plan.total(stages)),
+        "cores": {"server": sorted(machine.server_cores),
+                  "load": sorted(machine.load_cores)},
+        "machine": machines.facts(), "versions": machines.versions(),
+        "source": machines.commit(),
+        "preflight": [{"what": f.what, "value": f.value, "ok": f.ok,
+                       "remedy": f.remedy} for f in findings],
+        "left_out": left_out,
+    }
+
+
+def measure(stages, worker, view, deadline):
+    """Run all stages. After `deadline` (time.monotonic, or None) what is
+    left is recorded as not run."""
+    for stage in stages:
+        view.stage(stage)
+        seconds = stage.seconds * stage.experiment.weight
+        for cell in stage.cells:
+            lasts = plan.expected(cell, stage.seconds)
+            planned = 0 if cell.impossible else lasts + cell.around
+            if deadline and time.monotonic() + planned > deadline:
+                cell = plan.Cell(**{**vars(cell),
+                                    "impossible": "the time was over"})
+            view.begin(cell.label.replace("_", " "))
+            view.cell(worker.run(cell, seconds), planned)
+        for server, variant in stage.calls:
+            around = plan.CALLS_SECONDS + plan.AROUND_CALLS
+            if not deadline or time.monotonic() + around < deadline:
+                view.begin(f"system calls of {server.name}")
+                worker.count_calls(stage.experiment, server, variant)
+            view.passed(around)
+        view.end_stage()
+
+
+def show(folder):
+    """Print charts and cost tables of the results in `folder`, and write
+    summary, pictures and report; return what had to be left out."""
+    summary, left_out = report.make(folder)
+    for experiment in summary["experiments"]:
+        for variant in experiment["variants"]:
+            print("\n" + "\n".join(tables.curves(experiment, variant)))
+            print("\n" + "\n".join(tables.cost(experiment, variant)))
+            for sentence in experiment["sentences"]["all"][variant]:
+                print(sentence)
+    return left_out
+
+
+def run(settings, machine, folder, stages, env, counter):
+    """Measure all stages into `folder`; return whether it was interrupted.
+    env.json is brought up to date in any case."""
+    quick = settings.seconds is None and not settings.full
+    total = plan.total(stages)
+    deadline = time.monotonic() + max(plan.QUICK_SECONDS - 2, 1.1 * total) \
+        if quick else None
+    stopped = False
+    worker = None
+    try:
+        with redis_server.RedisServer(machine.load_cores) as redis, \
+                terminal.view(total, stages) as view:
+            worker = runner.Runner(settings, machine, redis, folder, counter)
+            measure(stages, worker, view, deadline)
+    except KeyboardInterrupt:
+        stopped = True
+    env["complete"] = not stopped
+    env["ended"] = results.now()
+    if worker:
+        env["problems"] = worker.problems
+        if worker.server_cpu:
+            env["harness_overhead_percent"] = round(
+                100 * worker.own_cpu / worker.server_cpu, 2)
+    folder.write_json("env.json", env)
+    return stopped
+
+
+def main():
+    """Do what the head of this file says; return the exit status."""
+    try:
+        settings = wishes.parse(sys.argv[1:], os.environ)
+    except wishes.SettingsError as error:
+        print(f"compare: {error}", file=sys.stderr)
+        return 2
+    no_venv = own_venv.enter()
+    signal.signal(signal.SIGTERM, interrupt)
+    machine = machines.layout(settings.server_cores)
+    os.sched_setaffinity(0, machine.load_cores)
+
+    left_out = [f"{server.name}: {why}" for server, why
+                in build_peers(settings)]
+    if no_venv:
+        left_out.append(f"SVG pictures and the live table: {no_venv}")
+    counter, why = find_counter()
+    if not counter:
+        left_out.append(f"system calls a request: {why}")
+    findings = look_around(settings, machine)
+    stages = plan.make(settings, machine, bool(counter))
+    cells = sum(len(stage.cells) for stage in stages)
+    print(f"\n{cells} cells, about {terminal.clock(plan.total(stages))} "
+          f"minutes; seed {settings.seed}. Ctrl-C keeps what is measured.")
+    for one in left_out:
+        print(f"Left out: {one}")
+
+    folder = results.Folder(settings.out)
+    env = environment(settings, machine, findings, stages, left_out)
+    folder.write_json("env.json", env)
+    try:
+        stopped = run(settings, machine, folder, stages, env, counter)
+    except redis_server.RedisError as error:
+        print(f"compare: {error}", file=sys.stderr)
+        return 1
+    if not folder.rows:
+        print("Nothing was measured.")
+        return 130
+    for one in show(folder.path) + env["problems"]:
+        print(f"Left out: {one}")
+    shown = os.path.relpath(folder.path)
+    print(f"\nResults: {shown}/  (report.html, samples.csv, summary.json, "
+          "raw/)")
+    if stopped:
+        print("Stopped before the end: these are the figures until then.")
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,172 @@
+"""From the rows of samples.csv to medians, spreads and best points.
+
+The result is what summary.json holds; tables, pictures, sentences and the
+report are made from it alone.
+"""
+
+import os
+import statistics
+
+import experiments
+import peers
+import results
+import servers
+from sentences import explain
+from styles import MARKERS, style
+
+# A median is called noisy when its runs lie further apart than this, or when
+# something else used the server's core.
+NOISY_SPREAD = 15.0         # (largest - smallest) / median, per cent
+NOISY_FOREIGN = 10.0        # per cent of the core
+
+
+def spread(values):
+    """Return (largest - smallest) / median in per cent, None without a
+    median to divide by."""
+    middle = statistics.median(values)
+    return 100 * (max(values) - min(values)) / middle if middle else None
+
+
+def point(rows):
+    """Return a point of a curve from the rows of its repeats.
+
+    `rate` is None where no run gave a figure; then `notes` says why.
+    """
+    measured = [row for row in rows if row.get("rate") is not None]
+    notes = list(dict.fromkeys(row["note"] for row in rows if row["note"]))
+    one = {"x": rows[0]["x"], "runs": len(measured), "notes": notes,
+           "statuses": sorted({row["status"] for row in rows}),
+           "rate": None}
+    if not measured:
+        return one
+    rates = [row["rate"] for row in measured]
+    one["rate"] = {"median": statistics.median(rates), "low": min(rates),
+                   "high": max(rates)}
+    one["spread"] = spread(rates)
+    one["hollow"] = any(row["status"] != "ok" for row in rows)
+    values = {}
+    for column in results.columns():
+        known = [row[column.key] for row in measured
+                 if isinstance(row.get(column.key), (int, float))]
+        values[column.key] = statistics.median(known) if known else None
+    one["values"] = values
+    one["noisy"] = bool(
+        one["spread"] is None or one["spread"] > NOISY_SPREAD
+        or (values.get("foreign") or 0) > NOISY_FOREIGN)
+    middle = min(measured,
+                 key=lambda row: abs(row["rate"] - one["rate"]["median"]))
+    one["limit"] = middle.get("limit")
+    one["evidence"] = middle.get("evidence")
+    return one
+
+
+def curve(name, variant, rows):
+    """Return the curve of a server in a variant: its points by x, and its
+    best point among those that lost nothing, if there is one."""
+    by_x = {}
+    for row in rows:
+        by_x.setdefault(row["x"], []).append(row)
+    points = [point(by_x[x]) for x in sorted(by_x)]
+    figures = [p for p in points if p["rate"] and p["rate"]["median"] > 0]
+    whole = [p for p in figures if not p["hollow"]] or figures
+    best = max(whole, key=lambda p: p["rate"]["median"], default=None)
+    return {"server": name, "variant": variant, "points": points,
+            "best": best["x"] if best else None}
+
+
+def make(folder):
+    """Return the summary of the results in `folder`.
+
+    Raises OSError when the files of a run are not there.
+    """
+    rows = results.read_rows(os.path.join(folder, "samples.csv"))
+    calls = results.read_rows(os.path.join(folder, "calls.csv"))
+    summary = {
+        "schema_version": results.SCHEMA_VERSION,
+        "columns": [vars(column) for column in results.columns()],
+        "servers": _servers(rows), "markers": MARKERS, "experiments": [],
+        "unavailable": peers.unavailable(),
+    }
+    for experiment in experiments.all_experiments():
+        mine = [row for row in rows if row["experiment"] == experiment.name]
+        if mine:
+            summary["experiments"].append(
+                _experiment(experiment, mine, calls, summary["servers"]))
+    return summary
+
+
+def _servers(rows):
+    """Return the servers that were measured, in the order of the tables."""
+    seen = list(dict.fromkeys(row["server"] for row in rows))
+    found = []
+    for server in servers.ARCHITECTURES:
+        if server.name in seen:
+            found.append({"name": server.name, "title": server.title,
+                          "kind": "architecture", "chapter": server.chapter,
+                          "published_as": server.name, "note": "",
+                          **style(server.name)})
+    ours = {one["name"] for one in found}
+    for place, name in enumerate(sorted(set(seen) - ours)):
+        try:
+            peer = peers.Peer(name)
+            about = {"title": peer.title, "kind": peer.kind,
+                     "note": peer.note, "published_as": peer.published_as}
+        except peers.PeerError:     # results may outlive a peer
+            about = {"title": name, "kind": "peer", "note": "",
+                     "published_as": ""}
+        found.append({"name": name, "chapter": "", **about,
+                      **style(name, place)})
+    return found
+
+
+def _experiment(experiment, rows, calls, known):
+    """Return the part of the summary for one experiment."""
+    curves = []
+    for variant in experiment.variants:
+        for server in known:
+            mine = [row for row in rows if row["server"] == server["name"]
+                    and (row["variant"] or "") == variant.name]
+            if mine:
+                curves.append(curve(server["name"], variant.name, mine))
+    counted = {}
+    for row in calls:
+        if row["experiment"] == experiment.name:
+            key = f"{row['server']}/{row['variant'] or ''}"
+            counted.setdefault(key, {})[row["call"]] = row["per_request"]
+    published = experiment.published
+    one = {
+        "name": experiment.name, "title": experiment.title,
+        "question": experiment.question, "path": experiment.path,
+        "unit": experiment.unit, "x_title": experiment.x_title,
+        "x_short": experiment.x_short, "reference": experiment.reference,
+        "tool": rows[0]["tool"], "open_loop": experiment.open_loop,
+        "variants": [v.name for v in experiment.variants
+                     if any(c["variant"] == v.name for c in curves)],
+        "curves": curves, "calls": counted,
+        "published": None if published is None else {
+            "where": published.where, "notes": list(published.notes),
+            "best": published.best,
+            "series": {name: sorted(points.items())
+                       for name, points in published.series.items()},
+            "rough": {name: list(x) for name, x in published.rough.items()},
+        },
+    }
+    one["sentences"] = explain(one, known)
+    return one
+
+
+def reference_x(experiment, variant):
+    """Return the x at which the servers of an experiment are set side by
+    side: the one it asks for, or the nearest that was measured."""
+    there = {p["x"] for c in experiment["curves"] if c["variant"] == variant
+             for p in c["points"] if p["rate"]}
+    wanted = experiment["reference"]
+    return min(there, key=lambda x: (abs(x - wanted), x), default=None)
+
+
+def point_at(one_curve, x):
+    """Return the point of a curve at `x`, or None."""
+    for one in one_curve["points"]:
+        if one["x"] == x:
+            return one
+    return None

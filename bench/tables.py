@@ -1,0 +1,64 @@
+"""The cost table of the end, for the terminal."""
+
+import summary as summaries
+from sentences import number
+from terminal import grid
+from textchart import chart
+
+COLUMNS = (
+    # key, title
+    ("rate", "rate"), ("p50_ms", "p50 ms"), ("p99_ms", "p99 ms"),
+    ("failed_percent", "lost %"), ("cpu_us", "CPU us"),
+    ("cpu_user_us", "user"), ("cpu_system_us", "system"),
+    ("switches", "switches"), ("calls", "calls"), ("processes", "proc."),
+    ("threads", "threads"), ("pss_mib", "PSS MiB"),
+    ("overflows", "overflows"), ("limit", "limit"),
+)
+
+
+def cost(experiment, variant):
+    """Return the lines of the cost table of a variant."""
+    x = summaries.reference_x(experiment, variant)
+    if x is None:
+        return []
+    rows = []
+    for one in experiment["curves"]:
+        point = summaries.point_at(one, x)
+        if one["variant"] != variant or not point or not point["rate"]:
+            continue
+        rows.append([one["server"], *(_value(key, point, experiment, one)
+                                      for key, _ in COLUMNS)])
+    used = [i for i in range(len(COLUMNS))
+            if any(row[i + 1] not in ("", "-") for row in rows)]
+    name = f"{experiment['title']}, {variant}" if variant \
+        else experiment["title"]
+    head = [f"{name} at {x:,}", *(COLUMNS[i][1] for i in used)]
+    return grid([head, *([row[0], *(row[i + 1] for i in used)]
+                         for row in rows)])
+
+
+def _value(key, point, experiment, one):
+    """Return the text of one cell of the table."""
+    if key == "rate":
+        mark = "o " if point["hollow"] else ""
+        return mark + number(point["rate"]["median"])
+    if key == "limit":
+        return point["limit"] or ""
+    if key == "calls":
+        counted = experiment["calls"].get(
+            f"{one['server']}/{one['variant']}", {})
+        return number(counted.get("all")) if counted else "-"
+    value = point["values"].get(key)
+    return "-" if value is None else number(value)
+
+
+def curves(experiment, variant):
+    """Return the lines of the plain-text chart of a variant."""
+    series = {}
+    for one in experiment["curves"]:
+        if one["variant"] == variant:
+            series[one["server"]] = [
+                (p["x"], p["rate"]["median"], p["hollow"])
+                for p in one["points"] if p["rate"]]
+    series = {name: points for name, points in series.items() if points}
+    return chart(series, experiment["x_title"], experiment["unit"])
