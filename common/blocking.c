@@ -49,18 +49,23 @@ static void start_deadline(struct blocking *b, enum http_phase phase)
                      http_conn_patience(b->worker, phase);
 }
 
-/* A wait has ended without result. Has it to be the last one? */
+/* A client that drips its bytes, and one that takes them steadily but for ever,
+ * never makes a call wait in vain: this is asked after every call. */
+static bool is_late(const struct blocking *b)
+{
+    return b->worker->overdue || b->worker->clock.now_ms >= b->deadline_ms;
+}
+
+/* A wait has ended without result. Has an idle client to go? */
 static void look_up(struct blocking *b)
 {
     struct worker *w = b->worker;
     if (errno == EINTR)
         server_housekeeping(w->server);
-    bool give_up = w->overdue || w->clock.now_ms >= b->deadline_ms;
     /* One that is kept after an answer makes room; a new one has come with a
      * request, which may only be late. */
-    if (b->phase == HTTP_PHASE_IDLE && !give_up)
-        give_up = w->draining || (b->conn.requests > 0 && must_yield(w));
-    if (give_up)
+    if (b->phase == HTTP_PHASE_IDLE &&
+        (w->draining || (b->conn.requests > 0 && must_yield(w))))
         http_conn_timeout(&b->conn);
 }
 
@@ -123,13 +128,13 @@ static void write_response(struct blocking *b)
     struct http_output output;
     http_conn_output(&b->conn, &output);
     ssize_t n = net_send(b->fd, &output);
+    worker_tick(b->worker);
     if (n >= 0) {
         http_conn_sent(&b->conn, (size_t)n);
         start_deadline(b, http_conn_phase(&b->conn)); /* there is progress */
         if (http_conn_lingers(&b->conn))
             shutdown(b->fd, SHUT_WR);
     } else if (errno == EAGAIN || errno == EINTR) {
-        worker_tick(b->worker);
         look_up(b);
     } else {
         http_conn_eof(&b->conn); /* EPIPE, ECONNRESET */
@@ -147,6 +152,8 @@ void blocking_serve(struct worker *worker, int fd)
         enum http_phase phase = http_conn_phase(&b.conn);
         if (phase != b.phase)
             start_deadline(&b, phase);
+        else if (phase != HTTP_PHASE_STORE && is_late(&b))
+            http_conn_timeout(&b.conn);
 
         switch (http_conn_want(&b.conn)) {
         case HTTP_WANT_READ:

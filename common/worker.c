@@ -1,6 +1,7 @@
 /* worker - what one loop, process or thread owns; see worker.h. */
 #include "worker.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -54,8 +55,10 @@ void worker_tick(struct worker *worker)
     unsigned generation =
         atomic_load_explicit(&shared->log_generation, memory_order_relaxed);
     if (generation != worker->log_generation) {
+        int saved = errno; /* of the call that this tick comes after */
         worker->log_generation = generation;
         access_log_reopen(&worker->server->log);
+        errno = saved;
     }
 }
 

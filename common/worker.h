@@ -56,7 +56,8 @@ void worker_init(struct worker *worker, const struct server *server,
 
 void worker_free(struct worker *worker);
 
-/* Looks at the clock and at the stop signal: once per turn of a loop. */
+/* Looks at the clock and at the stop signal: once per turn of a loop, or after
+ * each call that may have waited. Leaves errno as it is. */
 void worker_tick(struct worker *worker);
 
 /* A child of fork(2) calls this: it must not draw its parent's numbers. */
