@@ -22,6 +22,11 @@ enum { SEND_TICK_MS = 500 };
 
 enum { DEFER_SECONDS = 30 };
 
+/* Most that one call sends of a file. As long as a client takes something, a
+ * blocking sendfile() does not come back before it has sent all that it was
+ * asked to: a slow client of a huge file would keep us in it for minutes. */
+enum { SENDFILE_MAX = 256 * 1024 };
+
 static void set_option(int fd, int level, int name, int value)
 {
     /* Each of these makes the server better, none makes it possible: a failure
@@ -182,7 +187,8 @@ ssize_t net_send(int fd, const struct http_output *output)
     }
     /* From the page cache to the socket without passing through us. */
     off_t offset = output->offset;
-    ssize_t n = sendfile(fd, output->file, &offset, output->count);
+    size_t count = output->count < SENDFILE_MAX ? output->count : SENDFILE_MAX;
+    ssize_t n = sendfile(fd, output->file, &offset, count);
     if (n == 0) { /* the file has been cut short: the promised length is lost */
         errno = EIO;
         return -1;
