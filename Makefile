@@ -113,6 +113,10 @@ $(UNIT_TESTS): $(OBJ)/tests/%: $(OBJ)/tests/unit/%.o $(UNIT_HELP) $(LIB) | build
 	@echo '  LINK  $@'
 	$(Q)$(LINK) -o $@ $< $(UNIT_HELP) $(LIB) $(CMOCKA_LIBS) $(HIREDIS_LIBS)
 
+# This one takes malloc's place (ld's --wrap), to be told when to fail. Private:
+# what it is made of is linked for others too.
+$(OBJ)/tests/test_out_of_memory: private LINK += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup
+
 # Only the tests see cmocka, so the servers build without it.
 $(OBJ)/tests/unit/%.o: tests/unit/%.c $(OBJ)/flags | build/deps/test
 	@mkdir -p $(@D)

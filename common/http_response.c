@@ -124,8 +124,8 @@ void response_field(struct http_exchange *x, const char *name,
     buffer_append_literal(&x->out, "\r\n");
 }
 
-/* Memory ran out on the way: what was begun is of no use. The fields of the
- * 503 fit into what the buffer has, or the connection ends without a word. */
+/* Memory ran out on the way: what was begun is of no use. A short 503 may fit
+ * into what the buffer has, or else the connection ends without a word. */
 static void end_of_answer(struct http_exchange *x)
 {
     if (!x->out.failed)
@@ -137,8 +137,8 @@ static void end_of_answer(struct http_exchange *x)
     x->rest = (struct http_body){0};
     x->out.failed = false;
     x->out.len = x->out_start;
-    if (x->out.cap - x->out.len >= sizeof answer)
-        buffer_append_literal(&x->out, answer);
+    buffer_append_literal(&x->out, answer);
+    x->out.failed = false;
     x->status = 503;
     x->close = true;
 }

@@ -181,7 +181,9 @@ static void answer_with(struct http_exchange *x, struct cached_file *file)
     const struct http_request *r = &x->request;
     off_t first = 0, length = file->size;
 
-    if (file->fields.len == 0 && !file->fields.failed)
+    if (file->fields.failed) /* the last time there was no memory */
+        buffer_free(&file->fields);
+    if (file->fields.len == 0)
         make_fields(file, etag);
     x->out.failed |= file->fields.failed;
 

@@ -1,0 +1,178 @@
+/* Running out of memory: each allocation that serves a request fails once, in
+ * turn; then from each one on all of them. The client gets a well-formed answer
+ * or an end of the connection, nothing is lost or lent for ever, and the next
+ * request is answered as if nothing had been.
+ *
+ * The linker puts the functions below in the place of malloc and its kin in
+ * everything that is linked into this program (ld --wrap). */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "conversation.h"
+
+void *__real_malloc(size_t n);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *p, size_t n);
+char *__real_strdup(const char *s);
+void *__wrap_malloc(size_t n);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *p, size_t n);
+char *__wrap_strdup(const char *s);
+
+static bool armed;    /* allocations are counted, and some fail */
+static int countdown; /* until the one that fails: 0 is the next */
+static bool for_good; /* all that follow fail too */
+static int failures;
+
+static bool fails(void)
+{
+    if (!armed || countdown-- > 0 || (!for_good && failures > 0))
+        return false;
+    failures++;
+    return true;
+}
+
+void *__wrap_malloc(size_t n)
+{
+    return fails() ? NULL : __real_malloc(n);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return fails() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *p, size_t n)
+{
+    return fails() ? NULL : __real_realloc(p, n);
+}
+
+char *__wrap_strdup(const char *s)
+{
+    return fails() ? NULL : __real_strdup(s);
+}
+
+#define POST_FORM(form, length) \
+    "POST /guestbook HTTP/1.1\r\nHost: a\r\n" \
+    "Content-Type: application/x-www-form-urlencoded\r\n" \
+    "Content-Length: " length "\r\n\r\n" form
+
+/* Each needs memory in a way of its own. */
+static const struct {
+    const char *request;
+    const char *statuses; /* when there is enough */
+} rows[] = {
+    {GET("/hello"), "200"},
+    {GET("/"), "200"},
+    {GET("/big.bin"), "200"},
+    {GET("/folder"), "301"},
+    {GET("/nowhere"), "404"},
+    {GET("/echo?value=%3Cx%3E"), "200"},
+    {GET("/guestbook"), "200"},
+    {POST_FORM("guest-name=Ada&guest-remarks=a", "30"), "303"},
+    {POST_FORM("guest-name=&guest-remarks=a", "27"), "400"},
+    {"GET /notes.txt HTTP/1.1\r\nHost: a\r\nRange: bytes=2-4\r\n\r\n", "206"},
+    {"POST /hello HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n"
+     "Content-Length: 1\r\n\r\n", "100"},
+    {REQUEST("OPTIONS", "*"), "204"},
+    {"nonsense\r\n\r\n", "400"},
+    {GET("/hello") GET("/") GET("/guestbook") GET("/nowhere") GET("/hello"),
+     "200 200 200 404 200"},
+};
+
+/* A new client; what it receives costs no memory in the test. */
+static void connect_anew(void)
+{
+    client_disconnect(&client);
+    client_connect(&client, &world);
+    assert_non_null(buffer_reserve(&client.received, 256 * 1024));
+}
+
+/* Fails unless all that was received is whole answers, none behind one that
+ * said close. */
+static void assert_well_formed(size_t row, int at)
+{
+    struct slice rest = {client.received.data, client.received.len};
+    struct answer answer = {0};
+    while (rest.n > 0) {
+        const char *complaint = answer.close
+                                    ? "an answer after the last one"
+                                    : answer_read(&rest, false, &answer);
+        if (complaint != NULL)
+            fail_msg("row %zu, allocation %d: %s", row, at, complaint);
+    }
+    bool over = http_conn_want(&client.conn) == HTTP_WANT_CLOSE ||
+                http_conn_lingers(&client.conn);
+    /* Half a request, 100 Continue not sent, has its deadline. */
+    if (answer.status == 0 && !over &&
+        http_conn_phase(&client.conn) != HTTP_PHASE_REQUEST)
+        fail_msg("row %zu, allocation %d: neither answer nor end", row, at);
+    if (answer.close && !over)
+        fail_msg("row %zu, allocation %d: it said close, and goes on", row, at);
+}
+
+/* Serves a row with the allocation number `at` failing. Returns whether there
+ * was such an allocation. */
+static bool serve_with_failure(size_t row, int at)
+{
+    connect_anew();
+    armed = true;
+    countdown = at;
+    failures = 0;
+    client_send(&client, slice_of(rows[row].request));
+    armed = false;
+    assert_well_formed(row, at);
+
+    connect_anew();
+    client_send(&client, slice_of(rows[row].request));
+    assert_statuses(rows[row].statuses);
+    return failures > 0;
+}
+
+/* Fails each allocation of each row in turn, with all caches cold. */
+static void fail_each(void)
+{
+    int failed = 0;
+    for (size_t row = 0; row < LENGTH(rows); row++)
+        for (int at = 0;; at++) {
+            talk_end(NULL);
+            talk_begin(NULL);
+            if (!serve_with_failure(row, at))
+                break;
+            failed++;
+        }
+    assert_true(failed > 3 * (int)LENGTH(rows));
+}
+
+TEST(an_allocation_that_fails_costs_one_request_at_most)
+{
+    for_good = false;
+    fail_each();
+}
+
+TEST(when_all_fail_it_recovers_as_soon_as_there_is_memory)
+{
+    for_good = true;
+    fail_each();
+}
+
+TEST(a_connection_without_a_buffer_has_no_input)
+{
+    size_t room;
+    armed = for_good = true;
+    countdown = 0;
+    assert_null(http_conn_input(&client.conn, &room));
+    armed = false;
+    assert_non_null(http_conn_input(&client.conn, &room));
+    http_conn_received(&client.conn, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TALK(an_allocation_that_fails_costs_one_request_at_most),
+        TALK(when_all_fail_it_recovers_as_soon_as_there_is_memory),
+        TALK(a_connection_without_a_buffer_has_no_input),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
