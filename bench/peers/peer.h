@@ -32,7 +32,9 @@ static const char *const peer_pictures[] = {
     "/pictures/threaded.svg",
     "/pictures/epoll.svg",
 };
-enum { PEER_PICTURES = sizeof peer_pictures / sizeof *peer_pictures };
+enum {
+    PEER_PICTURES = sizeof peer_pictures / sizeof *peer_pictures
+};
 
 /* The index of one of the pictures, at random. */
 static inline int peer_random_picture(void)

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <strings.h>
 
-/* Sends an answer by one write; mg_send_http_ok would make one of each piece. */
+/* Sends an answer by one write; mg_send_http_ok would make one a piece. */
 static int reply(struct mg_connection *conn, const char *status,
                  const char *headers, const char *body)
 {
@@ -49,9 +49,8 @@ static int echo(struct mg_connection *conn, void *unused)
 {
     const char *query = mg_get_request_info(conn)->query_string;
     char value[4096];
-    bool found = query != NULL &&
-                 mg_get_var(query, strlen(query), "value", value,
-                            sizeof value) >= 0;
+    bool found = query != NULL && mg_get_var(query, strlen(query), "value",
+                                             value, sizeof value) >= 0;
     char *body = peer_echo(found ? value : NULL);
 
     (void)unused;
@@ -65,7 +64,7 @@ static int echo(struct mg_connection *conn, void *unused)
 int main(int argc, char *argv[])
 {
     char address[32];
-    struct mg_callbacks callbacks = { 0 };
+    struct mg_callbacks callbacks = {0};
     struct mg_context *context;
     sigset_t set;
     int sig;
@@ -78,6 +77,7 @@ int main(int argc, char *argv[])
     sigaddset(&set, SIGTERM);
     pthread_sigmask(SIG_BLOCK, &set, NULL);
 
+    /* clang-format off */
     const char *options[] = {
         "listening_ports", address,
         "num_threads", argv[2],
@@ -86,6 +86,7 @@ int main(int argc, char *argv[])
         "keep_alive_timeout_ms", "5000",
         NULL,
     };
+    /* clang-format on */
     mg_init_library(0);
     context = mg_start(&callbacks, NULL, options);
     if (context == NULL)

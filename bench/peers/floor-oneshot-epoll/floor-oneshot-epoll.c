@@ -8,7 +8,9 @@
 
 #include <signal.h>
 
-enum { MAX_EVENTS = 512 };
+enum {
+    MAX_EVENTS = 512
+};
 
 static void answer(int fd)
 {

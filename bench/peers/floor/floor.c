@@ -6,7 +6,9 @@
 #include "floor.h"
 #include "peer.h"
 
-enum { MAX_EVENTS = 512 };
+enum {
+    MAX_EVENTS = 512
+};
 
 /* At end of file, or on an error, close also takes fd out of the epoll set. */
 static void answer(int fd)

@@ -16,12 +16,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define FLOOR_BODY                                                             \
-    "Content-Type: text/plain\r\n"                                             \
+#define FLOOR_BODY                 \
+    "Content-Type: text/plain\r\n" \
     "Content-Length: 2\r\n"
 
-static const char floor_answer[] =
-    "HTTP/1.1 200 OK\r\n" FLOOR_BODY "\r\n42";
+static const char floor_answer[] = "HTTP/1.1 200 OK\r\n" FLOOR_BODY "\r\n42";
 
 static const char floor_last_answer[] =
     "HTTP/1.1 200 OK\r\n" FLOOR_BODY "Connection: close\r\n\r\n42";
@@ -50,7 +49,7 @@ static inline int floor_listen(const char *port)
 /* Level-triggered: a descriptor is told again until it has been read. */
 static inline void floor_watch(int ep, int fd)
 {
-    struct epoll_event ev = { .events = EPOLLIN, .data.fd = fd };
+    struct epoll_event ev = {.events = EPOLLIN, .data.fd = fd};
 
     if (epoll_ctl(ep, EPOLL_CTL_ADD, fd, &ev) < 0)
         err(1, "epoll_ctl");

@@ -10,7 +10,9 @@
 #include <netinet/in.h>
 #include <pthread.h>
 
-enum { MAX_CONNECTIONS = 20000 };
+enum {
+    MAX_CONNECTIONS = 20000
+};
 
 /* Answers that never change are made once and counted by the library. */
 static struct MHD_Response *answer, *hello, *not_found;
@@ -115,8 +117,7 @@ int main(int argc, char *argv[])
         NULL, MHD_OPTION_SOCK_ADDR, &addr, MHD_OPTION_LISTEN_BACKLOG_SIZE,
         4096u, MHD_OPTION_CONNECTION_LIMIT, (unsigned int)MAX_CONNECTIONS,
         /* A pool of one is the thread that there is without a pool. */
-        MHD_OPTION_THREAD_POOL_SIZE, workers > 1 ? workers : 0,
-        MHD_OPTION_END);
+        MHD_OPTION_THREAD_POOL_SIZE, workers > 1 ? workers : 0, MHD_OPTION_END);
     if (daemon == NULL)
         err(1, "cannot start on port %s", argv[1]);
     sigwait(&set, &sig);
