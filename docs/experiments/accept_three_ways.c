@@ -1,0 +1,187 @@
+/*
+ * accept_three_ways - how many threads share one listening socket.
+ *
+ *     accept_three_ways direct|mutex|queue PORT THREADS
+ *
+ * THREADS threads answer each client with constant bytes and close; nothing is
+ * parsed, so what differs is only how a client gets to a thread:
+ *
+ *   direct  all threads sleep in accept(2); the kernel wakes one for a client
+ *   mutex   only the thread that holds a mutex is in accept
+ *   queue   one more thread accepts, and hands descriptors to the others
+ *           through a queue with a mutex and condition variables
+ *
+ * It runs until SIGTERM or SIGINT. Then it prints one line of JSON: requests
+ * answered, seconds of CPU time and context switches of the whole process.
+ */
+#define _GNU_SOURCE
+#include "floor.h"
+
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+enum { QUEUE_SIZE = 1024, STACK_SIZE = 64 * 1024 };
+
+static int listener;
+static atomic_ullong requests;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void answer(int fd)
+{
+    char request[4096];
+    if (fd < 0)
+        return;
+    if (read(fd, request, sizeof request) > 0 &&
+        write(fd, floor_last_answer, sizeof floor_last_answer - 1) > 0)
+        atomic_fetch_add_explicit(&requests, 1, memory_order_relaxed);
+    close(fd);
+}
+
+/* ------------------------------------------------------------------- direct */
+
+static void *serve_direct(void *unused)
+{
+    (void)unused;
+    for (;;)
+        answer(accept(listener, NULL, NULL));
+    return NULL;
+}
+
+/* -------------------------------------------------------------------- mutex */
+
+static void *serve_mutex(void *unused)
+{
+    (void)unused;
+    for (;;) {
+        pthread_mutex_lock(&lock);
+        int fd = accept(listener, NULL, NULL);
+        pthread_mutex_unlock(&lock);
+        answer(fd);
+    }
+    return NULL;
+}
+
+/* -------------------------------------------------------------------- queue */
+
+static struct {
+    int clients[QUEUE_SIZE];
+    unsigned first, count;
+    pthread_cond_t has_client, has_room;
+} queue = {.has_client = PTHREAD_COND_INITIALIZER,
+           .has_room = PTHREAD_COND_INITIALIZER};
+
+static void put(int fd)
+{
+    pthread_mutex_lock(&lock);
+    while (queue.count == QUEUE_SIZE)
+        pthread_cond_wait(&queue.has_room, &lock);
+    queue.clients[(queue.first + queue.count++) % QUEUE_SIZE] = fd;
+    pthread_mutex_unlock(&lock);
+    pthread_cond_signal(&queue.has_client);
+}
+
+static int take(void)
+{
+    pthread_mutex_lock(&lock);
+    while (queue.count == 0)
+        pthread_cond_wait(&queue.has_client, &lock);
+    int fd = queue.clients[queue.first];
+    queue.first = (queue.first + 1) % QUEUE_SIZE;
+    bool was_full = queue.count-- == QUEUE_SIZE;
+    pthread_mutex_unlock(&lock);
+    if (was_full)
+        pthread_cond_signal(&queue.has_room);
+    return fd;
+}
+
+static void *accept_for_queue(void *unused)
+{
+    (void)unused;
+    for (;;) {
+        int fd = accept(listener, NULL, NULL);
+        if (fd >= 0)
+            put(fd);
+    }
+    return NULL;
+}
+
+static void *serve_queue(void *unused)
+{
+    (void)unused;
+    for (;;)
+        answer(take());
+    return NULL;
+}
+
+/* --------------------------------------------------------------------- main */
+
+static void start(void *(*serve)(void *))
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK_SIZE);
+    errno = pthread_create(&thread, &attributes, serve, NULL);
+    if (errno != 0)
+        err(1, "pthread_create");
+    pthread_attr_destroy(&attributes);
+}
+
+static double seconds(struct timeval t)
+{
+    return (double)t.tv_sec + (double)t.tv_usec / 1e6;
+}
+
+static void report(void)
+{
+    struct rusage used;
+    getrusage(RUSAGE_SELF, &used);
+    printf("{\"requests\": %llu, \"user_s\": %.6f, \"system_s\": %.6f, "
+           "\"voluntary\": %ld, \"involuntary\": %ld}\n",
+           atomic_load(&requests), seconds(used.ru_utime),
+           seconds(used.ru_stime), used.ru_nvcsw, used.ru_nivcsw);
+}
+
+int main(int argc, char *argv[])
+{
+    static const struct {
+        const char *name;
+        void *(*serve)(void *);
+    } ways[] = {{"direct", serve_direct},
+                {"mutex", serve_mutex},
+                {"queue", serve_queue}};
+    void *(*serve)(void *) = NULL;
+    sigset_t stop;
+    int signal_number, one = 1;
+
+    for (int i = 0; argc == 4 && i < 3; i++)
+        if (strcmp(argv[1], ways[i].name) == 0)
+            serve = ways[i].serve;
+    if (serve == NULL)
+        errx(2, "usage: accept_three_ways direct|mutex|queue PORT THREADS");
+
+    /* Blocked before there are threads, so that all inherit it. */
+    sigemptyset(&stop);
+    sigaddset(&stop, SIGTERM);
+    sigaddset(&stop, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &stop, NULL);
+    signal(SIGPIPE, SIG_IGN);
+
+    listener = floor_listen(argv[2]);
+    /* As the collection's servers: who is accepted has sent its request. */
+    setsockopt(listener, IPPROTO_TCP, TCP_DEFER_ACCEPT, &one, sizeof one);
+    for (long i = strtol(argv[3], NULL, 10); i > 0; i--)
+        start(serve);
+    if (serve == serve_queue)
+        start(accept_for_queue);
+    sigwait(&stop, &signal_number);
+    report();
+    return 0;
+}

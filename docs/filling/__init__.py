@@ -1,0 +1,9 @@
+"""What docs/fill.py is made of: one module for each kind of thing that a
+chapter quotes.
+
+    excerpt    lines of the C sources
+    figures    measured and published numbers, and expressions over them
+    blocks     tables and pictures that are made of figures
+    pictures   a curve as SVG
+    markers    where in a Markdown file these stand
+"""

@@ -1,0 +1,266 @@
+"""Tables and pictures for the chapters, made of figures.
+
+Each function here renders one kind of block and returns lines of Markdown;
+its arguments are the words of the marker. See KINDS at the end.
+"""
+
+import re
+
+from filling import figures, pictures
+from filling.figures import ARCHITECTURES, FigureError, show, styles
+
+
+def table(head, rows, align=None):
+    """Return the lines of a Markdown table; numbers stand at the right."""
+    align = align or ["---"] + ["---:"] * (len(head) - 1)
+    return [f"| {' | '.join(head)} |", f"|{'|'.join(align)}|",
+            *(f"| {' | '.join(row)} |" for row in rows)]
+
+
+def or_dash(value, form=""):
+    """Return a figure as text, a dash where there is none."""
+    return "–" if value is None else show(value, form)
+
+
+def points(text):
+    """Return the numbers of "20,100,1000"."""
+    return [int(word) for word in text.split(",")]
+
+
+# -------------------------------------------------------------------- sources
+
+def sources(context, *paths):
+    """Files, each with the sentence that its first comment begins with."""
+    rows = []
+    for path in paths:
+        source = context.top / path
+        if not source.is_file():
+            raise FigureError(f"there is no file {path}")
+        found = re.match(r"/\*[\s*]*(?:\d\d )?\w+ - "
+                         r"(.*?)(?:;[\s*]+see \w+\.h)?\.[\s*]",
+                         source.read_text(), re.DOTALL)
+        if not found:
+            raise FigureError(f"{path} does not begin with what it is for")
+        words = re.sub(r"\s+(?:\* )?", " ", found.group(1))
+        rows.append([f"[`{path}`](../{path})", words])
+    return table(["file", "what it is"], rows, ["---", "---"])
+
+
+# --------------------------------------------------------------------- tables
+
+COSTS = (
+    # title, key, form
+    ("{unit}", "rate", "0"),
+    ("median ms", "p50_ms", "~3"),
+    ("99 % below, ms", "p99_ms", "~3"),
+    ("failed %", "failed_percent", "~2"),
+    ("CPU µs", "cpu_us", "1"),
+    ("of it user", "cpu_user_us", "1"),
+    ("context switches", "switches", "2"),
+    ("queue overflows", "overflows", "0"),
+    ("threads", "threads", "0"),
+    ("memory MiB", "pss_mib", "1"),
+)
+
+
+def costs(context, experiment, server, grid, *variant):
+    """What a server's cells cost, a row for each of the points of `grid`."""
+    series = _series(context, experiment, server, *variant)
+    one = context.experiment(experiment)
+    head = [one.x_short] + [title.format(unit=one.unit)
+                            for title, _, _ in COSTS] + ["ended by"]
+    rows = []
+    for x in points(grid):
+        cell = series[x]
+        rows.append([show(x, "0")]
+                    + [or_dash(cell.values.get(key), form)
+                       for _, key, form in COSTS]
+                    + [cell.values.get("limit") or "–"])
+    return table(head, rows, ["---:"] * (len(head) - 1) + ["---"])
+
+
+def beside(context, experiment, server, grid):
+    """Measured and published, each also as a share of its own best."""
+    mine = _series(context, experiment, server)
+    theirs = context.names.get("published").get(experiment).get(server)
+    best, published_best = max(mine.get("rate")), max(theirs.get("rate"))
+    rows = []
+    for x in points(grid):
+        cell = mine.cells.get(x)
+        rate = cell and cell.values.get("rate")
+        published = theirs.rates.get(x)
+        rows.append([
+            show(x, "0"), or_dash(rate, "0"),
+            or_dash(rate and 100 * rate / best, "0"),
+            or_dash(published, "0"),
+            or_dash(published and 100 * published / published_best, "0")])
+    return table(["clients", "measured", "% of its best", "published",
+                  "% of its best"], rows, ["---:"] * 5)
+
+
+def seven(context, experiment, x, *variant):
+    """All architectures at one point."""
+    rows = []
+    for server in ARCHITECTURES:
+        cell = _series(context, experiment, server, *variant)[int(x)]
+        value = cell.values.get
+        rows.append([
+            f"[{server}]({context.chapters[server]})",
+            or_dash(value("rate"), "0"), or_dash(value("p50_ms"), "~3"),
+            or_dash(value("p99_ms"), "~3"), or_dash(value("cpu_us"), "1"),
+            or_dash(value("switches"), "2"),
+            or_dash(value("calls"), "1"), or_dash(value("faults"), "2"),
+            or_dash(value("processes"), "0"), or_dash(value("threads"), "0"),
+            or_dash(value("pss_mib"), "1")])
+    unit = context.experiment(experiment).unit
+    return table(["", unit, "median ms", "99 % below, ms", "CPU µs",
+                  "context switches", "system calls", "page faults",
+                  "processes", "threads", "memory MiB"], rows)
+
+
+def rates(context, experiment, grid, *variant):
+    """Requests a second of all architectures, a row for each point."""
+    rows = []
+    for x in points(grid):
+        row = [show(x, "0")]
+        for server in ARCHITECTURES:
+            series = _series(context, experiment, server, *variant)
+            cell = series.cells.get(x)
+            row.append(or_dash(cell and cell.values.get("rate"), "0")
+                       + ("*" if cell and cell.values.get("failed_percent")
+                          else ""))
+        rows.append(row)
+    return table(["clients", *ARCHITECTURES], rows,
+                 ["---:"] * (len(ARCHITECTURES) + 1))
+
+
+def calls(context, experiment, *names):
+    """System calls a request, the most frequent first, a column a server."""
+    counts = {name: context.calls(experiment, name) for name in names}
+    order = sorted({call for one in counts.values() for call in one},
+                   key=lambda call: (call in ("all", "other"), call == "all",
+                                     -max(one.get(call, 0)
+                                          for one in counts.values())))
+    rows = [["**all**" if call == "all" else
+             "others" if call == "other" else f"`{call}`"]
+            + [or_dash(counts[name].get(call), "2") for name in names]
+            for call in order
+            if any(one.get(call, 0) >= 0.005 for one in counts.values())]
+    return table(["system call", *names], rows)
+
+
+def published(context, experiment):
+    """The figures of the publication that an experiment replays."""
+    told = context.experiment(experiment).published
+    if told.series:
+        systems = list(told.series)
+        grid = sorted({x for rates in told.series.values() for x in rates})
+        grid = sorted({*grid, *(x for rough in told.rough.values()
+                                for x in rough)})
+        rows = []
+        for x in grid:
+            rows.append([show(x, "0")] + [
+                "~" if x in told.rough.get(name, ()) else
+                or_dash(told.series[name].get(x), "0") for name in systems])
+        return table([context.experiment(experiment).x_short, *systems],
+                     rows, ["---:"] * (len(systems) + 1))
+    return table(["system", "best, requests/s"],
+                 [[name, show(rate, "0")]
+                  for name, rate in told.best.items()])
+
+
+def accept(context, *variant):
+    """The three ways to share accept, from docs/experiments."""
+    told = context.names.get("accept")[" ".join(variant)]
+    ways = {way: told.get(way) for way in ("direct", "mutex", "queue")}
+    rows = []
+    for x in ways["direct"].get("x"):
+        row = [show(x, "0")]
+        for key, form in (("rate", "0"), ("cpu_us", "1"), ("switches", "2")):
+            row += [show(way[x].get(key), form) for way in ways.values()]
+        rows.append(row)
+    head = ["clients"] + [f"{way} {what}"
+                          for what in ("requests/s", "CPU µs", "switches")
+                          for way in ways]
+    return table(head, rows, ["---:"] * len(head))
+
+
+def idle(context):
+    """What idle connections cost the busy ones, from docs/experiments."""
+    told = context.names.get("idle")
+    servers = {name: told.get(name) for name in ("poll", "epoll")}
+    rows = []
+    for x in servers["poll"].get("x"):
+        row = [show(x, "0")]
+        for key, form in (("rate", "0"), ("cpu_us", "1"), ("p99_ms", "~3")):
+            row += [show(one[x].get(key), form) for one in servers.values()]
+        rows.append(row)
+    head = ["idle connections"] + [f"{name} {what}" for what in
+                                   ("requests/s", "CPU µs", "99 % below, ms")
+                                   for name in servers]
+    return table(head, rows, ["---:"] * len(head))
+
+
+def machine(context):
+    """The machine and the programs of the reference run."""
+    env = context.environment
+    git = env.get("git", {})
+    facts = [
+        ("measured", env.get("started")),
+        ("commit", git.get("commit", "")[:12]
+         + (" with changes" if git.get("changed") else "")),
+        ("processor", f"{env['cores']} × {env['cpu']}"),
+        ("memory", f"{env['memory_mib']:,} MiB"),
+        ("system", f"{env['system']}, Linux {env['kernel']}"),
+        ("descriptor limit", f"{env['limits']['descriptors']:,}"),
+        ("`net.core.somaxconn`", f"{env['limits']['somaxconn']:,}"),
+    ]
+    return table(["", ""], [[name, str(value)] for name, value in facts
+                            if value], ["---", "---"])
+
+
+# ------------------------------------------------------------------- pictures
+
+def curve(context, experiment, server):
+    """The server's curve, its picture beside the chapter."""
+    all_series, theirs = {}, {}
+    for name in ARCHITECTURES:
+        cells = _series(context, experiment, name).cells
+        all_series[name] = {
+            x: {"rate": cell.get("rate"), "low": cell.get("rate_min"),
+                "high": cell.get("rate_max"), "failed": cell.get("hollow")}
+            for x, cell in cells.items()
+            if cell.values.get("rate") is not None}
+    told = context.experiment(experiment).published
+    if told:
+        theirs = {x: rate for x, rate in told.series.get(server, {}).items()
+                  if rate}
+    one = context.experiment(experiment)
+    svg = pictures.curve(server, all_series, theirs, styles.style(server),
+                         one.x_title, one.unit)
+    path = f"pictures/{experiment}-{server}.svg"
+    context.files[path] = svg
+    mine = {x: cell["rate"] for x, cell in all_series[server].items()}
+    best = max(mine, key=mine.get)
+    alt = (f"Curve of {server} in the {experiment} experiment: from "
+           f"{mine[min(mine)]:,.0f} {one.unit} at {min(mine):,} clients over "
+           f"{mine[best]:,.0f} at {best:,} to {mine[max(mine)]:,.0f} at "
+           f"{max(mine):,}. All figures are in the table below.")
+    return [f"![{alt}]({path})"]
+
+
+def _series(context, experiment, server, *variant):
+    """Return a figures.Series."""
+    measured = context.names.get(experiment)
+    if variant:
+        measured = measured[" ".join(variant)]
+    return measured.get(server)
+
+
+KINDS = {
+    "table": {"sources": sources, "costs": costs, "beside": beside,
+              "seven": seven, "rates": rates, "calls": calls,
+              "published": published, "accept": accept, "idle": idle,
+              "machine": machine},
+    "picture": {"curve": curve},
+}
