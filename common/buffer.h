@@ -42,8 +42,9 @@ static inline char *buffer_reserve(struct buffer *b, size_t n)
 
 static inline void buffer_append(struct buffer *b, const void *bytes, size_t n)
 {
-    char *room = buffer_reserve(b, n);
-    if (room != NULL && n > 0) {
+    /* An empty buffer has no address to add nothing to, nor need bytes have. */
+    char *room = n > 0 ? buffer_reserve(b, n) : NULL;
+    if (room != NULL) {
         memcpy(room, bytes, n);
         b->len += n;
     }

@@ -62,7 +62,7 @@ void assert_statuses_at(const char *expected, int line)
 struct answer only_answer(void)
 {
     struct slice rest = {client.received.data, client.received.len};
-    struct answer answer;
+    struct answer answer = {0};
     const char *complaint = rest.n > 0 ? answer_read(&rest, false, &answer)
                                        : "nothing was received";
     if (complaint != NULL)
