@@ -166,15 +166,19 @@ doctor:
 # ------------------------------------------------------------ trying it out
 
 ## run-01 ... run-07: builds and starts that server and a Redis of its own (ARGS='--port 8080')
+# Ctrl-C ends make as well. The shell stays a little longer than the server, as
+# make stumbles when it finds no child to wait for ("wait: No child processes").
 run-%: build/deps/run all
-	@scripts/with_redis.sh $(BIN)/$(call name_of,$*) --redis @REDIS@ $(ARGS)
+	@trap : INT; \
+	scripts/with_redis.sh $(BIN)/$(call name_of,$*) --redis @REDIS@ $(ARGS); \
+	status=$$?; sleep 0.3; exit $$status
 
 ## diff-01-02 ... diff-06-07: two servers side by side; any two will do
 diff-%:
 	@scripts/diff_servers.sh $(foreach n,$(subst -, ,$*),$(wildcard $(n)_*/main.c))
 
 # 07 -> epoll
-name_of = $(word 2,$(subst _, ,$(filter $(1)_%,$(FOLDERS))))
+name_of = $(or $(word 2,$(subst _, ,$(filter $(1)_%,$(FOLDERS)))),$(error There is no server $(1); there are: $(FOLDERS)))
 
 # ----------------------------------------------------------------- checking
 #

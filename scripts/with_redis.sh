@@ -8,8 +8,8 @@
 #     scripts/with_redis.sh ./epoll --redis @REDIS@
 #
 # This Redis listens on a Unix socket in a new temporary folder, so it is in
-# nobody's way, writes nothing to disk, and is ended with the command, however
-# the command ends; the folder is removed then. Exits as the command did.
+# nobody's way, and writes nothing to disk. It ends, and the folder is removed,
+# when the command and all its children have ended, however they end.
 set -u
 
 die() { echo "with_redis.sh: $*" >&2; exit 1; }
@@ -19,41 +19,33 @@ command -v redis-server >/dev/null || die "no redis-server here; scripts/deps.sh
 
 folder=$(mktemp -d "${TMPDIR:-/tmp}/zerohttpd-redis.XXXXXX") || die "cannot make a temporary folder"
 socket=$folder/redis.sock
-redis=
-stop() {
-    if [ -n "$redis" ]; then
-        kill "$redis" 2>/dev/null
-        wait "$redis" 2>/dev/null
-    fi
-    rm -rf "$folder"
-}
-trap stop EXIT
+mkfifo "$folder/alive" || die "cannot make a pipe in $folder"
 
-# Ctrl-C reaches every process of the terminal's foreground group. setsid takes
-# Redis out of it: the server must find it alive while it finishes its work.
-# --pdeathsig ends Redis even when this shell is killed with SIGKILL.
-setsid setpriv --pdeathsig TERM \
-    redis-server --port 0 --unixsocket "$socket" --dir "$folder" \
-    --save '' --appendonly no --daemonize no >"$folder/log" 2>&1 &
-redis=$!
+# A guardian starts Redis, then reads from a pipe into which nobody ever writes:
+# end of file means that the last process that could have is gone. That holds
+# after kill -9 as well, when no trap of a shell would run. setsid takes both
+# out of the terminal's foreground group, so that Ctrl-C does not reach them:
+# the server must find Redis alive while it finishes its work.
+# shellcheck disable=SC2016  # $1 and $! are the guardian's
+setsid sh -c '
+    redis-server --port 0 --unixsocket "$1/redis.sock" --dir "$1" \
+        --save "" --appendonly no --daemonize no >"$1/log" 2>&1 &
+    cat "$1/alive"
+    kill $!
+    wait
+    rm -rf "$1"
+' guardian "$folder" </dev/null >/dev/null 2>&1 &
 
-for ((try = 0; ; try++)); do
-    [ "$(redis-cli -s "$socket" ping 2>/dev/null)" = PONG ] && break
-    kill -0 "$redis" 2>/dev/null && ((try < 100)) ||
-        die "Redis did not start; its last words: $(tail -n 3 "$folder/log")"
+# Our end of the pipe; opening it waits for the guardian to open the other.
+exec 9>"$folder/alive"
+
+tries=0
+until [ "$(redis-cli -s "$socket" ping 2>/dev/null)" = PONG ]; do
+    tries=$((tries + 1))
+    [ "$tries" -lt 200 ] || die "Redis does not answer; its last words: $(tail -n 3 "$folder/log")"
     sleep 0.05
 done
 
-# Signals are for the command to act upon; this shell stays to clean up. Ctrl-C
-# reaches the command by itself (a shell starts what is put into the background
-# with SIGINT ignored, which env undoes); SIGTERM is handed on.
-trap : INT
-env --default-signal=INT "${@//@REDIS@/unix:$socket}" <&0 &
-command=$!
-trap 'kill -TERM "$command"' TERM
-
-# wait returns when a trap has run, too; then it has to be asked again.
-while kill -0 "$command" 2>/dev/null; do
-    wait "$command"
-done
-wait "$command"
+# The command takes this shell's place, with descriptor 9, so that signals and
+# its exit status need nobody to hand them on.
+exec "${@//@REDIS@/unix:$socket}"

@@ -38,7 +38,7 @@ def test_the_command_finds_a_redis_that_is_gone_afterwards():
     done = run(WITH_REDIS, "sh", "-c", ASK, "sh", "@REDIS@")
     socket, pong = done.stdout.splitlines()
     assert pong == "PONG" and done.returncode == 0
-    assert not Path(socket).parent.exists()
+    wait_for(lambda: not Path(socket).parent.exists())
 
 
 def test_the_exit_status_is_the_commands():
@@ -46,25 +46,32 @@ def test_the_exit_status_is_the_commands():
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_redis_ends_with_the_wrapper(number):
-    """SIGINT goes to the whole group, as a terminal sends it."""
-    loop = "trap 'echo told; exit 3' INT TERM; while :; do sleep 0.05; done"
-    wrapper = subprocess.Popen(
-        [WITH_REDIS, "sh", "-c", f"{ASK}; echo $$; {loop}", "sh", "@REDIS@"],
-        stdout=subprocess.PIPE, text=True, start_new_session=True)
-    socket = wrapper.stdout.readline().strip()
-    assert wrapper.stdout.readline() == "PONG\n"
-    command = int(wrapper.stdout.readline())
-    send = os.killpg if number == signal.SIGINT else os.kill
-    send(wrapper.pid, number)
-    status = wrapper.wait(timeout=60)
-    if number == signal.SIGKILL:
-        os.kill(command, signal.SIGKILL)
-        subprocess.run(["rm", "-rf", Path(socket).parent], check=True)
-    else:
-        assert status == 3 and wrapper.stdout.read() == "told\n"
-        assert not Path(socket).parent.exists()
-    wait_for(lambda: not processes_with(socket))
+def test_redis_ends_after_the_command(number):
+    """The signal goes to the whole group, as a terminal sends SIGINT.
+
+    The command takes its time to end, and still finds Redis alive.
+    """
+    work = (f"trap 'sleep 0.2; {ASK}; exit 3' INT TERM; {ASK};"
+            "while :; do sleep 0.05; done")
+    command = subprocess.Popen([WITH_REDIS, "sh", "-c", work, "sh", "@REDIS@"],
+                               stdout=subprocess.PIPE, text=True,
+                               start_new_session=True)
+    socket = command.stdout.readline().strip()
+    assert command.stdout.readline() == "PONG\n"
+    assert processes_with(socket)
+    os.killpg(command.pid, number)
+    status = command.wait(timeout=60)
+    if number != signal.SIGKILL:
+        assert status == 3
+        assert command.stdout.read() == f"{socket}\nPONG\n"
+    wait_for(lambda: not Path(socket).parent.exists())
+    assert not processes_with(socket)
+
+
+def test_redis_outlives_the_command_for_its_children():
+    work = f"{ASK}; (sleep 0.3; {ASK}) & exit 0"
+    done = run(WITH_REDIS, "sh", "-c", work, "sh", "@REDIS@")
+    assert done.stdout.count("PONG") == 2
 
 
 def processes_with(word):
