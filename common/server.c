@@ -14,10 +14,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fatal.h"
 #include "net.h"
+#include "sandbox.h"
 #include "signals.h"
 
 static int open_folder(const char *root, const char *name)
@@ -121,6 +123,51 @@ static void become_user(const char *name)
             strerror(errno));
 }
 
+static void allow_path(struct sandbox *sandbox, const char *path,
+                       enum sandbox_right right)
+{
+    int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    sandbox_allow(sandbox, fd, right);
+    close(fd);
+}
+
+/* The folder in which a SIGHUP makes the log anew. It is asked for by the log's
+ * real path: the name on the command line may be a link. What is no file (a
+ * terminal, a FIFO) is not rotated and needs no right. */
+static void allow_log(struct sandbox *sandbox, const struct access_log *log)
+{
+    struct stat status;
+    char *path, *slash;
+    if (log->fd < 0 || fstat(log->fd, &status) < 0 ||
+        !S_ISREG(status.st_mode) ||
+        (path = realpath(log->path, NULL)) == NULL)
+        return;
+    slash = strrchr(path, '/');
+    slash[slash == path ? 1 : 0] = '\0';
+    allow_path(sandbox, path, SANDBOX_WRITE);
+    free(path);
+}
+
+/* Gives away what is not needed any more now that all is open. */
+static void enter_sandbox(const struct server *server)
+{
+    struct sandbox sandbox;
+    sandbox_begin(&sandbox);
+    sandbox_allow(&sandbox, server->public_folder, SANDBOX_READ);
+    sandbox_allow(&sandbox, server->template_folder, SANDBOX_READ);
+    allow_path(&sandbox, "/proc", SANDBOX_READ); /* for stats_report() */
+    allow_log(&sandbox, &server->log);
+    int version = sandbox_enter(&sandbox);
+    if (!server->options.verbose)
+        return;
+    if (version > 0)
+        warn_user("sandboxed by Landlock, version %d", version);
+    else
+        warn_user("not sandboxed: this kernel offers no Landlock");
+}
+
 void server_start(struct server *server,
                   const struct architecture *architecture, int argc,
                   char **argv, int listeners, int slots)
@@ -167,6 +214,7 @@ void server_start(struct server *server,
         warn_user("the kernel cuts the backlog to %d; sysctl "
                   "net.core.somaxconn raises that", server->backlog);
     become_user(options->user);
+    enter_sandbox(server);
     signals_install(server);
 }
 
