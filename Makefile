@@ -215,6 +215,10 @@ check-browser: build/deps/check
 check-layering: build/deps/test
 	@$(CHECK) layering
 
+## check-faults: the servers under slow clients, dead workers, a failing Redis
+check-faults: build/deps/test
+	@$(CHECK) faults
+
 ## check-frame: the runner itself, this Makefile, the scripts
 check-frame: build/deps/test
 	@$(CHECK) frame
@@ -273,7 +277,8 @@ help:
 # here, so its members are.)
 .PHONY: FORCE all unit-tests clean install uninstall deps doctor check \
         check-unit check-blackbox check-asan check-tsan check-browser \
-        check-layering check-frame fuzz soak compare peers-deps bench-cost format tidy help
+        check-layering check-faults check-frame fuzz soak compare peers-deps \
+        bench-cost format tidy help
 
 # A file whose recipe failed is not kept: it would look finished next time.
 .DELETE_ON_ERROR:

@@ -10,7 +10,7 @@ suite failed. The last line says `N passed, N failed`, and the exit status is
 0 only when nothing failed. A suite that crashes, hangs or counts nothing has
 failed: what did not run is not taken for what passed.
 
-Environment: SERVERS=epoll,poll narrows the black-box suites to these servers,
+Environment: SERVERS=epoll,poll narrows blackbox and faults to these servers,
 ARGS='-k guestbook -x' goes to pytest as it is.
 """
 
@@ -197,8 +197,8 @@ class Runner:
             SANITIZER_OPTIONS)
         return judge(count_pytest(text), status)
 
-    def blackbox(self, flavour, marker, servers=None, workers="auto"):
-        """Run the black-box tests on the executables of a flavour."""
+    def servers(self, folder, flavour, marker, servers=None, workers="auto"):
+        """Run the tests of a folder on the executables of a flavour."""
         options = ["-m", marker]
         if flavour != "default":
             options += ["--bin-dir", f"build/{flavour}/bin"]
@@ -207,19 +207,19 @@ class Runner:
             chosen = ",".join(s for s in chosen.split(",") if s in servers)
         if chosen or servers:
             options += ["--servers", chosen or ",".join(servers)]
-        return self.pytest("tests/blackbox", *options, flavour=flavour,
-                           workers=workers)
+        return self.pytest(folder, *options, flavour=flavour, workers=workers)
 
     def browser(self):
         """Run the end-to-end test, on systems that have a browser."""
         if not (shutil.which("chromium") or shutil.which("chromium-browser")):
             self.note("no Chromium here: skipped (scripts/deps.sh says why)")
             return Count(0, 0, 1)
-        return self.blackbox("default", "browser", workers=None)
+        return self.servers("tests/blackbox", "default", "browser",
+                            workers=None)
 
-    def script(self, *command):
+    def script(self, *command, **environment):
         """Run a script that closes with `N passed, N failed`."""
-        status, text = self.program(list(command))
+        status, text = self.program(list(command), environment)
         return judge(count_plain(text), status)
 
     # What the user sees meanwhile.
@@ -310,23 +310,30 @@ SUITES = [
     Suite("unit-asan", "the same, sanitized", ASAN, 600,
           lambda r: r.cmocka(ASAN)),
     Suite("blackbox", "every server over real sockets", "default", 1800,
-          lambda r: r.blackbox("default", "not browser")),
+          lambda r: r.servers("tests/blackbox", "default", "not browser")),
     Suite("browser", "the guestbook in a headless Chromium", "default", 300,
           lambda r: r.browser()),
     Suite("blackbox-asan", "every server, sanitized", ASAN, 2400,
-          lambda r: r.blackbox(ASAN, "not browser")),
+          lambda r: r.servers("tests/blackbox", ASAN, "not browser")),
     Suite("blackbox-tsan", "the threaded servers, for data races", "thread", 1800,
-          lambda r: r.blackbox("thread", "not browser", servers=THREADED)),
+          lambda r: r.servers("tests/blackbox", "thread", "not browser",
+                              servers=THREADED)),
     Suite("cost", "instructions per request, under callgrind", "default", 300,
           lambda r: r.script("tests/cost/instructions.py")),
+    Suite("faults", "every server, with what it depends on failing", "default",
+          1800, lambda r: r.servers("tests/faults", "default", "not browser")),
+    Suite("fuzz", "made-up input, half a minute for each target", "default", 900,
+          lambda r: r.script("tests/fuzz/run.sh", TIME="30")),
     Suite("bench", "the measuring programs", "default", 300,
           lambda r: r.pytest("bench/tests", workers=None)),
     Suite("docs", "figures, links and commands in docs/", "default", 300,
           lambda r: r.pytest("tests/docs", workers=None)),
 ]
 
-# Suites of parts that may be absent, each with the folder that tells.
-OPTIONAL = {"bench": "bench/tests", "docs": "tests/docs"}
+# Suites of parts that may be absent, each with the file that tells.
+OPTIONAL = {"bench": "bench/tests", "docs": "tests/docs",
+            "faults": "tests/faults", "fuzz": "tests/fuzz/run.sh",
+            "cost": "tests/cost/instructions.py"}
 
 
 def choose(names):
@@ -341,7 +348,7 @@ def choose(names):
                      f"{' '.join(known)}")
     wanted = [known[name] for name in names] or [
         suite for suite in SUITES
-        if suite.name not in OPTIONAL or (TOP / OPTIONAL[suite.name]).is_dir()]
+        if suite.name not in OPTIONAL or (TOP / OPTIONAL[suite.name]).exists()]
     plan = []
     for suite in wanted:
         if suite.flavour and BUILDS[suite.flavour] not in plan:

@@ -5,9 +5,9 @@
 #
 #   build     a compiler, pkg-config, hiredis, uthash
 #   run       build, and redis-server
-#   test      run, and cmocka, pytest, clang as the second compiler
+#   test      run, and cmocka, pytest, valgrind, clang as the second compiler
 #   browser   Chromium and its WebDriver, for the one end-to-end test
-#   check     test and browser
+#   check     test, browser and fuzz
 #   tidy      clang-tidy, clang-format
 #   compare   run, and the load tools
 #   fuzz      build, and clang with libFuzzer
@@ -94,6 +94,7 @@ look_for() {
         look_for run
         want libcmocka-dev "unit tests in C" library cmocka
         want clang "the second compiler that must not warn" have clang
+        want valgrind "counts instructions" have valgrind
         want python3 "runs the black-box tests" have /usr/bin/python3
         want python3-pytest "runs the black-box tests" python_has pytest
         want python3-pytest-xdist "... on all cores" python_has xdist
@@ -114,6 +115,7 @@ look_for() {
     check)
         look_for test
         look_for browser
+        look_for fuzz
         ;;
     tidy)
         want clang-tidy "reads the sources for mistakes" have clang-tidy
