@@ -87,12 +87,10 @@ static void watch_client(struct event_loop *base, struct client *client,
         /* Unwatched, it is ended by its deadline. */
         return;
     }
-    short events = want == HTTP_WANT_READ    ? POLLIN
-                   : want == HTTP_WANT_WRITE ? POLLOUT
-                                             : 0;
-    /* It had more to do when its turn was over: a socket that can be written to
-     * brings it back at once. */
-    loop->slots[pc->slot].events = again ? events | POLLOUT : events;
+    (void)again; /* poll tells of what is still there in the next turn, too */
+    loop->slots[pc->slot].events = want == HTTP_WANT_READ    ? POLLIN
+                                   : want == HTTP_WANT_WRITE ? POLLOUT
+                                                             : 0;
 }
 
 /* Takes a client out: the last in the array moves into its place. Which client

@@ -46,13 +46,13 @@ static void set_deadline(struct event_loop *loop, struct client *client)
     enum http_phase phase = http_conn_phase(&client->conn);
     client->deadline_ms = loop->worker->clock.now_ms +
                           http_conn_patience(loop->worker, phase);
+    client->moved = false;
     if (client->list == phase && client->prev != NULL)
         return;
     unlist(loop, client);
     if (phase == HTTP_PHASE_STORE)
         return; /* store_async watches over Redis' silence for all of them */
     client->list = (unsigned)phase & 15u;
-    client->answered = client->conn.requests;
     client->listed_ms = client->deadline_ms;
     DL_APPEND(loop->deadlines[phase], client);
 }
@@ -128,6 +128,7 @@ static bool write_response(struct client *client)
     http_conn_output(&client->conn, &output);
     ssize_t n = net_send(client->fd, &output);
     if (n >= 0) {
+        client->moved = true;
         http_conn_sent(&client->conn, (size_t)n);
         if (http_conn_lingers(&client->conn))
             shutdown(client->fd, SHUT_WR);
@@ -143,8 +144,15 @@ static bool write_response(struct client *client)
 static void run(struct event_loop *loop, struct client *client)
 {
     bool again = true;
-    for (int step = 0; again && step < STEPS_PER_TURN; step++) {
-        switch (http_conn_want(&client->conn)) {
+    enum http_want want;
+    for (int step = 0; again; step++) {
+        want = http_conn_want(&client->conn);
+        /* Only these two may be left for the next turn: the socket, which is
+         * ready, brings the client back. Of the others it knows nothing. */
+        if (step >= STEPS_PER_TURN &&
+            (want == HTTP_WANT_READ || want == HTTP_WANT_WRITE))
+            break;
+        switch (want) {
         case HTTP_WANT_READ:
             again = read_request(client);
             break;
@@ -159,17 +167,15 @@ static void run(struct event_loop *loop, struct client *client)
             return;
         }
     }
-    enum http_want want = http_conn_want(&client->conn);
     if (client->conn.x == NULL && loop->worker->draining &&
         want == HTTP_WANT_READ) {
         end_client(loop, client); /* idle, and the server is stopping */
         return;
     }
-    /* A request's deadline runs from its first byte, whatever drips in later;
-     * every other one starts anew with each bit of progress. */
-    if (client->list != HTTP_PHASE_REQUEST || client->prev == NULL ||
-        http_conn_phase(&client->conn) != HTTP_PHASE_REQUEST ||
-        client->answered != client->conn.requests)
+    /* A deadline runs on, whatever drips in. It starts anew with a new phase, and
+     * when the client has taken something of its answer. */
+    if (client->moved || client->prev == NULL ||
+        client->list != http_conn_phase(&client->conn))
         set_deadline(loop, client);
     loop->watch(loop, client, want, again);
 }

@@ -28,8 +28,8 @@ struct client {
     unsigned hangup : 1;        /* the other side is (half) closed: read on to
                                    the end, a short read proves nothing */
     unsigned dead : 1;          /* over, but replies are due */
+    unsigned moved : 1;         /* it took bytes since the deadline was set */
     unsigned list : 4;          /* enum http_phase: which deadline list */
-    uint32_t answered;          /* conn.requests when the deadline was set */
     int64_t deadline_ms;
     int64_t listed_ms;          /* the deadline when it was put into the list */
     struct client *prev, *next; /* in that list */
@@ -37,7 +37,9 @@ struct client {
 
 /* Lists of clients ordered by deadline: all in one list have the same patience,
  * so who comes later ends later, and a new one goes to the end. To set or to
- * check a deadline costs the same with ten clients and with ten thousand. */
+ * check a deadline costs the same with ten clients and with ten thousand. (One
+ * whose deadline was postponed goes to the end again when the old one comes, so
+ * it may be ended late, by less than its patience.) */
 struct event_loop {
     struct worker *worker;
     struct store_async store;
@@ -48,7 +50,8 @@ struct event_loop {
     int64_t accept_ms;     /* after an accept failed: not before this time */
 
     /* The client waits to read, to write (HTTP_WANT_STORE: for neither). With
-     * `again`, it has had its share of this turn though there is more to do. */
+     * `again`, it has had its share of this turn though the socket may be ready
+     * for more. */
     void (*watch)(struct event_loop *loop, struct client *client,
                   enum http_want want, bool again);
     /* Stop watching; the descriptor is closed right after. */
