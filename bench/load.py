@@ -39,6 +39,7 @@ class Job:
     keep_alive: bool = True
     threads: int = 1            # of the tool (wrk, h2load)
     timeout: float = 5.0        # seconds a client waits (httperf)
+    script: str = None          # a Lua file (wrk)
 
     @property
     def deadline(self):
@@ -156,6 +157,8 @@ class Wrk:
                 "-d", f"{math.ceil(job.seconds)}s", "--latency"]
         if not job.keep_alive:
             argv += ["-H", "Connection: close"]
+        if job.script:
+            argv += ["-s", job.script]
         return argv + [job.urls[0]]
 
     def parse(self, text, job, folder):

@@ -94,7 +94,7 @@ class Peer:
         os.makedirs(self.build_folder, exist_ok=True)
         values = {"dir": self.dir, "build": self.build_folder, "port": port,
                   "workers": start.workers or 1,
-                  "public": os.path.join(TOP, "public")}
+                  "public": start.public, "redis": start.redis}
         template = self.told.get("config_template")
         if template:
             values["conf"] = os.path.join(self.build_folder, template)

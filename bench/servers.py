@@ -41,6 +41,7 @@ class Start:
     workers: int = None
     keep_alive: bool = True
     extra: tuple = ()
+    public: str = os.path.join(TOP, "public")   # that a peer's files come from
 
 
 @dataclass(frozen=True)
