@@ -167,13 +167,12 @@ static void turn(struct poll_loop *loop, int listener, const sigset_t *mask)
     loop->slots[LISTENER] = (struct pollfd){
         .fd = event_loop_may_accept(&loop->base) ? listener : -1,
         .events = POLLIN};
-    /* ppoll, not poll: signals are let in while it waits and at no other time,
-     * so none can come between looking at its flag and going to sleep. */
+    /* ppoll, not poll: it lets signals in and goes to sleep in one step, so none
+     * can come between looking at its flag and going to sleep. */
     int ready = ppoll(loop->slots, loop->used, timeout, mask);
     worker_tick(&loop->worker);
-    if (ready < 0) {
-        server_housekeeping(loop->worker.server);
-    } else if (ready > 0) {
+    event_loop_see_to_signals(&loop->base, mask, ready < 0);
+    if (ready > 0) {
         short listening = loop->slots[LISTENER].revents;
         short redis = loop->slots[REDIS].revents;
         serve_ready(loop, ready - (listening != 0) - (redis != 0));

@@ -138,13 +138,12 @@ static void serve_ready(struct epoll_loop *loop,
 static void turn(struct epoll_loop *loop, int listener, const sigset_t *mask)
 {
     struct epoll_event ready[EVENTS_PER_TURN];
-    /* epoll_pwait, not epoll_wait: signals are let in while it waits and at no
-     * other time, so none can come between looking at its flag and sleeping. */
+    /* epoll_pwait, not epoll_wait: it lets signals in and goes to sleep in one
+     * step, so none can come between looking at its flag and going to sleep. */
     int count = epoll_pwait(loop->epoll, ready, EVENTS_PER_TURN,
                             event_loop_timeout(&loop->base), mask);
     worker_tick(&loop->worker);
-    if (count < 0)
-        server_housekeeping(loop->worker.server);
+    event_loop_see_to_signals(&loop->base, mask, count < 0);
     serve_ready(loop, ready, count);
     if (loop->base.somebody_waits)
         accept_clients(loop, listener);

@@ -22,6 +22,9 @@ enum { STEPS_PER_TURN = 16 };
 /* After a failed accept, how long to serve only those who are here. */
 enum { ACCEPT_PAUSE_MS = 50, DRAIN_TICK_MS = 100 };
 
+/* How long a loop that has no time to sleep may leave signals pending. */
+enum { SIGNALS_TICK_MS = 100 };
+
 void event_loop_init(struct event_loop *loop, struct worker *worker)
 {
     loop->worker = worker;
@@ -193,6 +196,21 @@ static void on_reply(void *data, const redisReply *reply)
     } else {
         run(loop, client);
     }
+}
+
+void event_loop_see_to_signals(struct event_loop *loop, const sigset_t *mask,
+                               bool interrupted)
+{
+    int64_t now = loop->worker->clock.now_ms;
+    sigset_t blocked;
+    if (!interrupted && now - loop->signals_ms < SIGNALS_TICK_MS)
+        return;
+    loop->signals_ms = now;
+    if (!interrupted) {
+        sigprocmask(SIG_SETMASK, mask, &blocked);
+        sigprocmask(SIG_SETMASK, &blocked, NULL);
+    }
+    server_housekeeping(loop->worker->server);
 }
 
 bool event_loop_may_accept(const struct event_loop *loop)

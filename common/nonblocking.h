@@ -12,6 +12,8 @@
 #ifndef NONBLOCKING_H
 #define NONBLOCKING_H
 
+#include <signal.h>
+
 #include "http_conn.h"
 #include "store_async.h"
 #include "worker.h"
@@ -48,6 +50,7 @@ struct event_loop {
     unsigned clients;      /* that are being served, or wait to be freed */
     bool somebody_waits;   /* the accept queue may not be empty */
     int64_t accept_ms;     /* after an accept failed: not before this time */
+    int64_t signals_ms;    /* when signals were last let in */
 
     /* The client waits to read, to write (HTTP_WANT_STORE: for neither). With
      * `again`, it has had its share of this turn though the socket may be ready
@@ -63,6 +66,13 @@ struct event_loop {
 
 /* Needs the four functions to be set. */
 void event_loop_init(struct event_loop *loop, struct worker *worker);
+
+/* After each wait: sees to the signals. ppoll(2) and epoll_pwait(2) let them in
+ * only when they have to sleep, so that clients who keep the loop busy would
+ * keep a SIGTERM from it: now and then they are let in here. `mask` is the one
+ * for waiting; `interrupted`, that a signal has just ended the wait. */
+void event_loop_see_to_signals(struct event_loop *loop, const sigset_t *mask,
+                               bool interrupted);
 
 /* May one more client be accepted? Not at --max-connections, nor just after an
  * accept has failed for want of descriptors or memory, nor when stopping. Those
