@@ -27,7 +27,8 @@ class Watch:
         self.live, self.redis_pid = live, redis_pid
         self.count_connections = count_connections
         self.tree, self.load, self.wall = [], None, 0.0
-        self.server_user = self.server_cpu = 0.0    # user; user and system
+        self.server_cpu = 0.0
+        self.core_times = {}
 
 
 class CostMeter:
@@ -47,6 +48,7 @@ class CostMeter:
         """Call when the server is ready and nobody talks to it."""
         self._look("begin")
         self.cpu = procfs.cpu_time(self.watch.tree)
+        self.cores = procfs.core_times()
         self.begun = time.monotonic()
         self.next = self.begun + INTERVAL * 0.8
 
@@ -67,14 +69,16 @@ class CostMeter:
         """Call when the load tool has ended, with what it found."""
         self.watch.wall = time.monotonic() - self.begun
         self.watch.load = result
+        self.watch.core_times = {
+            core: (user - self.cores[core][0], system - self.cores[core][1])
+            for core, (user, system) in procfs.core_times().items()
+            if core in self.cores}
         # Children that have just lost their client end now: their cost is
         # known only when their parent has reaped them.
         procfs.settle(self.watch.live.pid)
         self._look("end")
         user, system = procfs.cpu_time(self.watch.tree)
-        self.watch.server_user = max(0.0, user - self.cpu[0])
-        self.watch.server_cpu = (self.watch.server_user
-                                 + max(0.0, system - self.cpu[1]))
+        self.watch.server_cpu = max(0.0, user + system - sum(self.cpu))
 
     def finish(self):
         """Call when the server has ended; return {key: value}."""

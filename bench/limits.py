@@ -27,6 +27,11 @@ def judge(row, tool):
         return "Redis", f"Redis {value('redis_busy'):.0f} % of its core"
     if value("server_busy") >= FULL:
         return "server core", f"server {value('server_busy'):.0f} %"
+    if value("foreign") >= 20 and \
+            value("server_busy") + value("foreign") >= FULL:
+        return "other programs", (f"they had {value('foreign'):.0f} % of the "
+                                  f"server's core, the server "
+                                  f"{value('server_busy'):.0f} %")
     if value("load_busy") >= FULL and not tool.busy_waits:
         return "load tool", (f"{tool.name} {value('load_busy'):.0f} %, server "
                              f"{value('server_busy'):.0f} %")

@@ -90,7 +90,7 @@ def rates(summary, experiment, variant):
     ).encode(
         x=alt.X("x:Q", title=experiment["x_title"],
                 axis=axis(xs if len(xs) <= 9 else None),
-                scale=alt.Scale(type="log", nice=False)),
+                scale=alt.Scale(type="log", nice=False, padding=12)),
         color=alt.Color("server:N", scale=colours, sort=names))
     y_scale = alt.Scale(type="log", nice=False, padding=12)
     line = base.mark_line(strokeWidth=2).encode(
@@ -100,10 +100,10 @@ def rates(summary, experiment, variant):
         y=alt.Y("low:Q", title=experiment["unit"], scale=y_scale),
         y2="high:Q")
     shape = alt.Shape("server:N", scale=shapes, sort=names)
-    whole = base.mark_point(size=34, filled=True, opacity=1).encode(
+    whole = base.mark_point(size=80, filled=True, opacity=1).encode(
         y=alt.Y("y:Q", scale=y_scale), shape=shape
     ).transform_filter("!datum.lost")
-    hollow = base.mark_point(size=34, fill="white", opacity=1).encode(
+    hollow = base.mark_point(size=80, fill="white", opacity=1).encode(
         y=alt.Y("y:Q", scale=y_scale), shape=shape
     ).transform_filter("datum.lost")
     return alt.layer(line, whisker, whole, hollow)

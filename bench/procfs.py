@@ -199,16 +199,19 @@ def descriptor_limit(pid="self"):
     return 0
 
 
-def core_busy():
-    """Return {core: seconds} that each core has not been idle since boot."""
-    busy = {}
+def core_times():
+    """Return {core: (user, system)} seconds of each core since boot, that
+    is all the time it was not idle. System includes interrupts, and time
+    that a hypervisor gave to others."""
+    times = {}
     for line in read("/proc/stat").splitlines():
-        name, *times = line.split()
+        name, *fields = line.split()
         if name.startswith("cpu") and name != "cpu":
-            times = [int(t) / TICKS for t in times]
             # user nice system idle iowait irq softirq steal (guest ...)
-            busy[int(name[3:])] = sum(times[:3]) + sum(times[5:8])
-    return busy
+            field = [int(word) / TICKS for word in fields]
+            times[int(name[3:])] = (field[0] + field[1],
+                                    field[2] + sum(field[5:8]))
+    return times
 
 
 def tcp_counters():

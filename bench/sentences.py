@@ -10,7 +10,7 @@ def number(value):
     if abs(value) >= 1000:
         digits = len(str(int(abs(value)))) - 3
         return f"{round(value, -digits):,.0f}"
-    if abs(value) >= 100:
+    if abs(value) >= 100 or value == int(value):
         return f"{value:.0f}"
     if abs(value) >= 10:
         return f"{value:.1f}"

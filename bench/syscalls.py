@@ -30,7 +30,7 @@ NAMES = (
     "rseq", "io_uring_enter",
 )
 EVENT = "raw_syscalls:sys_enter"
-MOST_COUNTERS = 4000        # of perf at once: each takes a descriptor
+MOST_COUNTERS = 8000        # of perf at once: each takes a descriptor
 
 
 class SyscallError(Exception):
@@ -198,6 +198,6 @@ def count(tool, live, cores, work):
         raise SyscallError("nothing was counted")
     known = sum(n for name, n in counts.items() if name != "all")
     if known:
-        counts["other"] = counts["all"] - known
+        counts["other"] = max(0, counts["all"] - known)
     each = sorted(counts.items(), key=lambda one: -one[1])
     return {name: n / requests for name, n in each if n}

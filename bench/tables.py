@@ -10,8 +10,8 @@ COLUMNS = (
     ("rate", "rate"), ("p50_ms", "p50 ms"), ("p99_ms", "p99 ms"),
     ("failed_percent", "lost %"), ("cpu_us", "CPU us"),
     ("cpu_user_us", "user"), ("cpu_system_us", "system"),
-    ("switches", "switches"), ("calls", "calls"), ("processes", "proc."),
-    ("threads", "threads"), ("pss_mib", "PSS MiB"),
+    ("switches", "switches"), ("calls", "calls"),
+    ("tasks", "proc/thr"), ("pss_mib", "PSS MiB"),
     ("overflows", "overflows"), ("limit", "limit"),
 )
 
@@ -44,6 +44,9 @@ def _value(key, point, experiment, one):
         return mark + number(point["rate"]["median"])
     if key == "limit":
         return point["limit"] or ""
+    if key == "tasks":
+        return "/".join(number(point["values"].get(each))
+                        for each in ("processes", "threads"))
     if key == "calls":
         counted = experiment["calls"].get(
             f"{one['server']}/{one['variant']}", {})

@@ -226,8 +226,7 @@ class RichView(View):
 
     def _table(self):
         titles, lines = self.table()
-        table = rich.table.Table(title=self.heading(), title_justify="left",
-                                 box=rich.box.SIMPLE_HEAD)
+        table = rich.table.Table(box=rich.box.SIMPLE_HEAD)
         for index, title in enumerate(titles):
             table.add_column(title, justify="right" if index else "left",
                              no_wrap=True)
@@ -235,7 +234,7 @@ class RichView(View):
             table.add_row(line[0], *(
                 rich.text.Text(text, style=self._style(text))
                 for text in line[1:]))
-        return table
+        return rich.console.Group(rich.text.Text(self.heading()), table)
 
     @staticmethod
     def _style(text):

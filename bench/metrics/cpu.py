@@ -7,8 +7,12 @@ class Metric(Base):
     """User and system time between two looks at the process tree.
 
     Resolution: nanoseconds for living threads, 10 ms in all for children and
-    threads that have ended. How it divides into user and system comes from
-    wait4 at the server's end, which is finer than the ticks of /proc.
+    threads that have ended.
+
+    How it divides into user and system is taken from the server's cores. A
+    process's own division is worth nothing if it lives for milliseconds: the
+    kernel samples it at its clock tick, and what was never hit counts as
+    user time. Only where others use these cores too is it taken from wait4.
     """
 
     columns = (
@@ -27,12 +31,9 @@ class Metric(Base):
     def finish(self, watch):
         """Return the cost of a request."""
         total = watch.server_cpu
-        share = watch.server_user / total if total else 0.5
-        ended = watch.live.exit
-        if watch.live.clean and ended.cpu > total:
-            share = ended.usage.ru_utime / ended.cpu
         load = watch.load
         each = 1e6 * total / load.good if load.good else None
+        share = self._user_share(watch)
         cores = len(watch.live.start.cores)
         return {
             "cpu_us": each,
@@ -41,3 +42,15 @@ class Metric(Base):
             "server_busy": 100 * total / (watch.wall * cores),
             "load_busy": 100 * load.cpu / load.wall if load.wall else None,
         }
+
+    @staticmethod
+    def _user_share(watch):
+        """Return which part of the CPU time was user time, 0 to 1."""
+        cores = [watch.core_times.get(core, (0.0, 0.0))
+                 for core in watch.live.start.cores]
+        user, system = (sum(times) for times in zip(*cores))
+        if user + system <= 1.15 * watch.server_cpu + 0.02:
+            return user / (user + system) if user + system else 0.0
+        usage = watch.live.exit.usage
+        both = usage.ru_utime + usage.ru_stime
+        return usage.ru_utime / both if both else 0.0

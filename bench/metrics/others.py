@@ -18,22 +18,19 @@ class Metric(Base):
     )
 
     def begin(self, watch):
-        """Read the clocks."""
+        """Read the clock."""
         self.redis = self._redis(watch)
-        self.cores = procfs.core_busy()
 
     def end(self, watch):
-        """Read them again."""
+        """Read it again."""
         self.redis = self._redis(watch) - self.redis
-        after = procfs.core_busy()
-        self.cores = {core: after[core] - before
-                      for core, before in self.cores.items() if core in after}
 
     def finish(self, watch):
         """Return shares of the wall time."""
         ours = watch.live.start.cores
-        rest = [busy for core, busy in self.cores.items() if core not in ours]
-        mine = [busy for core, busy in self.cores.items() if core in ours]
+        busy = {core: sum(times) for core, times in watch.core_times.items()}
+        rest = [seconds for core, seconds in busy.items() if core not in ours]
+        mine = [seconds for core, seconds in busy.items() if core in ours]
         values = {"redis_busy": 100 * self.redis / watch.wall
                   if watch.redis_pid else None}
         if rest:

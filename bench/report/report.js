@@ -273,7 +273,7 @@ function barChart(host, label, rows) {
     const top = 6 + index * step, tint = row.quiet ? "var(--quiet)" : colour(row.name);
     const bar = make("rect", {x: left, y: top + 3, height: step - 9, rx: 2,
       width: Math.max(1, x(row.value) - left), fill: row.hollow ? "none" : tint, stroke: tint,
-      "fill-opacity": row.quiet ? 0.35 : 0.85});
+      "fill-opacity": row.quiet ? 0.35 : 1});
     svg.append(make("text", {class: "name", x: left - 8, y: top + 16, "text-anchor": "end"}, row.title),
       bar, make("text", {x: x(row.high || row.value) + 8, y: top + 16}, row.text));
     if (row.high > row.low) {
@@ -464,7 +464,9 @@ function section(experiment) {
     chart.append(single ? singleBars(chart, experiment, state.variant, state.key)
       : lineChart(chart, experiment, state.variant, state.key, state.log));
     if (over) {
-      over.replaceChildren(caption("Published (dotted, grey) over ours, each as a share of its own best"),
+      over.replaceChildren(caption(Object.keys(experiment.published.best).length
+        ? "Published (grey) beside ours, each as a share of the best"
+        : "Published (dotted) over ours, each as a share of its own best"),
         publishedChart(over, experiment, state.variant));
     }
     table.replaceChildren(costTable(experiment, state.variant, state.x, state.order, key => {

@@ -1,0 +1,136 @@
+"""The whole program on the real servers, in its shortest form."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import load
+import servers
+import summary
+
+BENCH = os.path.dirname(os.path.abspath(summary.__file__))
+COMPARE = os.path.join(BENCH, "compare.py")
+
+needs_servers = pytest.mark.skipif(
+    bool(servers.named("epoll").problem() or servers.named("poll").problem()
+         or load.missing("wrk") or load.missing("ab")),
+    reason="needs the servers (make all), wrk and ab")
+
+
+def compare(out, *arguments, **environment):
+    """Start compare.py with plain output; return the process."""
+    # NO_INSTALL: a test does not fetch what draws.
+    return subprocess.Popen(
+        [sys.executable, COMPARE, "--out", str(out), *arguments],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        env={**os.environ, "NO_INSTALL": "1", "NO_COLOR": "1",
+             **environment})
+
+
+def rows(out):
+    """Return the rows of the latest samples.csv below `out`."""
+    with open(out / "latest" / "samples.csv", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def processes_with(word):
+    """Return the command lines of this machine's processes with `word`."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", encoding="utf-8") as file:
+                line = file.read().replace("\0", " ")
+        except OSError:
+            continue
+        if word in line:
+            found.append(line)
+    return found
+
+
+@needs_servers
+def test_a_run_leaves_everything_behind(tmp_path):
+    """Rows, raw output with commands, environment, summary, report."""
+    process = compare(tmp_path, "--seconds", "0.4", "--repeat", "3",
+                      "--servers", "06,07", EXPERIMENT="redirect")
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode == 0, output
+    made = rows(tmp_path)
+    assert len(made) == 6
+    assert {row["server"] for row in made} == {"poll", "epoll"}
+    for row in made:
+        assert row["status"] in ("ok", "lossy") and float(row["rate"]) > 0
+        assert float(row["cpu_us"]) > 0 and float(row["pss_mib"]) > 0
+        assert float(row["failed_percent"]) >= 0 and row["limit"]
+        raw = (tmp_path / "latest" / row["raw"]).read_text()
+        assert "$ wrk " in raw and "requests in" in raw
+        assert f"/{row['server']} --port 0" in raw
+    env = json.loads((tmp_path / "latest" / "env.json").read_text())
+    assert env["complete"] and env["seed"] and env["machine"]["kernel"]
+    assert env["versions"]["wrk"] and env["preflight"]
+    made = json.loads((tmp_path / "latest" / "summary.json").read_text())
+    assert made["experiments"][0]["name"] == "redirect"
+    assert (tmp_path / "latest" / "report.html").stat().st_size > 10000
+    assert "poll" in output and "Redirect at 100" in output
+    assert "\x1b[" not in output            # no terminal: no colours
+
+
+@needs_servers
+def test_ctrl_c_keeps_what_is_measured(tmp_path):
+    """Two cells, then Ctrl-C: both rows are there, nothing runs on."""
+    process = compare(tmp_path, "--seconds", "0.4", "--repeat", "50",
+                      "--experiment", "guestbook", "--servers", "epoll")
+    until = time.monotonic() + 60
+    while not (tmp_path / "latest").exists() or len(rows(tmp_path)) < 2:
+        assert time.monotonic() < until and process.poll() is None
+        time.sleep(0.1)
+    servers_before = processes_with("bench-redis-")
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 130, output
+    assert "Stopped before the end" in output
+    assert len(rows(tmp_path)) >= 2
+    env = json.loads((tmp_path / "latest" / "env.json").read_text())
+    assert not env["complete"]
+    assert servers_before
+    assert not set(servers_before) & set(processes_with("bench-redis-"))
+
+
+@needs_servers
+def test_a_missing_peer_is_told_and_the_run_goes_on(tmp_path, monkeypatch):
+    """A peer whose program is not there gets rows that say so."""
+    process = compare(tmp_path, "--seconds", "0.4", "--repeat", "1",
+                      "--experiment", "redirect", "--servers", "epoll",
+                      "--peers", "nginx", PATH=without("nginx", tmp_path))
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, output
+    by_server = {row["server"]: row for row in rows(tmp_path)}
+    assert float(by_server["epoll"]["rate"]) > 0
+    assert by_server["nginx"]["status"] == "not started"
+    assert "make peers-deps PEERS=nginx" in output
+
+
+def without(program, folder):
+    """Return a PATH of links to all programs but `program`."""
+    links = folder / "path"
+    links.mkdir()
+    for place in os.environ["PATH"].split(":"):
+        if os.path.isdir(place):
+            for name in os.listdir(place):
+                if name != program and not (links / name).is_symlink():
+                    (links / name).symlink_to(os.path.join(place, name))
+    return str(links)
+
+
+def test_wrong_settings(tmp_path):
+    """One sentence, exit status 2, nothing left behind."""
+    process = compare(tmp_path / "none", SERVERS="apache")
+    output, _ = process.communicate(timeout=30)
+    assert process.returncode == 2
+    assert len(output.strip().splitlines()) == 1 and "apache" in output
+    assert not (tmp_path / "none").exists()

@@ -1,0 +1,182 @@
+"""What the load tools print, recorded from real runs, and what is read."""
+
+import os
+import shutil
+import socket
+import time
+
+import pytest
+
+import load
+
+DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data")
+
+
+def parsed(name, tmp_path, **job):
+    """Return the Result of the recorded output `name`."""
+    percentiles = os.path.join(DATA, name + ".csv")
+    if os.path.exists(percentiles):
+        shutil.copy(percentiles, tmp_path / "percentiles.csv")
+    with open(os.path.join(DATA, name + ".txt"), encoding="utf-8") as file:
+        text = file.read()
+    tool = load.TOOLS[name.split("_")[0]]
+    job = load.Job(("http://127.0.0.1:8000/answer",), **job)
+    return tool.parse(text, job, str(tmp_path))
+
+
+def test_ab_good(tmp_path):
+    """All answered; percentiles come from the file, finer than 1 ms."""
+    result = parsed("ab_good", tmp_path, connections=20)
+    assert result.good > 100 and result.failed == result.unfinished == 0
+    assert 0 < result.p50 < result.p99 <= result.max
+    assert result.p50 % 1 != 0
+    assert result.rate == pytest.approx(result.good / result.seconds)
+
+
+@pytest.mark.parametrize("name", ["ab_wrong_status", "ab_reset",
+                                  "ab_refused"])
+def test_ab_failures_are_counted_once(name, tmp_path):
+    """200 asked, none good: 200 failed, whatever ab adds up itself."""
+    result = parsed(name, tmp_path, connections=20, requests=200)
+    assert (result.good, result.failed) == (0, 200)
+    assert result.failed_percent == 100
+    assert result.p99 is None
+
+
+def test_ab_that_gave_up(tmp_path):
+    """No report at all: everything asked for is unfinished."""
+    result = parsed("ab_gave_up", tmp_path, connections=20, requests=200)
+    assert (result.good, result.unfinished) == (0, 200)
+    assert "timeout" in result.notes[0]
+
+
+def test_ab_interrupted(tmp_path):
+    """An interrupt cuts the rest off, and what was measured counts."""
+    result = parsed("ab_interrupted", tmp_path, connections=20)
+    assert result.good > 100 and result.unfinished == 0
+    assert result.p99 > 0
+
+
+def test_ab_interrupted_without_any_answer(tmp_path):
+    """Then the clients are unfinished: a rate of 0 is not a success."""
+    result = parsed("ab_interrupted_hung", tmp_path, connections=20)
+    assert (result.good, result.unfinished) == (0, 20)
+
+
+def test_wrk_good(tmp_path):
+    """Units of a latency are turned into milliseconds."""
+    result = parsed("wrk_good", tmp_path, connections=20)
+    assert result.good > 100 and result.failed_percent == 0
+    assert 0 < result.p50 <= result.p99 <= result.max
+    assert load.Wrk()._milliseconds("659.61us") == pytest.approx(0.65961)
+    assert load.Wrk()._milliseconds("1.02s") == pytest.approx(1020)
+
+
+@pytest.mark.parametrize("name, good, failed", [
+    ("wrk_wrong_status", 0, None), ("wrk_reset", 0, None),
+    ("wrk_refused", 0, 20), ("wrk_mixed", 40, 40)])
+def test_wrk_failures(name, good, failed, tmp_path):
+    """Errors of sockets and wrong statuses are failures, never dropped."""
+    result = parsed(name, tmp_path, connections=20)
+    assert result.good == good
+    assert result.failed == failed if failed is not None \
+        else result.failed > 100
+    assert result.failed_percent > 0
+
+
+def test_wrk_without_any_answer(tmp_path):
+    """wrk itself reports no error for a server that never answers."""
+    result = parsed("wrk_hung", tmp_path, connections=20)
+    assert (result.good, result.failed, result.unfinished) == (0, 0, 20)
+    assert result.p50 is None
+
+
+def test_h2load(tmp_path):
+    """By number, by time, and what fails."""
+    assert parsed("h2load_good", tmp_path).good == 2000
+    timed = parsed("h2load_time", tmp_path)
+    assert timed.good > 100 and timed.seconds == pytest.approx(0.7, abs=.05)
+    hung = parsed("h2load_hung", tmp_path)
+    assert (hung.good, hung.failed, hung.timeouts, hung.unfinished) == \
+        (0, 20, 20, 180)
+    assert parsed("h2load_refused", tmp_path).failed_percent == 100
+
+
+def test_httperf(tmp_path):
+    """Demanded calls that got no reply are unfinished."""
+    job = {"connections": 50, "calls": 10, "rate": 100}
+    good = parsed("httperf_good", tmp_path, **job)
+    assert (good.good, good.failed_percent) == (500, 0)
+    hung = parsed("httperf_hung", tmp_path, **job)
+    assert (hung.good, hung.unfinished, hung.timeouts) == (0, 500, 50)
+    mixed = parsed("httperf_mixed", tmp_path, **job)
+    assert (mixed.good, mixed.failed, mixed.unfinished) == (20, 10, 470)
+    assert "40 connreset" in mixed.notes[0]
+    refused = parsed("httperf_refused", tmp_path, **job)
+    assert "50 connrefused" in refused.notes[0]
+
+
+def test_httperf_out_of_descriptors(tmp_path):
+    """It names its own limit, so that the server is not blamed."""
+    result = parsed("httperf_descriptors", tmp_path, connections=3000,
+                    calls=10, rate=2000)
+    assert "1019 fd-unavail" in result.notes[0]
+
+
+def test_nonsense_is_an_error():
+    """Output without a report is told as such."""
+    job = load.Job(("http://127.0.0.1:1/",))
+    for name in ("wrk", "h2load", "httperf"):
+        with pytest.raises(load.LoadError, match="no report"):
+            load.TOOLS[name].parse("Segmentation fault\n", job, "/nowhere")
+
+
+def test_merge():
+    """Counts add up; of the 99th percentiles the worst counts."""
+    one = load.Result(good=100, failed=1, seconds=1.0, p50=1.0, p99=5.0,
+                      cpu=0.5)
+    two = load.Result(good=300, unfinished=2, seconds=1.1, p50=2.0, p99=9.0,
+                      cpu=0.25)
+    both = load.merge([one, two])
+    assert (both.good, both.failed, both.unfinished) == (400, 1, 2)
+    assert both.seconds == 1.1 and both.cpu == 0.75
+    assert both.p50 == pytest.approx(1.75) and both.p99 == 9.0
+
+
+@pytest.fixture(name="silent")
+def silent_server():
+    """A listener that accepts in the kernel and never answers."""
+    with socket.create_server(("127.0.0.1", 0), backlog=100) as listener:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
+
+
+@pytest.mark.skipif(bool(load.missing("wrk")), reason="needs wrk")
+def test_run_cuts_a_fraction_of_a_second(silent):
+    """0.4 s of wrk, which itself knows whole seconds only."""
+    begun = time.monotonic()
+    result = load.run("wrk", load.Job((silent,), connections=5, seconds=0.4),
+                      os.sched_getaffinity(0))
+    assert time.monotonic() - begun < 2
+    assert not result.hung and result.unfinished == 5
+    assert result.cpu >= 0 and "-c 5" in result.commands[0]
+
+
+@pytest.mark.skipif(bool(load.missing("ab")), reason="needs ab")
+def test_run_ends_a_tool_that_hangs(silent):
+    """ab that waits for 50 answers is ended after the deadline, and said
+    to have hung."""
+    class Short(load.Job):
+        """A job with less patience."""
+        deadline = 1.0
+
+    result = load.run("ab", Short((silent,), connections=5, requests=50,
+                                  seconds=30), os.sched_getaffinity(0))
+    assert result.hung and result.good == 0
+    assert result.unfinished == 50 and result.wall < 5
+
+
+def test_run_of_a_missing_tool(monkeypatch):
+    """It says what to install."""
+    monkeypatch.setattr(load.shutil, "which", lambda name: None)
+    with pytest.raises(load.LoadError, match="apt-get install wrk"):
+        load.run("wrk", load.Job(("http://127.0.0.1:1/",)), {0})

@@ -1,0 +1,250 @@
+"""The meters on children whose cost is known."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+import child
+import procfs
+import syscalls
+
+PYTHON = sys.executable
+CORES = frozenset(os.sched_getaffinity(0))
+
+BURN = """
+import os, time
+def burn(seconds):
+    until = time.process_time() + seconds
+    while time.process_time() < until:
+        pass
+"""
+
+
+def start(code, tmp_path):
+    """Run Python `code`, which prints `ready`; return the process."""
+    log = tmp_path / "log"
+    with open(log, "wb") as output:
+        process = child.spawn([PYTHON, "-u", "-c", BURN + code], CORES,
+                              output)
+    until = time.monotonic() + 20
+    while "ready" not in log.read_text():
+        assert time.monotonic() < until and process.poll() is None, \
+            log.read_text()
+        time.sleep(0.01)
+    return process
+
+
+def test_cpu_of_reaped_children_counts(tmp_path):
+    """0.2 s in the parent and 0.3 s in a child that is gone make 0.5 s."""
+    process = start("""
+burn(0.2)
+if os.fork() == 0:
+    burn(0.3)
+    os._exit(0)
+os.wait()
+print("ready")
+time.sleep(60)
+""", tmp_path)
+    try:
+        used = sum(procfs.cpu_time(procfs.tree(process.pid)))
+    finally:
+        ended, _ = child.stop(process)
+    assert 0.48 <= used <= 0.75     # Python's own start is in it
+    assert ended.cpu == pytest.approx(used, abs=0.04)
+
+
+def test_cpu_of_ended_threads_counts(tmp_path):
+    """A thread that is gone has left its time with the process."""
+    process = start("""
+import threading
+one = threading.Thread(target=burn, args=(0.3,))
+one.start()
+one.join()
+print("ready")
+time.sleep(60)
+""", tmp_path)
+    try:
+        used = sum(procfs.cpu_time(procfs.tree(process.pid)))
+    finally:
+        child.stop(process)
+    assert 0.29 <= used <= 0.6
+
+
+def test_tree_has_grandchildren(tmp_path):
+    """Three generations, and a fork made by a thread."""
+    process = start("""
+import threading
+def fork():
+    if os.fork() == 0:
+        time.sleep(60)
+if os.fork() == 0:
+    fork()
+    time.sleep(60)
+thread = threading.Thread(target=fork)
+thread.start()
+time.sleep(0.3)
+print("ready")
+time.sleep(60)
+""", tmp_path)
+    try:
+        procfs.settle(process.pid)
+        tree = procfs.tree(process.pid)
+        assert len(tree) == 4
+        assert sum(procfs.proportional_memory(p.pid) for p in tree) > 1 << 20
+    finally:
+        child.stop(process)
+    assert not procfs.tree(process.pid)
+
+
+def test_context_switches(tmp_path):
+    """Each sleep is a voluntary switch."""
+    process = start("""
+print("ready")
+for _ in range(50):
+    time.sleep(0.005)
+print("done")
+time.sleep(60)
+""", tmp_path)
+    try:
+        while "done" not in (tmp_path / "log").read_text():
+            time.sleep(0.05)
+        counted = procfs.context_switches(process.pid)[0]
+    finally:
+        ended, _ = child.stop(process)
+    assert 50 <= counted <= 100         # some are Python's own start
+    assert ended.usage.ru_nvcsw >= counted
+
+
+def test_stop_kills_what_does_not_end(tmp_path):
+    """A process that ignores SIGTERM is killed, and said not to be clean."""
+    process = start("""
+import signal
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print("ready")
+time.sleep(60)
+""", tmp_path)
+    ended, clean = child.stop(process, seconds=0.3)
+    assert ended.code == -9 and not clean
+
+
+def test_pinning(tmp_path):
+    """A child runs on the cores it was given."""
+    one = {min(CORES)}
+    with open(tmp_path / "log", "wb") as output:
+        process = child.spawn(["sleep", "60"], one, output)
+    try:
+        assert os.sched_getaffinity(process.pid) == one
+    finally:
+        child.stop(process)
+
+
+def test_accept_queue_and_connections():
+    """Waiting connections are counted, accepted ones are not."""
+    with socket.create_server(("127.0.0.1", 0), backlog=5) as listener:
+        port = listener.getsockname()[1]
+        clients = [socket.create_connection(("127.0.0.1", port))
+                   for _ in range(3)]
+        assert procfs.listener(port) == procfs.Listener(3, 5)
+        assert procfs.established(port) == 3
+        accepted = listener.accept()[0]
+        assert procfs.listener(port).waiting == 2
+        for sock in [accepted, *clients]:
+            sock.close()
+
+
+def test_overflow_is_counted():
+    """The kernel counts what a full accept queue turns away."""
+    before = procfs.tcp_counters()["ListenOverflows"]
+    with socket.create_server(("127.0.0.1", 0), backlog=1) as listener:
+        clients = []
+        for _ in range(6):
+            client = socket.socket()
+            client.setblocking(False)
+            client.connect_ex(listener.getsockname())
+            clients.append(client)
+        time.sleep(0.1)
+        for client in clients:
+            client.close()
+    assert procfs.tcp_counters()["ListenOverflows"] > before
+
+
+def test_descriptors():
+    """One more open file is one more."""
+    before = procfs.open_descriptors(os.getpid())
+    with open(os.devnull, "rb"):
+        assert procfs.open_descriptors(os.getpid()) == before + 1
+    assert procfs.descriptor_limit() > 0
+
+
+def test_core_times_grow():
+    """A busy core is seen to be busy, as user time."""
+    core = min(CORES)
+    user, system = procfs.core_times()[core]
+    subprocess.run(["taskset", "-c", str(core), PYTHON, "-c",
+                    BURN + "burn(0.4)"], check=True)
+    now = procfs.core_times()[core]
+    assert now[0] - user >= 0.3 and now[1] >= system
+
+
+ECHO = """
+print("ready")
+while True:
+    data = os.read(0, 1)
+    if not data:
+        break
+    os.write(3, data)
+"""
+
+
+@pytest.mark.parametrize("tool", [syscalls.Perf(), syscalls.Strace()],
+                         ids=["perf", "strace"])
+def test_system_calls_of_a_known_child(tool, tmp_path):
+    """A child that reads and writes a byte a turn makes one of each; one
+    that it forks later is followed."""
+    if tool.problem():
+        pytest.skip(tool.problem())
+    to_child, from_child = os.pipe(), os.pipe()
+    log = tmp_path / "log"
+    with open(log, "wb") as output:
+        process = subprocess.Popen(
+            [PYTHON, "-u", "-c", "import os\nos.dup2(%d, 3)\n" % from_child[1]
+             + "os.fork() and os.waitpid(-1, 0)\n" + ECHO],
+            stdin=to_child[0], stdout=output, stderr=output,
+            pass_fds=[from_child[1]], start_new_session=True)
+    live = type("Live", (), {"pid": process.pid})
+
+    def work():
+        for _ in range(200):
+            os.write(to_child[1], b"x")
+            os.read(from_child[0], 1)
+        return 200
+
+    try:
+        while "ready" not in log.read_text():
+            time.sleep(0.01)
+        calls = syscalls.count(tool, live, CORES, work)
+    finally:
+        child.kill_session(process.pid)
+        process.wait()
+        for end in (*to_child, *from_child):
+            os.close(end)
+    assert calls["read"] == pytest.approx(1, abs=0.05)
+    assert calls["write"] == pytest.approx(1, abs=0.05)
+    assert calls["all"] == pytest.approx(2, abs=0.2)
+
+
+def test_strace_table():
+    """A table as strace 6 prints it."""
+    text = """% time     seconds  usecs/call     calls    errors syscall
+------ ----------- ----------- --------- --------- ----------------
+ 67.13    0.141064          11     11977           writev
+ 28.65    0.060216           5     11979         3 recvfrom
+------ ----------- ----------- --------- --------- ----------------
+100.00    0.210148           8     23956         3 total
+"""
+    assert syscalls.Strace().parse(text) == {
+        "writev": 11977, "recvfrom": 11979, "all": 23956}

@@ -1,0 +1,162 @@
+"""Medians, spreads, what is noisy, what is hollow, and the sentences."""
+
+import limits
+import load
+import sentences
+import summary
+import terminal
+import textchart
+
+
+def row(x, rate, **more):
+    """Return a row as samples.csv has them."""
+    return {"experiment": "guestbook", "variant": "", "server": "epoll",
+            "x": x, "status": "ok", "note": "", "rate": rate,
+            "failed_percent": 0.0, "foreign": 0.0, "limit": "server core",
+            "evidence": "server 99 %", **more}
+
+
+def test_point_has_median_and_spread():
+    """Three runs: the one in the middle, and how far apart they lie."""
+    point = summary.point([row(20, 100.0), row(20, 120.0), row(20, 110.0)])
+    assert point["rate"] == {"median": 110, "low": 100, "high": 120}
+    assert round(point["spread"], 1) == 18.2
+    assert point["noisy"] and not point["hollow"]
+    assert point["runs"] == 3
+
+
+def test_quiet_point():
+    """A small spread is not noisy, unless others used the core."""
+    rows = [row(20, 100.0), row(20, 104.0), row(20, 102.0)]
+    assert not summary.point(rows)["noisy"]
+    for each in rows:
+        each["foreign"] = 50.0
+    assert summary.point(rows)["noisy"]
+
+
+def test_lost_requests_make_a_point_hollow():
+    """One run of three that lost something is enough."""
+    point = summary.point([row(20, 100.0), row(20, 100.0, status="lossy",
+                                               failed_percent=3.0)])
+    assert point["hollow"] and point["rate"]["median"] == 100
+
+
+def test_point_without_a_figure_says_why():
+    """A server that did not start is not a rate of 0."""
+    point = summary.point([row(20, None, status="not started",
+                               note="port in use")])
+    assert point["rate"] is None and point["notes"] == ["port in use"]
+
+
+def test_best_is_one_that_lost_nothing():
+    """A high rate bought with lost requests is not the best."""
+    curve = summary.curve("epoll", "", [
+        row(20, 100.0), row(100, 150.0), row(1000, 900.0, status="lossy")])
+    assert [p["x"] for p in curve["points"]] == [20, 100, 1000]
+    assert curve["best"] == 100
+
+
+def experiment(rows):
+    """Return an experiment of the summary with one curve a server."""
+    names = list(dict.fromkeys(r["server"] for r in rows))
+    return {"name": "guestbook", "unit": "pages/s", "x_short": "clients",
+            "reference": 100, "open_loop": False, "variants": [""],
+            "calls": {"epoll/": {"all": 9.0, "accept4": 1.0, "read": 3.0}},
+            "curves": [summary.curve(n, "", [r for r in rows
+                                             if r["server"] == n])
+                       for n in names]}
+
+
+KNOWN = [{"name": n, "title": n, "chapter": f"docs/{n}.md"}
+         for n in ("forking", "epoll")]
+
+
+def test_sentences_come_from_the_figures():
+    """Other figures, other sentences."""
+    rows = [row(100, 9000.0, cpu_us=50.0, cpu_user_us=20.0,
+                cpu_system_us=30.0, switches=0.25),
+            row(1000, 4500.0, accept_queue=900, limit="accept queue",
+                evidence="12 overflows"),
+            row(100, 1000.0, server="forking", cpu_us=400.0,
+                cpu_user_us=100.0, cpu_system_us=300.0, faults=45.0)]
+    said = sentences.explain(experiment(rows), KNOWN)
+    assert "epoll answers most, 9,000 pages/s, 9.0 times as many as " \
+           "forking (1,000)" in said["all"][""][0]
+    assert "Least CPU time a request takes epoll with 50 us" \
+        in said["all"][""][1]
+    epoll = next(e for e in said["each"] if e["server"] == "epoll")
+    assert "has only 50 % of that at 1,000" in epoll["text"]
+    assert "9 system calls (3 read, 1 accept4)" in epoll["text"]
+    assert "900 connections waited in the accept queue" in epoll["text"]
+    assert epoll["chapter"] == "docs/epoll.md"
+    forking = next(e for e in said["each"] if e["server"] == "forking")
+    assert "45 page faults" in forking["text"]
+
+
+def test_sentences_name_losses_and_gaps():
+    """What was lost, what could not be measured, and why."""
+    rows = [row(100, 100.0),
+            row(1000, 50.0, status="lossy", failed_percent=12.5,
+                note="8 client-timo"),
+            row(5000, None, status="not possible", note="too few "
+                                                         "descriptors")]
+    text = sentences.explain(experiment(rows), KNOWN)["each"][0]["text"]
+    assert "12.5 % of the requests were lost (8 client-timo)" in text
+    assert "Not measured at 5,000 clients: too few descriptors." in text
+
+
+def test_number():
+    """Three digits that count."""
+    assert [sentences.number(v) for v in (12345, 456.7, 45.67, 4.567, 0.041,
+                                          0, 12, None)] == \
+        ["12,300", "457", "45.7", "4.57", "0.04", "0", "12", "?"]
+
+
+WRK = load.TOOLS["wrk"]
+
+
+def judged(**values):
+    """Return the limit for a row with these figures."""
+    return limits.judge({"failed_percent": 0.0, "note": "", **values}, WRK)[0]
+
+
+def test_limits():
+    """Each limit has its evidence."""
+    assert judged(server_busy=97.0, load_busy=60.0) == "server core"
+    assert judged(server_busy=50.0, load_busy=96.0) == "load tool"
+    assert judged(redis_busy=95.0, server_busy=95.0) == "Redis"
+    assert judged(load_cores_busy=99.0, load_busy=60.0) == "cores of the load"
+    assert judged(server_busy=30.0, load_busy=30.0) == "waiting"
+    assert judged(server_busy=60.0, foreign=40.0) == "other programs"
+    assert judged(overflows=5, accept_queue=4096,
+                  accept_queue_limit=4096) == "accept queue"
+    assert judged(failed_percent=1.0, descriptors=1020,
+                  descriptor_limit=1024) == "descriptors"
+
+
+def test_table_cell():
+    """A median with half its spread; hollow and missing ones are marked."""
+    rows = [row(20, 1000.0), row(20, 1100.0), row(20, 1050.0)]
+    assert terminal.figure(rows, 3) == "1,050 \N{PLUS-MINUS SIGN}5%"
+    assert terminal.figure([row(20, 900.0, status="lossy")], 1) == "o 900"
+    assert terminal.figure([row(20, None, status="not started")], 1) == \
+        "not started"
+    assert terminal.figure([], 3) == "." and terminal.figure([], 0) == ""
+
+
+def test_text_chart_places_points():
+    """The highest stands on top, the hollow one is an o."""
+    lines = textchart.chart({"iterative": [(20, 100, False), (100, 100, True)],
+                             "epoll": [(20, 5000, False), (100, 9000, False)]},
+                            "clients", "pages/s")
+    top = next(i for i, line in enumerate(lines) if line.endswith("7"))
+    low = next(i for i, line in enumerate(lines) if "|1" in line)
+    assert top < low and lines[low].endswith("o")
+    assert any("7 epoll" in line for line in lines)
+
+
+def test_text_bars_for_a_single_x():
+    """Lengths follow the figures."""
+    lines = textchart.chart({"poll": [(100, 500, False)],
+                             "epoll": [(100, 1000, True)]}, "clients", "r/s")
+    assert lines[1].count("#") * 2 == lines[2].count("o", 7)
