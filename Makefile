@@ -251,6 +251,15 @@ peers-deps: build/deps/compare
 bench-cost: build/deps/compare all
 	@$(PYTHON) bench/cost.py
 
+## docs: fills figures, pictures and quoted code into docs/ (`make check` says when it is due)
+docs:
+	@$(PYTHON) docs/fill.py
+
+## docs-experiments: measures what docs/05, 06 and 07 compare by programs of their own
+docs-experiments: all
+	$(PYTHON) docs/experiments/accept_three_ways.py
+	$(PYTHON) docs/experiments/idle_connections.py
+
 # ---------------------------------------------------------- looking after it
 
 ## format: lays the C sources out by .clang-format

@@ -135,18 +135,25 @@ def rates(context, experiment, grid, *variant):
 
 
 def calls(context, experiment, *names):
-    """System calls a request, the most frequent first, a column a server."""
+    """System calls a request, the most frequent first, a column a server.
+
+    Rare ones are put together. Where only the total could be counted (there
+    are more threads than perf may watch), the rest of the column is empty.
+    """
     counts = {name: context.calls(experiment, name) for name in names}
-    order = sorted({call for one in counts.values() for call in one},
-                   key=lambda call: (call in ("all", "other"), call == "all",
-                                     -max(one.get(call, 0)
-                                          for one in counts.values())))
-    rows = [["**all**" if call == "all" else
-             "others" if call == "other" else f"`{call}`"]
-            + [or_dash(counts[name].get(call), "2") for name in names]
-            for call in order
-            if any(one.get(call, 0) >= 0.005 for one in counts.values())]
-    return table(["system call", *names], rows)
+    each = {call: max(one.get(call, 0) for one in counts.values())
+            for one in counts.values() for call in one}
+    shown = sorted((call for call in each if each[call] >= 0.1
+                    and call not in ("all", "other")),
+                   key=lambda call: (-round(each[call], 2), call))
+    rows = [[f"`{call}`"] + [or_dash(counts[name].get(call), "2")
+                             for name in names] for call in shown]
+    rest, total = ["others"], ["**all**"]
+    for one in counts.values():
+        known = sum(one.get(call, 0) for call in shown)
+        rest.append(show(one["all"] - known, "2") if known else "–")
+        total.append(show(one["all"], "2"))
+    return table(["system call", *names], [*rows, rest, total])
 
 
 def published(context, experiment):

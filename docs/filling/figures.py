@@ -284,4 +284,5 @@ def show(value, form=""):
         size = abs(value)
         form = "0" if size >= 100 or value == int(value) else \
             "1" if size >= 10 else "2"
-    return f"{value:,.{int(form)}f}"
+    text = f"{value:,.{int(form)}f}"
+    return text.lstrip("-") if float(text.replace(",", "")) == 0 else text
