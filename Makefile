@@ -32,8 +32,7 @@ PROGRAMS = $(NAMES:%=$(BIN)/%)
 
 COMMON      = $(wildcard common/*.c)
 UNIT_TESTS  = $(patsubst tests/unit/%.c,$(OBJ)/tests/%,$(wildcard tests/unit/test_*.c))
-UNIT_HELP  = $(patsubst %.c,$(OBJ)/%.o,$(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c)))
-UNIT_SHARED = $(patsubst %.c,$(OBJ)/%.o,$(filter-out tests/unit/test_%.c,$(wildcard tests/unit/*.c)))
+UNIT_HELP   = $(patsubst %.c,$(OBJ)/%.o,$(filter-out tests/unit/test_%.c,$(wildcard tests/unit/*.c)))
 SOURCES     = $(COMMON) $(FOLDERS:%=%/main.c) $(wildcard tests/unit/*.c)
 
 # Flags. A user's CFLAGS take the place of -O2 -g, and of nothing else.
