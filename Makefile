@@ -286,7 +286,7 @@ help:
 .PHONY: FORCE all unit-tests clean install uninstall deps doctor check \
         check-unit check-blackbox check-asan check-tsan check-browser \
         check-layering check-faults check-frame fuzz soak compare peers-deps \
-        bench-cost format tidy help
+        bench-cost docs docs-experiments format tidy help
 
 # A file whose recipe failed is not kept: it would look finished next time.
 .DELETE_ON_ERROR:
