@@ -75,12 +75,13 @@ static void wait_for_seat(struct seats *seats)
     pthread_cond_timedwait(&seats->freed, &seats->lock, &until);
 }
 
-/* Returns a free seat; waits for one at the bound, or without memory. */
+/* Returns a free seat; waits for one at the bound, or without memory. NULL: the
+ * server is stopping. */
 static struct seat *take_seat(struct seats *seats, const struct server *server)
 {
-    struct seat *seat;
+    struct seat *seat = NULL;
     pthread_mutex_lock(&seats->lock);
-    for (;;) {
+    while (!signals_stopping()) {
         seat = seats->free;
         if (seat != NULL)
             seats->free = seat->next;
@@ -93,7 +94,7 @@ static struct seat *take_seat(struct seats *seats, const struct server *server)
         wait_for_seat(seats);
         server_housekeeping(server);
     }
-    seats->taken++;
+    seats->taken += seat != NULL;
     server->shared->full = false;
     pthread_mutex_unlock(&seats->lock);
     return seat;
@@ -142,16 +143,21 @@ static int create_thread(struct seat *seat)
 /* Accepts clients, and makes a thread for each of them. */
 static void serve_clients(const struct server *server, struct seats *seats)
 {
-    int fd;
+    struct seat *seat;
 
-    while ((fd = net_accept(server)) >= 0) {
-        struct seat *seat = take_seat(seats, server);
-        seat->fd = fd;
+    /* The seat first: at the bound, clients wait in the accept queue, where a
+     * thread that holds a silent client sees them. */
+    while ((seat = take_seat(seats, server)) != NULL) {
+        seat->fd = net_accept(server);
+        if (seat->fd < 0) {
+            leave_seat(seat);
+            return;
+        }
         int error = create_thread(seat);
         if (error != 0) {
             warn_user("cannot make a thread: %s; one client was turned away",
                       strerror(error));
-            close(fd);
+            close(seat->fd);
             leave_seat(seat);
             poll(NULL, 0, 50); /* until some thread has ended, perhaps */
         }
