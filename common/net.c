@@ -131,16 +131,16 @@ static void say_exhausted(const struct server *server, int error)
 int net_accept(const struct server *server)
 {
     for (;;) {
+        /* A signal may have come while no call waited that it could interrupt. */
+        server_housekeeping(server);
         if (signals_stopping())
             return -1;
         int fd = accept4(server->listeners[0], NULL, NULL, SOCK_CLOEXEC);
         if (fd >= 0)
             return fd;
-        if (errno == EINTR) {
-            server_housekeeping(server);
-        } else if (errno == EINVAL) {
+        if (errno == EINVAL)
             return -1; /* shut down: see signals.h */
-        } else if (!is_clients_own(errno)) {
+        if (errno != EINTR && !is_clients_own(errno)) {
             say_exhausted(server, errno);
             poll(NULL, 0, 50); /* rather than spin: something has to be freed */
         }

@@ -58,8 +58,8 @@ void server_ready(const struct server *server, const char *model, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Looks for notes that signals left: prints the report, reopens the log. To be
- * called when a system call was interrupted, by the process that has the
- * handlers. */
+ * called now and then, and when a system call was interrupted; where there are
+ * no notes it costs next to nothing. */
 void server_housekeeping(const struct server *server);
 
 /* The last thing that main does: the report. Returns the exit status. */
