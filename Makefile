@@ -33,7 +33,9 @@ PROGRAMS = $(NAMES:%=$(BIN)/%)
 COMMON      = $(wildcard common/*.c)
 UNIT_TESTS  = $(patsubst tests/unit/%.c,$(OBJ)/tests/%,$(wildcard tests/unit/test_*.c))
 UNIT_HELP   = $(patsubst %.c,$(OBJ)/%.o,$(filter-out tests/unit/test_%.c,$(wildcard tests/unit/*.c)))
-SOURCES     = $(COMMON) $(FOLDERS:%=%/main.c) $(wildcard tests/unit/*.c)
+FUZZERS     = $(patsubst tests/fuzz/fuzz_%.c,$(OBJ)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_HELP   = $(patsubst %,$(OBJ)/tests/unit/%.o,answer folder world)
+SOURCES     = $(COMMON) $(FOLDERS:%=%/main.c) $(wildcard tests/unit/*.c tests/fuzz/*.c)
 
 # Flags. A user's CFLAGS take the place of -O2 -g, and of nothing else.
 WARNINGS = -Wall -Wextra -Wshadow -Wmissing-prototypes -Wconversion \
@@ -121,6 +123,16 @@ $(OBJ)/tests/unit/%.o: tests/unit/%.c $(OBJ)/flags | build/deps/test
 	@mkdir -p $(@D)
 	@echo '  CC    $@'
 	$(Q)$(COMPILE) $(HIREDIS_CFLAGS) $(CMOCKA_CFLAGS) -MMD -MP -c -o $@ $<
+
+# A fuzz target is a function; -fsanitize=fuzzer adds the main() that calls it,
+# libFuzzer's or, with CC=afl-clang-fast, that of AFL++. tests/fuzz/run.sh knows
+# the flags. The targets borrow the unit tests' made-up world.
+$(FUZZERS): $(OBJ)/fuzz/%: $(OBJ)/tests/fuzz/fuzz_%.o $(FUZZ_HELP) $(LIB)
+	@mkdir -p $(@D)
+	@echo '  LINK  $@'
+	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $< $(FUZZ_HELP) $(LIB) $(HIREDIS_LIBS)
+
+fuzzers: $(FUZZERS)
 
 ## unit-tests: the programs of tests/unit, built and not run (`make check-unit` does)
 unit-tests: $(UNIT_TESTS)
@@ -283,7 +295,7 @@ help:
 
 # Names of commands, not of files. (A pattern such as run-% cannot be named
 # here, so its members are.)
-.PHONY: FORCE all unit-tests clean install uninstall deps doctor check \
+.PHONY: FORCE all unit-tests fuzzers clean install uninstall deps doctor check \
         check-unit check-blackbox check-asan check-tsan check-browser \
         check-layering check-faults check-frame fuzz soak compare peers-deps \
         bench-cost docs docs-experiments format tidy help
