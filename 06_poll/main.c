@@ -167,8 +167,8 @@ static void turn(struct poll_loop *loop, int listener, const sigset_t *mask)
     loop->slots[LISTENER] = (struct pollfd){
         .fd = event_loop_may_accept(&loop->base) ? listener : -1,
         .events = POLLIN};
-    /* ppoll, not poll: it lets signals in and goes to sleep in one step, so none
-     * can come between looking at its flag and going to sleep. */
+    /* ppoll, not poll: it lets signals in and goes to sleep in one step, so
+     * none can come between looking at its flag and going to sleep. */
     int ready = ppoll(loop->slots, loop->used, timeout, mask);
     worker_tick(&loop->worker);
     event_loop_see_to_signals(&loop->base, mask, ready < 0);

@@ -131,7 +131,7 @@ static void say_exhausted(const struct server *server, int error)
 int net_accept(const struct server *server)
 {
     for (;;) {
-        /* A signal may have come while no call waited that it could interrupt. */
+        /* A signal may have come while no call waited to be interrupted. */
         server_housekeeping(server);
         if (signals_stopping())
             return -1;

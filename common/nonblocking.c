@@ -175,8 +175,8 @@ static void run(struct event_loop *loop, struct client *client)
         end_client(loop, client); /* idle, and the server is stopping */
         return;
     }
-    /* A deadline runs on, whatever drips in. It starts anew with a new phase, and
-     * when the client has taken something of its answer. */
+    /* A deadline runs on, whatever drips in. It starts anew with a new phase,
+     * and when the client has taken something of its answer. */
     if (client->moved || client->prev == NULL ||
         client->list != http_conn_phase(&client->conn))
         set_deadline(loop, client);

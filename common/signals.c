@@ -106,10 +106,12 @@ int64_t signals_stopping_ms(void)
 
 bool signals_take_report(void)
 {
-    return atomic_load(&report_wanted) && atomic_exchange(&report_wanted, false);
+    return atomic_load(&report_wanted) &&
+           atomic_exchange(&report_wanted, false);
 }
 
 bool signals_take_reopen(void)
 {
-    return atomic_load(&reopen_wanted) && atomic_exchange(&reopen_wanted, false);
+    return atomic_load(&reopen_wanted) &&
+           atomic_exchange(&reopen_wanted, false);
 }
