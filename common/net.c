@@ -34,7 +34,7 @@ static void set_option(int fd, int level, int name, int value)
     setsockopt(fd, level, name, &value, sizeof value);
 }
 
-int net_listen(const struct options *options, int *port, bool share)
+int net_listen(const struct options *options, int *port, int number, int count)
 {
     char service[16];
     snprintf(service, sizeof service, "%d", *port);
@@ -53,8 +53,10 @@ int net_listen(const struct options *options, int *port, bool share)
      * connection is in TIME_WAIT, which is a minute. */
     set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
     /* Several sockets on one port, each with its own accept queue; the kernel
-     * spreads new connections over them by a hash of the addresses. */
-    if (share)
+     * spreads new connections over them by a hash of the addresses. The first
+     * one asks for that only when it has been bound: so a port on which another
+     * server shares likewise counts as in use, as it should. */
+    if (number > 0)
         set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
 
     /* The rest is set once, here, as an accepted socket inherits it: no system
@@ -72,8 +74,10 @@ int net_listen(const struct options *options, int *port, bool share)
     struct timeval tick = {.tv_usec = SEND_TICK_MS * 1000};
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tick, sizeof tick);
 
-    if (bind(fd, address->ai_addr, address->ai_addrlen) < 0 ||
-        listen(fd, options->backlog) < 0)
+    int failed = bind(fd, address->ai_addr, address->ai_addrlen);
+    if (failed == 0 && number == 0 && count > 1)
+        set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+    if (failed < 0 || listen(fd, options->backlog) < 0)
         die("cannot listen on %s:%d: %s; %s", options->host, *port,
             strerror(errno),
             errno == EADDRINUSE

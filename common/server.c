@@ -208,7 +208,7 @@ void server_start(struct server *server,
     server->port = options->port;
     for (int i = 0; i < server->listener_count; i++)
         server->listeners[i] =
-            net_listen(options, &server->port, server->listener_count > 1);
+            net_listen(options, &server->port, i, server->listener_count);
     server->backlog = net_effective_backlog(options->backlog);
     if (server->backlog < options->backlog && options->verbose)
         warn_user("the kernel cuts the backlog to %d; sysctl "
