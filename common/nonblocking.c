@@ -251,6 +251,8 @@ void event_loop_event(struct event_loop *loop, struct client *client,
         client->writable = true;
     if (hangup)
         client->hangup = client->readable = true;
+    if (broken) /* whichever call is next will say why */
+        client->readable = client->writable = true;
     /* While it waits for Redis nobody reads, so nobody would notice. */
     if (broken && client->replies_due > 0)
         end_client(loop, client);
