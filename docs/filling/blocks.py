@@ -192,6 +192,28 @@ def accept(context, *variant):
     return table(head, rows, ["---:"] * len(head))
 
 
+def backlog(context, grid):
+    """A long and a short accept queue, from the run in results/backlog10."""
+    short = context.names.get("backlog10").get("guestbook")
+    rows = []
+    for server in ARCHITECTURES:
+        if server not in next(iter(short.variants.values())).series:
+            continue
+        for x in points(grid):
+            pair = (_series(context, "guestbook", server)[x],
+                    short.get(server)[x])
+            rows.append([server, show(x, "0")] + [
+                or_dash(cell.values.get(key), form)
+                for key, form in (("rate", "0"), ("p50_ms", "~2"),
+                                  ("max_ms", "0"), ("overflows", "0"))
+                for cell in pair])
+    head = ["server", "clients"] + [
+        f"{what}, {length}" for what in
+        ("pages/s", "median ms", "longest ms", "overflows")
+        for length in ("4,096", "10")]
+    return table(head, rows)
+
+
 def idle(context):
     """What idle connections cost the busy ones, from docs/experiments."""
     told = context.names.get("idle")
@@ -268,6 +290,7 @@ KINDS = {
     "table": {"sources": sources, "costs": costs, "beside": beside,
               "seven": seven, "rates": rates, "calls": calls,
               "published": published, "accept": accept, "idle": idle,
+              "backlog": backlog,
               "machine": machine},
     "picture": {"curve": curve},
 }
