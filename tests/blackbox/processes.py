@@ -1,0 +1,161 @@
+"""Programs that the tests start, and the promise that none outlives them.
+
+Each program gets a session (setsid) of its own, so that it and all its
+children can be found and ended together. Fixtures end what they started. When
+the test run itself is killed no fixture runs, so a *guardian* stands by: a
+process that reads from a pipe whose only writer is the test run. End of file
+means that the run is gone, however it went, and the guardian ends what is
+left.
+"""
+
+import atexit
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+# How long anything may take before a test gives up on it. It is no measure of
+# speed: a sanitizer build on a busy machine is ten times slower than usual. Who
+# hunts a bug that makes a server hang may set a shorter one.
+DEADLINE = float(os.environ.get("TEST_DEADLINE", "60"))
+
+
+def wait_for(condition, what, deadline=DEADLINE):
+    """Poll `condition()` until it returns something true, and return that.
+
+    `what` says what is being waited for; AssertionError after `deadline`
+    seconds. For state that no event tells of: /proc, files, refused ports.
+    """
+    end = time.monotonic() + deadline
+    while True:
+        result = condition()
+        if result:
+            return result
+        assert time.monotonic() < end, f"waited {deadline:g} s for {what}"
+        time.sleep(0.005)
+
+
+def _stat(pid):
+    """Return the fields of /proc/PID/stat after the command, None if gone."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return text[text.rindex(")") + 2:].split()
+
+
+def _select(field, value, state):
+    """List the pids whose stat field is `value` and whose state matches."""
+    found = []
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            stat = _stat(entry)
+            if stat and int(stat[field]) == value and state(stat[0]):
+                found.append(int(entry))
+    return found
+
+
+def session_members(session):
+    """List the pids of a session that are alive; zombies are not."""
+    return _select(3, session, lambda state: state not in "ZX")
+
+
+def children(pid):
+    """List the living child processes of `pid`."""
+    return _select(1, pid, lambda state: state not in "ZX")
+
+
+def zombies(pid):
+    """List the children of `pid` that ended and were not waited for."""
+    return _select(1, pid, lambda state: state == "Z")
+
+
+def descriptors(pid):
+    """Return {descriptor: what it refers to} of a process."""
+    table = {}
+    for entry in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            table[int(entry)] = os.readlink(f"/proc/{pid}/fd/{entry}")
+        except FileNotFoundError:
+            pass                        # closed while we looked
+    return table
+
+
+def threads(pid):
+    """Return how many threads a process has."""
+    return len(os.listdir(f"/proc/{pid}/task"))
+
+
+def kill_session(session):
+    """End every process of a session, now."""
+    for pid in session_members(session):
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+
+class Guardian:
+    """The process that ends our programs if we cannot. Starts on first use."""
+
+    def __init__(self):
+        self._process = None
+
+    def _tell(self, word, session):
+        if self._process is None:
+            self._process = subprocess.Popen(
+                [sys.executable, __file__], stdin=subprocess.PIPE,
+                start_new_session=True)
+            atexit.register(self._dismiss)
+        self._process.stdin.write(f"{word} {session}\n".encode())
+        self._process.stdin.flush()
+
+    def _dismiss(self):
+        self._process.stdin.close()
+        self._process.wait()
+
+    def watch(self, session):
+        """Take a session into care."""
+        self._tell("watch", session)
+
+    def forget(self, session):
+        """The session was ended in the ordinary way."""
+        self._tell("forget", session)
+
+
+guardian = Guardian()
+
+
+def spawn(command, **options):
+    """Start a program in a session of its own, in the guardian's care.
+
+    Takes what subprocess.Popen takes. End it with `end()`.
+    """
+    process = subprocess.Popen(command, start_new_session=True, **options)
+    guardian.watch(process.pid)
+    return process
+
+
+def end(process):
+    """Make sure that a spawned program and all its children are gone."""
+    kill_session(process.pid)
+    process.wait()
+    guardian.forget(process.pid)
+
+
+def _stand_guard():
+    watched = set()
+    for line in sys.stdin:
+        word, session = line.split()
+        if word == "watch":
+            watched.add(int(session))
+        else:
+            watched.discard(int(session))
+    for session in watched:
+        kill_session(session)
+
+
+if __name__ == "__main__":
+    _stand_guard()

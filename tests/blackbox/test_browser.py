@@ -1,0 +1,191 @@
+"""The site in a real browser: headless Chromium, driven through its driver.
+
+The driver is started here and not by selenium, so that it is in the
+guardian's care like every other program of the tests.
+"""
+
+import re
+import shutil
+import subprocess
+import tempfile
+
+import pytest
+
+from processes import DEADLINE, end, spawn, wait_for
+
+pytestmark = pytest.mark.browser
+
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
+         "--disable-dev-shm-usage", "--no-first-run",
+         "--disable-background-networking", "--disable-component-update",
+         "--disable-sync", "--disable-breakpad",
+         "--disable-default-apps", "--window-size=1280,1000"]
+
+
+def program(*names):
+    """The path of the first of these programs that is installed."""
+    for name in names:
+        path = shutil.which(name)
+        if path:
+            return path
+    pytest.fail(f"none of {', '.join(names)} is installed; "
+                "`make deps` installs what the tests need")
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """A Chromium with a profile of its own."""
+    from selenium import webdriver  # here, so that the other tests need not
+    profile = tempfile.mkdtemp(prefix="zerohttpd-chromium-")
+    driver = spawn([program("chromedriver"), "--port=0"],
+                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                   stderr=subprocess.STDOUT, text=True)
+    try:
+        for line in driver.stdout:
+            match = re.search(r"started successfully on port (\d+)", line)
+            if match:
+                break
+        else:
+            pytest.fail("chromedriver did not start")
+        options = webdriver.ChromeOptions()
+        options.binary_location = program("chromium", "chromium-browser",
+                                          "google-chrome")
+        for flag in [*FLAGS, f"--user-data-dir={profile}"]:
+            options.add_argument(flag)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        instance = webdriver.Remote(f"http://127.0.0.1:{match[1]}",
+                                    options=options)
+        instance.set_page_load_timeout(DEADLINE)
+        yield instance
+        instance.quit()
+    finally:
+        end(driver)
+        driver.stdout.close()
+        shutil.rmtree(profile, ignore_errors=True)
+
+
+@pytest.fixture
+def visit(browser, launch, redis):
+    """visit(path) opens a page; a console message of any page fails the
+    test. Yields the function; `visit.browser` is the browser."""
+    redis("FLUSHALL")
+    server = launch()
+
+    def open_page(path):
+        browser.get("http://{}:{}{}".format(*server.address, path))
+
+    open_page.browser = browser
+    browser.get_log("browser")                  # of the test before
+    yield open_page
+    messages = browser.get_log("browser")
+    browser.get("about:blank")                  # lets its connections go
+    assert not messages, messages
+
+
+def element(browser, selector):
+    """The one element that a CSS selector names."""
+    [found] = browser.find_elements("css selector", selector)
+    return found
+
+
+def text_of(browser):
+    """What a reader sees of the page."""
+    return element(browser, "body").text
+
+
+def submit(browser):
+    """Press the form's button and wait for the page that follows."""
+    from selenium.common.exceptions import StaleElementReferenceException
+    page = element(browser, "html")
+    element(browser, "form button[type=submit]").click()
+
+    def is_another():
+        try:
+            page.is_enabled()
+        except StaleElementReferenceException:
+            return True
+        return False
+
+    wait_for(is_another, "the page that follows")
+
+
+def sign(browser, name, remark):
+    """Type into the form and send it."""
+    for field, value in [("guest-name", name), ("guest-remarks", remark)]:
+        box = element(browser, f"[name={field}]")
+        box.clear()
+        box.send_keys(value)
+    submit(browser)
+
+
+def test_sign_the_guestbook(visit):
+    browser = visit.browser
+    visit("/guestbook")
+    sign(browser, "Ada <b>Lovelace</b>", "Gr\u00fc\u00dfe & \"quotes\" "
+                                         "$VISITOR_COUNT$")
+    assert browser.current_url.endswith("/guestbook?thanks")
+    assert "thank" in text_of(browser).lower()
+    [entry] = browser.find_elements("css selector", "ul.remarks li")
+    assert entry.text == "Gr\u00fc\u00dfe & \"quotes\" $VISITOR_COUNT$ - " \
+                         "Ada <b>Lovelace</b>"
+    sign(browser, "Grace", "second")
+    entries = browser.find_elements("css selector", "ul.remarks li")
+    assert [e.text for e in entries][0] == "second - Grace"
+    assert len(entries) == 2
+    browser.refresh()                   # must not sign again
+    assert len(browser.find_elements("css selector",
+                                     "ul.remarks li")) == 2
+
+
+def test_a_remark_that_is_too_long(visit):
+    """The form comes back with what was typed, and says what to change."""
+    browser = visit.browser
+    visit("/guestbook")
+    typed = "\n too long <&> " + "x" * 1000
+    browser.execute_script(             # typing it takes its time
+        "document.querySelector('[name=guest-remarks]').value = arguments[0]",
+        typed)
+    element(browser, "[name=guest-name]").send_keys("\"Ada\"")
+    submit(browser)
+    assert "1,000" in element(browser, ".message.error").text
+    assert element(browser, "[name=guest-name]").get_attribute("value") == \
+        "\"Ada\""
+    assert element(browser, "[name=guest-remarks]").get_attribute(
+        "value").strip() == typed.strip()
+    # A 400 is on the console, rightly. It must be all that is.
+    messages = [m for m in browser.get_log("browser")
+                if "400" not in m["message"]]
+    assert not messages, messages
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_the_pages_fit_the_screen(visit, width):
+    """That of a phone as well as that of a desktop."""
+    browser = visit.browser
+    browser.set_window_size(width, 900)
+    for path in ["/", "/guestbook"]:
+        visit(path)
+        assert browser.execute_script(
+            "return document.documentElement.scrollWidth"
+            " <= document.documentElement.clientWidth"), \
+            f"{path} has to be scrolled sideways at {width} pixels"
+
+
+def test_which_architecture_is_shown(visit, server_name):
+    """Not only in the list of the seven: in a place of its own."""
+    browser = visit.browser
+    visit("/")
+    wait_for(lambda: element(browser, "#which").text.endswith(
+        f": {server_name}"), "the place that names the architecture")
+    [marked] = browser.find_elements("css selector", "[aria-current=true]")
+    assert marked.get_attribute("data-server") == server_name
+
+
+def test_pictures(visit):
+    """Each of the site's pictures is one to Chromium, too."""
+    browser = visit.browser
+    visit("/")
+    broken = browser.execute_script(
+        "return [...document.images].filter(i => !i.naturalWidth)"
+        ".map(i => i.src)")
+    assert broken == []

@@ -1,0 +1,386 @@
+"""Persistent connections, pipelines, bodies: RFC 9112 between the requests."""
+
+import pytest
+
+from client import build, chunked
+
+FORM = b"guest-name=Ada&guest-remarks=Hello"
+URLENCODED = ("Content-Type", "application/x-www-form-urlencoded")
+
+
+# Persistence (RFC 9112, 9.3)
+
+def test_http11_keeps_the_connection(server):
+    with server.connect() as connection:
+        for _ in range(10):
+            response = connection.request("/answer")
+            assert response.body == b"42"
+            assert not response.closes
+
+
+@pytest.mark.parametrize("value", ["close", "Close", "CLOSE", "foo, close",
+                                   "keep-alive, close", "foo,\tclose ,bar"])
+def test_connection_close(server, value):
+    with server.connect() as connection:
+        response = connection.request("/answer", fields=[("Connection",
+                                                          value)])
+        assert response.body == b"42"
+        assert response.closes
+        connection.expect_closed()
+
+
+def test_connection_close_in_a_second_field(server):
+    with server.connect() as connection:
+        response = connection.request("/answer", fields=[
+            ("Connection", "x"), ("Connection", "close")])
+        assert response.closes
+        connection.expect_closed()
+
+
+def test_nothing_after_connection_close_is_answered(server):
+    with server.connect() as connection:
+        connection.send(
+            build("/answer", fields=[("Connection", "close")])
+            + build("/hello"))
+        assert connection.read_response().body == b"42"
+        connection.expect_closed()
+
+
+def test_http10_closes(server):
+    with server.connect() as connection:
+        response = connection.request("/answer", version="HTTP/1.0")
+        assert response.body == b"42"
+        connection.expect_closed()
+
+
+def test_http10_needs_no_host(server):
+    with server.connect() as connection:
+        response = connection.request("/answer", version="HTTP/1.0",
+                                      host=None)
+        assert response.body == b"42"
+        connection.expect_closed()
+
+
+def test_http10_keep_alive(server):
+    with server.connect() as connection:
+        for _ in range(3):
+            response = connection.request(
+                "/answer", version="HTTP/1.0",
+                fields=[("Connection", "keep-alive")])
+            assert response.body == b"42"
+            assert response.get("Connection").lower() == "keep-alive"
+        connection.request("/answer", version="HTTP/1.0")
+        connection.expect_closed()
+
+
+def test_a_higher_minor_version_is_answered_as_1_1(server):
+    with server.connect() as connection:
+        assert connection.request("/answer", version="HTTP/1.9").status == 200
+        assert connection.request("/answer").status == 200
+
+
+def test_errors_keep_the_connection(server):
+    """The request was well-formed; that there is no such page is no reason
+    to part."""
+    with server.connect() as connection:
+        for target, status in [("/nothing", 404), ("/answer", 200),
+                               ("/.hidden", 404), ("/answer", 200)]:
+            response = connection.request(target)
+            assert response.status == status
+            assert not response.closes
+
+
+def test_half_closed_client_gets_its_answers(server):
+    with server.connect() as connection:
+        connection.send(build("/answer") + build("/hello"))
+        connection.finish_sending()
+        assert connection.read_response().body == b"42"
+        assert connection.read_response().body == b"Hello, World!"
+        connection.expect_closed()
+
+
+@pytest.mark.parametrize("part", [b"G", b"GET /answer", b"GET / HTTP/1.1\r\n",
+                                  b"GET / HTTP/1.1\r\nHost: a\r\n",
+                                  b"POST /guestbook HTTP/1.1\r\nHost: a\r\n"
+                                  b"Content-Length: 9\r\n\r\nguest"])
+def test_end_of_file_in_the_middle_of_a_request(server, part):
+    """Closed without an answer, or with 400; what must not be is a server
+    that goes on reading the end of file for ever."""
+    with server.connect() as connection:
+        connection.send(part)
+        connection.finish_sending()
+        if connection.receive():
+            assert connection.read_response().status == 400
+        connection.expect_closed()
+    assert server.request("/answer").status == 200
+
+
+# How the bytes arrive
+
+def test_one_byte_at_a_time(server):
+    with server.connect() as connection:
+        request = build("/echo?value=slow", fields=[("X", "y")])
+        for byte in request[:-1]:
+            connection.send(bytes([byte]))
+            server.wait_until_read(connection)
+        assert not connection.readable()
+        connection.send(request[-1:])
+        assert "slow" in connection.read_response().text
+
+
+def test_a_body_one_byte_at_a_time(server):
+    body = chunked(FORM[:9], FORM[9:], extension=";a=b",
+                   trailers=[("T", "v")])
+    with server.connect() as connection:
+        connection.send(build("/guestbook", "POST", [
+            URLENCODED, ("Transfer-Encoding", "chunked")]))
+        for byte in body[:-1]:
+            connection.send(bytes([byte]))
+            server.wait_until_read(connection)
+        assert not connection.readable()
+        connection.send(body[-1:])
+        assert connection.read_response().status == 303
+
+
+def test_split_at_every_byte(server):
+    request = b"GET /hello HTTP/1.1\r\nHost:a\r\n\r\n"
+    with server.connect() as connection:
+        for at in range(1, len(request)):
+            connection.send(request[:at])
+            server.wait_until_read(connection)
+            assert not connection.readable()
+            connection.send(request[at:])
+            assert connection.read_response().body == b"Hello, World!"
+
+
+def test_fifty_pipelined_requests(server):
+    with server.connect() as connection:
+        connection.send(b"".join(build(f"/echo?value={i}")
+                                 for i in range(50)))
+        for i in range(50):
+            assert connection.read_response().text == \
+                f"<http_test><value>{i}</value></http_test>"
+
+
+def test_fifty_pipelined_requests_of_all_kinds(server, site):
+    site.write("pipeline.txt", b"0123456789" * 10)
+    site.write("pipeline-large.txt", b"0123456789" * 20_000)
+    kinds = [
+        (build("/answer"), "GET", lambda r: r.body == b"42"),
+        (build("/guestbook"), "GET",
+         lambda r: r.status == 200 and r.body.endswith(b"</html>\n")),
+        (build("/pipeline.txt"), "GET",
+         lambda r: r.body == b"0123456789" * 10),
+        (build("/guestbook", "POST", [URLENCODED], FORM), "POST",
+         lambda r: r.status == 303),
+        (build("/pipeline-large.txt"), "GET",
+         lambda r: r.body == b"0123456789" * 20_000),
+        (build("/style.css", "HEAD"), "HEAD",
+         lambda r: r.status == 200 and not r.body),
+        (build("/nothing"), "GET", lambda r: r.status == 404),
+        (build("/pipeline.txt", fields=[("Range", "bytes=3-5")]), "GET",
+         lambda r: r.status == 206 and r.body == b"345"),
+        (build("/guestbook", "POST",
+               [URLENCODED, ("Transfer-Encoding", "chunked")],
+               chunked(FORM)), "POST", lambda r: r.status == 303),
+        (build("/redirect"), "GET", lambda r: r.status == 302),
+    ]
+    with server.connect() as connection:
+        connection.send(b"".join(kinds[i % 10][0] for i in range(50)))
+        for i in range(50):
+            _, method, is_right = kinds[i % 10]
+            response = connection.read_response(method)
+            assert is_right(response), (i, response)
+
+
+def test_an_empty_line_before_a_request_is_stepped_over(server):
+    with server.connect() as connection:
+        connection.send(b"\r\n" + build("/answer") + b"\r\n"
+                        + build("/hello"))
+        assert connection.read_response().body == b"42"
+        assert connection.read_response().body == b"Hello, World!"
+
+
+def test_lines_may_end_in_a_bare_lf(server):
+    """RFC 9112, 2.2 allows it; so one can type a request with nc."""
+    with server.connect() as connection:
+        connection.send(b"GET /answer HTTP/1.1\nHost: a\n\n")
+        assert connection.read_response().body == b"42"
+
+
+def test_names_of_fields_in_any_case_and_values_with_space_around(server):
+    with server.connect() as connection:
+        connection.send(b"GET /answer HTTP/1.1\r\nhOsT:\t a \t\r\n"
+                        b"cOnNeCtIoN:   ClOsE  \r\n\r\n")
+        assert connection.read_response().closes
+        connection.expect_closed()
+
+
+def test_values_may_hold_bytes_beyond_ascii_and_nothing(server):
+    with server.connect() as connection:
+        connection.send(b"GET /answer HTTP/1.1\r\nHost: a\r\n"
+                        b"X: \xc3\xbc\xff \"#\r\nEmpty:\r\n\r\n")
+        assert connection.read_response().status == 200
+
+
+# Targets (RFC 9112, 3.2)
+
+@pytest.mark.parametrize("target", [
+    "http://test/answer", "HTTP://test:8000/answer", "http://other/answer?q",
+    "http://[::1]:80/answer"])
+def test_absolute_form(server, target):
+    assert server.request(target).body == b"42"
+
+
+@pytest.mark.parametrize("target", ["http://test", "http://test/",
+                                    "http://test?query"])
+def test_absolute_form_without_a_path_is_the_home_page(server, target):
+    assert server.request(target).body == server.request("/").body
+
+
+@pytest.mark.parametrize("target", ["/%61nswer", "/%61%6E%73%77%65%72",
+                                    "/a%6eswer?x=%zz"])
+def test_percent_encoded_path(server, target):
+    assert server.request(target).body == b"42"
+
+
+# Bodies (RFC 9112, 6 and 7)
+
+def test_a_body_by_length(server):
+    with server.connect() as connection:
+        for _ in range(3):
+            assert connection.request("/guestbook", "POST", [URLENCODED],
+                                      FORM).status == 303
+
+
+@pytest.mark.parametrize("body", [
+    chunked(FORM),
+    chunked(FORM[:1], FORM[1:20], FORM[20:]),
+    chunked(*(bytes([b]) for b in FORM)),
+    chunked(FORM, extension=";name=value"),
+    chunked(FORM, extension=';name="quoted; value"'),
+    chunked(FORM, trailers=[("Expires", "never"), ("X", "")]),
+    b"0022\r\n%s\r\n000\r\n\r\n" % FORM,
+], ids=["one", "three", "bytes", "extension", "quoted-extension", "trailers",
+        "leading-zeros"])
+def test_a_chunked_body(server, body):
+    assert len(FORM) == 0x22
+    with server.connect() as connection:
+        for _ in range(2):
+            assert connection.request(
+                "/guestbook", "POST",
+                [URLENCODED, ("Transfer-Encoding", "chunked")],
+                body).status == 303
+        assert connection.request("/answer").body == b"42"
+
+
+@pytest.mark.parametrize("size", ["1A", "1a"])
+def test_chunk_sizes_in_either_case(server, size):
+    form = b"guest-name=A&guest-remarks"
+    assert len(form) == 0x1a
+    body = f"{size}\r\n".encode() + form + b"\r\n2\r\n=B\r\n0\r\n\r\n"
+    assert server.request("/guestbook", "POST",
+                          [URLENCODED, ("Transfer-Encoding", "Chunked")],
+                          body).status == 303
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS"])
+def test_a_body_nobody_asked_for_is_read_and_thrown_away(server, method):
+    smuggled = b"GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"
+    with server.connect() as connection:
+        connection.send(build("/answer", method, body=smuggled)
+                        + build("/answer", method,
+                                [("Transfer-Encoding", "chunked")],
+                                chunked(smuggled))
+                        + build("/echo?value=last"))
+        connection.read_response(method)
+        connection.read_response(method)
+        assert "last" in connection.read_response().text
+
+
+def test_an_empty_body(server):
+    with server.connect() as connection:
+        connection.send(
+            build("/answer", fields=[("Content-Length", "0")])
+            + build("/answer", fields=[("Transfer-Encoding", "chunked")],
+                    body=chunked()) + build("/hello"))
+        assert connection.read_response().body == b"42"
+        assert connection.read_response().body == b"42"
+        assert connection.read_response().body == b"Hello, World!"
+
+
+# Expect (RFC 9110, 10.1.1)
+
+@pytest.mark.parametrize("value", ["100-continue", "100-Continue"])
+def test_expect_100_continue(server, value):
+    with server.connect() as connection:
+        connection.send(build("/guestbook", "POST", [
+            URLENCODED, ("Content-Length", str(len(FORM))),
+            ("Expect", value)]))
+        assert connection.read_response().status == 100
+        connection.send(FORM)
+        assert connection.read_response().status == 303
+        assert connection.request("/answer").body == b"42"
+
+
+def test_expect_100_continue_with_a_chunked_body(server):
+    with server.connect() as connection:
+        connection.send(build("/guestbook", "POST", [
+            URLENCODED, ("Transfer-Encoding", "chunked"),
+            ("Expect", "100-continue")]))
+        assert connection.read_response().status == 100
+        connection.send(chunked(FORM))
+        assert connection.read_response().status == 303
+
+
+def test_expect_with_the_body_sent_at_once(server):
+    """A 100 may still come; the final answer must."""
+    with server.connect() as connection:
+        connection.send(build("/guestbook", "POST", [
+            URLENCODED, ("Expect", "100-continue")], FORM))
+        response = connection.read_response()
+        if response.status == 100:
+            response = connection.read_response()
+        assert response.status == 303
+
+
+def test_expect_is_not_for_http10(server):
+    with server.connect() as connection:
+        connection.send(build("/guestbook", "POST", [
+            URLENCODED, ("Content-Length", str(len(FORM))),
+            ("Expect", "100-continue")], version="HTTP/1.0"))
+        server.wait_until_read(connection)
+        connection.send(FORM)
+        assert connection.read_response().status == 303
+
+
+def test_expect_what_cannot_be_met(server):
+    with server.connect() as connection:
+        response = connection.request("/answer",
+                                      fields=[("Expect", "42-towels")])
+        assert response.status == 417
+
+
+def test_expect_for_a_body_that_is_too_large(server):
+    """Told at once, so that the client need not send it."""
+    with server.connect() as connection:
+        response = connection.request("/guestbook", "POST", [
+            URLENCODED, ("Content-Length", "100000000"),
+            ("Expect", "100-continue")])
+        assert response.status == 413
+        connection.expect_closed()
+
+
+# Data of one client must not reach another.
+
+def test_a_begun_answer_is_not_somebody_elses(server):
+    """A client that breaks off must leave nothing for the next one."""
+    for _ in range(20):
+        with server.connect() as connection:
+            connection.send(build("/echo?value=secret"))
+            connection.send(b"GET /echo?value=half HTTP/1.1\r\nHo")
+        with server.connect() as connection:
+            response = connection.request("/echo?value=mine")
+            assert "mine" in response.text
+            assert "secret" not in response.text
+            assert not connection.readable()

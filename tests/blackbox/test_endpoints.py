@@ -1,0 +1,194 @@
+"""The small pages: what each says to each method."""
+
+import re
+import xml.etree.ElementTree
+
+import pytest
+
+PAGES = ["/answer", "/hello", "/redirect", "/echo", "/guestbook",
+         "/", "/style.css"]
+
+
+def listed(value):
+    """The elements of a comma-separated list."""
+    return {element.strip() for element in value.split(",")}
+
+
+def test_answer(server):
+    response = server.request("/answer")
+    assert response.status == 200
+    assert response.get("Content-Type") == "text/plain"
+    assert response.get("Content-Length") == "2"
+    assert response.body == b"42"
+
+
+def test_hello(server):
+    response = server.request("/hello")
+    assert response.status == 200
+    assert response.get("Content-Type").startswith("text/plain")
+    assert response.body == b"Hello, World!"
+
+
+def test_redirect_leads_to_a_picture(server):
+    response = server.request("/redirect")
+    assert response.status == 302
+    target = response.get("Location")
+    assert target.startswith("/pictures/")
+    picture = server.request(target)
+    assert picture.status == 200
+    assert picture.get("Content-Type").startswith("image/")
+    assert picture.body
+
+
+def test_redirect_draws_lots(server, site):
+    pictures = {f"/pictures/{p.name}"
+                for p in (site.public / "pictures").iterdir()}
+    assert len(pictures) > 1
+    with server.connect() as connection:
+        drawn = {connection.request("/redirect").get("Location")
+                 for _ in range(60)}
+    assert drawn <= pictures
+    assert len(drawn) > 1, "sixty times the same picture"
+
+
+def echo(server, query):
+    response = server.request("/echo" + query)
+    assert response.status == 200
+    assert response.get("Content-Type").startswith("text/xml")
+    return response.text
+
+
+def test_echo(server):
+    assert echo(server, "?value=x") == \
+        "<http_test><value>x</value></http_test>"
+
+
+@pytest.mark.parametrize("query", ["", "?", "?values=x", "?other=1&valu=2"])
+def test_echo_without_a_value(server, query):
+    assert echo(server, query) == \
+        "<http_test><error>no value specified</error></http_test>"
+
+
+@pytest.mark.parametrize("query, value", [
+    ("?value=", ""),
+    ("?a=1&value=two&value=three", "two"),
+    ("?value=a%20b+c", "a b c"),
+    ("?value=%3Cb%3E%26%22'", "<b>&\"'"),
+    ("?value=a=b", "a=b"),
+    ("?v%61lue=%C3%BC", "\u00fc"),
+])
+def test_echo_decodes_and_escapes(server, query, value):
+    document = xml.etree.ElementTree.fromstring(echo(server, query))
+    assert (document.find("value").text or "") == value
+
+
+def test_echo_of_a_bad_escape_is_refused(server):
+    assert server.request("/echo?value=%zz").status == 400
+
+
+def test_home_page_explains_and_links(server):
+    response = server.request("/")
+    assert response.status == 200
+    assert response.get("Content-Type") == "text/html; charset=utf-8"
+    links = set(re.findall(r'href="([^"]+)"', response.text))
+    for page in ["/answer", "/hello", "/redirect", "/guestbook"]:
+        assert page in links
+    assert any(link.startswith("/echo?value=") for link in links)
+    for architecture in ["iterative", "forking", "preforking", "threaded",
+                         "prethreaded", "poll", "epoll"]:
+        assert architecture in response.text
+
+
+def test_every_link_of_the_home_page_works(server):
+    """Ours, that is: other hosts are none of this test's business."""
+    text = server.request("/").text
+    links = set(re.findall(r'(?:href|src)="(/[^"#]*)"', text))
+    assert links
+    for link in links:
+        assert server.request(link.replace("&amp;", "&")).status in (200, 302)
+
+
+def test_pages_need_no_other_host(server):
+    for page in ["/", "/guestbook", "/style.css"]:
+        text = server.request(page).text
+        assert not re.search(r"""(?:src=|url\(|@import)\s*["']?"""
+                             r"(?:https?:)?//", text), page
+        assert not re.search(r"<link[^>]+href=\"(?:https?:)?//", text), page
+
+
+def test_server_field_names_the_architecture(server, server_name):
+    assert server.request("/answer").get("Server") == \
+        f"zerohttpd/0.1 ({server_name})"
+
+
+def test_the_path_must_match_whole(server):
+    for path in ["/answers", "/answer/", "/ANSWER", "/guestbook/"]:
+        assert server.request(path).status == 404, path
+
+
+def test_a_query_does_not_change_the_page(server):
+    assert server.request("/answer?how=now").body == b"42"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_head_has_the_fields_of_get(server, page):
+    """RFC 9110, 9.3.2; values that change from one answer to the next (the
+    hour, the lot drawn, the visitors counted) are compared by name only."""
+    got = server.request(page)
+    head = server.request(page, "HEAD")
+    assert head.status == got.status
+    assert [n for n, _ in head.fields] == [n for n, _ in got.fields]
+    changing = {"Date"}
+    if page == "/redirect":
+        changing |= {"Location"}
+    if page == "/guestbook":
+        changing |= {"Content-Length"}
+    for (name, value), (_, other) in zip(head.fields, got.fields):
+        assert name in changing or value == other, name
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_options_lists_the_methods(server, page):
+    response = server.request(page, "OPTIONS")
+    assert response.status in (200, 204)
+    expected = {"GET", "HEAD", "OPTIONS"}
+    if page == "/guestbook":
+        expected |= {"POST"}
+    assert listed(response.get("Allow")) == expected
+
+
+def test_options_of_the_whole_server(server):
+    response = server.request("*", "OPTIONS")
+    assert response.status in (200, 204)
+    assert {"GET", "HEAD", "OPTIONS"} <= listed(response.get("Allow"))
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH",
+                                    "TRACE"])
+def test_methods_that_a_page_does_not_take(server, page, method):
+    if page == "/guestbook" and method == "POST":
+        return                          # takes it: test_guestbook.py
+    response = server.request(page, method)
+    assert response.status == 405
+    allowed = listed(response.get("Allow"))
+    assert {"GET", "HEAD", "OPTIONS"} <= allowed
+    assert method not in allowed
+
+
+@pytest.mark.parametrize("method", ["BREW", "get", "Get", "GETT", "M-SEARCH",
+                                    "CONNECT"])
+def test_methods_that_nobody_takes(server, method):
+    target = "test:80" if method == "CONNECT" else "/answer"
+    assert server.request(target, method).status == 501
+
+
+def test_the_body_of_a_refused_post_is_not_the_next_request(server):
+    with server.connect() as connection:
+        first = connection.request("/answer", "POST",
+                                   body=b"GET /hello HTTP/1.1\r\n\r\n")
+        assert first.status == 405
+        if first.closes:
+            connection.expect_closed()
+        else:
+            assert connection.request("/answer").body == b"42"

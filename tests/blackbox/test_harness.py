@@ -1,0 +1,298 @@
+"""The harness itself on test: it must notice what it is there to notice.
+
+Nothing here needs one of the seven servers; small scripts play bad ones.
+"""
+
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+
+import pytest
+
+import servers
+from client import (CONTENT_SECURITY_POLICY, Closed, Connection,
+                    ProtocolError, build, chunked)
+from guest import read_page
+from processes import session_members, wait_for
+from servers import Server, ServerFault
+
+DATE = "Date: Sat, 01 Jan 2022 00:00:00 GMT"
+
+
+def response(*fields, line="HTTP/1.1 200 OK", body=b"", length=True,
+             date=True):
+    """The bytes of an answer, a good one unless the arguments spoil it."""
+    import email.utils
+    lines = [line, "Server: zerohttpd/0.1 (epoll)"]
+    if date:
+        lines.append("Date: " + email.utils.formatdate(usegmt=True))
+    lines += fields
+    if length:
+        lines.append(f"Content-Length: {len(body)}")
+    return "\r\n".join([*lines, "", ""]).encode() + body
+
+
+HTML = ("Content-Type: text/html; charset=utf-8",
+        f"Content-Security-Policy: {CONTENT_SECURITY_POLICY}",
+        "X-Content-Type-Options: nosniff")
+
+
+@pytest.fixture
+def answer():
+    """answer(bytes) is a Connection whose server sends these and closes."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    opened = []
+
+    def serve(data, deadline=10):
+        def send():
+            peer, _ = listener.accept()
+            with peer:
+                peer.sendall(data)
+
+        threading.Thread(target=send, daemon=True).start()
+        opened.append(Connection(listener.getsockname(), deadline))
+        return opened[-1]
+
+    yield serve
+    for connection in opened:
+        connection.close()
+    listener.close()
+
+
+# The client
+
+@pytest.mark.parametrize("data, method", [
+    (response("Content-Type: text/plain", body=b"42"), "GET"),
+    (response(*HTML, body=b"<p>"), "GET"),
+    (response("Content-Type: text/plain"), "HEAD"),
+    (response(line="HTTP/1.1 204 No Content", length=False), "OPTIONS"),
+    (response('ETag: "x"', line="HTTP/1.1 304 Not Modified", length=False),
+     "GET"),
+    (b"HTTP/1.1 100 Continue\r\n\r\n", "POST"),
+], ids=["text", "html", "head", "204", "304", "100"])
+def test_the_client_takes_good_answers(answer, data, method):
+    connection = answer(data + data)
+    assert connection.read_response(method) == \
+        connection.read_response(method)
+    connection.expect_closed()
+
+
+TEXT = "Content-Type: text/plain"
+BAD = {
+    "version": response(TEXT, line="HTTP/1.0 200 OK"),
+    "status of two digits": response(TEXT, line="HTTP/1.1 20 OK"),
+    "no space after the status": response(TEXT, line="HTTP/1.1 200"),
+    "bare LF": response(TEXT).replace(b"\r\n", b"\n", 1),
+    "bare LF in the head": response(TEXT, "A: b\nC: d"),
+    "bare CR": response(TEXT, "X: a\rb"),
+    "space before the colon": response(TEXT, "X : y"),
+    "folded line": response(TEXT, "X: y\r\n z"),
+    "control byte": response(TEXT, "X: \x01"),
+    "no colon": response(TEXT, "nonsense"),
+    "no length": response(TEXT, length=False),
+    "two lengths": response(TEXT, "Content-Length: 0"),
+    "negative length": response(TEXT, "Content-Length: -1", length=False),
+    "length with 204": response(line="HTTP/1.1 204 No Content"),
+    "chunked": response(TEXT, "Transfer-Encoding: chunked"),
+    "cut short": response(TEXT, body=b"42")[:-1],
+    "cut in the head": response(TEXT)[:-3],
+    "nothing": b"",
+    "no Date": response(TEXT, date=False),
+    "old Date": response(TEXT, DATE, date=False),
+    "Date in another form": response(TEXT, "Date: 2022-01-01", date=False),
+    "another Server": response(TEXT).replace(b"zerohttpd", b"apache"),
+    "body without type": response(body=b"42"),
+    "HTML without charset": response("Content-Type: text/html", *HTML[1:]),
+    "HTML without policy": response(HTML[0], HTML[2]),
+    "HTML without nosniff": response(*HTML[:2]),
+    "HTML with another policy": response(
+        *[f.replace("'none'", "*") for f in HTML]),
+    "405 without Allow": response(TEXT, line="HTTP/1.1 405 No"),
+    "302 without Location": response(TEXT, line="HTTP/1.1 302 Found"),
+    "503 without Retry-After": response(TEXT, line="HTTP/1.1 503 Later"),
+}
+
+
+@pytest.mark.parametrize("fault", BAD)
+def test_the_client_refuses_bad_answers(answer, fault):
+    with pytest.raises(ProtocolError):
+        answer(BAD[fault]).read_response()
+
+
+def test_the_client_notices_a_second_answer(answer):
+    connection = answer(response(TEXT) * 2)
+    connection.read_response()
+    with pytest.raises(ProtocolError):
+        connection.expect_closed()
+
+
+def test_the_client_notices_a_body_after_head(answer):
+    connection = answer(response(TEXT, body=b"42"))
+    connection.read_response("HEAD")
+    with pytest.raises(ProtocolError):
+        connection.expect_closed()
+
+
+def test_the_client_notices_what_breaks_silence(answer):
+    with pytest.raises(ProtocolError):
+        answer(b"x").expect_silence(5)
+    with pytest.raises(ProtocolError):
+        answer(b"").expect_silence(5)
+
+
+def test_the_client_has_a_deadline():
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        with Connection(silent.getsockname(), deadline=0.1) as connection:
+            with pytest.raises(ProtocolError):
+                connection.read_response()
+            with pytest.raises(ProtocolError):
+                connection.expect_closed()
+
+
+def test_what_the_client_sends():
+    assert build("/a", fields=[("X", "y")], body=b"z") == \
+        b"GET /a HTTP/1.1\r\nHost: test\r\nX: y\r\nContent-Length: 1\r\n\r\nz"
+    assert chunked(b"0123456789abcdef", b"x", extension=";e",
+                   trailers=[("T", "v")]) == \
+        b"10;e\r\n0123456789abcdef\r\n1;e\r\nx\r\n0\r\nT: v\r\n\r\n"
+
+
+# The guest
+
+def test_a_page_is_read_along_its_template():
+    template = "<ul>$GUEST_REMARKS$</ul><b>$VISITOR_COUNT$</b>$MESSAGE$" \
+               "[$GUEST_NAME$][$GUEST_TEXT$]$SERVER$ $"
+    page = read_page(template, "<ul><li>&lt;a</li>\n<li>b</li></ul><b>7</b>"
+                               "[n][t]epoll $")
+    assert (page.remarks, page.visitors, page.name, page.text, page.server) \
+        == (["<a", "b"], 7, "n", "t", "epoll")
+    for wrong in ["<ul></ul><b>7</b>[][]epoll", "<ul></ul><b>7</b>[][]epoll$",
+                  "<ul>x</ul><b>7</b>[][]epoll $",
+                  "<ul></ul><b>7</b><p>x</p>[][]epoll $"]:
+        with pytest.raises(AssertionError):
+            read_page(template, wrong)
+
+
+# The server's end
+
+@pytest.fixture
+def script(tmp_path):
+    """script(code) is a program that plays a server: it says that it is
+    ready, runs `code`, and waits; `stop` is called by SIGTERM."""
+    def write(code, stop="report(); exit(0)", ready="7_epoll"):
+        path = tmp_path / "epoll"
+        path.write_text(textwrap.dedent(f"""\
+            #!{sys.executable}
+            import os, signal, subprocess, sys, time
+            def exit(status): os._exit(status)
+            def report():
+                print("served 3 requests on 2 connections; "
+                      "CPU 0.001 s user, 0.000 s system", flush=True)
+            def stop(*_):
+                {stop}
+            signal.signal(signal.SIGTERM, stop)
+            {code}
+            print("listening on http://127.0.0.1:1/ (0{ready}, 1 worker, "
+                  "backlog 9)", flush=True)
+            while True:
+                signal.pause()
+            """))
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        return path
+    return write
+
+
+def test_a_good_server(script):
+    server = Server(script("pass"))
+    assert server.address == ("127.0.0.1", 1)
+    assert (server.folder, server.backlog) == ("07_epoll", 9)
+    server.check()
+    assert server.stop() == (3, 2)
+    assert server.ended
+
+
+@pytest.mark.parametrize("code, stop", [
+    ("pass", "report(); exit(1)"),
+    ("pass", "report(); exit(66)"),
+    ("pass", "os.kill(os.getpid(), signal.SIGSEGV)"),
+    ("pass", "exit(0)"),
+    ("pass", "print('served many requests'); report; exit(0)"),
+    ("print('==1==ERROR: AddressSanitizer: heap-use-after-free',"
+     " file=sys.stderr, flush=True)", "report(); exit(0)"),
+    ("print('x.c:1:2: runtime error: overflow', file=sys.stderr, flush=True)",
+     "report(); exit(0)"),
+    ("print('WARNING: ThreadSanitizer: data race', file=sys.stderr,"
+     " flush=True)", "report(); exit(0)"),
+    ("pass", "print('==1==ERROR: LeakSanitizer: detected memory leaks',"
+     " file=sys.stderr, flush=True); report(); exit(0)"),
+    ("subprocess.Popen(['sleep', '1000'])", "report(); exit(0)"),
+], ids=["exit 1", "exit 66", "crash", "no report", "bad report", "ASan",
+        "UBSan", "TSan", "LSan", "orphan"])
+def test_a_server_that_ends_badly(script, code, stop):
+    server = Server(script(code, stop))
+    with pytest.raises(ServerFault):
+        server.stop()
+    assert not session_members(server.pid)
+
+
+def test_a_server_that_does_not_stop(script, monkeypatch):
+    server = Server(script("pass", "pass"))
+    monkeypatch.setattr(servers.Server.wait, "__defaults__", (0.2,))
+    with pytest.raises(ServerFault):
+        server.stop()
+    assert not session_members(server.pid)
+
+
+@pytest.mark.parametrize("code, ready", [
+    ("exit(1)", "7_epoll"), ("pass", "7 epoll"),
+    ("print('hello', flush=True)", "7_epoll")])
+def test_a_server_that_does_not_start(script, code, ready):
+    with pytest.raises(ServerFault):
+        Server(script(code, ready=ready))
+
+
+def test_a_server_that_dies_by_itself(script):
+    server = Server(script("pass"))
+    os.kill(server.pid, signal.SIGKILL)
+    server.wait()
+    with pytest.raises(ServerFault):
+        server.check()
+    server.end()
+
+
+def test_a_report_of_a_sanitizer_is_noticed_while_it_runs(script):
+    server = Server(script("print('ERROR: AddressSanitizer: x',"
+                           " file=sys.stderr, flush=True)"))
+    with pytest.raises(ServerFault):
+        server.check()
+    server.end()
+
+
+# The guardian
+
+def test_nothing_outlives_a_test_run_that_is_killed(tmp_path):
+    """Also not a grandchild that ignores every polite signal."""
+    code = textwrap.dedent("""\
+        import signal, subprocess, sys, time
+        from processes import spawn
+        child = spawn(["sh", "-c",
+                       "trap '' HUP INT TERM; sleep 1000 & wait"])
+        print(child.pid, flush=True)
+        time.sleep(1000)
+        """)
+    run = subprocess.Popen([sys.executable, "-c", code],
+                           stdout=subprocess.PIPE, text=True,
+                           cwd=Path(__file__).parent)
+    session = int(run.stdout.readline())
+    wait_for(lambda: len(session_members(session)) == 2, "both processes")
+    run.kill()
+    run.wait()
+    wait_for(lambda: not session_members(session),
+             "the guardian to do its work")
+    run.stdout.close()

@@ -1,0 +1,417 @@
+"""What differs between the seven: who waits for whom, and what that costs."""
+
+import os
+import signal
+import threading
+
+import pytest
+
+from client import Closed, build
+from processes import (children, descriptors, session_members, threads,
+                       wait_for, zombies)
+from servers import Server
+
+# A client holds what serves it: a process, a thread, or nothing much.
+ONE_AT_A_TIME = {"iterative": [], "preforking": ["--workers", "1"],
+                 "prethreaded": ["--threads", "1"]}
+AT_ONCE = ["forking", "preforking", "threaded", "prethreaded", "poll",
+           "epoll"]
+SILENCE = 0.3           # seconds in which what must not happen could happen
+
+
+def half(server):
+    """A connection with half a request that the server has read."""
+    connection = server.connect()
+    connection.send(build("/echo?value=half")[:-2])
+    server.wait_until_read(connection)
+    return connection
+
+
+def complete(connection):
+    """Send the other half and check the answer."""
+    connection.send(b"\r\n")
+    assert "half" in connection.read_response().text
+
+
+# Clients at the same time
+
+@pytest.mark.only(*AT_ONCE)
+def test_a_client_that_is_stuck_does_not_stop_another(launch):
+    server = launch()
+    with half(server) as stuck:
+        for _ in range(3):
+            assert server.request("/answer").body == b"42"
+        complete(stuck)
+
+
+@pytest.mark.only(*ONE_AT_A_TIME)
+def test_one_after_the_other(launch, server_name):
+    """The second is not refused, it waits; and is served when the first is
+    done."""
+    server = launch(*ONE_AT_A_TIME[server_name])
+    with half(server) as first, server.connect() as second:
+        second.send(build("/answer"))
+        second.expect_silence(SILENCE)
+        complete(first)
+        assert second.read_response().body == b"42"
+
+
+def test_each_gets_his_own(server):
+    """Eight clients at once, none with somebody else's data."""
+    wrong = []
+
+    def ask(number):
+        for i in range(25):
+            value = f"{number}-{i}-" + "x" * (number * 100)
+            got = server.request(f"/echo?value={value}").text
+            if got != f"<http_test><value>{value}</value></http_test>":
+                wrong.append((value, got))
+
+    clients = [threading.Thread(target=ask, args=(n,)) for n in range(8)]
+    for client in clients:
+        client.start()
+    for client in clients:
+        client.join()
+    assert not wrong
+
+
+def test_a_slow_reader_of_a_large_file(launch, own_site, server_name):
+    """It takes its time, and gets every byte; others need not wait."""
+    content = os.urandom(1 << 20) * 16
+    own_site.write("large.bin", content)
+    server = launch(root=own_site.root)
+    with server.connect(receive_buffer=8192) as reader:
+        reader.send(build("/large.bin", fields=[("Connection", "close")]))
+        assert reader.receive(1000)
+        if server_name in AT_ONCE:
+            for _ in range(3):
+                assert server.request("/answer").body == b"42"
+        response = reader.read_response()
+    assert response.body == content
+
+
+def test_several_hundred_connections(launch, server_name):
+    """More than a pool has workers: the rest waits in the accept queue."""
+    server = launch()
+    connections = [server.connect() for _ in range(300)]
+    for connection in connections:
+        connection.send(build("/answer", fields=[("Connection", "close")]))
+    for connection in connections:
+        assert connection.read_response().body == b"42"
+        connection.expect_closed()
+        connection.close()
+    assert server.stop() == (300, 300)
+
+
+# Keep-alive, fair to those who wait
+
+@pytest.mark.only(*ONE_AT_A_TIME)
+def test_an_idle_client_is_given_up_for_one_that_waits(launch, server_name):
+    """Without waiting for the keep-alive time-out, which is a day here."""
+    server = launch(*ONE_AT_A_TIME[server_name], "--keep-alive", "86400")
+    with server.connect() as idle, server.connect() as waiting:
+        assert idle.request("/answer").body == b"42"
+        assert idle.request("/answer").body == b"42"
+        assert waiting.request("/hello").body == b"Hello, World!"
+        idle.expect_closed()
+
+
+@pytest.mark.only(*ONE_AT_A_TIME)
+def test_an_idle_client_is_kept_while_nobody_waits(launch, server_name):
+    server = launch(*ONE_AT_A_TIME[server_name])
+    with server.connect() as idle:
+        assert idle.request("/answer").body == b"42"
+        idle.expect_silence(SILENCE)
+        assert idle.request("/answer").body == b"42"
+
+
+@pytest.mark.only(*ONE_AT_A_TIME)
+def test_who_never_stops_asking_is_not_kept_for_ever(launch, server_name):
+    """One client's endless pipeline must not lock the others out."""
+    server = launch(*ONE_AT_A_TIME[server_name])
+    with server.connect() as greedy, server.connect() as waiting:
+        assert greedy.request("/answer").body == b"42"
+        waiting.send(build("/hello"))
+        served = 0
+        with pytest.raises(Closed):
+            while served < 100_000:
+                greedy.send(build("/answer") * 10)
+                for _ in range(10):
+                    greedy.read_response()
+                    served += 1
+        assert waiting.read_response().body == b"Hello, World!"
+
+
+@pytest.mark.only("forking", "threaded", "poll", "epoll")
+def test_both_are_kept_where_keeping_is_cheap(launch):
+    server = launch()
+    with server.connect() as first, server.connect() as second:
+        for _ in range(3):
+            for connection in (first, second):
+                response = connection.request("/answer")
+                assert response.body == b"42" and not response.closes
+
+
+@pytest.mark.only("forking", "threaded")
+@pytest.mark.parametrize("bound", [1, 2])
+def test_at_the_bound_an_idle_client_is_given_up(launch, server_name, bound):
+    server = launch({"forking": "--max-children",
+                     "threaded": "--max-threads"}[server_name], bound,
+                    "--keep-alive", "86400")
+    idle = [server.connect() for _ in range(bound)]
+    for connection in idle:
+        assert connection.request("/answer").body == b"42"
+    assert server.request("/hello").body == b"Hello, World!"
+    for connection in idle:
+        connection.close()
+
+
+# Bounds: who does not fit in waits
+
+BOUNDS = {"forking": "--max-children", "preforking": "--workers",
+          "threaded": "--max-threads", "prethreaded": "--threads",
+          "poll": "--max-connections", "epoll": "--max-connections"}
+
+
+@pytest.mark.only(*BOUNDS)
+def test_who_does_not_fit_in_waits(launch, server_name):
+    server = launch(BOUNDS[server_name], 2)
+    with half(server) as first, half(server) as second, \
+            server.connect() as third, server.connect() as fourth:
+        third.send(build("/hello"))
+        fourth.send(build("/hello"))
+        third.expect_silence(SILENCE)
+        assert not fourth.readable()
+        complete(first)
+        first.close()
+        complete(second)
+        second.close()
+        assert third.read_response().body == b"Hello, World!"
+        third.close()
+        assert fourth.read_response().body == b"Hello, World!"
+
+
+@pytest.mark.only("forking")
+def test_children_come_and_go(launch):
+    server = launch("--max-children", "3")
+    assert children(server.pid) == []
+    held = [half(server) for _ in range(3)]
+    assert len(children(server.pid)) == 3
+    for connection in held:
+        complete(connection)
+        connection.close()
+    wait_for(lambda: not children(server.pid), "the children to end")
+
+
+@pytest.mark.only("threaded")
+def test_threads_come_and_go(launch):
+    server = launch("--max-threads", "3")
+    base = threads(server.pid)
+    held = [half(server) for _ in range(3)]
+    assert threads(server.pid) == base + 3
+    for connection in held:
+        complete(connection)
+        connection.close()
+    wait_for(lambda: threads(server.pid) == base, "the threads to end")
+
+
+@pytest.mark.only("preforking")
+def test_a_hundred_workers_by_default(executable, site, redis):
+    server = Server(executable, "-p", 0, "-r", site.root, "--redis",
+                    redis.address)
+    wait_for(lambda: len(children(server.pid)) == 100, "100 children")
+    assert server.request("/answer").body == b"42"
+    server.stop()
+
+
+@pytest.mark.only("prethreaded")
+def test_a_hundred_threads_by_default(executable, site, redis):
+    server = Server(executable, "-p", 0, "-r", site.root, "--redis",
+                    redis.address)
+    assert threads(server.pid) >= 100
+    assert server.request("/answer").body == b"42"
+    server.stop()
+
+
+@pytest.mark.only("iterative", "prethreaded", "threaded", "poll")
+def test_no_other_processes(server):
+    assert server.request("/guestbook").status == 200
+    assert session_members(server.pid) == [server.pid]
+
+
+# Workers that die
+
+WORKERS = {"preforking": ["--workers", "3"], "epoll": ["--workers", "3"]}
+
+
+@pytest.mark.only(*WORKERS)
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
+def test_a_worker_that_dies_is_replaced(launch, server_name, number):
+    server = launch(*WORKERS[server_name])
+    wait_for(lambda: len(children(server.pid)) == 3, "three workers")
+    for _ in range(2):
+        before = set(children(server.pid))
+        victim = min(before)
+        os.kill(victim, number)
+        wait_for(lambda: len(set(children(server.pid)) - {victim}) == 3,
+                 "a new worker")
+        assert not zombies(server.pid)
+        for _ in range(10):
+            assert server.request("/answer").body == b"42"
+
+
+@pytest.mark.only(*WORKERS)
+def test_all_workers_die_at_once(launch, server_name):
+    server = launch(*WORKERS[server_name])
+    before = set(wait_for(lambda: len(children(server.pid)) == 3
+                          and children(server.pid), "three workers"))
+    for victim in before:
+        os.kill(victim, signal.SIGKILL)
+    wait_for(lambda: len(set(children(server.pid)) - before) == 3,
+             "three new workers")
+    for _ in range(10):
+        assert server.request("/guestbook").status == 200
+
+
+@pytest.mark.only("forking")
+def test_a_child_that_dies_costs_its_own_client_alone(launch):
+    server = launch()
+    with half(server) as victim:
+        [child] = children(server.pid)
+        with half(server) as other:
+            os.kill(child, signal.SIGKILL)
+            with pytest.raises(Closed):
+                victim.read_response()
+            complete(other)
+    wait_for(lambda: not children(server.pid) and not zombies(server.pid),
+             "the dead child to be buried")
+
+
+@pytest.mark.only("preforking", "forking", "epoll")
+def test_no_child_outlives_a_parent_that_was_killed(launch, server_name):
+    server = launch(*WORKERS.get(server_name, ()))
+    with half(server):
+        wait_for(lambda: len(session_members(server.pid)) > 1, "children")
+        server.send_signal(signal.SIGKILL)
+        server.wait()
+        wait_for(lambda: not session_members(server.pid),
+                 "the children to end, too")
+    server.end()
+
+
+# Several loops
+
+@pytest.mark.only("epoll")
+def test_two_epoll_loops(launch):
+    """Each has a listening socket of its own; together they are one server."""
+    server = launch("--workers", "2")
+    wait_for(lambda: len(children(server.pid)) == 2, "two workers")
+    connections = [server.connect() for _ in range(60)]
+    for connection in connections:
+        assert connection.request("/guestbook").status == 200
+    sockets = [sum("socket:" in target for target in
+                   descriptors(pid).values())
+               for pid in children(server.pid)]
+    assert min(sockets) > 10, "all clients ended up with one of the two"
+    for connection in connections:
+        assert connection.request("/answer").body == b"42"
+        connection.close()
+    assert server.stop() == (120, 60)
+
+
+# Nothing is left behind
+
+def rude(server, i):
+    """A client of one of the kinds that there are; i picks it."""
+    kind = i % 8
+    if kind == 0:
+        server.connect().close()                        # never says a word
+        return
+    if kind == 1:
+        connection = server.connect()
+        connection.send(build("/guestbook"))
+        connection.reset()                              # does not wait
+        return
+    if kind == 2:
+        with server.connect() as connection:
+            connection.send(b"GET /half HTTP/1.1\r\nHo")
+            return
+    if kind == 3:
+        with server.connect() as connection:
+            connection.send(b"nonsense\r\n\r\n")
+            assert connection.read_response().status == 400
+            return
+    path = ["/answer", "/guestbook", "/leaks/large.bin", "/"][kind - 4]
+    assert server.request(path).status == 200
+
+
+# Descriptors that a process may open once and keep: each worker of a pool
+# meets Redis, or the large file, when its turn comes.
+KEPT = {"preforking": 2, "prethreaded": 8, "threaded": 8}
+
+
+def test_nothing_is_left_after_a_thousand_connections(launch, site,
+                                                      server_name):
+    """No zombie, no descriptor, no process or thread more than before."""
+    site.write("leaks/large.bin", b"x" * 200_000)
+    server = launch()
+    port = f":{server.address[1]:04X}"
+
+    def client_sockets():
+        """Inodes of the server's ends of connections from clients."""
+        with open("/proc/net/tcp", encoding="ascii") as table:
+            rows = [line.split() for line in table]
+        return {f"socket:[{row[9]}]" for row in rows
+                if row[1].endswith(port) and row[3] != "0A"}   # LISTEN
+
+    def state():
+        """{pid: (descriptors, threads)}, None while there are clients."""
+        try:
+            table = {pid: descriptors(pid)
+                     for pid in session_members(server.pid)}
+            count = {pid: threads(pid) for pid in table}
+        except (FileNotFoundError, ProcessLookupError):
+            return None                 # a child has ended just now
+        clients = client_sockets()
+        if any(clients & set(open_.values()) for open_ in table.values()):
+            return None
+        if server_name == "forking" and len(table) > 1:
+            return None                 # a child that is about to end
+        return {pid: (len(table[pid]), count[pid]) for pid in table}
+
+    for i in range(64):                 # fill the caches, open what is kept
+        rude(server, i)
+    before = wait_for(state, "the first clients to be gone")
+    for i in range(1000):
+        rude(server, i)
+    wait_for(lambda: not zombies(server.pid), "the zombies to be buried")
+    if server_name == "threaded":
+        wait_for(lambda: threads(server.pid) <= before[server.pid][1],
+                 "the threads to end")
+    after = wait_for(state, "the last clients to be gone")
+    assert after.keys() == before.keys()
+    for pid, (open_now, threads_now) in after.items():
+        assert open_now <= before[pid][0] + KEPT.get(server_name, 0)
+        assert threads_now == before[pid][1]
+
+
+def test_the_address_can_be_used_again_at_once(launch):
+    """Connections in TIME_WAIT do not keep a new server from its port."""
+    first = launch()
+    with first.connect() as connection:
+        connection.request("/answer", fields=[("Connection", "close")])
+        connection.expect_closed()
+    port = first.address[1]
+    first.stop()
+    second = launch("-p", port)
+    assert second.address[1] == port
+    assert second.request("/answer").body == b"42"
+
+
+def test_a_client_that_never_says_a_word_is_in_nobody_s_way(launch,
+                                                          server_name):
+    """The kernel keeps it from the server until it speaks, or for long."""
+    server = launch(*ONE_AT_A_TIME.get(server_name, ()))
+    with server.connect() as silent:
+        assert server.request("/answer").body == b"42"
+        assert silent.request("/answer").body == b"42"

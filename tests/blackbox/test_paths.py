@@ -1,0 +1,170 @@
+"""What is below public/ can be had, and nothing else."""
+
+import os
+import socket
+
+import pytest
+
+SECRET = b"outside of public\n"
+
+
+@pytest.fixture(scope="module")
+def tree(site):
+    """Files, folders and links, good and bad, below /paths."""
+    (site.root / "secret.txt").write_bytes(SECRET)
+    (site.root / "secrets").mkdir(exist_ok=True)
+    (site.root / "secrets/index.html").write_bytes(SECRET)
+    site.write("paths/file.txt", b"inside")
+    site.write("paths/with space.txt", b"space")
+    site.write("paths/\u00fcml\u00e4ut.txt", b"umlaut")
+    site.write("paths/100%.txt", b"percent")
+    site.write("paths/a+b.txt", b"plus")
+    site.write("paths/question?.txt", b"question")
+    site.write("paths/.hidden", SECRET)
+    site.write("paths/.git/config", SECRET)
+    site.write("paths/..txt", SECRET)
+    site.write("paths/bare/file.txt", b"no index here")
+    site.write("paths/indexed/index.html", b"index")
+    for name, target in {
+            "link-inside": "file.txt",
+            "link-to-folder": "indexed",
+            "link-outside": "../../secret.txt",
+            "link-absolute": str(site.root / "secret.txt"),
+            "link-to-outer-folder": "../../secrets",
+            "link-dangling": "nowhere",
+            "link-loop": "link-loop",
+            "link-proc": "/proc/self/root/etc/passwd"}.items():
+        path = site.public / "paths" / name
+        if not path.is_symlink():
+            path.symlink_to(target)
+    fifo = site.public / "paths/fifo"
+    if not fifo.exists():
+        os.mkfifo(fifo)
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(site.public / "paths/socket"))
+    return site
+
+
+@pytest.mark.parametrize("path, body", [
+    ("/paths/file.txt", b"inside"),
+    ("/paths/f%69le%2Etxt", b"inside"),
+    ("/paths/file.txt?query=../..", b"inside"),
+    ("/paths/with%20space.txt", b"space"),
+    ("/paths/%C3%BCml%c3%a4ut.txt", b"umlaut"),
+    ("/paths/100%25.txt", b"percent"),
+    ("/paths/a+b.txt", b"plus"),        # only in forms is it a space
+    ("/paths/question%3F.txt", b"question"),
+    ("/paths/link-inside", b"inside"),
+    ("/paths/link-to-folder/", b"index"),
+    ("/paths/indexed/", b"index"),
+])
+def test_what_is_there(server, tree, path, body):
+    response = server.request(path)
+    assert response.status == 200
+    assert response.body == body
+
+
+@pytest.mark.parametrize("path", [
+    "/nothing", "/paths/nothing", "/paths/nothing/", "/paths/file.txt/",
+    "/paths/file.txt/more", "/paths/bare/", "/PATHS/file.txt",
+    "/paths/link-dangling", "/paths/link-loop"])
+def test_what_is_not_there(server, tree, path):
+    assert server.request(path).status == 404
+
+
+@pytest.mark.parametrize("path", [
+    "/../secret.txt", "/../../secret.txt", "/paths/../../secret.txt",
+    "/paths/../../secrets/", "/./../secret.txt", "/paths/./file.txt",
+    "/%2e%2e/secret.txt", "/%2E%2E/secret.txt", "/.%2e/secret.txt",
+    "/%2e./secret.txt", "/..%2fsecret.txt", "/..%2Fsecret.txt",
+    "/%2e%2e%2fsecret.txt", "/paths/%2e%2e/%2e%2e/secret.txt",
+    "/paths/..%2f..%2fsecret.txt", "/..%5csecret.txt", "/..\\secret.txt",
+    "/%252e%252e/secret.txt", "/..%c0%afsecret.txt", "/..;/secret.txt",
+    "//../secret.txt", "/paths//../../secret.txt", "/..", "/../", "/.",
+    "/%2fetc/passwd", "//etc/passwd", "/../../../../../../etc/passwd",
+    "/..%2f..%2f..%2f..%2f..%2f..%2fetc%2fpasswd", "/paths/..", "/paths/../",
+    "http://test/../secret.txt", "http://test/%2e%2e/secret.txt"])
+def test_traversal(server, tree, path):
+    response = server.request(path)
+    assert response.status in (400, 403, 404)
+    assert SECRET not in response.body
+    assert b"root:" not in response.body
+
+
+@pytest.mark.parametrize("path", ["link-outside", "link-absolute",
+                                  "link-to-outer-folder/",
+                                  "link-to-outer-folder/index.html",
+                                  "link-to-outer-folder", "link-proc"])
+def test_links_that_lead_out(server, tree, path):
+    response = server.request(f"/paths/{path}")
+    assert response.status in (403, 404)
+    assert SECRET not in response.body
+
+
+@pytest.mark.parametrize("path", [
+    "/paths/.hidden", "/paths/%2ehidden", "/paths/.git/config",
+    "/paths/%2egit/config", "/paths/.git/", "/paths/..txt", "/.git/config",
+    "/.well-known/x"])
+def test_dot_files(server, tree, path):
+    response = server.request(path)
+    assert response.status == 404
+    assert SECRET not in response.body
+
+
+@pytest.mark.parametrize("path", ["/paths/indexed", "/paths/bare",
+                                  "/pictures", "/paths/link-to-folder"])
+def test_a_folder_without_its_slash(server, tree, path):
+    response = server.request(path)
+    assert response.status == 301
+    assert response.get("Location") == path + "/"
+
+
+def test_a_folder_s_redirect_keeps_escapes(server, tree):
+    tree.write("paths/a folder/index.html", b"x")
+    assert server.request("/paths/a%20folder").get("Location") == \
+        "/paths/a%20folder/"
+
+
+@pytest.mark.parametrize("path", ["//pictures", "//paths/indexed",
+                                  "/%2fpictures", "/\\pictures"])
+def test_a_redirect_never_leads_to_another_host(server, tree, path):
+    """"//pictures/" as a Location would be the host of that name."""
+    response = server.request(path)
+    location = response.get("Location")
+    assert location is None or location[:1] == "/" and \
+        location[1:2] not in ("/", "\\")
+
+
+@pytest.mark.parametrize("path", ["fifo", "socket"])
+def test_what_is_no_regular_file(server, tree, path):
+    """Opening a FIFO would wait for its writer, for ever."""
+    assert server.request(f"/paths/{path}").status in (403, 404)
+
+
+@pytest.mark.parametrize("path", [
+    "/" + "x" * 255, "/" + "x" * 256, "/" + "x" * 3000, "/x" * 2000,
+    "/" + "x" * 254 + "/", "/" + "%78" * 1023, "/" + "%78" * 1024,
+    "/" + "%78" * 1100 + "/"])
+def test_long_names(server, path):
+    assert server.request(path).status == 404
+
+
+def test_names_that_are_no_utf8(server):
+    assert server.request("/%ff%fe").status == 404
+
+
+def test_an_unreadable_file(launch, own_site):
+    """Root may read everything, so a server of root's is told to be another
+    user."""
+    file = own_site.write("unreadable.txt", SECRET)
+    file.chmod(0)
+    folder = own_site.write("closed/file.txt", SECRET).parent
+    folder.chmod(0)
+    user = ["--user", "nobody"] if os.geteuid() == 0 else []
+    server = launch(*user, root=own_site.root)
+    for path in ["/unreadable.txt", "/closed/file.txt"]:
+        response = server.request(path)
+        assert response.status == 403
+        assert SECRET not in response.body
+    assert server.request("/").status == 200
+    folder.chmod(0o755)

@@ -1,0 +1,189 @@
+"""Redis away: the guestbook says so at once, the rest goes on, and when Redis
+is back so is the guestbook."""
+
+import socket
+import threading
+import time
+
+import pytest
+
+from guest import Guest
+from processes import wait_for
+
+# "Within a second" is what is promised. A sanitizer build on a busy machine
+# may need longer now and then without breaking that promise, so the best of a
+# few attempts counts, with what the answer itself takes on top.
+PROMISE = 1.25
+ATTEMPTS = 5
+
+
+def expect_away(server):
+    """The guestbook answers 503, soon, and everything else is there."""
+    fastest = PROMISE + 1
+    for _ in range(ATTEMPTS):
+        started = time.monotonic()
+        response = server.request("/guestbook")
+        fastest = min(fastest, time.monotonic() - started)
+        assert response.status == 503
+        assert 0 < int(response.get("Retry-After")) <= 60
+        assert "Redis" in response.text
+        if fastest <= PROMISE:
+            break
+    assert fastest <= PROMISE
+    with server.connect() as connection:
+        for path in ["/", "/style.css", "/answer", "/hello",
+                     "/echo?value=x"]:
+            assert connection.request(path).status == 200
+
+
+def expect_back(server, site):
+    """The guestbook is there again, by itself. Returns its guest.
+
+    Each worker of a pool finds out on its own, so it is back when nobody has
+    been turned away for a while.
+    """
+    guest = Guest(server, site.template)
+    good = 0
+
+    def is_back():
+        nonlocal good
+        good = good + 1 if server.request("/guestbook").status == 200 else 0
+        return good == 20
+
+    wait_for(is_back, "the guestbook to be back")
+    for i in range(10):
+        assert guest.sign("Ada", f"remark {i}").status == 303
+        assert guest.read().remarks[0] == f"remark {i} - Ada"
+    return guest
+
+
+@pytest.mark.parametrize("options", [[], ["--pipeline"]],
+                         ids=["one by one", "pipeline"])
+def test_redis_stops_and_comes_back(launch, own_redis, site, options):
+    server = launch(*options, redis=own_redis.address)
+    for _ in range(2):
+        expect_back(server, site)
+        own_redis.stop()
+        expect_away(server)
+        own_redis.start()
+    expect_back(server, site)
+
+
+def test_a_remark_is_not_thanked_for_without_redis(launch, own_redis, site):
+    server = launch(redis=own_redis.address)
+    guest = expect_back(server, site)
+    own_redis.stop()
+    for _ in range(3):
+        response = guest.sign("Ada", "is this lost?")
+        assert response.status == 503
+        assert response.get("Location") is None
+    own_redis.start()
+    assert expect_back(server, site).read().remarks == \
+        [f"remark {i} - Ada" for i in reversed(range(10))]
+
+
+def test_a_remark_that_is_refused_without_redis(launch, own_redis, site):
+    """Whether 400 or 503 comes first is all the same, so it comes at all."""
+    server = launch(redis=own_redis.address)
+    own_redis.stop()
+    assert Guest(server, site.template).sign("", "x").status in (400, 503)
+
+
+def test_redis_absent_at_the_start(launch, own_redis, site):
+    own_redis.stop()
+    server = launch(redis=own_redis.address)
+    expect_away(server)
+    own_redis.start()
+    expect_back(server, site)
+
+
+def test_no_redis_at_all(launch):
+    expect_away(launch(redis="none"))
+
+
+def test_unix_socket(launch, own_redis, site):
+    server = launch(redis=own_redis.unix)
+    expect_back(server, site)
+    own_redis.stop()
+    expect_away(server)
+    own_redis.start()
+    expect_back(server, site)
+
+
+def test_a_frozen_redis(launch, own_redis, site):
+    """Connected, but no reply comes."""
+    server = launch(redis=own_redis.address)
+    expect_back(server, site)
+    own_redis.freeze()
+    expect_away(server)
+    own_redis.thaw()
+    expect_back(server, site)
+
+
+def test_a_client_that_goes_while_its_page_waits_for_redis(
+        launch, own_redis, site):
+    """The reply that comes later is nobody's; above all not the next one's."""
+    server = launch(redis=own_redis.address)
+    expect_back(server, site)
+    own_redis.freeze()
+    for _ in range(5):
+        connection = server.connect()
+        connection.send(b"GET /guestbook HTTP/1.1\r\nHost: a\r\n\r\n")
+        server.wait_until_read(connection)
+        connection.reset()
+    own_redis.thaw()
+    expect_back(server, site)
+
+
+class Impostor:
+    """Listens as Redis would, and answers each connection with `answer`
+    (bytes, or None to close at once), whatever is asked."""
+
+    def __init__(self, answer):
+        self._answer = answer
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address = "127.0.0.1:%d" % self._listener.getsockname()[1]
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self):
+        while True:
+            try:
+                peer, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._answer_one, args=(peer,),
+                             daemon=True).start()
+
+    def _answer_one(self, peer):
+        with peer:
+            try:
+                while self._answer and peer.recv(4096):
+                    peer.sendall(self._answer)
+            except OSError:
+                pass
+
+    def close(self):
+        """Listen no more."""
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+
+@pytest.mark.parametrize("answer", [
+    None, b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x00\xff\x00\xff", b"$-1\r\n",
+    b"*-1\r\n", b"-ERR no\r\n", b"-LOADING wait\r\n", b"-NOAUTH who?\r\n",
+    b"$5\r\nhel", b"*1\r\n*1\r\n*1\r\n:1\r\n", b":1\r\n:2\r\n:3\r\n:4\r\n",
+    b"$99999999999\r\n", b"*1000000\r\n"],
+    ids=lambda b: "closes" if b is None else repr(b)[2:-1])
+def test_something_that_is_not_our_redis(launch, answer):
+    impostor = Impostor(answer)
+    try:
+        server = launch(redis=impostor.address)
+        for _ in range(2):
+            assert server.request("/guestbook").status == 503
+            assert server.request("/answer").body == b"42"
+            assert server.request(
+                "/guestbook", "POST",
+                [("Content-Type", "application/x-www-form-urlencoded")],
+                b"guest-name=a&guest-remarks=b").status in (303, 503)
+    finally:
+        impostor.close()

@@ -1,0 +1,354 @@
+"""Signals: stopping without losing anything, reports, a log that rotates."""
+
+import os
+import re
+import signal
+import time
+
+import pytest
+
+from client import Closed, build
+from processes import session_members, wait_for
+from servers import REPORT
+
+LOG_LINE = re.compile(
+    r'127\.0\.0\.1 - - '
+    r'\[\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4}\] '
+    r'"((?:[^"\\]|\\.)*)" (\d{3}) (\d+|-)')
+
+
+def is_refused(server):
+    """Whether nobody listens any more where the server did.
+
+    While somebody does, each question counts as a connection.
+    """
+    try:
+        with server.connect():
+            return False
+    except ConnectionRefusedError:
+        return True
+
+
+@pytest.fixture
+def large(own_site):
+    """A site with a file that no socket buffer can swallow."""
+    content = os.urandom(1 << 20) * 32
+    own_site.write("large.bin", content)
+    own_site.content = content
+    return own_site
+
+
+# Stopping
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_stop(launch, number):
+    server = launch()
+    assert server.request("/answer").body == b"42"
+    assert server.stop(number) == (1, 1)
+
+
+def test_stop_without_ever_having_served(launch):
+    assert launch().stop() == (0, 0)
+
+
+def test_stop_at_once_after_the_start(launch):
+    """Ready means that signals are taken care of, too."""
+    for _ in range(5):
+        assert launch().stop() == (0, 0)
+
+
+def test_idle_connections_do_not_delay_the_stop(launch):
+    """They are closed, not waited for: keep-alive is a day, and so is what
+    a drain may take."""
+    server = launch("--keep-alive", "86400", "--drain-timeout", "86400")
+    with server.connect() as connection:
+        assert connection.request("/answer").body == b"42"
+        server.send_signal(signal.SIGTERM)
+        connection.expect_closed()
+        assert server.finish() == (1, 1)
+
+
+def test_stop_in_the_middle_of_an_answer(launch, large):
+    """The answer arrives whole, new clients are refused, exit status 0."""
+    server = launch("--drain-timeout", "3600", root=large.root)
+    with server.connect(receive_buffer=8192) as reader:
+        reader.send(build("/large.bin"))
+        assert reader.receive(1000)
+        server.send_signal(signal.SIGTERM)
+        wait_for(lambda: is_refused(server), "new clients to be refused")
+        assert server.is_running()
+        response = reader.read_response()
+        assert response.body == large.content
+        reader.expect_closed()
+        assert server.finish()[0] == 1
+
+
+def test_stop_in_the_middle_of_a_request(launch):
+    """What was begun is finished, and told that it was the last."""
+    server = launch("--drain-timeout", "3600", "--request-timeout", "3600")
+    with server.connect() as connection:
+        connection.send(build("/echo?value=late")[:-2])
+        server.wait_until_read(connection)
+        server.send_signal(signal.SIGTERM)
+        wait_for(lambda: is_refused(server), "new clients to be refused")
+        assert server.is_running()
+        connection.send(b"\r\n")
+        response = connection.read_response()
+        assert "late" in response.text
+        assert response.closes
+        connection.expect_closed()
+        assert server.finish()[0] == 1
+
+
+def test_stop_between_head_and_body(launch, redis, site):
+    server = launch("--drain-timeout", "3600", "--request-timeout", "3600")
+    with server.connect() as connection:
+        body = b"guest-name=Late&guest-remarks=but+in+time"
+        connection.send(build("/guestbook", "POST", [
+            ("Content-Type", "application/x-www-form-urlencoded"),
+            ("Content-Length", str(len(body))),
+            ("Expect", "100-continue")]))
+        assert connection.read_response().status == 100
+        server.send_signal(signal.SIGTERM)
+        wait_for(lambda: is_refused(server), "new clients to be refused")
+        connection.send(body)
+        assert connection.read_response().status == 303
+        connection.expect_closed()
+    server.finish()
+    assert redis("LINDEX", "guestbook_remarks", "-1") == b"but in time - Late"
+
+
+def test_stop_while_a_page_waits_for_redis(launch, own_redis):
+    server = launch("--drain-timeout", "3600", redis=own_redis.address)
+    assert server.request("/guestbook").status == 200
+    own_redis.freeze()
+    with server.connect() as connection:
+        connection.send(build("/guestbook"))
+        server.wait_until_read(connection)
+        server.send_signal(signal.SIGTERM)
+        own_redis.thaw()
+        assert connection.read_response().status in (200, 503)
+        connection.expect_closed()
+        server.finish()
+
+
+def test_every_answer_that_was_begun_is_finished(launch, large, server_name):
+    """Several slow readers at once, where the model serves several."""
+    server = launch("--drain-timeout", "3600", root=large.root)
+    count = 1 if server_name == "iterative" else 4
+    readers = [server.connect(receive_buffer=8192) for _ in range(count)]
+    for reader in readers:
+        reader.send(build("/large.bin"))
+    for reader in readers:
+        assert reader.receive(1000)
+    server.send_signal(signal.SIGTERM)
+    wait_for(lambda: is_refused(server), "new clients to be refused")
+    for reader in readers:
+        assert reader.read_response().body == large.content
+        reader.expect_closed()
+        reader.close()
+    assert server.finish()[0] == count
+
+
+def test_the_drain_time_out_bounds_the_stop(launch, large):
+    """A reader that never reads on is cut off; the stop is still a clean
+    one."""
+    server = launch("--drain-timeout", "0.5", root=large.root)
+    with server.connect(receive_buffer=8192) as reader:
+        reader.send(build("/large.bin"))
+        assert reader.receive(1000)
+        server.send_signal(signal.SIGTERM)
+        server.finish()
+        with pytest.raises(Closed):
+            reader.read_response()
+
+
+def test_a_second_signal_stops_at_once(launch, large):
+    server = launch("--drain-timeout", "3600", root=large.root)
+    with server.connect(receive_buffer=8192) as reader:
+        reader.send(build("/large.bin"))
+        assert reader.receive(1000)
+        server.send_signal(signal.SIGTERM)
+        wait_for(lambda: is_refused(server), "the first signal to be seen")
+        assert server.is_running()
+        server.send_signal(signal.SIGTERM)
+        assert server.wait() in (0, 1)
+        wait_for(lambda: not session_members(server.pid),
+                 "its children to end, too")
+    server.end()
+
+
+# Reports
+
+def test_the_report_counts(launch):
+    server = launch()
+    with server.connect() as connection:
+        connection.send(build("/answer") * 7)
+        for _ in range(7):
+            connection.read_response()
+    for _ in range(5):
+        assert server.request("/guestbook").status == 200
+    assert server.request("/nothing").status == 404
+    assert server.stop() == (13, 7)
+
+
+def test_sigusr1_reports_and_goes_on(launch, server_name):
+    server = launch()
+    for i in range(1, 4):
+        assert server.request("/answer").body == b"42"
+        # A server counts an answer before it sends it, but in 02 and 03 that
+        # is another process's work, and its close comes after ours.
+        server.send_signal(signal.SIGUSR1)
+        assert server.read_report() == (i, i)
+    assert server.stop() == (3, 3)
+
+
+def test_sigusr1_while_somebody_is_served(launch):
+    """A signal that interrupts a wait must not end it."""
+    server = launch()
+    with server.connect() as connection:
+        connection.send(build("/echo?value=half")[:-2])
+        server.wait_until_read(connection)
+        for _ in range(3):
+            server.send_signal(signal.SIGUSR1)
+            server.read_report()
+        connection.send(b"\r\n")
+        assert "half" in connection.read_response().text
+    server.stop()
+
+
+def test_the_report_counts_the_children_s_time(launch, server_name):
+    """It grows with work, whoever did it."""
+    server = launch()
+
+    def cpu():
+        server.send_signal(signal.SIGUSR1)
+        match = REPORT.fullmatch(server.read_line())
+        return float(match[3]) + float(match[4])
+
+    before = cpu()
+    deadline = time.monotonic() + 60
+    while cpu() < before + 0.05:
+        assert time.monotonic() < deadline, "work costs it nothing"
+        with server.connect() as connection:
+            connection.send(build("/guestbook") * 50)
+            for _ in range(50):
+                connection.read_response()
+
+
+# The access log
+
+def log_lines(path, count):
+    """Wait for that many lines in the log and return them."""
+    wait_for(lambda: path.exists()
+             and path.read_bytes().count(b"\n") >= count,
+             f"{count} lines in {path.name}")
+    lines = path.read_text(encoding="ascii").splitlines()
+    assert len(lines) == count
+    return lines
+
+
+def fields(line):
+    """(request line, status, bytes) of a line in the Common Log Format."""
+    match = LOG_LINE.fullmatch(line)
+    assert match, line
+    return match[1], int(match[2]), int(match[3])
+
+
+def test_the_log(launch, own_site):
+    log = own_site.root / "access.log"
+    server = launch("--access-log", log)
+    with server.connect() as connection:
+        connection.request("/answer")
+        connection.request("/echo?value=a%20b", "HEAD")
+        connection.request("/nothing")
+        connection.request("/answer", version="HTTP/1.0",
+                           fields=[("Connection", "close")])
+    size = len(server.request("/guestbook").body)
+    lines = [fields(line) for line in log_lines(log, 5)]
+    assert lines[0] == ("GET /answer HTTP/1.1", 200, 2)
+    assert lines[1] == ("HEAD /echo?value=a%20b HTTP/1.1", 200, 0)
+    assert lines[2][:2] == ("GET /nothing HTTP/1.1", 404)
+    assert lines[3] == ("GET /answer HTTP/1.0", 200, 2)
+    assert lines[4] == ("GET /guestbook HTTP/1.1", 200, size)
+
+
+def test_the_log_on_standard_output(launch):
+    server = launch("--access-log", "-")
+    server.request("/answer")
+    assert fields(server.read_line().rstrip("\n")) == \
+        ("GET /answer HTTP/1.1", 200, 2)
+
+
+@pytest.mark.parametrize("request_", [
+    b"GET /\x1b[31mred HTTP/1.1\r\nHost: a\r\n\r\n",
+    b"GET /a\x00b HTTP/1.1\r\nHost: a\r\n\r\n",
+    b"\x01\x02\x7f\x80\xff\r\n\r\n",
+    b"GET /\"quoted\"\\ HTTP/1.1\r\nHost: a\r\n\r\n",
+    b"GET /x HTTP/1.1\rforged\r\n\r\n",
+    b"GET /%0a127.0.0.1%20-%20-%20%22forged HTTP/1.1\r\nHost: a\r\n\r\n",
+    b"GET /" + b"x" * 7000 + b" HTTP/1.1\r\nHost: a\r\n\r\n",
+], ids=["escape", "NUL", "garbage", "quotes", "CR", "encoded", "long"])
+def test_nobody_can_forge_a_line(launch, own_site, request_):
+    """One request, one line, of printable ASCII."""
+    log = own_site.root / "access.log"
+    server = launch("--access-log", log)
+    with server.connect() as connection:
+        connection.send(request_)
+        status = connection.read_response().status
+    [line] = log_lines(log, 1)
+    assert line.isprintable()
+    assert fields(line)[1] == status
+
+
+def test_sighup_reopens_the_log(launch, own_site, server_name):
+    """As logrotate does it: rename, then signal. No line is lost."""
+    log = own_site.root / "access.log"
+    old = own_site.root / "access.log.1"
+    server = launch("--access-log", log)
+    for _ in range(10):
+        server.request("/answer")
+    log_lines(log, 10)
+    log.rename(old)
+    asked = 0
+
+    def is_reopened():
+        nonlocal asked
+        server.request("/hello")
+        asked += 1
+        return log.exists() and log.stat().st_size > 0
+
+    server.send_signal(signal.SIGHUP)
+    wait_for(is_reopened, "the new log")
+    for _ in range(10):
+        server.request("/answer")
+    server.stop()
+    lines = (old.read_text() + log.read_text()).splitlines()
+    requests = [fields(line)[0] for line in lines]
+    assert requests.count("GET /answer HTTP/1.1") == 20
+    assert requests.count("GET /hello HTTP/1.1") == asked
+    assert requests[-10:] == ["GET /answer HTTP/1.1"] * 10
+    assert len(log.read_text().splitlines()) >= 11
+
+
+def test_sighup_without_a_log_is_no_end(launch):
+    server = launch()
+    for _ in range(3):
+        server.send_signal(signal.SIGHUP)
+        assert server.request("/answer").body == b"42"
+
+
+def test_the_log_s_folder_may_vanish(launch, own_site):
+    """Then the old file goes on being written, and the server goes on."""
+    folder = own_site.root / "logs"
+    folder.mkdir()
+    log = folder / "access.log"
+    server = launch("--access-log", log)
+    server.request("/answer")
+    log_lines(log, 1)
+    moved = own_site.root / "elsewhere"
+    folder.rename(moved)
+    server.send_signal(signal.SIGHUP)
+    for _ in range(3):
+        assert server.request("/answer").body == b"42"
+    log_lines(moved / "access.log", 4)

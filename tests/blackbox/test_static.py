@@ -1,0 +1,350 @@
+"""Files below public/: their fields, conditional requests, ranges."""
+
+import os
+import time
+
+import pytest
+
+from client import parse_date
+from processes import wait_for
+from servers import TOP
+
+SIZE = 1000
+CONTENT = bytes(i % 251 for i in range(SIZE))
+LARGE = 300_000         # more than a server keeps in memory of a file
+
+
+@pytest.fixture(scope="module")
+def file(site):
+    """A text of SIZE bytes, an hour old, as /static/file.txt."""
+    site.write("static/file.txt", CONTENT)
+    return "/static/file.txt"
+
+
+@pytest.fixture(scope="module")
+def large(site):
+    """A file that is sent from the disk, as /static/large.bin."""
+    site.write("static/large.bin", bytes(i * 7 % 253 for i in range(LARGE)))
+    return "/static/large.bin"
+
+
+def http_date(seconds):
+    """Seconds since 1970 as an IMF-fixdate."""
+    return time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(seconds))
+
+
+# What a file's answer says
+
+def test_a_file(server, file, site):
+    response = server.request(file)
+    assert response.status == 200
+    assert response.body == CONTENT
+    assert response.get("Accept-Ranges") == "bytes"
+    changed = (site.public / "static/file.txt").stat().st_mtime
+    assert parse_date(response.get("Last-Modified")) == int(changed)
+    etag = response.get("ETag")
+    assert etag.startswith('"') and etag.endswith('"') and len(etag) > 2
+
+
+def test_a_large_file(server, large, site):
+    with server.connect() as connection:
+        for _ in range(2):
+            assert connection.request(large).body == \
+                (site.public / "static/large.bin").read_bytes()
+
+
+def test_an_empty_file(server, site):
+    site.write("static/empty.txt", b"")
+    with server.connect() as connection:
+        response = connection.request("/static/empty.txt")
+        assert response.status == 200
+        assert response.get("Content-Length") == "0"
+        assert connection.request("/answer").status == 200
+
+
+@pytest.mark.parametrize("name, kinds", {
+    "a.html": ["text/html; charset=utf-8"],
+    "a.css": ["text/css; charset=utf-8"],
+    "a.js": ["text/javascript; charset=utf-8"],
+    "a.txt": ["text/plain; charset=utf-8"],
+    "a.json": ["application/json"],
+    "a.svg": ["image/svg+xml", "image/svg+xml; charset=utf-8"],
+    "a.png": ["image/png"],
+    "a.jpg": ["image/jpeg"],
+    "a.jpeg": ["image/jpeg"],
+    "a.gif": ["image/gif"],
+    "a.webp": ["image/webp"],
+    "a.ico": ["image/x-icon", "image/vnd.microsoft.icon"],
+    "a.pdf": ["application/pdf"],
+    "a.woff2": ["font/woff2"],
+    "a.wasm": ["application/wasm"],
+    "a.xml": ["text/xml; charset=utf-8", "application/xml"],
+    "A.HTML": ["text/html; charset=utf-8"],
+    "a.tar.png": ["image/png"],
+    "a.unknown": ["application/octet-stream"],
+    "png": ["application/octet-stream"],
+    "a.png~": ["application/octet-stream"],
+}.items())
+def test_media_types(server, site, name, kinds):
+    site.write(f"static/types/{name}", b"x")
+    assert server.request(
+        f"/static/types/{name}").get("Content-Type") in kinds
+
+
+def test_the_project_s_own_text_files_name_their_charset(server):
+    public = TOP / "public"
+    for path in public.rglob("*"):
+        if path.suffix in (".html", ".css", ".js", ".txt"):
+            response = server.request(f"/{path.relative_to(public)}")
+            assert response.status == 200
+            assert response.get("Content-Type").endswith("; charset=utf-8")
+
+
+def test_a_folder_is_its_index(server, site):
+    site.write("static/folder/index.html", b"<title>index</title>")
+    for _ in range(2):
+        response = server.request("/static/folder/")
+        assert response.status == 200
+        assert response.body == b"<title>index</title>"
+
+
+def test_a_changed_file_is_served_new_within_a_second(server, site):
+    """Asked for all the time, so that a cache has it at hand. The second is
+    counted in answers' own time, not in that of a slow machine: what was
+    asked for more than a second after the change must be new."""
+    site.write("static/changing.txt", b"old")
+    with server.connect() as connection:
+        for _ in range(3):
+            assert connection.request("/static/changing.txt").body == b"old"
+        for content in [b"new", b"newer", b"nil"]:
+            site.write("static/changing.txt", content, age=0)
+            changed = time.monotonic()
+            while True:
+                asked = time.monotonic()
+                body = connection.request("/static/changing.txt").body
+                if asked > changed + 1.0:
+                    break
+                time.sleep(0.05)
+            assert body == content
+
+
+def test_a_replaced_file_is_served_new_though_size_and_time_are_the_same(
+        server, site):
+    """As a careless copy tool leaves it: only the inode tells."""
+    path = site.write("static/replaced.txt", b"one", age=3600)
+    times = (path.stat().st_atime_ns, path.stat().st_mtime_ns)
+    assert server.request("/static/replaced.txt").body == b"one"
+    other = site.write("static/replaced.tmp", b"two")
+    os.utime(other, ns=times)
+    other.rename(path)
+    wait_for(lambda: server.request("/static/replaced.txt").body == b"two",
+             "the new content")
+
+
+def test_a_removed_file_is_gone_and_a_new_one_is_there(server, site):
+    path = site.write("static/coming-and-going.txt", b"here")
+    url = "/static/coming-and-going.txt"
+    assert server.request(url).status == 200
+    path.unlink()
+    wait_for(lambda: server.request(url).status == 404, "a 404")
+    site.write("static/coming-and-going.txt", b"again")
+    wait_for(lambda: server.request(url).body == b"again", "the new file")
+
+
+def test_a_change_shows_in_the_etag(server, site):
+    site.write("static/tagged.txt", b"one")
+    before = server.request("/static/tagged.txt").get("ETag")
+    assert server.request("/static/tagged.txt").get("ETag") == before
+    site.write("static/tagged.txt", b"two", age=1800)
+    wait_for(lambda: server.request("/static/tagged.txt").get("ETag")
+             != before, "another ETag")
+
+
+def test_many_files(server, site):
+    """More than any cache of open files holds."""
+    for i in range(120):
+        site.write(f"static/many/{i}.txt", b"%d" % i)
+    with server.connect() as connection:
+        for _ in range(2):
+            for i in range(120):
+                assert connection.request(
+                    f"/static/many/{i}.txt").body == b"%d" % i
+
+
+# Conditional requests (RFC 9110, 13)
+
+def conditional(server, path, *fields, method="GET"):
+    return server.request(path, method, fields)
+
+
+@pytest.mark.parametrize("pattern", [
+    "{}", "W/{}", '"other", {}', '{}, "other"', '"a" ,W/{} , "b"', "*"])
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_if_none_match_that_matches(server, file, pattern, method):
+    etag = server.request(file).get("ETag")
+    response = conditional(server, file,
+                           ("If-None-Match", pattern.format(etag)),
+                           method=method)
+    assert response.status == 304
+    assert response.get("ETag") == etag
+    assert response.get("Content-Length") in (None, str(SIZE))
+
+
+@pytest.mark.parametrize("value", ['"other"', 'W/"other"', '"a", "b"', '""',
+                                   "nonsense"])
+def test_if_none_match_that_does_not(server, file, value):
+    response = conditional(server, file, ("If-None-Match", value))
+    assert response.status == 200
+    assert response.body == CONTENT
+
+
+def test_an_etag_without_its_quotes_does_not_match(server, file):
+    etag = server.request(file).get("ETag")
+    assert conditional(server, file, (
+        "If-None-Match", etag.strip('"'))).status == 200
+
+
+def test_nothing_follows_a_304(server, file):
+    etag = server.request(file).get("ETag")
+    with server.connect() as connection:
+        assert connection.request(
+            file, fields=[("If-None-Match", etag)]).status == 304
+        assert connection.request("/answer").body == b"42"
+
+
+@pytest.mark.parametrize("style", [
+    "%a, %d %b %Y %H:%M:%S GMT", "%A, %d-%b-%y %H:%M:%S GMT",
+    "%a %b %e %H:%M:%S %Y"], ids=["IMF-fixdate", "RFC 850", "asctime"])
+@pytest.mark.parametrize("later, status", [(0, 304), (1, 304), (-1, 200)])
+def test_if_modified_since(server, file, style, later, status):
+    """All three forms of a date must be understood (RFC 9110, 5.6.7)."""
+    changed = parse_date(server.request(file).get("Last-Modified"))
+    date = time.strftime(style, time.gmtime(changed + later))
+    assert conditional(server, file,
+                       ("If-Modified-Since", date)).status == status
+
+
+@pytest.mark.parametrize("value", [
+    "yesterday", "", "Xxx, 01 Jan 2030 00:00:00 GMT", "1893456000",
+    "Tue, 99 Jan 2030 00:00:00 GMT", "Tue, 01 Jan 2030 00:00:00 CET"])
+def test_an_invalid_if_modified_since_is_ignored(server, file, value):
+    assert conditional(server, file,
+                       ("If-Modified-Since", value)).status == 200
+
+
+def test_if_none_match_counts_more_than_if_modified_since(server, file):
+    """RFC 9110, 13.2.2."""
+    first = server.request(file)
+    etag, date = first.get("ETag"), first.get("Last-Modified")
+    old = http_date(parse_date(date) - 1000)
+    assert conditional(server, file, ("If-None-Match", '"other"'),
+                       ("If-Modified-Since", date)).status == 200
+    assert conditional(server, file, ("If-None-Match", etag),
+                       ("If-Modified-Since", old)).status == 304
+
+
+# Ranges (RFC 9110, 14)
+
+@pytest.mark.parametrize("value, first, last", [
+    ("bytes=0-0", 0, 0),
+    ("bytes=0-99", 0, 99),
+    ("bytes=100-199", 100, 199),
+    ("bytes=999-999", 999, 999),
+    ("bytes=990-5000", 990, 999),
+    ("bytes=990-99999999999999999999999", 990, 999),
+    ("bytes=500-", 500, 999),
+    ("bytes=0-", 0, 999),
+    ("bytes=-1", 999, 999),
+    ("bytes=-10", 990, 999),
+    ("bytes=-1000", 0, 999),
+    ("bytes=-5000", 0, 999),
+    ("Bytes=0-9", 0, 9),
+])
+def test_range(server, file, value, first, last):
+    response = conditional(server, file, ("Range", value))
+    assert response.status == 206
+    assert response.get("Content-Range") == f"bytes {first}-{last}/{SIZE}"
+    assert response.body == CONTENT[first:last + 1]
+    whole = server.request(file)
+    for name in ["ETag", "Last-Modified", "Content-Type"]:
+        assert response.get(name) == whole.get(name)
+
+
+@pytest.mark.parametrize("first, last", [(0, 9), (150_000, 249_999),
+                                         (LARGE - 1, LARGE - 1)])
+def test_range_of_a_large_file(server, large, site, first, last):
+    response = conditional(server, large, ("Range", f"bytes={first}-{last}"))
+    assert response.status == 206
+    content = (site.public / "static/large.bin").read_bytes()
+    assert response.body == content[first:last + 1]
+
+
+@pytest.mark.parametrize("value", [
+    "bytes=1000-", "bytes=1000-2000", "bytes=99999999999999999999-",
+    "bytes=-0"])
+def test_range_behind_the_end(server, file, value):
+    response = conditional(server, file, ("Range", value))
+    assert response.status == 416
+    assert response.get("Content-Range") == f"bytes */{SIZE}"
+
+
+@pytest.mark.parametrize("value", [
+    "bytes=5-4", "bytes=-", "bytes=", "bytes=a-b", "bytes=1-2-3", "bytes 0-1",
+    "bytes=+1-2", "bytes=1--2", "bytes=0x1-2", "items=0-1", "0-1", "",
+    "bytes=1 -2x"])
+def test_a_malformed_range_is_ignored(server, file, value):
+    response = conditional(server, file, ("Range", value))
+    assert response.status == 200
+    assert response.body == CONTENT
+
+
+@pytest.mark.parametrize("value", ["bytes=0-0,5-6", "bytes=0-1, -1",
+                                   "bytes=0-,0-,0-,0-"])
+def test_several_ranges_are_the_whole_file(server, file, value):
+    """RFC 9110, 14.2 lets a server ignore Range; one range is all we do."""
+    response = conditional(server, file, ("Range", value))
+    assert response.status == 200
+    assert response.body == CONTENT
+
+
+def test_range_of_an_empty_file(server, site):
+    site.write("static/empty.txt", b"")
+    response = conditional(server, "/static/empty.txt", ("Range", "bytes=0-"))
+    assert response.status == 416
+    assert response.get("Content-Range") == "bytes */0"
+
+
+def test_range_is_for_get_only(server, file):
+    response = conditional(server, file, ("Range", "bytes=0-9"),
+                           method="HEAD")
+    assert response.status == 200
+    assert response.get("Content-Length") == str(SIZE)
+
+
+def test_if_range(server, file):
+    """The part if the file is still the same, else the whole."""
+    whole = server.request(file)
+    part = ("Range", "bytes=0-9")
+    date = whole.get("Last-Modified")
+    for value, status in [
+            (whole.get("ETag"), 206),
+            (date, 206),
+            ('"other"', 200),
+            ("W/" + whole.get("ETag"), 200),    # must be a strong match
+            (http_date(parse_date(date) - 1), 200),
+            (http_date(parse_date(date) + 1), 200),  # not older: other
+            ("nonsense", 200)]:
+        response = conditional(server, file, part, ("If-Range", value))
+        assert response.status == status, value
+        assert response.body == (CONTENT[:10] if status == 206 else CONTENT)
+
+
+def test_if_range_without_range_means_nothing(server, file):
+    assert conditional(server, file, ("If-Range", '"other"')).status == 200
+
+
+def test_a_fresh_copy_needs_no_range(server, file):
+    """If-None-Match is looked at before Range (RFC 9110, 13.2.2)."""
+    etag = server.request(file).get("ETag")
+    assert conditional(server, file, ("If-None-Match", etag),
+                       ("Range", "bytes=0-9")).status == 304

@@ -1,0 +1,124 @@
+"""Deadlines. Only their lower bounds are measured, which no slow machine can
+break; that they pass at all is what the client's patience checks."""
+
+import time
+
+from client import Closed, build
+
+SHORT = 0.5             # seconds, for the option under test
+EARLY = 0.35            # what would be too soon
+NEVER = "3600"
+
+
+def drip(connection, data, pause=0.02):
+    """Send byte after byte until the server says something."""
+    for byte in data:
+        if connection.readable(pause) or not connection.send(bytes([byte])):
+            return
+    assert connection.readable(connection.deadline), "patient without end"
+
+
+def test_keep_alive_time_out(launch):
+    server = launch("--keep-alive", SHORT, "--request-timeout", NEVER)
+    with server.connect() as connection:
+        assert connection.request("/answer").body == b"42"
+        started = time.monotonic()
+        connection.expect_closed()
+        assert time.monotonic() - started > EARLY
+
+
+def test_keep_alive_starts_anew_with_each_request(launch):
+    server = launch("--keep-alive", SHORT, "--request-timeout", NEVER)
+    with server.connect() as connection:
+        started = time.monotonic()
+        served = 0
+        try:
+            while time.monotonic() - started < 4 * SHORT:
+                assert connection.request("/answer").body == b"42"
+                served += 1
+                time.sleep(SHORT / 10)
+        except Closed:                  # a machine that slept for so long
+            pass
+        assert served > 5
+
+
+def test_no_keep_alive(launch):
+    server = launch("--keep-alive", "0")
+    with server.connect() as connection:
+        connection.send(build("/answer") + build("/hello"))
+        response = connection.read_response()
+        assert response.body == b"42"
+        assert response.closes
+        connection.expect_closed()
+    with server.connect() as connection:
+        response = connection.request("/answer", version="HTTP/1.0",
+                                      fields=[("Connection", "keep-alive")])
+        assert "keep-alive" not in (response.get("Connection") or "")
+        connection.expect_closed()
+
+
+def test_a_head_that_drips_in(launch):
+    """Counted from the first byte: a byte now and then does not win."""
+    server = launch("--request-timeout", SHORT, "--keep-alive", NEVER)
+    with server.connect() as connection:
+        started = time.monotonic()
+        drip(connection, build("/answer")[:-2] + b"X: " + b"y" * 10_000)
+        response = connection.read_response()
+        assert response.status == 408
+        assert response.closes
+        connection.expect_closed()
+        assert time.monotonic() - started > EARLY
+    assert server.request("/answer").body == b"42"
+
+
+def test_a_body_that_drips_in(launch):
+    server = launch("--request-timeout", SHORT, "--keep-alive", NEVER)
+    with server.connect() as connection:
+        drip(connection, build("/guestbook", "POST", [
+            ("Content-Type", "application/x-www-form-urlencoded"),
+            ("Content-Length", "10000")], b"x" * 9000))
+        assert connection.read_response().status == 408
+        connection.expect_closed()
+
+
+def test_a_request_that_stops_in_the_middle(launch):
+    server = launch("--request-timeout", SHORT, "--keep-alive", NEVER)
+    for part in [build("/answer")[:-1],
+                 build("/answer", fields=[("Content-Length", "5")])]:
+        with server.connect() as connection:
+            connection.send(part)
+            assert connection.read_response().status == 408
+            connection.expect_closed()
+
+
+def test_the_second_request_of_a_connection_has_its_deadline_too(launch):
+    server = launch("--request-timeout", SHORT, "--keep-alive", NEVER)
+    with server.connect() as connection:
+        assert connection.request("/answer").body == b"42"
+        connection.send(build("/answer")[:20])
+        assert connection.read_response().status == 408
+        connection.expect_closed()
+
+
+def test_an_idle_connection_is_not_told_408(launch):
+    """There is no request that could have come too late."""
+    server = launch("--request-timeout", SHORT, "--keep-alive", SHORT)
+    with server.connect() as connection:
+        assert connection.request("/answer").body == b"42"
+        connection.expect_closed()
+
+
+def test_the_answer_s_time_does_not_count_as_the_request_s(launch, own_site):
+    """A reader that takes longer, but goes on, gets the whole file."""
+    limit = 2.0
+    own_site.write("large.bin", b"0123456789" * 3_200_000)
+    server = launch("--request-timeout", limit, "--keep-alive", NEVER,
+                    root=own_site.root)
+    with server.connect(receive_buffer=65536) as reader:
+        reader.send(build("/large.bin"))
+        started = time.monotonic()
+        while time.monotonic() < started + 1.5 * limit:
+            for _ in range(8):
+                assert reader.receive()
+            time.sleep(limit / 20)
+        assert len(reader.read_response().body) == 32_000_000
