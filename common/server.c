@@ -66,13 +66,18 @@ static void find_pictures(struct server *server)
 }
 
 /* Names are looked up here, once: getaddrinfo(3) blocks, and no event loop may
- * do that later. */
+ * do that later. IPv4 goes first, as in hiredis itself: "localhost" is often
+ * ::1 before it is 127.0.0.1, and Redis listens on the latter. */
 static void resolve_redis(struct store_address *redis)
 {
     if (redis->none || redis->path != NULL)
         return;
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found;
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_family = AF_INET};
+    struct addrinfo *found;
     int error = getaddrinfo(redis->host, NULL, &hints, &found);
+    hints.ai_family = AF_UNSPEC;
+    if (error != 0)
+        error = getaddrinfo(redis->host, NULL, &hints, &found);
     char numeric[NI_MAXHOST];
     if (error == 0) {
         error = getnameinfo(found->ai_addr, found->ai_addrlen, numeric,
