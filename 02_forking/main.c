@@ -98,6 +98,7 @@ static void serve_clients(const struct server *server)
 
     blocking_init(&worker, server, &server->shared->stats[0]);
     while ((fd = net_accept(server)) >= 0) {
+        worker_tick(&worker); /* or every child would reopen a rotated log */
         atomic_fetch_add(&children, 1); /* before it can end */
         pid_t pid = fork_quietly();
         if (pid == 0)

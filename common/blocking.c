@@ -60,8 +60,6 @@ static bool is_late(const struct blocking *b)
 static void look_up(struct blocking *b)
 {
     struct worker *w = b->worker;
-    if (errno == EINTR)
-        server_housekeeping(w->server);
     /* One that is kept after an answer makes room; a new one has come with a
      * request, which may only be late. */
     if (b->phase == HTTP_PHASE_IDLE &&

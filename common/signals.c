@@ -74,6 +74,9 @@ void signals_in_child(void)
     set_handler(SIGUSR1, SIG_IGN);
     set_handler(SIGHUP, SIG_IGN);
     set_handler(SIGCHLD, SIG_DFL);
+    /* A note that came just before the fork is for the parent to find. */
+    atomic_store(&report_wanted, false);
+    atomic_store(&reopen_wanted, false);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     sigset_t set; /* the parent may have blocked them around its fork(2) */
     signals_set(&set);

@@ -50,16 +50,17 @@ void worker_tick(struct worker *worker)
     if (worker->draining)
         worker->overdue =
             signals_stopping_ms() > worker->server->options.drain_timeout_ms;
+    int saved = errno; /* of the call that this tick comes after */
+    server_housekeeping(worker->server);
     /* A forked worker has descriptors of its own, so it follows a SIGHUP that
      * its parent got by itself, before it writes the next line. */
     unsigned generation =
         atomic_load_explicit(&shared->log_generation, memory_order_relaxed);
     if (generation != worker->log_generation) {
-        int saved = errno; /* of the call that this tick comes after */
         worker->log_generation = generation;
         access_log_reopen(&worker->server->log);
-        errno = saved;
     }
+    errno = saved;
 }
 
 void worker_reseed(struct worker *worker)

@@ -56,7 +56,7 @@ void worker_init(struct worker *worker, const struct server *server,
 
 void worker_free(struct worker *worker);
 
-/* Looks at the clock and at the stop signal: once per turn of a loop, or after
+/* Looks at the clock and at what signals left: once per turn of a loop, or after
  * each call that may have waited. Leaves errno as it is. */
 void worker_tick(struct worker *worker);
 
