@@ -85,7 +85,9 @@ SCENARIOS = [
 
 
 def known(name):
-    """Return the server or peer `name`."""
+    """Return the server or peer `name`; a Server stays what it is."""
+    if isinstance(name, servers.Server):
+        return name
     try:
         return servers.named(name)
     except KeyError:
@@ -120,10 +122,11 @@ def start_for(scenario, server, root, redis):
 
 
 def measure(scenario, name, root, redis, seconds):
-    """Put the load on one server once. Returns a row: CPU microseconds per
-    request, user and system apart, requests a second, failures."""
+    """Put the load on one server (its name, or a Server) once. Returns a row:
+    CPU microseconds per request, user and system apart, requests a second,
+    failures."""
     server = known(name)
-    log = os.path.join(root, f"{name}.log")
+    log = os.path.join(root, f"{server.name}.log")
     with servers.running(server, start_for(scenario, server, root, redis),
                          log) as live:
         job = load.Job(urls=(live.url(scenario.path),), seconds=seconds,
@@ -137,7 +140,7 @@ def measure(scenario, name, root, redis, seconds):
         raise load.LoadError("no request was answered")
     user, system = (1e6 * (b - a) / result.good
                     for a, b in zip(before, after))
-    return {"scenario": scenario.name, "server": name,
+    return {"scenario": scenario.name, "server": server.name,
             "us": user + system, "user_us": user, "system_us": system,
             "rps": result.rate, "good": result.good, "failed": result.failed}
 

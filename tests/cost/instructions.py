@@ -10,7 +10,8 @@ changed in the same commit:
     tests/cost/instructions.py --update
 
 What is counted is the difference between a run with many requests and one with
-few, so that starting and stopping do not count.
+few, so that starting and stopping do not count. bench/where.py and
+bench/tricks.py count other requests and other builds the same way.
 """
 import argparse
 import json
@@ -21,6 +22,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 
 HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parent.parent
@@ -28,82 +30,103 @@ FIGURES = HERE / "instructions.json"
 ALLOWED_GROWTH = 1.05
 FEW, MANY = 200, 1200
 
+
+@dataclass(frozen=True)
+class Talk:
+    """What a client asks for: `batch` requests at once, then it reads as many
+    answers; all on one connection, or a new one for each batch."""
+
+    path: str = "/answer"
+    keep_alive: bool = True
+    batch: int = 1
+
+    def request(self):
+        """Returns the bytes of one batch."""
+        close = "" if self.keep_alive else "Connection: close\r\n"
+        return (f"GET {self.path} HTTP/1.1\r\nHost: localhost\r\n{close}\r\n"
+                .encode() * self.batch)
+
+
 SERVERS = {
     "iterative": [],
     "prethreaded": ["--threads", "1"],
     "epoll": [],
 }
-REQUESTS = {
-    "keep-alive": b"GET /answer HTTP/1.1\r\nHost: localhost\r\n\r\n",
-    "one-shot": b"GET /answer HTTP/1.1\r\nHost: localhost\r\n"
-                b"Connection: close\r\n\r\n",
+TALKS = {
+    "keep-alive": Talk(),
+    "one-shot": Talk(keep_alive=False),
 }
 
 
-def read_answer(connection):
+def read_answer(stream):
     """Reads one whole answer: head, then Content-Length bytes."""
-    data = b""
-    while b"\r\n\r\n" not in data:
-        piece = connection.recv(65536)
-        if not piece:
-            raise RuntimeError("the server closed before it had answered")
-        data += piece
-    head, _, body = data.partition(b"\r\n\r\n")
-    if not head.startswith(b"HTTP/1.1 200 "):
-        raise RuntimeError(f"unexpected answer: {head[:60]!r}")
-    length = int(re.search(rb"Content-Length: (\d+)", head).group(1))
-    while len(body) < length:
-        piece = connection.recv(65536)
-        if not piece:
-            raise RuntimeError("the server closed in the middle of an answer")
-        body += piece
+    status, length = stream.readline(), 0
+    if not status.startswith(b"HTTP/1.1 200 "):
+        raise RuntimeError(f"unexpected answer: {status!r}")
+    while (line := stream.readline()) not in (b"\r\n", b""):
+        if line.startswith(b"Content-Length: "):
+            length = int(line.split()[1])
+    if len(stream.read(length)) < length:
+        raise RuntimeError("the server closed in the middle of an answer")
 
 
-def send_requests(port, path, count):
-    """Sends `count` requests one after the other, each after the answer to the
-    one before, on one connection (keep-alive) or on one each (one-shot)."""
-    if path == "keep-alive":
-        with socket.create_connection(("127.0.0.1", port), 60) as connection:
-            for _ in range(count):
-                connection.sendall(REQUESTS[path])
-                read_answer(connection)
-    else:
-        for _ in range(count):
-            with socket.create_connection(("127.0.0.1", port), 60) as connection:
-                connection.sendall(REQUESTS[path])
-                read_answer(connection)
+def send_requests(port, talk, count):
+    """Sends `count` requests one batch after the other, each after the answers
+    to the one before."""
+    connection = None
+    for _ in range(count // talk.batch):
+        if connection is None:
+            connection = socket.create_connection(("127.0.0.1", port), 60)
+            stream = connection.makefile("rb")
+        connection.sendall(talk.request())
+        for _ in range(talk.batch):
+            read_answer(stream)
+        if not talk.keep_alive:
+            stream.close()
+            connection.close()
+            connection = None
+    if connection is not None:
+        stream.close()
+        connection.close()
 
 
-def instructions(server, options, path, count):
-    """Runs one server under callgrind and returns all instructions that it
-    executed in user space while it served `count` requests."""
+def instructions(program, options, talk, count):
+    """Runs one server under callgrind and returns all instructions that it and
+    its children executed in user space while it served `count` requests."""
     with tempfile.TemporaryDirectory() as folder:
-        out = pathlib.Path(folder, "callgrind.out")
         process = subprocess.Popen(
-            ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}",
-             str(TOP / server), "--port", "0", "--redis", "none", *options],
-            cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            text=True)
+            ["valgrind", "--tool=callgrind",
+             f"--callgrind-out-file={folder}/callgrind.%p",
+             # A forked child begins with the count of its parent.
+             "--zero-before=signals_in_child",
+             str(program), "--port", "0", "--root", str(TOP),
+             "--redis", "none", *options],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         try:
             ready = process.stdout.readline()
             port = int(re.search(r":(\d+)/", ready).group(1))
-            send_requests(port, path, count)
+            send_requests(port, talk, count)
         finally:
             process.send_signal(signal.SIGTERM)
             process.communicate(timeout=60)
-        return int(re.search(r"^(?:summary|totals): (\d+)", out.read_text(),
-                             re.MULTILINE).group(1))
+        return sum(int(re.search(r"^(?:summary|totals): (\d+)",
+                                 out.read_text(), re.MULTILINE).group(1))
+                   for out in pathlib.Path(folder).iterdir())
+
+
+def per_request(program, options, talk, few=FEW, many=MANY):
+    """Returns the user-space instructions of one request (a float); `program`
+    is the path of a server, `options` come behind those that are always
+    given. Raises RuntimeError when an answer is not as it should be."""
+    return (instructions(program, options, talk, many)
+            - instructions(program, options, talk, few)) / (many - few)
 
 
 def measure():
     """Returns {"epoll keep-alive": instructions per request, ...}."""
-    figures = {}
-    for server, options in SERVERS.items():
-        for path in REQUESTS:
-            few = instructions(server, options, path, FEW)
-            many = instructions(server, options, path, MANY)
-            figures[f"{server} {path}"] = round((many - few) / (MANY - FEW))
-    return figures
+    return {f"{server} {name}": round(per_request(TOP / server, options, talk))
+            for server, options in SERVERS.items()
+            for name, talk in TALKS.items()}
 
 
 def main():
