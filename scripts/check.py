@@ -11,7 +11,8 @@ suite failed. The last line says `N passed, N failed`, and the exit status is
 failed: what did not run is not taken for what passed.
 
 Environment: SERVERS=epoll,poll narrows blackbox and faults to these servers,
-ARGS='-k guestbook -x' goes to pytest as it is.
+ARGS='-k guestbook -x' goes to pytest as it is, WORKERS=4 is how many tests it
+runs at a time (as many as there are cores).
 """
 
 import argparse
@@ -115,7 +116,7 @@ class Runner:
         # The make that called us handed down its own switches.
         self.environment = {name: value for name, value in os.environ.items()
                             if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL",
-                                            "SERVERS", "ARGS")}
+                                            "SERVERS", "ARGS", "WORKERS")}
 
     def program(self, command, env=None):
         """Run a command, wait for it, and return (exit status, its output).
@@ -192,7 +193,7 @@ class Runner:
         """Run pytest on a folder."""
         status, text = self.program(
             [*fixed_addresses(flavour), sys.executable, "-m", "pytest", "-v",
-             "-p", "no:cacheprovider", *(["-n", workers] if workers else []),
+             "-p", "no:cacheprovider", *(["-n", os.environ.get("WORKERS", workers)] if workers else []),
              folder, *options, *shlex.split(os.environ.get("ARGS", ""))],
             SANITIZER_OPTIONS)
         return judge(count_pytest(text), status)
@@ -395,7 +396,7 @@ def main():
     # SANITIZE and FLAVOUR are ours to set: every suite names its own.
     runner = Runner(options.make, [o for o in options.override if
                                    o.split("=")[0] not in
-                                   ("SANITIZE", "FLAVOUR", "SERVERS", "ARGS")])
+                                   ("SANITIZE", "FLAVOUR", "SERVERS", "ARGS", "WORKERS")])
     LOGS.mkdir(parents=True, exist_ok=True)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
