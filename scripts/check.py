@@ -190,11 +190,12 @@ class Runner:
         return judge(total, 0)
 
     def pytest(self, folder, *options, flavour="default", workers="auto"):
-        """Run pytest on a folder."""
+        """Run pytest on a folder; workers=None runs one test at a time."""
+        parallel = ["-n", os.environ.get("WORKERS", workers)] if workers else []
         status, text = self.program(
             [*fixed_addresses(flavour), sys.executable, "-m", "pytest", "-v",
-             "-p", "no:cacheprovider", *(["-n", os.environ.get("WORKERS", workers)] if workers else []),
-             folder, *options, *shlex.split(os.environ.get("ARGS", ""))],
+             "-p", "no:cacheprovider", *parallel, folder, *options,
+             *shlex.split(os.environ.get("ARGS", ""))],
             SANITIZER_OPTIONS)
         return judge(count_pytest(text), status)
 
@@ -393,10 +394,11 @@ def main():
             print(f"{suite.name:<14} {suite.about}")
         return 0
 
-    # SANITIZE and FLAVOUR are ours to set: every suite names its own.
-    runner = Runner(options.make, [o for o in options.override if
-                                   o.split("=")[0] not in
-                                   ("SANITIZE", "FLAVOUR", "SERVERS", "ARGS", "WORKERS")])
+    # SANITIZE and FLAVOUR are ours to set: every suite names its own. The others
+    # are for us.
+    ours = ("SANITIZE", "FLAVOUR", "SERVERS", "ARGS", "WORKERS")
+    runner = Runner(options.make, [override for override in options.override
+                                   if override.split("=")[0] not in ours])
     LOGS.mkdir(parents=True, exist_ok=True)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
