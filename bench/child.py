@@ -6,10 +6,12 @@ import select
 import signal
 import socket
 import subprocess
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
+_running = {}           # {pid: process} of those not waited for yet
 
 
 @dataclass(frozen=True)
@@ -26,19 +28,36 @@ class Exit:
         return self.usage.ru_utime + self.usage.ru_stime
 
 
+@contextmanager
+def uninterrupted():
+    """Hold Ctrl-C back while a process comes or goes and is noted, so that
+    none is forgotten; yields the signal mask from before."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK,
+                                    {signal.SIGINT, signal.SIGTERM})
+    try:
+        yield before
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def spawn(argv, cores, output, folder=None):
     """Start `argv` bound to `cores` (a set of numbers), in a session of its
     own, both outputs going to the open file `output`. It dies with us.
 
     Raises OSError when there is no such program.
     """
-    def prepare():
-        os.sched_setaffinity(0, cores)
-        _libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    with uninterrupted() as mask:
+        def prepare():
+            os.sched_setaffinity(0, cores)
+            _libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
-    return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output,
-                            stderr=subprocess.STDOUT, cwd=folder,
-                            start_new_session=True, preexec_fn=prepare)
+        process = subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=output,
+            stderr=subprocess.STDOUT, cwd=folder, start_new_session=True,
+            preexec_fn=prepare)
+        _running[process.pid] = process
+    return process
 
 
 def wait(process, seconds):
@@ -61,10 +80,12 @@ def wait(process, seconds):
 
 def _reap(process):
     """Return the Exit of `process` if it has ended, else None."""
-    pid, status, usage = os.wait4(process.pid, os.WNOHANG)
-    if not pid:
-        return None
-    process.returncode = os.waitstatus_to_exitcode(status)
+    with uninterrupted():
+        pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+        if not pid:
+            return None
+        process.returncode = os.waitstatus_to_exitcode(status)
+        del _running[pid]
     return Exit(process.returncode, usage)
 
 
@@ -81,6 +102,13 @@ def stop(process, first=signal.SIGTERM, seconds=3.0):
         return ended, True
     kill_session(process.pid)
     return wait(process, 60), False
+
+
+def end_all():
+    """End whatever was started and still runs: Ctrl-C may come between any
+    two lines."""
+    for process in list(_running.values()):
+        stop(process)
 
 
 def kill_session(leader):

@@ -15,6 +15,7 @@ import signal
 import sys
 import time
 
+import child
 import machine as machines
 import own_venv
 import plan
@@ -29,9 +30,24 @@ import tables
 import terminal
 
 
-def interrupt(*_):
-    """Let SIGTERM end the run as Ctrl-C does: everything is cleaned up."""
-    raise KeyboardInterrupt
+class Interrupt:
+    """Ctrl-C and SIGTERM: raise KeyboardInterrupt, so that all is cleaned
+    up. An exception is lost when it comes while Python frees an object;
+    `asked` is not."""
+
+    asked = False
+
+    @classmethod
+    def handle(cls, *_):
+        """The handler of both signals."""
+        cls.asked = True
+        raise KeyboardInterrupt
+
+    @classmethod
+    def check(cls):
+        """Raise what may have been lost."""
+        if cls.asked:
+            raise KeyboardInterrupt
 
 
 def build_peers(settings):
@@ -108,6 +124,7 @@ def measure(stages, worker, view, deadline):
         view.stage(stage)
         seconds = stage.seconds * stage.experiment.weight
         for cell in stage.cells:
+            Interrupt.check()
             lasts = plan.expected(cell, stage.seconds)
             planned = 0 if cell.impossible else lasts + cell.around
             if deadline and time.monotonic() + planned > deadline:
@@ -153,6 +170,8 @@ def run(settings, machine, folder, stages, env, counter):
             measure(stages, worker, view, deadline)
     except KeyboardInterrupt:
         stopped = True
+    finally:
+        child.end_all()
     env["complete"] = not stopped
     env["ended"] = results.now()
     if worker:
@@ -172,7 +191,8 @@ def main():
         print(f"compare: {error}", file=sys.stderr)
         return 2
     no_venv = own_venv.enter()
-    signal.signal(signal.SIGTERM, interrupt)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, Interrupt.handle)
     machine = machines.layout(settings.server_cores)
     os.sched_setaffinity(0, machine.load_cores)
 

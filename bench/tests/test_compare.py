@@ -11,6 +11,7 @@ import time
 import pytest
 
 import load
+import procfs
 import servers
 import summary
 
@@ -37,20 +38,6 @@ def rows(out):
     """Return the rows of the latest samples.csv below `out`."""
     with open(out / "latest" / "samples.csv", encoding="utf-8") as file:
         return list(csv.DictReader(file))
-
-
-def processes_with(word):
-    """Return the command lines of this machine's processes with `word`."""
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{pid}/cmdline", encoding="utf-8") as file:
-                line = file.read().replace("\0", " ")
-        except OSError:
-            continue
-        if word in line:
-            found.append(line)
-    return found
 
 
 @needs_servers
@@ -81,24 +68,26 @@ def test_a_run_leaves_everything_behind(tmp_path):
 
 
 @needs_servers
-def test_ctrl_c_keeps_what_is_measured(tmp_path):
-    """Two cells, then Ctrl-C: both rows are there, nothing runs on."""
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_keeps_what_is_measured(number, tmp_path):
+    """Two cells, then the signal: their rows are there, nothing runs on."""
     process = compare(tmp_path, "--seconds", "0.4", "--repeat", "50",
                       "--experiment", "guestbook", "--servers", "epoll")
     until = time.monotonic() + 60
     while not (tmp_path / "latest").exists() or len(rows(tmp_path)) < 2:
         assert time.monotonic() < until and process.poll() is None
         time.sleep(0.1)
-    servers_before = processes_with("bench-redis-")
-    process.send_signal(signal.SIGINT)
+    began = {one.pid for one in procfs.tree(process.pid)} - {process.pid}
+    process.send_signal(number)
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 130, output
     assert "Stopped before the end" in output
     assert len(rows(tmp_path)) >= 2
     env = json.loads((tmp_path / "latest" / "env.json").read_text())
     assert not env["complete"]
-    assert servers_before
-    assert not set(servers_before) & set(processes_with("bench-redis-"))
+    assert began                        # the private Redis at least
+    left = [pid for pid in began if procfs.process(pid)]
+    assert not left, [procfs.read(f"/proc/{pid}/cmdline") for pid in left]
 
 
 @needs_servers

@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""Where the microseconds of a request go, for each of the seven.
+
+    make bench-where                           all, medians of REPEAT
+    make bench-where SERVERS=epoll REPEAT=1 SECONDS=1
+
+For each load: a timed pass (CPU time in user code and in the kernel, context
+switches, page faults), then a pass in which the system calls are counted by
+name, and one under callgrind for user instructions. The floors, which make the
+same system calls and do nothing between them, take part in the first two.
+
+Writes docs/results/cost/where.json, from which docs/performance.md is filled.
+"""
+
+import argparse
+import json
+import os
+import random
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+
+import cost
+import load
+import machine
+import servers
+import syscalls
+import tricks
+from cost_meter import CostMeter
+from redis_server import RedisServer
+
+OUT = Path(servers.TOP) / "docs" / "results" / "cost" / "where.json"
+LOADS = {       # scenario of cost.py: its floors
+    "keep-alive-100": ("floor",),
+    "one-shot-100": ("floor-oneshot", "floor-oneshot-epoll"),
+    "guestbook": ("floor-guestbook",),
+    "file-10k": (),
+}
+FIGURES = ("cpu_us", "cpu_user_us", "cpu_system_us", "switches",
+           "switches_involuntary", "faults")
+
+
+def put_load(live, scenario, seconds, tick=None):
+    """Put a scenario's load on a server; return the load.Result."""
+    job = load.Job(urls=(live.url(scenario.path),), seconds=seconds,
+                   connections=scenario.connections,
+                   keep_alive=scenario.keep_alive)
+    result = load.run("wrk", job, cost.LOAD_CORES, tick)
+    if not result.good:
+        raise load.LoadError(f"{live.server.name}: no request was answered")
+    return result
+
+
+def running(name, scenario, root, redis):
+    """Run a server for a scenario: the context manager of servers.py."""
+    server = cost.known(name)
+    return servers.running(server, cost.start_for(scenario, server, root,
+                                                  redis),
+                           os.path.join(root, f"{name}.log"))
+
+
+def timed(name, scenario, root, redis, seconds):
+    """Return {figure: a request's share} of one timed run."""
+    with running(name, scenario, root, redis) as live:
+        meter = CostMeter(live)
+        meter.begin()
+        meter.end(put_load(live, scenario, seconds, meter.tick))
+    values = meter.finish()
+    return {figure: values.get(figure) for figure in FIGURES}
+
+
+def counted(name, scenario, root, redis):
+    """Return {system call: times a request} of one run of a second."""
+    with running(name, scenario, root, redis) as live:
+        return syscalls.count(
+            syscalls.counter(), live, cost.LOAD_CORES,
+            lambda: put_load(live, scenario, 1).good)
+
+
+def medians(runs):
+    """Return {figure: median}; None where no run could tell."""
+    found = {}
+    for figure in FIGURES:
+        values = [run[figure] for run in runs if run[figure] is not None]
+        found[figure] = statistics.median(values) if values else None
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    env = os.environ.get
+    parser.add_argument("--servers", default=env("SERVERS", ""))
+    parser.add_argument("--repeat", type=int, default=int(env("REPEAT") or 5))
+    parser.add_argument("--seconds", type=float,
+                        default=float(env("SECONDS") or 2))
+    parser.add_argument("--out", type=Path, default=OUT)
+    options = parser.parse_args()
+    chosen = [word for word in options.servers.split(",") if word] or cost.ALL
+    scenarios = {one.name: one for one in cost.SCENARIOS}
+    cells = [(scenarios[name], server) for name, floors in LOADS.items()
+             for server in (*floors, *chosen)]
+    for _, server in cells:
+        problem = cost.usable(server)
+        if problem:
+            sys.exit(f"where.py: {problem}")
+
+    runs = {cell: [] for cell in cells}
+    table = {}
+    with tempfile.TemporaryDirectory(prefix="bench-where-") as folder, \
+            RedisServer(cost.LOAD_CORES) as redis:
+        root = cost.site_with_files(folder)
+        for number in range(options.repeat):
+            for scenario, server in random.sample(cells, len(cells)):
+                run = timed(server, scenario, root, redis, options.seconds)
+                runs[scenario, server].append(run)
+                print(f"{number + 1}/{options.repeat} {scenario.name:16} "
+                      f"{server:20} {run['cpu_us']:8.2f} us", flush=True)
+        for scenario, server in cells:
+            calls = counted(server, scenario, root, redis)
+            row = {**medians(runs[scenario, server]), "calls": calls}
+            if server in cost.ALL:
+                row["instructions"] = round(tricks.instructions_of(
+                    servers.TOP, server, scenario, root, redis))
+            table.setdefault(scenario.name, {})[server] = row
+            print(f"{scenario.name:16} {server:20} {calls['all']:6.2f} calls "
+                  f"{row.get('instructions', '')} instructions", flush=True)
+
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.write_text(json.dumps(
+        {"schema_version": 1, "machine": machine.facts(),
+         "sources": machine.commit(), "command": "make bench-where",
+         "counter": syscalls.counter().name, "repeat": options.repeat,
+         "seconds": options.seconds, "where": table}, indent=1) + "\n")
+    print(f"written to {os.path.relpath(options.out)}")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except (load.LoadError, servers.ServerError,
+            syscalls.SyscallError) as error:
+        sys.exit(f"where.py: {error}")
