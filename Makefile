@@ -196,7 +196,7 @@ name_of = $(or $(word 2,$(subst _, ,$(filter $(1)_%,$(FOLDERS)))),$(error There 
 # scripts/check.py builds what a suite needs by calling make again, with the
 # variables that stand on this command line.
 
-CHECK = $(PYTHON) scripts/check.py --make '$(MAKE)' $(foreach o,$(MAKEOVERRIDES),--override '$(o)')
+CHECK = $(PYTHON) scripts/check.py --make '$(MAKE)' $(MAKEOVERRIDES)
 
 ## check: everything below, then one line: N passed, N failed (WERROR=1: no warnings either)
 check: build/deps/check

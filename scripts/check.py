@@ -384,10 +384,9 @@ def report(results):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--make", default="make", help="how make is called")
-    parser.add_argument("--override", action="append", default=[],
-                        metavar="NAME=VALUE", help="variable handed on to make")
     parser.add_argument("--list", action="store_true", help="list the suites")
-    parser.add_argument("suites", nargs="*", metavar="SUITE")
+    parser.add_argument("words", nargs="*", metavar="SUITE|NAME=VALUE",
+                        help="a suite to run, or a variable for make")
     options = parser.parse_args()
     if options.list:
         for suite in SUITES:
@@ -397,12 +396,12 @@ def main():
     # SANITIZE and FLAVOUR are ours to set: every suite names its own. The others
     # are for us.
     ours = ("SANITIZE", "FLAVOUR", "SERVERS", "ARGS", "WORKERS")
-    runner = Runner(options.make, [override for override in options.override
-                                   if override.split("=")[0] not in ours])
+    runner = Runner(options.make, [word for word in options.words if "=" in word
+                                   and word.split("=")[0] not in ours])
     LOGS.mkdir(parents=True, exist_ok=True)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
-    plan = choose(options.suites)
+    plan = choose([word for word in options.words if "=" not in word])
     broken = set()              # flavours that could not be built
     results = []
     interrupted = False

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 import time
@@ -163,6 +164,13 @@ def test_users_flags_replace_the_optimization_alone():
             assert " -O2 " not in line and " -g " not in line
         elif line.startswith("tcc"):
             assert " -s " in line and "relro" in line
+
+
+def test_variables_reach_the_check_as_they_were_given():
+    done = make("-n", "-o", "build/deps/test", "check-unit", "CFLAGS=-O1 -g",
+                "WERROR=1")
+    words = shlex.split(done.stdout.splitlines()[-1])
+    assert words[-1] == "unit" and {"CFLAGS=-O1 -g", "WERROR=1"} <= set(words)
 
 
 def test_what_is_installed_runs_and_is_removed_again(tmp_path):
