@@ -388,8 +388,9 @@ int http_conn_patience(const struct worker *worker, enum http_phase phase)
 void http_conn_timeout(struct http_conn *c)
 {
     if (http_conn_phase(c) == HTTP_PHASE_REQUEST) {
-        c->x->request = (struct http_request){.method = HTTP_GET,
-                                              .minor_version = 1};
+        if (c->state == HTTP_CONN_HEAD) /* nothing is known of it yet */
+            c->x->request = (struct http_request){.method = HTTP_GET,
+                                                  .minor_version = 1};
         refuse(c, 408);
         return;
     }

@@ -2,20 +2,18 @@
 #include "answer.h"
 
 #include <stddef.h>
-#include <string.h>
 
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
 
-static bool is_token(struct slice s)
+/* The names of our fields are letters and hyphens. */
+static bool is_name(struct slice s)
 {
-    const char *others = "!#$%&'*+-.^_`|~";
     for (size_t i = 0; i < s.n; i++) {
-        char c = s.p[i], lower = c | 0x20;
-        if (!is_digit(c) && !(lower >= 'a' && lower <= 'z') &&
-            (c == '\0' || strchr(others, c) == NULL))
+        char lower = s.p[i] | 0x20;
+        if (!(lower >= 'a' && lower <= 'z') && s.p[i] != '-')
             return false;
     }
     return s.n > 0;
@@ -33,49 +31,45 @@ static bool is_text(struct slice s)
  * when there is none. */
 static bool take_line(struct slice *bytes, struct slice *line)
 {
-    const char *end = memmem(bytes->p, bytes->n, "\r\n", 2);
-    if (end == NULL)
+    const char *end = bytes->n > 0 ? memchr(bytes->p, '\r', bytes->n) : NULL;
+    size_t n = end != NULL ? (size_t)(end - bytes->p) : 0;
+    if (end == NULL || bytes->n < n + 2 || end[1] != '\n')
         return false;
-    *line = (struct slice){bytes->p, (size_t)(end - bytes->p)};
-    bytes->p += line->n + 2;
-    bytes->n -= line->n + 2;
+    *line = (struct slice){bytes->p, n};
+    bytes->p += n + 2;
+    bytes->n -= n + 2;
     return true;
 }
 
 /* Splits "Name: value" as we write it. */
-static bool split_field(struct slice line, struct slice *name,
-                        struct slice *value)
+static bool take_field(struct answer *a, struct slice line)
 {
     const char *colon = memchr(line.p, ':', line.n);
-    if (colon == NULL)
+    if (colon == NULL || a->n_fields == ANSWER_FIELDS_MAX)
         return false;
-    *name = (struct slice){line.p, (size_t)(colon - line.p)};
-    *value = (struct slice){colon + 1, line.n - name->n - 1};
-    if (value->n == 0 || value->p[0] != ' ')
+    struct slice name = {line.p, (size_t)(colon - line.p)};
+    struct slice value = {colon + 1, line.n - name.n - 1};
+    if (value.n == 0 || value.p[0] != ' ')
         return false;
-    value->p++;
-    value->n--;
-    return is_token(*name) && is_text(*value);
-}
-
-/* Looks a field up; *count is how often it is there. */
-static struct slice find(struct slice head, const char *name, int *count)
-{
-    struct slice line, found = {NULL, 0}, is, value;
-    *count = 0;
-    while (take_line(&head, &line))
-        if (split_field(line, &is, &value) &&
-            slice_equal_nocase(is, slice_of(name))) {
-            found = value;
-            ++*count;
-        }
-    return found;
+    value.p++;
+    value.n--;
+    a->fields[a->n_fields].name = name;
+    a->fields[a->n_fields].value = value;
+    a->n_fields++;
+    return is_name(name) && is_text(value);
 }
 
 struct slice answer_field(const struct answer *answer, const char *name)
 {
-    int count;
-    return find(answer->head, name, &count);
+    for (size_t i = 0; i < answer->n_fields; i++)
+        if (slice_equal_nocase(answer->fields[i].name, slice_of(name)))
+            return answer->fields[i].value;
+    return (struct slice){NULL, 0};
+}
+
+static bool has(const struct answer *answer, const char *name)
+{
+    return answer_field(answer, name).p != NULL;
 }
 
 /* How long a body its Content-Length says; -1 when that is not a number. */
@@ -95,43 +89,35 @@ static long content_length(const struct answer *answer)
 
 static const char *check_fields(const struct answer *a)
 {
-    static const char *const once[] = {"Server", "Date", "Connection",
-                                       "Content-Type", "Location", "Allow",
-                                       "ETag", "Last-Modified",
-                                       "Content-Range", "Retry-After"};
     bool interim = a->status < 200;
     bool bodiless = interim || a->status == 204 || a->status == 304;
-    int count, lengths;
-    for (size_t i = 0; i < sizeof once / sizeof once[0]; i++) {
-        find(a->head, once[i], &count);
-        if (count > 1)
-            return "a field that may be there once is there twice";
-    }
-    find(a->head, "Transfer-Encoding", &count);
-    if (count > 0)
-        return "Transfer-Encoding, which we never send";
-    find(a->head, "Content-Length", &lengths);
-    if (lengths != (bodiless ? 0 : 1))
-        return "not the right number of Content-Lengths";
+    for (size_t i = 0; i < a->n_fields; i++)
+        for (size_t j = 0; j < i; j++)
+            if (slice_equal_nocase(a->fields[i].name, a->fields[j].name))
+                return "a field is there twice";
     if (interim)
-        return a->head.n == 0 ? NULL : "fields in an interim answer";
-    if (find(a->head, "Location", &count).p == NULL && a->status / 100 == 3 &&
-        a->status != 304)
+        return a->n_fields == 0 ? NULL : "fields in an interim answer";
+    if (has(a, "Transfer-Encoding"))
+        return "Transfer-Encoding, which we never send";
+    if (has(a, "Content-Length") == bodiless)
+        return bodiless ? "Content-Length without a body"
+                        : "a body without Content-Length";
+    if (a->status / 100 == 3 && a->status != 304 && !has(a, "Location"))
         return "a redirection to nowhere";
-    if (find(a->head, "Allow", &count).p == NULL && a->status == 405)
+    if (a->status == 405 && !has(a, "Allow"))
         return "405 without Allow";
-    struct slice type = find(a->head, "Content-Type", &count);
-    if (slice_has_prefix(type.p ? type : SLICE(""), SLICE("text/html")) &&
-        (find(a->head, "Content-Security-Policy", &count).p == NULL ||
-         find(a->head, "X-Content-Type-Options", &count).p == NULL))
+    struct slice type = answer_field(a, "Content-Type");
+    if (slice_has_prefix(type, SLICE("text/html")) &&
+        !(has(a, "Content-Security-Policy") && has(a, "X-Content-Type-Options")))
         return "HTML without its protection";
     return NULL;
 }
 
 const char *answer_read(struct slice *bytes, bool to_head, struct answer *a)
 {
-    struct slice line, name, value;
-    *a = (struct answer){0};
+    struct slice line;
+    a->n_fields = 0;
+    a->close = false;
     if (!take_line(bytes, &line))
         return "no status line";
     if (line.n < 13 || memcmp(line.p, "HTTP/1.1 ", 9) != 0 ||
@@ -141,23 +127,21 @@ const char *answer_read(struct slice *bytes, bool to_head, struct answer *a)
     a->status = (line.p[9] - '0') * 100 + (line.p[10] - '0') * 10 +
                 (line.p[11] - '0');
 
-    a->head.p = bytes->p;
     for (;;) {
         if (!take_line(bytes, &line))
             return "the head does not end";
         if (line.n == 0)
             break;
-        if (!split_field(line, &name, &value))
+        if (!take_field(a, line))
             return "a malformed field";
-        a->head.n = (size_t)(bytes->p - a->head.p);
     }
     const char *complaint = check_fields(a);
     if (complaint != NULL)
         return complaint;
     a->close = slice_equal(answer_field(a, "Connection"), SLICE("close"));
 
-    a->body.p = bytes->p;
-    if (answer_field(a, "Content-Length").p == NULL)
+    a->body = (struct slice){bytes->p, 0};
+    if (!has(a, "Content-Length"))
         return NULL;
     long length = content_length(a);
     if (length < 0)

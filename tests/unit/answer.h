@@ -11,11 +11,16 @@
 
 #include "slice.h"
 
+enum { ANSWER_FIELDS_MAX = 24 }; /* none of ours has more */
+
 struct answer {
     int status;
-    struct slice head; /* the fields, without the status line */
+    struct {
+        struct slice name, value;
+    } fields[ANSWER_FIELDS_MAX];
+    size_t n_fields;
     struct slice body;
-    bool close;        /* it said Connection: close */
+    bool close; /* it said Connection: close */
 };
 
 /* Takes one answer off *bytes. `to_head` says that it answers HEAD, and so has
@@ -23,7 +28,7 @@ struct answer {
 const char *answer_read(struct slice *bytes, bool to_head,
                         struct answer *answer);
 
-/* A field's value; its p is NULL when there is no such field. */
+/* The value of the first field of this name; p is NULL when there is none. */
 struct slice answer_field(const struct answer *answer, const char *name);
 
 #endif

@@ -480,6 +480,19 @@ TEST(so_does_a_body_that_was_waited_for)
     assert_statuses("100 408");
 }
 
+TEST(a_head_request_whose_body_is_late_gets_no_content_either)
+{
+    client_says(&client, "HEAD /hello HTTP/1.1\r\nHost: a\r\n"
+                         "Content-Length: 5\r\n\r\n1234");
+    http_conn_timeout(&client.conn);
+    client_run(&client);
+    struct slice rest = {client.received.data, client.received.len};
+    struct answer answer;
+    assert_null(answer_read(&rest, true, &answer));
+    assert_int_equal(answer.status, 408);
+    assert_int_equal(rest.n, 0);
+}
+
 TEST(a_client_that_takes_nothing_is_closed)
 {
     client.unread = SLICE(GET("/big.bin"));
@@ -615,6 +628,7 @@ int main(void)
         TALK(half_a_head_times_out_with_408),
         TALK(half_a_body_times_out_with_408),
         TALK(so_does_a_body_that_was_waited_for),
+        TALK(a_head_request_whose_body_is_late_gets_no_content_either),
         TALK(a_client_that_takes_nothing_is_closed),
         TALK(a_client_that_leaves_gets_nothing),
         TALK(while_the_server_stops_what_was_read_is_answered_and_no_more),

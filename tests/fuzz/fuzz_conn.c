@@ -1,0 +1,354 @@
+/*
+ * A whole connection: bytes of a client, cut anywhere; a Redis that may be away
+ * or talk nonsense; deadlines that pass at any moment.
+ *
+ * The first byte is a set of conditions (the enum below), the second chooses
+ * where the bytes are cut. The rest is what the client sends, with one
+ * abbreviation, so that a small input can reach the large limits: byte 0x1d, a
+ * count n and a character stand for 257 * (n + 1) times that character.
+ *
+ * What must hold:
+ *   - all that is sent to the client is, read strictly, a row of answers, none
+ *     behind one that said Connection: close;
+ *   - there are no more of them than requests, and those to HEAD are empty;
+ *   - where nothing but the cutting is left to chance, it changes no answer;
+ *   - every step makes progress, and the connection stops only where it wants
+ *     more bytes or is over;
+ *   - all that was lent is given back.
+ */
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../unit/answer.h"
+#include "../unit/world.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum {
+    PIPELINE = 1,    /* --pipeline */
+    NO_KEEP = 2,     /* --keep-alive 0 */
+    DRAINING = 4,    /* the server is stopping */
+    OTHERS_WAIT = 8, /* a connection that is kept keeps others out */
+    FAULTS = 16,     /* of Redis, of the client, and time that passes */
+    TINY = 32,       /* all bytes come and go by ones and twos */
+};
+
+enum { INPUT_MAX = 512 * 1024, REQUESTS_MAX = 4096, ABBREVIATED = 0x1d };
+
+static struct world world;
+static unsigned conditions;
+static uint64_t dice;
+
+/* 0 to n - 1. */
+static size_t roll(size_t n)
+{
+    dice ^= dice << 13;
+    dice ^= dice >> 7;
+    dice ^= dice << 17;
+    return (size_t)(dice >> 20) % n;
+}
+
+static size_t random_portion(void *data, size_t n)
+{
+    (void)data;
+    if (conditions & TINY)
+        return 1 + roll(n < 2 ? n : 2);
+    return roll(2) == 0 ? n : 1 + roll(n < 64 && roll(8) != 0 ? n : 64 % n + 1);
+}
+
+static bool somebody_waits(struct worker *worker)
+{
+    (void)worker;
+    return true;
+}
+
+/* ----------------------------------------------------------- a bad Redis */
+
+static const redisReply *faulty_redis(struct world *w,
+                                      const struct store_command *command)
+{
+    static char text[] = "<b>$SERVER$\0\xff";
+    static redisReply nil = {.type = REDIS_REPLY_NIL};
+    static redisReply string = {
+        .type = REDIS_REPLY_STRING, .str = text, .len = sizeof text - 1};
+    static redisReply *mixed[] = {&nil, &string, &nil, &string};
+    static const redisReply replies[] = {
+        {.type = REDIS_REPLY_NIL},
+        {.type = REDIS_REPLY_ERROR, .str = text, .len = sizeof text - 1},
+        {.type = REDIS_REPLY_STATUS, .str = text, .len = sizeof text - 1},
+        {.type = REDIS_REPLY_STRING, .str = text, .len = sizeof text - 1},
+        {.type = REDIS_REPLY_INTEGER, .integer = INT64_MIN},
+        {.type = REDIS_REPLY_ARRAY},
+        {.type = REDIS_REPLY_ARRAY, .elements = 4, .element = mixed},
+        {.type = 99},
+    };
+    const size_t n = sizeof replies / sizeof replies[0];
+    size_t which = roll(4 * n);
+    if (which < n)
+        return &replies[which];
+    return which == n ? NULL : world_redis(w, command);
+}
+
+/* --------------------------------------- a reader who has all the bytes */
+
+struct expected {
+    size_t requests;          /* whole, or wrong */
+    bool half;                /* another one has begun */
+    bool head[REQUESTS_MAX];  /* is it HEAD? Of the half one too */
+};
+
+/* Steps over a body. Returns false when it is not whole, or wrong. */
+static bool skip_body(struct slice *bytes, const struct http_request *request)
+{
+    static char data[INPUT_MAX];
+    struct http_chunked decoder = {0};
+    size_t consumed = (size_t)request->content_length, written;
+    if (!request->chunked) {
+        if (request->content_length > bytes->n)
+            return false;
+    } else if (http_chunked_decode(&decoder, data, bytes->p, bytes->n,
+                                   &consumed, &written) != 0 ||
+               decoder.state != CHUNK_DONE || written > HTTP_BODY_MAX) {
+        return false;
+    }
+    bytes->p += consumed;
+    bytes->n -= consumed;
+    return true;
+}
+
+static void expect(struct expected *e, struct slice bytes)
+{
+    struct http_request request;
+    e->requests = 0;
+    e->half = false;
+    e->head[0] = false;
+    while (bytes.n > 0 && e->requests + 1 < REQUESTS_MAX) {
+        ssize_t length = http_parse_head(bytes.p, bytes.n, &request);
+        e->head[e->requests] = request.method == HTTP_HEAD;
+        if (length < 0) {
+            e->head[++e->requests] = false;
+            return;
+        }
+        if (length == 0) {
+            /* Its time may pass before it is known that it would be HEAD. */
+            e->half = true;
+            e->head[e->requests] = false;
+            return;
+        }
+        bytes.p += length;
+        bytes.n -= (size_t)length;
+        e->head[++e->requests] = false;
+        if (!skip_body(&bytes, &request))
+            return; /* 413, 400, 408 or nothing */
+    }
+}
+
+/* ------------------------------------------------------------- one talk */
+
+/* Something that is not the client's next bytes. Returns whether the step is
+ * thereby made. */
+static bool misfortune(struct client *client)
+{
+    struct http_conn *c = &client->conn;
+    enum http_want want = http_conn_want(c);
+    size_t room;
+    if (want == HTTP_WANT_STORE || want == HTTP_WANT_CLOSE)
+        return false;
+    switch (roll(64)) {
+    case 0:
+        world_pass(&world, http_conn_patience(&world.worker,
+                                              http_conn_phase(c)));
+        http_conn_timeout(c);
+        return true;
+    case 1:
+        http_conn_eof(c);
+        return true;
+    case 2:
+        if (want == HTTP_WANT_READ) { /* woken up for nothing */
+            assert(http_conn_input(c, &room) != NULL && room > 0);
+            http_conn_received(c, 0);
+        }
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Lets the client say all of it; what it gets is in client->received, whose
+ * memory is used again and again. */
+static void talk(struct client *client, struct slice bytes, bool cut)
+{
+    bool faults = (conditions & FAULTS) != 0;
+    struct buffer received = client->received;
+    world.visitors = world.commands = 0;
+    world.worker.random = 1;
+    client_connect(client, &world);
+    client->received = received;
+    client_forget(client);
+    client->unread = bytes;
+    client->portion = cut ? random_portion : NULL;
+    for (;;)
+        if (!(faults && misfortune(client)) && !client_step(client))
+            break;
+
+    enum http_want want = http_conn_want(&client->conn);
+    if (want == HTTP_WANT_READ)
+        assert(client->unread.n == 0);
+    else
+        assert(want == HTTP_WANT_CLOSE);
+    /* Only a begun request and a lingering end need a buffer. */
+    if (http_conn_phase(&client->conn) == HTTP_PHASE_IDLE &&
+        want == HTTP_WANT_READ)
+        assert(client->conn.x == NULL);
+}
+
+/* Reads what was received; returns the number of final answers and where the
+ * last of them begins. */
+static size_t read_answers(const struct client *client,
+                           const struct expected *expected, size_t *last)
+{
+    struct slice rest = {client->received.data, client->received.len};
+    struct answer answer = {0};
+    size_t answers = 0;
+    bool cut_short = http_conn_want(&client->conn) == HTTP_WANT_CLOSE &&
+                     (conditions & FAULTS) != 0;
+    *last = 0;
+    while (rest.n > 0) {
+        size_t at = client->received.len - rest.n;
+        assert(!answer.close);
+        const char *complaint =
+            answer_read(&rest, expected->head[answers], &answer);
+        if (complaint != NULL && cut_short)
+            break; /* the client left, or took nothing for too long */
+        if (complaint != NULL) {
+            fprintf(stderr, "answer %zu: %s\n", answers, complaint);
+            abort();
+        }
+        if (answer.status >= 200) {
+            answers++;
+            *last = at;
+        }
+        assert(answers <= expected->requests + expected->half);
+    }
+    bool over = http_conn_want(&client->conn) == HTTP_WANT_CLOSE ||
+                http_conn_lingers(&client->conn);
+    assert(!answer.close || over);
+    return answers;
+}
+
+/* The same but for "100 Continue", which depends on whether part of the body
+ * had come. */
+static struct buffer without_interim(const struct client *client, size_t n)
+{
+    static const struct slice interim = SLICE("HTTP/1.1 100 Continue\r\n\r\n");
+    struct slice rest = {client->received.data, n};
+    struct buffer out = {0};
+    while (rest.n > 0) {
+        const char *at = memmem(rest.p, rest.n, interim.p, interim.n);
+        size_t until = at != NULL ? (size_t)(at - rest.p) : rest.n;
+        buffer_append(&out, rest.p, until);
+        size_t used = at != NULL ? until + interim.n : until;
+        rest.p += used;
+        rest.n -= used;
+    }
+    return out;
+}
+
+/* Two clients that sent the same must have received the same. Which fault of a
+ * wrong request is found, and whether at all before more comes, may depend on
+ * how much of it was there: of the last answer of a connection that is over
+ * nothing is said. */
+static void compare(const struct client *a, const struct client *b,
+                    const struct expected *expected)
+{
+    size_t last_a, last_b;
+    size_t answers_a = read_answers(a, expected, &last_a);
+    size_t answers_b = read_answers(b, expected, &last_b);
+    bool over = http_conn_lingers(&a->conn) || http_conn_lingers(&b->conn);
+    struct buffer out_a =
+        without_interim(a, over ? last_a : a->received.len);
+    struct buffer out_b =
+        without_interim(b, over ? last_b : b->received.len);
+    size_t n = out_a.len < out_b.len ? out_a.len : out_b.len;
+    if (!over)
+        assert(answers_a == answers_b && out_a.len == out_b.len);
+    else
+        assert(answers_a <= answers_b + 1 && answers_b <= answers_a + 1);
+    assert(n == 0 || memcmp(out_a.data, out_b.data, n) == 0);
+    buffer_free(&out_a);
+    buffer_free(&out_b);
+}
+
+static void check_nothing_lent(struct file_cache *cache)
+{
+    struct cached_file *file, *next;
+    HASH_ITER(hh, cache->table, file, next)
+        assert(file->references == 1);
+}
+
+/* --------------------------------------------------------------- the input */
+
+static struct slice spell_out(const uint8_t *data, size_t size)
+{
+    static char input[INPUT_MAX];
+    size_t n = 0;
+    for (size_t i = 0; i < size && n < sizeof input; i++) {
+        if (data[i] != ABBREVIATED || size - i < 3) {
+            input[n++] = (char)data[i];
+            continue;
+        }
+        size_t times = 257 * ((size_t)data[i + 1] + 1);
+        if (times > sizeof input - n)
+            times = sizeof input - n;
+        memset(input + n, data[i + 2], times);
+        n += times;
+        i += 2;
+    }
+    return (struct slice){input, n};
+}
+
+static void end_world(void)
+{
+    world_destroy(&world);
+}
+
+static void set_conditions(unsigned byte)
+{
+    if (world.folder.path[0] == '\0') {
+        world_create(&world);
+        atexit(end_world);
+    }
+    conditions = byte;
+    world.server.options.pipeline = (byte & PIPELINE) != 0;
+    world.server.options.keep_alive_ms = byte & NO_KEEP ? 0 : 5000;
+    world.worker.draining = (byte & DRAINING) != 0;
+    world.worker.must_yield = byte & OTHERS_WAIT ? somebody_waits : NULL;
+    world.redis = byte & FAULTS ? faulty_redis : world_redis;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct expected expected;
+    static struct client client, other;
+    size_t last;
+    if (size < 2)
+        return 0;
+    set_conditions(data[0]);
+    dice = 0x9e3779b97f4a7c15u + data[1];
+    struct slice bytes = spell_out(data + 2, size - 2);
+    expect(&expected, bytes);
+
+    talk(&client, bytes, true);
+    read_answers(&client, &expected, &last);
+    /* Whether a connection is kept may depend on what else was read. */
+    if (!(conditions & (FAULTS | DRAINING | OTHERS_WAIT))) {
+        talk(&other, bytes, false);
+        compare(&client, &other, &expected);
+        http_conn_close(&other.conn);
+    }
+    http_conn_close(&client.conn);
+    check_nothing_lent(&world.worker.files);
+    check_nothing_lent(&world.worker.templates);
+    return 0;
+}

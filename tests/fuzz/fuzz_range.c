@@ -1,0 +1,68 @@
+/* Range and conditional requests: eight bytes say how large the file is, the
+ * lines behind them are the values of Range, If-Range, If-None-Match and
+ * If-Modified-Since. */
+#include <assert.h>
+
+#include "clock.h"
+#include "static_file.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct slice take_line(struct slice *bytes)
+{
+    const char *end = bytes->n > 0 ? memchr(bytes->p, '\n', bytes->n) : NULL;
+    struct slice line = {bytes->p, end ? (size_t)(end - bytes->p) : bytes->n};
+    size_t used = end != NULL ? line.n + 1 : line.n;
+    bytes->p += used;
+    bytes->n -= used;
+    return line;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    uint64_t number = 0;
+    if (size < sizeof number)
+        return 0;
+    memcpy(&number, data, sizeof number);
+    off_t file_size = (off_t)(number >> 6); /* no file is larger than 2^58 */
+    struct slice rest = {(const char *)data + sizeof number,
+                         size - sizeof number};
+    const struct slice etag = SLICE("\"12-34\"");
+    off_t first = -1, length = -1;
+
+    struct slice range = take_line(&rest);
+    switch (static_file_range(range, file_size, &first, &length)) {
+    case RANGE_PART:
+        assert(first >= 0 && length > 0 && first <= file_size - length);
+        break;
+    case RANGE_WHOLE:
+    case RANGE_UNSATISFIABLE:
+        assert(first == -1 && length == -1);
+        break;
+    }
+
+    struct slice if_range = take_line(&rest);
+    time_t date = clock_parse_http_date(if_range);
+    if (static_file_if_range(if_range, etag, 784111777))
+        assert(if_range.p == NULL || slice_equal(if_range, etag) ||
+               date == 784111777);
+    if (date >= 0 && date <= 253402300799) { /* what can be written */
+        char text[CLOCK_HTTP_DATE_LEN + 1];
+        clock_format_http_date(text, date);
+        assert(strlen(text) == CLOCK_HTTP_DATE_LEN);
+        assert(clock_parse_http_date(slice_of(text)) == date);
+    }
+
+    struct http_request request = {0};
+    request.if_none_match = take_line(&rest);
+    if (static_file_is_fresh(&request, etag, 784111777))
+        assert(memmem(request.if_none_match.p, request.if_none_match.n,
+                      etag.p, etag.n) != NULL ||
+               memchr(request.if_none_match.p, '*', request.if_none_match.n) !=
+                   NULL);
+    request.if_none_match.p = NULL;
+    request.if_modified_since = take_line(&rest);
+    if (static_file_is_fresh(&request, etag, 784111777))
+        assert(clock_parse_http_date(request.if_modified_since) >= 784111777);
+    return 0;
+}
