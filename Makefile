@@ -262,6 +262,18 @@ peers-deps: build/deps/compare
 bench-cost: build/deps/compare all
 	@$(PYTHON) bench/cost.py
 
+## bench-tricks: what each trick is worth: builds without it, measured beside the one with (TRICKS=no-pool,lto)
+bench-tricks: build/deps/compare build/deps/test all
+	@$(PYTHON) bench/tricks.py
+
+## bench-where: where the microseconds of a request go: system calls, user code, switches, faults
+bench-where: build/deps/compare build/deps/test all
+	@$(PYTHON) bench/where.py
+
+## bench-reuseport: how connections spread over several event loops, and what that costs
+bench-reuseport: build/deps/compare all
+	@$(PYTHON) bench/reuseport.py
+
 ## docs: fills figures, pictures and quoted code into docs/ (`make check` says when it is due)
 docs:
 	@$(PYTHON) docs/fill.py
@@ -298,7 +310,8 @@ help:
 .PHONY: FORCE all unit-tests fuzzers clean install uninstall deps doctor check \
         check-unit check-blackbox check-asan check-tsan check-browser \
         check-layering check-faults check-frame fuzz soak compare peers-deps \
-        bench-cost docs docs-experiments format tidy help
+        bench-cost bench-tricks bench-where bench-reuseport docs \
+        docs-experiments format tidy help
 
 # A file whose recipe failed is not kept: it would look finished next time.
 .DELETE_ON_ERROR:

@@ -24,7 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import child
 import load
@@ -121,14 +121,14 @@ def start_for(scenario, server, root, redis):
                          public=os.path.join(root, "public"))
 
 
-def measure(scenario, name, root, redis, seconds):
+def measure(scenario, name, root, redis, seconds, cores=SERVER_CORES):
     """Put the load on one server (its name, or a Server) once. Returns a row:
     CPU microseconds per request, user and system apart, requests a second,
     failures."""
     server = known(name)
     log = os.path.join(root, f"{server.name}.log")
-    with servers.running(server, start_for(scenario, server, root, redis),
-                         log) as live:
+    start = replace(start_for(scenario, server, root, redis), cores=cores)
+    with servers.running(server, start, log) as live:
         job = load.Job(urls=(live.url(scenario.path),), seconds=seconds,
                        connections=scenario.connections,
                        keep_alive=scenario.keep_alive, script=scenario.script)

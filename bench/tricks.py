@@ -139,16 +139,15 @@ def build(name, names, trick=None):
     if trick and trick.patch:
         # What the patch does not touch need not be compiled again.
         shutil.copytree(BUILDS / BASE, tree)
+        # --directory: git looks for the files from the top of its checkout.
+        run(["git", "apply", f"--directory={tree.relative_to(TOP)}",
+             str(trick.patch)], TOP, name)
     else:
         tree.mkdir(parents=True)
         for pattern in SOURCES:
             for source in TOP.glob(pattern):
                 (shutil.copytree if source.is_dir() else shutil.copy2)(
                     source, tree / source.name)
-    if trick and trick.patch:
-        # --directory: git looks for the files from the top of its checkout.
-        run(["git", "apply", f"--directory={tree.relative_to(TOP)}",
-             str(trick.patch)], TOP, name)
     run(["make", f"-j{os.cpu_count()}", *(trick.flags if trick else ()),
          *(f"./{one}" for one in names)], tree, name)
     return str(tree)
@@ -192,8 +191,8 @@ def instructions_of(tree, server, scenario, root, redis):
                                     talk_of(scenario), few, many)
 
 
-def compare(trick, base, own):
-    """Return what a trick's load shows, as a dict; `base` and `own` are rows
+def compare(base, own):
+    """Return what a trick shows under a load, as a dict; `base`, `own`: rows
     of the same rounds without and with the change."""
     pairs = [(one["us"], other["us"]) for one, other in zip(base, own)]
     ratios = sorted(other / one for one, other in pairs)
@@ -255,7 +254,7 @@ def main():
 
     found = [{"name": trick.name, "title": trick.title, "kind": trick.kind,
               "about": trick.about, "server": server, "scenario": name,
-              **compare(trick, rows[BASE, server, name],
+              **compare(rows[BASE, server, name],
                         rows[trick.name, server, name]),
               "base_instructions": round(counts[BASE, server, name]),
               "instructions": round(counts[trick.name, server, name])}

@@ -1,0 +1,89 @@
+"""The patches of bench/tricks/ fit the sources and say what they are for."""
+
+import os
+import subprocess
+
+import pytest
+
+import cost
+import reuseport
+import tricks
+
+ALL = tricks.all_tricks()
+PATCHED = [trick for trick in ALL if trick.patch]
+
+
+@pytest.mark.parametrize("trick", PATCHED, ids=lambda trick: trick.name)
+def test_patch_applies(trick):
+    """Whoever changes the lines that it changes has to change it, too."""
+    assert tricks.applies(trick) == ""
+
+
+@pytest.mark.parametrize("trick", ALL, ids=lambda trick: trick.name)
+def test_trick_says_what_it_is(trick):
+    """A known kind; measured somewhere, here or by reuseport.py."""
+    assert trick.kind in ("undo", "try", "build", "queue")
+    assert bool(trick.measured) == (trick.kind != "queue")
+    assert bool(trick.flags) == (trick.kind == "build")
+
+
+def test_reuseport_finds_its_patch():
+    """One of its queues is a patch."""
+    names = {trick.name for trick in PATCHED} | {tricks.BASE}
+    assert set(reuseport.QUEUES.values()) <= names
+
+
+def test_patch_that_has_rotted_is_found(tmp_path):
+    """git says which lines it misses."""
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    for trick in PATCHED[:1]:
+        assert "No such file" in tricks.applies(trick, tmp_path)
+
+
+def test_patch_without_a_head_is_refused(tmp_path):
+    """Each has to say what it is and on what it is measured."""
+    path = tmp_path / "one.patch"
+    for text in ("--- a/x\n", "Trick: a\nKind: undo\n--- a/x\n",
+                 "Trick: a\nKind: undo\nMeasured: epoll no-such\n\nWhy.\n"):
+        path.write_text(text)
+        with pytest.raises(tricks.TrickError):
+            tricks.read_patch(path)
+    path.write_text("Trick: a b\nKind: undo\nMeasured: epoll one-shot-100, "
+                    "poll idle-not\n\nWhy\nso.\n\n--- a/x\n")
+    with pytest.raises(tricks.TrickError):
+        tricks.read_patch(path)
+    path.write_text("Trick: a b\nKind: undo\nMeasured: epoll one-shot-100\n\n"
+                    "Why\nso.\n\n--- a/x\n")
+    found = tricks.read_patch(path)
+    assert (found.title, found.about) == ("a b", "Why so.")
+    assert found.measured == (("epoll", "one-shot-100"),)
+
+
+def test_compare_takes_pairs_of_a_round():
+    """What drifts from round to round falls out."""
+    base = [{"us": 4.0}, {"us": 8.0}, {"us": 4.0}]
+    own = [{"us": 5.0}, {"us": 10.0}, {"us": 6.0}]
+    found = tricks.compare(base, own)
+    assert found["ratio"] == 1.25
+    assert (found["ratio_min"], found["ratio_max"]) == (1.25, 1.5)
+    assert (found["base_us"], found["us"], found["runs"]) == (4.0, 6.0, 3)
+
+
+def test_other_build_is_started_as_the_server_is(tmp_path):
+    """Same options, another program."""
+    there = tricks.variant("epoll", str(tmp_path))
+    assert "not built" in there.problem()
+    (tmp_path / "epoll").write_text("")
+    os.chmod(tmp_path / "epoll", 0o755)
+    assert there.problem() == ""
+    start = cost.servers.Start(workers=2)
+    argv, folder = there.command(start, 0, "")
+    usual, usual_folder = cost.servers.named("epoll").command(start, 0, "")
+    assert argv == [str(tmp_path / "epoll"), *usual[1:]]
+    assert folder == usual_folder
+
+
+def test_spread():
+    """Off by 20 %: 600 and 400 instead of 500 each."""
+    assert reuseport.far([600, 400]) == pytest.approx(20)
+    assert reuseport.far([500, 500]) == 0
