@@ -62,8 +62,8 @@ static void look_up(struct blocking *b)
     struct worker *w = b->worker;
     /* One that is kept after an answer makes room; a new one has come with a
      * request, which may only be late. */
-    if (b->phase == HTTP_PHASE_IDLE &&
-        (w->draining || (b->conn.requests > 0 && must_yield(w))))
+    if ((b->phase == HTTP_PHASE_NEW && w->draining) ||
+        (b->phase == HTTP_PHASE_IDLE && (w->draining || must_yield(w))))
         http_conn_timeout(&b->conn);
 }
 
@@ -144,7 +144,7 @@ void blocking_serve(struct worker *worker, int fd)
     struct blocking b = {.worker = worker, .fd = fd};
     worker_tick(worker);
     http_conn_open(&b.conn, worker, net_peer_name(worker->server, fd));
-    start_deadline(&b, HTTP_PHASE_IDLE);
+    start_deadline(&b, HTTP_PHASE_NEW);
 
     for (;;) {
         enum http_phase phase = http_conn_phase(&b.conn);

@@ -69,7 +69,7 @@ enum http_phase http_conn_phase(const struct http_conn *c)
     case HTTP_CONN_CLOSING:
         break;
     }
-    return HTTP_PHASE_IDLE;
+    return c->requests == 0 ? HTTP_PHASE_NEW : HTTP_PHASE_IDLE;
 }
 
 /* May the connection be used again after the request that has just been read?
@@ -371,8 +371,8 @@ int http_conn_patience(const struct worker *worker, enum http_phase phase)
     const struct options *options = &worker->server->options;
     switch (phase) {
     case HTTP_PHASE_IDLE:
-        return options->keep_alive_ms > 0 ? options->keep_alive_ms
-                                          : options->request_timeout_ms;
+        return options->keep_alive_ms;
+    case HTTP_PHASE_NEW:
     case HTTP_PHASE_REQUEST:
     case HTTP_PHASE_WRITE:
         return options->request_timeout_ms;

@@ -48,7 +48,8 @@ enum http_conn_state {
 
 /* What a connection may be waiting in, for deadlines. */
 enum http_phase {
-    HTTP_PHASE_IDLE,    /* for the first byte of a request */
+    HTTP_PHASE_NEW,     /* for the first byte of the first request */
+    HTTP_PHASE_IDLE,    /* for the first byte of a further one */
     HTTP_PHASE_REQUEST, /* for the rest of it */
     HTTP_PHASE_STORE,   /* for Redis */
     HTTP_PHASE_WRITE,   /* for the client to take its answer */

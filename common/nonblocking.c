@@ -317,6 +317,8 @@ void event_loop_finish_turn(struct event_loop *loop)
         struct client *client, *next;
         DL_FOREACH_SAFE(loop->deadlines[HTTP_PHASE_IDLE], client, next)
             end_client(loop, client);
+        DL_FOREACH_SAFE(loop->deadlines[HTTP_PHASE_NEW], client, next)
+            end_client(loop, client);
     }
     store_async_flush(&loop->store, loop->worker->clock.now_ms);
     free_ended(loop);

@@ -404,14 +404,13 @@ TEST(each_phase_has_its_patience)
     assert_int_equal(http_conn_patience(w, HTTP_PHASE_WRITE), 10000);
     assert_true(http_conn_patience(w, HTTP_PHASE_STORE) < 1000);
     assert_int_equal(http_conn_patience(w, HTTP_PHASE_LINGER), 1000);
-    world.server.options.keep_alive_ms = 0;
-    assert_int_equal(http_conn_patience(w, HTTP_PHASE_IDLE), 10000);
+    assert_int_equal(http_conn_patience(w, HTTP_PHASE_NEW), 10000);
 }
 
 TEST(a_request_goes_through_its_phases)
 {
     struct http_conn *c = &client.conn;
-    assert_int_equal(http_conn_phase(c), HTTP_PHASE_IDLE);
+    assert_int_equal(http_conn_phase(c), HTTP_PHASE_NEW);
     client_says(&client, "POST /guestbook HTTP/1.1\r\n");
     assert_int_equal(http_conn_phase(c), HTTP_PHASE_REQUEST);
     client_says(&client, "Host: a\r\n" FORM_TYPE "Content-Length: 30\r\n\r\n");
