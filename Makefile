@@ -263,11 +263,11 @@ bench-cost: build/deps/compare all
 	@$(PYTHON) bench/cost.py
 
 ## bench-tricks: what each trick is worth: builds without it, measured beside the one with (TRICKS=no-pool,lto)
-bench-tricks: build/deps/compare build/deps/test all
+bench-tricks: build/deps/compare all
 	@$(PYTHON) bench/tricks.py
 
 ## bench-where: where the microseconds of a request go: system calls, user code, switches, faults
-bench-where: build/deps/compare build/deps/test all
+bench-where: build/deps/compare all
 	@$(PYTHON) bench/where.py
 
 ## bench-reuseport: how connections spread over several event loops, and what that costs

@@ -99,7 +99,7 @@ def main():
     options = parser.parse_args()
     chosen = [word for word in options.servers.split(",") if word] or cost.ALL
     scenarios = {one.name: one for one in cost.SCENARIOS}
-    cells = [(scenarios[name], server) for name, floors in LOADS.items()
+    cells = [(name, server) for name, floors in LOADS.items()
              for server in (*floors, *chosen)]
     for _, server in cells:
         problem = cost.usable(server)
@@ -112,19 +112,20 @@ def main():
             RedisServer(cost.LOAD_CORES) as redis:
         root = cost.site_with_files(folder)
         for number in range(options.repeat):
-            for scenario, server in random.sample(cells, len(cells)):
-                run = timed(server, scenario, root, redis, options.seconds)
-                runs[scenario, server].append(run)
-                print(f"{number + 1}/{options.repeat} {scenario.name:16} "
-                      f"{server:20} {run['cpu_us']:8.2f} us", flush=True)
-        for scenario, server in cells:
-            calls = counted(server, scenario, root, redis)
-            row = {**medians(runs[scenario, server]), "calls": calls}
+            for name, server in random.sample(cells, len(cells)):
+                run = timed(server, scenarios[name], root, redis,
+                            options.seconds)
+                runs[name, server].append(run)
+                print(f"{number + 1}/{options.repeat} {name:16} {server:20} "
+                      f"{run['cpu_us']:8.2f} us", flush=True)
+        for name, server in cells:
+            calls = counted(server, scenarios[name], root, redis)
+            row = {**medians(runs[name, server]), "calls": calls}
             if server in cost.ALL:
                 row["instructions"] = round(tricks.instructions_of(
-                    servers.TOP, server, scenario, root, redis))
-            table.setdefault(scenario.name, {})[server] = row
-            print(f"{scenario.name:16} {server:20} {calls['all']:6.2f} calls "
+                    servers.TOP, server, scenarios[name], root, redis))
+            table.setdefault(name, {})[server] = row
+            print(f"{name:16} {server:20} {calls['all']:6.2f} calls "
                   f"{row.get('instructions', '')} instructions", flush=True)
 
     options.out.parent.mkdir(parents=True, exist_ok=True)
