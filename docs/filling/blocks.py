@@ -233,49 +233,70 @@ def idle(context):
 def machine(context):
     """The machine and the programs of the reference run."""
     env = context.environment
-    git = env.get("git", {})
-    facts = [
-        ("measured", env.get("started")),
-        ("commit", git.get("commit", "")[:12]
-         + (" with changes" if git.get("changed") else "")),
-        ("processor", f"{env['cores']} × {env['cpu']}"),
-        ("memory", f"{env['memory_mib']:,} MiB"),
-        ("system", f"{env['system']}, Linux {env['kernel']}"),
-        ("descriptor limit", f"{env['limits']['descriptors']:,}"),
-        ("`net.core.somaxconn`", f"{env['limits']['somaxconn']:,}"),
+    source, facts, limits = env["source"], env["machine"], \
+        env["machine"]["limits"]
+    rows = [
+        ("measured", env["started"]),
+        ("grid", "full" if env["settings"]["full"] else "quick"),
+        ("commit", source.get("commit", "")[:12]
+         + (" with changes" if source.get("changed") else "")),
+        ("processor", f"{facts['cores']} × {facts['cpu']}"),
+        ("memory", f"{facts['memory_mib']:,} MiB"),
+        ("system", f"{facts['system']}, Linux {facts['kernel']}"),
+        ("cores", "server " + ", ".join(map(str, env["cores"]["server"]))
+         + "; load and Redis " + ", ".join(map(str, env["cores"]["load"]))),
+        ("descriptor limit", f"{limits['descriptors']:,}"),
+        ("`net.core.somaxconn`", f"{limits['somaxconn']:,}"),
     ]
-    return table(["", ""], [[name, str(value)] for name, value in facts
-                            if value], ["---", "---"])
+    return table(["", ""], [list(row) for row in rows if row[1]],
+                 ["---", "---"])
 
 
 # ------------------------------------------------------------------- pictures
 
 def curve(context, experiment, server):
-    """The server's curve, its picture beside the chapter."""
-    all_series, theirs = {}, {}
-    for name in ARCHITECTURES:
-        cells = _series(context, experiment, name).cells
-        all_series[name] = {
-            x: {"rate": cell.get("rate"), "low": cell.get("rate_min"),
-                "high": cell.get("rate_max"), "failed": cell.get("hollow")}
-            for x, cell in cells.items()
-            if cell.values.get("rate") is not None}
-    told = context.experiment(experiment).published
-    if told:
-        theirs = {x: rate for x, rate in told.series.get(server, {}).items()
-                  if rate}
+    """The server's curve, as an SVG file of its own."""
+    all_series = _all_series(context, experiment)
     one = context.experiment(experiment)
-    svg = pictures.curve(server, all_series, theirs, styles.style(server),
-                         one.x_title, one.unit)
+    published = one.published.series.get(server, {}) if one.published else {}
     path = f"pictures/{experiment}-{server}.svg"
-    context.files[path] = svg
-    mine = {x: cell["rate"] for x, cell in all_series[server].items()}
-    best = max(mine, key=mine.get)
-    alt = (f"Curve of {server} in the {experiment} experiment: from "
-           f"{mine[min(mine)]:,.0f} {one.unit} at {min(mine):,} clients over "
-           f"{mine[best]:,.0f} at {best:,} to {mine[max(mine)]:,.0f} at "
-           f"{max(mine):,}. All figures are in the table below.")
-    return [f"![{alt}]({path})"]
+    context.files[path] = pictures.curve(
+        server, all_series, published, styles.style(server), one.x_title,
+        one.unit)
+    return [f"![Curve of {_told(server, all_series[server], one)}. All "
+            f"figures are in the table below.]({path})"]
+
+
+def together(context, experiment):
+    """All curves in one picture."""
+    all_series = _all_series(context, experiment)
+    one = context.experiment(experiment)
+    path = f"pictures/{experiment}.svg"
+    context.files[path] = pictures.together(
+        all_series, {name: styles.style(name) for name in all_series},
+        one.x_title, one.unit)
+    told = "; ".join(_told(name, cells, one)
+                     for name, cells in all_series.items())
+    return [f"![Curves of {told}. All figures are in the table below.]"
+            f"({path})"]
+
+
+def _all_series(context, experiment):
+    """Return {server: {x: cell}} as pictures takes them."""
+    return {name: {
+        x: {"rate": cell.get("rate"), "low": cell.get("rate_min"),
+            "high": cell.get("rate_max"), "failed": cell.get("hollow")}
+        for x, cell in _series(context, experiment, name).cells.items()
+        if cell.values.get("rate") is not None} for name in ARCHITECTURES}
+
+
+def _told(name, cells, one):
+    """Return a curve in words, for who cannot see it."""
+    first, last = min(cells), max(cells)
+    best = max(cells, key=lambda x: cells[x]["rate"])
+    return (f"{name}: {cells[first]['rate']:,.0f} {one.unit} at {first:,} "
+            f"{one.x_short}, at most {cells[best]['rate']:,.0f} at {best:,}, "
+            f"{cells[last]['rate']:,.0f} at {last:,}")
 
 
 def _series(context, experiment, server, *variant):
@@ -292,5 +313,5 @@ KINDS = {
               "published": published, "accept": accept, "idle": idle,
               "backlog": backlog,
               "machine": machine},
-    "picture": {"curve": curve},
+    "picture": {"curve": curve, "together": together},
 }

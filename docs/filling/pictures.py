@@ -17,6 +17,7 @@ from filling.figures import styles
 WIDTH, HEIGHT = 860, 380
 LEFT = (64, 44, 420, 316)       # x0, y0, x1, y1 of the panels' insides
 RIGHT = (548, 44, 838, 316)
+WIDE = (64, 44, 770, 316)
 GREY, LABEL = "#b9bcc2", "#6e7681"
 INK = "#24292f"
 STYLE = ("text{font:12px system-ui,sans-serif;fill:#24292f}"
@@ -105,41 +106,33 @@ def curve(name, all_series, published, style, x_title, unit):
     where requests failed); published: {x: rate}, may be empty; style: as
     bench/styles.py has it.
     """
-    mine, color = all_series[name], style["light"]
-    everyone = [cell["rate"] for cells in all_series.values()
-                for cell in cells.values() if cell["rate"] > 0]
-    points = sorted({x for cells in all_series.values() for x in cells})
-    low_x, high_x = points[0], max(points[-1], points[0] * 1.01)
-    to_x = Scale(low_x, high_x, LEFT[0] + 8, LEFT[2] - 8, True)
-    low = max(1, 10 ** math.floor(math.log10(min(everyone))))
-    to_y = Scale(low, max(everyone) * 1.15, LEFT[3], LEFT[1], True)
-    marks = [m for m in decades(low_x, high_x)
-             if len(points) > 1 or m == low_x]
-    parts = frame(LEFT, f"{unit}, all seven", marks,
-                  decades(low, max(everyone) * 1.15), to_x, to_y, number)
-    parts.append(text((LEFT[0] + LEFT[2]) / 2, LEFT[3] + 40, x_title,
-                      "middle"))
+    rates = Rates(LEFT, all_series, x_title, unit)
+    for other in all_series:
+        if other != name:
+            rates.line(other, GREY, 1.2)
+    rates.labels({other: style["light"] if other == name else LABEL
+                  for other in all_series}, name)
+    rates.server(name, style)
+    mine = all_series[name]
+    return svg(f"{name}: {unit} over {x_title}",
+               rates.parts + shape(mine, published, style["light"], x_title))
 
-    def pixels(cells):
-        return [(to_x(x), to_y(max(low, cell["rate"])))
-                for x, cell in cells.items()]
 
-    for other, cells in all_series.items():
-        if other != name and pixels(cells):
-            parts.append(line(pixels(cells), GREY, 1.2))
-    parts += end_labels({other: pixels(cells)
-                         for other, cells in all_series.items()
-                         if pixels(cells)}, name, color)
-    parts.append(line(pixels(mine), color, 2.4))
-    for x, cell in mine.items():
-        if min(cell.get("low") or 0, cell["rate"]) >= low:
-            parts.append(f'<line x1="{to_x(x):g}" x2="{to_x(x):g}" '
-                         f'y1="{to_y(cell["low"]):g}" '
-                         f'y2="{to_y(cell["high"]):g}" stroke="{color}"/>')
-        parts.append(point(to_x(x), to_y(max(low, cell["rate"])), style,
-                           cell.get("failed")))
-    parts += shape(mine, published, color, x_title)
-    title = f"{name}: {unit} over {x_title}"
+def together(all_series, server_styles, x_title, unit):
+    """Return the SVG of all curves in one panel as a string.
+
+    all_series: as for curve(); server_styles: {server: style}.
+    """
+    rates = Rates(WIDE, all_series, x_title, unit)
+    rates.labels({name: style["light"]
+                  for name, style in server_styles.items()})
+    for name, style in server_styles.items():
+        rates.server(name, style)
+    return svg(f"all seven: {unit} over {x_title}", rates.parts)
+
+
+def svg(title, parts):
+    """Return a whole file with this title and these elements."""
     return "\n".join([
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" '
         f'height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">',
@@ -148,18 +141,61 @@ def curve(name, all_series, published, style, x_title, unit):
         *parts, "</svg>", ""])
 
 
-def end_labels(ends, name, color):
-    """Return each curve's name at its right end, moved apart vertically."""
-    wanted = sorted((pixels[-1][1], other) for other, pixels in ends.items())
-    parts, floor = [], LEFT[1] - 14
-    for y, other in wanted:
-        y = max(y + 4, floor + 12)
-        floor = y
-        fill = color if other == name else LABEL
-        weight = ' font-weight="600"' if other == name else ""
-        parts.append(text(LEFT[2] + 6, y, other, kind="small",
-                          more=f' style="fill:{fill}"{weight}'))
-    return parts
+class Rates:
+    """A panel with requests a second over the number of clients."""
+
+    def __init__(self, panel, all_series, x_title, unit):
+        self.panel, self.all_series = panel, all_series
+        rates = [cell["rate"] for cells in all_series.values()
+                 for cell in cells.values() if cell["rate"] > 0]
+        points = sorted({x for cells in all_series.values() for x in cells})
+        low_x, high_x = points[0], max(points[-1], points[0] * 1.01)
+        self.low = max(1, 10 ** math.floor(math.log10(min(rates))))
+        high = max(rates) * 1.15
+        self.to_x = Scale(low_x, high_x, panel[0] + 8, panel[2] - 8, True)
+        self.to_y = Scale(self.low, high, panel[3], panel[1], True)
+        self.parts = frame(panel, f"{unit}, all seven",
+                           decades(low_x, high_x), decades(self.low, high),
+                           self.to_x, self.to_y, number)
+        self.parts.append(text((panel[0] + panel[2]) / 2, panel[3] + 40,
+                               x_title, "middle"))
+
+    def pixels(self, name):
+        """Return the points of a server's curve; what lies below the panel,
+        for nothing was answered, at its lower edge."""
+        return [(self.to_x(x), self.to_y(max(self.low, cell["rate"])))
+                for x, cell in self.all_series[name].items()]
+
+    def line(self, name, color, width):
+        """Draw a curve without its points."""
+        if self.all_series[name]:
+            self.parts.append(line(self.pixels(name), color, width))
+
+    def server(self, name, style):
+        """Draw a curve with its points and the spread of their runs."""
+        color = style["light"]
+        self.line(name, color, 2.2)
+        for x, cell in self.all_series[name].items():
+            at = self.to_x(x)
+            if min(cell.get("low") or 0, cell["rate"]) >= self.low:
+                self.parts.append(
+                    f'<line x1="{at:g}" x2="{at:g}" '
+                    f'y1="{self.to_y(cell["low"]):g}" '
+                    f'y2="{self.to_y(cell["high"]):g}" stroke="{color}"/>')
+            self.parts.append(point(at, self.to_y(max(self.low, cell["rate"])),
+                                    style, cell.get("failed")))
+
+    def labels(self, colors, bold=None):
+        """Write each curve's name at its right end, moved apart."""
+        ends = sorted((self.pixels(name)[-1][1], name) for name in colors
+                      if self.all_series[name])
+        floor = self.panel[1] - 14
+        for y, name in ends:
+            floor = max(y + 4, floor + 12)
+            weight = ' font-weight="600"' if name == bold else ""
+            self.parts.append(text(
+                self.panel[2] + 6, floor, name, kind="small",
+                more=f' style="fill:{colors[name]}"{weight}'))
 
 
 def shape(mine, published, color, x_title):
