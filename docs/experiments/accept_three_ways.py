@@ -47,7 +47,7 @@ def measure(way, clients, server_cores, load_cores, seconds):
     """Run one way once; return its figures as a dict.
 
     cpu_us is microseconds of CPU a request; switches are those of the
-    server, a request. Raises LoadError or RuntimeError.
+    server, a request. Raises LoadError when nothing could be measured.
     """
     with tempfile.TemporaryFile("w+") as output:
         port = child.free_port()
@@ -64,9 +64,11 @@ def measure(way, clients, server_cores, load_cores, seconds):
         output.seek(0)
         printed = output.read()
     if not clean or not printed:
-        raise RuntimeError(f"{way}: the server ended badly: {printed!r}")
+        raise load.LoadError(f"{way}: the server ended badly: {printed!r}")
     told = json.loads(printed)
     requests = told["requests"]
+    if not requests:
+        raise load.LoadError(f"{way}: no request was answered")
     return {
         "rate": result.rate,
         "failed_percent": result.failed_percent,
@@ -127,4 +129,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except load.LoadError as error:
+        sys.exit(f"accept_three_ways.py: {error}")

@@ -127,4 +127,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except (load.LoadError, servers.ServerError) as error:
+        sys.exit(f"idle_connections.py: {error}")

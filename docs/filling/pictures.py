@@ -189,12 +189,16 @@ class Rates:
         """Write each curve's name at its right end, moved apart."""
         ends = sorted((self.pixels(name)[-1][1], name) for name in colors
                       if self.all_series[name])
-        floor = self.panel[1] - 14
-        for y, name in ends:
-            floor = max(y + 4, floor + 12)
+        places, ceiling, floor = [], self.panel[1] - 14, self.panel[3] + 4
+        for y, _ in ends:
+            places.append(max(y + 4, (places or [ceiling])[-1] + 12))
+        for n in reversed(range(len(places))):      # none below the panel
+            places[n] = floor = min(places[n], floor)
+            floor -= 12
+        for y, (_, name) in zip(places, ends):
             weight = ' font-weight="600"' if name == bold else ""
             self.parts.append(text(
-                self.panel[2] + 6, floor, name, kind="small",
+                self.panel[2] + 6, y, name, kind="small",
                 more=f' style="fill:{colors[name]}"{weight}'))
 
 
