@@ -48,7 +48,8 @@ def put_load(live, scenario, seconds, tick=None):
                    keep_alive=scenario.keep_alive)
     result = load.run("wrk", job, cost.LOAD_CORES, tick)
     if not result.good:
-        raise load.LoadError(f"{live.server.name}: no request was answered")
+        raise load.LoadError(f"{scenario.name} {live.server.name}: no request "
+                             f"was answered ({load.last_line(result.output)})")
     return result
 
 

@@ -19,7 +19,9 @@ from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS))
-from filling import blocks, excerpt, figures, markers, run  # noqa: E402
+from filling import blocks, costs, excerpt, figures, markers, run  # noqa: E402
+
+KINDS = {**blocks.KINDS, "table": {**blocks.KINDS["table"], **costs.KINDS}}
 
 
 class Filler:
@@ -63,9 +65,9 @@ class Filler:
         if kind == "code":
             return self.code(arguments)
         name, *words = arguments.split()
-        if name not in blocks.KINDS[kind]:
+        if name not in KINDS[kind]:
             raise markers.MarkerError(f"there is no {kind} called {name}")
-        return ["", *blocks.KINDS[kind][name](self.context, *words), ""]
+        return ["", *KINDS[kind][name](self.context, *words), ""]
 
     def code(self, arguments):
         """Return quoted lines of a source, below a link to it."""

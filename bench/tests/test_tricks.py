@@ -61,9 +61,10 @@ def test_patch_without_a_head_is_refused(tmp_path):
 
 def test_compare_takes_pairs_of_a_round():
     """What drifts from round to round falls out."""
-    base = [{"us": 4.0}, {"us": 8.0}, {"us": 4.0}]
-    own = [{"us": 5.0}, {"us": 10.0}, {"us": 6.0}]
+    base = [{"us": us, "failed": 0} for us in (4.0, 8.0, 4.0)]
+    own = [{"us": us, "failed": 1} for us in (5.0, 10.0, 6.0)]
     found = tricks.compare(base, own)
+    assert found["failed"] == 3
     assert found["ratio"] == 1.25
     assert (found["ratio_min"], found["ratio_max"]) == (1.25, 1.5)
     assert (found["base_us"], found["us"], found["runs"]) == (4.0, 6.0, 3)

@@ -4,10 +4,12 @@
     docs/results/reference/accept_three_ways.json    docs/experiments/
     docs/results/reference/idle_connections.json
     docs/results/NAME/summary.json                   another run, as NAME
+    docs/results/cost/*.json                         see filling/costs.py
 """
 
 import json
 
+from filling import costs
 from filling.figures import (Cell, FigureError, Measured, Namespace, Series,
                              Sources, Variant, experiments, published,
                              servers)
@@ -104,6 +106,7 @@ class Context:
         names["idle"] = grouped(
             "idle", read_json(folder / "idle_connections.json")["cells"],
             None, "server", "idle")
+        names.update(costs.names(docs))
         self.names = Namespace("", names)
         self.chapters = {one.name: f"{one.folder}.md"
                          for one in servers.ARCHITECTURES}

@@ -1,0 +1,333 @@
+"""Tables of docs/performance.md, made of the runs in docs/results/cost/.
+
+    cost.json         make bench-cost OUT=docs/results/cost
+    where.json        make bench-where
+    tricks.json       make bench-tricks
+    reuseport.json    make bench-reuseport
+
+What they hold can be named in expressions, too: cost["keep-alive-100"].epoll.us,
+where.guestbook.iterative.calls.all, tricks["no-pool"]["epoll guestbook"].ratio,
+guard["epoll one-shot"].
+"""
+
+import json
+
+from filling.blocks import or_dash, table
+from filling.figures import ARCHITECTURES, FigureError, show
+
+FLOORS = ("floor", "floor-threads", "floor-oneshot", "floor-oneshot-epoll",
+          "floor-guestbook")
+NOISE = 1.02        # figures repeat within 2 % on a quiet machine
+
+
+class Node:
+    """A JSON object: its members by .name or ["name"]."""
+
+    def __init__(self, where, members):
+        self.where, self.members = where, members
+
+    def get(self, name):
+        """Return a member. Raises FigureError when there is none."""
+        if self.members.get(name) is None:
+            raise FigureError(f"{self.where}.{name}: there is no such figure")
+        found = self.members[name]
+        return Node(f"{self.where}.{name}", found) \
+            if isinstance(found, dict) else found
+
+    __getitem__ = get
+
+    def items(self):
+        """Return [(name, Node or figure)] of all members."""
+        return [(name, self.get(name)) for name, value in self.members.items()
+                if value is not None]
+
+    def number(self, name):
+        """Return a member, or None when there is none."""
+        return self.members.get(name)
+
+
+def names(docs):
+    """Return {name: Node} for expressions, of what was measured so far."""
+    found = {}
+    for kind in ("cost", "where", "tricks", "reuseport"):
+        path = docs / "results" / "cost" / f"{kind}.json"
+        data = json.loads(path.read_text()) if path.is_file() else {}
+        if data and data.get("schema_version") != 1:
+            raise FigureError(f"{path}: has another schema")
+        if kind == "tricks":
+            told = {}
+            for row in data.get("tricks", []):
+                told.setdefault(row["name"], {})[
+                    f"{row['server']} {row['scenario']}"] = row
+            data = told
+        elif kind in ("cost", "where"):
+            if kind == "cost" and data:
+                data[kind]["idle"] = {row["server"]: row
+                                      for row in data.get("idle", [])}
+            data = data.get(kind, {})
+        found[kind] = Node(kind, data)
+    guard = docs.parent / "tests" / "cost" / "instructions.json"
+    found["guard"] = Node("guard", json.loads(guard.read_text()))
+    return found
+
+
+def words_first(count, head):
+    """Return the alignment of a table that begins with columns of words."""
+    return ["---"] * count + ["---:"] * (len(head) - count)
+
+
+# --------------------------------------------------------------------- goals
+
+def us(scenario, server):
+    """Return a function that tells a server's microseconds."""
+    return lambda ctx: ctx.names.get("cost").get(scenario).get(server).get(
+        "us")
+
+
+def over(scenario, server, base):
+    """Return a function that tells a server's cost over that of `base`."""
+    return lambda ctx: us(scenario, server)(ctx) / us(scenario, base)(ctx)
+
+
+def over_peers(scenario, server="epoll"):
+    """Return a function that tells a server's cost over that of the cheapest
+    server of others."""
+    def ratio(ctx):
+        cells = ctx.names.get("cost").get(scenario)
+        peers = [cell.get("us") for name, cell in cells.items()
+                 if name not in FLOORS and name not in ARCHITECTURES]
+        if not peers:
+            raise FigureError(f"cost.{scenario}: no peer was measured")
+        return us(scenario, server)(ctx) / min(peers)
+    return ratio
+
+
+def flat(experiment, server, x, best=None, variant=None):
+    """Return a function that tells a server's rate at x clients over its
+    best, or over that at `best` clients, in the reference run."""
+    def share(ctx):
+        told = ctx.names.get(experiment)
+        told = told[variant] if variant else told
+        series = told.get(server)
+        rate = series[best].get("rate") if best else max(series.get("rate"))
+        return series[x].get("rate") / rate
+    return share
+
+
+def more_calls(ctx):
+    """Return the system calls of a small file beyond those of /answer."""
+    where = ctx.names.get("where")
+    return (where.get("file-10k").get("epoll").get("calls").get("all")
+            - where.get("keep-alive-100").get("epoll").get("calls").get("all"))
+
+
+def idle(server):
+    """Return a function that tells the bytes of an idle connection."""
+    return lambda ctx: ctx.names.get("cost").get("idle").get(server).get(
+        "bytes")
+
+
+def spread(ctx):
+    """Return how far, at worst, a loop's share is off the mean (median of the
+    rounds), in per cent."""
+    return max(cell["off"] for cell in
+               ctx.names.get("reuseport").get("spread")
+               if cell["queue"] == "a queue for each loop")
+
+
+def two_loops(ctx):
+    """Return the dearest of two loops over one, on one core."""
+    return max(cell["ratio"] for cell in ctx.names.get("reuseport").get("cost")
+               if cell["way"] == "a queue for each loop"
+               and cell["cores"] == "one core")
+
+
+MOST, LEAST, BELOW = "at most", "at least", "below"
+GOALS = (
+    # what, target, measured, form
+    ("epoll, keep-alive, 100 connections, over the floor", MOST, 1.08,
+     over("keep-alive-100", "epoll", "floor"), "3"),
+    ("... 1,000 connections", MOST, 1.08,
+     over("keep-alive-1000", "epoll", "floor"), "3"),
+    ("... over the cheapest other server, 100 connections", BELOW, 1,
+     over_peers("keep-alive-100"), "3"),
+    ("... 1,000 connections", BELOW, 1, over_peers("keep-alive-1000"), "3"),
+    ("epoll, one-shot, over the blocking floor", MOST, 1.12,
+     over("one-shot-100", "epoll", "floor-oneshot"), "3"),
+    ("... over the cheapest other server", BELOW, 1,
+     over_peers("one-shot-100"), "3"),
+    *((f"{name}, one-shot, over the blocking floor", MOST, 1.15,
+       over("one-shot-100", name, "floor-oneshot"), "3")
+      for name in ("iterative", "preforking", "prethreaded")),
+    *((f"{name}, keep-alive, over threads that only read and write", MOST,
+       1.3, over("threads-100", name, "floor-threads"), "3")
+      for name in ("threaded", "prethreaded")),
+    ("epoll, 16 requests in a pipeline, µs each", MOST, 1,
+     us("pipelined-16", "epoll"), "3"),
+    ("epoll, 10 KiB file, over the cheapest other server", BELOW, 1,
+     over_peers("file-10k"), "3"),
+    ("epoll, 1 MiB file, over the cheapest other server", MOST, 1.05,
+     over_peers("file-1m"), "3"),
+    ("an unchanged file, system calls beyond `/answer`", MOST, 1,
+     more_calls, "2"),
+    *((f"{name}, guestbook page, over its system calls alone", MOST, 1.5,
+       over("guestbook", name, "floor-guestbook"), "3")
+      for name in ARCHITECTURES),
+    ("epoll, guestbook, rate at 15,000 clients over its best", LEAST, 0.9,
+     flat("guestbook", "epoll", 15000), "2"),
+    ("epoll, `/answer` with keep-alive, the same", LEAST, 0.75,
+     flat("answer", "epoll", 15000, variant="keep-alive"), "2"),
+    ("prethreaded, guestbook, the same", LEAST, 0.8,
+     flat("guestbook", "prethreaded", 15000), "2"),
+    ("forking, guestbook, rate at 1,000 clients over that at 20", LEAST, 0.9,
+     flat("guestbook", "forking", 1000, best=20), "2"),
+    ("epoll, bytes of an idle connection", MOST, 300, idle("epoll"), "0"),
+    ("poll, bytes of an idle connection", MOST, 350, idle("poll"), "0"),
+    ("epoll, two loops: clients off the mean, per cent", MOST, 10, spread,
+     "1"),
+    ("epoll, two loops over one, cost of a request", MOST, 1.05, two_loops,
+     "3"),
+)
+
+
+def met(relation, target, value):
+    """Return whether a goal is reached."""
+    return {MOST: value <= target, LEAST: value >= target,
+            BELOW: value < target}[relation]
+
+
+def goals(ctx):
+    """The project's targets, what was measured, and whether that is met."""
+    rows = []
+    for what, relation, target, measured, form in GOALS:
+        try:
+            value = measured(ctx)
+        except FigureError:
+            value = None
+        verdict = "not measured" if value is None else \
+            "yes" if met(relation, target, value) else "**no**"
+        rows.append([what, f"{relation} {target:g}", or_dash(value, form),
+                     verdict])
+    return table(["", "target", "measured", "met?"], rows,
+                 ["---", "---", "---:", "---"])
+
+
+# --------------------------------------------------------------------- tables
+
+def cost(ctx, scenario):
+    """What a request costs each server, the cheapest first."""
+    cells = ctx.names.get("cost").get(scenario).items()
+    rows = []
+    for name, cell in sorted(cells, key=lambda one: one[1].get("us")):
+        label = f"**{name}**" if name in ARCHITECTURES else \
+            f"*{name}*" if name in FLOORS else name
+        rows.append([label, show(cell.get("us"), "2"),
+                     f"{show(cell.get('min'), '2')} to "
+                     f"{show(cell.get('max'), '2')}",
+                     or_dash(cell.number("ratio"), "2"),
+                     show(cell.get("rps"), "0")])
+    return table(["", "CPU µs", "range", "ratio", "requests/s"], rows)
+
+
+def where(ctx, scenario):
+    """Where a request's time goes, a row for each design and floor."""
+    rows = []
+    for name, cell in ctx.names.get("where").get(scenario).items():
+        value = cell.number
+        rows.append([f"*{name}*" if name in FLOORS else f"**{name}**"] + [
+            or_dash(value(key), form) for key, form in (
+                ("cpu_us", "1"), ("cpu_user_us", "1"), ("cpu_system_us", "1"),
+                ("instructions", "0"))]
+            + [show(cell.get("calls").get("all"), "2")]
+            + [or_dash(value(key), "3") for key in ("switches", "faults")])
+    return table(["", "CPU µs", "user code", "kernel", "user instructions",
+                  "system calls", "context switches", "page faults"], rows)
+
+
+def where_calls(ctx, scenario):
+    """System calls of a request by name, a column for each design."""
+    cells = ctx.names.get("where").get(scenario)
+    counts = {name: cell.get("calls") for name, cell in cells.items()
+              if name in ARCHITECTURES}
+    each = {}
+    for one in counts.values():
+        for call, number in one.items():
+            each[call] = max(number, each.get(call, 0))
+    shown = sorted((call for call, most in each.items()
+                    if most >= 0.05 and call not in ("all", "other")),
+                   key=lambda call: (-round(each[call], 2), call))
+    rows = [[f"`{call}`"] + [or_dash(one.number(call), "2")
+                             for one in counts.values()] for call in shown]
+    rows.append(["others"] + [
+        show(one.get("all") - sum(one.number(call) or 0 for call in shown),
+             "2") for one in counts.values()])
+    return table(["system call", *counts], rows)
+
+
+def worth(row):
+    """Return in words what a change did, by the rounds' ratios: only when
+    all but noise points one way is it a gain or a loss."""
+    if row["ratio_min"] > 1 and row["ratio"] > NOISE:
+        return f"{100 * (row['ratio'] - 1):.0f} % dearer"
+    if row["ratio_max"] < 1 and row["ratio"] < 1 / NOISE:
+        return f"{100 * (1 - row['ratio']):.0f} % cheaper"
+    return "no difference"
+
+
+def tricks(ctx, *kinds):
+    """What changes to the sources or the build did, for these kinds."""
+    told = ctx.names.get("tricks")
+    rows = []
+    for name, loads in told.items():
+        for _, cell in loads.items():
+            row = cell.members
+            if row["kind"] not in kinds:
+                continue
+            label = f"[{row['title']}](../bench/tricks/{name}.patch)" \
+                if row["kind"] != "build" else f"{row['title']}"
+            rows.append((row["ratio"], [
+                label, row["about"], f"{row['server']} {row['scenario']}",
+                show(row["base_us"], "2"), show(row["us"], "2"),
+                worth(row), f"{row['instructions'] - row['base_instructions']:+,}"
+            ]))
+    if not rows:
+        raise FigureError("tricks.json: holds none of these kinds")
+    rows.sort(key=lambda one: -one[0])
+    head = ["", "the change", "measured on", "as it is, µs", "changed, µs",
+            "the change is", "user instructions"]
+    return table(head, [row for _, row in rows], words_first(3, head))
+
+
+def spread_table(ctx):
+    """Who gets the clients, with two loops."""
+    cells = ctx.names.get("reuseport").get("spread")
+    rows = [[cell["queue"], cell["arrival"], show(cell["connections"], "0"),
+             " and ".join(show(one, "0") for one in
+                          max(cell["clients"], key=max)),
+             show(cell["off"], "1"), show(cell["off_max"], "1")]
+            for cell in cells]
+    head = ["", "arrival", "clients", "the worst round",
+            "off the mean, %, median", "at worst"]
+    return table(head, rows, words_first(2, head))
+
+
+def loops_table(ctx):
+    """What a request costs with one loop and with two."""
+    cells = ctx.names.get("reuseport").get("cost")
+    rows = [[cell["scenario"], cell["cores"], cell["way"],
+             show(cell["us"], "2"), show(cell["ratio"], "3")]
+            for cell in cells]
+    head = ["", "the server has", "", "CPU µs", "over one loop"]
+    return table(head, rows, words_first(3, head))
+
+
+def guard(ctx):
+    """The committed figures that CI compares with."""
+    return table(["", "user instructions"],
+                 [[name, show(number, "0")]
+                  for name, number in ctx.names.get("guard").items()])
+
+
+KINDS = {"goals": goals, "cost": cost, "where": where,
+         "where-calls": where_calls, "tricks": tricks,
+         "spread": spread_table, "loops": loops_table, "guard": guard}
