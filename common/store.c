@@ -25,6 +25,19 @@ void store_close(struct store *store)
     store->redis = NULL;
 }
 
+/* Redis is away. Without back-off a hundred workers would knock at a Redis that
+ * is just starting with every request, and at one that hangs each page would
+ * wait in vain; doubling keeps the knocking rare and the recovery quick. */
+static void note_failure(struct store *store)
+{
+    store_close(store);
+    store->backoff_ms = store->backoff_ms == 0 ? STORE_BACKOFF_FIRST_MS
+                                               : store->backoff_ms * 2;
+    if (store->backoff_ms > STORE_BACKOFF_MAX_MS)
+        store->backoff_ms = STORE_BACKOFF_MAX_MS;
+    store->retry_ms = monotonic_ms() + store->backoff_ms;
+}
+
 static bool store_connect(struct store *store, int64_t now_ms)
 {
     const struct timeval wait = {.tv_usec = STORE_WAIT_MS * 1000};
@@ -37,29 +50,29 @@ static bool store_connect(struct store *store, int64_t now_ms)
     /* SO_RCVTIMEO and SO_SNDTIMEO: a Redis that is stopped but connected must
      * not hold this server for ever. */
     if (store->redis != NULL && store->redis->err == 0 &&
-        redisSetTimeout(store->redis, wait) == REDIS_OK) {
-        store->backoff_ms = 0;
+        redisSetTimeout(store->redis, wait) == REDIS_OK)
         return true;
-    }
-    store_close(store);
-    /* Without back-off a hundred workers would knock at a Redis that is just
-     * starting with every request; doubling keeps the knocking rare and the
-     * recovery quick. */
-    store->backoff_ms = store->backoff_ms == 0 ? STORE_BACKOFF_FIRST_MS
-                                               : store->backoff_ms * 2;
-    if (store->backoff_ms > STORE_BACKOFF_MAX_MS)
-        store->backoff_ms = STORE_BACKOFF_MAX_MS;
-    store->retry_ms = monotonic_ms() + store->backoff_ms;
+    note_failure(store);
     return false;
+}
+
+/* Has Redis said more than it was asked? The next reply would not be the next
+ * question's. */
+static bool said_too_much(const struct store *store)
+{
+    return store->redis->reader->pos < store->redis->reader->len;
 }
 
 /* Has Redis gone away while we did not look? A peek tells: end of file, an
  * error, or bytes that nobody asked for. Finding out now matters for a POST: a
  * command lost in a dead connection cannot be sent again, as nobody knows
- * whether it was carried out. */
-static bool is_stale(const struct store *store)
+ * whether it was carried out. A connection that was used a moment ago is as good
+ * as proven, and is spared the system call. */
+static bool is_stale(const struct store *store, int64_t now_ms)
 {
     char byte;
+    if (now_ms - store->used_ms < 50)
+        return false;
     ssize_t n = recv(store->redis->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     return !(n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK));
 }
@@ -67,10 +80,8 @@ static bool is_stale(const struct store *store)
 bool store_begin(struct store *store, int64_t now_ms)
 {
     store->deadline_ms = now_ms + STORE_TIMEOUT_MS;
-    /* A connection that was used a moment ago is as good as proven, and is
-     * spared the system call. */
-    if (store->redis != NULL && now_ms - store->used_ms >= 50 &&
-        is_stale(store))
+    if (store->redis != NULL &&
+        (said_too_much(store) || is_stale(store, now_ms)))
         store_close(store);
     return store->redis != NULL || store_connect(store, now_ms);
 }
@@ -109,8 +120,9 @@ redisReply *store_receive(struct store *store)
         if (store->used_ms > store->deadline_ms)
             goto fail;
     }
+    store->backoff_ms = 0; /* a connection alone proves nothing */
     return reply;
 fail:
-    store_close(store);
+    note_failure(store);
     return NULL;
 }

@@ -22,7 +22,7 @@ enum {
     STORE_TIMEOUT_MS = 700,
     /* ... and each single wait for Redis, connecting included, this long. */
     STORE_WAIT_MS = 250,
-    /* After a failure to connect the next attempt waits, first and at most: */
+    /* After a failure the next attempt to connect waits, first and at most: */
     STORE_BACKOFF_FIRST_MS = 10,
     STORE_BACKOFF_MAX_MS = 500,
 };
@@ -45,7 +45,7 @@ struct store {
     const struct store_address *address;
     redisContext *redis;     /* NULL: not connected */
     int64_t retry_ms;        /* do not try to connect before this time */
-    int backoff_ms;          /* 0: the last attempt succeeded */
+    int backoff_ms;          /* 0: Redis has answered since the last failure */
     int64_t used_ms;         /* when a reply last came */
     int64_t deadline_ms;     /* of the page that is being made */
 };

@@ -69,9 +69,7 @@ static void note_failure(struct store_async *s)
 static void on_connect(const redisAsyncContext *redis, int status)
 {
     struct store_async *s = redis->data;
-    if (status == REDIS_OK)
-        s->backoff_ms = 0;
-    else if (s->redis == redis)
+    if (status != REDIS_OK && s->redis == redis)
         note_failure(s);
 }
 
@@ -123,6 +121,15 @@ static bool begin_connect(struct store_async *s, int64_t now_ms)
     return true;
 }
 
+/* Has Redis said more than it was asked? Then it is no Redis, or we have lost
+ * count, and the next reply would be taken for somebody else's. hiredis would end
+ * the process over it, by assert(3). */
+static bool said_too_much(const struct store_async *s,
+                          const redisAsyncContext *redis)
+{
+    return s->due == 0 && redis->c.reader->pos < redis->c.reader->len;
+}
+
 static void on_reply(redisAsyncContext *redis, void *reply, void *data)
 {
     struct pending *pending = data;
@@ -134,6 +141,11 @@ static void on_reply(redisAsyncContext *redis, void *reply, void *data)
     /* No reply: this context is dying, so nobody may queue on it any more. */
     if (reply == NULL && s->redis == redis)
         note_failure(s);
+    /* A reply, not only a connection: what is frozen can be connected to. */
+    if (reply != NULL)
+        s->backoff_ms = 0;
+    if (reply != NULL && s->redis == redis && said_too_much(s, redis))
+        store_async_close(s); /* within a callback: it goes after that */
     p.on_reply(p.client, reply);
 }
 
@@ -187,8 +199,12 @@ void store_async_event(struct store_async *s, int64_t now_ms, bool readable,
     s->now_ms = now_ms;
     if (s->redis != NULL && writable && s->want_write)
         redisAsyncHandleWrite(s->redis);
-    if (s->redis != NULL && readable)
+    if (s->redis == NULL || !readable)
+        return;
+    if (s->due > 0)
         redisAsyncHandleRead(s->redis);
+    else /* it has ended the connection, or talks unasked */
+        store_async_close(s);
 }
 
 void store_async_close(struct store_async *s)
