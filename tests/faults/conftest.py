@@ -23,9 +23,12 @@ from faulty_redis import FaultyRedis        # noqa: E402
 
 @pytest.fixture
 def durable_redis():
-    """A Redis of the test's own that keeps what it acknowledged: its
-    append-only file survives the process."""
-    instance = PrivateRedis("--appendonly", "yes")
+    """A Redis of the test's own that keeps what it has acknowledged.
+
+    Only appendfsync "always" is that strict: with "everysec", its default, a
+    write may wait for an fsync that is under way, and the reply does not.
+    """
+    instance = PrivateRedis("--appendonly", "yes", "--appendfsync", "always")
     yield instance
     instance.close()
 

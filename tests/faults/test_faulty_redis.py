@@ -1,0 +1,119 @@
+"""Redis in every state but a good one. What Redis' absence alone does is in
+tests/blackbox/test_redis.py."""
+
+import time
+
+import pytest
+
+import faulty_redis as faults
+from scenarios import away, exactly_once, recovery
+
+# Promised: a 503 within a second, and the guestbook within a second of Redis'
+# return. A busy machine may add:
+SLACK = 2.0
+
+BOTH_WAYS = pytest.mark.parametrize("options", [[], ["--pipeline"]],
+                                    ids=["one by one", "pipeline"])
+
+
+@BOTH_WAYS
+@pytest.mark.parametrize("mode, seconds", [
+    (faults.DELAY, 1.5), (faults.DRIP, 0.4), (faults.SILENT, 0),
+    (faults.CUT, 0), (faults.GARBAGE, 0), (faults.WRONG_TYPE, 0),
+    (faults.RESET, 0)], ids=lambda value: str(value).split()[-1])
+def test_fault(launch, faulty_redis, mode, seconds, options):
+    """The guestbook is away within a second, all else is there, and it comes
+    back within a second."""
+    server = launch(*options, redis=faulty_redis.address)
+    assert recovery(server) < 1 + SLACK
+    faulty_redis.seconds = seconds
+    faulty_redis.mode = mode
+    assert away(server) < 1 + SLACK
+    faulty_redis.mode = faults.PASS
+    assert recovery(server) < 1 + SLACK
+    for _ in range(10):                 # and it stays
+        assert server.request("/guestbook").status == 200
+
+
+@BOTH_WAYS
+def test_replies_that_nobody_asked_for(launch, faulty_redis, options):
+    """They are not taken for the answer to the next question."""
+    server = launch(*options, redis=faulty_redis.address)
+    recovery(server)
+    faulty_redis.mode = faults.TOO_MANY
+    for _ in range(10):
+        server.request("/guestbook")
+        assert server.request("/answer").body == b"42"
+    faulty_redis.mode = faults.PASS
+    recovery(server)
+    visits = []
+    for _ in range(10):
+        text = server.request("/guestbook").text
+        visits.append(text)
+    assert len(set(visits)) == 10       # the counter moves with each
+
+
+@BOTH_WAYS
+def test_a_slow_redis_makes_slow_pages(launch, faulty_redis, options):
+    """Slow is not away: as long as replies keep coming, so do pages."""
+    server = launch(*options, redis=faulty_redis.address)
+    faulty_redis.seconds = 0.1
+    faulty_redis.mode = faults.DELAY
+    for _ in range(3):
+        assert server.request("/guestbook").status == 200
+
+
+def test_a_password_that_nobody_told_us(launch, own_redis):
+    """NOAUTH is Redis' way to be away for us; lifted, it is back."""
+    own_redis("CONFIG", "SET", "requirepass", "secret")
+    server = launch(redis=own_redis.address)
+    assert away(server) < 1 + SLACK
+    own_redis("CONFIG", "SET", "requirepass", "")
+    assert recovery(server) < 1 + SLACK
+
+
+def test_frozen_and_thawed(launch, own_redis):
+    server = launch(redis=own_redis.address)
+    recovery(server)
+    own_redis.freeze()
+    assert away(server) < 1 + SLACK
+    own_redis.thaw()
+    assert recovery(server) < 1 + SLACK
+
+
+def test_stopped_and_started(launch, own_redis):
+    server = launch(redis=own_redis.address)
+    for _ in range(3):
+        recovery(server)
+        own_redis.stop()
+        assert away(server) < 1 + SLACK
+        own_redis.start()
+        assert recovery(server) < 1 + SLACK
+
+
+@pytest.mark.only("iterative", "preforking", "prethreaded")
+def test_a_frozen_redis_does_not_freeze_the_site(launch, own_redis,
+                                                 server_name):
+    """Where a page that waits for Redis holds up others, it must not do so
+    again and again: after one has waited in vain the next ones do not wait."""
+    one = {"iterative": [], "preforking": ["--workers", "1"],
+           "prethreaded": ["--threads", "1"]}[server_name]
+    server = launch(*one, redis=own_redis.address)
+    recovery(server)
+    own_redis.freeze()
+    slow = 0
+    for _ in range(20):
+        began = time.monotonic()
+        assert server.request("/guestbook").status == 503
+        slow += time.monotonic() - began > 0.2
+    assert slow <= 5
+    own_redis.thaw()
+    recovery(server)
+
+
+def test_every_thanks_is_kept_once(launch, durable_redis):
+    """Redis is killed and restarted five times under eight busy guests."""
+    server = launch(redis=durable_redis.address)
+    thanked, refused, lost, twice = exactly_once(server, durable_redis)
+    assert thanked >= 240 and refused >= 40
+    assert (lost, twice) == (0, 0)
