@@ -52,7 +52,8 @@ void sandbox_allow(struct sandbox *sandbox, int folder,
     struct landlock_path_beneath_attr attr = {
         .parent_fd = folder,
         .allowed_access = right == SANDBOX_READ
-                              ? LANDLOCK_ACCESS_FS_READ_FILE
+                              ? LANDLOCK_ACCESS_FS_READ_FILE |
+                                    LANDLOCK_ACCESS_FS_READ_DIR
                               : LANDLOCK_ACCESS_FS_WRITE_FILE |
                                     LANDLOCK_ACCESS_FS_MAKE_REG};
     /* A right that could not be added is missing later: a page becomes a 403,

@@ -16,7 +16,7 @@
 #define SANDBOX_H
 
 enum sandbox_right {
-    SANDBOX_READ, /* files in a folder, and in the folders below it */
+    SANDBOX_READ, /* what is in a folder, and in the folders below it */
     SANDBOX_WRITE /* files there may be made and written, but not read */
 };
 

@@ -106,6 +106,7 @@ static const struct attempt {
 } attempts[] = {
     {"site/page", O_RDONLY, 0},
     {"site/below/page", O_RDONLY, 0},
+    {"site/below", O_RDONLY | O_DIRECTORY, 0}, /* which needs a 301 */
     {"log/log", O_WRONLY | O_APPEND, 0},
     {"log/new", O_WRONLY | O_APPEND | O_CREAT, 0},
     {"secret", O_RDONLY, EACCES},
@@ -115,8 +116,9 @@ static const struct attempt {
     {"/proc/self/maps", O_RDONLY, EACCES},
     {"site/page", O_WRONLY, EACCES},
     {"site/new", O_WRONLY | O_CREAT, EACCES},
-    {"site", O_RDONLY | O_DIRECTORY, EACCES},
     {"log/log", O_RDONLY, EACCES},
+    {"log", O_RDONLY | O_DIRECTORY, EACCES},
+    {".", O_RDONLY | O_DIRECTORY, EACCES},
 };
 
 TEST(without_a_sandbox_all_of_it_is_there)
