@@ -11,12 +11,12 @@ see servers.Server.finish for what else it owes.
 
 import os
 import shutil
-import tempfile
 from pathlib import Path
 
 import pytest
 
 from private_redis import PrivateRedis
+from processes import make_folder, remove_folder
 from servers import FOLDERS, SMALL_POOL, TOP, Server, ServerFault
 
 
@@ -94,8 +94,7 @@ class Site:
     """A folder with public/ and templates/, as --root takes it."""
 
     def __init__(self):
-        self.root = Path(tempfile.mkdtemp(prefix="zerohttpd-site-"))
-        self.root.chmod(0o755)
+        self.root = make_folder("site")
         shutil.copytree(TOP / "public", self.root / "public")
         shutil.copytree(TOP / "templates", self.root / "templates")
         self.public = self.root / "public"
@@ -116,7 +115,7 @@ class Site:
 
     def remove(self):
         """Remove the folder."""
-        shutil.rmtree(self.root)
+        remove_folder(self.root)
 
 
 @pytest.fixture(scope="session")

@@ -1,14 +1,12 @@
 """A Redis of our own: its own port, socket and folder, nothing kept on disk."""
 
 import os
-import shutil
 import signal
 import socket
 import subprocess
-import tempfile
-from pathlib import Path
 
-from processes import DEADLINE, end, spawn, wait_for
+from processes import (DEADLINE, end, make_folder, remove_folder, spawn,
+                       wait_for)
 
 # Below the range from which the kernel gives out ports by itself, so that the
 # port is still ours when Redis comes back after it was stopped.
@@ -28,8 +26,7 @@ class PrivateRedis:
     def __init__(self, *options):
         """`options` are words for redis-server's command line."""
         self._options = options
-        self.folder = Path(tempfile.mkdtemp(prefix="zerohttpd-redis-"))
-        self.folder.chmod(0o755)        # servers that dropped root come in
+        self.folder = make_folder("redis")
         self._process = None
         self._client = None
         start = os.getpid() * 7 % len(_PORTS)
@@ -146,4 +143,4 @@ class PrivateRedis:
         """End it and remove its folder."""
         if self._process:
             self.stop()
-        shutil.rmtree(self.folder)
+        remove_folder(self.folder)

@@ -4,15 +4,17 @@ Each program gets a session (setsid) of its own, so that it and all its
 children can be found and ended together. Fixtures end what they started. When
 the test run itself is killed no fixture runs, so a *guardian* stands by: a
 process that reads from a pipe whose only writer is the test run. End of file
-means that the run is gone, however it went, and the guardian ends what is
-left.
+means that the run is gone, however it went, and the guardian ends, and
+removes, what is left.
 """
 
 import atexit
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -98,31 +100,35 @@ def kill_session(session):
 
 
 class Guardian:
-    """The process that ends our programs if we cannot. Starts on first use."""
+    """The process that tidies up if we cannot. Starts on first use.
+
+    What it takes care of is a session (its number) or a temporary folder (its
+    path).
+    """
 
     def __init__(self):
         self._process = None
 
-    def _tell(self, word, session):
+    def _tell(self, word, thing):
         if self._process is None:
             self._process = subprocess.Popen(
                 [sys.executable, __file__], stdin=subprocess.PIPE,
                 start_new_session=True)
             atexit.register(self._dismiss)
-        self._process.stdin.write(f"{word} {session}\n".encode())
+        self._process.stdin.write(f"{word} {thing}\n".encode())
         self._process.stdin.flush()
 
     def _dismiss(self):
         self._process.stdin.close()
         self._process.wait()
 
-    def watch(self, session):
-        """Take a session into care."""
-        self._tell("watch", session)
+    def watch(self, thing):
+        """Take it into care."""
+        self._tell("watch", thing)
 
-    def forget(self, session):
-        """The session was ended in the ordinary way."""
-        self._tell("forget", session)
+    def forget(self, thing):
+        """It has gone in the ordinary way."""
+        self._tell("forget", thing)
 
 
 guardian = Guardian()
@@ -145,16 +151,36 @@ def end(process):
     guardian.forget(process.pid)
 
 
+def make_folder(name):
+    """Make a temporary folder that every user may look into.
+
+    Remove it with `remove_folder()`.
+    """
+    folder = Path(tempfile.mkdtemp(prefix=f"zerohttpd-{name}-"))
+    guardian.watch(folder)
+    folder.chmod(0o755)                 # for servers that gave up being root
+    return folder
+
+
+def remove_folder(folder):
+    """Remove a folder and all that is in it, if it is there."""
+    shutil.rmtree(folder, ignore_errors=True)
+    guardian.forget(folder)
+
+
 def _stand_guard():
     watched = set()
     for line in sys.stdin:
-        word, session = line.split()
+        word, thing = line.rstrip("\n").split(" ", 1)
         if word == "watch":
-            watched.add(int(session))
+            watched.add(thing)
         else:
-            watched.discard(int(session))
-    for session in watched:
-        kill_session(session)
+            watched.discard(thing)
+    for thing in sorted(watched, key=lambda thing: not thing.isdigit()):
+        if thing.isdigit():             # first the programs,
+            kill_session(int(thing))
+        else:                           # then what they wrote
+            shutil.rmtree(thing, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 Nothing here needs one of the seven servers; small scripts play bad ones.
 """
 
+import email.utils
 import os
 import signal
 import socket
@@ -22,16 +23,16 @@ from guest import read_page
 from processes import session_members, wait_for
 from servers import Server, ServerFault
 
-DATE = "Date: Sat, 01 Jan 2022 00:00:00 GMT"
-
 
 def response(*fields, line="HTTP/1.1 200 OK", body=b"", length=True,
-             date=True):
-    """The bytes of an answer, a good one unless the arguments spoil it."""
-    import email.utils
+             date="NOW"):
+    """The bytes of an answer, a good one unless the arguments spoil it.
+
+    The date NOW is filled in when it is sent.
+    """
     lines = [line, "Server: zerohttpd/0.1 (epoll)"]
     if date:
-        lines.append("Date: " + email.utils.formatdate(usegmt=True))
+        lines.append(f"Date: {date}")
     lines += fields
     if length:
         lines.append(f"Content-Length: {len(body)}")
@@ -50,10 +51,12 @@ def answer():
     opened = []
 
     def serve(data, deadline=10):
+        now = email.utils.formatdate(usegmt=True).encode()
+
         def send():
             peer, _ = listener.accept()
             with peer:
-                peer.sendall(data)
+                peer.sendall(data.replace(b"NOW", now))
 
         threading.Thread(target=send, daemon=True).start()
         opened.append(Connection(listener.getsockname(), deadline))
@@ -103,9 +106,9 @@ BAD = {
     "cut short": response(TEXT, body=b"42")[:-1],
     "cut in the head": response(TEXT)[:-3],
     "nothing": b"",
-    "no Date": response(TEXT, date=False),
-    "old Date": response(TEXT, DATE, date=False),
-    "Date in another form": response(TEXT, "Date: 2022-01-01", date=False),
+    "no Date": response(TEXT, date=None),
+    "old Date": response(TEXT, date="Sat, 01 Jan 2022 00:00:00 GMT"),
+    "Date in another form": response(TEXT, date="2022-01-01"),
     "another Server": response(TEXT).replace(b"zerohttpd", b"apache"),
     "body without type": response(body=b"42"),
     "HTML without charset": response("Content-Type: text/html", *HTML[1:]),
@@ -276,23 +279,26 @@ def test_a_report_of_a_sanitizer_is_noticed_while_it_runs(script):
 
 # The guardian
 
-def test_nothing_outlives_a_test_run_that_is_killed(tmp_path):
-    """Also not a grandchild that ignores every polite signal."""
+def test_nothing_outlives_a_test_run_that_is_killed():
+    """Also not a grandchild that ignores every polite signal, nor a folder."""
     code = textwrap.dedent("""\
-        import signal, subprocess, sys, time
-        from processes import spawn
+        import time
+        from processes import make_folder, spawn
+        folder = make_folder("killed")
         child = spawn(["sh", "-c",
                        "trap '' HUP INT TERM; sleep 1000 & wait"])
-        print(child.pid, flush=True)
+        print(child.pid, folder, flush=True)
         time.sleep(1000)
         """)
     run = subprocess.Popen([sys.executable, "-c", code],
                            stdout=subprocess.PIPE, text=True,
                            cwd=Path(__file__).parent)
-    session = int(run.stdout.readline())
+    session, folder = run.stdout.readline().split()
+    session, folder = int(session), Path(folder)
     wait_for(lambda: len(session_members(session)) == 2, "both processes")
+    assert folder.is_dir()
     run.kill()
     run.wait()
-    wait_for(lambda: not session_members(session),
+    wait_for(lambda: not session_members(session) and not folder.exists(),
              "the guardian to do its work")
     run.stdout.close()
