@@ -31,10 +31,15 @@ enum {
     DRAINING = 4,    /* the server is stopping */
     OTHERS_WAIT = 8, /* a connection that is kept keeps others out */
     FAULTS = 16,     /* of Redis, of the client, and time that passes */
-    TINY = 32,       /* all bytes come and go by ones and twos */
+    TINY = 32,       /* bytes come and go by ones and twos */
 };
 
-enum { INPUT_MAX = 512 * 1024, REQUESTS_MAX = 4096, ABBREVIATED = 0x1d };
+enum {
+    INPUT_MAX = 512 * 1024,
+    REQUESTS_MAX = 4096,
+    TINY_MAX = 2000, /* steps; the rest comes faster, or it would take ages */
+    ABBREVIATED = 0x1d,
+};
 
 static struct world world;
 static unsigned conditions;
@@ -51,10 +56,15 @@ static size_t roll(size_t n)
 
 static size_t random_portion(void *data, size_t n)
 {
-    (void)data;
-    if (conditions & TINY)
-        return 1 + roll(n < 2 ? n : 2);
-    return roll(2) == 0 ? n : 1 + roll(n < 64 && roll(8) != 0 ? n : 64 % n + 1);
+    int *tiny_left = data;
+    size_t most = 64;
+    if ((conditions & TINY) && *tiny_left > 0) {
+        --*tiny_left;
+        most = 2;
+    } else if (roll(2) == 0) {
+        return n;
+    }
+    return 1 + roll(n < most ? n : most);
 }
 
 static bool somebody_waits(struct worker *worker)
@@ -181,6 +191,7 @@ static void talk(struct client *client, struct slice bytes, bool cut)
 {
     bool faults = (conditions & FAULTS) != 0;
     struct buffer received = client->received;
+    int tiny_left = TINY_MAX;
     world.visitors = world.commands = 0;
     world.worker.random = 1;
     client_connect(client, &world);
@@ -188,6 +199,7 @@ static void talk(struct client *client, struct slice bytes, bool cut)
     client_forget(client);
     client->unread = bytes;
     client->portion = cut ? random_portion : NULL;
+    client->portion_data = &tiny_left;
     for (;;)
         if (!(faults && misfortune(client)) && !client_step(client))
             break;

@@ -26,7 +26,7 @@
 enum {
     WORLD_NOW = 784111777,      /* Sun, 06 Nov 1994 08:49:37 GMT */
     WORLD_MODIFIED = 784000000, /* Sat, 05 Nov 1994 01:46:40 GMT */
-    WORLD_BIG_SIZE = 100000,
+    WORLD_BIG_SIZE = 70000,
 };
 
 struct world {
