@@ -35,6 +35,10 @@ def judge(row, tool):
     if value("load_busy") >= FULL and not tool.busy_waits:
         return "load tool", (f"{tool.name} {value('load_busy'):.0f} %, server "
                              f"{value('server_busy'):.0f} %")
+    if value("load_cores_busy") >= FULL and row.get("foreign") is None:
+        return "all cores", (f"server and load share them: "
+                             f"{value('load_cores_busy'):.0f} % busy, "
+                             f"{tool.name} {value('load_busy'):.0f} % of one")
     if value("load_cores_busy") >= FULL and not tool.busy_waits:
         others = f", Redis {value('redis_busy'):.0f} %" \
             if row.get("redis_busy") is not None else ""

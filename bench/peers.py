@@ -1,8 +1,9 @@
 """Other people's servers on the same work: a folder of peers/ each.
 
 peer.json says how one is built and started. Its words may hold {port},
-{workers}, {dir} (the peer's folder), {build} (a folder for what it makes),
-{public} (the files to serve) and {conf} (its config_template, filled in).
+{workers}, {redis} (HOST:PORT), {dir} (the peer's folder), {build} (a folder
+for what it makes), {public} (the files to serve) and {conf} (its
+config_template, filled in).
 """
 
 import glob
@@ -93,7 +94,7 @@ class Peer:
         is written into the build folder."""
         os.makedirs(self.build_folder, exist_ok=True)
         values = {"dir": self.dir, "build": self.build_folder, "port": port,
-                  "workers": start.workers or 1,
+                  "workers": start.workers or 1, "redis": start.redis,
                   "public": start.public, "redis": start.redis}
         template = self.told.get("config_template")
         if template:

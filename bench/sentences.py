@@ -22,8 +22,9 @@ def explain(experiment, known):
     "variant", "text", "chapter"}, ...]} for an experiment of the summary."""
     chapters = {server["name"]: server["chapter"] for server in known}
     titles = {server["name"]: server["title"] for server in known}
+    floors = {s["name"] for s in known if s["kind"] == "floor"}
     return {
-        "all": {variant: together(experiment, variant, titles)
+        "all": {variant: together(experiment, variant, titles, floors)
                 for variant in experiment["variants"]},
         "each": [{"server": one["server"], "variant": one["variant"],
                   "chapter": chapters[one["server"]],
@@ -37,8 +38,9 @@ def figures(one):
     return [p for p in one["points"] if p["rate"]]
 
 
-def together(experiment, variant, titles):
-    """Return sentences that set the servers of a variant side by side."""
+def together(experiment, variant, titles, floors):
+    """Return sentences that set the servers of a variant side by side.
+    Those in `floors` do less work, so they are no rivals."""
     curves = [c for c in experiment["curves"] if c["variant"] == variant]
     shared = None
     for one in curves:
@@ -48,12 +50,15 @@ def together(experiment, variant, titles):
         return ["Nothing could be measured here."]
     wanted = experiment["reference"]
     x = min(shared, key=lambda each: abs(each - wanted))
-    there = [(c["server"], p) for c in curves for p in figures(c)
-             if p["x"] == x]
+    all_there = [(c["server"], p) for c in curves for p in figures(c)
+                 if p["x"] == x]
+    there = [pair for pair in all_there if pair[0] not in floors]
     said = []
     if len(there) > 1:
         said.append(_fastest(experiment, there, x, titles))
         said += _cheapest(there, titles)
+    said += _floor([pair for pair in all_there if pair[0] in floors], there,
+                   titles)
     tooled = [titles[name] for name, p in there
               if p["limit"] in ("load tool", "cores of the load")]
     if tooled and not experiment["open_loop"]:
@@ -69,6 +74,8 @@ def _fastest(experiment, there, x, titles):
     (first, best), (last, worst) = order[0], order[-1]
     top, low = best["rate"]["median"], worst["rate"]["median"]
     place = f"At {x:,} {experiment['x_short']}"
+    if not top:
+        return f"{place} nobody answered in time."
     if low and top / low < 1.05:
         return (f"{place} all answer the same, about {number(top)} "
                 f"{experiment['unit']}.")
@@ -87,6 +94,20 @@ def _cheapest(there, titles):
     (least, cheap), (most, dear) = min(known), max(known)
     return [f"Least CPU time a request takes {titles[cheap]} with "
             f"{number(least)} us, most {titles[dear]} with {number(most)} us."]
+
+
+def _floor(floors, there, titles):
+    """Say what a request costs at least, and how far the best is from it."""
+    costs = [(p["values"]["cpu_us"], name) for name, p in floors
+             if p["values"].get("cpu_us")]
+    ours = [(p["values"]["cpu_us"], name) for name, p in there
+            if p["values"].get("cpu_us")]
+    if not costs or not ours:
+        return []
+    (floor, name), (least, cheap) = min(costs), min(ours)
+    return [f"Who does nothing but the system calls ({titles[name]}) needs "
+            f"{number(floor)} us: {titles[cheap]} takes "
+            f"{least / floor:.2f} times that."]
 
 
 def about(experiment, one, title):

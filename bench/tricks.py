@@ -60,6 +60,10 @@ class Trick:
     flags: tuple = ()       # variables for make
 
 
+# A pool that serves one client at a time warms up one worker after the other,
+# which would be counted as a cost of the requests.
+ONE_WORKER = {"preforking": ["--workers", "1"],
+              "prethreaded": ["--threads", "1"]}
 BUILD_LOADS = (("epoll", "keep-alive-100"), ("epoll", "one-shot-100"))
 FLAGS = (
     Trick("no-hardening", "hardening", "build", BUILD_LOADS,
@@ -180,8 +184,7 @@ def talk_of(scenario):
 def instructions_of(tree, server, scenario, root, redis):
     """Return user instructions per request of a build."""
     options = ["--root", root] if scenario.path in ("/10k", "/1m") else []
-    if server == "prethreaded":
-        options += ["--threads", "1"]
+    options += ONE_WORKER.get(server, [])
     if scenario.redis:
         options += ["--redis", redis.address]
     few, many = (160, 960) if scenario.path != "/1m" else (20, 60)

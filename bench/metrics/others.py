@@ -11,7 +11,8 @@ class Metric(Base):
         Column("redis_busy", "Redis busy", "%", 0,
                "CPU time of Redis over wall time; it has one thread"),
         Column("load_cores_busy", "load cores busy", "%", 0,
-               "all that ran on the cores that are not the server's"),
+               "all that ran on the cores that are not the server's; on all "
+               "cores where they share them"),
         Column("foreign", "foreign load", "%", 0,
                "work on the server's cores that was not the server's; what "
                "makes a figure noisy"),
@@ -33,7 +34,10 @@ class Metric(Base):
         mine = [seconds for core, seconds in busy.items() if core in ours]
         values = {"redis_busy": 100 * self.redis / watch.wall
                   if watch.redis_pid else None}
-        if rest:
+        if not rest:
+            values["load_cores_busy"] = 100 * sum(mine) / (watch.wall
+                                                           * len(mine))
+        else:
             values["load_cores_busy"] = 100 * sum(rest) / (watch.wall
                                                            * len(rest))
             # Only where the load has cores of its own can it be told apart.

@@ -67,8 +67,8 @@ def experiment(rows):
                        for n in names]}
 
 
-KNOWN = [{"name": n, "title": n, "chapter": f"docs/{n}.md"}
-         for n in ("forking", "epoll")]
+KNOWN = [{"name": n, "title": n, "chapter": f"docs/{n}.md",
+          "kind": "architecture"} for n in ("forking", "epoll")]
 
 
 def test_sentences_come_from_the_figures():
@@ -91,6 +91,19 @@ def test_sentences_come_from_the_figures():
     assert epoll["chapter"] == "docs/epoll.md"
     forking = next(e for e in said["each"] if e["server"] == "forking")
     assert "45 page faults" in forking["text"]
+
+
+def test_a_floor_is_no_rival():
+    """It is told apart: nobody can be cheaper, and it does less."""
+    floor = {"name": "floor", "title": "the floor", "chapter": "",
+             "kind": "floor"}
+    rows = [row(100, 9000.0, cpu_us=50.0, cpu_user_us=20.0,
+                cpu_system_us=30.0),
+            row(100, 20000.0, server="floor", cpu_us=40.0, cpu_user_us=0.0,
+                cpu_system_us=40.0)]
+    said = sentences.explain(experiment(rows), [*KNOWN, floor])["all"][""]
+    assert len(said) == 1
+    assert "(the floor) needs 40 us: epoll takes 1.25 times that." in said[0]
 
 
 def test_sentences_name_losses_and_gaps():
@@ -125,8 +138,10 @@ def test_limits():
     assert judged(server_busy=97.0, load_busy=60.0) == "server core"
     assert judged(server_busy=50.0, load_busy=96.0) == "load tool"
     assert judged(redis_busy=95.0, server_busy=95.0) == "Redis"
-    assert judged(load_cores_busy=99.0, load_busy=60.0) == "cores of the load"
+    assert judged(load_cores_busy=99.0, load_busy=60.0,
+                  foreign=0.0) == "cores of the load"
     assert judged(server_busy=30.0, load_busy=30.0) == "waiting"
+    assert judged(load_cores_busy=99.0, foreign=None) == "all cores"
     assert judged(server_busy=60.0, foreign=40.0) == "other programs"
     assert judged(overflows=5, accept_queue=4096,
                   accept_queue_limit=4096) == "accept queue"
