@@ -372,7 +372,8 @@ function costTable(experiment, variant, x, order, sort) {
     }
     return {curve, point, calls, cells};
   }).filter(row => row.point);
-  const used = TABLE.filter(key => rows.some(r => r.cells[key] !== null && r.cells[key] !== undefined));
+  const known = key => rows.some(r => r.cells[key] !== null && r.cells[key] !== undefined);
+  const used = TABLE.filter(key => known(key) && !(key === "mean_ms" && known("p50_ms")));
   if (order.key) {
     const rank = r => r.cells[order.key];
     rows.sort((a, b) => (rank(a) > rank(b) ? 1 : -1) * (order.down ? -1 : 1));
