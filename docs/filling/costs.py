@@ -7,7 +7,7 @@
 
 What they hold can be named in expressions, too: cost["keep-alive-100"].epoll.us,
 where.guestbook.iterative.calls.all, tricks["no-pool"]["epoll guestbook"].ratio,
-guard["epoll one-shot"].
+spread["one queue, calm"].off, guard["epoll one-shot"].
 """
 
 import json
@@ -66,6 +66,10 @@ def names(docs):
                                       for row in data.get("idle", [])}
             data = data.get(kind, {})
         found[kind] = Node(kind, data)
+    # Of several numbers of clients, the largest.
+    found["spread"] = Node("spread", {
+        f"{cell['queue']}, {cell['arrival']}": cell
+        for cell in found["reuseport"].members.get("spread", [])})
     guard = docs.parent / "tests" / "cost" / "instructions.json"
     found["guard"] = Node("guard", json.loads(guard.read_text()))
     return found
@@ -170,7 +174,7 @@ GOALS = (
      over_peers("file-1m"), "3"),
     ("an unchanged file, system calls beyond `/answer`", MOST, 1,
      more_calls, "2"),
-    *((f"{name}, guestbook page, over its system calls alone", MOST, 1.5,
+    *((f"{name}, guestbook page, over the guestbook's floor", MOST, 1.5,
        over("guestbook", name, "floor-guestbook"), "3")
       for name in ARCHITECTURES),
     ("epoll, guestbook, rate at 15,000 clients over its best", LEAST, 0.9,
@@ -285,11 +289,12 @@ def tricks(ctx, *kinds):
                 continue
             label = f"[{row['title']}](../bench/tricks/{name}.patch)" \
                 if row["kind"] != "build" else f"{row['title']}"
+            more = "–" if row["instructions"] is None else \
+                f"{row['instructions'] - row['base_instructions']:+,}"
             rows.append((row["ratio"], [
                 label, row["about"], f"{row['server']} {row['scenario']}",
                 show(row["base_us"], "2"), show(row["us"], "2"),
-                worth(row), f"{row['instructions'] - row['base_instructions']:+,}"
-            ]))
+                worth(row), more]))
     if not rows:
         raise FigureError("tricks.json: holds none of these kinds")
     rows.sort(key=lambda one: -one[0])

@@ -104,8 +104,10 @@ def instructions(program, options, talk, count):
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         try:
             ready = process.stdout.readline()
-            port = int(re.search(r":(\d+)/", ready).group(1))
-            send_requests(port, talk, count)
+            found = re.search(r":(\d+)/", ready)
+            if not found:
+                raise RuntimeError(f"{program} did not start under valgrind")
+            send_requests(int(found.group(1)), talk, count)
         finally:
             process.send_signal(signal.SIGTERM)
             process.communicate(timeout=60)
