@@ -123,8 +123,8 @@ def main():
             calls = counted(server, scenarios[name], root, redis)
             row = {**medians(runs[name, server]), "calls": calls}
             if server in cost.ALL:
-                row["instructions"] = round(tricks.instructions_of(
-                    servers.TOP, server, scenarios[name], root, redis))
+                row["instructions"] = tricks.instructions_of(
+                    servers.TOP, server, scenarios[name], root, redis)
             table.setdefault(name, {})[server] = row
             print(f"{name:16} {server:20} {calls['all']:6.2f} calls "
                   f"{row.get('instructions', '')} instructions", flush=True)

@@ -289,8 +289,8 @@ def tricks(ctx, *kinds):
                 continue
             label = f"[{row['title']}](../bench/tricks/{name}.patch)" \
                 if row["kind"] != "build" else f"{row['title']}"
-            more = "–" if row["instructions"] is None else \
-                f"{row['instructions'] - row['base_instructions']:+,}"
+            counts = row["instructions"], row["base_instructions"]
+            more = "–" if None in counts else f"{counts[0] - counts[1]:+,}"
             rows.append((row["ratio"], [
                 label, row["about"], f"{row['server']} {row['scenario']}",
                 show(row["base_us"], "2"), show(row["us"], "2"),
