@@ -164,6 +164,11 @@ void blocking_serve(struct worker *worker, int fd)
             write_response(&b);
             break;
         case HTTP_WANT_CLOSE:
+            if (b.conn.cut_off && net_has_unread(fd)) {
+                http_conn_linger(&b.conn);
+                shutdown(fd, SHUT_WR);
+                break;
+            }
             http_conn_close(&b.conn);
             close(fd);
             return;

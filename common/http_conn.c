@@ -101,6 +101,7 @@ static void end_exchange(struct http_conn *c)
     if (x->close) {
         c->state = HTTP_CONN_CLOSING;
         c->linger |= more_read; /* and more may be on its way */
+        c->cut_off = x->request.keep_alive;
     } else {
         c->state = more_read ? HTTP_CONN_HEAD : HTTP_CONN_IDLE;
     }
@@ -288,11 +289,23 @@ void http_conn_received(struct http_conn *c, size_t n)
     advance(c);
 }
 
+static void give_up(struct http_conn *c)
+{
+    release_exchange(c);
+    c->state = HTTP_CONN_CLOSING;
+    c->cut_off = false;
+}
+
 void http_conn_eof(struct http_conn *c)
 {
     /* Half a request is of no use; whole ones have been answered already. */
-    release_exchange(c);
-    c->state = HTTP_CONN_CLOSING;
+    give_up(c);
+}
+
+void http_conn_linger(struct http_conn *c)
+{
+    c->state = HTTP_CONN_LINGER;
+    c->cut_off = false;
 }
 
 const struct store_command *http_conn_next_command(struct http_conn *c)
@@ -394,6 +407,6 @@ void http_conn_timeout(struct http_conn *c)
         refuse(c, 408);
         return;
     }
-    release_exchange(c);
-    c->state = HTTP_CONN_CLOSING;
+    if (http_conn_want(c) != HTTP_WANT_CLOSE)
+        give_up(c);
 }

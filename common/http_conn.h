@@ -64,6 +64,7 @@ struct http_conn { /* small: this is what an idle client costs */
     uint32_t requests;       /* answered on this connection */
     unsigned char state;     /* enum http_conn_state */
     bool linger;             /* when it closes, it lingers first */
+    bool cut_off;            /* it closes, but the client wanted to go on */
 };
 
 /* Where the output lies. Either iov, or when iov_count is 0 a part of a file;
@@ -122,6 +123,10 @@ int http_conn_patience(const struct worker *worker, enum http_phase phase);
 /* The deadline of its phase has passed: a request gets 408; anything else
  * closes. Not for STORE: there the driver gives NULL replies. */
 void http_conn_timeout(struct http_conn *c);
+
+/* CLOSE: a client that was cut off may have sent more requests. When bytes wait
+ * unread in its socket, the driver calls this instead of closing. */
+void http_conn_linger(struct http_conn *c);
 
 /* True while lingering: the driver sends FIN, shutdown(SHUT_WR), before it
  * reads on. */

@@ -177,6 +177,12 @@ bool net_somebody_waits(int listener)
     return poll(&p, 1, 0) == 1 && (p.revents & POLLIN) != 0;
 }
 
+bool net_has_unread(int fd)
+{
+    char byte;
+    return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
 ssize_t net_send(int fd, const struct http_output *output)
 {
     if (output->iov_count == 1 && !output->more)

@@ -36,6 +36,9 @@ void net_set_nonblocking(int fd);
 /* Does a client wait in the accept queue? */
 bool net_somebody_waits(int listener);
 
+/* Has the client sent bytes that nobody has read? */
+bool net_has_unread(int fd);
+
 /* Sends some of an output. Returns the number of bytes that the kernel took, or
  * -1 with errno; a file that ended too early is EIO. */
 ssize_t net_send(int fd, const struct http_output *output);

@@ -166,6 +166,12 @@ static void run(struct event_loop *loop, struct client *client)
             again = write_response(client);
             break;
         case HTTP_WANT_CLOSE:
+            if (client->conn.cut_off && net_has_unread(client->fd)) {
+                http_conn_linger(&client->conn);
+                shutdown(client->fd, SHUT_WR);
+                client->readable = true;
+                break;
+            }
             end_client(loop, client);
             return;
         }

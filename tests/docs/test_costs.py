@@ -1,0 +1,71 @@
+"""The tables of performance.md: verdicts come from the figures."""
+
+import pytest
+
+from conftest import DOCS           # puts docs/ on the path
+from filling import costs
+from filling.figures import FigureError, Namespace
+
+
+class Context:
+    """As run.Context, with made-up runs."""
+
+    def __init__(self, **names):
+        self.names = Namespace("", {name: costs.Node(name, told)
+                                    for name, told in names.items()})
+
+
+@pytest.mark.parametrize("relation, value, verdict", [
+    (costs.MOST, 1.08, True), (costs.MOST, 1.081, False),
+    (costs.LEAST, 0.9, True), (costs.LEAST, 0.89, False),
+    (costs.BELOW, 0.99, True), (costs.BELOW, 1, False)])
+def test_target(relation, value, verdict):
+    """At most, at least, below."""
+    target = 1 if relation == costs.BELOW else \
+        0.9 if relation == costs.LEAST else 1.08
+    assert costs.met(relation, target, value) is verdict
+
+
+def test_goals_say_what_was_not_measured():
+    """Nothing is taken for reached that nobody looked at."""
+    rows = [line.split(" | ") for line in costs.goals(
+        Context(cost={"keep-alive-100": {"floor": {"us": 4.0},
+                                         "epoll": {"us": 4.2},
+                                         "nginx": {"us": 5.0},
+                                         "go": {"us": 9.0}},
+                      "one-shot-100": {"floor-oneshot": {"us": 8.0},
+                                       "epoll": {"us": 9.6}}}))[2:]]
+    assert len(rows) == len(costs.GOALS)
+    assert [row[2:] for row in rows[:5]] == [
+        ["1.050", "yes |"], ["–", "not measured |"], ["0.840", "yes |"],
+        ["–", "not measured |"], ["1.200", "**no** |"]]
+    assert all(row[3] == "not measured |" for row in rows[5:])
+
+
+@pytest.mark.parametrize("ratios, words", [
+    ((1.10, 1.2, 1.3), "20 % dearer"), ((0.7, 0.8, 0.9), "20 % cheaper"),
+    ((0.99, 1.2, 1.3), "no difference"), ((1.005, 1.01, 1.015),
+                                          "no difference")])
+def test_worth_of_a_trick(ratios, words):
+    """All rounds have to agree, and on more than noise."""
+    low, middle, high = ratios
+    assert costs.worth({"ratio": middle, "ratio_min": low,
+                        "ratio_max": high}) == words
+
+
+def test_missing_figures_are_named():
+    """Neither zero nor a traceback."""
+    with pytest.raises(FigureError, match="cost.idle.epoll"):
+        costs.Node("cost", {"idle": {}}).get("idle").get("epoll")
+
+
+def test_names_without_runs(tmp_path):
+    """What was not measured yet is simply not there."""
+    guard = tmp_path / "tests" / "cost"
+    guard.mkdir(parents=True)
+    (guard / "instructions.json").write_text('{"epoll one-shot": 7}')
+    found = costs.names(tmp_path / "docs")
+    assert found["guard"].get("epoll one-shot") == 7
+    with pytest.raises(FigureError):
+        found["cost"].get("keep-alive-100")
+    assert set(costs.names(DOCS)) == set(found)
