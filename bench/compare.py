@@ -118,22 +118,31 @@ def environment(settings, machine, findings, stages, left_out):
 
 
 def measure(stages, worker, view, deadline):
-    """Run all stages. After `deadline` (time.monotonic, or None) what is
-    left is recorded as not run."""
-    for stage in stages:
+    """Run all stages until `deadline` (time.monotonic, or None).
+
+    On a machine slower than the plan each experiment keeps its share of the
+    time; what it does not reach, its last repeats, is recorded as not run.
+    """
+    around = plan.CALLS_SECONDS + plan.AROUND_CALLS
+    for number, stage in enumerate(stages):
         view.stage(stage)
+        ends = None
+        if deadline:
+            now = time.monotonic()
+            share = stage.duration / plan.total(stages[number:])
+            ends = now + (deadline - now) * share - around * len(stage.calls)
         seconds = stage.seconds * stage.experiment.weight
         for cell in stage.cells:
             Interrupt.check()
             lasts = plan.expected(cell, stage.seconds)
             planned = 0 if cell.impossible else lasts + cell.around
-            if deadline and time.monotonic() + planned > deadline:
-                cell = plan.Cell(**{**vars(cell),
-                                    "impossible": "the time was over"})
             view.begin(cell.label.replace("_", " "))
-            view.cell(worker.run(cell, seconds), planned)
+            if ends and time.monotonic() + planned > ends:
+                row = worker.skip(cell, "no time", "the time was over")
+            else:
+                row = worker.run(cell, seconds)
+            view.cell(row, planned)
         for server, variant in stage.calls:
-            around = plan.CALLS_SECONDS + plan.AROUND_CALLS
             if not deadline or time.monotonic() + around < deadline:
                 view.begin(f"system calls of {server.name}")
                 worker.count_calls(stage.experiment, server, variant)
@@ -159,8 +168,8 @@ def run(settings, machine, folder, stages, env, counter):
     env.json is brought up to date in any case."""
     quick = settings.seconds is None and not settings.full
     total = plan.total(stages)
-    deadline = time.monotonic() + max(plan.QUICK_SECONDS - 2, 1.1 * total) \
-        if quick else None
+    allowed = max(plan.QUICK_SECONDS - plan.RESERVE, 1.1 * total)
+    deadline = time.monotonic() + allowed if quick else None
     stopped = False
     worker = None
     try:

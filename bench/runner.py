@@ -41,25 +41,35 @@ class Runner:
         asked = self.settings.tool
         return asked if asked in experiment.tools else experiment.tools[0]
 
+    def _row(self, cell):
+        """Return the beginning of the row of a cell."""
+        self.order += 1
+        return {"experiment": cell.experiment.name,
+                "variant": cell.variant.name, "server": cell.server.name,
+                "kind": cell.server.kind, "x": cell.x, "repeat": cell.repeat,
+                "order": self.order, "started": results.now(),
+                "tool": self._tool(cell.experiment), "note": ""}
+
+    def skip(self, cell, status, why):
+        """Add a row that says why a cell was not run; return it."""
+        row = self._row(cell)
+        row.update(status=status, note=why)
+        self.folder.add(row)
+        return row
+
     def run(self, cell, seconds):
         """Run a cell; add its row and return it. Whatever goes wrong with
         a server is a row too, and does not end the run."""
-        self.order += 1
-        row = {"experiment": cell.experiment.name,
-               "variant": cell.variant.name, "server": cell.server.name,
-               "kind": cell.server.kind, "x": cell.x, "repeat": cell.repeat,
-               "order": self.order, "started": results.now(),
-               "tool": self._tool(cell.experiment), "note": ""}
         known = self.out.get((cell.experiment.name, cell.server.name))
         if cell.impossible:
-            row.update(status="not possible", note=cell.impossible)
-        elif known:
-            row.update(status=known[0], note=known[1])
-        else:
-            try:
-                self._measure(cell, seconds, row)
-            except (servers.ServerError, WrongAnswer, load.LoadError) as why:
-                self._failed(cell, row, why)
+            return self.skip(cell, "not possible", cell.impossible)
+        if known:
+            return self.skip(cell, *known)
+        row = self._row(cell)
+        try:
+            self._measure(cell, seconds, row)
+        except (servers.ServerError, WrongAnswer, load.LoadError) as why:
+            self._failed(cell, row, why)
         self.folder.add(row)
         return row
 

@@ -33,7 +33,8 @@ def point(rows):
     `rate` is None where no run gave a figure; then `notes` says why.
     """
     measured = [row for row in rows if row.get("rate") is not None]
-    notes = list(dict.fromkeys(row["note"] for row in rows if row["note"]))
+    notes = list(dict.fromkeys(row["note"] for row in measured or rows
+                               if row["note"]))
     one = {"x": rows[0]["x"], "runs": len(measured), "notes": notes,
            "statuses": sorted({row["status"] for row in rows}),
            "rate": None}
@@ -43,7 +44,7 @@ def point(rows):
     one["rate"] = {"median": statistics.median(rates), "low": min(rates),
                    "high": max(rates)}
     one["spread"] = spread(rates)
-    one["hollow"] = any(row["status"] != "ok" for row in rows)
+    one["hollow"] = any(row["status"] in ("lossy", "hung") for row in rows)
     values = {}
     for column in results.columns():
         known = [row[column.key] for row in measured

@@ -117,7 +117,8 @@ def figure(rows, planned):
         return {"not possible": "-"}.get(rows[-1]["status"],
                                          rows[-1]["status"])
     middle = statistics.median(rates)
-    lost = "o " if any(row["status"] != "ok" for row in rows) else ""
+    lost = "o " if any(row["status"] in ("lossy", "hung")
+                       for row in rows) else ""
     hung = " hung" if any(row["status"] == "hung" for row in rows) else ""
     text = f"{lost}{middle:,.0f}{hung}"
     if len(rates) > 1 and middle:

@@ -2,6 +2,7 @@
 
 import pytest
 
+import compare
 import experiments
 import machine as machines
 import plan
@@ -126,3 +127,49 @@ def test_options_win_over_the_environment():
 def test_cores():
     """The list that taskset takes."""
     assert wishes.cores("0,2-4") == {0, 2, 3, 4}
+
+
+class Slow:
+    """A runner and a view for a machine on which all takes `factor` times
+    as long as planned; no time really passes."""
+
+    def __init__(self, factor):
+        self.factor, self.now, self.rows = factor, 0.0, []
+
+    def monotonic(self):
+        """The clock."""
+        return self.now
+
+    def run(self, cell, seconds):
+        """A cell that is run."""
+        lasts = cell.experiment.lasts(cell.x, seconds)
+        self.now += self.factor * (lasts + cell.around)
+        self.rows.append((cell.experiment.name, cell.repeat, "ok"))
+
+    def skip(self, cell, status, _):
+        """A cell that is not."""
+        self.rows.append((cell.experiment.name, cell.repeat, status))
+
+    def count_calls(self, *_):
+        """System calls of one server."""
+        self.now += self.factor * (plan.CALLS_SECONDS + plan.AROUND_CALLS)
+
+    def __getattr__(self, name):
+        return lambda *_: None      # what a view does
+
+
+@pytest.mark.parametrize("factor", [1, 2.5])
+def test_the_time_is_kept_on_a_slow_machine(factor, monkeypatch):
+    """No experiment is left out: each gives up its last repeats."""
+    _, stages = planned()
+    slow = Slow(factor)
+    monkeypatch.setattr(compare.time, "monotonic", slow.monotonic)
+    compare.measure(stages, slow, slow, plan.QUICK_SECONDS)
+    assert slow.now <= plan.QUICK_SECONDS
+    for stage in stages:
+        mine = [row for row in slow.rows if row[0] == stage.experiment.name]
+        assert len(mine) == len(stage.cells)
+        left_out = [repeat for _, repeat, status in mine
+                    if status == "no time"]
+        assert bool(left_out) == (factor > 1)
+        assert mine[0][2] == "ok"
