@@ -5,9 +5,11 @@
     tricks.json       make bench-tricks
     reuseport.json    make bench-reuseport
 
-What they hold can be named in expressions, too: cost["keep-alive-100"].epoll.us,
-where.guestbook.iterative.calls.all, tricks["no-pool"]["epoll guestbook"].ratio,
-spread["one queue, calm"].off, guard["epoll one-shot"].
+What they hold can be named in expressions, too:
+
+    cost["keep-alive-100"].epoll.us     where.guestbook.iterative.calls.all
+    tricks["no-pool"]["epoll guestbook"].ratio
+    spread["one queue, calm"].off       guard["epoll one-shot"]
 """
 
 import json
