@@ -46,7 +46,8 @@ static void print_help(const struct architecture *architecture)
 {
     printf(
         "Usage: %s [OPTION]... [PORT [REDIS_HOST]]\n"
-        "A web server that serves its clients the %s way; see docs/%s.md.\n"
+        "A web server that serves its clients the %s way.\n"
+        "See docs/%s.md.\n"
         "\n"
         "  -p, --port N             listen on port N; 0: any free one (%d)\n"
         "  -H, --host ADDRESS       listen on this address (127.0.0.1)\n"
