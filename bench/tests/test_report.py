@@ -128,7 +128,8 @@ def headless_browser():
                      "--force-device-scale-factor=1"):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    service = webdriver.ChromeService(DRIVER)
+    service = pytest.importorskip(
+        "selenium.webdriver.chrome.service").Service(DRIVER)
     driver = webdriver.Chrome(options=options, service=service)
     yield driver
     driver.quit()
