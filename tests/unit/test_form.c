@@ -1,6 +1,7 @@
 /* form - urlencoded fields; see common/form.h. */
 #include "form.h"
 
+#include <ctype.h>
 #include <stdio.h>
 
 #include "unit.h"
@@ -81,6 +82,18 @@ TEST(an_escape_without_two_digits_is_malformed)
             fail_msg("'%s' was taken", forms[i]);
 }
 
+TEST(just_the_hexadecimal_digits_are_digits)
+{
+    for (int high = 0; high < 256; high++)
+        for (int low = 0; low < 256; low++) {
+            const char text[3] = {'%', (char)high, (char)low};
+            struct slice s = {text, sizeof text};
+            bool fine = isxdigit(high) && isxdigit(low);
+            if ((form_decode_byte(&s, true) >= 0) != fine)
+                fail_msg("%%\\x%02x\\x%02x", (unsigned)high, (unsigned)low);
+        }
+}
+
 TEST(a_malformed_field_that_nobody_asks_for_does_no_harm)
 {
     assert_string_equal(field("x=%&a=1", "a"), "1");
@@ -118,6 +131,7 @@ int main(void)
         cmocka_unit_test(only_the_first_equals_sign_separates),
         cmocka_unit_test(escapes_and_plus_are_decoded),
         cmocka_unit_test(an_escape_without_two_digits_is_malformed),
+        cmocka_unit_test(just_the_hexadecimal_digits_are_digits),
         cmocka_unit_test(
             a_malformed_field_that_nobody_asks_for_does_no_harm),
         cmocka_unit_test(a_path_keeps_its_plus),
