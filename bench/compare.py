@@ -18,6 +18,7 @@ import time
 import child
 import machine as machines
 import own_venv
+import peers
 import plan
 import preflight
 import redis_server
@@ -60,7 +61,7 @@ def build_peers(settings):
             try:
                 if not why:
                     server.build()
-            except Exception as error:      # whatever a build may do
+            except (peers.PeerError, OSError) as error:
                 why = str(error)
             if why:
                 failed.append((server, why))

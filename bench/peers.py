@@ -91,7 +91,7 @@ class Peer:
 
     def command(self, start, port, folder):
         """Return (argv, folder to run it in). The filled-in configuration
-        is written into the build folder."""
+        is written into the build folder: peers want it there."""
         os.makedirs(self.build_folder, exist_ok=True)
         values = {"dir": self.dir, "build": self.build_folder, "port": port,
                   "workers": start.workers or 1, "redis": start.redis,

@@ -72,7 +72,8 @@ class Server:
         return f"./{self.name} is not built: run `make all`"
 
     def command(self, start, port, folder):
-        """Return (argv, folder to run it in); port 0 lets the kernel pick."""
+        """Return (argv, folder to run it in); port 0 lets the kernel pick.
+        `folder` is one that lives as long as this run."""
         argv = [os.path.join(TOP, self.name), "--port", str(port),
                 "--host", start.host, "--root", TOP,
                 "--backlog", str(start.backlog), "--redis", start.redis]
@@ -155,12 +156,13 @@ def running(server, start, log_path):
         raise ServerError(problem)
     ours = server.kind == "architecture"
     port = 0 if ours else child.free_port()
-    argv, folder = server.command(start, port, os.path.dirname(log_path))
-    with open(log_path, "wb") as log:
-        try:
+    try:
+        argv, folder = server.command(start, port, os.path.dirname(log_path))
+        with open(log_path, "wb") as log:
             process = child.spawn(argv, start.cores, log, folder)
-        except OSError as error:
-            raise ServerError(f"{argv[0]}: {error.strerror}") from error
+    except OSError as error:
+        raise ServerError(f"{server.name}: {error.filename}: "
+                          f"{error.strerror}") from error
     live = Live(server, start, process, port, log_path, argv)
     try:
         _wait_until_ready(live)
