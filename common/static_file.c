@@ -176,13 +176,17 @@ static void make_fields(struct cached_file *file, struct slice etag)
 static void answer_with(struct http_exchange *x, struct cached_file *file)
 {
     char room[64];
-    struct slice etag = make_etag(file, room, sizeof room);
+    struct slice etag = {NULL, 0};
     time_t modified = file->status.st_mtim.tv_sec;
     const struct http_request *r = &x->request;
     off_t first = 0, length = file->size;
 
     if (file->fields.failed) /* the last time there was no memory */
         buffer_free(&file->fields);
+    /* Only who asks a question about the ETag needs it by itself. */
+    if (file->fields.len == 0 || r->if_none_match.p != NULL ||
+        r->if_range.p != NULL || r->if_modified_since.p != NULL)
+        etag = make_etag(file, room, sizeof room);
     if (file->fields.len == 0)
         make_fields(file, etag);
     x->out.failed |= file->fields.failed;

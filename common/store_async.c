@@ -2,7 +2,10 @@
 #include "store_async.h"
 
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <time.h>
+
+enum { READS_PER_EVENT = 16 };
 
 /* A command that waits for its reply, as hiredis carries it for us. */
 struct pending {
@@ -92,7 +95,7 @@ void store_async_init(struct store_async *s,
 static bool begin_connect(struct store_async *s, int64_t now_ms)
 {
     const struct store_address *a = s->address;
-    if (a->none || now_ms < s->retry_ms)
+    if (a->none || now_ms < s->retry_ms || !store_may_connect())
         return false;
     redisAsyncContext *redis = a->path != NULL
                                    ? redisAsyncConnectUnix(a->path)
@@ -201,10 +204,20 @@ void store_async_event(struct store_async *s, int64_t now_ms, bool readable,
         redisAsyncHandleWrite(s->redis);
     if (s->redis == NULL || !readable)
         return;
-    if (s->due > 0)
-        redisAsyncHandleRead(s->redis);
-    else /* it has ended the connection, or talks unasked */
+    if (s->due == 0) { /* it has ended the connection, or talks unasked */
         store_async_close(s);
+        return;
+    }
+    /* hiredis reads 16 KiB at a time: three lists of remarks. To go back to the
+     * loop for every three pages would cost 06 a look at all its clients each
+     * time. The context may end at each step; s->redis tells. */
+    int left = 1;
+    for (int i = 0; i < READS_PER_EVENT && s->redis != NULL && s->due > 0 &&
+                    left > 0; i++) {
+        redisAsyncHandleRead(s->redis);
+        if (s->redis == NULL || ioctl(s->fd, FIONREAD, &left) < 0)
+            left = 0;
+    }
 }
 
 void store_async_close(struct store_async *s)
