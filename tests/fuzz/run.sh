@@ -46,9 +46,9 @@ build() {
 }
 if [ "$ENGINE" = afl ]; then
     command -v afl-fuzz >/dev/null || { echo "run.sh: no afl-fuzz; install afl++" >&2; exit 1; }
-    build CC=afl-clang-fast CFLAGS='-O1 -g'
+    build CC=afl-clang-fast CFLAGS='-O2 -g'
 else
-    build CC=clang CFLAGS="-O1 -g -fsanitize=fuzzer-no-link -fsanitize-coverage-ignorelist=$ignore"
+    build CC=clang CFLAGS="-O2 -g -fsanitize=fuzzer-no-link -fsanitize-coverage-ignorelist=$ignore"
 fi >"$out/log/build" 2>&1 || { cat "$out/log/build"; echo '0 passed, 1 failed'; exit 1; }
 
 # Older sanitizers stumble over newer kernels' wide spread of addresses.
