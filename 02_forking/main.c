@@ -21,7 +21,6 @@
 #include <unistd.h>
 
 #include "../common/blocking.h"
-#include "../common/fatal.h"
 #include "../common/net.h"
 #include "../common/server.h"
 #include "../common/signals.h"
@@ -52,9 +51,10 @@ static void install_reaper(void)
     sigaction(SIGCHLD, &action, NULL);
 }
 
-/* Returns when there are at most `most` children, or after a tenth of a second.
- * SIGCHLD is blocked but while ppoll(2) waits: looking at the counter and going
- * to sleep are one step, and no child can end unnoticed in between. */
+/* Returns when there are at most `most` children, when one has ended, or after a
+ * tenth of a second. SIGCHLD is blocked but while ppoll(2) waits: looking at the
+ * counter and going to sleep are one step, and no child can end unnoticed in
+ * between. */
 static void wait_for_children(int most)
 {
     const struct timespec tick = {.tv_nsec = 100 * 1000000L};
@@ -90,6 +90,25 @@ static pid_t fork_quietly(void)
     return pid;
 }
 
+/* The same, but where the system allows no more processes it waits until it does,
+ * and the client with it. Returns -1 when that is not before --drain-timeout. */
+static pid_t make_child(const struct server *server)
+{
+    while (signals_stopping_ms() <= server->options.drain_timeout_ms) {
+        atomic_fetch_add(&children, 1); /* before it can end */
+        pid_t pid = fork_quietly();
+        if (pid >= 0)
+            return pid;
+        atomic_fetch_sub(&children, 1);
+        server_say_shortage(server, "cannot fork: %s; clients wait until some "
+                            "child has ended", strerror(errno));
+        server->shared->full = true;
+        wait_for_children(-1);
+        server_housekeeping(server);
+    }
+    return -1;
+}
+
 /* Accepts clients, and makes a child for each of them. */
 static void serve_clients(const struct server *server)
 {
@@ -99,16 +118,8 @@ static void serve_clients(const struct server *server)
     blocking_init(&worker, server, &server->shared->stats[0]);
     while ((fd = net_accept(server)) >= 0) {
         worker_tick(&worker); /* or every child would reopen a rotated log */
-        atomic_fetch_add(&children, 1); /* before it can end */
-        pid_t pid = fork_quietly();
-        if (pid == 0)
+        if (make_child(server) == 0)
             serve_client(&worker, fd);
-        if (pid < 0) {
-            atomic_fetch_sub(&children, 1);
-            warn_user("cannot fork: %s; one client was turned away",
-                      strerror(errno));
-            poll(NULL, 0, 50); /* until some child has ended, perhaps */
-        }
         close(fd); /* the child has its own */
 
         /* At the bound, clients wait in the accept queue, and a child that

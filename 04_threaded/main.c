@@ -25,7 +25,6 @@
 #include <unistd.h>
 
 #include "../common/blocking.h"
-#include "../common/fatal.h"
 #include "../common/net.h"
 #include "../common/server.h"
 #include "../common/signals.h"
@@ -140,6 +139,23 @@ static int create_thread(struct seat *seat)
     return error;
 }
 
+/* The same, but where the system allows no more threads it waits until it does,
+ * and the client with it. Returns false when that is not before --drain-timeout. */
+static bool make_thread(struct seat *seat, const struct server *server)
+{
+    while (signals_stopping_ms() <= server->options.drain_timeout_ms) {
+        int error = create_thread(seat);
+        if (error == 0)
+            return true;
+        server_say_shortage(server, "cannot make a thread: %s; clients wait "
+                            "until some thread has ended", strerror(error));
+        server->shared->full = true;
+        poll(NULL, 0, 50);
+        server_housekeeping(server);
+    }
+    return false;
+}
+
 /* Accepts clients, and makes a thread for each of them. */
 static void serve_clients(const struct server *server, struct seats *seats)
 {
@@ -153,13 +169,9 @@ static void serve_clients(const struct server *server, struct seats *seats)
             leave_seat(seat);
             return;
         }
-        int error = create_thread(seat);
-        if (error != 0) {
-            warn_user("cannot make a thread: %s; one client was turned away",
-                      strerror(error));
+        if (!make_thread(seat, server)) {
             close(seat->fd);
             leave_seat(seat);
-            poll(NULL, 0, 50); /* until some thread has ended, perhaps */
         }
     }
 }

@@ -131,15 +131,30 @@ fail:
     return error;
 }
 
+/* Keeps a file for who asks next. Where that cannot be, for want of memory or of
+ * descriptors to keep open, it is only served. */
+static void keep(struct file_cache *cache, struct cached_file *file)
+{
+    if (file->fd >= 0 && cache->open >= cache->open_max)
+        return;
+    HASH_ADD_KEYPTR(hh, cache->table, file->path, strlen(file->path), file);
+    if (file->hh.tbl == NULL)
+        return;
+    file->references++;
+    cache->open += file->fd >= 0;
+}
+
 static void forget(struct file_cache *cache, struct cached_file *file)
 {
     HASH_DEL(cache->table, file);
+    cache->open -= file->fd >= 0;
     file_release(file);
 }
 
 void file_cache_init(struct file_cache *cache, int folder)
 {
-    *cache = (struct file_cache){.folder = folder};
+    *cache = (struct file_cache){.folder = folder,
+                                 .open_max = FILE_CACHE_ENTRIES};
 }
 
 void file_cache_free(struct file_cache *cache)
@@ -170,11 +185,7 @@ int file_cache_open(struct file_cache *cache, const char *path, int64_t now_ms,
             return error;
         if (HASH_COUNT(cache->table) >= FILE_CACHE_ENTRIES)
             forget(cache, cache->table); /* the oldest is the first */
-        file->references++;
-        HASH_ADD_KEYPTR(hh, cache->table, file->path, strlen(file->path),
-                        file);
-        if (file->hh.tbl == NULL) /* no memory for the table: serve it once */
-            file->references--;
+        keep(cache, file);
     } else {
         file->references++;
     }

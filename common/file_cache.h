@@ -49,6 +49,8 @@ struct cached_file {
 
 struct file_cache { /* one a worker; file_cache_init() */
     int folder;                /* O_PATH or O_DIRECTORY descriptor, not owned */
+    unsigned open, open_max;   /* of those kept, how many hold a descriptor, and
+                                  how many may; the owner can lower that */
     struct cached_file *table; /* in the order in which they came */
 };
 

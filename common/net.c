@@ -122,14 +122,12 @@ static bool is_clients_own(int error)
     }
 }
 
-/* Said once per server, whoever meets it first: a message for each refused
- * accept would fill a disk. */
 static void say_exhausted(const struct server *server, int error)
 {
-    if (!atomic_exchange(&server->shared->exhaustion_told, true))
-        warn_user("cannot accept more clients now: %s; those that wait stay in "
-                  "the accept queue. A higher descriptor limit (ulimit -n) or "
-                  "more memory would help", strerror(error));
+    server_say_shortage(server, "cannot accept more clients now: %s; those "
+                        "that wait stay in the accept queue. A higher "
+                        "descriptor limit (ulimit -n) or more memory would "
+                        "help", strerror(error));
 }
 
 int net_accept(const struct server *server)
@@ -146,6 +144,7 @@ int net_accept(const struct server *server)
             return -1; /* shut down: see signals.h */
         if (errno != EINTR && !is_clients_own(errno)) {
             say_exhausted(server, errno);
+            server->shared->full = true; /* who is idle makes room */
             poll(NULL, 0, 50); /* rather than spin: something has to be freed */
         }
     }

@@ -15,12 +15,20 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fatal.h"
 #include "net.h"
 #include "sandbox.h"
 #include "signals.h"
+
+/* How long nothing more is said about a shortage. */
+enum { SHORTAGE_SILENCE_MS = 60 * 1000 };
+
+/* Descriptors that are neither a client's nor on a client's behalf: standard
+ * streams, log, folders, listener, and some to spare. */
+enum { DESCRIPTORS_APART = 16 };
 
 static int open_folder(const char *root, const char *name)
 {
@@ -113,6 +121,29 @@ static int most_connections(int descriptors)
     return descriptors > 128 ? descriptors - 64 : descriptors / 2;
 }
 
+/* Threads share one table of descriptors, and each needs one for its client, one
+ * for Redis and one for a file; even one that waits in accept(2) holds one for
+ * the client to come. With too many of them nobody could open a file any more,
+ * so there are fewer. What is left over is for files that workers keep open. */
+static void fit_threads(struct server *server, int descriptors)
+{
+    unsigned takes = server->architecture->takes;
+    int *threads = takes & TAKES_THREADS       ? &server->options.threads
+                   : takes & TAKES_MAX_THREADS ? &server->options.max_threads
+                                               : NULL;
+    if (threads == NULL)
+        return;
+    int for_threads = descriptors - DESCRIPTORS_APART;
+    int most = for_threads >= 6 ? for_threads / 3 : 2;
+    if (*threads > most) {
+        warn_user("the limit of %d descriptors is enough for %d threads, not "
+                  "for %d; ulimit -n raises it", descriptors, most, *threads);
+        *threads = most;
+    }
+    int kept = for_threads / *threads - 2;
+    server->files_kept = (unsigned)(kept > 1 ? kept : 1);
+}
+
 /* Gives root's rights away, for good. The order matters: after setuid(2) there
  * would be no right left to change the groups. */
 static void become_user(const char *name)
@@ -185,6 +216,7 @@ void server_start(struct server *server,
     int descriptors = raise_descriptor_limit();
     if (options->max_connections == 0)
         options->max_connections = most_connections(descriptors);
+    fit_threads(server, descriptors);
 
     server->public_folder = open_folder(options->root, "public");
     server->template_folder = open_folder(options->root, "templates");
@@ -251,6 +283,24 @@ void server_housekeeping(const struct server *server)
             warn_user("cannot reopen the access log %s: %s; the old one is "
                       "still in use", server->log.path, strerror(errno));
     }
+}
+
+void server_say_shortage(const struct server *server, const char *format, ...)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+    int64_t now_ms = (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+    int64_t last_ms = atomic_load(&server->shared->shortage_ms);
+    if ((last_ms != 0 && now_ms - last_ms < SHORTAGE_SILENCE_MS) ||
+        !atomic_compare_exchange_strong(&server->shared->shortage_ms, &last_ms,
+                                        now_ms))
+        return;
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    warn_user("%s", text);
 }
 
 int server_finish(const struct server *server)

@@ -22,7 +22,7 @@ struct server_shared {
      * fixed pool serves; true at the bound where processes or threads are
      * made as needed. */
     atomic_bool full;
-    atomic_bool exhaustion_told; /* a shortage has been reported */
+    _Atomic int64_t shortage_ms; /* when a shortage was last reported */
     struct stats_slot stats[]; /* server.stats_slots of them */
 };
 
@@ -38,6 +38,8 @@ struct server { /* constant once the first worker runs, but for *shared */
     int template_folder;
     char **pictures;     /* "/pictures/NAME", for /redirect */
     unsigned picture_count;
+    unsigned files_kept; /* most that a worker keeps open; 0: as many as it
+                            keeps at all */
     struct access_log log;
     unsigned stats_slots;
     struct server_shared *shared;
@@ -61,6 +63,12 @@ void server_ready(const struct server *server, const char *model, ...)
  * called now and then, and when a system call was interrupted; where there are
  * no notes it costs next to nothing. */
 void server_housekeeping(const struct server *server);
+
+/* Says that something has run short (descriptors, memory, processes), as by
+ * printf; at most once a minute, whoever meets it first and however often: a
+ * message for each client that has to wait would fill a disk. */
+void server_say_shortage(const struct server *server, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* The last thing that main does: the report. Returns the exit status. */
 int server_finish(const struct server *server);

@@ -7,7 +7,9 @@
  * and going to sleep into which the signal could fall. The flag stands in
  * memory that children share; nobody needs to be sent the signal again.
  *
- * SIGUSR1 and SIGHUP leave a note that server_housekeeping() finds.
+ * SIGUSR1 and SIGHUP leave a note that server_housekeeping() finds. A call that
+ * waits returns with EINTR; but one that finds work at once returns with that,
+ * signal or not, so notes are looked for whenever a call has returned.
  */
 #ifndef SIGNALS_H
 #define SIGNALS_H
@@ -45,7 +47,7 @@ bool signals_stopping(void);
 /* Milliseconds since it was told to stop; 0 while it was not. */
 int64_t signals_stopping_ms(void);
 
-/* Has the signal come since this was last asked? */
+/* Has the signal come since this was last asked? Cheap when not. */
 bool signals_take_report(void); /* SIGUSR1 */
 bool signals_take_reopen(void); /* SIGHUP */
 

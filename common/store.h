@@ -55,6 +55,12 @@ void store_init(struct store *store, const struct store_address *address);
 /* Closes the connection; the store can be used again. */
 void store_close(struct store *store);
 
+/* Is there memory to connect with? hiredis 0.14 ends the process, by abort(3),
+ * when malloc() fails it in that; everywhere else it reports that. Between this
+ * look and its own another thread may take the memory, so this makes it unlikely
+ * and not impossible. */
+bool store_may_connect(void);
+
 /* Begins the commands of one page: connects where there is no connection or a
  * dead one. Returns false when Redis is away. now_ms is monotonic. */
 bool store_begin(struct store *store, int64_t now_ms);

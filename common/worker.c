@@ -17,6 +17,8 @@ void worker_init(struct worker *worker, const struct server *server,
     store_init(&worker->store, &server->options.redis);
     file_cache_init(&worker->files, server->public_folder);
     file_cache_init(&worker->templates, server->template_folder);
+    if (server->files_kept > 0)
+        worker->files.open_max = server->files_kept;
     worker_reseed(worker);
     worker_tick(worker);
 }

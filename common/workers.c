@@ -46,8 +46,8 @@ static void start(struct worker_process *process, const struct server *server,
         exit(0);
     }
     if (process->pid < 0) {
-        warn_user("cannot start worker %d: %s; trying again", number,
-                  strerror(errno));
+        server_say_shortage(server, "cannot start worker %d: %s; trying again",
+                            number, strerror(errno));
         process->pid = 0;
         process->start_ms = process->started_ms + BACKOFF_MAX_MS;
     }

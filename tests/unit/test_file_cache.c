@@ -275,6 +275,22 @@ TEST(so_only_so_many_descriptors_are_held)
     assert_int_equal(open_descriptors(), before);
 }
 
+TEST(fewer_are_held_where_descriptors_are_short)
+{
+    int before = open_descriptors();
+    cache.open_max = 2;
+    open_many(5);
+    assert_int_equal(open_descriptors(), before + 2);
+    assert_true(is_kept("1"));
+    assert_false(is_kept("4")); /* it was served, and closed */
+    assert_content("file", "content");
+    assert_true(is_kept("file")); /* it needs none */
+    file_cache_free(&cache);
+    assert_int_equal(open_descriptors(), before);
+    open_many(2);
+    assert_int_equal(open_descriptors(), before + 2);
+}
+
 TEST(a_file_that_has_to_go_while_it_is_sent_stays_until_then)
 {
     int before = open_descriptors();
@@ -322,6 +338,7 @@ int main(void)
         FILES(a_response_under_way_keeps_the_file_that_it_began_with),
         FILES(only_so_many_are_kept_and_the_first_that_came_goes_first),
         FILES(so_only_so_many_descriptors_are_held),
+        FILES(fewer_are_held_where_descriptors_are_short),
         FILES(a_file_that_has_to_go_while_it_is_sent_stays_until_then),
         FILES(errors_are_not_kept_and_cost_no_descriptor),
         FILES(to_release_nothing_is_fine),
