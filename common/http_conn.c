@@ -401,9 +401,10 @@ int http_conn_patience(const struct worker *worker, enum http_phase phase)
 void http_conn_timeout(struct http_conn *c)
 {
     if (http_conn_phase(c) == HTTP_PHASE_REQUEST) {
-        if (c->state == HTTP_CONN_HEAD) /* nothing is known of it yet */
-            c->x->request = (struct http_request){.method = HTTP_GET,
-                                                  .minor_version = 1};
+        struct http_exchange *x = c->x;
+        if (c->state == HTTP_CONN_HEAD) /* for what is known of it so far */
+            http_parse_head(x->in + x->in_start, x->in_end - x->in_start,
+                            &x->request);
         refuse(c, 408);
         return;
     }

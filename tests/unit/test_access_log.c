@@ -10,13 +10,21 @@
 
 static char path[PATH_MAX];
 
-/* A client that comes from 192.0.2.1, of a server that keeps a log. */
+/* A new client, who comes from 192.0.2.1. */
+static void connect_from_afar(void)
+{
+    client_disconnect(&client);
+    client_connect(&client, &world);
+    client.conn.peer = strdup("192.0.2.1");
+}
+
+/* A server that keeps a log, and a client of it. */
 static int log_begin(void **state)
 {
     talk_begin(state);
     snprintf(path, sizeof path, "%s/log", world.folder.path);
     assert_int_equal(access_log_open(&world.server.log, path), 0);
-    client.conn.peer = strdup("192.0.2.1");
+    connect_from_afar();
     return 0;
 }
 
@@ -62,6 +70,19 @@ TEST(nobody_can_forge_a_line)
     const char *log = content_of("log");
     assert_non_null(strstr(log, "\"GET /\\x22\\x5c HTTP/1.1\" 404"));
     assert_null(strchr(log, '\x1b'));
+}
+
+TEST(a_request_that_came_too_late_is_named_as_far_as_it_is_known)
+{
+    client_says(&client, "POST /guestbook HTTP/1.1\r\nHost: a\r\n"
+                         "Content-Length: 5\r\n\r\n1234");
+    http_conn_timeout(&client.conn);
+    connect_from_afar();
+    client_says(&client, "GET /slow HTTP/1.1\r\nHost:");
+    http_conn_timeout(&client.conn);
+    const char *log = content_of("log");
+    assert_non_null(strstr(log, "\"POST /guestbook HTTP/1.1\" 408"));
+    assert_non_null(strstr(log, "\"GET /slow HTTP/1.1\" 408"));
 }
 
 TEST(a_long_request_line_is_cut)
@@ -117,6 +138,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         LOG(each_answer_has_its_line),
         LOG(nobody_can_forge_a_line),
+        LOG(a_request_that_came_too_late_is_named_as_far_as_it_is_known),
         LOG(a_long_request_line_is_cut),
         LOG(after_a_rotation_it_goes_on_in_a_new_file),
         LOG(when_it_cannot_be_reopened_the_old_one_stays),
