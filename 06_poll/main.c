@@ -194,6 +194,9 @@ static void serve_clients(const struct server *server)
                  .release = release_client, .watch_store = watch_redis}};
     sigset_t set, mask;
 
+    /* Before worker_init(), which sees to what has come until now. */
+    signals_set(&set);
+    sigprocmask(SIG_BLOCK, &set, &mask);
     worker_init(&loop.worker, server, &server->shared->stats[0]);
     if (!grow_slots(&loop))
         die("out of memory");
@@ -201,8 +204,6 @@ static void serve_clients(const struct server *server)
     loop.slots[REDIS].fd = -1;
     event_loop_init(&loop.base, &loop.worker);
     net_set_nonblocking(server->listeners[0]);
-    signals_set(&set);
-    sigprocmask(SIG_BLOCK, &set, &mask);
 
     while (!event_loop_is_over(&loop.base))
         turn(&loop, server->listeners[0], &mask);

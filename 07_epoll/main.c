@@ -167,14 +167,15 @@ static void serve_clients(const struct server *server, int number)
     int listener = server->listeners[number];
     sigset_t set, mask;
 
+    /* Before worker_init(), which sees to what has come until now. */
+    signals_set(&set);
+    sigprocmask(SIG_BLOCK, &set, &mask);
     worker_init(&loop.worker, server, &server->shared->stats[number]);
     loop.epoll = epoll_create1(EPOLL_CLOEXEC);
     if (loop.epoll < 0)
         die("cannot make an epoll set: %s", strerror(errno));
     event_loop_init(&loop.base, &loop.worker);
     register_listener(&loop, listener);
-    signals_set(&set);
-    sigprocmask(SIG_BLOCK, &set, &mask);
 
     while (!event_loop_is_over(&loop.base))
         turn(&loop, listener, &mask);
