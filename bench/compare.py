@@ -164,13 +164,20 @@ def show(folder):
     return left_out
 
 
-def run(settings, machine, folder, stages, env, counter):
-    """Measure all stages into `folder`; return whether it was interrupted.
-    env.json is brought up to date in any case."""
-    quick = settings.seconds is None and not settings.full
+def latest_end(settings, stages, begun):
+    """Return when (time.monotonic) a quick run that began at `begun` has to
+    stop measuring, None for any other. What is left is for the report."""
+    if settings.seconds is not None or settings.full:
+        return None
+    return max(begun + plan.QUICK_SECONDS - plan.RESERVE / 2,
+               time.monotonic() + 1.05 * plan.total(stages))
+
+
+def run(settings, machine, folder, stages, env, counter, deadline):
+    """Measure all stages into `folder`, at most until `deadline`; return
+    whether it was interrupted. env.json is brought up to date in any
+    case."""
     total = plan.total(stages)
-    allowed = max(plan.QUICK_SECONDS - plan.RESERVE, 1.1 * total)
-    deadline = time.monotonic() + allowed if quick else None
     stopped = False
     worker = None
     try:
@@ -201,6 +208,7 @@ def main():
         print(f"compare: {error}", file=sys.stderr)
         return 2
     no_venv = own_venv.enter()
+    begun = time.monotonic()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, Interrupt.handle)
     machine = machines.layout(settings.server_cores)
@@ -225,7 +233,8 @@ def main():
     env = environment(settings, machine, findings, stages, left_out)
     folder.write_json("env.json", env)
     try:
-        stopped = run(settings, machine, folder, stages, env, counter)
+        stopped = run(settings, machine, folder, stages, env, counter,
+                      latest_end(settings, stages, begun))
     except redis_server.RedisError as error:
         print(f"compare: {error}", file=sys.stderr)
         return 1

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from experiments import NotPossible
 
 QUICK_SECONDS = 300         # what a quick run may take, all in all
-RESERVE = 12                # of it for Redis, report and what goes wrong
+RESERVE = 25                # of it for what comes before and after
 SHORTEST, LONGEST = 0.4, 3.0
 CALLS_SECONDS = 0.3         # load while system calls are counted
 # To start, check, meter and end a server, as measured on two cores.
