@@ -23,7 +23,7 @@ struct clock { /* all zero, then clock_update() */
     char date[CLOCK_HTTP_DATE_LEN + 1]; /* `seconds` as an IMF-fixdate */
 };
 
-/* Asks the kernel. Uses the COARSE clocks: their last tick, at most 4 ms old,
+/* Asks the kernel. Uses the COARSE clocks: their last tick, some ms old,
  * read from a page that the kernel shares (vdso(7)), so no system call. */
 void clock_update(struct clock *clock);
 

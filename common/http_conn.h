@@ -67,8 +67,8 @@ struct http_conn { /* small: this is what an idle client costs */
     bool cut_off;            /* it closes, but the client wanted to go on */
 };
 
-/* Where the output lies. Either iov, or when iov_count is 0 a part of a file;
- * iov_more says that the file's part follows the iov. */
+/* Where the output lies. First iov; when iov_count is 0, a part of a file. `more`
+ * says that such a part follows the iov. */
 struct http_output {
     struct iovec iov[2];
     int iov_count;

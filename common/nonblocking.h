@@ -5,8 +5,8 @@
  * would have to wait (EAGAIN), the client is left as it is and the loop goes on
  * with the others until the kernel says that the call would succeed now.
  *
- * A loop embeds a struct event_loop and fills in its three functions: how it
- * watches a client, how it lets go of one, how it watches Redis' socket. All
+ * A loop embeds a struct event_loop and fills in its four functions: how it
+ * watches a client, lets go of one, frees one, how it watches Redis' socket. All
  * that poll and epoll do differently is behind them.
  */
 #ifndef NONBLOCKING_H
