@@ -275,9 +275,11 @@ void server_ready(const struct server *server, const char *model, ...)
 
 void server_housekeeping(const struct server *server)
 {
-    if (signals_take_report())
+    /* While, not if: a signal that comes during the work does not find us
+     * waiting either, and is not to be left for the next time. */
+    while (signals_take_report())
         stats_report(server->shared->stats, server->stats_slots);
-    if (signals_take_reopen()) {
+    while (signals_take_reopen()) {
         atomic_fetch_add(&server->shared->log_generation, 1);
         if (access_log_reopen(&server->log) < 0)
             warn_user("cannot reopen the access log %s: %s; the old one is "
