@@ -78,19 +78,18 @@ static bool add_slot(struct poll_loop *loop, struct poll_client *pc)
 
 /* What poll is to wait for on behalf of a client. While it waits for Redis it
  * is for nothing (errors are reported all the same). */
-static void watch_client(struct event_loop *base, struct client *client,
+static bool watch_client(struct event_loop *base, struct client *client,
                          enum http_want want, bool again)
 {
     struct poll_loop *loop = (struct poll_loop *)base;
     struct poll_client *pc = (struct poll_client *)client;
-    if (pc->slot == 0 && !add_slot(loop, pc)) {
-        /* Unwatched, it is ended by its deadline. */
-        return;
-    }
+    if (pc->slot == 0 && !add_slot(loop, pc))
+        return false;
     (void)again; /* poll tells of what is still there in the next turn, too */
     loop->slots[pc->slot].events = want == HTTP_WANT_READ    ? POLLIN
                                    : want == HTTP_WANT_WRITE ? POLLOUT
                                                              : 0;
+    return true;
 }
 
 /* Takes a client out: the last in the array moves into its place. Which client
@@ -182,6 +181,7 @@ static void turn(struct poll_loop *loop, int listener, const sigset_t *mask)
                               (redis & (POLLOUT | POLLERR | POLLHUP)) != 0);
         if (listening & POLLIN)
             accept_clients(loop, listener);
+        loop->base.somebody_waits = false; /* poll will say so again */
     }
     event_loop_finish_turn(&loop->base);
 }

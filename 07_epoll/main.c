@@ -54,7 +54,7 @@ struct epoll_loop {
 /* Called whenever a client has to wait. The first time, it is put into the set,
  * for everything at once; being told of what was ready already is part of
  * EPOLL_CTL_ADD, so nothing that came in the meantime is missed. */
-static void watch_client(struct event_loop *base, struct client *client,
+static bool watch_client(struct event_loop *base, struct client *client,
                          enum http_want want, bool again)
 {
     struct epoll_loop *loop = (struct epoll_loop *)base;
@@ -70,7 +70,7 @@ static void watch_client(struct event_loop *base, struct client *client,
     if (!ec->registered)
         ec->registered = epoll_ctl(loop->epoll, EPOLL_CTL_ADD, client->fd,
                                    &event) == 0;
-    /* Not registered for want of memory, it is ended by its deadline. */
+    return ec->registered; /* not for want of memory */
 }
 
 /* Closing the last descriptor of a socket takes it out of the set. */

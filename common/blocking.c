@@ -23,6 +23,7 @@ struct blocking {
     struct worker *worker;
     struct http_conn conn;
     int fd;
+    int unsent;            /* net_unsent() when last looked at */
     bool has_tick;         /* SO_RCVTIMEO is set */
     enum http_phase phase; /* what the deadline is for */
     int64_t deadline_ms;
@@ -84,6 +85,7 @@ static void read_request(struct blocking *b)
     size_t room;
     char *input = http_conn_input(&b->conn, &room);
     if (input == NULL) { /* no memory: this client cannot be served */
+        net_refuse(b->fd);
         http_conn_eof(&b->conn);
         return;
     }
@@ -133,6 +135,10 @@ static void write_response(struct blocking *b)
         if (http_conn_lingers(&b->conn))
             shutdown(b->fd, SHUT_WR);
     } else if (errno == EAGAIN || errno == EINTR) {
+        int unsent = net_unsent(b->fd);
+        if (unsent < b->unsent) /* it takes what the kernel has already */
+            start_deadline(b, HTTP_PHASE_WRITE);
+        b->unsent = unsent;
         look_up(b);
     } else {
         http_conn_eof(&b->conn); /* EPIPE, ECONNRESET */

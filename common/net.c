@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -10,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -165,6 +167,18 @@ int net_accept_nonblocking(const struct server *server, int listener)
     }
 }
 
+void net_refuse(int fd)
+{
+    static const char answer[] = "HTTP/1.1 503 Service Unavailable\r\n"
+                                 "Retry-After: 1\r\nContent-Length: 0\r\n"
+                                 "Connection: close\r\n\r\n";
+    char unread[4096];
+    /* Closing with bytes unread resets the connection, and the answer may be
+     * lost with it. Most requests are shorter than this. */
+    if (recv(fd, unread, sizeof unread, MSG_DONTWAIT) > 0)
+        send(fd, answer, sizeof answer - 1, MSG_DONTWAIT);
+}
+
 void net_set_nonblocking(int fd)
 {
     fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
@@ -180,6 +194,13 @@ bool net_has_unread(int fd)
 {
     char byte;
     return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+int net_unsent(int fd)
+{
+    int unsent = 0;
+    ioctl(fd, SIOCOUTQ, &unsent);
+    return unsent;
 }
 
 ssize_t net_send(int fd, const struct http_output *output)

@@ -30,6 +30,10 @@ int net_accept(const struct server *server);
  * stopping, or another errno when no client can be taken now (said once). */
 int net_accept_nonblocking(const struct server *server, int listener);
 
+/* Tells a client for whom there is no memory that this is so (503), with what
+ * needs none. The caller closes the socket. */
+void net_refuse(int fd);
+
 /* Sets O_NONBLOCK. Cannot fail on a socket. */
 void net_set_nonblocking(int fd);
 
@@ -38,6 +42,11 @@ bool net_somebody_waits(int listener);
 
 /* Has the client sent bytes that nobody has read? */
 bool net_has_unread(int fd);
+
+/* How many bytes the kernel holds that the client has not acknowledged. A socket
+ * is said to be writable when a third of its buffer is free, which may be a
+ * megabyte: a slow reader takes minutes for that, and this tells that he reads. */
+int net_unsent(int fd);
 
 /* Sends some of an output. Returns the number of bytes that the kernel took, or
  * -1 with errno; a file that ended too early is EIO. */

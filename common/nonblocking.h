@@ -24,6 +24,7 @@ struct event_loop;
 struct client {
     struct http_conn conn;
     int fd;
+    int unsent;                 /* net_unsent() when it began to wait for room */
     unsigned replies_due : 8;   /* Redis still has to call us back */
     unsigned readable : 1;      /* the kernel said so, and no short read since */
     unsigned writable : 1;
@@ -33,29 +34,26 @@ struct client {
     unsigned moved : 1;         /* it took bytes since the deadline was set */
     unsigned list : 4;          /* enum http_phase: which deadline list */
     int64_t deadline_ms;
-    int64_t listed_ms;          /* the deadline when it was put into the list */
     struct client *prev, *next; /* in that list */
 };
 
 /* Lists of clients ordered by deadline: all in one list have the same patience,
  * so who comes later ends later, and a new one goes to the end. To set or to
- * check a deadline costs the same with ten clients and with ten thousand. (One
- * whose deadline was postponed goes to the end again when the old one comes, so
- * it may be ended late, by less than its patience.) */
+ * check a deadline costs the same with ten clients and with ten thousand. */
 struct event_loop {
     struct worker *worker;
     struct store_async store;
     struct client *deadlines[HTTP_PHASES];
     struct client *ended;  /* to be freed at the end of this turn */
-    unsigned clients;      /* that are being served, or wait to be freed */
+    unsigned clients;      /* that are there, or for whom replies are due */
     bool somebody_waits;   /* the accept queue may not be empty */
     int64_t accept_ms;     /* after an accept failed: not before this time */
     int64_t signals_ms;    /* when signals were last let in */
 
     /* The client waits to read, to write (HTTP_WANT_STORE: for neither). With
      * `again`, it has had its share of this turn though the socket may be ready
-     * for more. */
-    void (*watch)(struct event_loop *loop, struct client *client,
+     * for more. Returns false when that cannot be done for want of memory. */
+    bool (*watch)(struct event_loop *loop, struct client *client,
                   enum http_want want, bool again);
     /* Stop watching; the descriptor is closed right after. */
     void (*forget)(struct event_loop *loop, struct client *client);
@@ -74,9 +72,10 @@ void event_loop_init(struct event_loop *loop, struct worker *worker);
 void event_loop_see_to_signals(struct event_loop *loop, const sigset_t *mask,
                                bool interrupted);
 
-/* May one more client be accepted? Not at --max-connections, nor just after an
- * accept has failed for want of descriptors or memory, nor when stopping. Those
- * that wait stay in the accept queue. */
+/* May one more client be accepted? Not at --max-connections, unless somebody is
+ * idle whose place he can take; nor just after an accept has failed for want of
+ * descriptors or memory, nor when stopping. Those that wait stay in the accept
+ * queue. */
 bool event_loop_may_accept(const struct event_loop *loop);
 
 /* Accepts one client and serves it at once: with TCP_DEFER_ACCEPT its request

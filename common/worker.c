@@ -96,11 +96,19 @@ struct http_exchange *worker_take_exchange(struct worker *worker)
     /* Not calloc: that would touch every page of the input buffer, and most
      * requests fit into the first. */
     x = malloc(sizeof *x);
-    if (x != NULL) {
-        memset(x, 0, offsetof(struct http_exchange, in));
-        x->worker = worker;
-    }
+    if (x == NULL)
+        goto no_memory;
+    memset(x, 0, offsetof(struct http_exchange, in));
+    x->worker = worker;
+    /* One that has no room to answer with is of no use. */
+    if (buffer_reserve(&x->out, 1) == NULL)
+        goto no_memory;
     return x;
+no_memory:
+    free(x);
+    server_say_shortage(worker->server, "out of memory; some clients are told "
+                        "to come back later");
+    return NULL;
 }
 
 void worker_give_exchange(struct worker *worker, struct http_exchange *x)
