@@ -1,0 +1,261 @@
+"""The machine has run out of something. The server serves whom it can, says so
+once, does not spin meanwhile, and is its old self when there is enough again."""
+
+import contextlib
+import os
+import resource
+import time
+
+import pytest
+
+from client import Closed, build
+from guest import URLENCODED, form
+from observe import cpu_seconds, status
+from processes import children, end, spawn, threads, wait_for
+
+CLIENTS = 500
+DESCRIPTORS = 64
+NEVER = "3600"
+# As without SMALL_POOL: so many that descriptors run out before workers do.
+MANY = {"preforking": ["--workers", "100"], "prethreaded": ["--threads", "100"]}
+
+
+def few_descriptors():
+    """For preexec_fn: what `ulimit -n 64` does."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS))
+
+
+def patient(launch, server_name, *options, **settings):
+    """A server with 64 descriptors and time-outs that end nobody."""
+    return launch("--request-timeout", NEVER, "--keep-alive", NEVER,
+                  *MANY.get(server_name, ()), *options,
+                  preexec_fn=few_descriptors, **settings)
+
+
+def expect_calm(server, seconds=1.0, share=0.25):
+    """Check that the server does next to nothing for some seconds: it uses at
+    most that share of one processor."""
+    before = cpu_seconds(server)
+    time.sleep(seconds)             # the interval that is measured
+    assert cpu_seconds(server) - before < share * seconds
+
+
+def expect_one_word(server):
+    """Check that the shortage was told of, at most once."""
+    lines = server.stderr().splitlines()
+    assert len(lines) <= 1, lines
+    return lines
+
+
+def expect_as_before(server):
+    """Check that clients are served as if nothing had been."""
+    for _ in range(3):
+        assert server.request("/").status == 200
+        assert server.request("/guestbook").status == 200
+        assert server.request("/guestbook", "POST", [URLENCODED],
+                              form("Ada", "still here")).status == 303
+
+
+@contextlib.contextmanager
+def crowd(server, data, count=CLIENTS):
+    """Connect `count` clients that have all sent `data`."""
+    with contextlib.ExitStack() as stack:
+        connections = []
+        for _ in range(count):
+            connections.append(stack.enter_context(server.connect()))
+            connections[-1].send(data)
+        yield connections
+
+
+# Descriptors
+
+def test_more_clients_than_descriptors(launch, server_name):
+    """They are all answered, one after the other."""
+    server = patient(launch, server_name)
+    last = [("Connection", "close")]
+    with crowd(server, build("/hello", fields=last)) as connections:
+        for connection in connections:
+            assert connection.read_response().body == b"Hello, World!"
+            connection.expect_closed()
+    expect_as_before(server)
+    expect_one_word(server)
+
+
+def test_half_requests_hold_every_descriptor(launch, server_name):
+    """Nobody can be accepted for a while; then everybody is."""
+    server = patient(launch, server_name)
+    last = [("Connection", "close")]
+    with crowd(server, build("/hello", fields=last)[:-2]) as connections:
+        server.wait_until_read(connections[0])
+        expect_calm(server)
+        for connection in connections:
+            connection.send(b"\r\n")
+        for connection in connections:
+            assert connection.read_response().body == b"Hello, World!"
+    expect_as_before(server)
+    expect_one_word(server)
+
+
+def test_idle_connections_hold_no_descriptor_that_somebody_needs(
+        launch, server_name):
+    """Clients that stay connected and silent make room for those that come."""
+    server = patient(launch, server_name)
+    with crowd(server, build("/hello")) as connections:
+        for connection in connections:
+            assert connection.read_response().body == b"Hello, World!"
+        expect_calm(server)
+        expect_as_before(server)
+    expect_one_word(server)
+
+
+@pytest.mark.only("poll", "epoll")
+def test_at_max_connections_idle_clients_make_room(launch):
+    """The one that has been idle for the longest goes first."""
+    server = launch("--max-connections", "2", "--keep-alive", NEVER)
+    with server.connect() as first, server.connect() as second, \
+            server.connect() as third:
+        for connection in (first, second, third):
+            assert connection.request("/answer").body == b"42"
+        first.expect_closed()
+        assert second.request("/answer").body == b"42"
+        assert third.request("/answer").body == b"42"
+        assert not second.readable()
+
+
+@pytest.mark.only("poll", "epoll")
+def test_at_max_connections_busy_clients_stay(launch):
+    """Who is being served keeps his place; who comes waits in the queue."""
+    server = launch("--max-connections", "2", "--request-timeout", NEVER)
+    with server.connect() as first, server.connect() as second, \
+            server.connect() as third:
+        for connection in (first, second):
+            connection.send(build("/answer")[:-2])
+            server.wait_until_read(connection)
+        third.send(build("/answer"))
+        expect_calm(server)
+        assert not third.readable()
+        for connection in (first, second, third):
+            connection.send(b"\r\n")
+            assert connection.read_response().body == b"42"
+
+
+@pytest.mark.only("iterative", "forking", "threaded", "prethreaded", "poll",
+                  "epoll")
+def test_descriptors_run_out_and_come_back(launch):
+    """The limit is lowered to what is in use, and raised again."""
+    server = launch()
+    expect_as_before(server)
+    soft, hard = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
+    in_use = len(os.listdir(f"/proc/{server.pid}/fd"))
+    resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (in_use, hard))
+    with crowd(server, build("/hello"), 20) as connections:
+        expect_calm(server)
+        expect_one_word(server)
+        resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (soft, hard))
+        for connection in connections:
+            assert connection.read_response().body == b"Hello, World!"
+    expect_as_before(server)
+
+
+# Processes and threads. The kernel does not hold root to this limit, so a
+# server of root's becomes a user that nobody else is.
+
+LIMIT = 10
+
+as_root = pytest.mark.skipif(os.geteuid() != 0,
+                             reason="needs a user with no other processes")
+
+
+@pytest.fixture
+def few_tasks():
+    """A preexec_fn for a user of whose processes and threads there may be no
+    more than LIMIT, and are none yet."""
+    user = 200_000 + os.getpid()
+
+    def become():
+        os.setgroups([])
+        os.setgid(user)
+        os.setuid(user)
+        resource.setrlimit(resource.RLIMIT_NPROC, (LIMIT, LIMIT))
+    return become
+
+
+@as_root
+@pytest.mark.only("forking", "threaded")
+def test_no_more_processes_or_threads(launch, few_tasks, server_name):
+    """At most nine at a time can be made: so nine clients at a time are served,
+    and the others wait their turn."""
+    server = launch(preexec_fn=few_tasks)
+    last = [("Connection", "close")]
+    with crowd(server, build("/hello", fields=last)[:-2], 30) as connections:
+        count = {"forking": lambda: len(children(server.pid)),
+                 "threaded": lambda: threads(server.pid) - 1}[server_name]
+        wait_for(lambda: count() == LIMIT - 1, "as many as may be")
+        expect_calm(server)
+        for connection in connections:
+            connection.send(b"\r\n")
+        for connection in connections:
+            assert connection.read_response().body == b"Hello, World!"
+    assert expect_one_word(server)
+    expect_as_before(server)
+
+
+@as_root
+@pytest.mark.only("preforking", "epoll")
+def test_fewer_workers_than_asked_for(launch, few_tasks, server_name):
+    """It works with those it gets, and goes on trying. What the model forbids:
+    each loop of 07 has an accept queue of its own, so that clients in the queue
+    of one that is missing wait for it."""
+    others = [spawn(["sleep", "1000"], preexec_fn=few_tasks) for _ in range(6)]
+    try:
+        server = launch("--workers", "9", preexec_fn=few_tasks)
+        wait_for(lambda: len(children(server.pid)) == 3, "three workers")
+        wait_for(server.stderr, "a word about it")
+        expect_calm(server, 2.0)
+        assert expect_one_word(server)
+        waiting = [server.connect() for _ in range(60)]
+        for connection in waiting:
+            connection.send(build("/answer"))
+        if server_name == "preforking":
+            wait_for(lambda: all(c.readable() for c in waiting), "all answers")
+        else:
+            wait_for(lambda: any(c.readable() for c in waiting), "some answers")
+    finally:
+        for process in others:
+            end(process)
+    for connection in waiting:
+        assert connection.read_response().body == b"42"
+        connection.close()
+    wait_for(lambda: len(children(server.pid)) == 9, "nine workers")
+    expect_as_before(server)
+
+
+# Memory
+
+@pytest.mark.only("iterative", "threaded", "prethreaded", "poll", "epoll")
+def test_no_more_memory(launch, own_site, server_name):
+    """Whom there is no memory for is told 503, or closed; others are served."""
+    own_site.write("large.txt", b"x" * 60_000)
+    server = launch("--request-timeout", NEVER, root=own_site.root,
+                    *MANY.get(server_name, ()))
+    expect_as_before(server)
+    size = int(status(server.pid, "VmSize").split()[0]) * 1024
+    unlimited = resource.RLIM_INFINITY
+    resource.prlimit(server.pid, resource.RLIMIT_AS, (size + 2**20, unlimited))
+    pages = [build(target, fields=[("Connection", "close")])
+             for target in ("/guestbook", "/large.txt", "/hello", "/nothing")]
+    served = 0
+    for page in pages:
+        with crowd(server, page[:-2], 200) as connections:
+            for connection in connections:
+                connection.send(b"\r\n")
+            for connection in connections:
+                # A 503 without Date and so on, where there is no room for
+                # more than that; or nothing at all.
+                with contextlib.suppress(Closed):
+                    served += connection.read_head()[0] in (200, 404)
+    assert served > 0
+    expect_calm(server)
+    expect_one_word(server)
+    resource.prlimit(server.pid, resource.RLIMIT_AS, (unlimited, unlimited))
+    expect_as_before(server)
