@@ -32,7 +32,8 @@
 #include "../common/worker.h"
 
 static const struct architecture architecture = {
-    .folder = "06_poll", .name = "poll", .takes = TAKES_MAX_CONNECTIONS};
+    .folder = "06_poll", .name = "poll", .takes = TAKES_MAX_CONNECTIONS,
+    .is_event_loop = true};
 
 enum { LISTENER, REDIS, FIRST_CLIENT, ACCEPTS_PER_TURN = 64 };
 

@@ -35,7 +35,8 @@
 
 static const struct architecture architecture = {
     .folder = "07_epoll", .name = "epoll",
-    .takes = TAKES_WORKERS | TAKES_MAX_CONNECTIONS, .workers = 1};
+    .takes = TAKES_WORKERS | TAKES_MAX_CONNECTIONS, .workers = 1,
+    .is_event_loop = true};
 
 enum { EVENTS_PER_TURN = 256, ACCEPTS_PER_TURN = 64 };
 

@@ -386,10 +386,6 @@ int http_conn_patience(const struct worker *worker, enum http_phase phase)
     case HTTP_PHASE_IDLE:
         return options->keep_alive_ms;
     case HTTP_PHASE_NEW:
-        /* Accepted, it has sent its request, or will as soon as it gets round to
-         * it: a load generator that opens 15,000 connections says nothing on
-         * the first before it has the last. */
-        return 3 * options->request_timeout_ms;
     case HTTP_PHASE_REQUEST:
     case HTTP_PHASE_WRITE:
         return options->request_timeout_ms;

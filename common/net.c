@@ -36,7 +36,8 @@ static void set_option(int fd, int level, int name, int value)
     setsockopt(fd, level, name, &value, sizeof value);
 }
 
-int net_listen(const struct options *options, int *port, int number, int count)
+int net_listen(const struct options *options, int *port, int number, int count,
+               bool defer)
 {
     char service[16];
     snprintf(service, sizeof service, "%d", *port);
@@ -65,14 +66,13 @@ int net_listen(const struct options *options, int *port, int number, int count)
      * call per connection. TCP_NODELAY: Nagle's algorithm would hold back the
      * last short piece of an answer until the client acknowledged the rest. */
     set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-    /* A client is worth accepting when its request is here. A server that
-     * waits for one client at a time never waits for a silent one, and an event
-     * loop reads at once and need not be told that it can. Only after this many
-     * seconds of silence does the kernel hand the connection over all the same.
-     * So long because data can be late for another reason: packets that come
-     * while the accept queue is full are dropped, and sent again after 0.2, 0.4,
-     * 0.8 ... seconds. */
-    set_option(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, DEFER_SECONDS);
+    /* An event loop need not hear of a client before its request is here: it
+     * then reads at once and need not be told that it can. Not for the others:
+     * while their accept queue is full, as it often is, deferred connections
+     * fill the SYN queue as well, the kernel answers with SYN cookies (which
+     * cannot be deferred), and requests get lost on the way. */
+    if (defer)
+        set_option(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, DEFER_SECONDS);
     struct timeval tick = {.tv_usec = SEND_TICK_MS * 1000};
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tick, sizeof tick);
 

@@ -13,9 +13,10 @@
 
 /* Opens a listening socket on options->host and *port, which is set to the port
  * that the kernel picked when it was 0. It is one of `count` that share the port
- * (SO_REUSEPORT), the first has number 0. Exits with cause and remedy on
- * failure. */
-int net_listen(const struct options *options, int *port, int number, int count);
+ * (SO_REUSEPORT), the first has number 0. With `defer`, a client is accepted
+ * when it has sent something. Exits with cause and remedy on failure. */
+int net_listen(const struct options *options, int *port, int number, int count,
+               bool defer);
 
 /* What the kernel makes of a backlog: at most net.core.somaxconn. */
 int net_effective_backlog(int backlog);

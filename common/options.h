@@ -22,6 +22,7 @@ struct architecture {
     const char *folder; /* "07_epoll" */
     const char *name;   /* "epoll" */
     unsigned takes;     /* TAKES_... */
+    bool is_event_loop; /* it never waits for one client */
     int workers;        /* default for --workers, 0 where there is none */
 };
 

@@ -245,7 +245,8 @@ void server_start(struct server *server,
     server->port = options->port;
     for (int i = 0; i < server->listener_count; i++)
         server->listeners[i] =
-            net_listen(options, &server->port, i, server->listener_count);
+            net_listen(options, &server->port, i, server->listener_count,
+                       architecture->is_event_loop);
     server->backlog = net_effective_backlog(options->backlog);
     if (server->backlog < options->backlog && options->verbose)
         warn_user("the kernel cuts the backlog to %d; sysctl "
