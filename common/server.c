@@ -22,6 +22,7 @@
 #include "net.h"
 #include "sandbox.h"
 #include "signals.h"
+#include "text.h"
 
 /* How long nothing more is said about a shortage. */
 enum { SHORTAGE_SILENCE_MS = 60 * 1000 };
@@ -64,9 +65,13 @@ static void find_pictures(struct server *server)
     if (server->pictures == NULL)
         die("out of memory");
     for (int i = 0; i < n; i++) {
-        if (asprintf(&server->pictures[i], "/pictures/%s",
-                     entries[i]->d_name) < 0)
+        struct buffer path = {0};
+        buffer_append_literal(&path, "/pictures/");
+        text_append_percent_encoded(&path, slice_of(entries[i]->d_name));
+        buffer_append(&path, "", 1);
+        if (path.failed)
             die("out of memory");
+        server->pictures[i] = path.data;
         free(entries[i]);
     }
     free(entries);

@@ -36,7 +36,7 @@ struct server { /* constant once the first worker runs, but for *shared */
     int listener_count;
     int public_folder;   /* descriptors of public/ and templates/ */
     int template_folder;
-    char **pictures;     /* "/pictures/NAME", for /redirect */
+    char **pictures;     /* "/pictures/NAME", percent-encoded, for /redirect */
     unsigned picture_count;
     unsigned files_kept; /* most that a worker keeps open; 0: as many as it
                             keeps at all */

@@ -104,3 +104,18 @@ void text_append_escaped(struct buffer *b, struct slice s)
         s.n -= n;
     }
 }
+
+void text_append_percent_encoded(struct buffer *b, struct slice s)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "abcdefghijklmnopqrstuvwxyz0123456789-._~";
+    static const char hex[] = "0123456789ABCDEF";
+    for (size_t i = 0; i < s.n; i++) {
+        unsigned char c = (unsigned char)s.p[i];
+        const char encoded[3] = {'%', hex[c >> 4], hex[c & 15]};
+        if (memchr(plain, c, sizeof plain - 1) != NULL)
+            buffer_append(b, &s.p[i], 1);
+        else
+            buffer_append(b, encoded, sizeof encoded);
+    }
+}

@@ -21,4 +21,8 @@ long text_utf8_length(struct slice s);
  * forbids, become U+FFFD, the replacement character. */
 void text_append_escaped(struct buffer *b, struct slice s);
 
+/* Appends s as a part of a path in a URL: letters, digits and -._~ as they are,
+ * every other byte as %XX (RFC 3986, 2.3). */
+void text_append_percent_encoded(struct buffer *b, struct slice s);
+
 #endif

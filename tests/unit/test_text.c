@@ -132,6 +132,17 @@ TEST(each_byte_that_is_not_utf8_becomes_the_replacement_character)
                       REPLACEMENT REPLACEMENT "&lt;b&gt;");
 }
 
+TEST(a_file_name_becomes_part_of_a_url)
+{
+    struct buffer b = {0};
+    text_append_percent_encoded(&b, SLICE("aZ09-._~"));
+    text_append_percent_encoded(&b, SLICE(" /%?#\r\n\"\\"));
+    text_append_percent_encoded(&b, (struct slice){"\0\xc3\xbc", 3});
+    assert_slice(((struct slice){b.data, b.len}),
+                 "aZ09-._~%20%2F%25%3F%23%0D%0A%22%5C%00%C3%BC");
+    buffer_free(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -145,6 +156,7 @@ int main(void)
         cmocka_unit_test(what_xml_forbids_becomes_the_replacement_character),
         cmocka_unit_test(
             each_byte_that_is_not_utf8_becomes_the_replacement_character),
+        cmocka_unit_test(a_file_name_becomes_part_of_a_url),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
