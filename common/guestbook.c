@@ -1,6 +1,7 @@
 /* guestbook - a page that needs Redis three times; see guestbook.h. */
 #include "guestbook.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "form.h"
@@ -49,8 +50,13 @@ static void answer_page(struct http_exchange *x, int status)
     struct worker *w = x->worker;
     struct guestbook_page *page = &x->guestbook;
     struct cached_file *template = NULL;
-    if (file_cache_open(&w->templates, "guestbook/index.html", w->clock.now_ms,
-                        &template) != 0 || template->content == NULL) {
+    int error = file_cache_open(&w->templates, "guestbook/index.html",
+                                w->clock.now_ms, &template);
+    if (error == EMFILE || error == ENFILE || error == ENOMEM) {
+        response_error(x, 503, NULL); /* it is there, but not just now */
+        return;
+    }
+    if (error != 0 || template->content == NULL) {
         response_error(x, 500, "The template of this page, "
                                "templates/guestbook/index.html, cannot be read "
                                "(or is larger than 64 KiB).");

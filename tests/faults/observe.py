@@ -1,6 +1,7 @@
 """What the kernel says about a server, in /proc: never what the server says."""
 
 import os
+import time
 from pathlib import Path
 
 from processes import session_members
@@ -92,3 +93,10 @@ def owner(server, connection):
         if socket in targets:
             found.append(pid)
     return found
+
+
+def age(pid):
+    """Return for how many seconds a process has existed."""
+    text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    started = int(text[text.rindex(")") + 2:].split()[19]) / TICK
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - started

@@ -6,12 +6,15 @@ with the promise and a margin for busy machines; measure.py writes it down.
 
 import collections
 import contextlib
+import os
+import signal
 import threading
 import time
 
 from client import build
 from guest import URLENCODED, form
-from processes import wait_for
+from observe import age
+from processes import children, wait_for
 
 DEADLINE = 30.0         # seconds after which a scenario is taken for hung
 
@@ -145,3 +148,17 @@ def exactly_once(server, redis, rounds=5, guests=8):
     return (len(signers.thanked), signers.refused,
             sum(stored[remark] == 0 for remark in signers.thanked),
             sum(count > 1 for count in stored.values()))
+
+
+def replacement(server):
+    """Kill a worker process that is no longer young; return the seconds until
+    there is another in its place."""
+    before = set(children(server.pid))
+    victim = max(before, key=age)
+    wait_for(lambda: age(victim) > 1.1, "a worker to grow up")
+    os.kill(victim, signal.SIGKILL)
+    began = time.monotonic()
+    while not set(children(server.pid)) - before:
+        assert time.monotonic() - began < DEADLINE, "nobody takes its place"
+        time.sleep(0.001)
+    return time.monotonic() - began

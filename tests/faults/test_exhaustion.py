@@ -157,6 +157,27 @@ def test_descriptors_run_out_and_come_back(launch):
     expect_as_before(server)
 
 
+@pytest.mark.only("iterative", "poll", "epoll")
+def test_no_descriptor_for_a_file(launch, own_site):
+    """A page whose file cannot be opened now is a 503, not a fault of ours."""
+    server = launch(root=own_site.root)
+    expect_as_before(server)
+    soft, hard = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
+    # The lowest descriptor that is free is left for a client, and none for the
+    # files, which have changed and so have to be opened again.
+    for path in ("templates/guestbook/index.html", "public/index.html"):
+        os.utime(own_site.root / path)
+    taken = set(map(int, os.listdir(f"/proc/{server.pid}/fd")))
+    lowest = min(set(range(len(taken) + 1)) - taken)
+    resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (lowest + 1, hard))
+    for path in ("/", "/guestbook"):
+        wait_for(lambda: server.request(path).status != 200, "a 503")
+        assert server.request(path).status == 503
+        assert server.request("/answer").body == b"42"
+    resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (soft, hard))
+    expect_as_before(server)
+
+
 # Processes and threads. The kernel does not hold root to this limit, so a
 # server of root's becomes a user that nobody else is.
 

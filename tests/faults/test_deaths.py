@@ -1,0 +1,109 @@
+"""Workers that die. That they are replaced at all, and what becomes of zombies
+and orphans, is in tests/blackbox/test_models.py."""
+
+import contextlib
+import os
+import signal
+import time
+
+import pytest
+
+from client import Closed, build
+from load import Load
+from observe import cpu_seconds, owner
+from processes import children, wait_for
+from scenarios import replacement
+
+# Promised: replaced within 100 ms. A busy machine may add:
+SLACK = 2.0
+OPTIONS = {"preforking": ["--workers", "4"], "epoll": ["--workers", "4"]}
+
+
+@pytest.fixture
+def workers(launch, server_name):
+    """A server with four worker processes, who have all grown out of youth: one
+    that dies young is replaced later and later."""
+    server = launch(*OPTIONS[server_name])
+    wait_for(lambda: len(children(server.pid)) == 4, "four workers")
+    return server
+
+
+@pytest.mark.only(*OPTIONS)
+def test_a_killed_worker_is_replaced(workers):
+    """Under load, and with nothing lost but what it was serving."""
+    load = Load(workers, 8)
+    load.wait_for_answers(100)
+    killed = 4
+    for _ in range(killed):
+        assert replacement(workers) < 0.1 + SLACK
+        load.wait_for_answers(100)
+    load.stop()
+    # A worker serves one client at a time in 03, all of its own in 07.
+    at_a_time = 1 if workers.name == "preforking" else 8
+    assert load.unanswered + len(load.faults) <= killed * at_a_time
+    assert load.refused == 0
+
+
+@pytest.mark.only("forking", *OPTIONS)
+def test_the_clients_of_the_others_do_not_notice(launch, server_name):
+    """Each worker has clients with half a request; then one is killed."""
+    server = launch(*OPTIONS.get(server_name, ()), "--request-timeout", "3600")
+    with contextlib.ExitStack() as stack:
+        owned = {}
+        for _ in range(4 if server_name == "preforking" else 20):
+            connection = stack.enter_context(server.connect())
+            connection.send(build("/hello")[:-2])
+            server.wait_until_read(connection)
+            [pid] = [pid for pid in owner(server, connection)
+                     if pid != server.pid]
+            owned.setdefault(pid, []).append(connection)
+        assert len(owned) > 1
+        victim = next(iter(owned))
+        os.kill(victim, signal.SIGKILL)
+        for connection in owned.pop(victim):
+            with pytest.raises(Closed):
+                connection.read_response()
+        for connections in owned.values():
+            for connection in connections:
+                connection.send(b"\r\n")
+                assert connection.read_response().body == b"Hello, World!"
+
+
+@pytest.mark.only(*OPTIONS)
+def test_a_crash_loop_backs_off(launch, server_name):
+    """Whatever kills each new worker at once must not keep the machine busy
+    with making new ones."""
+    server = launch("--workers", "2")
+    wait_for(lambda: len(children(server.pid)) == 2, "two workers")
+    killed = 0
+    before = cpu_seconds(server)
+    ends = time.monotonic() + 4.0
+    while time.monotonic() < ends:
+        for pid in children(server.pid):
+            os.kill(pid, signal.SIGKILL)
+            killed += 1
+        time.sleep(0.002)
+    # Backing off by doubling from 20 ms: about seven each within four seconds.
+    assert 4 <= killed <= 30
+    assert cpu_seconds(server) - before < 1.0
+    wait_for(lambda: len(children(server.pid)) == 2, "two workers that live")
+    assert server.request("/answer").body == b"42"
+
+
+@pytest.mark.only("forking")
+def test_children_that_crash_cost_their_own_clients(launch):
+    """Each child is killed as soon as it is seen, for a while."""
+    server = launch()
+    load = Load(server, 8, keep_alive=False)
+    load.wait_for_answers(50)
+    killed = 0
+    while killed < 50:
+        for pid in children(server.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+                killed += 1
+        time.sleep(0.001)
+    load.wait_for_answers(100)
+    load.stop()
+    assert load.unanswered + len(load.faults) <= killed
+    assert load.refused == 0
