@@ -186,7 +186,7 @@ class Wrk:
             # These were answered in the end, but after wrk's 2 s.
             result.good = max(0, result.good - late)
             result.failed += late
-        if done:
+        if result.good:
             result.p50 = self._time(r"^\s+50%\s+(\S+)", text)
             result.p99 = self._time(r"^\s+99%\s+(\S+)", text)
             row = re.search(r"^\s+Latency\s+(\S+)\s+\S+\s+(\S+)", text,

@@ -21,7 +21,9 @@ def chart(series, x_title, y_title):
     series: {name: [(x, y, hollow), ...]} with y above 0. Where two curves
     meet stands `*`; a hollow point, which has lost requests, is `o`.
     """
-    points = [p for each in series.values() for p in each if p[1] > 0]
+    series = {name: [p for p in each if p[1] > 0]
+              for name, each in series.items()}
+    points = [p for each in series.values() for p in each]
     if not points:
         return ["(no figures)"]
     xs = sorted({p[0] for p in points})
@@ -33,8 +35,6 @@ def chart(series, x_title, y_title):
     signs = marks(series)
     for name, each in series.items():
         for x, y, hollow in each:
-            if y <= 0:
-                continue
             column = _place(x, xs[0], xs[-1], WIDTH)
             row = HEIGHT - 1 - _place(y, low, high, HEIGHT)
             here = rows[row][column]

@@ -175,3 +175,12 @@ def test_text_bars_for_a_single_x():
     lines = textchart.chart({"poll": [(100, 500, False)],
                              "epoll": [(100, 1000, True)]}, "clients", "r/s")
     assert lines[1].count("#") * 2 == lines[2].count("o", 7)
+
+
+def test_text_chart_leaves_out_what_was_never_answered():
+    """A rate of 0 has no place on a logarithmic axis."""
+    lines = textchart.chart({"epoll": [(20, 0, True), (100, 500, False)],
+                             "poll": [(20, 0, True)]}, "clients", "r/s")
+    assert lines[0] == "r/s" and "epoll |####" in lines[1]
+    assert textchart.chart({"poll": [(20, 0, True)]}, "", "") == \
+        ["(no figures)"]
