@@ -109,10 +109,11 @@ def test_several_hundred_connections(launch, server_name):
 def test_an_idle_client_is_given_up_for_one_that_waits(launch, server_name):
     """Without waiting for the keep-alive time-out, which is a day here."""
     server = launch(*ONE_AT_A_TIME[server_name], "--keep-alive", "86400")
-    with server.connect() as idle, server.connect() as waiting:
-        assert idle.request("/answer").body == b"42"
-        assert idle.request("/answer").body == b"42"
-        assert waiting.request("/hello").body == b"Hello, World!"
+    with server.connect() as idle:
+        for _ in range(2):
+            response = idle.request("/answer")
+            assert response.body == b"42" and not response.closes
+        assert server.request("/hello").body == b"Hello, World!"
         idle.expect_closed()
 
 
@@ -130,7 +131,6 @@ def test_who_never_stops_asking_is_not_kept_for_ever(launch, server_name):
     """One client's endless pipeline must not lock the others out."""
     server = launch(*ONE_AT_A_TIME[server_name])
     with server.connect() as greedy, server.connect() as waiting:
-        assert greedy.request("/answer").body == b"42"
         waiting.send(build("/hello"))
         served = 0
         with pytest.raises(Closed):
@@ -410,10 +410,13 @@ def test_the_address_can_be_used_again_at_once(launch):
     assert second.request("/answer").body == b"42"
 
 
-def test_a_client_that_never_says_a_word_is_in_nobody_s_way(launch,
-                                                          server_name):
-    """The kernel keeps it from the server until it speaks, or for long."""
-    server = launch(*ONE_AT_A_TIME.get(server_name, ()))
-    with server.connect() as silent:
+def test_a_client_that_never_says_a_word(launch, server_name):
+    """It stops nobody; where one is served at a time, not for longer than
+    --request-timeout, which is the price of that model."""
+    if server_name in ONE_AT_A_TIME:
+        server = launch(*ONE_AT_A_TIME[server_name],
+                        "--request-timeout", "0.5")
+    else:
+        server = launch("--request-timeout", "3600")
+    with server.connect():
         assert server.request("/answer").body == b"42"
-        assert silent.request("/answer").body == b"42"
