@@ -128,6 +128,13 @@ def test_the_client_refuses_bad_answers(answer, fault):
         answer(BAD[fault]).read_response()
 
 
+@pytest.mark.parametrize("fault", ["nothing", "cut short",
+                                   "cut in the head"])
+def test_the_client_tells_a_close_from_other_faults(answer, fault):
+    with pytest.raises(Closed):
+        answer(BAD[fault]).read_response()
+
+
 def test_the_client_notices_a_second_answer(answer):
     connection = answer(response(TEXT) * 2)
     connection.read_response()
