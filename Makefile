@@ -134,6 +134,17 @@ $(FUZZERS): $(OBJ)/fuzz/%: $(OBJ)/tests/fuzz/fuzz_%.o $(FUZZ_HELP) $(LIB)
 
 fuzzers: $(FUZZERS)
 
+# Programs that parse what they are given, for tests/fuzz/differential.py: with
+# our parser, and with joyent's, whose header has the name of ours (-iquote does
+# not look for <http_parser.h> in common/).
+PARSERS = $(OBJ)/fuzz/parse_ours $(OBJ)/fuzz/parse_http_parser
+$(OBJ)/fuzz/parse_http_parser: private HIREDIS_LIBS = -lhttp_parser
+$(OBJ)/tests/fuzz/parse_http_parser.o: private COMPILE := $(subst -Icommon,-iquote common,$(COMPILE))
+$(PARSERS): $(OBJ)/fuzz/%: $(OBJ)/tests/fuzz/%.o $(OBJ)/tests/fuzz/parse_main.o $(LIB)
+	@mkdir -p $(@D)
+	@echo '  LINK  $@'
+	$(Q)$(LINK) -o $@ $^ $(HIREDIS_LIBS)
+
 ## unit-tests: the programs of tests/unit, built and not run (`make check-unit` does)
 unit-tests: $(UNIT_TESTS)
 

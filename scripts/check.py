@@ -326,6 +326,9 @@ SUITES = [
           1800, lambda r: r.servers("tests/faults", "default", "not browser")),
     Suite("fuzz", "made-up input, half a minute for each target", "default", 900,
           lambda r: r.script("tests/fuzz/run.sh", TIME="30")),
+    Suite("differential", "our parser and others read the same requests",
+          "default", 300,
+          lambda r: r.script(sys.executable, "tests/fuzz/differential.py")),
     Suite("bench", "the measuring programs", "default", 300,
           lambda r: r.pytest("bench/tests", workers=None)),
     Suite("docs", "figures, links and commands in docs/", "default", 300,
@@ -335,7 +338,8 @@ SUITES = [
 # Suites of parts that may be absent, each with the file that tells.
 OPTIONAL = {"bench": "bench/tests", "docs": "tests/docs",
             "faults": "tests/faults", "fuzz": "tests/fuzz/run.sh",
-            "cost": "tests/cost/instructions.py"}
+            "cost": "tests/cost/instructions.py",
+            "differential": "tests/fuzz/differential.py"}
 
 # Suites that run only when they are named. Some tests of the faults suite measure
 # deadlines of less than a second and still fail now and then on a crowded machine.

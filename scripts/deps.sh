@@ -99,6 +99,9 @@ look_for() {
         want python3-pytest "runs the black-box tests" python_has pytest
         want python3-pytest-xdist "... on all cores" python_has xdist
         want python3-h11 "the parser to compare ours with" python_has h11
+        if [ -n "$(apt-cache show libhttp-parser-dev 2>/dev/null)" ]; then
+            want libhttp-parser-dev "another one" header http_parser.h
+        fi
         ;;
     browser)
         if is_ubuntu && ! have snap >/dev/null; then
