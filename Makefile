@@ -135,11 +135,9 @@ $(FUZZERS): $(OBJ)/fuzz/%: $(OBJ)/tests/fuzz/fuzz_%.o $(FUZZ_HELP) $(LIB)
 fuzzers: $(FUZZERS)
 
 # Programs that parse what they are given, for tests/fuzz/differential.py: with
-# our parser, and with joyent's, whose header has the name of ours (-iquote does
-# not look for <http_parser.h> in common/).
+# our parser, and with joyent's.
 PARSERS = $(OBJ)/fuzz/parse_ours $(OBJ)/fuzz/parse_http_parser
 $(OBJ)/fuzz/parse_http_parser: private HIREDIS_LIBS = -lhttp_parser
-$(OBJ)/tests/fuzz/parse_http_parser.o: private COMPILE := $(subst -Icommon,-iquote common,$(COMPILE))
 $(PARSERS): $(OBJ)/fuzz/%: $(OBJ)/tests/fuzz/%.o $(OBJ)/tests/fuzz/parse_main.o $(LIB)
 	@mkdir -p $(@D)
 	@echo '  LINK  $@'

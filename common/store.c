@@ -7,9 +7,6 @@
 #include <sys/time.h>
 #include <time.h>
 
-/* Much more than connecting takes: a few hundred bytes. */
-enum { STORE_CONNECT_MEMORY = 32 * 1024 };
-
 static int64_t monotonic_ms(void)
 {
     struct timespec t;
@@ -27,6 +24,7 @@ void store_close(struct store *store)
     if (store->redis != NULL)
         redisFree(store->redis);
     store->redis = NULL;
+    buffer_free(&store->out);
 }
 
 /* Redis is away. Without back-off a hundred workers would knock at a Redis that
@@ -42,10 +40,10 @@ static void note_failure(struct store *store)
     store->retry_ms = monotonic_ms() + store->backoff_ms;
 }
 
-bool store_may_connect(void)
+bool store_has_memory(size_t size)
 {
     /* volatile: or the compiler sees through it, and leaves both calls out. */
-    void *volatile probe = malloc(STORE_CONNECT_MEMORY);
+    void *volatile probe = malloc(size);
     free(probe);
     return probe != NULL;
 }
@@ -54,7 +52,8 @@ static bool store_connect(struct store *store, int64_t now_ms)
 {
     const struct timeval wait = {.tv_usec = STORE_WAIT_MS * 1000};
     const struct store_address *a = store->address;
-    if (a->none || now_ms < store->retry_ms || !store_may_connect())
+    if (a->none || now_ms < store->retry_ms ||
+        !store_has_memory(STORE_CONNECT_MEMORY))
         return false;
     store->redis = a->path != NULL
                        ? redisConnectUnixWithTimeout(a->path, wait)
@@ -100,11 +99,35 @@ bool store_begin(struct store *store, int64_t now_ms)
 
 bool store_send(struct store *store, const struct store_command *command)
 {
+    char *text;
+    if (store->redis == NULL)
+        return false;
     /* hiredis only reads through argv but has no const there. */
-    return store->redis != NULL &&
-           redisAppendCommandArgv(store->redis, command->argc,
-                                  (const char **)command->argv,
-                                  command->argvlen) == REDIS_OK;
+    long long length = redisFormatCommandArgv(&text, command->argc,
+                                              (const char **)command->argv,
+                                              command->argvlen);
+    if (length < 0)
+        return false;
+    buffer_append(&store->out, text, (size_t)length);
+    redisFreeCommand(text);
+    return !store->out.failed;
+}
+
+/* In place of hiredis' redisBufferWrite(), which makes a new buffer after each
+ * write and, in version 0.14, does not look whether it got one. */
+static bool write_commands(struct store *store)
+{
+    const struct buffer *out = &store->out;
+    size_t written = 0;
+    while (written < out->len) {
+        ssize_t n = send(store->redis->fd, out->data + written,
+                         out->len - written, 0);
+        if (n < 0 && errno != EINTR)
+            return false;
+        written += n > 0 ? (size_t)n : 0;
+    }
+    buffer_reset(&store->out, STORE_KEEP_BUFFER);
+    return true;
 }
 
 /* What redisGetReply() does, in its three steps, so that there is a deadline
@@ -114,13 +137,11 @@ redisReply *store_receive(struct store *store)
 {
     redisContext *redis = store->redis;
     void *reply = NULL;
-    int written = 0;
 
     if (redis == NULL)
         return NULL;
-    while (!written)
-        if (redisBufferWrite(redis, &written) != REDIS_OK)
-            goto fail;
+    if (store->out.failed || !write_commands(store))
+        goto fail;
     for (;;) {
         if (redisGetReplyFromReader(redis, &reply) != REDIS_OK)
             goto fail; /* not the Redis protocol */

@@ -15,6 +15,8 @@
 
 #include <hiredis/hiredis.h>
 
+#include "buffer.h"
+
 enum {
     STORE_ARGS_MAX = 4,
     /* A guest gets his page or a 503 within a second, so all that one page
@@ -25,6 +27,11 @@ enum {
     /* After a failure the next attempt to connect waits, first and at most: */
     STORE_BACKOFF_FIRST_MS = 10,
     STORE_BACKOFF_MAX_MS = 500,
+    /* For store_has_memory(): more than hiredis takes to connect, and as much as
+     * it takes for an empty buffer. */
+    STORE_CONNECT_MEMORY = 32 * 1024,
+    STORE_WRITE_MEMORY = 16,
+    STORE_KEEP_BUFFER = 16 * 1024, /* a larger one is given back */
 };
 
 struct store_command {
@@ -44,6 +51,7 @@ struct store_address { /* where Redis is */
 struct store {
     const struct store_address *address;
     redisContext *redis;     /* NULL: not connected */
+    struct buffer out;       /* commands that have not been sent yet */
     int64_t retry_ms;        /* do not try to connect before this time */
     int backoff_ms;          /* 0: Redis has answered since the last failure */
     int64_t used_ms;         /* when a reply last came */
@@ -55,11 +63,11 @@ void store_init(struct store *store, const struct store_address *address);
 /* Closes the connection; the store can be used again. */
 void store_close(struct store *store);
 
-/* Is there memory to connect with? hiredis 0.14 ends the process, by abort(3),
- * when malloc() fails it in that; everywhere else it reports that. Between this
- * look and its own another thread may take the memory, so this makes it unlikely
- * and not impossible. */
-bool store_may_connect(void);
+/* Can malloc() have so many bytes? hiredis 0.14 reports want of memory, but for
+ * two places in which it ends the process: in connecting by abort(3), and after
+ * it has written by taking NULL for its new, empty buffer. What is given back
+ * here is most likely at hand there. */
+bool store_has_memory(size_t size);
 
 /* Begins the commands of one page: connects where there is no connection or a
  * dead one. Returns false when Redis is away. now_ms is monotonic. */

@@ -95,7 +95,8 @@ void store_async_init(struct store_async *s,
 static bool begin_connect(struct store_async *s, int64_t now_ms)
 {
     const struct store_address *a = s->address;
-    if (a->none || now_ms < s->retry_ms || !store_may_connect())
+    if (a->none || now_ms < s->retry_ms ||
+        !store_has_memory(STORE_CONNECT_MEMORY))
         return false;
     redisAsyncContext *redis = a->path != NULL
                                    ? redisAsyncConnectUnix(a->path)
@@ -108,6 +109,7 @@ static bool begin_connect(struct store_async *s, int64_t now_ms)
     }
     s->redis = redis;
     s->fd = redis->c.fd;
+    s->out_of_step = false;
     s->want_read = s->want_write = false;
     s->watched_read = s->watched_write = false;
     redis->data = s;
@@ -152,6 +154,22 @@ static void on_reply(redisAsyncContext *redis, void *reply, void *data)
     p.on_reply(p.client, reply);
 }
 
+/* hiredis 0.14 does not look whether it could note who waits for the reply. A
+ * reply too many would go to the wrong client, and so would all after it. */
+static bool lost_count(const struct store_async *s,
+                       const struct pending *pending)
+{
+    const redisCallback *last = s->redis->replies.tail;
+    return last == NULL || last->privdata != pending;
+}
+
+/* Has memory run out? Then what hiredis was told and what it sends may differ. */
+static bool is_spoilt(const struct store_async *s)
+{
+    return s->out_of_step || s->redis->c.err != 0 ||
+           (s->want_write && !store_has_memory(STORE_WRITE_MEMORY));
+}
+
 bool store_async_send(struct store_async *s, int64_t now_ms,
                       const struct store_command *command,
                       store_async_reply *callback, void *client)
@@ -166,6 +184,11 @@ bool store_async_send(struct store_async *s, int64_t now_ms,
     if (redisAsyncCommandArgv(s->redis, on_reply, pending, command->argc,
                               (const char **)command->argv,
                               command->argvlen) != REDIS_OK) {
+        free(pending);
+        return false;
+    }
+    if (lost_count(s, pending)) {
+        s->out_of_step = true;
         free(pending);
         return false;
     }
@@ -184,7 +207,8 @@ int store_async_timeout(const struct store_async *s, int64_t now_ms)
 
 void store_async_flush(struct store_async *s, int64_t now_ms)
 {
-    if (s->redis != NULL && store_async_timeout(s, now_ms) == 0)
+    if (s->redis != NULL &&
+        (store_async_timeout(s, now_ms) == 0 || is_spoilt(s)))
         store_async_close(s);
     if (s->redis == NULL)
         return;
@@ -200,6 +224,8 @@ void store_async_event(struct store_async *s, int64_t now_ms, bool readable,
                        bool writable)
 {
     s->now_ms = now_ms;
+    if (s->redis != NULL && is_spoilt(s))
+        store_async_close(s);
     if (s->redis != NULL && writable && s->want_write)
         redisAsyncHandleWrite(s->redis);
     if (s->redis == NULL || !readable)

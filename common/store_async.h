@@ -30,6 +30,7 @@ struct store_async {
     int64_t progress_ms;      /* when the last one came, or the first of those
                                  that are due was asked for */
     int64_t now_ms;           /* at the event that is being handled */
+    bool out_of_step;         /* replies and questions do not match any more */
     bool want_read, want_write;       /* what hiredis waits for */
     bool watched_read, watched_write; /* what the loop watches */
     int fd;

@@ -16,8 +16,6 @@ WRONG_TYPE = "sends a well-formed reply to another question"
 TOO_MANY = "passes it on twice"
 RESET = "resets the connection"
 
-FAULTS = [DELAY, DRIP, SILENT, CUT, GARBAGE, WRONG_TYPE, RESET]
-
 
 class FaultyRedis:
     """Listens on a port of its own; `address` is for --redis.

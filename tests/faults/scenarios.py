@@ -68,8 +68,8 @@ def away(server, requests=3):
 def recovery(server):
     """Return the seconds until the guestbook is there again, for good.
 
-    Each process or thread finds Redis again by itself, the last one half a
-    second after the first, so the pages of a little longer than that must come.
+    Each process or thread finds Redis again by itself, the last one up to half
+    a second after the first: so pages have to come for longer than that.
     """
     began = time.monotonic()
     took, pages = 0.0, 0

@@ -267,7 +267,7 @@ def test_no_more_memory(launch, own_site, server_name):
              for target in ("/guestbook", "/large.txt", "/hello", "/nothing")]
     served = 0
     for page in pages:
-        with crowd(server, page[:-2], 200) as connections:
+        with crowd(server, page[:-2], 100) as connections:
             for connection in connections:
                 connection.send(b"\r\n")
             for connection in connections:

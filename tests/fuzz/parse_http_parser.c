@@ -1,6 +1,8 @@
 /* parse_http_parser - joyent/http-parser (Node.js before version 12, and many
  * others), asked as parse.h wants it. Debian: libhttp-parser-dev. */
-#include <http_parser.h>
+
+/* Theirs, in /usr/include: ours, in common/, has the same name. */
+#include <../include/http_parser.h>
 
 #include "parse.h"
 

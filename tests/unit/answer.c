@@ -107,8 +107,9 @@ static const char *check_fields(const struct answer *a)
     if (a->status == 405 && !has(a, "Allow"))
         return "405 without Allow";
     struct slice type = answer_field(a, "Content-Type");
-    if (slice_has_prefix(type, SLICE("text/html")) &&
-        !(has(a, "Content-Security-Policy") && has(a, "X-Content-Type-Options")))
+    bool is_html = type.p != NULL && slice_has_prefix(type, SLICE("text/html"));
+    if (is_html && (!has(a, "Content-Security-Policy") ||
+                    !has(a, "X-Content-Type-Options")))
         return "HTML without its protection";
     return NULL;
 }

@@ -156,7 +156,7 @@ TEST(links_in_a_circle_lead_nowhere)
     assert_int_equal(error_of("a"), ELOOP);
 }
 
-/* ------------------------------------------------ keeping, and looking again */
+/* ----------------------------------------------- keeping, and looking again */
 
 TEST(a_file_is_opened_once)
 {

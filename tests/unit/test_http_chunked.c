@@ -14,6 +14,8 @@ static ssize_t decode_in_pieces(struct slice raw, const size_t *cuts,
 {
     static char room[256 * 1024];
     size_t used = 0, have = 0;
+    if (raw.p == NULL)
+        return -1; /* a test that found no memory for it */
     *decoder = (struct http_chunked){0};
     for (size_t i = 0; i <= n_cuts; i++) {
         size_t end = i < n_cuts ? cuts[i] : raw.n;

@@ -385,7 +385,7 @@ TEST(lingering_ends_with_its_deadline)
     assert_int_equal(http_conn_want(&client.conn), HTTP_WANT_CLOSE);
 }
 
-TEST(a_client_that_goes_on_after_its_last_request_does_not_lose_the_answer)
+TEST(who_goes_on_after_the_last_request_does_not_lose_the_answer)
 {
     /* Closing over unread bytes would make the kernel send RST. */
     client_says(&client, "GET /hello HTTP/1.1\r\nHost: a\r\n"
@@ -626,8 +626,7 @@ int main(void)
         TALK(a_chunked_body_beyond_the_limit_is_refused_when_it_gets_there),
         TALK(what_is_sent_after_a_refusal_is_read_and_thrown_away),
         TALK(lingering_ends_with_its_deadline),
-        TALK(
-            a_client_that_goes_on_after_its_last_request_does_not_lose_the_answer),
+        TALK(who_goes_on_after_the_last_request_does_not_lose_the_answer),
         TALK(each_phase_has_its_patience),
         TALK(a_request_goes_through_its_phases),
         TALK(an_idle_connection_owns_no_buffer),

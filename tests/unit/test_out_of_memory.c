@@ -85,7 +85,7 @@ static void connect_anew(void)
 {
     client_disconnect(&client);
     client_connect(&client, &world);
-    assert_non_null(buffer_reserve(&client.received, 256 * 1024));
+    assert_non_null(buffer_reserve(&client.received, (size_t)256 << 10));
 }
 
 /* Fails unless all that was received is whole answers, none behind one that

@@ -103,7 +103,7 @@ void world_pass(struct world *world, int64_t milliseconds)
 
 /* redisReply has no const; nobody writes to these. */
 #define STRING_REPLY(text) \
-    {.type = REDIS_REPLY_STRING, .str = text, .len = sizeof(text) - 1}
+    {.type = REDIS_REPLY_STRING, .str = (text), .len = sizeof(text) - 1}
 
 const redisReply *world_redis(struct world *world,
                               const struct store_command *command)
