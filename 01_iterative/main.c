@@ -11,7 +11,6 @@
  *   clients ----> [ ][ ][ ][ ] ----> accept -> serve -> close -> accept ...
  */
 #include "../common/blocking.h"
-#include "../common/net.h"
 #include "../common/server.h"
 #include "../common/worker.h"
 
@@ -25,7 +24,7 @@ static void serve_clients(const struct server *server)
     int fd;
 
     blocking_init(&worker, server, &server->shared->stats[0]);
-    while ((fd = net_accept(server)) >= 0)
+    while ((fd = blocking_accept(&worker)) >= 0)
         blocking_serve(&worker, fd);
     worker_free(&worker);
 }

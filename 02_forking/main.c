@@ -20,8 +20,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../common/accept_filter.h"
 #include "../common/blocking.h"
-#include "../common/net.h"
 #include "../common/server.h"
 #include "../common/signals.h"
 #include "../common/worker.h"
@@ -71,7 +71,7 @@ static void wait_for_children(int most)
 static void serve_client(struct worker *worker, int fd)
 {
     signals_in_child();
-    worker_reseed(worker);
+    worker_in_child(worker);
     blocking_serve(worker, fd);
     _exit(0); /* not exit(3): what stdio has buffered is the parent's */
 }
@@ -109,6 +109,17 @@ static pid_t make_child(const struct server *server)
     return -1;
 }
 
+/* Waits for a client. When its child will be one of the second half of those
+ * that may be, only for one that has sent something: or a crowd that connects
+ * and is silent would take all of them. */
+static int next_client(struct worker *worker)
+{
+    const struct server *server = worker->server;
+    bool scarce =
+        2 * (atomic_load(&children) + 1) > server->options.max_children;
+    return accept_filter_next(&worker->silent, server, scarce);
+}
+
 /* Accepts clients, and makes a child for each of them. */
 static void serve_clients(const struct server *server)
 {
@@ -116,7 +127,7 @@ static void serve_clients(const struct server *server)
     int fd;
 
     blocking_init(&worker, server, &server->shared->stats[0]);
-    while ((fd = net_accept(server)) >= 0) {
+    while ((fd = next_client(&worker)) >= 0) {
         worker_tick(&worker); /* or every child would reopen a rotated log */
         if (make_child(server) == 0)
             serve_client(&worker, fd);
@@ -125,6 +136,7 @@ static void serve_clients(const struct server *server)
         /* At the bound, clients wait in the accept queue, and a child that
          * holds a silent client gives it up (see blocking.c). */
         while (atomic_load(&children) >= server->options.max_children) {
+            server->shared->held = worker.silent.used > 1;
             server->shared->full = true;
             wait_for_children(server->options.max_children - 1);
             server_housekeeping(server);

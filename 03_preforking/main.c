@@ -12,7 +12,6 @@
  *                          '-> worker: accept -> serve -> accept ...
  */
 #include "../common/blocking.h"
-#include "../common/net.h"
 #include "../common/server.h"
 #include "../common/worker.h"
 #include "../common/workers.h"
@@ -28,7 +27,7 @@ static void serve_clients(const struct server *server, int number)
     int fd;
 
     blocking_init(&worker, server, &server->shared->stats[number]);
-    while ((fd = net_accept(server)) >= 0)
+    while ((fd = blocking_accept(&worker)) >= 0)
         blocking_serve(&worker, fd);
     worker_free(&worker);
 }

@@ -24,8 +24,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../common/accept_filter.h"
 #include "../common/blocking.h"
-#include "../common/net.h"
 #include "../common/server.h"
 #include "../common/signals.h"
 #include "../common/worker.h"
@@ -50,6 +50,7 @@ struct seats {
     struct seat *free; /* a stack */
     int made;          /* seats that exist */
     int taken;
+    struct accept_filter silent; /* the main thread's own */
 };
 
 static struct seat *make_seat(struct seats *seats, const struct server *server)
@@ -89,6 +90,7 @@ static struct seat *take_seat(struct seats *seats, const struct server *server)
         if (seat != NULL)
             break;
         /* A thread that holds a silent client gives it up now (blocking.c). */
+        server->shared->held = seats->silent.used > 1;
         server->shared->full = true;
         wait_for_seat(seats);
         server_housekeeping(server);
@@ -156,6 +158,17 @@ static bool make_thread(struct seat *seat, const struct server *server)
     return false;
 }
 
+/* Waits for a client. When its seat is one of the second half of those that may
+ * be, only for one that has sent something: or a crowd that connects and is
+ * silent would take all of them. */
+static int next_client(struct seats *seats, const struct server *server)
+{
+    pthread_mutex_lock(&seats->lock);
+    bool scarce = 2 * seats->taken > server->options.max_threads;
+    pthread_mutex_unlock(&seats->lock);
+    return accept_filter_next(&seats->silent, server, scarce);
+}
+
 /* Accepts clients, and makes a thread for each of them. */
 static void serve_clients(const struct server *server, struct seats *seats)
 {
@@ -164,7 +177,7 @@ static void serve_clients(const struct server *server, struct seats *seats)
     /* The seat first: at the bound, clients wait in the accept queue, where a
      * thread that holds a silent client sees them. */
     while ((seat = take_seat(seats, server)) != NULL) {
-        seat->fd = net_accept(server);
+        seat->fd = next_client(seats, server);
         if (seat->fd < 0) {
             leave_seat(seat);
             return;
@@ -179,6 +192,7 @@ static void serve_clients(const struct server *server, struct seats *seats)
 /* Waits until every thread is done, and frees the seats. */
 static void finish_threads(const struct server *server, struct seats *seats)
 {
+    accept_filter_free(&seats->silent);
     pthread_mutex_lock(&seats->lock);
     while (seats->taken > 0 &&
            signals_stopping_ms() < server->options.drain_timeout_ms + 1000)

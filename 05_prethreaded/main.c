@@ -25,7 +25,6 @@
 
 #include "../common/blocking.h"
 #include "../common/fatal.h"
-#include "../common/net.h"
 #include "../common/server.h"
 #include "../common/signals.h"
 #include "../common/worker.h"
@@ -50,7 +49,7 @@ static void *serve_clients(void *data)
     int fd;
 
     blocking_init(&worker, server, &server->shared->stats[thread->number]);
-    while ((fd = net_accept(server)) >= 0)
+    while ((fd = blocking_accept(&worker)) >= 0)
         blocking_serve(&worker, fd);
     worker_free(&worker);
     return NULL;

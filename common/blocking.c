@@ -25,15 +25,17 @@ struct blocking {
     int fd;
     int unsent;            /* net_unsent() when last looked at */
     bool has_tick;         /* SO_RCVTIMEO is set */
+    bool is_held;          /* by worker->silent: not ours to close any more */
     enum http_phase phase; /* what the deadline is for */
     int64_t deadline_ms;
 };
 
 static bool must_yield(struct worker *worker)
 {
-    const struct server *server = worker->server;
-    return atomic_load_explicit(&server->shared->full, memory_order_relaxed) &&
-           net_somebody_waits(server->listeners[0]);
+    struct server_shared *shared = worker->server->shared;
+    return atomic_load_explicit(&shared->full, memory_order_relaxed) &&
+           (atomic_load_explicit(&shared->held, memory_order_relaxed) ||
+            accept_filter_somebody_waits(&worker->silent, worker->server));
 }
 
 void blocking_init(struct worker *worker, const struct server *server,
@@ -41,6 +43,12 @@ void blocking_init(struct worker *worker, const struct server *server,
 {
     worker_init(worker, server, stats);
     worker->must_yield = must_yield;
+}
+
+int blocking_accept(struct worker *worker)
+{
+    worker->accepts = true;
+    return accept_filter_next(&worker->silent, worker->server, false);
 }
 
 static void start_deadline(struct blocking *b, enum http_phase phase)
@@ -57,25 +65,37 @@ static bool is_late(const struct blocking *b)
     return b->worker->overdue || b->worker->clock.now_ms >= b->deadline_ms;
 }
 
+/* A client that has not said a word makes room for those who wait. It is not
+ * lost: its request may only be late, see accept_filter.h. */
+static void make_room(struct blocking *b)
+{
+    struct worker *w = b->worker;
+    if (b->phase == HTTP_PHASE_NEW && w->accepts && !w->draining &&
+        must_yield(w))
+        b->is_held = accept_filter_hold(&w->silent, w->server, b->fd);
+}
+
 /* A wait has ended without result. Has an idle client to go? */
 static void look_up(struct blocking *b)
 {
     struct worker *w = b->worker;
-    /* One that is kept after an answer makes room; a new one has come with a
-     * request, which may only be late. */
     if ((b->phase == HTTP_PHASE_NEW && w->draining) ||
         (b->phase == HTTP_PHASE_IDLE && (w->draining || must_yield(w))))
         http_conn_timeout(&b->conn);
+    make_room(b);
 }
 
 /* Until a client has made us wait once it has cost no system call to limit the
  * wait: the first attempt does not wait at all. A client that sends its request
  * and is gone, the usual one here, never costs more than that. */
-static void set_tick(struct blocking *b)
+static void begin_to_wait(struct blocking *b)
 {
+    make_room(b);
+    if (b->is_held)
+        return;
     bool shared = atomic_load(&b->worker->server->shared->full);
     struct timeval tick = {
-        .tv_usec = (shared ? TICK_SHARED_MS : TICK_OWN_MS) * 1000};
+        .tv_usec = (shared ? TICK_SHARED_MS : TICK_OWN_MS) * 1000L};
     setsockopt(b->fd, SOL_SOCKET, SO_RCVTIMEO, &tick, sizeof tick);
     b->has_tick = true;
 }
@@ -95,12 +115,12 @@ static void read_request(struct blocking *b)
         http_conn_received(&b->conn, (size_t)n);
     else if (n == 0)
         http_conn_eof(&b->conn);
-    else if (errno == EAGAIN && !b->has_tick)
-        set_tick(b);
-    else if (errno == EAGAIN || errno == EINTR)
+    else if (errno != EAGAIN && errno != EINTR)
+        http_conn_eof(&b->conn); /* ECONNRESET and its kin: it has gone */
+    else if (b->has_tick)
         look_up(b);
     else
-        http_conn_eof(&b->conn); /* ECONNRESET and its kin: it has gone */
+        begin_to_wait(b);
 }
 
 static void ask_store(struct blocking *b)
@@ -152,7 +172,7 @@ void blocking_serve(struct worker *worker, int fd)
     http_conn_open(&b.conn, worker, net_peer_name(worker->server, fd));
     start_deadline(&b, HTTP_PHASE_NEW);
 
-    for (;;) {
+    while (!b.is_held) {
         enum http_phase phase = http_conn_phase(&b.conn);
         if (phase != b.phase)
             start_deadline(&b, phase);
@@ -180,4 +200,7 @@ void blocking_serve(struct worker *worker, int fd)
             return;
         }
     }
+    http_conn_close(&b.conn);
+    /* It counts when it is taken up again. */
+    stats_add(&worker->stats->connections, (uint64_t)-1);
 }

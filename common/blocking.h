@@ -15,7 +15,13 @@
 void blocking_init(struct worker *worker, const struct server *server,
                    struct stats_slot *stats);
 
-/* Serves one client until the connection ends, then closes its socket. */
+/* Waits for the next client. Returns its socket, or -1 when the server is
+ * stopping. A worker that calls this may put a silent client aside for others
+ * that wait, and take it up again when it speaks; see accept_filter.h. */
+int blocking_accept(struct worker *worker);
+
+/* Serves one client until the connection ends, then closes its socket; or until
+ * it is put aside. */
 void blocking_serve(struct worker *worker, int fd);
 
 #endif

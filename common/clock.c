@@ -17,6 +17,13 @@ void clock_update(struct clock *clock)
     }
 }
 
+int64_t clock_monotonic_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
 void clock_format_http_date(char out[CLOCK_HTTP_DATE_LEN + 1], time_t t)
 {
     /* Not strftime's %a and %b: those speak the user's language. */

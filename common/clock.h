@@ -27,6 +27,10 @@ struct clock { /* all zero, then clock_update() */
  * read from a page that the kernel shares (vdso(7)), so no system call. */
 void clock_update(struct clock *clock);
 
+/* The monotonic time now, in milliseconds: exact, for one who has no struct clock
+ * or has waited since. Safe in a signal handler. */
+int64_t clock_monotonic_ms(void);
+
 /* Writes the IMF-fixdate of RFC 9110, 5.6.7 and a NUL. */
 void clock_format_http_date(char out[CLOCK_HTTP_DATE_LEN + 1], time_t t);
 

@@ -132,6 +132,22 @@ static void say_exhausted(const struct server *server, int error)
                         "help", strerror(error));
 }
 
+int net_try_accept(const struct server *server)
+{
+    int fd = accept4(server->listeners[0], NULL, NULL, SOCK_CLOEXEC);
+    if (fd >= 0 || errno == EAGAIN || errno == EINVAL)
+        return fd;
+    int error = errno;
+    if (error == EINTR || is_clients_own(error)) {
+        error = EAGAIN;
+    } else {
+        say_exhausted(server, error);
+        server->shared->full = true; /* who is idle makes room */
+    }
+    errno = error;
+    return -1;
+}
+
 int net_accept(const struct server *server)
 {
     for (;;) {
@@ -139,16 +155,11 @@ int net_accept(const struct server *server)
         server_housekeeping(server);
         if (signals_stopping())
             return -1;
-        int fd = accept4(server->listeners[0], NULL, NULL, SOCK_CLOEXEC);
-        if (fd >= 0)
+        int fd = net_try_accept(server);
+        if (fd >= 0 || errno == EINVAL) /* EINVAL: shut down, see signals.h */
             return fd;
-        if (errno == EINVAL)
-            return -1; /* shut down: see signals.h */
-        if (errno != EINTR && !is_clients_own(errno)) {
-            say_exhausted(server, errno);
-            server->shared->full = true; /* who is idle makes room */
+        if (errno != EAGAIN)
             poll(NULL, 0, 50); /* rather than spin: something has to be freed */
-        }
     }
 }
 

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "server.h"
 
 /* What a handler touches has to be global: the only writable globals below
@@ -18,19 +19,12 @@ static const struct server *_Atomic watched;
 static atomic_bool report_wanted;
 static atomic_bool reopen_wanted;
 
-static int64_t monotonic_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 static void stop(void)
 {
     const struct server *server = atomic_load(&watched);
     int64_t never = 0;
     if (!atomic_compare_exchange_strong(&server->shared->stop_ms, &never,
-                                        monotonic_ms()))
+                                        clock_monotonic_ms()))
         _exit(1); /* asked twice: at once. Children follow by PDEATHSIG. */
     for (int i = 0; i < server->listener_count; i++)
         shutdown(server->listeners[i], SHUT_RDWR);
@@ -104,7 +98,7 @@ int64_t signals_stopping_ms(void)
 {
     const struct server *server = atomic_load(&watched);
     int64_t since = server ? atomic_load(&server->shared->stop_ms) : 0;
-    return since == 0 ? 0 : monotonic_ms() - since;
+    return since == 0 ? 0 : clock_monotonic_ms() - since;
 }
 
 bool signals_take_report(void)

@@ -5,14 +5,8 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <time.h>
 
-static int64_t monotonic_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
+#include "clock.h"
 
 void store_init(struct store *store, const struct store_address *address)
 {
@@ -37,7 +31,7 @@ static void note_failure(struct store *store)
                                                : store->backoff_ms * 2;
     if (store->backoff_ms > STORE_BACKOFF_MAX_MS)
         store->backoff_ms = STORE_BACKOFF_MAX_MS;
-    store->retry_ms = monotonic_ms() + store->backoff_ms;
+    store->retry_ms = clock_monotonic_ms() + store->backoff_ms;
 }
 
 bool store_has_memory(size_t size)
@@ -149,7 +143,7 @@ redisReply *store_receive(struct store *store)
             break;
         if (redisBufferRead(redis) != REDIS_OK)
             goto fail; /* time-out, end of file, error */
-        store->used_ms = monotonic_ms();
+        store->used_ms = clock_monotonic_ms();
         if (store->used_ms > store->deadline_ms)
             goto fail;
     }

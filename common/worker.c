@@ -10,6 +10,16 @@
 
 enum { KEEP_BUFFER = 64 * 1024 }; /* a pooled buffer may hold on to this */
 
+static void seed(struct worker *worker)
+{
+    /* Early at boot there may be no entropy yet; then the process id will do,
+     * as all that hangs on it is which picture somebody sees. */
+    if (getrandom(&worker->random, sizeof worker->random, GRND_NONBLOCK) !=
+        (ssize_t)sizeof worker->random)
+        worker->random = (uint64_t)getpid() * 0x9e3779b97f4a7c15u;
+    worker->random |= 1; /* xorshift never leaves zero */
+}
+
 void worker_init(struct worker *worker, const struct server *server,
                  struct stats_slot *stats)
 {
@@ -19,7 +29,7 @@ void worker_init(struct worker *worker, const struct server *server,
     file_cache_init(&worker->templates, server->template_folder);
     if (server->files_kept > 0)
         worker->files.open_max = server->files_kept;
-    worker_reseed(worker);
+    seed(worker);
     worker_tick(worker);
 }
 
@@ -39,6 +49,7 @@ void worker_free(struct worker *worker)
         worker->spare = x->next;
         exchange_free(x);
     }
+    accept_filter_free(&worker->silent);
     store_close(&worker->store);
     file_cache_free(&worker->files);
     file_cache_free(&worker->templates);
@@ -65,14 +76,10 @@ void worker_tick(struct worker *worker)
     errno = saved;
 }
 
-void worker_reseed(struct worker *worker)
+void worker_in_child(struct worker *worker)
 {
-    /* Early at boot there may be no entropy yet; then the process id will do,
-     * as all that hangs on it is which picture somebody sees. */
-    if (getrandom(&worker->random, sizeof worker->random, GRND_NONBLOCK) !=
-        (ssize_t)sizeof worker->random)
-        worker->random = (uint64_t)getpid() * 0x9e3779b97f4a7c15u;
-    worker->random |= 1; /* xorshift never leaves zero */
+    accept_filter_free(&worker->silent);
+    seed(worker);
 }
 
 uint32_t worker_random(struct worker *worker, uint32_t below)

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "accept_filter.h"
 #include "clock.h"
 #include "file_cache.h"
 #include "http_exchange.h"
@@ -35,6 +36,8 @@ struct worker {
     bool (*must_yield)(struct worker *worker);
 
     struct stats_slot *stats;
+    struct accept_filter silent; /* of the blocking servers */
+    bool accepts;       /* it takes its clients itself, by blocking_accept() */
     struct store store; /* of the blocking servers */
     struct file_cache files;     /* below public/ */
     struct file_cache templates; /* below templates/ */
@@ -60,8 +63,9 @@ void worker_free(struct worker *worker);
  * each call that may have waited. Leaves errno as it is. */
 void worker_tick(struct worker *worker);
 
-/* A child of fork(2) calls this: it must not draw its parent's numbers. */
-void worker_reseed(struct worker *worker);
+/* A child of fork(2) calls this: it must not draw its parent's numbers, and not
+ * keep open the connections of clients that are not its own. */
+void worker_in_child(struct worker *worker);
 
 /* A number from 0 to below - 1; not for secrets. below > 0. */
 uint32_t worker_random(struct worker *worker, uint32_t below);

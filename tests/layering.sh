@@ -25,6 +25,7 @@ nonblocking   the driver that does not
 store         runs Redis commands, and waits
 store_async   hands them to the event loop
 net           sockets
+accept_filter waits for whom to accept
 static_file   looks at the files it serves
 file_cache    keeps them open
 access_log    writes lines to a file

@@ -1,6 +1,7 @@
 """What differs between the seven: who waits for whom, and what that costs."""
 
 import os
+import resource
 import signal
 import threading
 
@@ -131,6 +132,7 @@ def test_who_never_stops_asking_is_not_kept_for_ever(launch, server_name):
     """One client's endless pipeline must not lock the others out."""
     server = launch(*ONE_AT_A_TIME[server_name])
     with server.connect() as greedy, server.connect() as waiting:
+        greedy.request("/answer")
         waiting.send(build("/hello"))
         served = 0
         with pytest.raises(Closed):
@@ -410,13 +412,56 @@ def test_the_address_can_be_used_again_at_once(launch):
     assert second.request("/answer").body == b"42"
 
 
-def test_a_client_that_never_says_a_word(launch, server_name):
-    """It stops nobody; where one is served at a time, not for longer than
-    --request-timeout, which is the price of that model."""
-    if server_name in ONE_AT_A_TIME:
-        server = launch(*ONE_AT_A_TIME[server_name],
-                        "--request-timeout", "0.5")
-    else:
-        server = launch("--request-timeout", "3600")
-    with server.connect():
+# Clients that connect and say nothing, as browsers do in advance
+
+SMALLEST = {"forking": ["--max-children", "1"], "poll": [], "epoll": [],
+            "threaded": ["--max-threads", "1"], **ONE_AT_A_TIME}
+
+
+@pytest.mark.parametrize("crowd", [1, 40])
+def test_who_never_says_a_word_stops_nobody(launch, server_name, crowd):
+    """Not even where one is served at a time; and is served when he speaks."""
+    server = launch(*SMALLEST[server_name], "--request-timeout", "3600")
+    silent = [server.connect() for _ in range(crowd)]
+    for _ in range(3):
         assert server.request("/answer").body == b"42"
+    for connection in reversed(silent):
+        assert connection.request("/hello").body == b"Hello, World!"
+        connection.close()
+    assert server.stop() == (crowd + 3, crowd + 3)
+
+
+def test_silence_has_an_end(launch, server_name):
+    server = launch(*SMALLEST[server_name], "--request-timeout", "0.5")
+    silent = [server.connect() for _ in range(3)]
+    assert server.request("/answer").body == b"42"
+    if server_name not in ("poll", "epoll"):  # the kernel has those
+        for connection in silent:
+            connection.expect_closed()
+    assert server.request("/answer").body == b"42"
+
+
+def test_who_is_silent_does_not_delay_the_stop(launch, server_name):
+    server = launch(*SMALLEST[server_name], "--request-timeout", "3600")
+    silent = [server.connect() for _ in range(5)]
+    assert server.request("/answer").body == b"42"
+    server.stop()
+    if server_name not in ("poll", "epoll"):
+        for connection in silent:
+            connection.expect_closed()
+
+
+def few_descriptors():
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+
+
+def test_more_silent_clients_than_descriptors(launch, server_name):
+    """Who speaks is served, and the silent make room when their time is up."""
+    server = launch(*SMALLEST[server_name], "--request-timeout", "0.5",
+                    preexec_fn=few_descriptors)
+    silent = [server.connect() for _ in range(200)]
+    for _ in range(3):
+        assert server.request("/answer").body == b"42"
+    for connection in silent:
+        connection.close()
+    assert server.request("/answer").body == b"42"

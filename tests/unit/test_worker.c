@@ -73,7 +73,7 @@ TEST(a_forked_worker_draws_other_numbers)
 {
     struct worker *w = &world.worker;
     uint64_t before = w->random;
-    worker_reseed(w);
+    worker_in_child(w);
     assert_true(w->random != before);
     assert_true(w->random != 0);
 }
