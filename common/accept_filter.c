@@ -9,13 +9,14 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "http_conn.h"
 #include "net.h"
 #include "signals.h"
 
 enum {
     FIRST_ROOM = 16,
-    LOOK_UP_MS = 250, /* a wait ends after that to see whether all is well */
-    SHORTAGE_MS = 50, /* how long no client is accepted for want of something */
+    LOOK_UP_MS = 50, /* a wait ends after that, to see what has changed */
+    ACCEPT_MS = 250, /* and a wait for a new client after that */
     /* poll(2) looks at every descriptor each time. One call for each client that
      * comes would make n silent clients cost n * n / 2 looks; one call for each
      * eighth of them that comes costs eight looks a client. */
@@ -42,7 +43,7 @@ static bool make_room(struct accept_filter *f)
  * begin to speak. For accept(2) a time-out for receiving is one for waiting. */
 static void limit_waiting(int listener)
 {
-    const struct timeval most = {.tv_usec = LOOK_UP_MS * 1000L};
+    const struct timeval most = {.tv_usec = ACCEPT_MS * 1000L};
     setsockopt(listener, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most);
 }
 
@@ -58,7 +59,7 @@ bool accept_filter_hold(struct accept_filter *f, const struct server *server,
         f->next = 1;
     }
     f->until_ms[f->used] =
-        clock_monotonic_ms() + server->options.request_timeout_ms;
+        clock_monotonic_ms() + HTTP_SILENCE * server->options.request_timeout_ms;
     f->polled[f->used++] = (struct pollfd){.fd = fd, .events = POLLIN};
     return true;
 }
@@ -90,18 +91,19 @@ static bool look_at_all(struct accept_filter *f, const struct server *server)
     f->next = f->used;
     if (f->used == 1) /* accept(2) can wait for the next one better: it wakes */
         return true;  /* one of those who wait, poll(2) wakes all of them */
-    /* -1: not now. When nothing is left to accept with, there is something to
-     * read all the time. */
-    f->polled[0].fd =
-        stopping || f->shortage ? -1 : server->listeners[0];
-    int ready = poll(f->polled, f->used,
-                     stopping      ? 0
-                     : f->shortage ? SHORTAGE_MS
-                                   : LOOK_UP_MS);
+    /* Of several that hold silent clients (03, 05) one watches the accept queue
+     * as well: poll(2) would wake all of them for each client. Nobody does for a
+     * moment after an accept that failed, as the queue is not empty then. */
+    bool watching = !stopping && !f->shortage &&
+                    !atomic_exchange(&server->shared->watched, true);
+    f->polled[0].fd = watching ? server->listeners[0] : -1;
+    int ready = poll(f->polled, f->used, stopping ? 0 : LOOK_UP_MS);
     f->shortage = false;
+    if (watching)
+        atomic_store(&server->shared->watched, false);
     if (ready > 0) /* not: -1, EINTR; then there are no results */
         f->next = 1;
-    f->credit = ready > 0 && f->polled[0].revents != 0
+    f->credit = ready > 0 && watching && f->polled[0].revents != 0
                     ? f->used / CREDIT_SHARE + 1
                     : 0;
     return !stopping || ready > 0;

@@ -37,7 +37,7 @@ struct accept_filter {
 int accept_filter_next(struct accept_filter *filter,
                        const struct server *server, bool spoken);
 
-/* Puts a silent client aside, until it speaks or --request-timeout is over; its
+/* Puts a silent client aside, until it speaks or its patience is over (HTTP_SILENCE); its
  * socket is the filter's from then on. Returns false where there is no memory
  * for that. */
 bool accept_filter_hold(struct accept_filter *filter,

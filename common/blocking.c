@@ -65,13 +65,24 @@ static bool is_late(const struct blocking *b)
     return b->worker->overdue || b->worker->clock.now_ms >= b->deadline_ms;
 }
 
+/* Do more clients wait than there are workers at leisure to take them? */
+static bool too_many_wait(const struct server *server)
+{
+    unsigned at_leisure = 0;
+    for (unsigned i = 0; i < server->stats_slots; i++)
+        at_leisure += !atomic_load_explicit(&server->shared->stats[i].serving,
+                                            memory_order_relaxed);
+    return net_waiting(server->listeners[0]) > at_leisure;
+}
+
 /* A client that has not said a word makes room for those who wait. It is not
- * lost: its request may only be late, see accept_filter.h. */
+ * lost: its request may only be late, see accept_filter.h. But from then on it
+ * depends on this one worker, so not while another one could take them. */
 static void make_room(struct blocking *b)
 {
     struct worker *w = b->worker;
     if (b->phase == HTTP_PHASE_NEW && w->accepts && !w->draining &&
-        must_yield(w))
+        (w->silent.used > 1 || too_many_wait(w->server)))
         b->is_held = accept_filter_hold(&w->silent, w->server, b->fd);
 }
 
@@ -165,9 +176,16 @@ static void write_response(struct blocking *b)
     }
 }
 
+static void set_serving(struct worker *worker, bool serving)
+{
+    atomic_store_explicit(&worker->stats->serving, serving,
+                          memory_order_relaxed);
+}
+
 void blocking_serve(struct worker *worker, int fd)
 {
     struct blocking b = {.worker = worker, .fd = fd};
+    set_serving(worker, true);
     worker_tick(worker);
     http_conn_open(&b.conn, worker, net_peer_name(worker->server, fd));
     start_deadline(&b, HTTP_PHASE_NEW);
@@ -197,10 +215,12 @@ void blocking_serve(struct worker *worker, int fd)
             }
             http_conn_close(&b.conn);
             close(fd);
+            set_serving(worker, false);
             return;
         }
     }
     http_conn_close(&b.conn);
+    set_serving(worker, false);
     /* It counts when it is taken up again. */
     stats_add(&worker->stats->connections, (uint64_t)-1);
 }

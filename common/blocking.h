@@ -16,8 +16,9 @@ void blocking_init(struct worker *worker, const struct server *server,
                    struct stats_slot *stats);
 
 /* Waits for the next client. Returns its socket, or -1 when the server is
- * stopping. A worker that calls this may put a silent client aside for others
- * that wait, and take it up again when it speaks; see accept_filter.h. */
+ * stopping. A worker that calls this may put a silent client aside when more
+ * wait than there are workers at leisure, and take it up again when it speaks;
+ * see accept_filter.h. */
 int blocking_accept(struct worker *worker);
 
 /* Serves one client until the connection ends, then closes its socket; or until

@@ -386,6 +386,7 @@ int http_conn_patience(const struct worker *worker, enum http_phase phase)
     case HTTP_PHASE_IDLE:
         return options->keep_alive_ms;
     case HTTP_PHASE_NEW:
+        return HTTP_SILENCE * options->request_timeout_ms;
     case HTTP_PHASE_REQUEST:
     case HTTP_PHASE_WRITE:
         return options->request_timeout_ms;

@@ -116,6 +116,11 @@ static inline bool http_conn_is_first_command(const struct http_conn *c)
     return c->x->sent == 0;
 }
 
+/* A client may be silent before its first request for so many times
+ * --request-timeout: it has asked for nothing that could be late, and browsers
+ * connect in advance, load tools to all before they send. */
+enum { HTTP_SILENCE = 6 };
+
 /* How long a phase may last, in milliseconds: for IDLE since the last answer,
  * for WRITE since the client last took something, else since it began. */
 int http_conn_patience(const struct worker *worker, enum http_phase phase);

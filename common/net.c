@@ -201,6 +201,15 @@ bool net_somebody_waits(int listener)
     return poll(&p, 1, 0) == 1 && (p.revents & POLLIN) != 0;
 }
 
+unsigned net_waiting(int listener)
+{
+    struct tcp_info info; /* the same two numbers as in ss -lt: Recv-Q, Send-Q */
+    socklen_t size = sizeof info;
+    return getsockopt(listener, IPPROTO_TCP, TCP_INFO, &info, &size) == 0
+               ? info.tcpi_unacked
+               : 0;
+}
+
 bool net_has_unread(int fd)
 {
     char byte;

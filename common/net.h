@@ -46,6 +46,9 @@ void net_set_nonblocking(int fd);
 /* Does a client wait in the accept queue? */
 bool net_somebody_waits(int listener);
 
+/* How many clients wait in the accept queue; 0 when it cannot be told. */
+unsigned net_waiting(int listener);
+
 /* Has the client sent bytes that nobody has read? */
 bool net_has_unread(int fd);
 

@@ -22,6 +22,7 @@ struct server_shared {
      * fixed pool serves; true at the bound where processes or threads are
      * made as needed. */
     atomic_bool full;
+    atomic_bool watched; /* see accept_filter.c */
     atomic_bool held; /* at the bound: clients that one of these may be for */
     _Atomic int64_t shortage_ms; /* when a shortage was last reported */
     struct stats_slot stats[]; /* server.stats_slots of them */

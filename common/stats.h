@@ -9,11 +9,13 @@
 #define STATS_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct stats_slot {
     _Alignas(64) _Atomic uint64_t requests;
     _Atomic uint64_t connections;
+    atomic_bool serving; /* a worker that takes its clients itself has one */
 };
 
 static inline void stats_add(_Atomic uint64_t *counter, uint64_t n)

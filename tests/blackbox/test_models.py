@@ -432,7 +432,7 @@ def test_who_never_says_a_word_stops_nobody(launch, server_name, crowd):
 
 
 def test_silence_has_an_end(launch, server_name):
-    server = launch(*SMALLEST[server_name], "--request-timeout", "0.5")
+    server = launch(*SMALLEST[server_name], "--request-timeout", "0.1")
     silent = [server.connect() for _ in range(3)]
     assert server.request("/answer").body == b"42"
     if server_name not in ("poll", "epoll"):  # the kernel has those
@@ -457,7 +457,7 @@ def few_descriptors():
 
 def test_more_silent_clients_than_descriptors(launch, server_name):
     """Who speaks is served, and the silent make room when their time is up."""
-    server = launch(*SMALLEST[server_name], "--request-timeout", "0.5",
+    server = launch(*SMALLEST[server_name], "--request-timeout", "0.1",
                     preexec_fn=few_descriptors)
     silent = [server.connect() for _ in range(200)]
     for _ in range(3):

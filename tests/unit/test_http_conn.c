@@ -404,7 +404,7 @@ TEST(each_phase_has_its_patience)
     assert_int_equal(http_conn_patience(w, HTTP_PHASE_WRITE), 10000);
     assert_true(http_conn_patience(w, HTTP_PHASE_STORE) < 1000);
     assert_int_equal(http_conn_patience(w, HTTP_PHASE_LINGER), 1000);
-    assert_int_equal(http_conn_patience(w, HTTP_PHASE_NEW), 10000);
+    assert_int_equal(http_conn_patience(w, HTTP_PHASE_NEW), 60000);
 }
 
 TEST(a_request_goes_through_its_phases)
