@@ -253,6 +253,10 @@ soak: build/deps/test
 	$(MAKE) SANITIZE=address,undefined all
 	$(PYTHON) tests/soak.py
 
+## reliability: measures what docs/reliability.md says, on a quiet machine (5 minutes)
+reliability: all build/deps/test
+	$(PYTHON) tests/faults/measure.py
+
 # ---------------------------------------------------------------- measuring
 #
 # What narrows or widens a measurement goes to the scripts as environment
@@ -318,7 +322,7 @@ help:
 # here, so its members are.)
 .PHONY: FORCE all unit-tests fuzzers clean install uninstall deps doctor check \
         check-unit check-blackbox check-asan check-tsan check-browser \
-        check-layering check-faults check-frame fuzz soak compare peers-deps \
+        check-layering check-faults check-frame fuzz soak reliability compare peers-deps \
         bench-cost bench-tricks bench-where bench-reuseport docs \
         docs-experiments format tidy help
 

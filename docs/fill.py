@@ -19,9 +19,11 @@ from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS))
-from filling import blocks, costs, excerpt, figures, markers, run  # noqa: E402
+from filling import (blocks, costs, excerpt, figures, markers,  # noqa: E402
+                     reliability, run)
 
-KINDS = {**blocks.KINDS, "table": {**blocks.KINDS["table"], **costs.KINDS}}
+KINDS = {**blocks.KINDS, "table": {**blocks.KINDS["table"], **costs.KINDS,
+                                   **reliability.KINDS}}
 
 
 class Filler:

@@ -5,11 +5,12 @@
     docs/results/reference/idle_connections.json
     docs/results/NAME/summary.json                   another run, as NAME
     docs/results/cost/*.json                         see filling/costs.py
+    docs/results/reliability.json                    see filling/reliability.py
 """
 
 import json
 
-from filling import costs
+from filling import costs, reliability
 from filling.figures import (Cell, FigureError, Measured, Namespace, Series,
                              Sources, Variant, experiments, published,
                              servers)
@@ -107,6 +108,7 @@ class Context:
             "idle", read_json(folder / "idle_connections.json")["cells"],
             None, "server", "idle")
         names.update(costs.names(docs))
+        names.update(reliability.names(docs))
         self.names = Namespace("", names)
         self.chapters = {one.name: f"{one.folder}.md"
                          for one in servers.ARCHITECTURES}

@@ -1,0 +1,209 @@
+#!/usr/bin/python3
+"""What the promises of docs/reliability.md cost in time, measured.
+
+    make reliability            all seven; writes docs/results/reliability.json
+    tests/faults/measure.py SERVERS...
+
+The tests of this folder say whether a promise is kept, with a margin for busy
+machines. This says by how much, once, on a quiet one. Seconds unless named
+otherwise.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(TESTS), str(TESTS / "blackbox")]
+
+# pylint: disable=wrong-import-position
+from client import build                                    # noqa: E402
+from blackbox.conftest import Site                          # noqa: E402
+from crowd import Crowd                                     # noqa: E402
+from faulty_redis import CUT, DELAY, FaultyRedis            # noqa: E402
+from load import Load, percentile                           # noqa: E402
+from private_redis import PrivateRedis                      # noqa: E402
+from scenarios import (away, exactly_once, recovery,        # noqa: E402
+                       replacement, slow_clients)
+from servers import FOLDERS, TOP, Server                    # noqa: E402
+from test_exhaustion import crowd, few_descriptors          # noqa: E402
+
+OUT = TOP / "docs" / "results" / "reliability.json"
+PLACES = 4
+POOL = {"iterative": [], "forking": ["--max-children", PLACES],
+        "preforking": ["--workers", PLACES],
+        "threaded": ["--max-threads", PLACES],
+        "prethreaded": ["--threads", PLACES], "poll": [], "epoll": []}
+TIMEOUT = 2.0               # --request-timeout where clients are slow
+SLOW = 2000                 # clients that drip a byte a second
+SILENT = 500
+DESCRIPTORS = 64
+CROWD = 500
+BUSY = 200                  # clients under whom the server is stopped
+
+
+class Bench:
+    """Starts servers of one kind, one at a time."""
+
+    def __init__(self, name, site):
+        self.name = name
+        self.site = site
+        self.server = None
+
+    def start(self, *options, redis="none", **settings):
+        """Start it in place of the last one; return it."""
+        self.end()
+        self.server = Server(TOP / self.name, "-p", 0, "--root",
+                             self.site.root, "--redis", redis, *options,
+                             **settings)
+        return self.server
+
+    def end(self):
+        """End the one that runs."""
+        if self.server:
+            self.server.end()
+        self.server = None
+
+
+def slow(bench):
+    """A normal client among slow ones: those that the model has places for,
+    or 2,000 that drip a byte a second."""
+    if bench.name not in ("poll", "epoll"):
+        places = 1 if bench.name == "iterative" else PLACES
+        server = bench.start(*POOL[bench.name], "--request-timeout", TIMEOUT)
+        return {"slow_clients": places,
+                "slow_wait": slow_clients(server, places)}
+    server = bench.start("--request-timeout", 6)
+    drip = Crowd(server.address, SLOW, 1.0)
+    try:
+        drip.wait_until_ready()
+        load = Load(server, 1)
+        load.wait_for_answers(500)
+        load.stop()
+        figures = drip.finish()
+    finally:
+        drip.end()
+    assert figures["refused"] == SLOW and load.faults == []
+    return {"slow_clients": SLOW,
+            "slow_wait": percentile(load.latencies, 99)}
+
+
+def silent(bench):
+    """A normal client behind 500 that are connected and silent."""
+    server = bench.start(*POOL[bench.name])
+    connections = [server.connect() for _ in range(SILENT)]
+    began = time.monotonic()
+    assert server.request("/answer").body == b"42"
+    took = time.monotonic() - began
+    for connection in connections:
+        connection.close()
+    return {"silent_wait": took}
+
+
+def dead_worker(bench):
+    """Until there is another in its place."""
+    if bench.name not in ("preforking", "epoll"):
+        return {}
+    server = bench.start("--workers", PLACES)
+    return {"replaced": max(replacement(server) for _ in range(5))}
+
+
+def redis(bench):
+    """Away, frozen, cutting its replies, slow; and back."""
+    instance = PrivateRedis()
+    proxy = None
+    try:
+        server = bench.start(redis=instance.address)
+        recovery(server)
+        instance.stop()
+        found = {"redis_away": away(server)}
+        instance.start()
+        found["redis_back"] = recovery(server)
+        instance.freeze()
+        found["redis_frozen"] = away(server, 1)
+        instance.thaw()
+        found["redis_thawed"] = recovery(server)
+        proxy = FaultyRedis(instance.port)
+        server = bench.start(redis=proxy.address)
+        recovery(server)
+        proxy.mode = CUT
+        found["redis_cut"] = away(server)
+        proxy.mode, proxy.seconds = DELAY, 1.5
+        found["redis_slow"] = away(server, 1)
+        return found
+    finally:
+        if proxy:
+            proxy.close()
+        instance.close()
+
+
+def remarks(bench):
+    """Redis killed and restarted five times under eight guests."""
+    instance = PrivateRedis("--appendonly", "yes", "--appendfsync", "always")
+    try:
+        server = bench.start(redis=instance.address)
+        recovery(server)
+        thanked, refused, lost, twice = exactly_once(server, instance)
+        return {"thanked": thanked, "refused": refused, "lost": lost,
+                "twice": twice}
+    finally:
+        instance.close()
+
+
+def few(bench):
+    """500 clients at once where there are 64 descriptors."""
+    server = bench.start(preexec_fn=few_descriptors)
+    began = time.monotonic()
+    with crowd(server, build("/hello", fields=[("Connection", "close")]),
+               CROWD) as connections:
+        for connection in connections:
+            assert connection.read_response().body == b"Hello, World!"
+    return {"few_descriptors": time.monotonic() - began}
+
+
+def stop(bench):
+    """SIGTERM under 200 clients."""
+    server = bench.start("--drain-timeout", 30)
+    load = Load(server, BUSY, ["/answer", "/hello", "/"])
+    load.wait_for_answers(3 * BUSY)
+    began = time.monotonic()
+    server.send_signal(signal.SIGTERM)
+    requests, _ = server.finish()
+    took = time.monotonic() - began
+    load.stop()
+    return {"stop": took, "stop_served": requests,
+            "stop_answered": load.answered, "stop_broken": len(load.faults)}
+
+
+def main():
+    """Return the exit status."""
+    names = sys.argv[1:] or list(FOLDERS)
+    found = json.loads(OUT.read_text()) if OUT.is_file() else {}
+    found = {"schema_version": 1, "servers": found.get("servers", {}),
+             "settings": {"places": PLACES, "request_timeout": TIMEOUT,
+                          "slow": SLOW, "silent": SILENT, "crowd": CROWD,
+                          "descriptors": DESCRIPTORS, "busy": BUSY,
+                          "cores": len(os.sched_getaffinity(0))}}
+    for name in names:
+        row = found["servers"][name] = {}
+        site = Site()
+        bench = Bench(name, site)
+        try:
+            for scenario in (slow, silent, dead_worker, redis, remarks, few,
+                             stop):
+                print(f"{name}: {scenario.__doc__.splitlines()[0]}",
+                      flush=True)
+                row.update(scenario(bench))
+        finally:
+            bench.end()
+            site.remove()
+        print(f"  {row}")
+    OUT.write_text(json.dumps(found, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
