@@ -106,7 +106,8 @@ static void forget_client(struct event_loop *base, struct client *client)
     if (pc->slot != last) {
         loop->slots[pc->slot] = loop->slots[last];
         HASH_FIND_INT(loop->clients, &loop->slots[last].fd, moved);
-        moved->slot = pc->slot;
+        if (moved != NULL) /* it always is */
+            moved->slot = pc->slot;
     }
     pc->slot = 0;
 }

@@ -16,7 +16,7 @@
 enum {
     FIRST_ROOM = 16,
     LOOK_UP_MS = 50, /* a wait ends after that, to see what has changed */
-    ACCEPT_MS = 250, /* and a wait for a new client after that */
+    ACCEPT_MS = 1000, /* and a wait for a new client after that */
     /* poll(2) looks at every descriptor each time. One call for each client that
      * comes would make n silent clients cost n * n / 2 looks; one call for each
      * eighth of them that comes costs eight looks a client. */
@@ -162,9 +162,8 @@ int accept_filter_next(struct accept_filter *f, const struct server *server,
 bool accept_filter_somebody_waits(const struct accept_filter *f,
                                   const struct server *server)
 {
-    if (f->used <= 1)
-        return net_somebody_waits(server->listeners[0]);
-    return poll(f->polled, f->used, 0) > 0;
+    return net_somebody_waits(server->listeners[0]) ||
+           (f->used > 1 && poll(f->polled + 1, f->used - 1, 0) > 0);
 }
 
 void accept_filter_free(struct accept_filter *f)

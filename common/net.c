@@ -73,7 +73,7 @@ int net_listen(const struct options *options, int *port, int number, int count,
      * cannot be deferred), and requests get lost on the way. */
     if (defer)
         set_option(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, DEFER_SECONDS);
-    struct timeval tick = {.tv_usec = SEND_TICK_MS * 1000};
+    struct timeval tick = {.tv_usec = SEND_TICK_MS * 1000L};
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tick, sizeof tick);
 
     int failed = bind(fd, address->ai_addr, address->ai_addrlen);
@@ -88,7 +88,7 @@ int net_listen(const struct options *options, int *port, int number, int count,
                               : "give --host an address of this machine");
     freeaddrinfo(address);
 
-    struct sockaddr_storage bound;
+    struct sockaddr_storage bound = {0};
     socklen_t length = sizeof bound;
     if (getsockname(fd, (struct sockaddr *)&bound, &length) < 0)
         die("getsockname: %s", strerror(errno));

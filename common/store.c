@@ -44,7 +44,7 @@ bool store_has_memory(size_t size)
 
 static bool store_connect(struct store *store, int64_t now_ms)
 {
-    const struct timeval wait = {.tv_usec = STORE_WAIT_MS * 1000};
+    const struct timeval wait = {.tv_usec = STORE_WAIT_MS * 1000L};
     const struct store_address *a = store->address;
     if (a->none || now_ms < store->retry_ms ||
         !store_has_memory(STORE_CONNECT_MEMORY))

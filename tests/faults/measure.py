@@ -69,8 +69,7 @@ class Bench:
 
 
 def slow(bench):
-    """A normal client among slow ones: those that the model has places for,
-    or 2,000 that drip a byte a second."""
+    """A normal client among slow ones, as many as the model has places for."""
     if bench.name not in ("poll", "epoll"):
         places = 1 if bench.name == "iterative" else PLACES
         server = bench.start(*POOL[bench.name], "--request-timeout", TIMEOUT)
@@ -127,10 +126,13 @@ def redis(bench):
         instance.thaw()
         found["redis_thawed"] = recovery(server)
         proxy = FaultyRedis(instance.port)
+        sound = proxy.mode
         server = bench.start(redis=proxy.address)
         recovery(server)
         proxy.mode = CUT
         found["redis_cut"] = away(server)
+        proxy.mode = sound
+        recovery(server)
         proxy.mode, proxy.seconds = DELAY, 1.5
         found["redis_slow"] = away(server, 1)
         return found
