@@ -136,7 +136,7 @@ static void serve_clients(const struct server *server)
         /* At the bound, clients wait in the accept queue, and a child that
          * holds a silent client gives it up (see blocking.c). */
         while (atomic_load(&children) >= server->options.max_children) {
-            server->shared->held = worker.silent.used > 1;
+            server->shared->held = worker.silent.silent != NULL;
             server->shared->full = true;
             wait_for_children(server->options.max_children - 1);
             server_housekeeping(server);

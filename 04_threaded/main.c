@@ -90,7 +90,7 @@ static struct seat *take_seat(struct seats *seats, const struct server *server)
         if (seat != NULL)
             break;
         /* A thread that holds a silent client gives it up now (blocking.c). */
-        server->shared->held = seats->silent.used > 1;
+        server->shared->held = seats->silent.silent != NULL;
         server->shared->full = true;
         wait_for_seat(seats);
         server_housekeeping(server);

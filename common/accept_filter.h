@@ -9,25 +9,28 @@
  * speaks. The name is FreeBSD's, whose accf_data(9) does this in the kernel.
  * Linux has TCP_DEFER_ACCEPT, which loses requests when the accept queue is full
  * (see net_listen()), as here it often is.
+ *
+ * Of the silent ones epoll(7) tells who speaks. That makes no event loop of the
+ * server: whom it takes it serves to the end.
  */
 #ifndef ACCEPT_FILTER_H
 #define ACCEPT_FILTER_H
 
-#include <poll.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include <sys/epoll.h>
 
 #include "server.h"
 
+enum { ACCEPT_FILTER_BATCH = 32 };
+
 struct accept_filter {
-    struct pollfd *polled; /* [0] the listening socket, then the silent
-                              clients, the oldest first; fd -1: taken */
-    int64_t *until_ms;     /* [i] how long to wait for polled[i] */
-    size_t used, room;     /* elements in both; used is 0 before the first */
-    size_t next;           /* to look at, since the last poll(2) */
-    size_t credit;         /* clients to accept before the next poll(2) */
-    bool shortage;         /* the last attempt to accept failed */
+    struct silent *silent; /* utlist, the oldest first; NULL: nobody */
+    int set;               /* of epoll(7), when there is one: */
+    bool has_set;
+    bool watching; /* the listening socket is in it */
+    bool shortage; /* the last attempt to accept failed */
+    struct epoll_event ready[ACCEPT_FILTER_BATCH]; /* .data.ptr: one of them; */
+    int next, count;                               /* NULL: a new client */
 };
 
 /* Waits for the next client. Returns its socket, which blocks, or -1 when the
@@ -37,9 +40,9 @@ struct accept_filter {
 int accept_filter_next(struct accept_filter *filter,
                        const struct server *server, bool spoken);
 
-/* Puts a silent client aside, until it speaks or its patience is over (HTTP_SILENCE); its
- * socket is the filter's from then on. Returns false where there is no memory
- * for that. */
+/* Puts a silent client aside, until it speaks or its patience is over
+ * (HTTP_SILENCE); its socket is the filter's from then on. Returns false where
+ * there is no memory or descriptor for that. */
 bool accept_filter_hold(struct accept_filter *filter,
                         const struct server *server, int fd);
 

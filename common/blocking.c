@@ -82,7 +82,7 @@ static void make_room(struct blocking *b)
 {
     struct worker *w = b->worker;
     if (b->phase == HTTP_PHASE_NEW && w->accepts && !w->draining &&
-        (w->silent.used > 1 || too_many_wait(w->server)))
+        (w->silent.silent != NULL || too_many_wait(w->server)))
         b->is_held = accept_filter_hold(&w->silent, w->server, b->fd);
 }
 
@@ -96,19 +96,23 @@ static void look_up(struct blocking *b)
     make_room(b);
 }
 
+static void set_tick(struct blocking *b)
+{
+    bool shared = atomic_load(&b->worker->server->shared->full);
+    struct timeval tick = {
+        .tv_usec = (shared ? TICK_SHARED_MS : TICK_OWN_MS) * 1000L};
+    setsockopt(b->fd, SOL_SOCKET, SO_RCVTIMEO, &tick, sizeof tick);
+    b->has_tick = true;
+}
+
 /* Until a client has made us wait once it has cost no system call to limit the
  * wait: the first attempt does not wait at all. A client that sends its request
  * and is gone, the usual one here, never costs more than that. */
 static void begin_to_wait(struct blocking *b)
 {
     make_room(b);
-    if (b->is_held)
-        return;
-    bool shared = atomic_load(&b->worker->server->shared->full);
-    struct timeval tick = {
-        .tv_usec = (shared ? TICK_SHARED_MS : TICK_OWN_MS) * 1000L};
-    setsockopt(b->fd, SOL_SOCKET, SO_RCVTIMEO, &tick, sizeof tick);
-    b->has_tick = true;
+    if (!b->is_held)
+        set_tick(b);
 }
 
 static void read_request(struct blocking *b)
