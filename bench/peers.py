@@ -95,7 +95,7 @@ class Peer:
         os.makedirs(self.build_folder, exist_ok=True)
         values = {"dir": self.dir, "build": self.build_folder, "port": port,
                   "workers": start.workers or 1, "redis": start.redis,
-                  "public": start.public, "redis": start.redis}
+                  "public": start.public}
         template = self.told.get("config_template")
         if template:
             values["conf"] = os.path.join(self.build_folder, template)

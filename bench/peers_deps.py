@@ -22,6 +22,8 @@ def missing_packages(wanted):
     those that need more than it to be built."""
     packages = []
     for peer in wanted:
+        if len(peer.packages) == 1 and not peer.problem():
+            continue    # all it needs is its program, wherever that is from
         for package in peer.packages:
             known = subprocess.run(
                 ["dpkg-query", "-W", "-f", "${db:Status-Status}", package],

@@ -12,6 +12,8 @@
 #include "clock.h"
 #include "server.h"
 
+enum { REMIND_SECONDS = 1 };
+
 /* What a handler touches has to be global: the only writable globals below
  * common/. Lock-free atomics are as safe in a handler as sig_atomic_t (C11,
  * 7.14.1.1), and also safe to be read by other threads. */
@@ -41,6 +43,8 @@ void signals_note(int signal_number)
     case SIGUSR1: atomic_store(&report_wanted, true); break;
     case SIGHUP: atomic_store(&reopen_wanted, true); break;
     }
+    if (atomic_load(&report_wanted) || atomic_load(&reopen_wanted))
+        alarm(REMIND_SECONDS);
     errno = saved;
 }
 
@@ -58,6 +62,7 @@ void signals_install(const struct server *server)
     set_handler(SIGTERM, signals_note);
     set_handler(SIGUSR1, signals_note);
     set_handler(SIGHUP, signals_note);
+    set_handler(SIGALRM, signals_note);
     set_handler(SIGPIPE, SIG_IGN);
 }
 
@@ -67,6 +72,7 @@ void signals_in_child(void)
     set_handler(SIGINT, SIG_IGN);
     set_handler(SIGUSR1, SIG_IGN);
     set_handler(SIGHUP, SIG_IGN);
+    set_handler(SIGALRM, SIG_IGN);
     set_handler(SIGCHLD, SIG_DFL);
     /* A note that came just before the fork is for the parent to find. */
     atomic_store(&report_wanted, false);
@@ -84,6 +90,7 @@ void signals_set(sigset_t *set)
     sigaddset(set, SIGTERM);
     sigaddset(set, SIGUSR1);
     sigaddset(set, SIGHUP);
+    sigaddset(set, SIGALRM);
     sigaddset(set, SIGCHLD);
 }
 

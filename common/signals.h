@@ -9,7 +9,10 @@
  *
  * SIGUSR1 and SIGHUP leave a note that server_housekeeping() finds. A call that
  * waits returns with EINTR; but one that finds work at once returns with that,
- * signal or not, so notes are looked for whenever a call has returned.
+ * signal or not, so notes are looked for whenever a call has returned. Here there
+ * is a gap: a signal may come after the looking and before the waiting. So the
+ * handler has itself called again by SIGALRM, a second later, until no note is
+ * left.
  */
 #ifndef SIGNALS_H
 #define SIGNALS_H
@@ -29,12 +32,12 @@ void signals_install(const struct server *server);
 /* What a forked child does with them: nothing, and it sees the shared flag. The
  * terminal's Ctrl-C and a service manager's SIGTERM go to every process at once,
  * and a child that died of its copy could not finish what it serves. When its
- * parent dies it ends too, by PR_SET_PDEATHSIG. Call it with the five signals
+ * parent dies it ends too, by PR_SET_PDEATHSIG. Call it with the signals
  * blocked since before fork(2): a child that has its parent's handlers yet must
  * not take one for the parent. It unblocks them. */
 void signals_in_child(void);
 
-/* The five signals as a set, for pthread_sigmask() and ppoll(). */
+/* The signals of this module, and SIGCHLD, as a set for pthread_sigmask() and ppoll(). */
 void signals_set(sigset_t *set);
 
 /* What the handler does, for who takes signals by sigwait(3). Asked a second

@@ -99,16 +99,16 @@ def text_of(browser):
 
 def submit(browser):
     """Press the form's button and wait for the page that follows."""
-    from selenium.common.exceptions import StaleElementReferenceException
-    page = element(browser, "html")
+    from selenium.common.exceptions import WebDriverException
+    browser.execute_script("window.isOld = true")
     element(browser, "form button[type=submit]").click()
 
     def is_another():
         try:
-            page.is_enabled()
-        except StaleElementReferenceException:
-            return True
-        return False
+            return browser.execute_script(
+                "return !window.isOld && document.readyState === 'complete'")
+        except WebDriverException:      # in between: no document at all
+            return False
 
     wait_for(is_another, "the page that follows")
 

@@ -396,7 +396,7 @@ def test_nothing_is_left_after_a_thousand_connections(launch, site,
     assert after.keys() == before.keys()
     for pid, (open_now, threads_now) in after.items():
         assert open_now <= before[pid][0] + KEPT.get(server_name, 0)
-        assert threads_now == before[pid][1]
+        assert threads_now <= before[pid][1]
 
 
 def test_the_address_can_be_used_again_at_once(launch):
