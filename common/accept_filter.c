@@ -55,8 +55,9 @@ bool accept_filter_hold(struct accept_filter *f, const struct server *server,
         return false;
     }
     s->fd = fd;
-    s->until_ms =
-        clock_monotonic_ms() + HTTP_SILENCE * server->options.request_timeout_ms;
+    int64_t patience_ms =
+        (int64_t)HTTP_SILENCE * server->options.request_timeout_ms;
+    s->until_ms = clock_monotonic_ms() + patience_ms;
     DL_APPEND(f->silent, s);
     return true;
 }

@@ -60,11 +60,11 @@ void file_cache_init(struct file_cache *cache, int folder);
 void file_cache_free(struct file_cache *cache);
 
 /* Finds or opens a regular file. now_ms is clock.now_ms.
- * Returns 0 and in *file a file that the caller gives back by file_release();
+ * Returns 0 and in *found a file that the caller gives back by file_release();
  * or an errno: ENOENT, EACCES, EISDIR, ENOMEM, EMFILE, ... (not a regular file
  * counts as EACCES; a path that leads out of the folder as ENOENT). */
 int file_cache_open(struct file_cache *cache, const char *path, int64_t now_ms,
-                    struct cached_file **file);
+                    struct cached_file **found);
 
 /* Gives back one reference; the last one closes and frees. NULL is fine. */
 void file_release(struct cached_file *file);

@@ -226,7 +226,7 @@ static bool read_form(struct http_exchange *x)
         return false;
     size_t name_end = b->len;
     buffer_append_literal(b, "\0"); /* data is never NULL from here on */
-    if (b->failed)
+    if (b->failed || b->data == NULL)
         return true; /* noticed by who goes on */
     x->guestbook.text = trim_blank((struct slice){b->data, text_end});
     x->guestbook.name = trim_blank(
@@ -238,7 +238,7 @@ static void sign(struct http_exchange *x)
 {
     struct guestbook_page *page = &x->guestbook;
     struct slice type = x->request.content_type;
-    const char *semicolon = type.p ? memchr(type.p, ';', type.n) : NULL;
+    const char *semicolon = type.n > 0 ? memchr(type.p, ';', type.n) : NULL;
     if (semicolon != NULL)
         type.n = (size_t)(semicolon - type.p);
     if (!slice_equal_nocase(slice_trim(type),

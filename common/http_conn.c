@@ -14,6 +14,8 @@ enum { YIELD_EVERY = 64 };
 /* How long a client that was refused may go on sending before we hang up. */
 enum { LINGER_MS = 1000 };
 
+/* `peer` cannot point to const: http_conn_close() frees it. */
+/* NOLINTNEXTLINE(readability-non-const-parameter) */
 void http_conn_open(struct http_conn *c, struct worker *worker, char *peer)
 {
     *c = (struct http_conn){

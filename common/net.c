@@ -88,13 +88,16 @@ int net_listen(const struct options *options, int *port, int number, int count,
                               : "give --host an address of this machine");
     freeaddrinfo(address);
 
-    struct sockaddr_storage bound = {0};
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } bound = {0};
     socklen_t length = sizeof bound;
-    if (getsockname(fd, (struct sockaddr *)&bound, &length) < 0)
+    if (getsockname(fd, &bound.any, &length) < 0)
         die("getsockname: %s", strerror(errno));
-    *port = ntohs(bound.ss_family == AF_INET6
-                      ? ((struct sockaddr_in6 *)&bound)->sin6_port
-                      : ((struct sockaddr_in *)&bound)->sin_port);
+    *port = ntohs(bound.any.sa_family == AF_INET6 ? bound.v6.sin6_port
+                                                  : bound.v4.sin_port);
     return fd;
 }
 
