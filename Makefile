@@ -248,8 +248,8 @@ TIME = 60
 fuzz: build/deps/fuzz
 	TIME=$(TIME) tests/fuzz/run.sh
 
-## soak: mixed load and faults against every server under the sanitizers (5 minutes)
-soak: build/deps/test
+## soak: mixed load and faults against every server, half of it under the sanitizers (5 minutes)
+soak: all build/deps/test
 	$(MAKE) SANITIZE=address,undefined all
 	$(PYTHON) tests/soak.py
 

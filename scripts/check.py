@@ -8,7 +8,9 @@
 A suite's output goes to build/check/NAME.log; the end of it is shown when the
 suite failed. The last line says `N passed, N failed`, and the exit status is
 0 only when nothing failed. A suite that crashes, hangs or counts nothing has
-failed: what did not run is not taken for what passed.
+failed: what did not run is not taken for what passed. A few tests that failed
+beside others are given a second attempt, alone, as they may have waited for a
+crowded machine; the summary says how many needed it.
 
 Environment: SERVERS=epoll,poll narrows blackbox and faults to these servers,
 ARGS='-k guestbook -x' goes to pytest as it is, WORKERS=4 is how many tests it
@@ -29,6 +31,7 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parent.parent
 LOGS = TOP / "build" / "check"
+FEW = 5                         # failed tests that get a second attempt
 TAIL = 40                       # lines of a failing suite's log that are shown
 ASAN = "address,undefined"      # the value of SANITIZE= and the folder's name
 
@@ -42,7 +45,9 @@ SANITIZER_OPTIONS = {
 # flavour: the folder below build/ that the suite uses and that is built first.
 # limit: seconds after which the suite is taken for hung.
 Suite = collections.namedtuple("Suite", "name about flavour limit run")
-Count = collections.namedtuple("Count", "passed failed skipped")
+# again: how many of those that passed did so only at the second attempt.
+Count = collections.namedtuple("Count", "passed failed skipped again",
+                               defaults=(0,))
 
 
 # ------------------------------------------------------- what a suite prints
@@ -96,6 +101,12 @@ def judge(count, status):
     if status != 0 and count.failed == 0:
         return count._replace(failed=1)
     return count
+
+
+def add_attempts(first, second):
+    """Return the Count of a suite whose failed tests were run `second`."""
+    return Count(first.passed + second.passed, second.failed, first.skipped,
+                 second.passed)
 
 
 # ------------------------------------------------------------ running a suite
@@ -192,12 +203,21 @@ class Runner:
     def pytest(self, folder, *options, flavour="default", workers="auto"):
         """Run pytest on a folder; workers=None runs one test at a time."""
         parallel = ["-n", os.environ.get("WORKERS", workers)] if workers else []
-        status, text = self.program(
-            [*fixed_addresses(flavour), sys.executable, "-m", "pytest", "-v",
-             "-p", "no:cacheprovider", *parallel, folder, *options,
-             *shlex.split(os.environ.get("ARGS", ""))],
-            SANITIZER_OPTIONS)
-        return judge(count_pytest(text), status)
+        # It notes there which tests failed.
+        notes = Path(self.log.name).with_suffix(".cache")
+        shutil.rmtree(notes, ignore_errors=True)
+        command = [*fixed_addresses(flavour), sys.executable, "-m", "pytest",
+                   "-v", "-o", f"cache_dir={notes}", folder, *options,
+                   *shlex.split(os.environ.get("ARGS", ""))]
+        status, text = self.program([*command, *parallel], SANITIZER_OPTIONS)
+        first = judge(count_pytest(text), status)
+        if status != 1 or not 0 < first.failed <= FEW:
+            return first
+        self.note("Those that failed, once more and alone:")
+        status, text = self.program([*command, "--last-failed",
+                                     "--last-failed-no-failures=none"],
+                                    SANITIZER_OPTIONS)
+        return add_attempts(first, judge(count_pytest(text), status))
 
     def servers(self, folder, flavour, marker, servers=None, workers="auto"):
         """Run the tests of a folder on the executables of a flavour."""
@@ -341,10 +361,6 @@ OPTIONAL = {"bench": "bench/tests", "docs": "tests/docs",
             "cost": "tests/cost/instructions.py",
             "differential": "tests/fuzz/differential.py"}
 
-# Suites that run only when they are named. Some tests of the faults suite measure
-# deadlines of less than a second and still fail now and then on a crowded machine.
-ON_REQUEST = {"faults"}
-
 
 def choose(names):
     """Return the suites of these names (all if none), each build before them.
@@ -358,8 +374,7 @@ def choose(names):
                      f"{' '.join(known)}")
     wanted = [known[name] for name in names] or [
         suite for suite in SUITES
-        if suite.name not in ON_REQUEST and
-        (suite.name not in OPTIONAL or (TOP / OPTIONAL[suite.name]).exists())]
+        if suite.name not in OPTIONAL or (TOP / OPTIONAL[suite.name]).exists()]
     plan = []
     for suite in wanted:
         if suite.flavour and BUILDS[suite.flavour] not in plan:
@@ -371,7 +386,8 @@ def choose(names):
 def plural(count):
     """Return a Count in words."""
     skipped = f", {count.skipped} skipped" if count.skipped else ""
-    return f"{count.passed} passed, {count.failed} failed{skipped}"
+    again = f", {count.again} at the 2nd attempt" if count.again else ""
+    return f"{count.passed} passed, {count.failed} failed{skipped}{again}"
 
 
 def report(results):
@@ -384,6 +400,9 @@ def report(results):
                  if count.failed and log_of(suite).exists() else ""))
     total = Count(*(sum(numbers) for numbers in
                     zip(*(count for _, count, _ in results))))
+    if total.again:
+        print(f"  {total.again} passed only at the second attempt, alone: "
+              "the logs say which")
     if total.skipped:
         print(f"  {total.skipped} skipped: the logs say why")
     print(f"{total.passed} passed, {total.failed} failed", flush=True)

@@ -118,3 +118,30 @@ def test_an_unknown_suite_is_refused():
     done = subprocess.run([sys.executable, TOP / "scripts/check.py", "nonsense"],
                           capture_output=True, text=True, check=False)
     assert done.returncode == 1 and "nonsense" in done.stderr
+
+
+ONCE = """
+from pathlib import Path
+
+def test_sound():
+    pass
+
+def test_at_the_second_attempt():
+    mark = Path(__file__).with_name("mark")
+    tried = mark.exists()
+    mark.touch()
+    assert tried
+"""
+
+
+@pytest.mark.parametrize("more, verdict", [
+    ("", check.Count(2, 0, 0, 1)),
+    ("def test_never(): assert False", check.Count(2, 1, 0, 1)),
+    ("\n".join(f"def test_{i}(): assert False" for i in range(check.FEW)),
+     check.Count(1, check.FEW + 1, 0))])
+def test_a_few_failed_tests_have_a_second_attempt(runner, tmp_path, more,
+                                                  verdict):
+    (tmp_path / "test_made_up.py").write_text(ONCE + more)
+    count, _ = runner.suite(suite(lambda r: r.pytest(str(tmp_path),
+                                                     workers=None)))
+    assert count == verdict
