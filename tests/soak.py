@@ -259,10 +259,10 @@ class Soak:
         site.write("large.bin", os.urandom(300_000))
         redis = PrivateRedis("--appendonly", "yes")
         try:
-            server = Server(BUILDS[self.build] / self.name, "-p", 0, "--root", site.root,
-                            "--redis", redis.address, "--keep-alive", "1",
-                            "--request-timeout", "2", "--access-log",
-                            redis.folder / "access.log",
+            server = Server(BUILDS[self.build] / self.name, "-p", 0,
+                            "--root", site.root, "--redis", redis.address,
+                            "--keep-alive", "1", "--request-timeout", "2",
+                            "--access-log", redis.folder / "access.log",
                             *POOL.get(self.name, ()))
             try:
                 seen = self._rounds(server, redis)
@@ -324,16 +324,17 @@ def main():
     if terminal:
         print()
 
-    print("\nserver       build      requests  faults  KiB before  after  grown a "
-          "million  noise  descriptors  processes")
+    print("\nserver      build      requests  faults  KiB before   after  "
+          "a million  noise  descriptors  processes")
     for r in results:
         if "rounds" in r:
-            print(f"{r['server']:12} {r['build']:9} {r['requests']:9,} {r['faults']:7} "
-                  f"{r['first']['memory']:11,} {r['last']['memory']:6,} "
-                  f"{r['grown_kib_per_million']:16,.0f} {r['noise_kib']:6,} "
-                  f"{r['first']['descriptors']:5} -> "
-                  f"{r['last']['descriptors']:3} {r['first']['processes']:5} "
-                  f"-> {r['last']['processes']}")
+            first, last = r["first"], r["last"]
+            print(f"{r['server']:11} {r['build']:9} {r['requests']:9,} "
+                  f"{r['faults']:7} {first['memory']:11,} "
+                  f"{last['memory']:7,} {r['grown_kib_per_million']:10,.0f} "
+                  f"{r['noise_kib']:6,} {first['descriptors']:5} -> "
+                  f"{last['descriptors']:3} {first['processes']:5} -> "
+                  f"{last['processes']}")
         for problem in r["problems"]:
             print(f"{r['server']}, {r['build']}: {problem}")
     (TOP / "build" / "soak.json").write_text(json.dumps(results, indent=1))

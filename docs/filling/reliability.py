@@ -1,5 +1,5 @@
-"""The table of docs/reliability.md, made of docs/results/reliability.json
-(`make reliability`). In expressions: reliability.epoll.redis_away, seconds;
+"""The tables of docs/reliability.md, made of docs/results/reliability.json
+(`make reliability`) and docs/results/soak.json (`make soak`). In expressions: reliability.epoll.redis_away, seconds;
 reliability.all.redis_away, the most of the seven.
 """
 
@@ -48,7 +48,8 @@ def names(docs):
     for row in servers.values():
         for name, value in row.items():
             most[name] = max(value, most.get(name, value))
-    return {"reliability": Node("reliability", {**servers, "all": most, "settings": data.get("settings", {})})}
+    return {"reliability": Node("reliability", {
+        **servers, "all": most, "settings": data.get("settings", {})})}
 
 
 def reliability(ctx):
@@ -65,4 +66,18 @@ def reliability(ctx):
                  ["---"] + ["---:"] * len(servers))
 
 
-KINDS = {"reliability": reliability}
+def soak(ctx):
+    """Memory, descriptors and processes at rest, before and after."""
+    path = ctx.docs / "results" / "soak.json"
+    rows = []
+    for one in json.loads(path.read_text()) if path.is_file() else []:
+        first, last = one["first"], one["last"]
+        rows.append([one["server"], one["build"], f"{one['requests']:,}",
+                     f"{one['faults']:,}"] + [
+            f"{first[key]:,} → {last[key]:,}"
+            for key in ("memory", "descriptors", "processes")])
+    return table(["", "build", "requests", "faults", "KiB", "descriptors",
+                  "processes"], rows, ["---", "---"] + ["---:"] * 5)
+
+
+KINDS = {"reliability": reliability, "soak": soak}
