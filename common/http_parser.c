@@ -236,6 +236,8 @@ static int take_field(struct slice name, struct slice value,
     case 8:
         if (NAMED("If-Range"))
             r->if_range = value;
+        else if (NAMED("If-Match"))
+            r->if_match = value;
         return 0;
     case 10:
         if (NAMED("Connection"))
@@ -257,6 +259,10 @@ static int take_field(struct slice name, struct slice value,
             return take_transfer_encoding(value, r, seen);
         if (NAMED("If-Modified-Since"))
             r->if_modified_since = value;
+        return 0;
+    case 19:
+        if (NAMED("If-Unmodified-Since"))
+            r->if_unmodified_since = value;
         return 0;
     default:
         return 0;

@@ -54,8 +54,10 @@ struct http_request {
     struct slice content_type;
     struct slice range;
     struct slice if_range;
+    struct slice if_match;
     struct slice if_none_match;
     struct slice if_modified_since;
+    struct slice if_unmodified_since;
 };
 
 /* Parses the head of a request that starts at bytes[0].

@@ -39,6 +39,9 @@ static const struct status_text statuses[] = {
     {413, LINE("413 Content Too Large"),
      "You sent more than this server takes at once (64 KiB). Please send "
      "less."},
+    {412, LINE("412 Precondition Failed"),
+     "The file is no longer the one that you asked about with If-Match or "
+     "If-Unmodified-Since. Please fetch it anew."},
     {414, LINE("414 URI Too Long"),
      "The address is longer than this server takes (8,000 bytes). Please "
      "shorten it."},

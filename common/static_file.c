@@ -110,13 +110,14 @@ enum range_result static_file_range(struct slice range, off_t size,
     return RANGE_PART;
 }
 
-static bool list_has_etag(struct slice list, struct slice etag)
+/* With `weak`, W/"x" is as good as "x" (RFC 9110, 8.8.3.2). */
+static bool list_has_etag(struct slice list, struct slice etag, bool weak)
 {
     while (list.n > 0) {
         struct slice one = slice_next_element(&list);
         if (slice_equal(one, SLICE("*")))
             return true;
-        if (slice_has_prefix(one, SLICE("W/"))) { /* weak comparison */
+        if (weak && slice_has_prefix(one, SLICE("W/"))) {
             one.p += 2;
             one.n -= 2;
         }
@@ -126,11 +127,22 @@ static bool list_has_etag(struct slice list, struct slice etag)
     return false;
 }
 
+bool static_file_is_meant(const struct http_request *request,
+                          struct slice etag, time_t modified)
+{
+    if (request->if_match.p != NULL)
+        return list_has_etag(request->if_match, etag, false);
+    if (request->if_unmodified_since.p == NULL)
+        return true;
+    time_t since = clock_parse_http_date(request->if_unmodified_since);
+    return since == (time_t)-1 || modified <= since;
+}
+
 bool static_file_is_fresh(const struct http_request *request,
                           struct slice etag, time_t modified)
 {
     if (request->if_none_match.p != NULL)
-        return list_has_etag(request->if_none_match, etag);
+        return list_has_etag(request->if_none_match, etag, true);
     if (request->if_modified_since.p == NULL)
         return false;
     time_t since = clock_parse_http_date(request->if_modified_since);
@@ -185,12 +197,18 @@ static void answer_with(struct http_exchange *x, struct cached_file *file)
         buffer_free(&file->fields);
     /* Only who asks a question about the ETag needs it by itself. */
     if (file->fields.len == 0 || r->if_none_match.p != NULL ||
-        r->if_range.p != NULL || r->if_modified_since.p != NULL)
+        r->if_match.p != NULL || r->if_range.p != NULL ||
+        r->if_modified_since.p != NULL)
         etag = make_etag(file, room, sizeof room);
     if (file->fields.len == 0)
         make_fields(file, etag);
     x->out.failed |= file->fields.failed;
 
+    if (!static_file_is_meant(r, etag, modified)) {
+        response_error(x, 412, NULL);
+        file_release(file);
+        return;
+    }
     if (static_file_is_fresh(r, etag, modified)) {
         response_begin(x, 304);
         response_field(x, "ETag", etag);

@@ -33,6 +33,12 @@ enum range_result {
 enum range_result static_file_range(struct slice range, off_t size,
                                     off_t *first, off_t *length);
 
+/* Is the file the one that the client means; else 412? If-Match goes before
+ * If-Unmodified-Since (RFC 9110, 13.2.2), and a weak ETag never matches
+ * (13.1.1). */
+bool static_file_is_meant(const struct http_request *request,
+                          struct slice etag, time_t modified);
+
 /* Is the client's copy still good (304)? If-None-Match goes before
  * If-Modified-Since (RFC 9110, 13.2.2). */
 bool static_file_is_fresh(const struct http_request *request,

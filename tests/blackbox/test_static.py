@@ -243,6 +243,41 @@ def test_if_none_match_counts_more_than_if_modified_since(server, file):
                        ("If-Modified-Since", old)).status == 304
 
 
+@pytest.mark.parametrize("pattern, status", [
+    ("{}", 200), ('"other", {}', 200), ("*", 200), ("W/{}", 412),
+    ('"other"', 412)])
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_if_match(server, file, pattern, status, method):
+    """The comparison is the strong one (RFC 9110, 13.1.1)."""
+    etag = server.request(file).get("ETag")
+    with server.connect() as connection:
+        assert connection.request(file, method, [
+            ("If-Match", pattern.format(etag))]).status == status
+        assert connection.request("/answer").body == b"42"
+
+
+@pytest.mark.parametrize("later, status", [(0, 200), (1, 200), (-1, 412)])
+def test_if_unmodified_since(server, file, later, status):
+    changed = parse_date(server.request(file).get("Last-Modified"))
+    assert conditional(server, file, (
+        "If-Unmodified-Since", http_date(changed + later))).status == status
+
+
+def test_the_order_of_conditions(server, file):
+    """RFC 9110, 13.2.2: what is meant, then what is fresh, then the range."""
+    first = server.request(file)
+    etag, date = first.get("ETag"), first.get("Last-Modified")
+    old = http_date(parse_date(date) - 1000)
+    for fields, status in [
+            ([("If-Match", '"other"'), ("If-None-Match", etag)], 412),
+            ([("If-Match", etag), ("If-None-Match", etag)], 304),
+            ([("If-Match", etag), ("If-Unmodified-Since", old)], 200),
+            ([("If-Unmodified-Since", old), ("If-None-Match", etag)], 412),
+            ([("If-Match", etag), ("Range", "bytes=0-9")], 206),
+            ([("If-Match", '"other"'), ("Range", "bytes=0-9")], 412)]:
+        assert conditional(server, file, *fields).status == status
+
+
 # Ranges (RFC 9110, 14)
 
 @pytest.mark.parametrize("value, first, last", [

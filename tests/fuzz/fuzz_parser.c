@@ -36,6 +36,8 @@ static void check_request(const struct http_request *r, const char *head,
     check_slice(r->if_range, head, n);
     check_slice(r->if_none_match, head, n);
     check_slice(r->if_modified_since, head, n);
+    check_slice(r->if_match, head, n);
+    check_slice(r->if_unmodified_since, head, n);
     assert(n <= HTTP_HEAD_MAX);
     assert(r->path.n <= HTTP_TARGET_MAX && r->query.n <= HTTP_TARGET_MAX);
     assert(r->minor_version == 0 || r->minor_version == 1);

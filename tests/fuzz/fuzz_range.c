@@ -64,5 +64,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     request.if_modified_since = take_line(&rest);
     if (static_file_is_fresh(&request, etag, 784111777))
         assert(clock_parse_http_date(request.if_modified_since) >= 784111777);
+    request.if_match = take_line(&rest);
+    if (request.if_match.p != NULL && static_file_is_meant(&request, etag, 0))
+        assert(memmem(request.if_match.p, request.if_match.n, etag.p,
+                      etag.n) != NULL ||
+               memchr(request.if_match.p, '*', request.if_match.n) != NULL);
     return 0;
 }

@@ -83,6 +83,8 @@ TEST(the_parts_are_told_apart)
                       "If-Range: \"r\"\r\n"
                       "If-None-Match: \"n\"\r\n"
                       "If-Modified-Since: yesterday\r\n"
+                      "If-Match: \"m\"\r\n"
+                      "If-Unmodified-Since: today\r\n"
                       "Content-Length: 12\r\n\r\n") > 0);
     assert_int_equal(request.method, HTTP_POST);
     assert_int_equal(request.minor_version, 1);
@@ -95,6 +97,8 @@ TEST(the_parts_are_told_apart)
     assert_slice(request.if_range, "\"r\"");
     assert_slice(request.if_none_match, "\"n\"");
     assert_slice(request.if_modified_since, "yesterday");
+    assert_slice(request.if_match, "\"m\"");
+    assert_slice(request.if_unmodified_since, "today");
     assert_int_equal(request.content_length, 12);
     assert_false(request.chunked);
     assert_false(request.expect_continue);
@@ -110,6 +114,8 @@ TEST(what_was_not_sent_has_no_address)
     assert_null(request.if_range.p);
     assert_null(request.if_none_match.p);
     assert_null(request.if_modified_since.p);
+    assert_null(request.if_match.p);
+    assert_null(request.if_unmodified_since.p);
     assert_int_equal(request.content_length, 0);
     assert_true(parse("GET /? HTTP/1.1\r\nHost:\r\n\r\n") > 0);
     assert_non_null(request.query.p); /* empty, and sent */

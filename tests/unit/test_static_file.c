@@ -174,6 +174,32 @@ TEST(the_etag_goes_before_the_date)
     assert_true(fresh("\"tag\"", "Thu, 01 Jan 1970 00:00:00 GMT"));
 }
 
+static bool meant(const char *if_match, const char *if_unmodified_since)
+{
+    struct http_request request = {0};
+    if (if_match != NULL)
+        request.if_match = slice_of(if_match);
+    if (if_unmodified_since != NULL)
+        request.if_unmodified_since = slice_of(if_unmodified_since);
+    return static_file_is_meant(&request, SLICE("\"tag\""), WORLD_MODIFIED);
+}
+
+TEST(a_file_is_meant_by_its_strong_etag_or_by_a_date_it_is_not_younger_than)
+{
+    assert_true(meant(NULL, NULL));
+    assert_true(meant("\"tag\"", NULL));
+    assert_true(meant("\"a\", \"tag\"", NULL));
+    assert_true(meant("*", NULL));
+    assert_false(meant("W/\"tag\"", NULL));
+    assert_false(meant("\"other\"", NULL));
+    assert_false(meant("", NULL));
+    assert_true(meant(NULL, "Sat, 05 Nov 1994 01:46:40 GMT"));
+    assert_false(meant(NULL, "Sat, 05 Nov 1994 01:46:39 GMT"));
+    assert_true(meant(NULL, "no date")); /* is ignored */
+    assert_true(meant("\"tag\"", "Thu, 01 Jan 1970 00:00:00 GMT"));
+    assert_false(meant("\"other\"", "Sat, 05 Nov 1994 01:46:40 GMT"));
+}
+
 TEST(if_range_must_match_exactly)
 {
     struct slice etag = SLICE("\"tag\"");
@@ -383,6 +409,8 @@ int main(void)
         cmocka_unit_test(a_copy_is_fresh_when_its_etag_is_among_those_named),
         cmocka_unit_test(a_copy_is_fresh_when_the_file_did_not_change_since),
         cmocka_unit_test(the_etag_goes_before_the_date),
+        cmocka_unit_test(
+            a_file_is_meant_by_its_strong_etag_or_by_a_date_it_is_not_younger_than),
         cmocka_unit_test(if_range_must_match_exactly),
         TALK(a_file_is_sent_with_what_there_is_to_say_about_it),
         TALK(a_file_too_large_for_memory_is_sent_from_the_disk),
