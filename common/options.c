@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/un.h>
 
 #include "fatal.h"
 #include "server.h"
@@ -114,8 +115,11 @@ static int parse_seconds(const char *name, const char *text, double low)
     return (int)(value * 1000 + 0.5);
 }
 
+/* HOST, HOST:PORT, and for an IPv6 address also [HOST]:PORT (RFC 3986, 3.2.2),
+ * as without the brackets nobody could tell where it ends. */
 static void parse_redis(struct store_address *redis, char *text)
 {
+    const size_t path_room = sizeof((struct sockaddr_un *)NULL)->sun_path;
     *redis = (struct store_address){.port = 6379};
     if (strcmp(text, "none") == 0) {
         redis->none = true;
@@ -123,16 +127,28 @@ static void parse_redis(struct store_address *redis, char *text)
     }
     if (strncmp(text, "unix:", 5) == 0 && text[5] != '\0') {
         redis->path = text + 5;
+        if (strlen(redis->path) >= path_room)
+            die_usage("the path of a unix socket has at most %zu bytes; give "
+                      "--redis a shorter one, or a symbolic link",
+                      path_room - 1);
         return;
     }
-    char *colon = strrchr(text, ':');
-    if (colon != NULL && strchr(text, ':') == colon) { /* not plain IPv6 */
+    redis->host = text;
+    char *colon = strrchr(text, ':'), *bracket = strrchr(text, ']');
+    if (text[0] == '[' && bracket != NULL &&
+        (bracket[1] == ':' || bracket[1] == '\0')) {
+        redis->host = text + 1;
+        colon = bracket[1] == ':' ? bracket + 1 : NULL;
+        *bracket = '\0';
+    } else if (strchr(text, ':') != colon) { /* an IPv6 address by itself */
+        colon = NULL;
+    }
+    if (colon != NULL) {
         redis->port = parse_int("the port in --redis", colon + 1, 1, 65535);
         *colon = '\0';
     }
-    if (text[0] == '\0')
+    if (redis->host[0] == '\0')
         die_usage("--redis takes HOST:PORT, unix:PATH or none");
-    redis->host = text;
 }
 
 /* Each model has its own bound; says why another model's makes no sense. */

@@ -108,7 +108,8 @@ def test_bounds_that_are_no_bounds(executable, server_name, option, value):
       for v in ["-1", "soon", "", "5s", "nan", "1e99", "inf"]),
     ("--request-timeout", "0"),
     *(("--redis", v) for v in ["", "unix:", "host:", "host:port", ":6379",
-                               "127.0.0.1:0", "127.0.0.1:65536"])])
+                               "127.0.0.1:0", "127.0.0.1:65536", "[::1]:",
+                               "[]:6379", "unix:/" + 107 * "x"])])
 def test_values_that_make_no_sense(executable, option, value):
     refused(executable, 2, option, value, mentions=[option.strip("-")])
 

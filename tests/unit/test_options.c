@@ -148,9 +148,13 @@ TEST(redis_is_named_in_three_ways)
     assert_int_equal(status_of(&epoll, "--redis example.org:7"), 0);
     assert_string_equal(options->redis.host, "example.org");
     assert_int_equal(options->redis.port, 7);
-    assert_int_equal(status_of(&epoll, "--redis ::1"), 0);
-    assert_string_equal(options->redis.host, "::1");
-    assert_int_equal(options->redis.port, 6379);
+    const char *const addresses[] = {"--redis ::1", "--redis [::1]",
+                                     "--redis [::1]:7"};
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(status_of(&epoll, addresses[i]), 0);
+        assert_string_equal(options->redis.host, "::1");
+        assert_int_equal(options->redis.port, i < 2 ? 6379 : 7);
+    }
 }
 
 TEST(wrong_usage_is_a_sentence_and_exit_status_2)
@@ -160,7 +164,7 @@ TEST(wrong_usage_is_a_sentence_and_exit_status_2)
         "-b 0", "-w 0", "-w 1.5", "--keep-alive -1", "--keep-alive nan",
         "--keep-alive inf", "--keep-alive 5s", "--request-timeout 0",
         "--drain-timeout 86401", "--max-connections 0", "--redis a:b",
-        "--redis a:0", "--redis :1", "--nonsense", "-Z", "x", "80 host more"};
+        "--redis a:0", "--redis :1", "--redis []:1", "--redis [::1]:", "--nonsense", "-Z", "x", "80 host more"};
     for (size_t i = 0; i < LENGTH(lines); i++) {
         int status = status_of(&epoll, lines[i]);
         if (status != 2)
