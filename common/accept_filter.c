@@ -170,6 +170,32 @@ bool accept_filter_somebody_waits(const struct accept_filter *f,
            (f->silent != NULL && epoll_wait(f->set, &event, 1, 0) > 0);
 }
 
+/* There may be thousands, and a child has one client: not a call for each. */
+static void close_run(int first, int last)
+{
+    if (first < 0 || close_range((unsigned)first, (unsigned)last, 0) == 0)
+        return;
+    for (int fd = first; fd <= last; fd++) /* before Linux 5.9 */
+        close(fd);
+}
+
+void accept_filter_leave(struct accept_filter *f)
+{
+    struct silent *s;
+    int first = -1, last = -1;
+    DL_FOREACH (f->silent, s) { /* mostly as they came: 10, 11, 12 ... */
+        if (s->fd != last + 1 || first < 0) {
+            close_run(first, last);
+            first = s->fd;
+        }
+        last = s->fd;
+    }
+    close_run(first, last);
+    if (f->has_set)
+        close(f->set);
+    *f = (struct accept_filter){0};
+}
+
 void accept_filter_free(struct accept_filter *f)
 {
     struct silent *s, *next;

@@ -53,4 +53,9 @@ bool accept_filter_somebody_waits(const struct accept_filter *filter,
 /* Closes the sockets of those that are put aside, and frees the memory. */
 void accept_filter_free(struct accept_filter *filter);
 
+/* The same in a forked child, which frees no memory: writing to it would have
+ * the kernel copy each page, and the child ends soon. The parent's filter, and
+ * its clients, stay as they are. */
+void accept_filter_leave(struct accept_filter *filter);
+
 #endif

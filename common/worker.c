@@ -78,7 +78,7 @@ void worker_tick(struct worker *worker)
 
 void worker_in_child(struct worker *worker)
 {
-    accept_filter_free(&worker->silent);
+    accept_filter_leave(&worker->silent);
     seed(worker);
 }
 
