@@ -38,8 +38,9 @@ def test_a_killed_worker_is_replaced(workers):
         assert replacement(workers) < 0.1 + SLACK
         load.wait_for_answers(100)
     load.stop()
-    # A worker serves one client at a time in 03, all of its own in 07.
-    at_a_time = 1 if workers.name == "preforking" else 8
+    # A worker has one client in 03, and those beyond the four workers may have
+    # been put aside by it; in 07 it has all of its own.
+    at_a_time = 1 + 8 - 4 if workers.name == "preforking" else 8
     assert load.unanswered + len(load.faults) <= killed * at_a_time
     assert load.refused == 0
 
