@@ -241,8 +241,10 @@ static size_t read_answers(const struct client *client,
         assert(!answer.close);
         const char *complaint =
             answer_read(&rest, expected->head[answers], &answer);
-        if (complaint == NULL && answer.status == 408 && rest.n > 0) {
-            /* Its time was over before it was known to be HEAD. */
+        bool too_early = answer.status == 408 || answer.status == 431;
+        if (complaint == NULL && too_early && rest.n > 0) {
+            /* Its time was over, or there had been too many empty lines, before
+             * it was known to be HEAD. */
             rest = (struct slice){client->received.data + at,
                                   client->received.len - at};
             complaint = answer_read(&rest, false, &answer);

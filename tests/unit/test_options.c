@@ -52,9 +52,11 @@ static int status_of(const struct architecture *architecture, const char *line)
     int argc = 0, out[2], status;
     snprintf(shared->words, sizeof shared->words, "%s %s", architecture->name,
              line);
-    for (char *word = strtok(shared->words, " "); word != NULL;
-         word = strtok(NULL, " "))
-        argv[argc++] = word;
+    for (char *rest = shared->words; rest != NULL;) {
+        char *word = strsep(&rest, " ");
+        if (*word != '\0')
+            argv[argc++] = word;
+    }
     argv[argc] = NULL;
 
     assert_int_equal(pipe(out), 0);
