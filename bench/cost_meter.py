@@ -7,8 +7,8 @@
     live.stop()
     values = meter.finish()     {column key: value}, see metrics/
 
-Nothing of this runs on the server's cores; `result.own_cpu` says what it
-took from the load tool's.
+Nothing of this runs on the server's cores while the load lasts; what it took
+from the load tool's meanwhile is in `result.own_cpu`.
 """
 
 import time
@@ -17,7 +17,7 @@ import metrics
 import procfs
 
 INTERVAL = 0.5          # seconds between two samples, at least
-OWN_SHARE = 0.02        # of the time may go into taking samples
+OWN_SHARE = 0.01        # of the time may go into taking samples
 
 
 class Watch:

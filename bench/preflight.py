@@ -3,9 +3,11 @@
 import os
 from dataclasses import dataclass
 
+import core_gauge
 import load
 import machine as machines
 import procfs
+import summary
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ def look(machine, tools, most_clients, backlog):
         _time_wait(),
         _load_average(),
         _cores(machine),
+        _core_speed(min(machine.server_cores)),
         _governor(),
         *_tools(tools),
     ]
@@ -111,6 +114,20 @@ def _cores(machine):
 
 def _list(cores):
     return ",".join(map(str, sorted(cores)))
+
+
+def _core_speed(core):
+    """Look at the server's core for a quarter of a second or so."""
+    times = [core_gauge.measure(core) for _ in range(40)]
+    slower = 100 * (max(times) / min(times) - 1)
+    remedy = ""
+    if slower > summary.NOISY_SLOWER:
+        remedy = ("somebody else works on the other half of this core, or its "
+                  "clock changes: cells it hits are marked noisy; measure "
+                  "where one has the machine for oneself")
+    return Finding("speed of the server's core",
+                   f"at its slowest {slower:.0f} % slower than at its best",
+                   remedy)
 
 
 def _governor():

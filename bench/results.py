@@ -8,7 +8,7 @@ import os
 import cost_meter
 from metrics import Column
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 # Columns of samples.csv that name the run.
 KEYS = ("experiment", "variant", "server", "kind", "x", "repeat", "order",

@@ -226,10 +226,15 @@ def _missing(experiment, one):
 
 def _noise(experiment, points):
     """Which points one should not rely on."""
-    noisy = [f"{p['x']:,}" for p in points if p["noisy"] and p["runs"] > 1]
+    noisy = [p for p in points if p["noisy"] and p["runs"] > 1]
     if not noisy:
         return ""
-    return f"Noisy: the runs at {listed(noisy)} lie far apart."
+    places = listed(f"{p['x']:,}" for p in noisy)
+    said = [word for p in noisy for word in p["noisy"]]
+    why = [kind for kind in ("runs far apart", "foreign load",
+                             "core slower than at its best")
+           if any(word.split()[0] == kind.split()[0] for word in said)]
+    return f"Noisy at {places}: {listed(why)}."
 
 
 def listed(parts):

@@ -14,10 +14,12 @@ import servers
 from sentences import explain
 from styles import MARKERS, style
 
-# A median is called noisy when its runs lie further apart than this, or when
-# something else used the server's core.
+# A median is called noisy when its runs lie further apart than this, when
+# something else used the server's core, or when the core itself was slower
+# than at its best in the run (see core_gauge.py).
 NOISY_SPREAD = 15.0         # (largest - smallest) / median, per cent
 NOISY_FOREIGN = 10.0        # per cent of the core
+NOISY_SLOWER = 15.0         # per cent more time for the same work
 
 
 def spread(values):
@@ -27,10 +29,29 @@ def spread(values):
     return 100 * (max(values) - min(values)) / middle if middle else None
 
 
-def point(rows):
-    """Return a point of a curve from the rows of its repeats.
+def fastest_core(rows):
+    """Return the lowest gauge of all rows in milliseconds, None without."""
+    return min((row["gauge_ms"] for row in rows if row.get("gauge_ms")),
+               default=None)
 
-    `rate` is None where no run gave a figure; then `notes` says why.
+
+def noise(values, apart, fastest):
+    """Return in words why a median is not to be relied on, [] if it is."""
+    slower = 0.0
+    if fastest and values.get("gauge_ms"):
+        slower = 100 * (values["gauge_ms"] / fastest - 1)
+    return [why for why, there in (
+        ("runs far apart", apart is None or apart > NOISY_SPREAD),
+        ("foreign load", (values.get("foreign") or 0) > NOISY_FOREIGN),
+        (f"core {slower:.0f} % slower", slower > NOISY_SLOWER)) if there]
+
+
+def point(rows, fastest=None):
+    """Return a point of a curve from the rows of its repeats, of a run whose
+    fastest gauge was `fastest` milliseconds.
+
+    `rate` is None where no run gave a figure; then `notes` says why. What
+    makes the point `noisy` is listed there, in words.
     """
     measured = [row for row in rows if row.get("rate") is not None]
     notes = list(dict.fromkeys(row["note"] for row in measured or rows
@@ -51,9 +72,7 @@ def point(rows):
                  if isinstance(row.get(column.key), (int, float))]
         values[column.key] = statistics.median(known) if known else None
     one["values"] = values
-    one["noisy"] = bool(
-        one["spread"] is None or one["spread"] > NOISY_SPREAD
-        or (values.get("foreign") or 0) > NOISY_FOREIGN)
+    one["noisy"] = noise(values, one["spread"], fastest)
     middle = min(measured,
                  key=lambda row: abs(row["rate"] - one["rate"]["median"]))
     one["limit"] = middle.get("limit")
@@ -61,13 +80,14 @@ def point(rows):
     return one
 
 
-def curve(name, variant, rows):
+def curve(name, variant, rows, fastest=None):
     """Return the curve of a server in a variant: its points by x, and its
-    best point among those that lost nothing, if there is one."""
+    best point among those that lost nothing, if there is one. `fastest` as
+    for point()."""
     by_x = {}
     for row in rows:
         by_x.setdefault(row["x"], []).append(row)
-    points = [point(by_x[x]) for x in sorted(by_x)]
+    points = [point(by_x[x], fastest) for x in sorted(by_x)]
     figures = [p for p in points if p["rate"] and p["rate"]["median"] > 0]
     whole = [p for p in figures if not p["hollow"]] or figures
     best = max(whole, key=lambda p: p["rate"]["median"], default=None)
@@ -88,11 +108,12 @@ def make(folder):
         "servers": _servers(rows), "markers": MARKERS, "experiments": [],
         "unavailable": peers.unavailable(),
     }
+    fastest = fastest_core(rows)
     for experiment in experiments.all_experiments():
         mine = [row for row in rows if row["experiment"] == experiment.name]
         if mine:
-            summary["experiments"].append(
-                _experiment(experiment, mine, calls, summary["servers"]))
+            summary["experiments"].append(_experiment(
+                experiment, mine, calls, summary["servers"], fastest))
     return summary
 
 
@@ -120,7 +141,7 @@ def _servers(rows):
     return found
 
 
-def _experiment(experiment, rows, calls, known):
+def _experiment(experiment, rows, calls, known, fastest):
     """Return the part of the summary for one experiment."""
     curves = []
     for variant in experiment.variants:
@@ -128,7 +149,8 @@ def _experiment(experiment, rows, calls, known):
             mine = [row for row in rows if row["server"] == server["name"]
                     and (row["variant"] or "") == variant.name]
             if mine:
-                curves.append(curve(server["name"], variant.name, mine))
+                curves.append(curve(server["name"], variant.name, mine,
+                                    fastest))
     counted = {}
     for row in calls:
         if row["experiment"] == experiment.name:

@@ -254,7 +254,7 @@ function remarks(point) {
   if (!point.rate) return point.notes.join("; ").slice(0, 60);
   const words = [];
   if (point.spread) words.push(`\u00b1${(point.spread / 2).toFixed(0)} %`);
-  if (point.noisy) words.push("noisy");
+  if (point.noisy.length) words.push("noisy: " + point.noisy.join(", "));
   if (point.hollow) words.push(point.values.failed_percent > 0
     ? `${format(point.values.failed_percent)} % lost` : point.statuses.join(", "));
   return words.join(", ");

@@ -12,6 +12,7 @@ import pytest
 
 import made_up
 import report
+import results
 import styles
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -31,7 +32,7 @@ def test_summary_json(made):
     folder, _, _ = made
     with open(os.path.join(folder, "summary.json"), encoding="utf-8") as file:
         summary = json.load(file)
-    assert summary["schema_version"] == 1
+    assert summary["schema_version"] == results.SCHEMA_VERSION
     assert [e["name"] for e in summary["experiments"]] == \
         ["guestbook", "answer", "hello", "redirect", "echo"]
     guestbook = summary["experiments"][0]

@@ -1,5 +1,8 @@
 """Medians, spreads, what is noisy, what is hollow, and the sentences."""
 
+import os
+
+import core_gauge
 import limits
 import load
 import sentences
@@ -31,7 +34,27 @@ def test_quiet_point():
     assert not summary.point(rows)["noisy"]
     for each in rows:
         each["foreign"] = 50.0
-    assert summary.point(rows)["noisy"]
+    assert summary.point(rows)["noisy"] == ["foreign load"]
+
+
+def test_a_slow_core_is_noise():
+    """Three runs that agree, but on a core that was faster elsewhere."""
+    rows = [row(20, 100.0 + i, gauge_ms=6.0) for i in range(3)]
+    rows += [row(100, 60.0 + i, gauge_ms=9.0) for i in range(3)]
+    fastest = summary.fastest_core(rows)
+    assert fastest == 6.0
+    slow = summary.point(rows[3:], fastest)
+    assert slow["noisy"] == ["core 50 % slower"]
+    assert not summary.point(rows[:3], fastest)["noisy"]
+    assert "Noisy at 100: core slower" in sentences._noise(None, [slow])
+    assert summary.fastest_core([row(20, 100.0)]) is None
+
+
+def test_gauge_takes_time_and_gives_the_core_back():
+    """Some milliseconds of CPU time, and the affinity is as it was."""
+    before = os.sched_getaffinity(0)
+    assert core_gauge.measure(min(before)) > 0
+    assert os.sched_getaffinity(0) == before
 
 
 def test_lost_requests_make_a_point_hollow():

@@ -15,7 +15,7 @@ from filling.figures import (Cell, FigureError, Measured, Namespace, Series,
                              Sources, Variant, experiments, published,
                              servers)
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 class RunError(Exception):

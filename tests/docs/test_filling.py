@@ -8,9 +8,9 @@ import fill
 from filling import excerpt, figures, markers, pictures, run
 
 POINT = {"x": 100, "rate": {"median": 1500.4, "low": 1400, "high": 1600},
-         "hollow": False, "noisy": False, "limit": "server core",
+         "hollow": False, "noisy": [], "limit": "server core",
          "evidence": "server 99 %", "values": {"cpu_us": 61.25, "p50_ms": None}}
-SUMMARY = {"schema_version": 1, "experiments": [{
+SUMMARY = {"schema_version": 2, "experiments": [{
     "name": "guestbook", "variants": ["", "kept alive"],
     "calls": {"epoll/": {"read": 2.0, "all": 6.5}},
     "curves": [
@@ -93,7 +93,7 @@ def test_number_as_text(value, form, text):
 def test_another_schema_is_refused():
     """Rather than to read figures from the wrong place."""
     with pytest.raises(run.RunError, match="schema"):
-        run.measured({**SUMMARY, "schema_version": 2})
+        run.measured({**SUMMARY, "schema_version": run.SCHEMA_VERSION + 1})
 
 
 # -------------------------------------------------------------------- markers
