@@ -50,7 +50,7 @@ static void answer_page(struct http_exchange *x, int status)
     struct worker *w = x->worker;
     struct guestbook_page *page = &x->guestbook;
     struct cached_file *template = NULL;
-    int error = file_cache_open(&w->templates, "guestbook/index.html",
+    int error = file_cache_open(&w->templates, GUESTBOOK_TEMPLATE,
                                 w->clock.now_ms, &template);
     if (error == EMFILE || error == ENFILE || error == ENOMEM) {
         response_error(x, 503, NULL); /* it is there, but not just now */

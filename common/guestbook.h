@@ -14,6 +14,8 @@
 
 #include "http_exchange.h"
 
+#define GUESTBOOK_TEMPLATE "guestbook/index.html" /* below templates/ */
+
 enum {
     GUESTBOOK_NAME_MAX = 64,    /* Unicode characters */
     GUESTBOOK_TEXT_MAX = 1000,

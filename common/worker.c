@@ -6,6 +6,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "guestbook.h"
 #include "signals.h"
 
 enum { KEEP_BUFFER = 64 * 1024 }; /* a pooled buffer may hold on to this */
@@ -74,6 +75,16 @@ void worker_tick(struct worker *worker)
         access_log_reopen(&worker->server->log);
     }
     errno = saved;
+}
+
+void worker_before_fork(struct worker *worker)
+{
+    struct cached_file *file;
+    worker_tick(worker);
+    if (file_cache_open(&worker->templates, GUESTBOOK_TEMPLATE,
+                        worker->clock.now_ms, &file) == 0)
+        file_release(file);
+    worker_give_exchange(worker, worker_take_exchange(worker));
 }
 
 void worker_in_child(struct worker *worker)

@@ -63,6 +63,11 @@ void worker_free(struct worker *worker);
  * each call that may have waited. Leaves errno as it is. */
 void worker_tick(struct worker *worker);
 
+/* Before fork(2) in 02: does once what every child would begin with otherwise.
+ * Looks at the clock and the signals, reads the template again if it has changed,
+ * and has a request's memory ready. */
+void worker_before_fork(struct worker *worker);
+
 /* A child of fork(2) calls this: it must not draw its parent's numbers, and not
  * keep open the connections of clients that are not its own. */
 void worker_in_child(struct worker *worker);
