@@ -336,6 +336,8 @@ void http_conn_output(const struct http_conn *c, struct http_output *output)
     if (x->out_sent < x->out.len)
         output->iov[output->iov_count++] =
             (struct iovec){x->out.data + x->out_sent, x->out.len - x->out_sent};
+    /* What is last goes out with the FIN of the close that follows. */
+    output->more = c->state == HTTP_CONN_CLOSING;
     if (x->rest.left == 0)
         return;
     if (x->rest.memory != NULL) {

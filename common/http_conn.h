@@ -68,11 +68,11 @@ struct http_conn { /* small: this is what an idle client costs */
 };
 
 /* Where the output lies. First iov; when iov_count is 0, a part of a file. `more`
- * says that such a part follows the iov. */
+ * says that something follows the iov at once: such a part, or the close. */
 struct http_output {
     struct iovec iov[2];
     int iov_count;
-    bool more;    /* after iov there is more: hold back a half-full packet */
+    bool more;    /* hold back a half-full packet */
     int file;     /* descriptor, or -1 */
     off_t offset;
     size_t count; /* bytes of the file */

@@ -228,15 +228,19 @@ int net_unsent(int fd)
 
 ssize_t net_send(int fd, const struct http_output *output)
 {
-    if (output->iov_count == 1 && !output->more)
-        return send(fd, output->iov[0].iov_base, output->iov[0].iov_len, 0);
+    /* MSG_MORE holds back a packet that is not full until more comes: a file, so
+     * that its head needs no packet of its own, or the FIN of close(2), which
+     * then travels with the answer - one packet less to send, to receive and to
+     * acknowledge, and one wake-up less of the client. */
+    int flags = output->more ? MSG_MORE : 0;
+    if (output->iov_count == 1)
+        return send(fd, output->iov[0].iov_base, output->iov[0].iov_len, flags);
     if (output->iov_count > 0) {
         struct msghdr message = {
             .msg_iov = (struct iovec *)(uintptr_t)output->iov,
             .msg_iovlen = (size_t)output->iov_count,
         };
-        /* MSG_MORE: a file follows, so do not send a short packet first. */
-        return sendmsg(fd, &message, output->more ? MSG_MORE : 0);
+        return sendmsg(fd, &message, flags);
     }
     /* From the page cache to the socket without passing through us. */
     off_t offset = output->offset;

@@ -1,5 +1,7 @@
 """Persistent connections, pipelines, bodies: RFC 9112 between the requests."""
 
+import select
+
 import pytest
 
 from client import build, chunked
@@ -50,6 +52,19 @@ def test_http10_closes(server):
     with server.connect() as connection:
         response = connection.request("/answer", version="HTTP/1.0")
         assert response.body == b"42"
+        connection.expect_closed()
+
+
+@pytest.mark.parametrize("target", ["/answer", "/", "/nowhere"])
+def test_the_last_answer_comes_with_the_fin(server, target):
+    """In one packet: whoever sees the answer sees the end with it."""
+    with server.connect() as connection:
+        connection.send(build(target, fields=[("Connection", "close")]))
+        poller = select.poll()
+        poller.register(connection.socket, select.POLLIN | select.POLLRDHUP)
+        (_, events), = poller.poll(5000)
+        assert events & select.POLLRDHUP
+        assert connection.read_response().closes
         connection.expect_closed()
 
 

@@ -50,6 +50,15 @@ TEST(http_1_0_closes_unless_asked_to_keep)
     assert_int_equal(http_conn_want(&client.conn), HTTP_WANT_READ);
 }
 
+TEST(the_last_answer_is_held_back_for_the_fin_and_no_other)
+{
+    client_says(&client, HELLO);
+    assert_false(client.held_back);
+    client_says(&client, "GET /hello HTTP/1.0\r\n\r\n");
+    assert_true(client.held_back);
+    assert_int_equal(http_conn_want(&client.conn), HTTP_WANT_CLOSE);
+}
+
 TEST(keep_alive_can_be_switched_off)
 {
     world.server.options.keep_alive_ms = 0;
@@ -606,6 +615,7 @@ int main(void)
         TALK(the_connection_is_kept_for_the_next_request),
         TALK(it_closes_when_the_client_says_so),
         TALK(http_1_0_closes_unless_asked_to_keep),
+        TALK(the_last_answer_is_held_back_for_the_fin_and_no_other),
         TALK(keep_alive_can_be_switched_off),
         TALK(head_gets_what_get_gets_without_the_content),
         TALK(the_body_of_a_request_is_not_taken_for_the_next_one),

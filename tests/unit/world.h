@@ -67,6 +67,7 @@ struct client {
      * all of them. */
     size_t (*portion)(void *data, size_t n);
     void *portion_data;
+    bool held_back; /* the last write was one that something follows at once */
 };
 
 void client_connect(struct client *client, struct world *world);
