@@ -271,8 +271,8 @@ def where_calls(ctx, scenario):
 
 
 def worth(row):
-    """Return in words what a change did, by the rounds' ratios: only when
-    all but noise points one way is it a gain or a loss."""
+    """Return in words what a change did: only when the two quickest runs
+    agree, and say more than noise does, is it a gain or a loss."""
     if row["ratio_min"] > 1 and row["ratio"] > NOISE:
         return f"{100 * (row['ratio'] - 1):.0f} % dearer"
     if row["ratio_max"] < 1 and row["ratio"] < 1 / NOISE:
@@ -290,7 +290,7 @@ def tricks(ctx, *kinds):
             if row["kind"] not in kinds:
                 continue
             label = f"[{row['title']}](../bench/tricks/{name}.patch)" \
-                if row["kind"] != "build" else f"{row['title']}"
+                if row.get("patch", row["kind"] != "build") else row["title"]
             counts = row["instructions"], row["base_instructions"]
             more = "–" if None in counts else f"{counts[0] - counts[1]:+,}"
             rows.append((row["ratio"], [
