@@ -68,8 +68,8 @@ SCENARIOS = [
     Scenario("threads-100", "/answer",
              ("floor-threads", "threaded", "prethreaded"), "floor-threads"),
     Scenario("one-shot-100", "/answer",
-             ("floor-oneshot", "floor-oneshot-epoll") + ALL + PEERS,
-             "floor-oneshot", keep_alive=False),
+             ("floor-oneshot", "floor-preforked", "floor-oneshot-epoll")
+             + ALL + PEERS, "floor-oneshot", keep_alive=False),
     Scenario("pipelined-16", "/answer", EVENT + ("prethreaded", "nginx", "h2o"),
              "epoll", script=os.path.join(TOP, "bench", "pipeline.lua")),
     Scenario("file-10k", "/10k", EVENT + ("prethreaded",) + STATIC_PEERS,

@@ -17,8 +17,8 @@ import json
 from filling.blocks import or_dash, table
 from filling.figures import ARCHITECTURES, FigureError, show
 
-FLOORS = ("floor", "floor-threads", "floor-oneshot", "floor-oneshot-epoll",
-          "floor-guestbook")
+FLOORS = ("floor", "floor-threads", "floor-oneshot", "floor-preforked",
+          "floor-oneshot-epoll", "floor-guestbook")
 NOISE = 1.02        # figures repeat within 2 % on a quiet machine
 
 

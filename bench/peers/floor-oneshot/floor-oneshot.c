@@ -1,7 +1,8 @@
 /* Floor of a connection for each request, blocking: accept, read, write,
- * close.
+ * close. With PROCESSES, so many do that on the same socket: what waking them by
+ * turns costs is a part of what a pool costs.
  *
- *     floor-oneshot PORT
+ *     floor-oneshot PORT [PROCESSES]
  */
 #define _GNU_SOURCE
 #include "floor.h"
@@ -13,10 +14,18 @@ int main(int argc, char *argv[])
     char request[4096];
     int listener;
 
-    if (argc != 2)
-        errx(2, "usage: floor-oneshot PORT");
+    if (argc != 2 && argc != 3)
+        errx(2, "usage: floor-oneshot PORT [PROCESSES]");
     signal(SIGPIPE, SIG_IGN);
     listener = floor_listen(argv[1]);
+    for (long i = argc == 3 ? strtol(argv[2], NULL, 10) : 1; i > 1; i--) {
+        pid_t pid = fork();
+
+        if (pid < 0)
+            err(1, "fork");
+        if (pid == 0)
+            break;
+    }
 
     for (;;) {
         int fd = accept(listener, NULL, NULL);
