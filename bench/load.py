@@ -15,7 +15,7 @@ import shutil
 import signal
 import tempfile
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import child
 import procfs
@@ -28,7 +28,7 @@ class LoadError(Exception):
 @dataclass(frozen=True)
 class Job:
     """What a tool shall do. One process of the tool runs for each URL and
-    gets its share of `connections`."""
+    gets its share of `connections` and `requests`."""
 
     urls: tuple
     connections: int = 1        # at once; httperf: in all
@@ -362,11 +362,15 @@ class _Run:
 
 def _start(tool, job, cores, folder):
     """Start a process of the tool for each URL."""
-    share, more = divmod(job.connections, len(job.urls))
+    def share(index, number):
+        each, more = divmod(number, len(job.urls))
+        return each + (index < more)
+
     runs = []
     for index, url in enumerate(job.urls):
-        part = Job(**{**job.__dict__, "urls": (url,),
-                      "connections": share + (index < more)})
+        part = replace(job, urls=(url,),
+                       connections=share(index, job.connections),
+                       requests=job.requests and share(index, job.requests))
         own = os.path.join(folder, str(index))
         os.mkdir(own)
         argv = tool.command(part, own)

@@ -1,5 +1,6 @@
 """E1, one server in seven architectures: a page from a template and Redis."""
 
+import math
 import re
 
 import load
@@ -7,6 +8,12 @@ from experiments import Experiment, Published, Variant, expect
 
 GRID = (20, 50, 100, 200, 300, 400, 500, 600, 700, 800, 900, 1000, 1500, 2000,
         2500, 3000, 5000, 8000, 10000, 11000, 12000, 13000, 14000, 15000)
+
+
+# Connections to one address of the server, from one process of ab. connect(2)
+# looks for a local port among half of them first, those of one parity: 14,000
+# by default. When most are taken, ab's core does little else than look.
+A_CLIENT = 7000
 
 
 def column(*rates):
@@ -25,6 +32,7 @@ class Guestbook(Experiment):
     path = "/guestbook"
     tools = ("ab",)
     unit = "pages/s"
+    host = "0.0.0.0"
     needs_redis = True
     reference = 100
     requests_full = 20000
@@ -69,8 +77,9 @@ class Guestbook(Experiment):
 
     def job(self, live, variant, x, seconds, machine, full):
         """Return so many requests, or as many as there is time for."""
-        return load.Job((live.url(self.path),), connections=x,
-                        seconds=seconds, keep_alive=False,
+        urls = tuple(live.url(self.path, f"127.0.0.{n + 1}")
+                     for n in range(math.ceil(x / A_CLIENT)))
+        return load.Job(urls, connections=x, seconds=seconds, keep_alive=False,
                         requests=max(self.requests_full, x) if full else None)
 
     def check(self, get):

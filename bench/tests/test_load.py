@@ -175,6 +175,21 @@ def test_run_ends_a_tool_that_hangs(silent):
     assert result.unfinished == 50 and result.wall < 5
 
 
+@pytest.mark.skipif(bool(load.missing("ab")), reason="needs ab")
+def test_each_address_gets_its_share(silent):
+    """Of the connections and of the requests; none is left out."""
+    class Short(load.Job):
+        """A job with less patience."""
+        deadline = 0.5
+
+    result = load.run("ab", Short((silent, silent, silent), connections=10,
+                                  requests=101), os.sched_getaffinity(0))
+    words = [command.split() for command in result.commands]
+    assert [each[each.index("-c") + 1] for each in words] == ["4", "3", "3"]
+    assert [each[each.index("-n") + 1] for each in words] == ["34", "34", "33"]
+    assert result.unfinished == 101
+
+
 def test_run_of_a_missing_tool(monkeypatch):
     """It says what to install."""
     monkeypatch.setattr(load.shutil, "which", lambda name: None)
