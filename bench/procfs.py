@@ -254,13 +254,7 @@ def listener(port):
     return Listener(waiting, limit)
 
 
-def established(port):
-    """Return how many connections to the local `port` are open, those in
-    the accept queue included."""
-    return sum(1 for _ in _sockets(port, ESTABLISHED))
-
-
-ESTABLISHED, LISTEN = 1, 10
+LISTEN = 10
 
 
 def _sockets(port, state):

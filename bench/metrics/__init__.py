@@ -9,9 +9,9 @@ A file here defines a class `Metric` with
     finish(self, watch) when the server has ended: return {key: value}
 
 `watch` is the cost_meter.Watch: it has the server (`live`), the process tree
-of this moment (`tree`), whether open connections shall be counted, which
-takes the kernel 10 ms (`count_connections`), the load tool's Result (`load`), the private Redis
-(`redis_pid`), and from `end` on the seconds measured (`wall`), the CPU
+of this moment (`tree`), whether the load holds its connections open, so that
+they are to be counted (`count_connections`), the load tool's Result (`load`),
+the private Redis (`redis_pid`), and from `end` on the seconds measured (`wall`), the CPU
 seconds the server used meanwhile (`server_cpu`) and those of each core
 (`core_times`, {core: (user, system)}). All methods but `finish` may
 be left out by inheriting from Base. A value that is not known is None.

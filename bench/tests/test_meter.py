@@ -5,12 +5,14 @@ import socket
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 
 import child
 import procfs
 import syscalls
+from metrics import memory
 
 PYTHON = sys.executable
 CORES = frozenset(os.sched_getaffinity(0))
@@ -142,18 +144,33 @@ def test_pinning(tmp_path):
         child.stop(process)
 
 
-def test_accept_queue_and_connections():
+def test_accept_queue():
     """Waiting connections are counted, accepted ones are not."""
     with socket.create_server(("127.0.0.1", 0), backlog=5) as listener:
         port = listener.getsockname()[1]
         clients = [socket.create_connection(("127.0.0.1", port))
                    for _ in range(3)]
         assert procfs.listener(port) == procfs.Listener(3, 5)
-        assert procfs.established(port) == 3
         accepted = listener.accept()[0]
         assert procfs.listener(port).waiting == 2
         for sock in [accepted, *clients]:
             sock.close()
+
+
+def test_open_connections_are_the_descriptors_that_came():
+    """Those from before do not count, nor those that are gone again."""
+    me = SimpleNamespace(pid=os.getpid())
+    watch = SimpleNamespace(live=me, tree=[me], count_connections=True)
+    metric = memory.Metric()
+    metric.begin(watch)
+    opened = [os.dup(0) for _ in range(510)]
+    metric.sample(watch)
+    for descriptor in opened:
+        os.close(descriptor)
+    metric.sample(watch)
+    found = metric.finish(watch)
+    assert found["open_connections"] == 510
+    assert found["bytes_per_connection"] is not None
 
 
 def test_overflow_is_counted():
