@@ -86,18 +86,7 @@ $(BIN)/epoll:       $(OBJ)/07_epoll/main.o
 $(PROGRAMS): $(LIB)
 	@mkdir -p $(@D)
 	@echo '  LINK  $@'
-	$(Q)$(call linking,$(STATIC)) -o $@ $(filter %.o,$^) $(LIB) $(HIREDIS_LIBS)
-
-# 02 does without shared libraries, where the system has the archives too. Each
-# is mapped in four or five pieces, and every child pays for every mapping: fork
-# copies it, exit takes it down. 13 instead of 30 are a fifth of a page's cost
-# (docs/02_forking.md). The linker warns that a look-up of names still loads
-# glibc's modules at run time; as these come from the same system, it may.
-STATIC_PIE = -static-pie -Wl,--no-warnings
-linking    = $(if $1,$(filter-out -pie,$(LINK)) $1,$(LINK))
-$(BIN)/forking: private STATIC = $(if $(SANITIZE),,$(shell \
-    echo 'int main(void) { return 0; }' | $(CC) $(STATIC_PIE) -x c - -o /dev/null \
-    $(HIREDIS_LIBS) >/dev/null 2>&1 && echo '$(STATIC_PIE)'))
+	$(Q)$(LINK) -o $@ $(filter %.o,$^) $(LIB) $(HIREDIS_LIBS)
 
 # The archive is made anew, or objects of deleted sources would stay in it.
 $(LIB): $(COMMON:%.c=$(OBJ)/%.o)

@@ -67,11 +67,10 @@ ONE_WORKER = {"preforking": ["--workers", "1"],
               "prethreaded": ["--threads", "1"]}
 BUILD_LOADS = (("epoll", "keep-alive-100"), ("epoll", "one-shot-100"))
 FLAGS = (
-    Trick("shared-libraries", "02 is linked without shared libraries", "undo",
-          (("forking", "guestbook"),),
-          "With libc and libhiredis as shared libraries: 30 mappings instead "
-          "of 13, which each fork copies and each exit takes down.",
-          flags=("STATIC_PIE=",)),
+    Trick("static", "-static-pie", "build", (("forking", "guestbook"),),
+          "Without shared libraries: 13 mappings instead of 30, which each "
+          "fork copies and each exit takes down.",
+          flags=("LDFLAGS=-static-pie",)),
     Trick("no-hardening", "hardening", "build", BUILD_LOADS,
           "Without stack protector, fortified functions, position-independent "
           "code and immediate binding.",
