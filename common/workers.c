@@ -36,6 +36,10 @@ static void start(struct worker_process *process, const struct server *server,
                   int number, worker_main *serve)
 {
     pid_t parent = getpid();
+    /* What the last one was doing when it was killed. For a moment two may watch
+     * the accept queue, which does no harm. */
+    atomic_store(&server->shared->watched, false);
+    atomic_store(&server->shared->stats[number].serving, false);
     process->started_ms = monotonic_ms();
     process->pid = fork();
     if (process->pid == 0) {

@@ -70,6 +70,22 @@ def test_the_clients_of_the_others_do_not_notice(launch, server_name):
                 assert connection.read_response().body == b"Hello, World!"
 
 
+@pytest.mark.only("preforking")
+def test_the_successor_of_one_that_watched_the_queue_watches_it_too(launch):
+    """A worker that holds silent clients looks out for others. Killed at that,
+    it must not leave word behind that somebody does."""
+    server = launch("--workers", "1", "--request-timeout", "3600")
+    [victim] = children(server.pid)
+    with server.connect(), server.connect():
+        assert server.request("/answer").body == b"42"
+        os.kill(victim, signal.SIGKILL)
+        wait_for(lambda: victim not in children(server.pid) and
+                 children(server.pid), "another worker")
+        with server.connect():
+            assert server.request("/answer").body == b"42"
+            assert server.request("/answer").body == b"42"
+
+
 @pytest.mark.only(*OPTIONS)
 def test_a_crash_loop_backs_off(launch, server_name):
     """Whatever kills each new worker at once must not keep the machine busy
