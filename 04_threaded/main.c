@@ -75,13 +75,21 @@ static void wait_for_seat(struct seats *seats)
     pthread_cond_timedwait(&seats->freed, &seats->lock, &until);
 }
 
+/* Silent clients may have spoken meanwhile: they are served before the end. */
+static bool is_over(const struct seats *seats, const struct server *server)
+{
+    return signals_stopping() &&
+           (seats->silent.silent == NULL ||
+            signals_stopping_ms() > server->options.drain_timeout_ms);
+}
+
 /* Returns a free seat; waits for one at the bound, or without memory. NULL: the
  * server is stopping. */
 static struct seat *take_seat(struct seats *seats, const struct server *server)
 {
     struct seat *seat = NULL;
     pthread_mutex_lock(&seats->lock);
-    while (!signals_stopping()) {
+    while (!is_over(seats, server)) {
         seat = seats->free;
         if (seat != NULL)
             seats->free = seat->next;

@@ -97,6 +97,12 @@ static bool look_at_all(struct accept_filter *f, const struct server *server)
     bool stopping = signals_stopping();
     f->next = f->count = 0;
     end_patience(f);
+    if (f->shortage && f->silent != NULL) {
+        /* No descriptor is left for those who wait, and may have something to
+         * say: the one that has said nothing for longest makes room. */
+        close(let_go(f, f->silent));
+        f->shortage = false;
+    }
     if (f->silent == NULL) /* accept(2) can wait for the next one better */
         return true;
     /* Of several that hold silent clients (03, 05) one watches the accept queue

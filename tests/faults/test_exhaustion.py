@@ -108,6 +108,17 @@ def test_idle_connections_hold_no_descriptor_that_somebody_needs(
     expect_one_word(server)
 
 
+def test_silent_clients_hold_no_descriptor_that_somebody_needs(
+        launch, server_name):
+    """Not even those that never said a word."""
+    server = patient(launch, server_name)
+    with crowd(server, b""):
+        assert server.request("/answer").body == b"42"
+        expect_calm(server)
+        assert server.request("/answer").body == b"42"
+    expect_as_before(server)
+
+
 @pytest.mark.only("poll", "epoll")
 def test_at_max_connections_idle_clients_make_room(launch):
     """The one that has been idle for the longest goes first."""
