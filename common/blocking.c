@@ -165,10 +165,9 @@ static void write_response(struct blocking *b)
     ssize_t n = net_send(b->fd, &output);
     worker_tick(b->worker);
     if (n >= 0) {
-        http_conn_sent(&b->conn, (size_t)n);
-        start_deadline(b, http_conn_phase(&b->conn)); /* there is progress */
-        if (http_conn_lingers(&b->conn))
+        if (http_conn_sent(&b->conn, (size_t)n))
             shutdown(b->fd, SHUT_WR);
+        start_deadline(b, http_conn_phase(&b->conn)); /* there is progress */
     } else if (errno == EAGAIN || errno == EINTR) {
         int unsent = net_unsent(b->fd);
         if (unsent < b->unsent) /* it takes what the kernel has already */
@@ -214,7 +213,6 @@ void blocking_serve(struct worker *worker, int fd)
         case HTTP_WANT_CLOSE:
             if (b.conn.cut_off && net_has_unread(fd)) {
                 http_conn_linger(&b.conn);
-                shutdown(fd, SHUT_WR);
                 break;
             }
             http_conn_close(&b.conn);

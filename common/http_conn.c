@@ -336,7 +336,7 @@ void http_conn_output(const struct http_conn *c, struct http_output *output)
     if (x->out_sent < x->out.len)
         output->iov[output->iov_count++] =
             (struct iovec){x->out.data + x->out_sent, x->out.len - x->out_sent};
-    /* What is last goes out with the FIN of the close that follows. */
+    /* What is last goes out with the FIN that follows. */
     output->more = c->state == HTTP_CONN_CLOSING;
     if (x->rest.left == 0)
         return;
@@ -352,7 +352,7 @@ void http_conn_output(const struct http_conn *c, struct http_output *output)
     }
 }
 
-void http_conn_sent(struct http_conn *c, size_t n)
+bool http_conn_sent(struct http_conn *c, size_t n)
 {
     struct http_exchange *x = c->x;
     size_t from_out = x->out.len - x->out_sent;
@@ -368,19 +368,22 @@ void http_conn_sent(struct http_conn *c, size_t n)
             x->rest.offset += (off_t)n;
     }
     if (has_output(c))
-        return;
+        return false;
 
     file_release(x->rest.file);
     x->rest = (struct http_body){0};
     x->out_sent = 0;
     buffer_reset(&x->out, HTTP_BATCH_MAX);
-    if (c->state == HTTP_CONN_IDLE) {
-        release_exchange(c);
-    } else if (c->state == HTTP_CONN_CLOSING && c->linger) {
-        c->state = HTTP_CONN_LINGER;
-    } else {
-        advance(c); /* the next pipelined request, if it is whole */
+    if (c->state == HTTP_CONN_CLOSING) {
+        if (c->linger)
+            c->state = HTTP_CONN_LINGER;
+        return true;
     }
+    if (c->state == HTTP_CONN_IDLE)
+        release_exchange(c);
+    else
+        advance(c); /* the next pipelined request, if it is whole */
+    return false;
 }
 
 int http_conn_patience(const struct worker *worker, enum http_phase phase)

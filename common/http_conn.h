@@ -35,7 +35,8 @@ enum http_want {
 };
 
 enum http_conn_state {
-    HTTP_CONN_IDLE,    /* between requests, nothing read: owns no buffer */
+    HTTP_CONN_IDLE,    /* between requests, nothing read: owns no buffer, but
+                          while a blocking server waits with one in hand */
     HTTP_CONN_HEAD,    /* part of a request's head has been read */
     HTTP_CONN_BODY,    /* the head is whole, its body is not */
     HTTP_CONN_STORE,   /* the page waits for Redis */
@@ -68,7 +69,7 @@ struct http_conn { /* small: this is what an idle client costs */
 };
 
 /* Where the output lies. First iov; when iov_count is 0, a part of a file. `more`
- * says that something follows the iov at once: such a part, or the close. */
+ * says that something follows the iov at once: such a part, or the FIN. */
 struct http_output {
     struct iovec iov[2];
     int iov_count;
@@ -106,9 +107,13 @@ const struct store_command *http_conn_next_command(struct http_conn *c);
  * be none. Lent, not taken. */
 void http_conn_reply(struct http_conn *c, const redisReply *reply);
 
-/* WRITE: what to send, and that n bytes of it went out. */
+/* WRITE: what to send. */
 void http_conn_output(const struct http_conn *c, struct http_output *output);
-void http_conn_sent(struct http_conn *c, size_t n);
+
+/* WRITE: n bytes of it went out. Returns true when these were the last of the
+ * connection: the driver then sends FIN, shutdown(SHUT_WR), before it does
+ * anything else. Only then does a last packet leave that was held back. */
+bool http_conn_sent(struct http_conn *c, size_t n);
 
 /* STORE: is the next command the first of its page? */
 static inline bool http_conn_is_first_command(const struct http_conn *c)
@@ -133,8 +138,7 @@ void http_conn_timeout(struct http_conn *c);
  * unread in its socket, the driver calls this instead of closing. */
 void http_conn_linger(struct http_conn *c);
 
-/* True while lingering: the driver sends FIN, shutdown(SHUT_WR), before it
- * reads on. */
+/* Is what the client still sends only read to be thrown away? */
 static inline bool http_conn_lingers(const struct http_conn *c)
 {
     return c->state == HTTP_CONN_LINGER;

@@ -229,9 +229,11 @@ int net_unsent(int fd)
 ssize_t net_send(int fd, const struct http_output *output)
 {
     /* MSG_MORE holds back a packet that is not full until more comes: a file, so
-     * that its head needs no packet of its own, or the FIN of close(2), which
+     * that its head needs no packet of its own, or the FIN of shutdown(2), which
      * then travels with the answer - one packet less to send, to receive and to
-     * acknowledge, and one wake-up less of the client. */
+     * acknowledge, and one wake-up less of the client. close(2) alone would do
+     * that too, but where the client has sent more than was read it sends RST,
+     * and throws away what was held back. */
     int flags = output->more ? MSG_MORE : 0;
     if (output->iov_count == 1)
         return send(fd, output->iov[0].iov_base, output->iov[0].iov_len, flags);

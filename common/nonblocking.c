@@ -138,8 +138,7 @@ static bool write_response(struct client *client)
     ssize_t n = net_send(client->fd, &output);
     if (n >= 0) {
         client->moved = true;
-        http_conn_sent(&client->conn, (size_t)n);
-        if (http_conn_lingers(&client->conn))
+        if (http_conn_sent(&client->conn, (size_t)n))
             shutdown(client->fd, SHUT_WR);
     } else if (errno == EAGAIN || errno == EINTR) {
         client->writable = errno == EINTR;
@@ -174,7 +173,6 @@ static void run(struct event_loop *loop, struct client *client)
         case HTTP_WANT_CLOSE:
             if (client->conn.cut_off && net_has_unread(client->fd)) {
                 http_conn_linger(&client->conn);
-                shutdown(client->fd, SHUT_WR);
                 client->readable = true;
                 break;
             }

@@ -6,6 +6,8 @@ import time
 import pytest
 
 import faulty_redis as faults
+from client import build
+from guest import URLENCODED, form
 from scenarios import away, exactly_once, recovery
 
 # Promised: a 503 within a second, and the guestbook within a second of Redis'
@@ -117,3 +119,19 @@ def test_every_thanks_is_kept_once(launch, durable_redis):
     thanked, refused, lost, twice = exactly_once(server, durable_redis)
     assert thanked >= 240 and refused >= 40
     assert (lost, twice) == (0, 0)
+
+
+def test_what_comes_after_the_last_request_does_not_cost_its_answer(
+        launch, faulty_redis):
+    """A client of old sends an empty line after a form (RFC 9112, 2.2). It lies
+    unread when the connection is closed, and the kernel then sends a reset."""
+    server = launch(redis=faulty_redis.address)
+    recovery(server)
+    faulty_redis.seconds = 0.2
+    faulty_redis.mode = faults.DELAY
+    with server.connect() as connection:
+        connection.send(build("/guestbook", "POST", [URLENCODED],
+                              form("Ada", "of old"), version="HTTP/1.0"))
+        server.wait_until_read(connection)
+        connection.send(b"\r\n")
+        assert connection.read_response("POST").status == 303

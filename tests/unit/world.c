@@ -157,7 +157,7 @@ static size_t portion(const struct client *client, size_t n)
 static bool give_input(struct client *client)
 {
     size_t room;
-    if (client->held_back && !http_conn_lingers(&client->conn))
+    if (client->held_back)
         errx(1, "an answer is held back, and neither more nor FIN follows");
     if (client->unread.n == 0)
         return false;
@@ -214,8 +214,8 @@ static bool take_output(struct client *client)
             err(1, "pread");
         received->len += left;
     }
-    client->held_back = output.more && left == 0;
-    http_conn_sent(&client->conn, n);
+    client->finished = http_conn_sent(&client->conn, n);
+    client->held_back = output.more && left == 0 && !client->finished;
     return true;
 }
 

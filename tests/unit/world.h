@@ -67,7 +67,8 @@ struct client {
      * all of them. */
     size_t (*portion)(void *data, size_t n);
     void *portion_data;
-    bool held_back; /* the last write was one that something follows at once */
+    bool held_back; /* the last write waits for something that follows */
+    bool finished;  /* FIN was sent */
 };
 
 void client_connect(struct client *client, struct world *world);
