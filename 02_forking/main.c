@@ -128,7 +128,7 @@ static void serve_clients(const struct server *server)
 
     blocking_init(&worker, server, &server->shared->stats[0]);
     while ((fd = next_client(&worker)) >= 0) {
-        worker_before_fork(&worker); /* once, and not in every child */
+        worker_before_fork(&worker); /* and not in every child */
         if (make_child(server) == 0)
             serve_client(&worker, fd);
         close(fd); /* the child has its own */

@@ -12,6 +12,7 @@
 
 #define KEY_REMARKS "guestbook_remarks"
 #define KEY_VISITORS "visitor_count"
+#define FIRST_SHOWN "-100" /* the hundredth from the end */
 
 #define REDIS_IS_AWAY                                                          \
     "The guestbook keeps its remarks in Redis, and Redis does not answer just " \
@@ -29,7 +30,7 @@ static void queue_command(struct http_exchange *x, struct store_command command)
 static void ask_remarks(struct http_exchange *x)
 {
     queue_command(x, (struct store_command){
-                         4, {"LRANGE", KEY_REMARKS, "-100", "-1"}, {0}});
+                         4, {"LRANGE", KEY_REMARKS, FIRST_SHOWN, "-1"}, {0}});
 }
 
 static void count_visitor(struct http_exchange *x)

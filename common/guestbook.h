@@ -17,9 +17,8 @@
 #define GUESTBOOK_TEMPLATE "guestbook/index.html" /* below templates/ */
 
 enum {
-    GUESTBOOK_NAME_MAX = 64,    /* Unicode characters */
-    GUESTBOOK_TEXT_MAX = 1000,
-    GUESTBOOK_SHOWN = 100       /* remarks on the page, newest first */
+    GUESTBOOK_NAME_MAX = 64, /* Unicode characters */
+    GUESTBOOK_TEXT_MAX = 1000
 };
 
 void guestbook_answer(struct http_exchange *x);

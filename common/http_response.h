@@ -1,8 +1,8 @@
 /*
  * http_response - the answer: status line, fields, content, error pages.
  *
- * An answer is begun, given fields, and ended by one of the response_*body
- * functions or a whole-answer function. All of it goes to the exchange's `out`
+ * An answer is begun, given fields, and ended by its content; or it is made
+ * whole by one call. All of it goes to the exchange's `out`
  * buffer but a large content, which is sent from where it lies. For HEAD the
  * same calls produce the same fields and leave the content out.
  *

@@ -27,7 +27,7 @@ int net_effective_backlog(int backlog);
 int net_accept(const struct server *server);
 
 /* One attempt of that. Returns -1 with errno EAGAIN when the client has gone or
- * the call was interrupted, EINVAL when the server is stopping, or another errno
+ * the call was interrupted or has timed out, EINVAL when the server is stopping, or another errno
  * when no client can be taken now (said once). */
 int net_try_accept(const struct server *server);
 

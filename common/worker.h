@@ -1,8 +1,9 @@
 /*
  * worker - what one loop, process or thread owns while it serves.
  *
- * Nothing in common/ is a writable global: all state hangs on a worker, and a
- * worker is used by one thread of control at a time. That is why the same code
+ * Nothing in common/ is a writable global but what signal handlers touch
+ * (signals.c): all state hangs on a worker, and a worker is used by one thread
+ * of control at a time. That is why the same code
  * is right under fork(2), under threads and in an event loop, without a lock.
  */
 #ifndef WORKER_H
@@ -63,9 +64,9 @@ void worker_free(struct worker *worker);
  * each call that may have waited. Leaves errno as it is. */
 void worker_tick(struct worker *worker);
 
-/* Before fork(2) in 02: does once what every child would begin with otherwise.
- * Looks at the clock and the signals, reads the template again if it has changed,
- * and has a request's memory ready. */
+/* Before fork(2) in 02: what would otherwise be left to each child. Follows a
+ * rotated log, reads the template again if it has changed, and has a request's
+ * memory ready. */
 void worker_before_fork(struct worker *worker);
 
 /* A child of fork(2) calls this: it must not draw its parent's numbers, and not
