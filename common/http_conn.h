@@ -12,7 +12,7 @@
  *         case HTTP_WANT_STORE: send each http_conn_next_command() to Redis,
  *                               give each reply to http_conn_reply()
  *         case HTTP_WANT_WRITE: send what http_conn_output() names, then
- *                               http_conn_sent()
+ *                               http_conn_sent(), and FIN if that says so
  *         case HTTP_WANT_CLOSE: close
  *         }
  *

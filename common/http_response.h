@@ -2,9 +2,9 @@
  * http_response - the answer: status line, fields, content, error pages.
  *
  * An answer is begun, given fields, and ended by its content; or it is made
- * whole by one call. All of it goes to the exchange's `out`
- * buffer but a large content, which is sent from where it lies. For HEAD the
- * same calls produce the same fields and leave the content out.
+ * whole by one call. All of it goes to the exchange's `out` buffer but a large
+ * content, which is sent from where it lies. For HEAD the same calls produce the
+ * same fields and leave the content out.
  *
  * Running out of memory is looked after here: what was begun is taken back and
  * a short 503 takes its place.

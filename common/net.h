@@ -27,8 +27,8 @@ int net_effective_backlog(int backlog);
 int net_accept(const struct server *server);
 
 /* One attempt of that. Returns -1 with errno EAGAIN when the client has gone or
- * the call was interrupted or has timed out, EINVAL when the server is stopping, or another errno
- * when no client can be taken now (said once). */
+ * the call was interrupted or has timed out, EINVAL when the server is stopping,
+ * or another errno when no client can be taken now (said once). */
 int net_try_accept(const struct server *server);
 
 /* The same for an event loop: never waits, and the client's socket never does.

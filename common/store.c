@@ -85,8 +85,8 @@ static bool is_stale(const struct store *store, int64_t now_ms)
 bool store_begin(struct store *store, int64_t now_ms)
 {
     store->deadline_ms = now_ms + STORE_TIMEOUT_MS;
-    /* A page that could not send all of its commands, for want of memory, has
-     * sent none: what it left behind is not this page's. */
+    /* What another page could not send, for want of memory, is not this page's
+     * to send, nor is the failure. */
     buffer_reset(&store->out, STORE_KEEP_BUFFER);
     if (store->redis != NULL &&
         (said_too_much(store) || is_stale(store, now_ms)))

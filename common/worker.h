@@ -3,8 +3,8 @@
  *
  * Nothing in common/ is a writable global but what signal handlers touch
  * (signals.c): all state hangs on a worker, and a worker is used by one thread
- * of control at a time. That is why the same code
- * is right under fork(2), under threads and in an event loop, without a lock.
+ * of control at a time. That is why the same code is right under fork(2), under
+ * threads and in an event loop, without a lock.
  */
 #ifndef WORKER_H
 #define WORKER_H

@@ -174,15 +174,21 @@ def test_no_descriptor_for_a_file(launch, own_site):
     server = launch(root=own_site.root)
     expect_as_before(server)
     soft, hard = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
-    # The lowest descriptor that is free is left for a client, and none for the
-    # files, which have changed and so have to be opened again.
+
+    def refused(path):
+        """Leave the lowest descriptor that is free for a client, and none for
+        the file. Again each time: the last client's may not be closed yet."""
+        taken = set(map(int, os.listdir(f"/proc/{server.pid}/fd")))
+        lowest = min(set(range(len(taken) + 1)) - taken)
+        resource.prlimit(server.pid, resource.RLIMIT_NOFILE,
+                         (lowest + 1, hard))
+        return server.request(path).status != 200
+
+    # They have changed and so have to be opened again.
     for path in ("templates/guestbook/index.html", "public/index.html"):
         os.utime(own_site.root / path)
-    taken = set(map(int, os.listdir(f"/proc/{server.pid}/fd")))
-    lowest = min(set(range(len(taken) + 1)) - taken)
-    resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (lowest + 1, hard))
     for path in ("/", "/guestbook"):
-        wait_for(lambda: server.request(path).status != 200, "a 503")
+        wait_for(lambda: refused(path), "a 503")
         assert server.request(path).status == 503
         assert server.request("/answer").body == b"42"
     resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (soft, hard))
