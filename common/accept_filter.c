@@ -168,12 +168,18 @@ int accept_filter_next(struct accept_filter *f, const struct server *server,
     }
 }
 
-bool accept_filter_somebody_waits(const struct accept_filter *f,
-                                  const struct server *server)
+/* Of these events one may be the accept queue's, which has no client. */
+static bool has_client(const struct epoll_event *events, int count)
 {
-    struct epoll_event event;
-    return f->next < f->count || net_somebody_waits(server->listeners[0]) ||
-           (f->silent != NULL && epoll_wait(f->set, &event, 1, 0) > 0);
+    return count > 1 || (count == 1 && events[0].data.ptr != NULL);
+}
+
+bool accept_filter_somebody_speaks(const struct accept_filter *f)
+{
+    struct epoll_event two[2];
+    return f->silent != NULL &&
+           (has_client(&f->ready[f->next], f->count - f->next) ||
+            has_client(two, epoll_wait(f->set, two, 2, 0)));
 }
 
 /* There may be thousands, and a child has one client: not a call for each. */

@@ -46,9 +46,8 @@ int accept_filter_next(struct accept_filter *filter,
 bool accept_filter_hold(struct accept_filter *filter,
                         const struct server *server, int fd);
 
-/* Does a client wait to be served, here or in the accept queue? */
-bool accept_filter_somebody_waits(const struct accept_filter *filter,
-                                  const struct server *server);
+/* Has one of those who were put aside spoken? */
+bool accept_filter_somebody_speaks(const struct accept_filter *filter);
 
 /* Closes the sockets of those that are put aside, and frees the memory. */
 void accept_filter_free(struct accept_filter *filter);

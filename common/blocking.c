@@ -7,6 +7,7 @@
 #include "blocking.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -19,6 +20,11 @@
  * makes others wait, seldom where each client has a thread of its own. */
 enum { TICK_SHARED_MS = 50, TICK_OWN_MS = 500 };
 
+/* A client is accepted when the handshake is done; its request is mostly right
+ * behind. So for a moment it is waited for with the turn in hand: others would
+ * only be woken to wait in the same way. */
+enum { MOMENT_MS = 2 };
+
 struct blocking {
     struct worker *worker;
     struct http_conn conn;
@@ -30,12 +36,28 @@ struct blocking {
     int64_t deadline_ms;
 };
 
+/* Do more clients wait than there are workers at leisure to take them? */
+static bool too_many_wait(const struct server *server)
+{
+    unsigned at_leisure = 0;
+    for (unsigned i = 0; i < server->stats_slots; i++)
+        at_leisure += atomic_load_explicit(
+            &server->shared->stats[i].at_leisure, memory_order_relaxed);
+    return net_waiting(server->listeners[0]) > at_leisure;
+}
+
 static bool must_yield(struct worker *worker)
 {
     struct server_shared *shared = worker->server->shared;
-    return atomic_load_explicit(&shared->full, memory_order_relaxed) &&
-           (atomic_load_explicit(&shared->held, memory_order_relaxed) ||
-            accept_filter_somebody_waits(&worker->silent, worker->server));
+    if (!atomic_load_explicit(&shared->full, memory_order_relaxed))
+        return false;
+    if (atomic_load_explicit(&shared->held, memory_order_relaxed) ||
+        atomic_load_explicit(&shared->no_more, memory_order_relaxed) ||
+        accept_filter_somebody_speaks(&worker->silent))
+        return true;
+    /* In a pool, who waits may only wait for this worker to pass on its turn. */
+    return net_somebody_waits(worker->server->listeners[0]) &&
+           (!worker->accepts || too_many_wait(worker->server));
 }
 
 void blocking_init(struct worker *worker, const struct server *server,
@@ -43,12 +65,29 @@ void blocking_init(struct worker *worker, const struct server *server,
 {
     worker_init(worker, server, stats);
     worker->must_yield = must_yield;
+    accept_turn_init(&worker->turn, &server->shared->turns,
+                     (unsigned)(stats - server->shared->stats));
+}
+
+static void set_at_leisure(struct worker *worker, bool at_leisure)
+{
+    atomic_store_explicit(&worker->stats->at_leisure, at_leisure,
+                          memory_order_relaxed);
 }
 
 int blocking_accept(struct worker *worker)
 {
     worker->accepts = true;
-    return accept_filter_next(&worker->silent, worker->server, false);
+    set_at_leisure(worker, true);
+    if (worker->silent.silent == NULL)
+        accept_turn_take(&worker->turn, worker->server->listeners[0]);
+    else /* these are waited for as well, without a turn */
+        accept_turn_pass(&worker->turn);
+    int fd = accept_filter_next(&worker->silent, worker->server, false);
+    if (fd < 0)
+        accept_turn_pass(&worker->turn);
+    set_at_leisure(worker, false);
+    return fd;
 }
 
 static void start_deadline(struct blocking *b, enum http_phase phase)
@@ -63,16 +102,6 @@ static void start_deadline(struct blocking *b, enum http_phase phase)
 static bool is_late(const struct blocking *b)
 {
     return b->worker->overdue || b->worker->clock.now_ms >= b->deadline_ms;
-}
-
-/* Do more clients wait than there are workers at leisure to take them? */
-static bool too_many_wait(const struct server *server)
-{
-    unsigned at_leisure = 0;
-    for (unsigned i = 0; i < server->stats_slots; i++)
-        at_leisure += !atomic_load_explicit(&server->shared->stats[i].serving,
-                                            memory_order_relaxed);
-    return net_waiting(server->listeners[0]) > at_leisure;
 }
 
 /* A client that has not said a word makes room for those who wait. It is not
@@ -105,11 +134,26 @@ static void set_tick(struct blocking *b)
     b->has_tick = true;
 }
 
+static bool speaks_in_a_moment(const struct blocking *b)
+{
+    const struct accept_turn *turn = &b->worker->turn;
+    struct pollfd client = {.fd = b->fd, .events = POLLIN};
+    if (!accept_turn_trusts(turn))
+        return false;
+    bool spoke = poll(&client, 1, MOMENT_MS) != 0;
+    if (!spoke)
+        accept_turn_met_silence(turn);
+    return spoke;
+}
+
 /* Until a client has made us wait once it has cost no system call to limit the
  * wait: the first attempt does not wait at all. A client that sends its request
  * and is gone, the usual one here, never costs more than that. */
 static void begin_to_wait(struct blocking *b)
 {
+    if (speaks_in_a_moment(b))
+        return;
+    accept_turn_pass(&b->worker->turn);
     make_room(b);
     if (!b->is_held)
         set_tick(b);
@@ -122,20 +166,25 @@ static void read_request(struct blocking *b)
     if (input == NULL) { /* no memory: this client cannot be served */
         net_refuse(b->fd);
         http_conn_eof(&b->conn);
+        /* Another worker may have some, if this one lets it have the turn. */
+        accept_turn_pass(&b->worker->turn);
+        poll(NULL, 0, 1);
         return;
     }
     ssize_t n = recv(b->fd, input, room, b->has_tick ? 0 : MSG_DONTWAIT);
     worker_tick(b->worker);
-    if (n > 0)
+    if (n > 0) {
+        accept_turn_met_speech(&b->worker->turn);
         http_conn_received(&b->conn, (size_t)n);
-    else if (n == 0)
+    } else if (n == 0) {
         http_conn_eof(&b->conn);
-    else if (errno != EAGAIN && errno != EINTR)
+    } else if (errno != EAGAIN && errno != EINTR) {
         http_conn_eof(&b->conn); /* ECONNRESET and its kin: it has gone */
-    else if (b->has_tick)
+    } else if (b->has_tick) {
         look_up(b);
-    else
+    } else {
         begin_to_wait(b);
+    }
 }
 
 static void ask_store(struct blocking *b)
@@ -162,12 +211,17 @@ static void write_response(struct blocking *b)
 {
     struct http_output output;
     http_conn_output(&b->conn, &output);
-    ssize_t n = net_send(b->fd, &output);
+    bool may_wait = !b->worker->turn.taken;
+    ssize_t n = net_send(b->fd, &output, may_wait);
     worker_tick(b->worker);
     if (n >= 0) {
         if (http_conn_sent(&b->conn, (size_t)n))
             shutdown(b->fd, SHUT_WR);
+        else /* it takes its time, or has more to ask */
+            accept_turn_pass(&b->worker->turn);
         start_deadline(b, http_conn_phase(&b->conn)); /* there is progress */
+    } else if (errno == EAGAIN && !may_wait) {
+        accept_turn_pass(&b->worker->turn);
     } else if (errno == EAGAIN || errno == EINTR) {
         int unsent = net_unsent(b->fd);
         if (unsent < b->unsent) /* it takes what the kernel has already */
@@ -179,16 +233,9 @@ static void write_response(struct blocking *b)
     }
 }
 
-static void set_serving(struct worker *worker, bool serving)
-{
-    atomic_store_explicit(&worker->stats->serving, serving,
-                          memory_order_relaxed);
-}
-
 void blocking_serve(struct worker *worker, int fd)
 {
     struct blocking b = {.worker = worker, .fd = fd};
-    set_serving(worker, true);
     worker_tick(worker);
     http_conn_open(&b.conn, worker, net_peer_name(worker->server, fd));
     start_deadline(&b, HTTP_PHASE_NEW);
@@ -202,9 +249,12 @@ void blocking_serve(struct worker *worker, int fd)
 
         switch (http_conn_want(&b.conn)) {
         case HTTP_WANT_READ:
+            if (phase != HTTP_PHASE_NEW) /* more, which may not be there yet */
+                accept_turn_pass(&worker->turn);
             read_request(&b);
             break;
         case HTTP_WANT_STORE:
+            accept_turn_pass(&worker->turn);
             ask_store(&b);
             break;
         case HTTP_WANT_WRITE:
@@ -217,12 +267,10 @@ void blocking_serve(struct worker *worker, int fd)
             }
             http_conn_close(&b.conn);
             close(fd);
-            set_serving(worker, false);
             return;
         }
     }
     http_conn_close(&b.conn);
-    set_serving(worker, false);
     /* It counts when it is taken up again. */
     stats_add(&worker->stats->connections, (uint64_t)-1);
 }

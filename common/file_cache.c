@@ -164,12 +164,25 @@ void file_cache_free(struct file_cache *cache)
         forget(cache, file);
 }
 
+static bool is_fresh(const struct cached_file *file, int64_t now_ms)
+{
+    return now_ms - file->checked_ms < FILE_CACHE_FRESH_MS;
+}
+
+bool file_cache_knows(const struct file_cache *cache, const char *path,
+                      int64_t now_ms)
+{
+    const struct cached_file *file;
+    HASH_FIND_STR(cache->table, path, file);
+    return file != NULL && is_fresh(file, now_ms);
+}
+
 int file_cache_open(struct file_cache *cache, const char *path, int64_t now_ms,
                     struct cached_file **found)
 {
     struct cached_file *file;
     HASH_FIND_STR(cache->table, path, file);
-    if (file != NULL && now_ms - file->checked_ms >= FILE_CACHE_FRESH_MS) {
+    if (file != NULL && !is_fresh(file, now_ms)) {
         struct stat now;
         if (file->settled && fstatat(cache->folder, path, &now, 0) == 0 &&
             same_file(&now, &file->status)) {

@@ -66,6 +66,10 @@ void file_cache_free(struct file_cache *cache);
 int file_cache_open(struct file_cache *cache, const char *path, int64_t now_ms,
                     struct cached_file **found);
 
+/* Can file_cache_open() answer without looking at the disk? */
+bool file_cache_knows(const struct file_cache *cache, const char *path,
+                      int64_t now_ms);
+
 /* Gives back one reference; the last one closes and frees. NULL is fine. */
 void file_release(struct cached_file *file);
 

@@ -138,6 +138,8 @@ static void say_exhausted(const struct server *server, int error)
 int net_try_accept(const struct server *server)
 {
     int fd = accept4(server->listeners[0], NULL, NULL, SOCK_CLOEXEC);
+    if (fd >= 0 && server->shared->no_more)
+        server->shared->no_more = false;
     if (fd >= 0 || errno == EAGAIN || errno == EINVAL)
         return fd;
     int error = errno;
@@ -145,7 +147,8 @@ int net_try_accept(const struct server *server)
         error = EAGAIN;
     } else {
         say_exhausted(server, error);
-        server->shared->full = true; /* who is idle makes room */
+        server->shared->full = server->shared->no_more = true; /* who is idle
+                                                                  makes room */
     }
     errno = error;
     return -1;
@@ -226,7 +229,7 @@ int net_unsent(int fd)
     return unsent;
 }
 
-ssize_t net_send(int fd, const struct http_output *output)
+ssize_t net_send(int fd, const struct http_output *output, bool may_wait)
 {
     /* MSG_MORE holds back a packet that is not full until more comes: a file, so
      * that its head needs no packet of its own, or the FIN of shutdown(2), which
@@ -234,7 +237,7 @@ ssize_t net_send(int fd, const struct http_output *output)
      * acknowledge, and one wake-up less of the client. close(2) alone would do
      * that too, but where the client has sent more than was read it sends RST,
      * and throws away what was held back. */
-    int flags = output->more ? MSG_MORE : 0;
+    int flags = (output->more ? MSG_MORE : 0) | (may_wait ? 0 : MSG_DONTWAIT);
     if (output->iov_count == 1)
         return send(fd, output->iov[0].iov_base, output->iov[0].iov_len, flags);
     if (output->iov_count > 0) {

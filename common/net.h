@@ -57,9 +57,11 @@ bool net_has_unread(int fd);
  * megabyte: a slow reader takes minutes for that, and this tells that he reads. */
 int net_unsent(int fd);
 
-/* Sends some of an output. Returns the number of bytes that the kernel took, or
- * -1 with errno; a file that ended too early is EIO. */
-ssize_t net_send(int fd, const struct http_output *output);
+/* Sends some of an output. It waits as the socket's mode has it; without may_wait
+ * never, but for a file, as sendfile(2) has no flag for that. Returns the number of
+ * bytes that the kernel took, or -1 with errno; a file that ended too early is
+ * EIO. */
+ssize_t net_send(int fd, const struct http_output *output, bool may_wait);
 
 /* The client's address as text, for the log; NULL where no log is kept or there
  * is no memory. The caller frees it. */

@@ -135,7 +135,7 @@ static bool write_response(struct client *client)
     if (!client->writable)
         return false;
     http_conn_output(&client->conn, &output);
-    ssize_t n = net_send(client->fd, &output);
+    ssize_t n = net_send(client->fd, &output, true);
     if (n >= 0) {
         client->moved = true;
         if (http_conn_sent(&client->conn, (size_t)n))

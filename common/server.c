@@ -242,6 +242,7 @@ void server_start(struct server *server,
                           -1, 0);
     if (server->shared == MAP_FAILED)
         die("no memory for the counters: %s", strerror(errno));
+    accept_turns_init(&server->shared->turns);
 
     server->listener_count = listeners > 0 ? listeners : pool;
     server->listeners = calloc((size_t)server->listener_count, sizeof(int));

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "accept_turn.h"
 #include "access_log.h"
 #include "options.h"
 #include "stats.h"
@@ -24,7 +25,9 @@ struct server_shared {
     atomic_bool full;
     atomic_bool watched; /* see accept_filter.c */
     atomic_bool held; /* at the bound: clients that one of these may be for */
+    atomic_bool no_more; /* the last attempt to accept failed: EMFILE, ENOMEM */
     _Atomic int64_t shortage_ms; /* when a shortage was last reported */
+    struct accept_turns turns;   /* of the pools */
     struct stats_slot stats[]; /* server.stats_slots of them */
 };
 

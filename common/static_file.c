@@ -273,6 +273,9 @@ void static_file_answer(struct http_exchange *x)
         }
         memcpy(x->path + n, index, sizeof index);
     }
+    if (w->turn.taken && !file_cache_knows(&w->files, x->path + 1,
+                                           w->clock.now_ms))
+        accept_turn_pass(&w->turn); /* a disk may keep us waiting */
     int error = file_cache_open(&w->files, x->path + 1, w->clock.now_ms, &file);
     if (error == 0) {
         answer_with(x, file);

@@ -15,7 +15,7 @@
 struct stats_slot {
     _Alignas(64) _Atomic uint64_t requests;
     _Atomic uint64_t connections;
-    atomic_bool serving; /* a worker that takes its clients itself has one */
+    atomic_bool at_leisure; /* its worker waits for a client (blocking.c) */
 };
 
 static inline void stats_add(_Atomic uint64_t *counter, uint64_t n)

@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "accept_filter.h"
+#include "accept_turn.h"
 #include "clock.h"
 #include "file_cache.h"
 #include "http_exchange.h"
@@ -38,7 +39,8 @@ struct worker {
 
     struct stats_slot *stats;
     struct accept_filter silent; /* of the blocking servers */
-    bool accepts;       /* it takes its clients itself, by blocking_accept() */
+    bool accepts;       /* it takes its clients itself, by blocking_accept(), */
+    struct accept_turn turn; /* when it is its turn */
     struct store store; /* of the blocking servers */
     struct file_cache files;     /* below public/ */
     struct file_cache templates; /* below templates/ */

@@ -36,10 +36,6 @@ static void start(struct worker_process *process, const struct server *server,
                   int number, worker_main *serve)
 {
     pid_t parent = getpid();
-    /* What the last one was doing when it was killed. For a moment two may watch
-     * the accept queue, which does no harm. */
-    atomic_store(&server->shared->watched, false);
-    atomic_store(&server->shared->stats[number].serving, false);
     process->started_ms = monotonic_ms();
     process->pid = fork();
     if (process->pid == 0) {
@@ -78,16 +74,27 @@ static void note_end(struct worker_process *process, int number, int status)
                   WEXITSTATUS(status));
 }
 
+/* What it said to the others while it lived is true no more. Not that it was the
+ * one that watched the accept queue: for a moment two may do, without harm. */
+static void take_back_its_word(const struct server *server, int number)
+{
+    atomic_store(&server->shared->watched, false);
+    atomic_store(&server->shared->stats[number].at_leisure, false);
+}
+
 /* Collects every child that has ended: a zombie keeps its entry in the process
  * table until somebody asks how it went. Returns how many still run. */
-static int reap(struct worker_process *processes, int count)
+static int reap(struct worker_process *processes, int count,
+                const struct server *server)
 {
     int status;
     pid_t pid;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
         for (int i = 0; i < count; i++)
-            if (processes[i].pid == pid)
+            if (processes[i].pid == pid) {
+                take_back_its_word(server, i);
                 note_end(&processes[i], i, status);
+            }
     int running = 0;
     for (int i = 0; i < count; i++)
         running += processes[i].pid > 0;
@@ -140,7 +147,7 @@ void workers_run(const struct server *server, int count, worker_main *serve)
 
     int64_t patience = server->options.drain_timeout_ms + 1000;
     for (;;) {
-        int running = reap(processes, count);
+        int running = reap(processes, count, server);
         server_housekeeping(server);
         if (!signals_stopping()) {
             wait_for_signal(start_missing(processes, count, server, serve),

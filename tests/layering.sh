@@ -36,6 +36,7 @@ stats         asks for the CPU time used
 server        starts and ends a server
 sandbox       gives up rights
 workers       forks, and replaces what died
+accept_turn   waits for a mutex
 fatal         ends the program
 '
 

@@ -3,7 +3,9 @@
 import os
 import resource
 import signal
+import socket
 import threading
+import time
 
 import pytest
 
@@ -240,6 +242,155 @@ def test_a_hundred_threads_by_default(executable, site, redis):
 def test_no_other_processes(server):
     assert server.request("/guestbook").status == 200
     assert session_members(server.pid) == [server.pid]
+
+
+# Whose turn it is to accept
+
+POOLS = {"preforking": "--workers", "prethreaded": "--threads"}
+
+
+@pytest.fixture
+def pool(launch, server_name):
+    """A pool on one core: so there is one turn to accept, and a worker that
+    kept it while it waits would keep the others from their clients."""
+    def on_one_core():
+        os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
+
+    def start(workers=2, **settings):
+        return launch(POOLS[server_name], workers, "--keep-alive", "86400",
+                      "--request-timeout", "3600", preexec_fn=on_one_core,
+                      **settings)
+    return start
+
+
+STUCK = {
+    "silent": b"",
+    "in a head": build("/answer")[:-2],
+    "in a body": build("/guestbook", "POST", body=b"name=a&remark=b")[:-1],
+    "in a second head": build("/answer") + build("/answer")[:-2],
+    "idle": build("/answer"),
+    "in a large answer": build("/large.bin"),
+    "in many answers": build("/large.bin") * 3,
+}
+
+
+@pytest.mark.only(*POOLS)
+@pytest.mark.parametrize("data", STUCK.values(), ids=STUCK)
+def test_whoever_waits_has_passed_on_its_turn(pool, own_site, data):
+    own_site.write("large.bin", os.urandom(1 << 20) * 16)
+    server = pool(root=own_site.root)
+    with server.connect(receive_buffer=8192) as stuck:
+        if data:
+            stuck.send(data)
+            server.wait_until_read(stuck)
+        for _ in range(5):
+            assert server.request("/answer").body == b"42"
+
+
+@pytest.mark.only("prethreaded")
+def test_a_reader_of_tiny_segments_does_not_keep_the_turn(pool):
+    """What the kernel holds for a client counts by the packet, not by the byte:
+    30 KB in segments of 88 bytes are more than it takes at once."""
+    server = pool(20)
+    server.send_signal(signal.SIGSTOP)  # so that it finds each request whole
+    stuck = [server.connect(receive_buffer=1, segment=88) for _ in range(12)]
+    for connection in stuck:
+        connection.send(build("/answer") * 300)
+    with server.connect() as other:
+        other.send(build("/answer"))
+        began = time.monotonic()
+        server.send_signal(signal.SIGCONT)
+        assert other.read_response().body == b"42"
+        assert time.monotonic() - began < 0.9   # one would keep it for 0.5 s,
+                                                # the next for the other half
+    for connection in stuck:
+        connection.close()
+
+
+@pytest.mark.only(*POOLS)
+def test_a_turn_is_passed_on_before_waiting_for_redis(pool, own_redis):
+    server = pool(redis=own_redis.address)
+    wait_for(lambda: server.request("/guestbook").status == 200, "Redis")
+    own_redis.freeze()
+    with server.connect() as stuck:
+        stuck.send(build("/guestbook"))
+        server.wait_until_read(stuck)
+        assert server.request("/answer").body == b"42"
+        assert not stuck.readable(), "the other one had to wait for Redis too"
+        assert stuck.read_response().status == 503
+    own_redis.thaw()
+
+
+@pytest.mark.only(*POOLS)
+def test_who_never_stops_asking_does_not_keep_the_turn(pool):
+    """The one with the endless pipeline has a worker, the others have one."""
+    server = pool()
+    over = threading.Event()
+
+    def ask():
+        while not over.is_set() and greedy.send(build("/answer") * 1000):
+            pass
+
+    def read():
+        while greedy.socket.recv(65536):
+            received.set()
+
+    received = threading.Event()
+    with server.connect() as greedy:
+        both = [threading.Thread(target=ask), threading.Thread(target=read)]
+        for thread in both:
+            thread.start()
+        assert received.wait(60)
+        for _ in range(3):
+            assert server.request("/answer").body == b"42"
+        over.set()
+        both[0].join()
+        greedy.socket.shutdown(socket.SHUT_WR)
+        both[1].join()
+
+
+@pytest.mark.only(*POOLS)
+def test_no_client_is_sent_away_while_a_worker_is_at_leisure(pool):
+    """That a client waits for a turn does not mean that it waits for a
+    worker."""
+    server = pool(16)
+
+    def both_are_kept():
+        with server.connect() as first, server.connect() as second:
+            first.send(build("/answer"))
+            second.send(build("/answer"))
+            return not (first.read_response().closes or
+                        second.read_response().closes)
+
+    wait_for(both_are_kept, "the workers to be there")
+    for _ in range(5):  # those of the last rounds may not have been missed yet
+        assert both_are_kept()
+
+
+@pytest.mark.only("preforking")
+def test_a_turn_outlives_the_worker_that_had_it(pool):
+    """All are idle, so one of them is the one that waits in accept."""
+    server = pool(4)
+    first = wait_for(lambda: len(children(server.pid)) == 4
+                     and children(server.pid), "four workers")
+    assert server.request("/answer").body == b"42"
+    for victim in first:
+        os.kill(victim, signal.SIGKILL)
+        wait_for(lambda: victim not in children(server.pid), "its end")
+        assert server.request("/answer").body == b"42"
+
+
+@pytest.mark.only("preforking")
+def test_others_accept_while_whose_turn_it_is_has_been_stopped(pool):
+    """As by a debugger. All are idle, so one of them has it."""
+    server = pool(4)
+    workers = wait_for(lambda: len(children(server.pid)) == 4
+                       and children(server.pid), "four workers")
+    assert server.request("/answer").body == b"42"
+    for victim in workers:
+        os.kill(victim, signal.SIGSTOP)
+        assert server.request("/answer").body == b"42"
+        os.kill(victim, signal.SIGCONT)
 
 
 # Workers that die
