@@ -42,6 +42,9 @@ ALL = ("iterative", "forking", "preforking", "threaded", "prethreaded",
        "poll", "epoll")
 PEERS = ("nginx", "lighttpd", "h2o", "haproxy", "libmicrohttpd", "libevent",
          "hyper", "go", "node")
+GUESTBOOK_FLOORS = ("floor-guestbook", "floor-guestbook-forking",
+                    "floor-guestbook-preforking", "floor-guestbook-threaded",
+                    "floor-guestbook-prethreaded")
 STATIC_PEERS = ("nginx", "nginx-ofc", "lighttpd", "h2o")
 IDLE_CONNECTIONS = 15000
 
@@ -76,7 +79,7 @@ SCENARIOS = [
              "epoll"),
     Scenario("file-1m", "/1m", EVENT + ("prethreaded",) + STATIC_PEERS,
              "epoll", connections=20),
-    Scenario("guestbook", "/guestbook", ("floor-guestbook",) + ALL,
+    Scenario("guestbook", "/guestbook", GUESTBOOK_FLOORS + ALL,
              "floor-guestbook", keep_alive=False, redis=True),
     Scenario("guestbook-pipelined", "/guestbook", ("floor-guestbook",) + ALL,
              "floor-guestbook", keep_alive=False, redis=True,

@@ -18,7 +18,9 @@ from filling.blocks import or_dash, table
 from filling.figures import ARCHITECTURES, FigureError, show
 
 FLOORS = ("floor", "floor-threads", "floor-oneshot", "floor-preforked",
-          "floor-oneshot-epoll", "floor-guestbook")
+          "floor-oneshot-epoll", "floor-guestbook",
+          "floor-guestbook-forking", "floor-guestbook-preforking",
+          "floor-guestbook-threaded", "floor-guestbook-prethreaded")
 NOISE = 1.02        # figures repeat within 2 % on a quiet machine
 
 
@@ -178,7 +180,10 @@ GOALS = (
      more_calls, "2"),
     *((f"{name}, guestbook page, over the guestbook's floor", MOST, 1.5,
        over("guestbook", name, "floor-guestbook"), "3")
-      for name in ARCHITECTURES),
+      for name in ("iterative", "poll", "epoll")),
+    *((f"{name}, guestbook page, over the floor of its own kind", MOST, 1.5,
+       over("guestbook", name, f"floor-guestbook-{name}"), "3")
+      for name in ("forking", "preforking", "threaded", "prethreaded")),
     ("epoll, guestbook, rate at 15,000 clients over its best", LEAST, 0.9,
      flat("guestbook", "epoll", 15000), "2"),
     ("epoll, `/answer` with keep-alive, the same", LEAST, 0.75,
