@@ -293,7 +293,7 @@ docs:
 
 ## docs-experiments: measures what docs/05, 06 and 07 compare by programs of their own
 docs-experiments: all
-	$(PYTHON) docs/experiments/accept_three_ways.py
+	$(PYTHON) docs/experiments/accept_ways.py
 	$(PYTHON) docs/experiments/idle_connections.py
 
 # ---------------------------------------------------------- looking after it

@@ -1,7 +1,7 @@
 """The runs that are committed in docs/results/, as names for expressions.
 
     docs/results/reference/summary.json, env.json    what `make compare` left
-    docs/results/reference/accept_three_ways.json    docs/experiments/
+    docs/results/reference/accept_ways.json    docs/experiments/
     docs/results/reference/idle_connections.json
     docs/results/NAME/summary.json                   another run, as NAME
     docs/results/cost/*.json                         see filling/costs.py
@@ -102,7 +102,7 @@ class Context:
         names["published"] = published()
         names["source"] = Sources()
         names["accept"] = grouped(
-            "accept", read_json(folder / "accept_three_ways.json")["cells"],
+            "accept", read_json(folder / "accept_ways.json")["cells"],
             "variant", "way", "clients")
         names["idle"] = grouped(
             "idle", read_json(folder / "idle_connections.json")["cells"],

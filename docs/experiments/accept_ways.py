@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Measure accept_three_ways.c: direct, mutex and queue, for docs/05.
+"""Measure accept_ways.c: direct, mutex, turn and queue, for docs/05.
 
-    docs/experiments/accept_three_ways.py [--seconds S] [--repeat N] [--out FILE]
+    docs/experiments/accept_ways.py [--seconds S] [--repeat N] [--out FILE]
 
 The server's 100 threads are bound to the first core, and in a second variant
 to all cores, where the load tool (wrk, a new connection for each request) is
@@ -27,11 +27,11 @@ import child  # noqa: E402
 import load  # noqa: E402
 import machine as machines  # noqa: E402
 
-WAYS = ("direct", "mutex", "queue")
+WAYS = ("direct", "mutex", "turn", "queue")
 CLIENTS = (1, 10, 100, 400)
 THREADS = 100
-OUT = TOP / "docs" / "results" / "reference" / "accept_three_ways.json"
-PROGRAM = TOP / "build" / "experiments" / "accept_three_ways"
+OUT = TOP / "docs" / "results" / "reference" / "accept_ways.json"
+PROGRAM = TOP / "build" / "experiments" / "accept_ways"
 
 
 def build():
@@ -92,7 +92,7 @@ def summary(runs):
 
 def main():
     parser = argparse.ArgumentParser(
-        description="Measure three ways to share a listening socket.")
+        description="Measure four ways to share a listening socket.")
     parser.add_argument("--seconds", type=float, default=3.0,
                         help="of load for each figure (3)")
     parser.add_argument("--repeat", type=int, default=5,
@@ -132,4 +132,4 @@ if __name__ == "__main__":
     try:
         main()
     except load.LoadError as error:
-        sys.exit(f"accept_three_ways.py: {error}")
+        sys.exit(f"accept_ways.py: {error}")

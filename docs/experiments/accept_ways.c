@@ -1,13 +1,15 @@
 /*
- * accept_three_ways - how many threads share one listening socket.
+ * accept_ways - how many threads share one listening socket.
  *
- *     accept_three_ways direct|mutex|queue PORT THREADS
+ *     accept_ways direct|mutex|turn|queue PORT THREADS
  *
  * THREADS threads answer each client with constant bytes and close; nothing is
  * parsed, so what differs is only how a client gets to a thread:
  *
  *   direct  all threads sleep in accept(2); the kernel wakes one for a client
  *   mutex   only the thread that holds a mutex is in accept
+ *   turn    the same, and it keeps the mutex until it has to wait for a client
+ *           for longer than a moment; one mutex for each core
  *   queue   one more thread accepts, and hands descriptors to the others
  *           through a queue with a mutex and condition variables
  *
@@ -18,16 +20,18 @@
 #include "floor.h"
 
 #include <errno.h>
-#include <netinet/tcp.h>
+#include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 
-enum { QUEUE_SIZE = 1024, STACK_SIZE = 64 * 1024 };
+enum { QUEUE_SIZE = 1024, STACK_SIZE = 64 * 1024, CORES_MAX = 64 };
 
 static int listener;
 static atomic_ullong requests;
@@ -38,7 +42,7 @@ static void answer(int fd)
     char request[4096];
     if (fd < 0)
         return;
-    if (read(fd, request, sizeof request) > 0 &&
+    if (recv(fd, request, sizeof request, 0) > 0 &&
         write(fd, floor_last_answer, sizeof floor_last_answer - 1) > 0)
         atomic_fetch_add_explicit(&requests, 1, memory_order_relaxed);
     close(fd);
@@ -63,6 +67,48 @@ static void *serve_mutex(void *unused)
         pthread_mutex_lock(&lock);
         int fd = accept(listener, NULL, NULL);
         pthread_mutex_unlock(&lock);
+        answer(fd);
+    }
+    return NULL;
+}
+
+/* --------------------------------------------------------------------- turn */
+
+static struct {
+    _Alignas(64) pthread_mutex_t lock;
+} turns[CORES_MAX];
+static atomic_uint threads_with_turns;
+
+static unsigned cores(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) < 0)
+        err(1, "sched_getaffinity");
+    return (unsigned)CPU_COUNT(&set) < CORES_MAX ? (unsigned)CPU_COUNT(&set)
+                                                 : CORES_MAX;
+}
+
+/* Does the client speak, now or in a moment? Looking takes nothing away. */
+static bool speaks(int fd)
+{
+    char byte;
+    return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 ||
+           poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, 1) > 0;
+}
+
+static void *serve_turn(void *unused)
+{
+    (void)unused;
+    unsigned number = atomic_fetch_add(&threads_with_turns, 1) % cores();
+    pthread_mutex_t *turn = &turns[number].lock;
+    bool mine = false;
+    for (;;) {
+        if (!mine)
+            pthread_mutex_lock(turn);
+        int fd = accept(listener, NULL, NULL);
+        mine = fd < 0 || speaks(fd);
+        if (!mine)
+            pthread_mutex_unlock(turn);
         answer(fd);
     }
     return NULL;
@@ -156,16 +202,17 @@ int main(int argc, char *argv[])
         void *(*serve)(void *);
     } ways[] = {{"direct", serve_direct},
                 {"mutex", serve_mutex},
+                {"turn", serve_turn},
                 {"queue", serve_queue}};
     void *(*serve)(void *) = NULL;
     sigset_t stop;
-    int signal_number, one = 1;
+    int signal_number;
 
-    for (int i = 0; argc == 4 && i < 3; i++)
+    for (int i = 0; argc == 4 && i < 4; i++)
         if (strcmp(argv[1], ways[i].name) == 0)
             serve = ways[i].serve;
     if (serve == NULL)
-        errx(2, "usage: accept_three_ways direct|mutex|queue PORT THREADS");
+        errx(2, "usage: accept_ways direct|mutex|turn|queue PORT THREADS");
 
     /* Blocked before there are threads, so that all inherit it. */
     sigemptyset(&stop);
@@ -175,8 +222,8 @@ int main(int argc, char *argv[])
     signal(SIGPIPE, SIG_IGN);
 
     listener = floor_listen(argv[2]);
-    /* As the collection's servers: who is accepted has sent its request. */
-    setsockopt(listener, IPPROTO_TCP, TCP_DEFER_ACCEPT, &one, sizeof one);
+    for (int i = 0; i < CORES_MAX; i++)
+        pthread_mutex_init(&turns[i].lock, NULL);
     for (long i = strtol(argv[3], NULL, 10); i > 0; i--)
         start(serve);
     if (serve == serve_queue)
