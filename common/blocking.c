@@ -23,7 +23,7 @@ enum { TICK_SHARED_MS = 50, TICK_OWN_MS = 500 };
 /* A client is accepted when the handshake is done; its request is mostly right
  * behind. So for a moment it is waited for with the turn in hand: others would
  * only be woken to wait in the same way. */
-enum { MOMENT_MS = 2 };
+enum { MOMENT_MS = 5 };
 
 struct blocking {
     struct worker *worker;
