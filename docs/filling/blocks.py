@@ -177,9 +177,9 @@ def published(context, experiment):
 
 
 def accept(context, *variant):
-    """The three ways to share accept, from docs/experiments."""
+    """The four ways to share accept, from docs/experiments."""
     told = context.names.get("accept")[" ".join(variant)]
-    ways = {way: told.get(way) for way in ("direct", "mutex", "queue")}
+    ways = {way: told.get(way) for way in ("direct", "mutex", "turn", "queue")}
     rows = []
     for x in ways["direct"].get("x"):
         row = [show(x, "0")]
