@@ -9,11 +9,12 @@
  * Stevens put a mutex around accept, as kernels of his time woke every sleeper
  * for one client ("thundering herd") or could not cope with two at all. Linux
  * queues those who wait and wakes one; but that one too is mostly woken for
- * nothing. So there is a mutex here after all, held for longer than around accept:
- * a thread keeps its turn until it has to wait (common/accept_turn.h). The other classic
- * design is one thread that accepts and hands descriptors to the others through a
- * queue: it can sort clients before they are served, and pays with a hand-over,
- * so often a context switch, for each. docs/05_prethreaded.md compares the four.
+ * nothing. So there is a mutex here after all, held for longer than around
+ * accept: a thread keeps its turn until it has to wait (common/accept_turn.h).
+ * The other classic design is one thread that accepts and hands descriptors to
+ * the others through a queue: it can sort clients before they are served, and
+ * pays with a hand-over, so often a context switch, for each.
+ * docs/05_prethreaded.md compares the four.
  *
  *                          .-> thread: accept -> serve -> accept ...
  *   clients ---> [ ][ ] ---+-> thread: accept -> serve -> accept ...

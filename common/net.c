@@ -147,8 +147,8 @@ int net_try_accept(const struct server *server)
         error = EAGAIN;
     } else {
         say_exhausted(server, error);
-        server->shared->full = server->shared->no_more = true; /* who is idle
-                                                                  makes room */
+        server->shared->full = true; /* who is idle makes room */
+        server->shared->no_more = true;
     }
     errno = error;
     return -1;
