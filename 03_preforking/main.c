@@ -2,9 +2,9 @@
  * 03 preforking - a fixed number of processes, made before the clients come.
  *
  * Forking is what costs in 02, so it is done beforehand: --workers processes
- * each run the loop of 01, and accept from the same socket. The number of workers
- * is the number of clients served at a time, the rest wait in the accept queue.
- * Each worker keeps its connection to Redis.
+ * each run the loop of 01, and accept from the same socket. The number of
+ * workers is the number of clients served at a time, the rest wait in the
+ * accept queue. Each worker keeps its connection to Redis.
  *
  * They take turns at accept(2), one at a time for each core. Whose turn it is
  * keeps it for as long as it need not wait, and passes it on before it does;

@@ -1,10 +1,10 @@
 /*
  * 05 prethreaded - a fixed number of threads, made before the clients come.
  *
- * As 03, with threads: --threads of them each run the loop of 01 and accept from
- * the same socket. Each has its own worker: buffers, file cache, a connection to
- * Redis. What 03's parent does (wait for signals) the main thread does here, in
- * sigwait(3).
+ * As 03, with threads: --threads of them each run the loop of 01 and accept
+ * from the same socket. Each has its own worker: buffers, file cache, a
+ * connection to Redis. What 03's parent does (wait for signals) the main thread
+ * does here, in sigwait(3).
  *
  * Stevens put a mutex around accept, as kernels of his time woke every sleeper
  * for one client ("thundering herd") or could not cope with two at all. Linux

@@ -8,8 +8,8 @@
 #include "net.h"
 
 /* After so long a worker looks whether clients wait although the turn does not
- * come. In an idle pool of a hundred that is a hundred looks a second, less than
- * a thousandth of a core. */
+ * come. In an idle pool of a hundred that is a hundred looks a second, less
+ * than a thousandth of a core. */
 enum { PATIENCE_S = 1 };
 
 static unsigned cores(void)
@@ -68,8 +68,8 @@ void accept_turn_take(struct accept_turn *turn, int listener)
     do
         error = lock_for_a_while(&turn->lock->mutex);
     while (error == ETIMEDOUT && !net_somebody_waits(listener));
-    /* Its owner was killed. There is nothing that could be half done: who is next
-     * takes it as it is. */
+    /* Its owner was killed. There is nothing that could be half done: who is
+     * next takes it as it is. */
     if (error == EOWNERDEAD)
         pthread_mutex_consistent(&turn->lock->mutex);
     turn->taken = error == 0 || error == EOWNERDEAD;

@@ -1,20 +1,21 @@
 /*
  * accept_turn - which workers of a pool are in accept(2).
  *
- * If all of them are, the kernel wakes one for each client that comes, as soon as
- * the handshake is done. It finds no request yet, waits for it, and the next
- * client wakes the next worker: two context switches for each request, always to
- * a worker whose memory has left the processor's cache.
+ * If all of them are, the kernel wakes one for each client that comes, as soon
+ * as the handshake is done. It finds no request yet, waits for it, and the next
+ * client wakes the next worker: two context switches for each request, always
+ * to a worker whose memory has left the processor's cache.
  *
- * So a worker takes a turn before it accepts, keeps it while it serves what needs
- * no waiting, and passes it on before it waits for anything but its next client:
- * for more of a request, for Redis, for a reader, for a disk. Only the log and
- * messages to a terminal are written with the turn in hand; where they stop, all
- * workers do.
+ * So a worker takes a turn before it accepts, keeps it while it serves what
+ * needs no waiting, and passes it on before it waits for anything but its next
+ * client: for more of a request, for Redis, for a reader, for a disk. Only the
+ * log and messages to a terminal are written with the turn in hand; where they
+ * stop, all workers do.
  *
- * There are as many turns as cores, and a worker has part in one of them, so that
- * as many workers can run as there are cores. Schmidt et al. (POSA 2, chapter 5)
- * call it Leader/Followers, and I/O completion ports bound how many run likewise.
+ * There are as many turns as cores, and a worker has part in one of them, so
+ * that as many workers can run as there are cores. Schmidt et al. (POSA 2,
+ * chapter 5) call it Leader/Followers, and I/O completion ports bound how many
+ * run likewise.
  *
  * A turn guards nothing but time: who accepts without one does no harm.
  */
@@ -40,9 +41,9 @@ struct accept_turn { /* a worker's own */
     bool taken;
 };
 
-/* Makes as many turns as there are cores that this process may run on; none where
- * the system has no mutexes that processes can share and a dead owner gives back,
- * pthread_mutexattr_setrobust(3). `turns` is all zeroes before. */
+/* Makes as many turns as there are cores that this process may run on; none
+ * where the system has no mutexes that processes can share and a dead owner
+ * gives back, pthread_mutexattr_setrobust(3). `turns` is all zeroes before. */
 void accept_turns_init(struct accept_turns *turns);
 
 /* Lets worker `number` have part in its turn. */
@@ -62,9 +63,10 @@ static inline void accept_turn_pass(struct accept_turn *turn)
     turn->taken = false;
 }
 
-/* Is a client that is silent at first worth a moment of the turn? Not those that
- * come after one who let its moment pass: of a crowd that connects and is silent,
- * one in ACCEPT_TURN_DISTRUST gets one (asking counts). False without the turn. */
+/* Is a client that is silent at first worth a moment of the turn? Not those
+ * that come after one who let its moment pass: of a crowd that connects and is
+ * silent, one in ACCEPT_TURN_DISTRUST gets one (asking counts). False without
+ * the turn. */
 enum { ACCEPT_TURN_DISTRUST = 32 };
 bool accept_turn_trusts(const struct accept_turn *turn);
 
