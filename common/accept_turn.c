@@ -8,8 +8,8 @@
 #include "net.h"
 
 /* After so long a worker looks whether clients wait although the turn does not
- * come. In an idle pool of a hundred that is a hundred looks a second, less
- * than a thousandth of a core. */
+ * come. In an idle pool of a hundred that is a hundred looks a second, about a
+ * thousandth of a core. */
 enum { PATIENCE_S = 1 };
 
 static unsigned cores(void)
