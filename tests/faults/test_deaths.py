@@ -75,7 +75,7 @@ def test_the_successor_of_one_that_watched_the_queue_watches_it_too(launch):
     """A worker that holds silent clients looks out for others. Killed at that,
     it must not leave word behind that somebody does."""
     server = launch("--workers", "1", "--request-timeout", "3600")
-    [victim] = children(server.pid)
+    [victim] = wait_for(lambda: children(server.pid), "the worker")
     with server.connect(), server.connect():
         assert server.request("/answer").body == b"42"
         os.kill(victim, signal.SIGKILL)
