@@ -18,7 +18,8 @@ void blocking_init(struct worker *worker, const struct server *server,
 /* Waits for the next client. Returns its socket, or -1 when the server is
  * stopping. A worker that calls this may put a silent client aside when more
  * wait than there are workers at leisure, and take it up again when it speaks;
- * see accept_filter.h. */
+ * see accept_filter.h. It returns with the turn to accept in hand, mostly, which
+ * blocking_serve() passes on before it waits; see accept_turn.h. */
 int blocking_accept(struct worker *worker);
 
 /* Serves one client until the connection ends, then closes its socket; or until

@@ -4,7 +4,7 @@
  * Nothing in common/ is a writable global but what signal handlers touch
  * (signals.c): all state hangs on a worker, and a worker is used by one thread
  * of control at a time. That is why the same code is right under fork(2), under
- * threads and in an event loop, without a lock.
+ * threads and in an event loop, without a lock (accept_turn.h has one, for speed).
  */
 #ifndef WORKER_H
 #define WORKER_H
