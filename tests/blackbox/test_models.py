@@ -283,8 +283,11 @@ def test_whoever_waits_has_passed_on_its_turn(pool, own_site, data):
         if data:
             stuck.send(data)
             server.wait_until_read(stuck)
+        began = time.monotonic()
         for _ in range(5):
             assert server.request("/answer").body == b"42"
+        # Where it has not, each of them waits for a second and goes without.
+        assert time.monotonic() - began < 3
 
 
 @pytest.mark.only("prethreaded")
