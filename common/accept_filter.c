@@ -47,11 +47,15 @@ static bool make_set(struct accept_filter *f, const struct server *server)
 bool accept_filter_hold(struct accept_filter *f, const struct server *server,
                         int fd)
 {
-    struct silent *s = malloc(sizeof *s);
+    struct silent *s = f->spare != NULL ? f->spare : malloc(sizeof *s);
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = s};
-    if (s == NULL || !make_set(f, server) ||
+    if (s == NULL)
+        return false;
+    if (s == f->spare)
+        LL_DELETE(f->spare, s);
+    if (!make_set(f, server) ||
         epoll_ctl(f->set, EPOLL_CTL_ADD, fd, &event) < 0) {
-        free(s);
+        LL_PREPEND(f->spare, s);
         return false;
     }
     s->fd = fd;
@@ -69,7 +73,7 @@ static int let_go(struct accept_filter *f, struct silent *s)
     int fd = s->fd;
     epoll_ctl(f->set, EPOLL_CTL_DEL, fd, NULL);
     DL_DELETE(f->silent, s);
-    free(s);
+    LL_PREPEND(f->spare, s);
     return fd;
 }
 
@@ -215,6 +219,8 @@ void accept_filter_free(struct accept_filter *f)
         close(s->fd);
         free(s);
     }
+    LL_FOREACH_SAFE (f->spare, s, next)
+        free(s);
     if (f->has_set)
         close(f->set);
     *f = (struct accept_filter){0};

@@ -25,6 +25,8 @@ enum { ACCEPT_FILTER_BATCH = 32 };
 
 struct accept_filter {
     struct silent *silent; /* utlist, the oldest first; NULL: nobody */
+    struct silent *spare; /* memory for more: what goes back to malloc(3) it
+                             would sort in each child of 02, in pages to copy */
     int set;               /* of epoll(7), when there is one: */
     bool has_set;
     bool watching; /* the listening socket is in it */
