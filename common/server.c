@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -83,16 +84,26 @@ static void find_pictures(struct server *server)
  * ::1 before it is 127.0.0.1, and Redis listens on the latter. */
 static void resolve_redis(struct store_address *redis)
 {
-    if (redis->none || redis->path != NULL)
+    if (redis->none)
         return;
+    if (redis->path != NULL) {
+        struct sockaddr_un local = {.sun_family = AF_UNIX};
+        memcpy(local.sun_path, redis->path, strlen(redis->path) + 1);
+        memcpy(&redis->address, &local, sizeof local);
+        redis->address_length = sizeof local;
+        return;
+    }
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_family = AF_INET};
     struct addrinfo *found;
-    int error = getaddrinfo(redis->host, NULL, &hints, &found);
+    char port[16], numeric[NI_MAXHOST];
+    snprintf(port, sizeof port, "%d", redis->port);
+    int error = getaddrinfo(redis->host, port, &hints, &found);
     hints.ai_family = AF_UNSPEC;
     if (error != 0)
-        error = getaddrinfo(redis->host, NULL, &hints, &found);
-    char numeric[NI_MAXHOST];
+        error = getaddrinfo(redis->host, port, &hints, &found);
     if (error == 0) {
+        memcpy(&redis->address, found->ai_addr, found->ai_addrlen);
+        redis->address_length = found->ai_addrlen;
         error = getnameinfo(found->ai_addr, found->ai_addrlen, numeric,
                             sizeof numeric, NULL, 0, NI_NUMERICHOST);
         freeaddrinfo(found);

@@ -2,9 +2,12 @@
 #include "store.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <unistd.h>
 
 #include "clock.h"
 
@@ -42,21 +45,47 @@ bool store_has_memory(size_t size)
     return probe != NULL;
 }
 
-static bool store_connect(struct store *store, int64_t now_ms)
+/* Returns a socket that is connected to Redis, or -1. In place of hiredis'
+ * redisConnectWithTimeout(), which reads the address from text each time, ends
+ * the process when memory is short, and takes six system calls more; a child of
+ * 02 has to fault in what code that needs, and connects for each page. */
+static int connect_to(const struct store_address *a)
 {
     const struct timeval wait = {.tv_usec = STORE_WAIT_MS * 1000L};
+    int on = 1, done;
+    int fd = socket(a->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    /* A Redis that is stopped but connected must not hold this server for ever.
+     * For connect(2), too, SO_SNDTIMEO is how long it waits. */
+    if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait) < 0 ||
+        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait) < 0)
+        goto fail;
+    /* The end of a long command would wait for Redis to have acknowledged what
+     * came before it (Nagle). A unix socket knows no such option. */
+    if (a->path == NULL)
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    do /* after a signal the same call goes on waiting */
+        done = connect(fd, (const struct sockaddr *)&a->address,
+                       a->address_length);
+    while (done < 0 && errno == EINTR);
+    if (done == 0)
+        return fd;
+fail:
+    close(fd);
+    return -1;
+}
+
+static bool store_connect(struct store *store, int64_t now_ms)
+{
     const struct store_address *a = store->address;
-    if (a->none || now_ms < store->retry_ms ||
-        !store_has_memory(STORE_CONNECT_MEMORY))
+    if (a->none || now_ms < store->retry_ms)
         return false;
-    store->redis = a->path != NULL
-                       ? redisConnectUnixWithTimeout(a->path, wait)
-                       : redisConnectWithTimeout(a->host, a->port, wait);
-    /* SO_RCVTIMEO and SO_SNDTIMEO: a Redis that is stopped but connected must
-     * not hold this server for ever. */
-    if (store->redis != NULL && store->redis->err == 0 &&
-        redisSetTimeout(store->redis, wait) == REDIS_OK)
+    int fd = connect_to(a);
+    if (fd >= 0 && (store->redis = redisConnectFd(fd)) != NULL)
         return true;
+    if (fd >= 0)
+        close(fd);
     note_failure(store);
     return false;
 }

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 #include <hiredis/hiredis.h>
 
@@ -45,6 +46,8 @@ struct store_address { /* where Redis is */
     const char *path; /* of a unix socket, or NULL */
     const char *host; /* a numeric address: looked up once, at the start */
     int port;
+    struct sockaddr_storage address; /* the same for connect(2) */
+    socklen_t address_length;
 };
 
 /* One connection to Redis, for one blocking server, worker or thread. */
@@ -64,9 +67,9 @@ void store_init(struct store *store, const struct store_address *address);
 void store_close(struct store *store);
 
 /* Can malloc() have so many bytes? hiredis 0.14 reports want of memory, but for
- * two places in which it ends the process: in connecting by abort(3), and after
- * it has written by taking NULL for its new, empty buffer. What is given back
- * here is most likely at hand there. */
+ * two places in which it ends the process: in redisAsyncConnect() by abort(3),
+ * and after it has written by taking NULL for its new, empty buffer. What is
+ * given back here is most likely at hand there. */
 bool store_has_memory(size_t size);
 
 /* Begins the commands of one page: connects where there is no connection or a
