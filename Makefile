@@ -275,6 +275,14 @@ peers-deps: build/deps/compare
 bench-cost: build/deps/compare all
 	@$(PYTHON) bench/cost.py
 
+## bench-flat: whether the curves stay flat: the rate with 15,000 clients over the best one
+bench-flat: build/deps/compare all
+	@$(PYTHON) bench/flat.py
+
+## bench-redis: what a guestbook page costs Redis, and the server: which of them is the limit
+bench-redis: build/deps/compare all
+	@$(PYTHON) bench/redis_limit.py
+
 ## bench-tricks: what each trick is worth: builds without it, measured beside the one with (TRICKS=no-pool,lto)
 bench-tricks: build/deps/compare all
 	@$(PYTHON) bench/tricks.py
@@ -324,7 +332,8 @@ help:
 .PHONY: FORCE all unit-tests fuzzers clean install uninstall deps doctor check \
         check-unit check-blackbox check-asan check-tsan check-browser \
         check-layering check-faults check-frame fuzz soak reliability compare peers-deps \
-        bench-cost bench-tricks bench-where bench-reuseport docs \
+        bench-cost bench-flat bench-redis bench-tricks bench-where \
+        bench-reuseport docs \
         docs-experiments format tidy help
 
 # A file whose recipe failed is not kept: it would look finished next time.

@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""Does the curve stay flat: the rate with very many clients over the best one.
+
+    make bench-flat                            all, medians of REPEAT
+
+The reference run ends each cell after 20,000 requests, as the article did. With
+15,000 clients three quarters of these are the first of their client: ab opens
+15,000 connections before it asks, and the curve shows that as well. Here a cell
+has four requests for each client at least, so that most of it is the middle of
+a run. Cells are shuffled, and each round has all of them.
+
+Writes docs/results/cost/flat.json, from which docs/performance.md is filled.
+"""
+
+import argparse
+import json
+import math
+import os
+import random
+import statistics
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import cost
+import load
+import machine
+import procfs
+import servers
+from redis_server import RedisServer
+
+OUT = Path(servers.TOP) / "docs" / "results" / "cost" / "flat.json"
+# Connections from one process of ab to one address of the server: to each there
+# are some 28,000 ports, and looking for one is slow when most are taken.
+A_CLIENT = 7000
+REQUESTS = 20000        # of a cell, or
+FOR_EACH = 4            # so many for each client, if that is more
+
+
+@dataclass(frozen=True)
+class Curve:
+    """What one server is asked for, and by how many clients."""
+
+    server: str
+    path: str
+    clients: tuple
+    keep_alive: bool = False
+
+    @property
+    def name(self):
+        """What is asked for, and how."""
+        return self.path[1:] + ("-keep-alive" if self.keep_alive else "")
+
+
+CLIENTS = (20, 100, 500, 1000, 5000, 15000)
+CURVES = (Curve("epoll", "/guestbook", CLIENTS),
+          Curve("prethreaded", "/guestbook", CLIENTS),
+          Curve("forking", "/guestbook", (20, 1000)),
+          Curve("epoll", "/answer", CLIENTS, keep_alive=True),
+          # The same from a loop that parses nothing: what is left to the kernel,
+          # the caches and wrk.
+          Curve("floor", "/answer", CLIENTS, keep_alive=True))
+
+
+def job_for(curve, clients, live, seconds):
+    """Return the tool and what it shall do: ab a number of requests on new
+    connections, wrk as many as it can on those that it keeps."""
+    if curve.keep_alive:
+        return "wrk", load.Job((live.url(curve.path),), connections=clients,
+                               seconds=max(seconds, clients / 3000))
+    urls = tuple(live.url(curve.path, f"127.0.0.{number + 1}")
+                 for number in range(math.ceil(clients / A_CLIENT)))
+    return "ab", load.Job(urls, connections=clients, keep_alive=False,
+                          seconds=60,
+                          requests=max(REQUESTS, FOR_EACH * clients))
+
+
+def measure(curve, clients, redis, folder, seconds):
+    """Return {"rate": answers a second, "us": the server's CPU microseconds
+    for each, "lost": requests without one}."""
+    start = servers.Start(cores=cost.SERVER_CORES, redis=redis.address,
+                          host="0.0.0.0")
+    with servers.running(cost.known(curve.server), start,
+                         os.path.join(folder, "flat.log")) as live:
+        tool, job = job_for(curve, clients, live, seconds)
+        before = cost.used(live.pid)
+        result = load.run(tool, job, cost.LOAD_CORES)
+        procfs.settle(live.pid)
+        seconds_used = cost.used(live.pid) - before
+    if not result.good:
+        raise load.LoadError(f"{curve.server} answered nothing")
+    return {"rate": result.rate, "us": 1e6 * seconds_used / result.good,
+            "lost": result.failed + result.unfinished}
+
+
+def summarize(curve, runs):
+    """Return one curve: medians, the number of clients at its best, and the
+    rate at each number over that one."""
+    rates = {clients: statistics.median(run["rate"] for run in cell)
+             for clients, cell in runs.items()}
+    best = max(rates, key=rates.get)
+    return {"curve": curve.name, "server": curve.server, "best": best,
+            "points": {str(clients): {
+                "rate": rates[clients],
+                "share": rates[clients] / rates[best],
+                "us": statistics.median(run["us"] for run in cell),
+                "min": min(run["rate"] for run in cell),
+                "max": max(run["rate"] for run in cell),
+                "lost": sum(run["lost"] for run in cell)}
+                for clients, cell in runs.items()}}
+
+
+def run_all(repeat, seconds, folder):
+    """Measure all cells `repeat` times; return {curve: {clients: runs}}."""
+    cells = [(curve, clients) for curve in CURVES for clients in curve.clients]
+    found = {curve: {clients: [] for clients in curve.clients}
+             for curve in CURVES}
+    began, done = time.monotonic(), 0
+    for number in range(repeat):
+        for curve, clients in random.sample(cells, len(cells)):
+            with RedisServer(cost.LOAD_CORES) as redis:
+                run = measure(curve, clients, redis, folder, seconds)
+            found[curve][clients].append(run)
+            done += 1
+            left = (time.monotonic() - began) / done \
+                * (repeat * len(cells) - done)
+            print(f"{number + 1}/{repeat} {curve.name:18} {curve.server:12} "
+                  f"{clients:5} clients {run['rate']:8.0f}/s {run['us']:6.1f} us "
+                  f"{run['lost']:3} lost   {left:4.0f} s left", flush=True)
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    env = os.environ.get
+    parser.add_argument("--repeat", type=int, default=int(env("REPEAT") or 5))
+    parser.add_argument("--seconds", type=float,
+                        default=float(env("SECONDS") or 2))
+    parser.add_argument("--out", type=Path, default=OUT)
+    options = parser.parse_args()
+    servers.raise_descriptor_limit()
+    for name in dict.fromkeys(curve.server for curve in CURVES):
+        why = cost.usable(name)
+        if why:
+            sys.exit(f"flat.py: {name}: {why}")
+    with tempfile.TemporaryDirectory(prefix="bench-flat-") as folder:
+        found = run_all(options.repeat, options.seconds, folder)
+    curves = [summarize(curve, runs) for curve, runs in found.items()]
+    for one in curves:
+        for clients, point in one["points"].items():
+            print(f"{one['curve']:18} {one['server']:12} {clients:>6} clients "
+                  f"{point['rate']:8.0f}/s  {point['share']:.2f} of its best  "
+                  f"{point['us']:7.1f} us  "
+                  f"{point['lost']} lost")
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.write_text(json.dumps(
+        {"schema_version": 1, "machine": machine.facts(),
+         "sources": machine.commit(), "command": "make bench-flat",
+         "repeat": options.repeat, "seconds": options.seconds,
+         "curves": curves}, indent=1) + "\n")
+    print(f"written to {os.path.relpath(options.out)}")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except (load.LoadError, servers.ServerError) as error:
+        sys.exit(f"flat.py: {error}")

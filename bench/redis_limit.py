@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""Is Redis the limit? What a guestbook page costs Redis, and what the server.
+
+    make bench-redis                           all, medians of REPEAT
+
+A page is three commands. redis-benchmark sends each of them as fast as Redis
+takes them, with so many in a pipeline: Redis alone on its core serves
+1 / (1/a + 1/b + 1/c) pages a second at the rates a, b, c. Beside it stand 06
+and 07, which send what several clients ask for in one write: what Redis uses
+for a page of theirs, and what the server itself uses. The dearer of the two is
+the limit, wherever each has a core of its own.
+
+Writes docs/results/cost/redis.json, from which docs/performance.md is filled.
+"""
+
+import argparse
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import cost
+import load
+import machine
+import procfs
+import servers
+from redis_server import RedisServer
+
+OUT = Path(servers.TOP) / "docs" / "results" / "cost" / "redis.json"
+COMMANDS = (("LRANGE", "guestbook_remarks", "-100", "-1"),
+            ("INCR", "visitor_count"), ("GET", "visitor_count"))
+PIPELINES = (1, 16, 64)     # commands in a write of redis-benchmark
+CLIENTS = 50                # of redis-benchmark, and of a server
+LOADS = {"new connections": False, "kept connections": True}
+
+
+def rate_of(words, pipeline, redis, seconds):
+    """Return how many of one command Redis carries out in a second, and its
+    CPU microseconds for each."""
+    number = int(seconds * (20_000 if pipeline == 1 else 100_000))
+    before = cost.used(redis.pid)
+    done = subprocess.run(
+        ["taskset", "-c", ",".join(map(str, sorted(cost.SERVER_CORES))),
+         "redis-benchmark", "-p", str(redis.port), "-c", str(CLIENTS),
+         "-P", str(pipeline), "-n", str(number), "-q", *words],
+        capture_output=True, text=True, check=True)
+    used = cost.used(redis.pid) - before
+    found = re.findall(r"([\d.]+) requests per second", done.stdout)
+    if not found:
+        raise load.LoadError("no report from redis-benchmark")
+    return float(found[-1]), 1e6 * used / number
+
+
+def alone(redis, pipeline, seconds):
+    """Return a row: pages a second that Redis alone could serve."""
+    rates, costs = zip(*(rate_of(words, pipeline, redis, seconds)
+                         for words in COMMANDS))
+    return {"pages": 1 / sum(1 / rate for rate in rates), "us": sum(costs)}
+
+
+def served(name, keep_alive, redis, seconds, folder):
+    """Return a row: pages a second that a server served, and the CPU
+    microseconds of Redis and of the server for each."""
+    start = servers.Start(cores=cost.SERVER_CORES, redis=redis.address)
+    with servers.running(servers.named(name), start,
+                         os.path.join(folder, "redis.log")) as live:
+        job = load.Job((live.url("/guestbook"),), connections=CLIENTS,
+                       seconds=seconds, keep_alive=keep_alive)
+        before = cost.used(live.pid), cost.used(redis.pid)
+        result = load.run("wrk", job, cost.LOAD_CORES)
+        procfs.settle(live.pid)
+        after = cost.used(live.pid), cost.used(redis.pid)
+    if not result.good or result.failed:
+        raise load.LoadError(f"{name}: {result.good} pages, {result.failed} "
+                             "failed")
+    server, redis_own = (1e6 * (b - a) / result.good
+                         for a, b in zip(before, after))
+    return {"pages": result.rate, "us": redis_own, "server_us": server}
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    env = os.environ.get
+    parser.add_argument("--repeat", type=int, default=int(env("REPEAT") or 5))
+    parser.add_argument("--seconds", type=float,
+                        default=float(env("SECONDS") or 2))
+    parser.add_argument("--out", type=Path, default=OUT)
+    options = parser.parse_args()
+    ways = {f"redis-benchmark, {pipeline} in a pipeline":
+            (alone, pipeline) for pipeline in PIPELINES}
+    ways |= {f"{name}, {told}": (served, name, kept)
+             for name in cost.EVENT for told, kept in LOADS.items()}
+    runs = {way: [] for way in ways}
+    with tempfile.TemporaryDirectory(prefix="bench-redis-") as folder:
+        for number in range(options.repeat):
+            for way, (measure, *what) in ways.items():
+                with RedisServer(cost.LOAD_CORES) as redis:
+                    if measure is alone:
+                        row = alone(redis, *what, options.seconds)
+                    else:
+                        row = served(*what, redis, options.seconds, folder)
+                runs[way].append(row)
+                print(f"{number + 1}/{options.repeat} {way:34} "
+                      + "  ".join(f"{key} {value:.1f}"
+                                  for key, value in row.items()), flush=True)
+    found = {way: {key: statistics.median(row[key] for row in rows)
+                   for key in rows[0]} for way, rows in runs.items()}
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.write_text(json.dumps(
+        {"schema_version": 1, "machine": machine.facts(),
+         "sources": machine.commit(), "command": "make bench-redis",
+         "repeat": options.repeat, "seconds": options.seconds,
+         "ways": found}, indent=1) + "\n")
+    print(f"written to {os.path.relpath(options.out)}")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except (load.LoadError, servers.ServerError,
+            subprocess.CalledProcessError) as error:
+        sys.exit(f"redis_limit.py: {error}")
