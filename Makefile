@@ -267,6 +267,10 @@ reliability: all build/deps/test
 compare: build/deps/compare all
 	@$(PYTHON) bench/compare.py
 
+## compare-runs: whether two runs of `make compare` agree, cell by cell (RUNS="results/A results/B")
+compare-runs:
+	@$(PYTHON) bench/agree.py $(RUNS)
+
 ## peers-deps: installs the servers to compare with (PEERS=nginx,haproxy,go)
 peers-deps: build/deps/compare
 	@$(PYTHON) bench/peers_deps.py
@@ -331,8 +335,8 @@ help:
 # here, so its members are.)
 .PHONY: FORCE all unit-tests fuzzers clean install uninstall deps doctor check \
         check-unit check-blackbox check-asan check-tsan check-browser \
-        check-layering check-faults check-frame fuzz soak reliability compare peers-deps \
-        bench-cost bench-flat bench-redis bench-tricks bench-where \
+        check-layering check-faults check-frame fuzz soak reliability compare \
+        compare-runs peers-deps bench-cost bench-flat bench-redis bench-tricks bench-where \
         bench-reuseport docs \
         docs-experiments format tidy help
 

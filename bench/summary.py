@@ -15,11 +15,12 @@ from sentences import explain
 from styles import MARKERS, style
 
 # A median is called noisy when its runs lie further apart than this, when
-# something else used the server's core, or when the core itself was slower
-# than at its best in the run (see core_gauge.py).
+# something else used the server's core, or when the core itself, or the load
+# tool's, was slower than at its best in the run (see core_gauge.py).
 NOISY_SPREAD = 15.0         # (largest - smallest) / median, per cent
 NOISY_FOREIGN = 10.0        # per cent of the core
 NOISY_SLOWER = 15.0         # per cent more time for the same work
+GAUGES = {"gauge_ms": "core", "load_gauge_ms": "load core"}
 
 
 def spread(values):
@@ -29,26 +30,28 @@ def spread(values):
     return 100 * (max(values) - min(values)) / middle if middle else None
 
 
-def fastest_core(rows):
-    """Return the lowest gauge of all rows in milliseconds, None without."""
-    return min((row["gauge_ms"] for row in rows if row.get("gauge_ms")),
-               default=None)
+def fastest_cores(rows):
+    """Return {gauge: its lowest milliseconds of all rows}, of those gauges
+    that any row has."""
+    seen = {gauge: [row[gauge] for row in rows if row.get(gauge)]
+            for gauge in GAUGES}
+    return {gauge: min(times) for gauge, times in seen.items() if times}
 
 
 def noise(values, apart, fastest):
     """Return in words why a median is not to be relied on, [] if it is."""
-    slower = 0.0
-    if fastest and values.get("gauge_ms"):
-        slower = 100 * (values["gauge_ms"] / fastest - 1)
+    slower = {gauge: 100 * (values[gauge] / best - 1)
+              for gauge, best in (fastest or {}).items() if values.get(gauge)}
     return [why for why, there in (
         ("runs far apart", apart is None or apart > NOISY_SPREAD),
         ("foreign load", (values.get("foreign") or 0) > NOISY_FOREIGN),
-        (f"core {slower:.0f} % slower", slower > NOISY_SLOWER)) if there]
+        *((f"{GAUGES[gauge]} {percent:.0f} % slower", percent > NOISY_SLOWER)
+          for gauge, percent in slower.items())) if there]
 
 
 def point(rows, fastest=None):
-    """Return a point of a curve from the rows of its repeats, of a run whose
-    fastest gauge was `fastest` milliseconds.
+    """Return a point of a curve from the rows of its repeats, of a run with
+    these fastest_cores().
 
     `rate` is None where no run gave a figure; then `notes` says why. What
     makes the point `noisy` is listed there, in words.
@@ -108,7 +111,7 @@ def make(folder):
         "servers": _servers(rows), "markers": MARKERS, "experiments": [],
         "unavailable": peers.unavailable(),
     }
-    fastest = fastest_core(rows)
+    fastest = fastest_cores(rows)
     for experiment in experiments.all_experiments():
         mine = [row for row in rows if row["experiment"] == experiment.name]
         if mine:

@@ -38,7 +38,7 @@ def row(experiment, variant, server, x, repeat, share):
     one.update({column.key: chance.uniform(1, 50)
                 for column in results.columns()})
     one.update(rate=rate, requests=rate, failed_percent=4.0 if lost else 0.0,
-               foreign=0.5, gauge_ms=6.0, cpu_us=cpu, cpu_user_us=cpu / 3,
+               foreign=0.5, gauge_ms=6.0, load_gauge_ms=6.0, cpu_us=cpu, cpu_user_us=cpu / 3,
                cpu_system_us=cpu * 2 / 3, overflows=0)
     return one
 

@@ -41,13 +41,23 @@ def test_a_slow_core_is_noise():
     """Three runs that agree, but on a core that was faster elsewhere."""
     rows = [row(20, 100.0 + i, gauge_ms=6.0) for i in range(3)]
     rows += [row(100, 60.0 + i, gauge_ms=9.0) for i in range(3)]
-    fastest = summary.fastest_core(rows)
-    assert fastest == 6.0
+    fastest = summary.fastest_cores(rows)
+    assert fastest == {"gauge_ms": 6.0}
     slow = summary.point(rows[3:], fastest)
     assert slow["noisy"] == ["core 50 % slower"]
     assert not summary.point(rows[:3], fastest)["noisy"]
     assert "Noisy at 100: core slower" in sentences._noise(None, [slow])
-    assert summary.fastest_core([row(20, 100.0)]) is None
+    assert summary.fastest_cores([row(20, 100.0)]) == {}
+
+
+def test_a_slow_core_of_the_load_tool_is_noise():
+    """It is as often the one that limits."""
+    rows = [row(20, 100.0, gauge_ms=6.0, load_gauge_ms=6.0),
+            row(100, 60.0, gauge_ms=6.0, load_gauge_ms=7.5)]
+    fastest = summary.fastest_cores(rows)
+    assert summary.point(rows[1:], fastest)["noisy"] == \
+        ["load core 25 % slower"]
+    assert not summary.point(rows[:1], fastest)["noisy"]
 
 
 def test_gauge_takes_time_and_gives_the_core_back():

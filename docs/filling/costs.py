@@ -4,12 +4,16 @@
     where.json        make bench-where
     tricks.json       make bench-tricks
     reuseport.json    make bench-reuseport
+    flat.json         make bench-flat
+    redis.json        make bench-redis
 
 What they hold can be named in expressions, too:
 
     cost["keep-alive-100"].epoll.us     where.guestbook.iterative.calls.all
     tricks["no-pool"]["epoll guestbook"].ratio
     spread["one queue, calm"].off       guard["epoll one-shot"]
+    flat["guestbook epoll"].points["15000"].share
+    redis["epoll, kept connections"].us
 """
 
 import json
@@ -53,7 +57,7 @@ class Node:
 def names(docs):
     """Return {name: Node} for expressions, of what was measured so far."""
     found = {}
-    for kind in ("cost", "where", "tricks", "reuseport"):
+    for kind in ("cost", "where", "tricks", "reuseport", "flat", "redis"):
         path = docs / "results" / "cost" / f"{kind}.json"
         data = json.loads(path.read_text()) if path.is_file() else {}
         if data and data.get("schema_version") != 1:
@@ -64,6 +68,11 @@ def names(docs):
                 told.setdefault(row["name"], {})[
                     f"{row['server']} {row['scenario']}"] = row
             data = told
+        elif kind == "flat":
+            data = {f"{one['curve']} {one['server']}": one
+                    for one in data.get("curves", [])}
+        elif kind == "redis":
+            data = data.get("ways", {})
         elif kind in ("cost", "where"):
             if kind == "cost" and data:
                 data[kind]["idle"] = {row["server"]: row
@@ -110,16 +119,26 @@ def over_peers(scenario, server="epoll"):
     return ratio
 
 
-def flat(experiment, server, x, best=None, variant=None):
-    """Return a function that tells a server's rate at x clients over its
-    best, or over that at `best` clients, in the reference run."""
+def flat(curve, clients, base=None):
+    """Return a function that tells a curve's rate at so many clients over its
+    best, or over that at `base` clients."""
     def share(ctx):
-        told = ctx.names.get(experiment)
-        told = told[variant] if variant else told
-        series = told.get(server)
-        rate = series[best].get("rate") if best else max(series.get("rate"))
-        return series[x].get("rate") / rate
+        points = ctx.names.get("flat").get(curve).get("points")
+        return points.get(str(clients)).get("share") / (
+            points.get(str(base)).get("share") if base else 1)
     return share
+
+
+def pages_over_redis(server):
+    """Return a function that tells the rate of pages on kept connections, over
+    that at which redis-benchmark has Redis carry out their commands."""
+    def ratio(ctx):
+        ways = ctx.names.get("redis")
+        alone = [way.get("pages") for name, way in ways.items()
+                 if name.startswith("redis-benchmark")]
+        return ways.get(f"{server}, kept connections").get("pages") \
+            / max(alone)
+    return ratio
 
 
 def more_calls(ctx):
@@ -185,13 +204,15 @@ GOALS = (
        over("guestbook", name, f"floor-guestbook-{name}"), "3")
       for name in ("forking", "preforking", "threaded", "prethreaded")),
     ("epoll, guestbook, rate at 15,000 clients over its best", LEAST, 0.9,
-     flat("guestbook", "epoll", 15000), "2"),
+     flat("guestbook epoll", 15000), "2"),
     ("epoll, `/answer` with keep-alive, the same", LEAST, 0.75,
-     flat("answer", "epoll", 15000, variant="keep-alive"), "2"),
+     flat("answer-keep-alive epoll", 15000), "2"),
     ("prethreaded, guestbook, the same", LEAST, 0.8,
-     flat("guestbook", "prethreaded", 15000), "2"),
+     flat("guestbook prethreaded", 15000), "2"),
     ("forking, guestbook, rate at 1,000 clients over that at 20", LEAST, 0.9,
-     flat("guestbook", "forking", 1000, best=20), "2"),
+     flat("guestbook forking", 1000, base=20), "2"),
+    *((f"{name}, pages/s over what Redis alone could serve", LEAST, 0.9,
+       pages_over_redis(name), "2") for name in ("poll", "epoll")),
     ("epoll, bytes of an idle connection", MOST, 300, idle("epoll"), "0"),
     ("poll, bytes of an idle connection", MOST, 350, idle("poll"), "0"),
     ("epoll, two loops: clients off the mean, per cent", MOST, 10, spread,
@@ -333,6 +354,33 @@ def loops_table(ctx):
     return table(head, rows, words_first(3, head))
 
 
+def flat_table(ctx):
+    """The rate of each curve, by the number of clients, and the server's CPU
+    time for each answer."""
+    curves = ctx.names.get("flat").items()
+    numbers = sorted({int(clients) for _, curve in curves
+                      for clients, _ in curve.get("points").items()})
+    rows = []
+    for name, curve in curves:
+        points = curve.get("points")
+        for key, what, form in (("rate", "answers/s", "0"),
+                                ("us", "CPU µs", "1")):
+            rows.append([name if key == "rate" else "", what] + [
+                show(points.get(str(clients)).get(key), form)
+                if points.number(str(clients)) else "" for clients in numbers])
+    head = ["", "clients", *(show(clients, "0") for clients in numbers)]
+    return table(head, rows, words_first(2, head))
+
+
+def redis_table(ctx):
+    """Whose core a page fills first, Redis' or the server's."""
+    rows = [[name, show(way.get("pages"), "0"), show(way.get("us"), "1"),
+             or_dash(way.number("server_us"), "1")]
+            for name, way in ctx.names.get("redis").items()]
+    head = ["", "pages/s", "Redis, CPU µs a page", "the server, CPU µs a page"]
+    return table(head, rows, words_first(1, head))
+
+
 def guard(ctx):
     """The committed figures that CI compares with."""
     return table(["", "user instructions"],
@@ -342,4 +390,5 @@ def guard(ctx):
 
 KINDS = {"goals": goals, "cost": cost, "where": where,
          "where-calls": where_calls, "tricks": tricks,
-         "spread": spread_table, "loops": loops_table, "guard": guard}
+         "spread": spread_table, "loops": loops_table, "guard": guard,
+         "flat": flat_table, "redis": redis_table}

@@ -42,6 +42,24 @@ def test_goals_say_what_was_not_measured():
     assert all(row[3] == "not measured |" for row in rows[5:])
 
 
+def test_flatness_is_told_of_the_best_or_of_a_base():
+    """Of a curve's own best, or of the rate at so many clients."""
+    points = {"20": {"share": 0.8}, "100": {"share": 1.0},
+              "1000": {"share": 0.6}}
+    ctx = Context(flat={"guestbook forking": {"points": points}})
+    assert costs.flat("guestbook forking", 1000)(ctx) == 0.6
+    assert costs.flat("guestbook forking", 1000, base=20)(ctx) == \
+        pytest.approx(0.75)
+
+
+def test_redis_alone_is_taken_at_its_best():
+    """Pages a second over those of the best pipeline."""
+    ctx = Context(redis={"redis-benchmark, 1 in a pipeline": {"pages": 25.0},
+                         "redis-benchmark, 64 in a pipeline": {"pages": 200.0},
+                         "epoll, kept connections": {"pages": 50.0}})
+    assert costs.pages_over_redis("epoll")(ctx) == 0.25
+
+
 @pytest.mark.parametrize("ratios, words", [
     ((1.10, 1.2, 1.3), "20 % dearer"), ((0.7, 0.8, 0.9), "20 % cheaper"),
     ((0.99, 1.2, 1.3), "no difference"), ((1.005, 1.01, 1.015),

@@ -1,0 +1,47 @@
+"""What flat.py makes of its runs, and how it asks for load."""
+
+import pytest
+
+import flat
+
+CURVE = flat.Curve("epoll", "/guestbook", (20, 15000))
+
+
+class Live:
+    """As servers.running() gives, without a server."""
+
+    @staticmethod
+    def url(path, host="127.0.0.1"):
+        return f"http://{host}:80{path}"
+
+
+def test_the_best_is_found_and_nothing_lost_is_forgotten():
+    """Medians, the share of each in the best, and losses added up."""
+    runs = {20: [{"rate": rate, "us": 30.0, "lost": 0}
+                 for rate in (90.0, 100.0, 300.0)],
+            15000: [{"rate": rate, "us": us, "lost": lost}
+                    for rate, us, lost in ((80.0, 40.0, 0), (70.0, 50.0, 3),
+                                           (90.0, 60.0, 4))]}
+    told = flat.summarize(CURVE, runs)
+    assert told["curve"] == "guestbook" and told["best"] == 20
+    assert told["points"]["20"]["share"] == 1
+    assert told["points"]["15000"] == {
+        "rate": 80.0, "share": 0.8, "us": 50.0, "min": 70.0, "max": 90.0,
+        "lost": 7}
+
+
+@pytest.mark.parametrize("clients, addresses, requests", [
+    (20, 1, 20000), (5000, 1, 20000), (15000, 3, 60000)])
+def test_each_client_has_four_requests(clients, addresses, requests):
+    """And no process of ab more clients than an address has ports for."""
+    tool, job = flat.job_for(CURVE, clients, Live, 2)
+    assert tool == "ab" and not job.keep_alive
+    assert (len(job.urls), job.requests) == (addresses, requests)
+
+
+def test_kept_connections_are_for_wrk():
+    """For longer where it has to open more of them."""
+    curve = flat.Curve("epoll", "/answer", (15000,), keep_alive=True)
+    tool, job = flat.job_for(curve, 15000, Live, 2)
+    assert tool == "wrk" and job.keep_alive and job.seconds == 5
+    assert curve.name == "answer-keep-alive"
