@@ -70,13 +70,18 @@ static bool is_forbidden(unsigned code)
            code == 0x7f || code == 0xfffe || code == 0xffff;
 }
 
-/* How many bytes at the start of s are plain ASCII that needs no care: most of
- * what guests write, copied in one go. */
+/* ASCII that needs no care: all printable but what has a reference. */
+static const bool harmless[256] = {
+    [' '] = true,         ['!'] = true, ['#' ... '%'] = true,
+    ['(' ... ';'] = true, ['='] = true, ['?' ... '~'] = true,
+};
+
+/* How many bytes at the start of s are so: most of what guests write, copied in
+ * one go. */
 static size_t plain_run(struct slice s)
 {
     size_t n = 0;
-    while (n < s.n && s.p[n] >= ' ' && s.p[n] < 0x7f &&
-           reference((unsigned char)s.p[n]).p == NULL)
+    while (n < s.n && harmless[(unsigned char)s.p[n]])
         n++;
     return n;
 }
@@ -107,13 +112,13 @@ void text_append_escaped(struct buffer *b, struct slice s)
 
 void text_append_percent_encoded(struct buffer *b, struct slice s)
 {
-    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                "abcdefghijklmnopqrstuvwxyz0123456789-._~";
+    static const char unreserved[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
     static const char hex[] = "0123456789ABCDEF";
     for (size_t i = 0; i < s.n; i++) {
         unsigned char c = (unsigned char)s.p[i];
         const char encoded[3] = {'%', hex[c >> 4], hex[c & 15]};
-        if (memchr(plain, c, sizeof plain - 1) != NULL)
+        if (memchr(unreserved, c, sizeof unreserved - 1) != NULL)
             buffer_append(b, &s.p[i], 1);
         else
             buffer_append(b, encoded, sizeof encoded);

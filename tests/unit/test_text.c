@@ -112,6 +112,17 @@ TEST(other_text_stays_as_it_is)
     assert_escapes_to(SLICE("$VISITOR_COUNT$"), "$VISITOR_COUNT$");
 }
 
+TEST(each_printable_character_stays_but_for_five)
+{
+    for (char c = ' '; c <= '~'; c++) {
+        const char one[] = {c, '\0'};
+        const char *reference = c == '&' ? "&amp;" : c == '<' ? "&lt;"
+                              : c == '>' ? "&gt;" : c == '"' ? "&quot;"
+                              : c == '\'' ? "&#39;" : one;
+        assert_escapes_to(slice_of(one), reference);
+    }
+}
+
 #define REPLACEMENT "\xef\xbf\xbd"
 
 TEST(what_xml_forbids_becomes_the_replacement_character)
@@ -153,6 +164,7 @@ int main(void)
         cmocka_unit_test(length_is_counted_in_characters),
         cmocka_unit_test(markup_becomes_references),
         cmocka_unit_test(other_text_stays_as_it_is),
+        cmocka_unit_test(each_printable_character_stays_but_for_five),
         cmocka_unit_test(what_xml_forbids_becomes_the_replacement_character),
         cmocka_unit_test(
             each_byte_that_is_not_utf8_becomes_the_replacement_character),
