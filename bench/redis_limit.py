@@ -13,24 +13,20 @@ the limit, wherever each has a core of its own.
 Writes docs/results/cost/redis.json, from which docs/performance.md is filled.
 """
 
-import argparse
-import json
 import os
 import re
 import statistics
 import subprocess
 import sys
 import tempfile
-from pathlib import Path
 
+import committed
 import cost
 import load
-import machine
 import procfs
 import servers
 from redis_server import RedisServer
 
-OUT = Path(servers.TOP) / "docs" / "results" / "cost" / "redis.json"
 COMMANDS = (("LRANGE", "guestbook_remarks", "-100", "-1"),
             ("INCR", "visitor_count"), ("GET", "visitor_count"))
 PIPELINES = (1, 16, 64)     # commands in a write of redis-benchmark
@@ -83,14 +79,7 @@ def served(name, keep_alive, redis, seconds, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    env = os.environ.get
-    parser.add_argument("--repeat", type=int, default=int(env("REPEAT") or 5))
-    parser.add_argument("--seconds", type=float,
-                        default=float(env("SECONDS") or 2))
-    parser.add_argument("--out", type=Path, default=OUT)
-    options = parser.parse_args()
+    options = committed.parser(__doc__, "redis.json").parse_args()
     ways = {f"redis-benchmark, {pipeline} in a pipeline":
             (alone, pipeline) for pipeline in PIPELINES}
     ways |= {f"{name}, {told}": (served, name, kept)
@@ -110,13 +99,7 @@ def main():
                                   for key, value in row.items()), flush=True)
     found = {way: {key: statistics.median(row[key] for row in rows)
                    for key in rows[0]} for way, rows in runs.items()}
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(json.dumps(
-        {"schema_version": 1, "machine": machine.facts(),
-         "sources": machine.commit(), "command": "make bench-redis",
-         "repeat": options.repeat, "seconds": options.seconds,
-         "ways": found}, indent=1) + "\n")
-    print(f"written to {os.path.relpath(options.out)}")
+    committed.write(options, "make bench-redis", ways=found)
 
 
 if __name__ == "__main__":

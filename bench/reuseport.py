@@ -18,8 +18,6 @@ Writes docs/results/cost/reuseport.json, from which docs/performance.md is
 filled.
 """
 
-import argparse
-import json
 import os
 import random
 import statistics
@@ -28,16 +26,14 @@ import sys
 import tempfile
 import time
 from dataclasses import replace
-from pathlib import Path
 
+import committed
 import cost
 import load
-import machine
 import procfs
 import servers
 import tricks
 
-OUT = Path(servers.TOP) / "docs" / "results" / "cost" / "reuseport.json"
 LOOPS = 2
 CONNECTIONS = (1000, 10000)
 QUEUES = {"a queue for each loop": tricks.BASE, "one queue": "shared-queue"}
@@ -162,14 +158,7 @@ def measure_cost(programs, root, repeat, seconds):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    env = os.environ.get
-    parser.add_argument("--repeat", type=int, default=int(env("REPEAT") or 5))
-    parser.add_argument("--seconds", type=float,
-                        default=float(env("SECONDS") or 2))
-    parser.add_argument("--out", type=Path, default=OUT)
-    options = parser.parse_args()
+    options = committed.parser(__doc__, "reuseport.json").parse_args()
     servers.raise_descriptor_limit()
     patches = {one.name: one for one in tricks.all_tricks()}
     programs = {queue: tricks.variant("epoll", tricks.build(
@@ -179,13 +168,7 @@ def main():
         found = {"spread": measure_spread(programs, root, options.repeat),
                  "cost": measure_cost(programs, root, options.repeat,
                                       options.seconds)}
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(json.dumps(
-        {"schema_version": 1, "machine": machine.facts(),
-         "sources": machine.commit(), "command": "make bench-reuseport",
-         "loops": LOOPS, "repeat": options.repeat,
-         "seconds": options.seconds, **found}, indent=1) + "\n")
-    print(f"written to {os.path.relpath(options.out)}")
+    committed.write(options, "make bench-reuseport", loops=LOOPS, **found)
 
 
 if __name__ == "__main__":

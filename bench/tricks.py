@@ -18,8 +18,6 @@ request are counted by callgrind.
 Writes docs/results/cost/tricks.json, from which docs/performance.md is filled.
 """
 
-import argparse
-import json
 import os
 import random
 import re
@@ -31,16 +29,15 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+import committed
 import cost
 import load
-import machine
 import servers
 from redis_server import RedisServer
 
 TOP = Path(servers.TOP)
 PATCHES = TOP / "bench" / "tricks"
 BUILDS = TOP / "build" / "tricks"
-OUT = TOP / "docs" / "results" / "cost" / "tricks.json"
 SOURCES = ("Makefile", "common", "scripts", "0[1-7]_*")
 BASE = "as-it-is"
 
@@ -221,14 +218,8 @@ def compare(base, own):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    env = os.environ.get
-    parser.add_argument("--tricks", default=env("TRICKS", ""))
-    parser.add_argument("--repeat", type=int, default=int(env("REPEAT") or 12))
-    parser.add_argument("--seconds", type=float,
-                        default=float(env("SECONDS") or 0.5))
-    parser.add_argument("--out", type=Path, default=OUT)
+    parser = committed.parser(__doc__, "tricks.json", repeat=12, seconds=0.5)
+    parser.add_argument("--tricks", default=os.environ.get("TRICKS", ""))
     options = parser.parse_args()
     chosen = [word for word in options.tricks.split(",") if word]
     tricks = [one for one in all_tricks() if one.measured
@@ -274,13 +265,7 @@ def main():
               "base_instructions": counts[BASE, server, name],
               "instructions": counts[trick.name, server, name]}
              for trick in tricks for server, name in trick.measured]
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(json.dumps(
-        {"schema_version": 1, "machine": machine.facts(),
-         "sources": machine.commit(), "command": "make bench-tricks",
-         "repeat": options.repeat, "seconds": options.seconds,
-         "tricks": found}, indent=1) + "\n")
-    print(f"written to {os.path.relpath(options.out)}")
+    committed.write(options, "make bench-tricks", tricks=found)
 
 
 if __name__ == "__main__":

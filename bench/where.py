@@ -12,25 +12,21 @@ same system calls and do nothing between them, take part in the first two.
 Writes docs/results/cost/where.json, from which docs/performance.md is filled.
 """
 
-import argparse
-import json
 import os
 import random
 import statistics
 import sys
 import tempfile
-from pathlib import Path
 
+import committed
 import cost
 import load
-import machine
 import servers
 import syscalls
 import tricks
 from cost_meter import CostMeter
 from redis_server import RedisServer
 
-OUT = Path(servers.TOP) / "docs" / "results" / "cost" / "where.json"
 LOADS = {       # scenario of cost.py: its floors
     "keep-alive-100": ("floor",),
     "one-shot-100": ("floor-oneshot", "floor-oneshot-epoll"),
@@ -89,14 +85,8 @@ def medians(runs):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    env = os.environ.get
-    parser.add_argument("--servers", default=env("SERVERS", ""))
-    parser.add_argument("--repeat", type=int, default=int(env("REPEAT") or 5))
-    parser.add_argument("--seconds", type=float,
-                        default=float(env("SECONDS") or 2))
-    parser.add_argument("--out", type=Path, default=OUT)
+    parser = committed.parser(__doc__, "where.json")
+    parser.add_argument("--servers", default=os.environ.get("SERVERS", ""))
     options = parser.parse_args()
     chosen = [word for word in options.servers.split(",") if word] or cost.ALL
     scenarios = {one.name: one for one in cost.SCENARIOS}
@@ -129,13 +119,8 @@ def main():
             print(f"{name:16} {server:20} {calls['all']:6.2f} calls "
                   f"{row.get('instructions', '')} instructions", flush=True)
 
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(json.dumps(
-        {"schema_version": 1, "machine": machine.facts(),
-         "sources": machine.commit(), "command": "make bench-where",
-         "counter": syscalls.counter().name, "repeat": options.repeat,
-         "seconds": options.seconds, "where": table}, indent=1) + "\n")
-    print(f"written to {os.path.relpath(options.out)}")
+    committed.write(options, "make bench-where",
+                    counter=syscalls.counter().name, where=table)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,38 @@
+"""Figures that are committed: the options that the scripts behind
+docs/results/cost/ share, and the file that each of them writes."""
+
+import argparse
+import json
+import os
+from pathlib import Path
+
+import machine
+import servers
+
+FOLDER = Path(servers.TOP) / "docs" / "results" / "cost"
+
+
+def parser(doc, name, repeat=5, seconds=2.0):
+    """Return a parser with the options --repeat, --seconds (of a run) and
+    --out, by default FOLDER/name; `doc` is the head of the script."""
+    env = os.environ.get
+    made = argparse.ArgumentParser(
+        description=doc, formatter_class=argparse.RawTextHelpFormatter)
+    made.add_argument("--repeat", type=int,
+                      default=int(env("REPEAT") or repeat))
+    made.add_argument("--seconds", type=float,
+                      default=float(env("SECONDS") or seconds))
+    made.add_argument("--out", type=Path, default=FOLDER / name)
+    return made
+
+
+def write(options, command, **found):
+    """Write what was `found` (members of a JSON object) to options.out, with
+    how, when and on which machine. Raises OSError."""
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.write_text(json.dumps(
+        {"schema_version": 1, "machine": machine.facts(),
+         "sources": machine.commit(), "command": command,
+         "repeat": options.repeat, "seconds": options.seconds, **found},
+        indent=1) + "\n")
+    print(f"written to {os.path.relpath(options.out)}")
