@@ -231,9 +231,11 @@ def _noise(experiment, points):
         return ""
     places = listed(f"{p['x']:,}" for p in noisy)
     said = [word for p in noisy for word in p["noisy"]]
-    why = [kind for kind in ("runs far apart", "foreign load",
-                             "core slower than at its best")
-           if any(word.split()[0] == kind.split()[0] for word in said)]
+    why = [kind for start, kind in (
+        ("runs", "runs far apart"), ("foreign", "foreign load"),
+        ("core", "core slower than at its best"),
+        ("load core", "load core slower than at its best"))
+        if any(word.startswith(start) for word in said)]
     return f"Noisy at {places}: {listed(why)}."
 
 

@@ -3,17 +3,19 @@
 import agree
 
 
-def row(x, rate, **more):
-    """Return a row of samples.csv with what agree.py looks at."""
-    return {"experiment": "answer", "variant": "", "server": "epoll", "x": x,
-            "repeat": 1, "status": "ok", "note": "", "rate": rate,
-            "gauge_ms": 6.0, "load_gauge_ms": 6.0, **more}
+def rows(*cells, **more):
+    """Return two rows of samples.csv for each (x, rate), with what agree.py
+    looks at."""
+    return [{"experiment": "answer", "variant": "", "server": "epoll", "x": x,
+             "repeat": repeat, "status": "ok", "note": "", "rate": rate,
+             "gauge_ms": 6.0, "load_gauge_ms": 6.0, **more}
+            for x, rate in cells for repeat in (1, 2)]
 
 
 def test_what_differs_is_shown(capsys):
     """One cell of three is further apart than ten per cent."""
-    first = [row(20, 100.0), row(100, 100.0), row(500, 100.0)]
-    second = [row(20, 109.0), row(100, 111.0), row(500, 91.0)]
+    first = rows((20, 100.0), (100, 100.0), (500, 100.0))
+    second = rows((20, 109.0), (100, 111.0), (500, 91.0))
     assert agree.show(agree.compare(first, second)) == 1
     told = capsys.readouterr().out
     assert "answer epoll 100" in told and "+11.0 %" in told
@@ -22,18 +24,33 @@ def test_what_differs_is_shown(capsys):
 
 
 def test_a_run_on_slower_cores_is_noise(capsys):
-    """By itself it looks quiet: all of its cells were as slow."""
-    first = [row(20, 100.0), row(100, 100.0)]
-    second = [row(20, 70.0, gauge_ms=8.0), row(100, 70.0, load_gauge_ms=8.0)]
-    assert agree.show(agree.compare(first, second)) == 0
+    """By itself it looks quiet: all of its cells were as slow. Then nothing
+    can be told."""
+    first = rows((20, 100.0), (100, 100.0))
+    second = rows((20, 70.0), gauge_ms=8.0) \
+        + rows((100, 70.0), load_gauge_ms=6.5)
+    assert agree.show(agree.compare(first, second)) == 2
     assert "2 of them noisy; of the other 0" in capsys.readouterr().out
 
 
-def test_cells_of_one_run_only_are_not_compared():
-    """Nor those without a rate."""
-    first = [row(20, 100.0), row(100, None)]
-    second = [row(100, 50.0), row(500, 50.0)]
-    assert not agree.compare(first, second)
+def test_one_run_of_a_cell_says_nothing():
+    """Its spread is 0, but that is no agreement."""
+    [(_, _, _, why)] = agree.compare(rows((20, 100.0))[:1], rows((20, 50.0)))
+    assert why == ["one run"]
+
+
+def test_what_broke_does_not_agree(capsys):
+    """A rate in one run, none in the other; in whatever order."""
+    for first, second in ((100.0, None), (None, 100.0)):
+        pairs = agree.compare(rows((20, first), (100, None)),
+                              rows((20, second), (100, None)))
+        assert len(pairs) == 1 and agree.show(pairs) == 1
+    assert "-100.0 %" in capsys.readouterr().out
+
+
+def test_cells_that_one_run_did_not_try_are_not_compared():
+    """Another grid is no difference."""
+    assert not agree.compare(rows((20, 100.0)), rows((500, 50.0)))
 
 
 def test_no_run_there(capsys, monkeypatch, tmp_path):

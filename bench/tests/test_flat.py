@@ -16,17 +16,18 @@ class Live:
 
 
 def test_the_best_is_found_and_nothing_lost_is_forgotten():
-    """Medians, the share of each in the best, and losses added up."""
+    """Medians, the share of each in the best one of its round, and losses
+    added up."""
     runs = {20: [{"rate": rate, "us": 30.0, "lost": 0}
-                 for rate in (90.0, 100.0, 300.0)],
+                 for rate in (100.0, 100.0, 300.0)],
             15000: [{"rate": rate, "us": us, "lost": lost}
                     for rate, us, lost in ((80.0, 40.0, 0), (70.0, 50.0, 3),
-                                           (90.0, 60.0, 4))]}
+                                           (270.0, 60.0, 4))]}
     told = flat.summarize(CURVE, runs)
     assert told["curve"] == "guestbook" and told["best"] == 20
     assert told["points"]["20"]["share"] == 1
     assert told["points"]["15000"] == {
-        "rate": 80.0, "share": 0.8, "us": 50.0, "min": 70.0, "max": 90.0,
+        "rate": 80.0, "share": 0.8, "us": 50.0, "min": 70.0, "max": 270.0,
         "lost": 7}
 
 

@@ -55,9 +55,11 @@ def test_a_slow_core_of_the_load_tool_is_noise():
     rows = [row(20, 100.0, gauge_ms=6.0, load_gauge_ms=6.0),
             row(100, 60.0, gauge_ms=6.0, load_gauge_ms=7.5)]
     fastest = summary.fastest_cores(rows)
-    assert summary.point(rows[1:], fastest)["noisy"] == \
-        ["load core 25 % slower"]
+    slow = summary.point(rows[1:], fastest)
+    assert slow["noisy"] == ["load core 25 % slower"]
     assert not summary.point(rows[:1], fastest)["noisy"]
+    assert sentences._noise(None, [{**slow, "runs": 3}]) == \
+        "Noisy at 100: load core slower than at its best."
 
 
 def test_gauge_takes_time_and_gives_the_core_back():
