@@ -3,17 +3,15 @@
 
     make bench-flat                            all, medians of REPEAT
 
-The reference run ends each cell after 20,000 requests, as the article did. With
-15,000 clients three quarters of these are the first of their client: ab opens
-15,000 connections before it asks, and the curve shows that as well. Here a cell
-has four requests for each client at least, so that most of it is the middle of
-a run. Cells are shuffled, and each round has all of them.
+The reference run ends each cell after 20,000 requests, as the article did.
+With 15,000 clients three quarters of these are the first of their client: ab
+opens 15,000 connections before it asks, and the curve shows that as well. Here
+a cell has four requests for each client at least, so that most of it is the
+middle of a run. Cells are shuffled, and each round has all of them.
 
 Writes docs/results/cost/flat.json, from which docs/performance.md is filled.
 """
 
-import argparse
-import json
 import math
 import os
 import random
@@ -22,18 +20,16 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
+import committed
 import cost
 import load
-import machine
 import procfs
 import servers
 from redis_server import RedisServer
 
-OUT = Path(servers.TOP) / "docs" / "results" / "cost" / "flat.json"
-# Connections from one process of ab to one address of the server: to each there
-# are some 28,000 ports, and looking for one is slow when most are taken.
+# Connections from one process of ab to one address of the server: to each
+# there are some 28,000 ports, and looking for one is slow when most are taken.
 A_CLIENT = 7000
 REQUESTS = 20000        # of a cell, or
 FOR_EACH = 4            # so many for each client, if that is more
@@ -59,8 +55,8 @@ CURVES = (Curve("epoll", "/guestbook", CLIENTS),
           Curve("prethreaded", "/guestbook", CLIENTS),
           Curve("forking", "/guestbook", (20, 1000)),
           Curve("epoll", "/answer", CLIENTS, keep_alive=True),
-          # The same from a loop that parses nothing: what is left to the kernel,
-          # the caches and wrk.
+          # The same from a loop that parses nothing: what is left to the
+          # kernel, the caches and wrk.
           Curve("floor", "/answer", CLIENTS, keep_alive=True))
 
 
@@ -97,14 +93,17 @@ def measure(curve, clients, redis, folder, seconds):
 
 def summarize(curve, runs):
     """Return one curve: medians, the number of clients at its best, and the
-    rate at each number over that one."""
+    rate at each number over that one in the same round (of these the median:
+    a machine that is slower for a while is so for a round)."""
     rates = {clients: statistics.median(run["rate"] for run in cell)
              for clients, cell in runs.items()}
     best = max(rates, key=rates.get)
     return {"curve": curve.name, "server": curve.server, "best": best,
             "points": {str(clients): {
                 "rate": rates[clients],
-                "share": rates[clients] / rates[best],
+                "share": statistics.median(
+                    run["rate"] / base["rate"]
+                    for run, base in zip(cell, runs[best])),
                 "us": statistics.median(run["us"] for run in cell),
                 "min": min(run["rate"] for run in cell),
                 "max": max(run["rate"] for run in cell),
@@ -127,20 +126,14 @@ def run_all(repeat, seconds, folder):
             left = (time.monotonic() - began) / done \
                 * (repeat * len(cells) - done)
             print(f"{number + 1}/{repeat} {curve.name:18} {curve.server:12} "
-                  f"{clients:5} clients {run['rate']:8.0f}/s {run['us']:6.1f} us "
+                  f"{clients:5} clients {run['rate']:8.0f}/s "
+                  f"{run['us']:6.1f} us "
                   f"{run['lost']:3} lost   {left:4.0f} s left", flush=True)
     return found
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    env = os.environ.get
-    parser.add_argument("--repeat", type=int, default=int(env("REPEAT") or 5))
-    parser.add_argument("--seconds", type=float,
-                        default=float(env("SECONDS") or 2))
-    parser.add_argument("--out", type=Path, default=OUT)
-    options = parser.parse_args()
+    options = committed.parser(__doc__, "flat.json").parse_args()
     servers.raise_descriptor_limit()
     for name in dict.fromkeys(curve.server for curve in CURVES):
         why = cost.usable(name)
@@ -155,13 +148,7 @@ def main():
                   f"{point['rate']:8.0f}/s  {point['share']:.2f} of its best  "
                   f"{point['us']:7.1f} us  "
                   f"{point['lost']} lost")
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(json.dumps(
-        {"schema_version": 1, "machine": machine.facts(),
-         "sources": machine.commit(), "command": "make bench-flat",
-         "repeat": options.repeat, "seconds": options.seconds,
-         "curves": curves}, indent=1) + "\n")
-    print(f"written to {os.path.relpath(options.out)}")
+    committed.write(options, "make bench-flat", curves=curves)
 
 
 if __name__ == "__main__":

@@ -25,8 +25,9 @@ enum { ACCEPT_FILTER_BATCH = 32 };
 
 struct accept_filter {
     struct silent *silent; /* utlist, the oldest first; NULL: nobody */
-    struct silent *spare; /* memory for more: what goes back to malloc(3) it
-                             would sort in each child of 02, in pages to copy */
+    struct silent *spare; /* of those who spoke, for others. Not freed: each
+                             child of 02 would tidy up malloc(3)'s lists anew,
+                             and so have the pages copied that they are in */
     int set;               /* of epoll(7), when there is one: */
     bool has_set;
     bool watching; /* the listening socket is in it */

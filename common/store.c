@@ -65,7 +65,8 @@ static int connect_to(const struct store_address *a)
      * came before it (Nagle). A unix socket knows no such option. */
     if (a->path == NULL)
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    do /* after a signal the same call goes on waiting */
+    do /* on Linux this goes on waiting after a signal, and for as long again;
+          elsewhere it would be EALREADY, and poll(2) to wait with */
         done = connect(fd, (const struct sockaddr *)&a->address,
                        a->address_length);
     while (done < 0 && errno == EINTR);

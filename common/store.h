@@ -28,8 +28,8 @@ enum {
     /* After a failure the next attempt to connect waits, first and at most: */
     STORE_BACKOFF_FIRST_MS = 10,
     STORE_BACKOFF_MAX_MS = 500,
-    /* For store_has_memory(): more than hiredis takes to connect, and as much as
-     * it takes for an empty buffer. */
+    /* For store_has_memory(): more than hiredis takes to connect (in
+     * store_async.c), and as much as it takes for an empty buffer. */
     STORE_CONNECT_MEMORY = 32 * 1024,
     STORE_WRITE_MEMORY = 16,
     STORE_KEEP_BUFFER = 16 * 1024, /* a larger one is given back */

@@ -70,7 +70,8 @@ static bool is_forbidden(unsigned code)
            code == 0x7f || code == 0xfffe || code == 0xffff;
 }
 
-/* ASCII that needs no care: all printable but what has a reference. */
+/* ASCII that needs no care: all printable but what has a reference, and whoever
+ * gives a character one takes it out here. (a ... b is GNU C.) */
 static const bool harmless[256] = {
     [' '] = true,         ['!'] = true, ['#' ... '%'] = true,
     ['(' ... ';'] = true, ['='] = true, ['?' ... '~'] = true,

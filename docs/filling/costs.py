@@ -364,6 +364,9 @@ def flat_table(ctx):
     for name, curve in curves:
         points = curve.get("points")
         for key, what, form in (("rate", "answers/s", "0"),
+                                ("min", "at least", "0"),
+                                ("max", "at most", "0"),
+                                ("share", "of its best", "2"),
                                 ("us", "CPU µs", "1")):
             rows.append([name if key == "rate" else "", what] + [
                 show(points.get(str(clients)).get(key), form)
