@@ -44,15 +44,22 @@ static bool make_set(struct accept_filter *f, const struct server *server)
     return f->has_set;
 }
 
+static struct silent *new_silent(struct accept_filter *f)
+{
+    struct silent *s = f->spare;
+    if (s == NULL)
+        return malloc(sizeof *s);
+    LL_DELETE(f->spare, s);
+    return s;
+}
+
 bool accept_filter_hold(struct accept_filter *f, const struct server *server,
                         int fd)
 {
-    struct silent *s = f->spare != NULL ? f->spare : malloc(sizeof *s);
+    struct silent *s = new_silent(f);
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = s};
     if (s == NULL)
         return false;
-    if (s == f->spare)
-        LL_DELETE(f->spare, s);
     if (!make_set(f, server) ||
         epoll_ctl(f->set, EPOLL_CTL_ADD, fd, &event) < 0) {
         LL_PREPEND(f->spare, s);
