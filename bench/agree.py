@@ -47,11 +47,11 @@ def compare(first, second):
     fastest = summary.fastest_cores(first + second)
     one, two = cells(first, fastest), cells(second, fastest)
     pairs = []
-    for cell in one:
-        points = [run[cell] for run in (one, two) if cell in run]
+    for cell in [cell for cell in one if cell in two]:
+        points = one[cell], two[cell]
         rates = [point["rate"]["median"] if point["rate"] else 0
                  for point in points]
-        if len(points) == 2 and any(rates):
+        if any(rates):
             why = [] if 0 in rates else [
                 word for point in points for word in doubts(point, fastest)]
             pairs.append((cell, *rates, why))

@@ -12,7 +12,6 @@ middle of a run. Cells are shuffled, and each round has all of them.
 Writes docs/results/cost/flat.json, from which docs/performance.md is filled.
 """
 
-import math
 import os
 import random
 import statistics
@@ -26,11 +25,9 @@ import cost
 import load
 import procfs
 import servers
+from experiments.guestbook import addresses
 from redis_server import RedisServer
 
-# Connections from one process of ab to one address of the server: to each
-# there are some 28,000 ports, and looking for one is slow when most are taken.
-A_CLIENT = 7000
 REQUESTS = 20000        # of a cell, or
 FOR_EACH = 4            # so many for each client, if that is more
 
@@ -66,10 +63,8 @@ def job_for(curve, clients, live, seconds):
     if curve.keep_alive:
         return "wrk", load.Job((live.url(curve.path),), connections=clients,
                                seconds=max(seconds, clients / 3000))
-    urls = tuple(live.url(curve.path, f"127.0.0.{number + 1}")
-                 for number in range(math.ceil(clients / A_CLIENT)))
-    return "ab", load.Job(urls, connections=clients, keep_alive=False,
-                          seconds=60,
+    return "ab", load.Job(addresses(live, curve.path, clients),
+                          connections=clients, keep_alive=False, seconds=60,
                           requests=max(REQUESTS, FOR_EACH * clients))
 
 

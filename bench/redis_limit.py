@@ -19,6 +19,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from functools import partial
 
 import committed
 import cost
@@ -51,14 +52,14 @@ def rate_of(words, pipeline, redis, seconds):
     return float(found[-1]), 1e6 * used / number
 
 
-def alone(redis, pipeline, seconds):
+def alone(pipeline, redis, seconds):
     """Return a row: pages a second that Redis alone could serve."""
     rates, costs = zip(*(rate_of(words, pipeline, redis, seconds)
                          for words in COMMANDS))
     return {"pages": 1 / sum(1 / rate for rate in rates), "us": sum(costs)}
 
 
-def served(name, keep_alive, redis, seconds, folder):
+def served(folder, name, keep_alive, redis, seconds):
     """Return a row: pages a second that a server served, and the CPU
     microseconds of Redis and of the server for each."""
     start = servers.Start(cores=cost.SERVER_CORES, redis=redis.address)
@@ -80,19 +81,16 @@ def served(name, keep_alive, redis, seconds, folder):
 
 def main():
     options = committed.parser(__doc__, "redis.json").parse_args()
-    ways = {f"redis-benchmark, {pipeline} in a pipeline":
-            (alone, pipeline) for pipeline in PIPELINES}
-    ways |= {f"{name}, {told}": (served, name, kept)
-             for name in cost.EVENT for told, kept in LOADS.items()}
-    runs = {way: [] for way in ways}
     with tempfile.TemporaryDirectory(prefix="bench-redis-") as folder:
+        ways = {**{f"redis-benchmark, {pipeline} in a pipeline":
+                   partial(alone, pipeline) for pipeline in PIPELINES},
+                **{f"{name}, {told}": partial(served, folder, name, kept)
+                   for name in cost.EVENT for told, kept in LOADS.items()}}
+        runs = {way: [] for way in ways}
         for number in range(options.repeat):
-            for way, (measure, *what) in ways.items():
+            for way, measure in ways.items():
                 with RedisServer(cost.LOAD_CORES) as redis:
-                    if measure is alone:
-                        row = alone(redis, *what, options.seconds)
-                    else:
-                        row = served(*what, redis, options.seconds, folder)
+                    row = measure(redis, options.seconds)
                 runs[way].append(row)
                 print(f"{number + 1}/{options.repeat} {way:34} "
                       + "  ".join(f"{key} {value:.1f}"

@@ -16,6 +16,12 @@ GRID = (20, 50, 100, 200, 300, 400, 500, 600, 700, 800, 900, 1000, 1500, 2000,
 A_CLIENT = 7000
 
 
+def addresses(live, path, clients):
+    """Return the URLs among which so many clients of ab are shared out."""
+    return tuple(live.url(path, f"127.0.0.{number + 1}")
+                 for number in range(math.ceil(clients / A_CLIENT)))
+
+
 def column(*rates):
     """Return {clients: rate}; None where nothing was published."""
     return {x: rate for x, rate in zip(GRID, rates) if rate is not None}
@@ -77,9 +83,8 @@ class Guestbook(Experiment):
 
     def job(self, live, variant, x, seconds, machine, full):
         """Return so many requests, or as many as there is time for."""
-        urls = tuple(live.url(self.path, f"127.0.0.{n + 1}")
-                     for n in range(math.ceil(x / A_CLIENT)))
-        return load.Job(urls, connections=x, seconds=seconds, keep_alive=False,
+        return load.Job(addresses(live, self.path, x), connections=x,
+                        seconds=seconds, keep_alive=False,
                         requests=max(self.requests_full, x) if full else None)
 
     def check(self, get):
