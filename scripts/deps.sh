@@ -7,9 +7,10 @@
 #   run       build, and redis-server
 #   test      run, and cmocka, pytest, valgrind, clang as the second compiler
 #   browser   Chromium and its WebDriver, for the one end-to-end test
-#   check     test, browser and fuzz
+#   check     test, browser, fuzz and load
 #   tidy      clang-tidy, clang-format
-#   compare   run, and the load tools
+#   load      programs that put a server under load: ab, wrk, h2load, httperf
+#   compare   run and load, and what measures
 #   fuzz      build, and clang with libFuzzer
 #
 # NO_INSTALL=1 installs nothing: it prints the one command to run and exits 1.
@@ -119,19 +120,23 @@ look_for() {
         look_for test
         look_for browser
         look_for fuzz
+        look_for load # the tests of bench/ use them, and the docs name them
         ;;
     tidy)
         want clang-tidy "reads the sources for mistakes" have clang-tidy
         want clang-format "lays the sources out" have clang-format
         ;;
-    compare)
-        look_for run
-        want python3 "conducts the measurements" have /usr/bin/python3
-        want python3-venv "a place for the drawing library" python_has ensurepip
+    load)
         want apache2-utils "ab, a load tool" have ab
         want wrk "a load tool" have wrk
         want nghttp2-client "h2load, a load tool" have h2load
         want httperf "a load tool with a fixed rate" have httperf
+        ;;
+    compare)
+        look_for run
+        want python3 "conducts the measurements" have /usr/bin/python3
+        want python3-venv "a place for the drawing library" python_has ensurepip
+        look_for load
         want strace "counts system calls" have strace
         want valgrind "counts instructions" have valgrind
         ;;
