@@ -17,6 +17,7 @@
 enum {
     LOOK_UP_MS = 50,  /* a wait ends after that, to see what has changed */
     ACCEPT_MS = 1000, /* and a wait for a new client after that */
+    SHARE_LEAST = 8,  /* silent clients that any worker may hold */
 };
 
 struct silent {
@@ -70,26 +71,31 @@ bool accept_filter_hold(struct accept_filter *f, const struct server *server,
         (int64_t)HTTP_SILENCE * server->options.request_timeout_ms;
     s->until_ms = clock_monotonic_ms() + patience_ms;
     DL_APPEND(f->silent, s);
+    f->held++;
+    atomic_fetch_add_explicit(&server->shared->silent, 1, memory_order_relaxed);
     return true;
 }
 
 /* Returns its socket. It has to be taken out of the set: closing it would do that
  * only when no child of 02 has it, too. */
-static int let_go(struct accept_filter *f, struct silent *s)
+static int let_go(struct accept_filter *f, const struct server *server,
+                  struct silent *s)
 {
     int fd = s->fd;
     epoll_ctl(f->set, EPOLL_CTL_DEL, fd, NULL);
     DL_DELETE(f->silent, s);
     LL_PREPEND(f->spare, s);
+    f->held--;
+    atomic_fetch_sub_explicit(&server->shared->silent, 1, memory_order_relaxed);
     return fd;
 }
 
 /* All have the same patience, so the first in the list loses it first. */
-static void end_patience(struct accept_filter *f)
+static void end_patience(struct accept_filter *f, const struct server *server)
 {
     int64_t now_ms = clock_monotonic_ms();
     while (f->silent != NULL && f->silent->until_ms <= now_ms)
-        close(let_go(f, f->silent));
+        close(let_go(f, server, f->silent));
 }
 
 static void watch(struct accept_filter *f, int listener, bool watching)
@@ -101,17 +107,28 @@ static void watch(struct accept_filter *f, int listener, bool watching)
         f->watching = watching;
 }
 
+/* Who holds silent clients serves them alone, one after the other, once they
+ * speak. If one worker of a pool held most of a crowd, these would wait for it
+ * alone, while all others serve who came after them. */
+static bool has_its_share(const struct accept_filter *f,
+                          const struct server *server)
+{
+    unsigned all = atomic_load_explicit(&server->shared->silent,
+                                        memory_order_relaxed);
+    return f->held > SHARE_LEAST + 2 * all / server->stats_slots;
+}
+
 /* Waits until a silent client speaks or another one comes. Returns false when
  * the server is stopping and none has spoken. */
 static bool look_at_all(struct accept_filter *f, const struct server *server)
 {
     bool stopping = signals_stopping();
     f->next = f->count = 0;
-    end_patience(f);
+    end_patience(f, server);
     if (f->shortage && f->silent != NULL) {
         /* No descriptor is left for those who wait, and may have something to
          * say: the one that has said nothing for longest makes room. */
-        close(let_go(f, f->silent));
+        close(let_go(f, server, f->silent));
         f->shortage = false;
     }
     if (f->silent == NULL) /* accept(2) can wait for the next one better */
@@ -119,7 +136,7 @@ static bool look_at_all(struct accept_filter *f, const struct server *server)
     /* Of several that hold silent clients (03, 05) one watches the accept queue
      * as well: a new client would wake all of them. Nobody does for a moment
      * after an accept that failed, as the queue is not empty then. */
-    bool watching = !stopping && !f->shortage &&
+    bool watching = !stopping && !f->shortage && !has_its_share(f, server) &&
                     !atomic_exchange(&server->shared->watched, true);
     watch(f, server->listeners[0], watching);
     int count = epoll_wait(f->set, f->ready, ACCEPT_FILTER_BATCH,
@@ -164,7 +181,7 @@ int accept_filter_next(struct accept_filter *f, const struct server *server,
         int fd = -1;
         if (f->next < f->count) {
             struct silent *s = f->ready[f->next++].data.ptr;
-            fd = s != NULL ? let_go(f, s)
+            fd = s != NULL ? let_go(f, server, s)
                            : take_new_unless_silent(f, server, spoken);
         } else if (f->silent == NULL) {
             fd = take_new_unless_silent(f, server, spoken);

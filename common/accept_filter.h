@@ -25,6 +25,7 @@ enum { ACCEPT_FILTER_BATCH = 32 };
 
 struct accept_filter {
     struct silent *silent; /* utlist, the oldest first; NULL: nobody */
+    unsigned held;         /* so many */
     struct silent *spare; /* of those who spoke, for others. Not freed: each
                              child of 02 would tidy up malloc(3)'s lists anew,
                              and so have the pages copied that they are in */
