@@ -109,7 +109,8 @@ static void watch(struct accept_filter *f, int listener, bool watching)
 
 /* Who holds silent clients serves them alone, one after the other, once they
  * speak. If one worker of a pool held most of a crowd, these would wait for it
- * alone, while all others serve who came after them. */
+ * while all others serve who came after them. Who has his share leaves the next
+ * ones to the others; but not for long, as these may all be stuck. */
 static bool has_its_share(const struct accept_filter *f,
                           const struct server *server)
 {
@@ -136,7 +137,8 @@ static bool look_at_all(struct accept_filter *f, const struct server *server)
     /* Of several that hold silent clients (03, 05) one watches the accept queue
      * as well: a new client would wake all of them. Nobody does for a moment
      * after an accept that failed, as the queue is not empty then. */
-    bool watching = !stopping && !f->shortage && !has_its_share(f, server) &&
+    bool watching = !stopping && !f->shortage &&
+                    (f->left_alone || !has_its_share(f, server)) &&
                     !atomic_exchange(&server->shared->watched, true);
     watch(f, server->listeners[0], watching);
     int count = epoll_wait(f->set, f->ready, ACCEPT_FILTER_BATCH,
@@ -144,6 +146,8 @@ static bool look_at_all(struct accept_filter *f, const struct server *server)
     f->shortage = false;
     if (watching)
         atomic_store(&server->shared->watched, false);
+    if (count == 0)
+        f->left_alone = !watching && net_somebody_waits(server->listeners[0]);
     f->count = count > 0 ? count : 0; /* -1: EINTR */
     return !stopping || f->count > 0;
 }

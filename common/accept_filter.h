@@ -33,6 +33,7 @@ struct accept_filter {
     bool has_set;
     bool watching; /* the listening socket is in it */
     bool shortage; /* the last attempt to accept failed */
+    bool left_alone; /* clients wait, and no other worker took them in time */
     struct epoll_event ready[ACCEPT_FILTER_BATCH]; /* .data.ptr: one of them; */
     int next, count;                               /* NULL: a new client */
 };

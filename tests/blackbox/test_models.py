@@ -1,9 +1,11 @@
 """What differs between the seven: who waits for whom, and what that costs."""
 
 import os
+import re
 import resource
 import signal
 import socket
+import subprocess
 import threading
 import time
 
@@ -583,6 +585,38 @@ def test_who_never_says_a_word_stops_nobody(launch, server_name, crowd):
         assert connection.request("/hello").body == b"Hello, World!"
         connection.close()
     assert server.stop() == (crowd + 3, crowd + 3)
+
+
+@pytest.mark.only(*POOLS)
+def test_who_is_put_aside_waits_no_longer_than_others(pool):
+    """ab connects to all before it says a word. If one worker put them all
+    aside it would serve them one by one until the end, whenever that is."""
+    server = pool(32)
+    load = subprocess.run(
+        ["ab", "-q", "-n", "6000", "-c", "300", f"http://127.0.0.1:{server.address[1]}/guestbook"],
+        capture_output=True, text=True, check=True, timeout=120).stdout
+    run_s = float(re.search(r"Time taken for tests: +([\d.]+)", load)[1])
+    longest_ms = int(re.search(r"100% +(\d+)", load)[1])
+    assert longest_ms < 1000 * run_s / 2, load
+
+
+@pytest.mark.only(*POOLS)
+def test_the_last_worker_takes_whoever_comes(pool, own_site):
+    """However many silent clients it has put aside, and the others are stuck
+    with clients that do not read."""
+    own_site.write("large.bin", os.urandom(1 << 20) * 16)
+    server = pool(8, root=own_site.root)
+    stuck = [server.connect(receive_buffer=8192) for _ in range(7)]
+    for connection in stuck:
+        connection.send(build("/large.bin"))
+        connection.socket.recv(1)
+    silent = [server.connect() for _ in range(50)]
+    for _ in range(3):
+        assert server.request("/answer").body == b"42"
+    for connection in silent:
+        connection.close()
+    for connection in stuck:
+        connection.close()
 
 
 def test_silence_has_an_end(launch, server_name):
