@@ -287,6 +287,10 @@ bench-flat: build/deps/compare all
 bench-redis: build/deps/compare all
 	@$(PYTHON) bench/redis_limit.py
 
+## bench-store: what the way to Redis costs: TCP or a unix socket, one by one or at once
+bench-store: build/deps/compare all
+	@$(PYTHON) bench/store_ways.py
+
 ## bench-tricks: what each trick is worth: builds without it, measured beside the one with (TRICKS=no-pool,lto)
 bench-tricks: build/deps/compare all
 	@$(PYTHON) bench/tricks.py
@@ -336,7 +340,7 @@ help:
 .PHONY: FORCE all unit-tests fuzzers clean install uninstall deps doctor check \
         check-unit check-blackbox check-asan check-tsan check-browser \
         check-layering check-faults check-frame fuzz soak reliability compare \
-        compare-runs peers-deps bench-cost bench-flat bench-redis bench-tricks bench-where \
+        compare-runs peers-deps bench-cost bench-flat bench-redis bench-store bench-tricks bench-where \
         bench-reuseport docs \
         docs-experiments format tidy help
 

@@ -59,10 +59,11 @@ def alone(pipeline, redis, seconds):
     return {"pages": 1 / sum(1 / rate for rate in rates), "us": sum(costs)}
 
 
-def served(folder, name, keep_alive, redis, seconds):
-    """Return a row: pages a second that a server served, and the CPU
-    microseconds of Redis and of the server for each."""
-    start = servers.Start(cores=cost.SERVER_CORES, redis=redis.address)
+def served(folder, name, keep_alive, redis, seconds, unix=False, extra=()):
+    """Return a row: pages a second that a server with the options `extra`
+    served, and the CPU microseconds of Redis and of the server for each."""
+    start = servers.Start(cores=cost.SERVER_CORES, extra=extra,
+                          redis=redis.unix if unix else redis.address)
     with servers.running(servers.named(name), start,
                          os.path.join(folder, "redis.log")) as live:
         job = load.Job((live.url("/guestbook"),), connections=CLIENTS,

@@ -32,7 +32,7 @@ def command(*words):
 
 class RedisServer:
     """`with RedisServer(cores) as redis:` runs one on `cores`; `redis.address`
-    is its HOST:PORT and `redis.pid` its process."""
+    and `redis.unix` say where it is, `redis.pid` is its process."""
 
     def __init__(self, cores):
         self.cores = cores
@@ -43,6 +43,11 @@ class RedisServer:
     def address(self):
         """HOST:PORT for the option --redis."""
         return f"127.0.0.1:{self.port}"
+
+    @property
+    def unix(self):
+        """unix:PATH for the option --redis: the same server without TCP."""
+        return f"unix:{self.folder}/redis.sock"
 
     @property
     def pid(self):
@@ -59,6 +64,7 @@ class RedisServer:
         with open(os.path.join(self.folder, "log"), "wb") as log:
             self.process = child.spawn(
                 [program, "--port", str(self.port), "--bind", "127.0.0.1",
+                 "--unixsocket", self.unix.removeprefix("unix:"),
                  "--save", "", "--appendonly", "no", "--dir", self.folder,
                  "--tcp-backlog", "511", "--maxclients", "10000"],
                 self.cores, log, self.folder)

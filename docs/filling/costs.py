@@ -6,6 +6,7 @@
     reuseport.json    make bench-reuseport
     flat.json         make bench-flat
     redis.json        make bench-redis
+    store.json        make bench-store
 
 What they hold can be named in expressions, too:
 
@@ -14,6 +15,7 @@ What they hold can be named in expressions, too:
     spread["one queue, calm"].off       guard["epoll one-shot"]
     flat["guestbook epoll"].points["15000"].share
     redis["epoll, kept connections"].us
+    store.iterative["TCP, at once"].pages
 """
 
 import json
@@ -57,7 +59,8 @@ class Node:
 def names(docs):
     """Return {name: Node} for expressions, of what was measured so far."""
     found = {}
-    for kind in ("cost", "where", "tricks", "reuseport", "flat", "redis"):
+    for kind in ("cost", "where", "tricks", "reuseport", "flat", "redis",
+                 "store"):
         path = docs / "results" / "cost" / f"{kind}.json"
         data = json.loads(path.read_text()) if path.is_file() else {}
         if data and data.get("schema_version") != 1:
@@ -73,6 +76,8 @@ def names(docs):
                     for one in data.get("curves", [])}
         elif kind == "redis":
             data = data.get("ways", {})
+        elif kind == "store":
+            data = data.get("servers", {})
         elif kind in ("cost", "where"):
             if kind == "cost" and data:
                 data[kind]["idle"] = {row["server"]: row
@@ -384,6 +389,21 @@ def redis_table(ctx):
     return table(head, rows, words_first(1, head))
 
 
+def store_table(ctx):
+    """Pages a second and the server's CPU time for a page, by the way that its
+    commands take to Redis."""
+    servers = ctx.names.get("store").items()
+    ways = [way for way, _ in servers[0][1].items()]
+    rows = [[name if key == "pages" else "", what]
+            + [show(cells.get(way).get(key), form) for way in ways]
+            for name, cells in servers
+            for key, what, form in (("pages", "pages/s", "0"),
+                                    ("server_us", "CPU µs", "1"),
+                                    ("us", "Redis, CPU µs", "1"))]
+    head = ["", "", *ways]
+    return table(head, rows, words_first(2, head))
+
+
 def guard(ctx):
     """The committed figures that CI compares with."""
     return table(["", "user instructions"],
@@ -394,4 +414,5 @@ def guard(ctx):
 KINDS = {"goals": goals, "cost": cost, "where": where,
          "where-calls": where_calls, "tricks": tricks,
          "spread": spread_table, "loops": loops_table, "guard": guard,
-         "flat": flat_table, "redis": redis_table}
+         "flat": flat_table, "redis": redis_table,
+         "store": store_table}

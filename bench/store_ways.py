@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""What the way to Redis costs: TCP or a unix socket, one by one or at once.
+
+    make bench-store                           all, medians of REPEAT
+
+A guestbook page asks Redis three things. One by one, each sent when the reply
+before it is in, they are three round trips; with --pipeline they are one. TCP
+to 127.0.0.1 goes through all of the kernel's network code, a unix socket only
+through a queue. Nothing else is different. New connections, as in the article.
+
+Writes docs/results/cost/store.json, from which docs/performance.md is filled.
+"""
+
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import committed
+import cost
+import load
+import redis_limit
+import servers
+from redis_server import RedisServer
+
+WAYS = {    # what it is called: over a unix socket?, options
+    "TCP": (False, ()), "unix": (True, ()),
+    "TCP, at once": (False, ("--pipeline",)),
+    "unix, at once": (True, ("--pipeline",)),
+}
+
+
+def run_all(repeat, seconds, folder):
+    """Measure every server each way, in rounds, shuffled; return
+    {server: {way: rows}}."""
+    cells = [(name, way) for name in cost.ALL for way in WAYS]
+    found = {name: {way: [] for way in WAYS} for name in cost.ALL}
+    began, done = time.monotonic(), 0
+    for number in range(repeat):
+        for name, way in random.sample(cells, len(cells)):
+            unix, extra = WAYS[way]
+            with RedisServer(cost.LOAD_CORES) as redis:
+                row = redis_limit.served(folder, name, False, redis, seconds,
+                                         unix=unix, extra=extra)
+            found[name][way].append(row)
+            done += 1
+            left = (time.monotonic() - began) / done \
+                * (repeat * len(cells) - done)
+            print(f"{number + 1}/{repeat} {name:12} {way:14} "
+                  f"{row['pages']:7.0f} pages/s {row['server_us']:6.1f} us, "
+                  f"Redis {row['us']:5.1f} us   {left:4.0f} s left",
+                  flush=True)
+    return found
+
+
+def main():
+    options = committed.parser(__doc__, "store.json",
+                               seconds=1.0).parse_args()
+    with tempfile.TemporaryDirectory(prefix="bench-store-") as folder:
+        found = run_all(options.repeat, options.seconds, folder)
+    committed.write(options, "make bench-store", servers={
+        name: {way: {key: statistics.median(row[key] for row in rows)
+                     for key in rows[0]} for way, rows in ways.items()}
+        for name, ways in found.items()})
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except (load.LoadError, servers.ServerError,
+            subprocess.CalledProcessError) as error:
+        sys.exit(f"store_ways.py: {error}")
