@@ -47,6 +47,10 @@ static int open_stepwise(int folder, const char *path, int flags)
     }
 }
 
+/* The kernel gives up with EAGAIN when something was renamed, anywhere on the
+ * machine, while it resolved a "..", as a symbolic link may have one. */
+enum { OPEN_ATTEMPTS = 64 };
+
 /* O_NONBLOCK: without it, opening a FIFO would wait for its writer. */
 static int open_beneath(int folder, const char *path)
 {
@@ -56,7 +60,12 @@ static int open_beneath(int folder, const char *path)
         .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
     };
     /* glibc 2.36 has no wrapper for this one, so it is called by number. */
-    long fd = syscall(SYS_openat2, folder, path, &how, sizeof how);
+    long fd = -1;
+    int attempts = 0;
+    do
+        fd = syscall(SYS_openat2, folder, path, &how, sizeof how);
+    while (fd < 0 && (errno == EAGAIN || errno == EINTR) &&
+           ++attempts < OPEN_ATTEMPTS);
     if (fd < 0 && (errno == ENOSYS || errno == EPERM))
         return open_stepwise(folder, path, flags);
     return (int)fd;

@@ -12,7 +12,8 @@
  * spelling, and without the races that a check of our own would have.
  *
  * Reading a regular file can wait for a disk, and Linux offers no readiness
- * for it: this is the one place where an event loop may block.
+ * for it: here an event loop may block. (So it may where it writes to a log that
+ * is a file, and where it prints its report.)
  */
 #ifndef FILE_CACHE_H
 #define FILE_CACHE_H
@@ -61,7 +62,7 @@ void file_cache_free(struct file_cache *cache);
 
 /* Finds or opens a regular file. now_ms is clock.now_ms.
  * Returns 0 and in *found a file that the caller gives back by file_release();
- * or an errno: ENOENT, EACCES, EISDIR, ENOMEM, EMFILE, ... (not a regular file
+ * or an errno: ENOENT, EACCES, EISDIR, ENOMEM, EMFILE, EAGAIN ... (not a regular file
  * counts as EACCES; a path that leads out of the folder as ENOENT). */
 int file_cache_open(struct file_cache *cache, const char *path, int64_t now_ms,
                     struct cached_file **found);

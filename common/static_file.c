@@ -244,6 +244,8 @@ static void answer_error(struct http_exchange *x, int error)
     case EMFILE:
     case ENFILE:
     case ENOMEM:
+    case EAGAIN:
+    case EINTR:
         response_error(x, 503, NULL);
         return;
     case EIO:

@@ -2,6 +2,7 @@
 
 import os
 import socket
+import threading
 
 import pytest
 
@@ -133,6 +134,33 @@ def test_a_redirect_never_leads_to_another_host(server, tree, path):
     location = response.get("Location")
     assert location is None or location[:1] == "/" and \
         location[1:2] not in ("/", "\\")
+
+
+def test_renaming_elsewhere_hides_nothing(launch, own_site):
+    """The kernel gives up on a link with ".." in it when something is renamed
+    meanwhile, wherever that is."""
+    own_site.write("file.txt", b"inside")
+    own_site.write("links/index.html", b"")
+    for i in range(300):  # one each: what was opened is kept
+        (own_site.public / f"links/{i}").symlink_to("../file.txt")
+    server = launch(root=own_site.root)
+    over = threading.Event()
+
+    def rename():
+        names = [own_site.root / "a", own_site.root / "b"]
+        names[0].write_bytes(b"")
+        while not over.is_set():
+            names[0].rename(names[1])
+            names.reverse()
+
+    busy = threading.Thread(target=rename)
+    busy.start()
+    try:
+        for i in range(300):
+            assert server.request(f"/links/{i}").body == b"inside"
+    finally:
+        over.set()
+        busy.join()
 
 
 @pytest.mark.parametrize("path", ["fifo", "socket"])
