@@ -47,7 +47,8 @@ static void update_watch(struct store_async *s)
 }
 
 /* The context is going, and its descriptor with it. There is no newer one yet:
- * the back-off is longer than the callbacks of a dying context take. */
+ * in the callbacks of a dying context it is too early to connect again, as
+ * `now_ms` stands still within a turn and the back-off has just begun. */
 static void cleanup(void *data)
 {
     struct store_async *s = data;
@@ -251,6 +252,11 @@ void store_async_close(struct store_async *s)
     redisAsyncContext *redis = s->redis;
     if (redis == NULL)
         return;
-    note_failure(s); /* before the callbacks, which may want to send again */
+    /* Before the callbacks, which may want to send again. That no reply was due
+     * is no failure: Redis ends connections that are idle for long, and the
+     * next page may connect at once. */
+    if (s->due > 0)
+        note_failure(s);
+    s->redis = NULL;
     redisAsyncFree(redis);
 }

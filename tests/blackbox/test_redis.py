@@ -69,6 +69,16 @@ def test_redis_stops_and_comes_back(launch, own_redis, site, options):
     expect_back(server, site)
 
 
+def test_redis_ends_an_idle_connection(launch, own_redis):
+    """As it does by its `timeout`. The next page connects anew."""
+    server = launch(redis=own_redis.address)
+    for _ in range(5):
+        assert server.request("/guestbook").status == 200
+        time.sleep(0.1)  # one that was used just now is not looked at again
+        own_redis("CLIENT", "KILL", "TYPE", "normal")
+        assert server.request("/guestbook").status == 200
+
+
 def test_a_remark_is_not_thanked_for_without_redis(launch, own_redis, site):
     server = launch(redis=own_redis.address)
     guest = expect_back(server, site)
