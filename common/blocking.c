@@ -115,10 +115,27 @@ static void make_room(struct blocking *b)
         b->is_held = accept_filter_hold(&w->silent, w->server, b->fd);
 }
 
-/* A wait has ended without result. Has an idle client to go? */
+/* Has the client acknowledged some of what the kernel holds for it? */
+static bool takes_some(struct blocking *b)
+{
+    int unsent = net_unsent(b->fd);
+    bool takes = unsent < b->unsent;
+    b->unsent = unsent;
+    return takes;
+}
+
+/* A wait has ended without result. Has an idle client to go? Or one that was cut
+ * off: who has his answer whole keeps nobody waiting (RFC 9112, 9.6). */
 static void look_up(struct blocking *b)
 {
     struct worker *w = b->worker;
+    if (b->phase == HTTP_PHASE_LINGER) {
+        if (takes_some(b))
+            start_deadline(b, HTTP_PHASE_LINGER);
+        else if (b->unsent == 0 && must_yield(w))
+            http_conn_timeout(&b->conn);
+        return;
+    }
     if ((b->phase == HTTP_PHASE_NEW && w->draining) ||
         (b->phase == HTTP_PHASE_IDLE && (w->draining || must_yield(w))))
         http_conn_timeout(&b->conn);
@@ -223,10 +240,8 @@ static void write_response(struct blocking *b)
     } else if (errno == EAGAIN && !may_wait) {
         accept_turn_pass(&b->worker->turn);
     } else if (errno == EAGAIN || errno == EINTR) {
-        int unsent = net_unsent(b->fd);
-        if (unsent < b->unsent) /* it takes what the kernel has already */
+        if (takes_some(b))
             start_deadline(b, HTTP_PHASE_WRITE);
-        b->unsent = unsent;
         look_up(b);
     } else {
         http_conn_eof(&b->conn); /* EPIPE, ECONNRESET */
@@ -261,7 +276,7 @@ void blocking_serve(struct worker *worker, int fd)
             write_response(&b);
             break;
         case HTTP_WANT_CLOSE:
-            if (b.conn.cut_off && net_has_unread(fd)) {
+            if (b.conn.cut_off && net_close_may_reset(fd)) {
                 http_conn_linger(&b.conn);
                 break;
             }

@@ -43,8 +43,9 @@ enum http_conn_state {
     HTTP_CONN_CLOSING, /* the last answer is made; close once it is sent */
     HTTP_CONN_LINGER,  /* it is sent; what the client still sends is read and
                           thrown away. Closing with unread bytes would make the
-                          kernel send RST, and the RST could overtake the answer
-                          and destroy it in the client's socket. */
+                          kernel send RST, and forget what it has not sent yet;
+                          and some clients' systems forget with a RST what has
+                          arrived but was not read (RFC 9112, 9.6). */
 };
 
 /* What a connection may be waiting in, for deadlines. */
@@ -127,15 +128,16 @@ static inline bool http_conn_is_first_command(const struct http_conn *c)
 enum { HTTP_SILENCE = 6 };
 
 /* How long a phase may last, in milliseconds: for IDLE since the last answer,
- * for WRITE since the client last took something, else since it began. */
+ * for WRITE and LINGER since the client last took something, else since it
+ * began. */
 int http_conn_patience(const struct worker *worker, enum http_phase phase);
 
 /* The deadline of its phase has passed: a request gets 408; anything else
  * closes. Not for STORE: there the driver gives NULL replies. */
 void http_conn_timeout(struct http_conn *c);
 
-/* CLOSE: a client that was cut off may have sent more requests. When bytes wait
- * unread in its socket, the driver calls this instead of closing. */
+/* CLOSE: a client that was cut off may have sent more requests, or send them yet.
+ * Where net_close_may_reset() the driver calls this instead of closing. */
 void http_conn_linger(struct http_conn *c);
 
 /* Is what the client still sends only read to be thrown away? */

@@ -216,10 +216,13 @@ unsigned net_waiting(int listener)
                : 0;
 }
 
-bool net_has_unread(int fd)
+bool net_close_may_reset(int fd)
 {
     char byte;
-    return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+    int waiting = 0;
+    /* What is on its way is left out: it will arrive before a RST does. */
+    ioctl(fd, SIOCOUTQNSD, &waiting);
+    return waiting > 0 || recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
 int net_unsent(int fd)

@@ -11,7 +11,7 @@
 #include "options.h"
 #include "server.h"
 
-/* Opens a listening socket on options->host and *port, which is set to the port
+/* Returns a socket that listens on options->host and *port, which is set to the port
  * that the kernel picked when it was 0. It is one of `count` that share the port
  * (SO_REUSEPORT), the first has number 0. With `defer`, a client is accepted
  * when it has sent something. Exits with cause and remedy on failure. */
@@ -37,7 +37,8 @@ int net_try_accept(const struct server *server);
 int net_accept_nonblocking(const struct server *server, int listener);
 
 /* Tells a client for whom there is no memory that this is so (503), with what
- * needs none. The caller closes the socket. */
+ * needs none; one that has sent nothing is told nothing. The caller closes the
+ * socket. */
 void net_refuse(int fd);
 
 /* Sets O_NONBLOCK. Cannot fail on a socket. */
@@ -49,8 +50,11 @@ bool net_somebody_waits(int listener);
 /* How many clients wait in the accept queue; 0 when it cannot be told. */
 unsigned net_waiting(int listener);
 
-/* Has the client sent bytes that nobody has read? */
-bool net_has_unread(int fd);
+/* Would close(2) now make the kernel send RST, or do so when the client sends
+ * more, and throw away what it has not sent yet? So it is where the client has
+ * sent bytes that nobody has read, or where it has yet to take some of its
+ * answer. */
+bool net_close_may_reset(int fd);
 
 /* How many bytes the kernel holds that the client has not acknowledged. A socket
  * is said to be writable when a third of its buffer is free, which may be a

@@ -57,7 +57,7 @@ static void set_deadline(struct event_loop *loop, struct client *client)
     unlist(loop, client);
     if (phase == HTTP_PHASE_STORE)
         return; /* store_async watches over Redis' silence for all of them */
-    if (phase == HTTP_PHASE_WRITE)
+    if (phase == HTTP_PHASE_WRITE || phase == HTTP_PHASE_LINGER)
         client->unsent = net_unsent(client->fd);
     client->list = (unsigned)phase & 15u;
     client->deadline_ms = deadline_ms;
@@ -171,7 +171,7 @@ static void run(struct event_loop *loop, struct client *client)
             again = write_response(client);
             break;
         case HTTP_WANT_CLOSE:
-            if (client->conn.cut_off && net_has_unread(client->fd)) {
+            if (client->conn.cut_off && net_close_may_reset(client->fd)) {
                 http_conn_linger(&client->conn);
                 client->readable = true;
                 break;
@@ -316,7 +316,7 @@ static void expire(struct event_loop *loop, enum http_phase phase)
     int64_t now = loop->worker->clock.now_ms;
     while ((client = loop->deadlines[phase]) != NULL &&
            client->deadline_ms <= now) {
-        if (phase == HTTP_PHASE_WRITE &&
+        if ((phase == HTTP_PHASE_WRITE || phase == HTTP_PHASE_LINGER) &&
             net_unsent(client->fd) < client->unsent) {
             set_deadline(loop, client); /* it takes what the kernel has */
             continue;
