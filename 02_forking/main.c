@@ -68,9 +68,9 @@ static void wait_for_children(int most)
 }
 
 /* The child: serves its one client with its copy of the parent's worker. */
-static void serve_client(struct worker *worker, int fd)
+static void serve_client(struct worker *worker, int fd, pid_t parent)
 {
-    signals_in_child();
+    signals_in_child(parent);
     worker_in_child(worker);
     blocking_serve(worker, fd);
     _exit(0); /* not exit(3): what stdio has buffered is the parent's */
@@ -124,18 +124,20 @@ static int next_client(struct worker *worker)
 static void serve_clients(const struct server *server)
 {
     struct worker worker;
+    const pid_t parent = getpid();
     int fd;
 
     blocking_init(&worker, server, &server->shared->stats[0]);
     while ((fd = next_client(&worker)) >= 0) {
         worker_before_fork(&worker); /* and not in every child */
         if (make_child(server) == 0)
-            serve_client(&worker, fd);
+            serve_client(&worker, fd, parent);
         close(fd); /* the child has its own */
 
-        /* At the bound, clients wait in the accept queue, and a child that
-         * holds a silent client gives it up (see blocking.c). */
-        while (atomic_load(&children) >= server->options.max_children) {
+        /* At the bound, clients wait in the accept queue, and a child whose
+         * client is idle between two requests gives it up (see blocking.c). */
+        while (atomic_load(&children) >= server->options.max_children &&
+               signals_stopping_ms() <= server->options.drain_timeout_ms) {
             server->shared->held = worker.silent.silent != NULL;
             server->shared->full = true;
             wait_for_children(server->options.max_children - 1);

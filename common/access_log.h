@@ -6,10 +6,14 @@
  * Each line is one write(2) to a file opened with O_APPEND: the kernel moves to
  * the end and writes as one step, so that lines of many processes and threads
  * do not mix. A client's bytes are escaped: nobody can forge a line.
+ *
+ * Where the log is no file (a pipe, a terminal), whoever reads it may stop. Then
+ * lines are lost, not time: no request waits for a reader of the log.
  */
 #ifndef ACCESS_LOG_H
 #define ACCESS_LOG_H
 
+#include <stdbool.h>
 #include <time.h>
 
 struct http_exchange;
@@ -17,6 +21,7 @@ struct http_exchange;
 struct access_log {
     const char *path; /* NULL: no log; "-": standard output */
     int fd;           /* -1: no log */
+    bool may_block;   /* it is no regular file */
 };
 
 /* Opens (creating it) the log; path may be NULL. Returns 0, or -1 with errno. */

@@ -12,7 +12,10 @@
 #include "clock.h"
 #include "server.h"
 
-enum { REMIND_SECONDS = 1 };
+enum {
+    REMIND_SECONDS = 1,
+    SAME_MS = 200, /* two signals within it are one request to stop */
+};
 
 /* What a handler touches has to be global: the only writable globals below
  * common/. Lock-free atomics are as safe in a handler as sig_atomic_t (C11,
@@ -24,10 +27,15 @@ static atomic_bool reopen_wanted;
 static void stop(void)
 {
     const struct server *server = atomic_load(&watched);
-    int64_t never = 0;
-    if (!atomic_compare_exchange_strong(&server->shared->stop_ms, &never,
-                                        clock_monotonic_ms()))
+    int64_t since = 0, now = clock_monotonic_ms();
+    if (!atomic_compare_exchange_strong(&server->shared->stop_ms, &since,
+                                        now)) {
+        /* timeout(1) and other supervisors signal the process, then its group,
+         * of which it is one: that is not to be cut off mid-answer. */
+        if (now - since < SAME_MS)
+            return;
         _exit(1); /* asked twice: at once. Children follow by PDEATHSIG. */
+    }
     for (int i = 0; i < server->listener_count; i++)
         shutdown(server->listeners[i], SHUT_RDWR);
 }
@@ -66,7 +74,7 @@ void signals_install(const struct server *server)
     set_handler(SIGPIPE, SIG_IGN);
 }
 
-void signals_in_child(void)
+void signals_in_child(pid_t parent)
 {
     set_handler(SIGTERM, SIG_IGN);
     set_handler(SIGINT, SIG_IGN);
@@ -78,6 +86,8 @@ void signals_in_child(void)
     atomic_store(&report_wanted, false);
     atomic_store(&reopen_wanted, false);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) /* it died before that, and tells nobody now */
+        _exit(1);
     sigset_t set; /* the parent may have blocked them around its fork(2) */
     signals_set(&set);
     sigprocmask(SIG_UNBLOCK, &set, NULL);

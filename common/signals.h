@@ -32,16 +32,18 @@ void signals_install(const struct server *server);
 /* What a forked child does with them: nothing, and it sees the shared flag. The
  * terminal's Ctrl-C and a service manager's SIGTERM go to every process at once,
  * and a child that died of its copy could not finish what it serves. When its
- * parent dies it ends too, by PR_SET_PDEATHSIG. Call it with the signals
- * blocked since before fork(2): a child that has its parent's handlers yet must
- * not take one for the parent. It unblocks them. */
-void signals_in_child(void);
+ * parent dies it ends too, by PR_SET_PDEATHSIG; at once, if that is not its
+ * parent any more. Call it with the signals blocked since before fork(2): a child
+ * that has its parent's handlers yet must not take one for the parent. It unblocks
+ * them. */
+void signals_in_child(pid_t parent);
 
 /* The signals of this module, and SIGCHLD, as a set for pthread_sigmask() and ppoll(). */
 void signals_set(sigset_t *set);
 
 /* What the handler does, for who takes signals by sigwait(3). Asked a second
- * time to stop, it ends the process. */
+ * time to stop, it ends the process; within a fifth of a second it counts as the
+ * same time. */
 void signals_note(int signal_number);
 
 /* Is the server stopping? */

@@ -70,10 +70,9 @@ void worker_tick(struct worker *worker)
      * its parent got by itself, before it writes the next line. */
     unsigned generation =
         atomic_load_explicit(&shared->log_generation, memory_order_relaxed);
-    if (generation != worker->log_generation) {
+    if (generation != worker->log_generation &&
+        access_log_reopen(&worker->server->log) == 0)
         worker->log_generation = generation;
-        access_log_reopen(&worker->server->log);
-    }
     errno = saved;
 }
 

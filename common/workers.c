@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "fatal.h"
 #include "signals.h"
 
@@ -25,23 +26,14 @@ struct worker_process {
     int backoff_ms;
 };
 
-static int64_t monotonic_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 static void start(struct worker_process *process, const struct server *server,
                   int number, worker_main *serve)
 {
     pid_t parent = getpid();
-    process->started_ms = monotonic_ms();
+    process->started_ms = clock_monotonic_ms();
     process->pid = fork();
     if (process->pid == 0) {
-        signals_in_child();
-        if (getppid() != parent) /* it died before prctl could see to that */
-            _exit(1);
+        signals_in_child(parent);
         serve(server, number);
         exit(0);
     }
@@ -55,7 +47,7 @@ static void start(struct worker_process *process, const struct server *server,
 
 static void note_end(struct worker_process *process, int number, int status)
 {
-    int64_t now = monotonic_ms();
+    int64_t now = clock_monotonic_ms();
     bool young = now - process->started_ms < YOUNG_MS;
     process->pid = 0;
     process->start_ms = now + (young ? process->backoff_ms : 0);
@@ -106,7 +98,7 @@ static int reap(struct worker_process *processes, int count,
 static int start_missing(struct worker_process *processes, int count,
                          const struct server *server, worker_main *serve)
 {
-    int64_t now = monotonic_ms();
+    int64_t now = clock_monotonic_ms();
     int64_t next = INT64_MAX;
     for (int i = 0; i < count; i++) {
         if (processes[i].pid == 0 && processes[i].start_ms <= now)

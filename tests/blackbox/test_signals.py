@@ -8,7 +8,7 @@ import time
 import pytest
 
 from client import Closed, build
-from processes import DEADLINE, session_members, wait_for
+from processes import DEADLINE, children, session_members, wait_for
 from servers import REPORT
 
 LOG_LINE = re.compile(
@@ -173,10 +173,41 @@ def test_a_second_signal_stops_at_once(launch, large):
         server.send_signal(signal.SIGTERM)
         wait_for(lambda: is_refused(server), "the first signal to be seen")
         assert server.is_running()
-        server.send_signal(signal.SIGTERM)
+
+        def has_ended():  # what comes within 0.2 s is no second time
+            server.send_signal(signal.SIGTERM)
+            return not server.is_running()
+        wait_for(has_ended, "the second signal to be obeyed")
         assert server.wait() in (0, 1)
         wait_for(lambda: not session_members(server.pid),
                  "its children to end, too")
+    server.end()
+
+
+def test_one_request_to_stop_may_come_twice(launch):
+    """timeout(1) signals its child, then the group that the child is in."""
+    server = launch()
+    with server.connect() as connection:
+        connection.send(build("/answer")[:-2])
+        server.wait_until_read(connection)
+        server.send_signal(signal.SIGTERM)
+        server.send_signal(signal.SIGTERM)
+        wait_for(lambda: is_refused(server), "the signal to be seen")
+        connection.send(b"\r\n")
+        assert connection.read_response().body == b"42"
+    server.finish()
+
+
+@pytest.mark.only("forking")
+def test_a_stuck_child_at_the_bound_does_not_keep_its_parent(launch):
+    server = launch("--max-children", "1", "--drain-timeout", "0.5")
+    with server.connect() as connection:
+        connection.send(build("/answer")[:-2])
+        server.wait_until_read(connection)
+        [child] = children(server.pid)
+        os.kill(child, signal.SIGSTOP)
+        server.send_signal(signal.SIGTERM)
+        assert server.wait() == 0
     server.end()
 
 
@@ -338,6 +369,22 @@ def test_sighup_reopens_the_log(launch, own_site, server_name):
     assert requests.count("GET /hello HTTP/1.1") == asked
     assert requests[-10:] == ["GET /answer HTTP/1.1"] * 10
     assert len(log.read_text().splitlines()) >= 11
+
+
+def test_nobody_waits_for_a_reader_of_the_log(launch, own_site):
+    """A pipe takes 64 KiB. When it is full lines are lost, and nothing else."""
+    fifo = own_site.root / "log"
+    os.mkfifo(fifo)
+    with open(os.open(fifo, os.O_RDONLY | os.O_NONBLOCK), "rb"):
+        server = launch("--access-log", fifo)
+        target = "/answer?" + 900 * "x"
+        for _ in range(10):
+            with server.connect() as connection:
+                connection.send(build(target) * 20)
+                connection.finish_sending()
+                for _ in range(20):
+                    assert connection.read_response().body == b"42"
+        server.stop()
 
 
 def test_sighup_without_a_log_is_no_end(launch):
