@@ -97,7 +97,8 @@ static struct seat *take_seat(struct seats *seats, const struct server *server)
             seat = make_seat(seats, server);
         if (seat != NULL)
             break;
-        /* A thread that holds a silent client gives it up now (blocking.c). */
+        /* A thread whose client is idle between two requests gives it up
+         * now (blocking.c). */
         server->shared->held = seats->silent.silent != NULL;
         server->shared->full = true;
         wait_for_seat(seats);

@@ -6,11 +6,13 @@
  * for itself and all its children, for good and without being root. After the
  * start a server reads the site and /proc, where the report finds the CPU time
  * of children, and writes the access log if there is one. So that is all that
- * remains; everything else, /etc/passwd included, is refused by the kernel with
- * EACCES, even to root.
+ * remains; to open any other file, /etc/passwd included, to make or delete one or
+ * to run a program is refused by the kernel with EACCES, even to root.
  *
  * What is open already stays open: sockets, the log, standard error. Sockets are
- * no files to Landlock, so Redis is reached as before.
+ * no files to Landlock, so Redis is reached as before. And it is silent about
+ * rights and owners (chmod(2), chown(2)), stat(2) and signals: a server that was
+ * started by root still needs --user.
  */
 #ifndef SANDBOX_H
 #define SANDBOX_H
