@@ -231,8 +231,13 @@ void store_async_event(struct store_async *s, int64_t now_ms, bool readable,
         redisAsyncHandleWrite(s->redis);
     if (s->redis == NULL || !readable)
         return;
-    if (s->due == 0) { /* it has ended the connection, or talks unasked */
-        store_async_close(s);
+    if (s->due == 0) {
+        /* It has ended the connection, as Redis does with one that is idle for
+         * long, or talks unasked. The next page may connect at once. (There is
+         * no callback to wait for: the context goes now, see cleanup().) */
+        redisAsyncContext *redis = s->redis;
+        s->redis = NULL;
+        redisAsyncFree(redis);
         return;
     }
     /* hiredis reads 16 KiB at a time: three lists of remarks. To go back to the
@@ -252,11 +257,6 @@ void store_async_close(struct store_async *s)
     redisAsyncContext *redis = s->redis;
     if (redis == NULL)
         return;
-    /* Before the callbacks, which may want to send again. That no reply was due
-     * is no failure: Redis ends connections that are idle for long, and the
-     * next page may connect at once. */
-    if (s->due > 0)
-        note_failure(s);
-    s->redis = NULL;
+    note_failure(s); /* before the callbacks, which may want to send again */
     redisAsyncFree(redis);
 }
