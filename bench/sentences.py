@@ -54,10 +54,12 @@ def together(experiment, variant, titles, floors):
                  if p["x"] == x]
     there = [pair for pair in all_there if pair[0] not in floors]
     said = []
+    whole = [pair for pair in there if not pair[1]["hollow"]]
     if len(there) > 1:
-        said.append(_fastest(experiment, there, x, titles))
-        said += _cheapest(there, titles)
-    said += _floor([pair for pair in all_there if pair[0] in floors], there,
+        said.append(_fastest(experiment, whole, x, titles))
+        said += _cheapest(whole, titles)
+        said += _unsure(there, titles)
+    said += _floor([pair for pair in all_there if pair[0] in floors], whole,
                    titles)
     tooled = [titles[name] for name, p in there
               if p["limit"] in ("load tool", "cores of the load")]
@@ -68,32 +70,62 @@ def together(experiment, variant, titles, floors):
     return said
 
 
-def _fastest(experiment, there, x, titles):
-    """Say who was fastest and slowest at x."""
-    order = sorted(there, key=lambda pair: -pair[1]["rate"]["median"])
-    (first, best), (last, worst) = order[0], order[-1]
-    top, low = best["rate"]["median"], worst["rate"]["median"]
+def _fastest(experiment, whole, x, titles):
+    """Say who was fastest and slowest at x, of the servers that lost
+    nothing there. Those whose runs overlap the best one's are as good."""
+    unit = experiment["unit"]
+    order = sorted((pair for pair in whole if pair[1]["rate"]["median"]),
+                   key=lambda pair: -pair[1]["rate"]["median"])
     place = f"At {x:,} {experiment['x_short']}"
-    if not top:
-        return f"{place} nobody answered in time."
-    if low and top / low < 1.05:
-        return (f"{place} all answer the same, about {number(top)} "
-                f"{experiment['unit']}.")
-    times = f", {top / low:.1f} times as many" if low else ""
-    return (f"{place} {titles[first]} answers most, {number(top)} "
-            f"{experiment['unit']}{times} as {titles[last]} "
-            f"({number(low)}).")
+    if not order:
+        return f"{place} nobody answered without loss."
+    best = order[0][1]["rate"]
+    top, (slowest, last) = best["median"], order[-1]
+    equal = [titles[name] for name, p in order
+             if p["rate"]["high"] >= best["low"]]
+    low = last["rate"]["median"]
+    if len(order) == 1:
+        return (f"{place} only {equal[0]} answered without loss, "
+                f"{number(top)} {unit}.")
+    if len(equal) == len(order) or top / low < 1.05:
+        return (f"{place} {listed(titles[name] for name, _ in order)} answer "
+                f"the same, about {number(top)} {unit}.")
+    times = (f"{top / low:.1f} times as many as {titles[slowest]} "
+             f"({number(low)}).")
+    if len(equal) == 1:
+        return f"{place} {equal[0]} answers most, {number(top)} {unit}, {times}"
+    return (f"{place} {listed(equal)} answer most, about {number(top)} "
+            f"{unit}; the differences between them are within the spread. "
+            f"That is {times}")
 
 
-def _cheapest(there, titles):
-    """Say who takes least CPU time a request, and who most."""
-    known = [(p["values"]["cpu_us"], name) for name, p in there
-             if p["values"].get("cpu_us")]
-    if len(known) < 2:
+def _cheapest(whole, titles):
+    """Say who takes least CPU time a request, and who most; who overlaps
+    the cheapest is as cheap."""
+    order = sorted(((p["values"]["cpu_us"], name, p["cpu_range"])
+                    for name, p in whole if p["values"].get("cpu_us")))
+    if len(order) < 2:
         return []
-    (least, cheap), (most, dear) = min(known), max(known)
-    return [f"Least CPU time a request takes {titles[cheap]} with "
-            f"{number(least)} us, most {titles[dear]} with {number(most)} us."]
+    least, _, (_, bound) = order[0]
+    most, dear, _ = order[-1]
+    equal = [titles[name] for _, name, (low, _) in order if low <= bound]
+    text = (f"takes {equal[0]} with {number(least)} us" if len(equal) == 1
+            else f"take {listed(equal)} with about {number(least)} us, the "
+                 "same within the spread")
+    if len(equal) < len(order):
+        text += f", most {titles[dear]} with {number(most)} us"
+    return [f"Least CPU time a request {text}."]
+
+
+def _unsure(there, titles):
+    """Say whose figures are not compared, and which are noisy."""
+    said = []
+    for what, key in (("Not compared, because requests or runs were lost",
+                       "hollow"), ("Noisy there", "noisy")):
+        names = [titles[name] for name, p in there if p[key]]
+        if names:
+            said.append(f"{what}: {listed(names)}.")
+    return said
 
 
 def _floor(floors, there, titles):
@@ -117,10 +149,10 @@ def about(experiment, one, title):
         why = [note for p in one["points"] for note in p["notes"]]
         return f"{title} has no figure: {'; '.join(dict.fromkeys(why))}."
     said = [_course(experiment, one, points, title),
-            _cost(experiment, one, points)]
+            _cost(experiment, points), _calls(experiment, one)]
     said += [_waiting(points), _limit(experiment, points)]
     said += [_lost(experiment, points), _missing(experiment, one),
-             _noise(experiment, points)]
+             _noise(points)]
     return " ".join(sentence for sentence in said if sentence)
 
 
@@ -138,22 +170,37 @@ def _course(experiment, one, points, title):
             "not even the lowest rate without loss"
         return (f"{title} answers {kept}; of {last['x']:,} requests/s it "
                 f"answers {number(end)}.")
-    best = next(p for p in points if p["x"] == one["best"]) \
-        if one["best"] is not None else last
+    best = next((p for p in points if p["x"] == one["best"]), last)
     top = best["rate"]["median"]
+    if best["hollow"]:
+        return (f"{title} answers {number(top)} {unit} at {best['x']:,} "
+                f"{short}, and nowhere without loss.")
     if len(points) == 1:
         return (f"{title} answers {number(top)} {unit} at {best['x']:,} "
                 f"{short}.")
-    if best is last:
-        return (f"{title} is best where the curve ends, with {number(top)} "
-                f"{unit} at {best['x']:,} {short}.")
-    share = 100 * end / top if top else 0
+    level = [p for p in points if not p["hollow"]
+             and p["rate"]["high"] >= best["rate"]["low"]]
+    text = f"{title} is best {_places(level, points)} {short}"
+    height = f"{number(top)} {unit}" if len(level) == 1 else \
+        f"about {number(top)} {unit}, the same within the spread"
+    if last in level:
+        return f"{text}, where the curve ends, with {height}."
+    share = 100 * end / top
     kept = "still makes" if share >= 80 else "has only"
-    return (f"{title} is best at {best['x']:,} {short} with {number(top)} "
-            f"{unit} and {kept} {share:.0f} % of that at {last['x']:,}.")
+    return (f"{text} with {height}, and {kept} {share:.0f} % of that at "
+            f"{last['x']:,}.")
 
 
-def _cost(experiment, one, points):
+def _places(some, points):
+    """Return "at 20 and 500" or "from 100 to 5,000" for some of the points
+    of a curve."""
+    first, last = points.index(some[0]), points.index(some[-1])
+    if 2 < len(some) == last - first + 1:
+        return f"from {some[0]['x']:,} to {some[-1]['x']:,}"
+    return "at " + listed(f"{p['x']:,}" for p in some)
+
+
+def _cost(experiment, points):
     """What a request costs, at the point nearest to the reference."""
     p = min(points, key=lambda each: abs(each["x"] - experiment["reference"]))
     values = p["values"]
@@ -167,15 +214,21 @@ def _cost(experiment, one, points):
         parts.append(f"{number(values['switches'])} context switches")
     if (values.get("faults") or 0) >= 1:
         parts.append(f"{number(values['faults'])} page faults")
-    calls = experiment["calls"].get(f"{one['server']}/{one['variant']}", {})
-    if calls:
-        named = [(each, name) for name, each in calls.items()
-                 if name not in ("all", "other") and each >= 0.05]
-        shown = ", ".join(f"{number(each)} {name}" for each, name
-                          in sorted(named, reverse=True)[:CALLS_NAMED])
-        parts.append(f"{number(calls['all'])} system calls"
-                     + (f" ({shown})" if shown else ""))
     return text + (", " + listed(parts) if parts else "") + "."
+
+
+def _calls(experiment, one):
+    """How many system calls a request makes: they are counted at one x."""
+    calls = experiment["calls"].get(f"{one['server']}/{one['variant']}", {})
+    if not calls:
+        return ""
+    named = [(each, name) for name, each in calls.items()
+             if name not in ("all", "other") and each >= 0.05]
+    shown = ", ".join(f"{number(each)} {name}" for each, name
+                      in sorted(named, reverse=True)[:CALLS_NAMED])
+    return (f"Counted at {experiment['calls_at']:,}, a request makes "
+            f"{number(calls['all'])} system calls"
+            + (f" ({shown})." if shown else "."))
 
 
 def _waiting(points):
@@ -204,8 +257,8 @@ def _lost(experiment, points):
     lossy = [p for p in points if p["hollow"]]
     if not lossy:
         return ""
-    worst = max(lossy, key=lambda p: p["values"]["failed_percent"])
-    share = worst["values"]["failed_percent"]
+    worst = max(lossy, key=lambda p: p["values"].get("failed_percent") or 0)
+    share = worst["values"].get("failed_percent")
     notes = "; ".join(worst["notes"])
     if share:
         return (f"At {worst['x']:,} {experiment['x_short']} "
@@ -224,19 +277,21 @@ def _missing(experiment, one):
     return f"Not measured at {places} {experiment['x_short']}: {why}."
 
 
-def _noise(experiment, points):
+def _noise(points):
     """Which points one should not rely on."""
-    noisy = [p for p in points if p["noisy"] and p["runs"] > 1]
+    noisy = [p for p in points if p["noisy"]]
     if not noisy:
         return ""
-    places = listed(f"{p['x']:,}" for p in noisy)
+    places = "everywhere" if 1 < len(points) == len(noisy) \
+        else _places(noisy, points)
     said = [word for p in noisy for word in p["noisy"]]
     why = [kind for start, kind in (
+        ("one run", "a single run"), ("only", "too few runs"),
         ("runs", "runs far apart"), ("foreign", "foreign load"),
         ("core", "core slower than at its best"),
         ("load core", "load core slower than at its best"))
         if any(word.startswith(start) for word in said)]
-    return f"Noisy at {places}: {listed(why)}."
+    return f"Noisy {places}: {listed(why)}."
 
 
 def listed(parts):

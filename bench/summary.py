@@ -4,6 +4,7 @@ The result is what summary.json holds; tables, pictures, sentences and the
 report are made from it alone.
 """
 
+import collections
 import os
 import statistics
 
@@ -14,20 +15,28 @@ import servers
 from sentences import explain
 from styles import MARKERS, style
 
-# A median is called noisy when its runs lie further apart than this, when
-# something else used the server's core, or when the core itself, or the load
-# tool's, was slower than at its best in the run (see core_gauge.py).
+# A median is called noisy when few of its runs gave a figure, when they lie
+# further apart than this, when something else used the server's core, or when
+# the core itself, or the load tool's, was slower than at its best in the run
+# (see core_gauge.py). agree.py takes the same cells for noisy. A machine that
+# is equally slow from beginning to end makes no noise *within* the run.
+FEW_RUNS = 3
 NOISY_SPREAD = 15.0         # (largest - smallest) / median, per cent
 NOISY_FOREIGN = 10.0        # per cent of the core
 NOISY_SLOWER = 15.0         # per cent more time for the same work
 GAUGES = {"gauge_ms": "core", "load_gauge_ms": "load core"}
 
+# Why a run has no figure, when that tells nothing about the server.
+NOT_TRIED = ("not possible", "no time")
+
 
 def spread(values):
-    """Return (largest - smallest) / median in per cent, None without a
-    median to divide by."""
+    """Return (largest - smallest) / median in per cent; None for a single
+    value, and without a median to divide by."""
     middle = statistics.median(values)
-    return 100 * (max(values) - min(values)) / middle if middle else None
+    if len(values) < 2 or not middle:
+        return None
+    return 100 * (max(values) - min(values)) / middle
 
 
 def fastest_cores(rows):
@@ -38,49 +47,88 @@ def fastest_cores(rows):
     return {gauge: min(times) for gauge, times in seen.items() if times}
 
 
-def noise(values, apart, fastest):
-    """Return in words why a median is not to be relied on, [] if it is."""
+def noise(rates, runs, values, fastest):
+    """Return in words why a median is not to be relied on, [] if it is.
+
+    `rates` are the figures that its `runs` (a number) gave, `values` the
+    medians of the other columns, `fastest` as fastest_cores() returns it.
+    """
+    few = f"only {len(rates)} of {runs} runs" if len(rates) < runs \
+        else "one run" if runs == 1 else f"only {runs} runs"
+    apart = spread(rates)
+    apart = max(rates) > min(rates) and (apart is None
+                                         or apart > NOISY_SPREAD)
     slower = {gauge: 100 * (values[gauge] / best - 1)
               for gauge, best in (fastest or {}).items() if values.get(gauge)}
     return [why for why, there in (
-        ("runs far apart", apart is None or apart > NOISY_SPREAD),
+        (few, len(rates) < FEW_RUNS),
+        ("runs far apart", apart),
         ("foreign load", (values.get("foreign") or 0) > NOISY_FOREIGN),
         *((f"{GAUGES[gauge]} {percent:.0f} % slower", percent > NOISY_SLOWER)
           for gauge, percent in slower.items())) if there]
+
+
+def remarks(rows):
+    """Return what the rows of a point say, each sentence once, with how
+    often where not all say it. A run without a figure says at least that."""
+    said = collections.Counter(
+        row["note"] or row["status"] for row in rows
+        if row["note"] or row.get("rate") is None)
+    return [text if count == len(rows) else
+            f"{text} ({count} of {len(rows)} runs)"
+            for text, count in said.items()]
+
+
+def median_run(measured, middle):
+    """Return the row whose rate is the median, of two the slower one."""
+    return min(measured,
+               key=lambda row: (abs(row["rate"] - middle), row["rate"]))
 
 
 def point(rows, fastest=None):
     """Return a point of a curve from the rows of its repeats, of a run with
     these fastest_cores().
 
-    `rate` is None where no run gave a figure; then `notes` says why. What
-    makes the point `noisy` is listed there, in words.
+    `rate` is None where no run gave a figure; then `notes` says why. `runs`
+    of the `planned` ones gave one. The point is `hollow` when a run lost
+    something, or broke. What makes it `noisy` is listed there, in words.
+    `limit` and `evidence` are those of the run whose rate is the median.
     """
     measured = [row for row in rows if row.get("rate") is not None]
-    notes = list(dict.fromkeys(row["note"] for row in measured or rows
-                               if row["note"]))
-    one = {"x": rows[0]["x"], "runs": len(measured), "notes": notes,
+    one = {"x": rows[0]["x"], "runs": len(measured), "planned": len(rows),
+           "notes": remarks(rows),
            "statuses": sorted({row["status"] for row in rows}),
-           "rate": None}
+           "hollow": any(row["status"] not in ("ok", *NOT_TRIED)
+                         for row in rows),
+           "rate": None, "values": {}, "noisy": []}
     if not measured:
         return one
     rates = [row["rate"] for row in measured]
-    one["rate"] = {"median": statistics.median(rates), "low": min(rates),
-                   "high": max(rates)}
+    middle = statistics.median(rates)
+    one["rate"] = {"median": middle, "low": min(rates), "high": max(rates)}
     one["spread"] = spread(rates)
-    one["hollow"] = any(row["status"] in ("lossy", "hung") for row in rows)
-    values = {}
     for column in results.columns():
-        known = [row[column.key] for row in measured
-                 if isinstance(row.get(column.key), (int, float))]
-        values[column.key] = statistics.median(known) if known else None
-    one["values"] = values
-    one["noisy"] = noise(values, one["spread"], fastest)
-    middle = min(measured,
-                 key=lambda row: abs(row["rate"] - one["rate"]["median"]))
-    one["limit"] = middle.get("limit")
-    one["evidence"] = middle.get("evidence")
+        known = _known(measured, column.key)
+        one["values"][column.key] = statistics.median(known) if known \
+            else None
+    costs = _known(measured, "cpu_us")
+    one["cpu_range"] = [min(costs), max(costs)] if costs else None
+    one["noisy"] = noise(rates, len(rows), one["values"], fastest)
+    run = median_run(measured, middle)
+    one["limit"], one["evidence"] = run.get("limit"), run.get("evidence")
     return one
+
+
+def _known(rows, key):
+    """Return the figures of a column, of those rows that have one."""
+    return [row[key] for row in rows
+            if isinstance(row.get(key), (int, float))]
+
+
+def lost_all(one):
+    """Return whether a point has no height: nothing was answered, or every
+    run broke. Charts show it hollow, at their bottom edge."""
+    return not one["rate"]["median"] if one["rate"] else one["hollow"]
 
 
 def curve(name, variant, rows, fastest=None):
@@ -165,6 +213,7 @@ def _experiment(experiment, rows, calls, known, fastest):
         "question": experiment.question, "path": experiment.path,
         "unit": experiment.unit, "x_title": experiment.x_title,
         "x_short": experiment.x_short, "reference": experiment.reference,
+        "calls_at": experiment.calls_at,
         "tool": rows[0]["tool"], "open_loop": experiment.open_loop,
         "variants": [v.name for v in experiment.variants
                      if any(c["variant"] == v.name for c in curves)],

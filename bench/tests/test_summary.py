@@ -46,19 +46,19 @@ def test_a_slow_core_is_noise():
     slow = summary.point(rows[3:], fastest)
     assert slow["noisy"] == ["core 50 % slower"]
     assert not summary.point(rows[:3], fastest)["noisy"]
-    assert "Noisy at 100: core slower" in sentences._noise(None, [slow])
+    assert "Noisy at 100: core slower" in sentences._noise([slow])
     assert summary.fastest_cores([row(20, 100.0)]) == {}
 
 
 def test_a_slow_core_of_the_load_tool_is_noise():
     """It is as often the one that limits."""
-    rows = [row(20, 100.0, gauge_ms=6.0, load_gauge_ms=6.0),
-            row(100, 60.0, gauge_ms=6.0, load_gauge_ms=7.5)]
+    rows = 3 * [row(20, 100.0, gauge_ms=6.0, load_gauge_ms=6.0)] \
+        + 3 * [row(100, 60.0, gauge_ms=6.0, load_gauge_ms=7.5)]
     fastest = summary.fastest_cores(rows)
-    slow = summary.point(rows[1:], fastest)
+    slow = summary.point(rows[3:], fastest)
     assert slow["noisy"] == ["load core 25 % slower"]
-    assert not summary.point(rows[:1], fastest)["noisy"]
-    assert sentences._noise(None, [{**slow, "runs": 3}]) == \
+    assert not summary.point(rows[:3], fastest)["noisy"]
+    assert sentences._noise([slow]) == \
         "Noisy at 100: load core slower than at its best."
 
 
@@ -83,6 +83,48 @@ def test_point_without_a_figure_says_why():
     assert point["rate"] is None and point["notes"] == ["port in use"]
 
 
+def test_a_run_without_a_figure_is_told():
+    """It is out of the median, and the point is neither whole nor quiet."""
+    point = summary.point([
+        row(20, 100.0, note="slow"), row(20, 102.0, note="slow"),
+        row(20, None, status="crashed", note="signal 11"),
+        row(20, None, status="hung", note="")])
+    assert point["rate"]["median"] == 101 and point["hollow"]
+    assert (point["runs"], point["planned"]) == (2, 4)
+    assert point["notes"] == ["slow (2 of 4 runs)", "signal 11 (1 of 4 runs)",
+                              "hung (1 of 4 runs)"]
+    assert point["noisy"] == ["only 2 of 4 runs"]
+
+
+def test_one_run_is_not_quiet():
+    """Its spread is not known, rather than 0. What the harness had no time
+    for is no fault of the server."""
+    point = summary.point([row(20, 100.0)])
+    assert point["noisy"] == ["one run"] and point["spread"] is None
+    point = summary.point([row(20, 100.0), row(20, None, status="no time",
+                                               note="the time was over")])
+    assert point["noisy"] == ["only 1 of 2 runs"] and not point["hollow"]
+
+
+def test_a_point_that_lost_everything():
+    """Nothing answered, or no run with a figure; not one never tried."""
+    lossy = row(20, 0.0, status="lossy", failed_percent=None)
+    assert summary.lost_all(summary.point([lossy]))
+    assert summary.lost_all(summary.point([row(20, None, status="crashed")]))
+    assert not summary.lost_all(summary.point([lossy, row(20, 9.0)]))
+    assert not summary.lost_all(summary.point(
+        [row(20, None, status="not possible", note="no descriptors")]))
+
+
+def test_the_limit_is_that_of_the_median_run():
+    """Its evidence quotes figures; those of another run would not fit."""
+    rows = [row(20, rate, evidence=f"server {rate:.0f} %")
+            for rate in (90.0, 50.0, 70.0, 95.0)]
+    assert summary.point(rows[:3])["evidence"] == "server 70 %"
+    assert summary.point(rows)["evidence"] == "server 70 %"
+    assert summary.point(rows[::-1])["evidence"] == "server 70 %"
+
+
 def test_best_is_one_that_lost_nothing():
     """A high rate bought with lost requests is not the best."""
     curve = summary.curve("epoll", "", [
@@ -96,6 +138,7 @@ def experiment(rows):
     names = list(dict.fromkeys(r["server"] for r in rows))
     return {"name": "guestbook", "unit": "pages/s", "x_short": "clients",
             "reference": 100, "open_loop": False, "variants": [""],
+            "calls_at": 20,
             "calls": {"epoll/": {"all": 9.0, "accept4": 1.0, "read": 3.0}},
             "curves": [summary.curve(n, "", [r for r in rows
                                              if r["server"] == n])
@@ -121,7 +164,8 @@ def test_sentences_come_from_the_figures():
         in said["all"][""][1]
     epoll = next(e for e in said["each"] if e["server"] == "epoll")
     assert "has only 50 % of that at 1,000" in epoll["text"]
-    assert "9 system calls (3 read, 1 accept4)" in epoll["text"]
+    assert "Counted at 20, a request makes 9 system calls " \
+           "(3 read, 1 accept4)." in epoll["text"]
     assert "900 connections waited in the accept queue" in epoll["text"]
     assert epoll["chapter"] == "docs/epoll.md"
     forking = next(e for e in said["each"] if e["server"] == "forking")
@@ -139,6 +183,58 @@ def test_a_floor_is_no_rival():
     said = sentences.explain(experiment(rows), [*KNOWN, floor])["all"][""]
     assert len(said) == 1
     assert "(the floor) needs 40 us: epoll takes 1.25 times that." in said[0]
+
+
+def test_equal_servers_have_no_winner():
+    """Where the runs of two overlap, neither is the faster, nor the cheaper
+    one; and each is best wherever its runs reach its best ones."""
+    costs = {"cpu_user_us": 20.0, "cpu_system_us": 30.0}
+    rows = [row(100, rate, server=server, cpu_us=cpu, **costs)
+            for server, rates, cpu in (("epoll", (900.0, 1000.0, 1010.0), 50.0),
+                                       ("forking", (905.0, 950.0, 960.0), 50.0))
+            for rate in rates]
+    said = sentences.explain(experiment(rows), KNOWN)["all"][""]
+    assert said[:2] == [
+        "At 100 clients epoll and forking answer the same, about 1,000 "
+        "pages/s.", "Least CPU time a request take epoll and forking with "
+                    "about 50 us, the same within the spread."]
+    slow = [row(100, 100.0, server="poll", cpu_us=400.0, **costs)]
+    said = sentences.explain(experiment(rows + slow), [*KNOWN, {
+        **KNOWN[0], "name": "poll", "title": "poll"}])["all"][""]
+    assert said[0] == (
+        "At 100 clients epoll and forking answer most, about 1,000 pages/s; "
+        "the differences between them are within the spread. That is 10.0 "
+        "times as many as poll (100).")
+    assert said[1].endswith("within the spread, most poll with 400 us.")
+    assert said[2] == "Noisy there: poll."
+
+
+def test_who_lost_something_wins_nothing():
+    """Nor is it the slowest; that it is left out is said."""
+    rows = [row(100, 500.0), row(100, 9000.0, server="forking",
+                                 status="lossy", failed_percent=40.0)]
+    said = sentences.explain(experiment(rows), KNOWN)["all"][""]
+    assert said[0] == \
+        "At 100 clients only epoll answered without loss, 500 pages/s."
+    assert "Not compared, because requests or runs were lost: forking." in said
+    rows[1]["rate"] = 0.0
+    rows[0].update(status="lossy")
+    said = sentences.explain(experiment(rows), KNOWN)["all"][""]
+    assert said[0] == "At 100 clients nobody answered without loss."
+
+
+def test_a_flat_curve_has_no_best_point():
+    """It is best wherever its runs reach those of its best point."""
+    rows = [row(x, rate + more) for x, rate in ((20, 500.0), (100, 1000.0),
+                                                (500, 1010.0), (1000, 990.0),
+                                                (5000, 100.0))
+            for more in (-20.0, 0.0, 20.0)]
+    text = sentences.explain(experiment(rows), KNOWN)["each"][0]["text"]
+    assert text.startswith(
+        "epoll is best from 100 to 1,000 clients with about 1,010 pages/s, "
+        "the same within the spread, and has only 10 % of that at 5,000.")
+    text = sentences.explain(experiment(rows[:12]), KNOWN)["each"][0]["text"]
+    assert "1,000 clients, where the curve ends, with about" in text
 
 
 def test_sentences_name_losses_and_gaps():
