@@ -4,12 +4,12 @@
     make compare-runs RUNS="results/A results/B"
 
 Sets the median rate of each cell of the second beside that of the first. A
-cell that is noisy in one of the two is left out of the verdict; and noisy is
-here also what was measured once only, or on a core more than 5 % slower than
-it was at its best in either run. Prints the cells that differ by more than
-10 %, and those that have a rate in one run and none in the other, then how
-many agree. Exit status: 0 when all do, 1 when some do not, 2 when that cannot
-be told, as when every cell is noisy.
+cell that is noisy in one of the two, as its report marks it, is left out of
+the verdict. Prints the cells that differ by more than 10 %, and those that
+have a rate in one run and none in the other, then how many agree. Where a
+core was slower all through one of the runs, what differs may be the machine's
+doing: that is said, and nothing else can be. Exit status: 0 when all do, 1
+when some do not, 2 when that cannot be told, as when every cell is noisy.
 """
 
 import os
@@ -19,12 +19,12 @@ import results
 import summary
 
 AGREE = 10.0            # per cent
-SLOWER = 5.0            # per cent: else a slow core is taken for a difference
 CELL = ("experiment", "variant", "server", "x")
 
 
-def cells(rows, fastest):
+def cells(rows):
     """Return {cell: its point, see summary.point()}."""
+    fastest = summary.fastest_cores(rows)
     found = {}
     for row in rows:
         found.setdefault(tuple(row[key] for key in CELL), []).append(row)
@@ -32,20 +32,11 @@ def cells(rows, fastest):
             for cell, mine in found.items()}
 
 
-def doubts(point, fastest):
-    """Return in words why a point says nothing about a difference."""
-    slow = [f"{summary.GAUGES[gauge]} slower"
-            for gauge, best in fastest.items()
-            if (point["values"].get(gauge) or 0) > best * (1 + SLOWER / 100)]
-    return point["noisy"] + slow + ["one run"] * (point["runs"] < 2)
-
-
 def compare(first, second):
     """Return [(cell, rate, rate in the second, [why it is in doubt])] of the
     cells that both runs (lists of rows) tried. No rate is 0, and is never in
     doubt."""
-    fastest = summary.fastest_cores(first + second)
-    one, two = cells(first, fastest), cells(second, fastest)
+    one, two = cells(first), cells(second)
     pairs = []
     for cell in [cell for cell in one if cell in two]:
         points = one[cell], two[cell]
@@ -53,9 +44,20 @@ def compare(first, second):
                  for point in points]
         if any(rates):
             why = [] if 0 in rates else [
-                word for point in points for word in doubts(point, fastest)]
+                word for point in points for word in point["noisy"]]
             pairs.append((cell, *rates, why))
     return pairs
+
+
+def slower(first, second):
+    """Return sentences on the cores that were slower in one of the runs from
+    its beginning to its end, by more than rates may differ."""
+    one, two = summary.fastest_cores(first), summary.fastest_cores(second)
+    changes = {summary.GAUGES[gauge]: difference(one[gauge], two[gauge])
+               for gauge in one if gauge in two}
+    return [f"the {core} took {change:+.0f} % time for the same work all "
+            "through the second run: what differs may be the machine"
+            for core, change in changes.items() if abs(change) > AGREE]
 
 
 def difference(rate, other):
@@ -63,8 +65,9 @@ def difference(rate, other):
     return 100 * (other / rate - 1) if rate else float("inf")
 
 
-def show(pairs):
-    """Print what differs, and the verdict; return the exit status."""
+def show(pairs, machine=()):
+    """Print what differs, and the verdict; return the exit status. `machine`
+    are sentences that forbid to blame the servers."""
     quiet = [pair for pair in pairs if not pair[3]]
     apart = [pair for pair in quiet
              if abs(difference(*pair[1:3])) > AGREE]
@@ -76,7 +79,11 @@ def show(pairs):
     print(f"{len(pairs)} cells in both runs, {len(pairs) - len(quiet)} of them "
           f"noisy; of the other {len(quiet)}, {len(quiet) - len(apart)} agree "
           f"within {AGREE:.0f} %, {len(apart)} do not")
-    return 1 if apart else 0 if quiet else 2
+    for sentence in machine:
+        print(sentence)
+    if apart and not machine:
+        return 1
+    return 0 if quiet and not apart else 2
 
 
 def main():
@@ -96,7 +103,7 @@ def main():
         print("agree.py: the two runs have no cell in common",
               file=sys.stderr)
         return 2
-    return show(pairs)
+    return show(pairs, slower(first, second))
 
 
 if __name__ == "__main__":

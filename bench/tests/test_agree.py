@@ -1,15 +1,16 @@
 """Do two runs agree? Noise is left out, and counted."""
 
 import agree
+import summary
 
 
 def rows(*cells, **more):
-    """Return two rows of samples.csv for each (x, rate), with what agree.py
+    """Return three rows of samples.csv for each (x, rate), with what agree.py
     looks at."""
     return [{"experiment": "answer", "variant": "", "server": "epoll", "x": x,
              "repeat": repeat, "status": "ok", "note": "", "rate": rate,
              "gauge_ms": 6.0, "load_gauge_ms": 6.0, **more}
-            for x, rate in cells for repeat in (1, 2)]
+            for x, rate in cells for repeat in (1, 2, 3)]
 
 
 def test_what_differs_is_shown(capsys):
@@ -23,14 +24,34 @@ def test_what_differs_is_shown(capsys):
         in told
 
 
-def test_a_run_on_slower_cores_is_noise(capsys):
-    """By itself it looks quiet: all of its cells were as slow. Then nothing
+def test_a_slow_core_is_noise(capsys):
+    """Slower than in the rest of that run, as its report says. Then nothing
     can be told."""
     first = rows((20, 100.0), (100, 100.0))
     second = rows((20, 70.0), gauge_ms=8.0) \
-        + rows((100, 70.0), load_gauge_ms=6.5)
+        + rows((100, 70.0), load_gauge_ms=7.5)
     assert agree.show(agree.compare(first, second)) == 2
     assert "2 of them noisy; of the other 0" in capsys.readouterr().out
+
+
+def test_what_its_report_does_not_call_noisy_is_compared():
+    """One rule for both: a core 8 % slower than at its best is within it."""
+    cells = rows((20, 100.0)), rows((20, 100.0), gauge_ms=6.5) \
+        + rows((100, 100.0))
+    [(_, _, _, why)] = agree.compare(*cells)
+    point = summary.point(cells[1][:3], summary.fastest_cores(cells[1]))
+    assert why == point["noisy"] == []
+
+
+def test_a_machine_slow_from_beginning_to_end(capsys):
+    """That is no noise within the run, but no server's doing either."""
+    first, second = rows((20, 100.0)), rows((20, 70.0), gauge_ms=8.0)
+    pairs, machine = agree.compare(first, second), agree.slower(first, second)
+    assert not pairs[0][3]
+    assert agree.show(pairs, machine) == 2
+    assert "the core took +33 % time" in capsys.readouterr().out
+    assert agree.slower(first, first) == []
+    assert agree.show(agree.compare(first, first), machine) == 0
 
 
 def test_one_run_of_a_cell_says_nothing():
