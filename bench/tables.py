@@ -10,14 +10,15 @@ COLUMNS = (
     ("rate", "rate"), ("p50_ms", "p50 ms"), ("p99_ms", "p99 ms"),
     ("failed_percent", "lost %"), ("cpu_us", "CPU us"),
     ("cpu_user_us", "user"), ("cpu_system_us", "system"),
-    ("switches", "switches"), ("calls", "calls"),
+    ("switches", "switches"), ("calls", "calls (at {calls_at:,})"),
     ("tasks", "proc/thr"), ("pss_mib", "PSS MiB"),
     ("overflows", "overflows"), ("limit", "limit"),
 )
 
 
 def cost(experiment, variant):
-    """Return the lines of the cost table of a variant."""
+    """Return the lines of the cost table of a variant. `o` before a rate: it
+    lost requests or runs; 2/3 behind it: so many runs gave a figure."""
     x = summaries.reference_x(experiment, variant)
     if x is None:
         return []
@@ -32,7 +33,8 @@ def cost(experiment, variant):
             if any(row[i + 1] not in ("", "-") for row in rows)]
     name = f"{experiment['title']}, {variant}" if variant \
         else experiment["title"]
-    head = [f"{name} at {x:,}", *(COLUMNS[i][1] for i in used)]
+    head = [f"{name} at {x:,}",
+            *(COLUMNS[i][1].format(**experiment) for i in used)]
     return grid([head, *([row[0], *(row[i + 1] for i in used)]
                          for row in rows)])
 
@@ -41,7 +43,9 @@ def _value(key, point, experiment, one):
     """Return the text of one cell of the table."""
     if key == "rate":
         mark = "o " if point["hollow"] else ""
-        return mark + number(point["rate"]["median"])
+        runs = f" {point['runs']}/{point['planned']}" \
+            if point["runs"] < point["planned"] else ""
+        return mark + number(point["rate"]["median"]) + runs
     if key == "limit":
         return point["limit"] or ""
     if key == "tasks":
@@ -61,7 +65,8 @@ def curves(experiment, variant):
     for one in experiment["curves"]:
         if one["variant"] == variant:
             series[one["server"]] = [
-                (p["x"], p["rate"]["median"], p["hollow"])
-                for p in one["points"] if p["rate"]]
+                (p["x"], p["rate"]["median"] if p["rate"] else 0, p["hollow"])
+                for p in one["points"]
+                if p["rate"] or summaries.lost_all(p)]
     series = {name: points for name, points in series.items() if points}
     return chart(series, experiment["x_title"], experiment["unit"])

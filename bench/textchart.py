@@ -18,25 +18,25 @@ def marks(names):
 def chart(series, x_title, y_title):
     """Return the lines of a chart with two logarithmic axes.
 
-    series: {name: [(x, y, hollow), ...]} with y above 0. Where two curves
-    meet stands `*`; a hollow point, which has lost requests, is `o`.
+    series: {name: [(x, y, hollow), ...]}. Where two curves meet stands `*`; a
+    hollow point, which has lost requests, is `o`. A y of 0, which has no
+    place on such an axis, stands at its lower edge.
     """
-    series = {name: [p for p in each if p[1] > 0]
-              for name, each in series.items()}
     points = [p for each in series.values() for p in each]
-    if not points:
+    answered = [p[1] for p in points if p[1] > 0]
+    if not answered:
         return ["(no figures)"]
     xs = sorted({p[0] for p in points})
     if len(xs) == 1:
         return bars({name: each[0][1:] for name, each in series.items()
                      if each}, y_title)
-    low, high = _decade(min(p[1] for p in points), max(p[1] for p in points))
+    low, high = _decade(min(answered), max(answered))
     rows = [[" "] * WIDTH for _ in range(HEIGHT)]
     signs = marks(series)
     for name, each in series.items():
         for x, y, hollow in each:
             column = _place(x, xs[0], xs[-1], WIDTH)
-            row = HEIGHT - 1 - _place(y, low, high, HEIGHT)
+            row = HEIGHT - 1 - _place(max(y, low), low, high, HEIGHT)
             here = rows[row][column]
             sign = "o" if hollow else signs[name]
             rows[row][column] = sign if here in (" ", sign) else "*"
@@ -55,12 +55,10 @@ def chart(series, x_title, y_title):
 def bars(values, title):
     """Return the lines of horizontal bars. values: {name: (y, hollow)}."""
     longest = max(y for y, _ in values.values())
-    if not longest:
-        return ["(no figures)"]
     width = max(len(name) for name in values)
     lines = [title]
     for name, (y, hollow) in values.items():
-        length = max(1, round(44 * y / longest)) if y else 0
+        length = max(1, round(44 * y / longest)) if y else int(hollow)
         sign = "o" if hollow else "#"
         lines.append(f"{name:>{width}} |{sign * length} {_short(y)}")
     return lines
@@ -95,7 +93,7 @@ def _x_labels(xs):
 def _legend(signs):
     """Return lines that tell which sign is which server's."""
     words = [f"{sign} {name}" for sign, name in signs.items()]
-    words += ["* several", "o lost requests"]
+    words += ["* several", "o lost requests, or runs"]
     lines, line = [], ""
     for word in words:
         if line and len(line) + len(word) > 66:

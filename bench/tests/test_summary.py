@@ -7,6 +7,7 @@ import limits
 import load
 import sentences
 import summary
+import tables
 import terminal
 import textchart
 
@@ -308,10 +309,29 @@ def test_text_bars_for_a_single_x():
     assert lines[1].count("#") * 2 == lines[2].count("o", 7)
 
 
-def test_text_chart_leaves_out_what_was_never_answered():
-    """A rate of 0 has no place on a logarithmic axis."""
+def test_text_chart_shows_what_was_never_answered():
+    """A rate of 0 has no place on a logarithmic axis: it is hollow, at the
+    lower edge."""
     lines = textchart.chart({"epoll": [(20, 0, True), (100, 500, False)],
-                             "poll": [(20, 0, True)]}, "clients", "r/s")
-    assert lines[0] == "r/s" and "epoll |####" in lines[1]
+                             "poll": [(20, 400, False)]}, "clients", "r/s")
+    edge = next(i for i, line in enumerate(lines) if "+---" in line) - 1
+    assert lines[edge].endswith("|o")
+    assert "|6" in "".join(lines[:edge])
+    bars = textchart.chart({"poll": [(20, 0, True)], "epoll": [(20, 9, False)]},
+                           "", "")
+    assert bars[1].endswith("poll |o 0.0")
     assert textchart.chart({"poll": [(20, 0, True)]}, "", "") == \
         ["(no figures)"]
+
+
+def test_tables_show_lost_points_and_missing_runs():
+    """Who crashed is on the chart; the cost table tells of how many runs a
+    rate is the median, and at how many clients calls were counted."""
+    made = {**experiment([row(100, 90.0), row(100, None, status="hung"),
+                          row(1000, None, status="crashed")]),
+            "x_title": "clients", "title": "Guestbook"}
+    lines = tables.curves(made, "")
+    edge = next(i for i, line in enumerate(lines) if "+---" in line) - 1
+    assert lines[edge].endswith("o") and len(lines[edge]) > textchart.WIDTH
+    head, line = tables.cost(made, "")
+    assert "calls (at 20)" in head and "o 90 1/2" in line
