@@ -2,7 +2,9 @@
 
 import csv
 import datetime
+import itertools
 import json
+import math
 import os
 
 import cost_meter
@@ -32,6 +34,10 @@ LOAD_COLUMNS = (
     Column("max_ms", "longest", "ms", 1),
     Column("served", "the server's own count", "requests", 0),
 )
+# Columns of samples.csv and calls.csv that are words, even when they look
+# like a number, as a note may.
+WORDS = ("experiment", "variant", "server", "kind", "started", "status",
+         "tool", "limit", "evidence", "note", "raw", "call")
 LAST = ("descriptor_limit", "limit", "evidence", "note", "raw")
 
 
@@ -55,11 +61,11 @@ class Folder:
     """results/<UTC time>/: rows are on disk as soon as they are added."""
 
     def __init__(self, out):
-        name = now().replace(":", "")
-        self.path = os.path.join(out, name)
+        os.makedirs(out, exist_ok=True)
+        self.path = self._fresh(os.path.join(out, now().replace(":", "")))
         self.raw = os.path.join(self.path, "raw")
-        os.makedirs(self.raw)
-        self._point_latest(out, name)
+        os.mkdir(self.raw)
+        self._point_latest(out, os.path.basename(self.path))
         self.rows = []
         with open(self._file("samples.csv"), "w", newline="",
                   encoding="utf-8") as file:
@@ -71,9 +77,21 @@ class Folder:
         return os.path.join(self.path, name)
 
     @staticmethod
+    def _fresh(path):
+        """Make the folder `path`, or path-2, path-3 ... when another run
+        began within the same second; return its name."""
+        more = (f"{path}-{number}" for number in itertools.count(2))
+        for one in itertools.chain([path], more):
+            try:
+                os.mkdir(one)
+                return one
+            except FileExistsError:
+                continue
+
+    @staticmethod
     def _point_latest(out, name):
         link = os.path.join(out, "latest")
-        fresh = link + ".new"
+        fresh = f"{link}.{name}"
         if os.path.lexists(fresh):
             os.unlink(fresh)
         os.symlink(name, fresh)
@@ -124,18 +142,22 @@ def as_text(value):
     return str(value)
 
 
-def as_value(text):
-    """Return a CSV field as number, text, or None."""
-    if text == "":
-        return None
-    try:
-        return float(text) if any(c in text for c in ".en") else int(text)
-    except ValueError:
-        return text
+def as_value(key, text):
+    """Return a field of the column `key` as number, text, or None, which
+    stands for "not a number" and for infinity, too."""
+    if not text or key in WORDS:
+        return text or None
+    for number in (int, float):
+        try:
+            value = number(text)
+            return value if math.isfinite(value) else None
+        except ValueError:
+            continue
+    return text
 
 
 def read_rows(path):
     """Return the rows of a CSV file as dicts. Raises OSError."""
     with open(path, newline="", encoding="utf-8") as file:
-        return [{key: as_value(text) for key, text in row.items()}
+        return [{key: as_value(key, text) for key, text in row.items()}
                 for row in csv.DictReader(file)]
