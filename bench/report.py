@@ -5,7 +5,7 @@
 
 Reads samples.csv, calls.csv and env.json; writes summary.json, the SVG
 pictures (when altair is there) and report.html, which holds all it needs.
-Exit status: 0, or 1 when the files of a run are not there.
+Exit status: 0, or 1 when the files of a run are not there, or broken.
 """
 
 import html
@@ -36,15 +36,17 @@ def make(folder):
                       ("started", "ended", "complete", "seed", "settings",
                        "cores", "harness_overhead_percent")}
     results.write_json(os.path.join(folder, "summary.json"), summary)
+    with open(os.path.join(folder, "report.html"), "w",
+              encoding="utf-8") as file:
+        file.write(page(summary, env, folder))
     left_out = []
     try:
         import pictures     # needs altair, which may not be there
         pictures.draw(summary, folder)
-    except ImportError as error:
+    # What altair or vl-convert cannot draw, in whatever way they say so, is
+    # no reason to lose the figures.
+    except Exception as error:      # pylint: disable=broad-exception-caught
         left_out.append(f"SVG pictures: {error}")
-    with open(os.path.join(folder, "report.html"), "w",
-              encoding="utf-8") as file:
-        file.write(page(summary, env, folder))
     return summary, left_out
 
 
@@ -54,11 +56,13 @@ def page(summary, env, folder):
     slim["experiments"] = [
         {key: value for key, value in one.items() if key != "sentences"}
         for one in summary["experiments"]]
-    # In a script element `</` would end it, wherever it stands.
-    data = json.dumps(slim, separators=(",", ":"), ensure_ascii=False)
+    # In a script element `</` ends it, and `<!--<script>` makes its end part
+    # of it; NaN is not JSON.
+    data = json.dumps(slim, separators=(",", ":"), ensure_ascii=False,
+                      allow_nan=False).replace("<", "\\u003c")
     parts = {
         "title": html.escape(TITLE), "css": asset("report.css"), "js": asset("report.js"),
-        "data": data.replace("</", "<\\/"), "lead": lead(env),
+        "data": data, "lead": lead(env),
         "warnings": warnings(env),
         "contents": "".join(
             f'<a href="#{one["name"]}">{html.escape(one["title"])}</a>'
@@ -168,10 +172,14 @@ def how(summary, env):
         facts.append(("Measuring itself took",
                       f"{overhead:g} % of the servers' CPU time, on the "
                       "cores of the load"))
-    facts.append(("Noisy", f"is a figure whose runs lie more than "
-                           f"{summaries.NOISY_SPREAD:g} % apart, or beside "
-                           f"which others used more than "
-                           f"{summaries.NOISY_FOREIGN:g} % of the core"))
+    facts.append(("Noisy", "is a figure of fewer than "
+                           f"{summaries.FEW_RUNS} runs, or whose runs lie "
+                           f"more than {summaries.NOISY_SPREAD:g} % apart, or "
+                           "beside which others used more than "
+                           f"{summaries.NOISY_FOREIGN:g} % of the core, or "
+                           "while a core was more than "
+                           f"{summaries.NOISY_SLOWER:g} % slower than at its "
+                           "best"))
     for one in summary["unavailable"]:
         facts.append((f"Not run: {one['name']}", one["why"]))
     items = "".join(f"<dt>{html.escape(k)}</dt><dd>{html.escape(v)}</dd>"
@@ -190,9 +198,9 @@ def main():
     own_venv.enter()
     try:
         _, left_out = make(os.path.realpath(folder))
-    except OSError as error:
-        print(f"report: {error.filename}: {error.strerror}; a folder of a "
-              "run is needed, as `make compare` leaves it", file=sys.stderr)
+    except (OSError, ValueError) as error:
+        print(f"report: {error}; a folder of a run is needed, as `make "
+              "compare` leaves it", file=sys.stderr)
         return 1
     for one in left_out:
         print(f"Left out: {one}")

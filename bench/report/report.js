@@ -2,7 +2,8 @@
 
 // The figures are in the page as JSON (summary.json). Everything here draws
 // them: a curve or bars for each experiment, the published ones over ours,
-// and the cost table. Log axes; a hollow point has lost requests.
+// and the cost table. Log axes; a hollow point has lost requests or runs, and
+// stands at the lower edge when nothing was answered.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const servers = new Map(data.servers.map(s => [s.name, s]));
@@ -104,6 +105,26 @@ function valueOf(point, key) {
   return value === null || value === undefined ? null : {value, low: value, high: value};
 }
 
+// Whether a point has no height: nothing was answered, or every run broke.
+const lostAll = point => point.rate ? !point.rate.median : point.hollow;
+
+// Where a metric stands in a chart: as valueOf, but who lost all stands at 0.
+function placeOf(point, key) {
+  return key === "rate" && lostAll(point) ? {value: 0, low: 0, high: (point.rate || {high: 0}).high}
+    : valueOf(point, key);
+}
+
+// The line through points {x, value, fallen}: it ends before one that has
+// fallen, and begins anew after it.
+function linePath(points, x, y) {
+  let pen = "M";
+  return points.map(p => {
+    const step = p.fallen ? "" : `${pen}${x(p.x)},${y(p.value)}`;
+    pen = p.fallen ? "M" : "L";
+    return step;
+  }).join("");
+}
+
 function curvesOf(experiment, variant) {
   return experiment.curves.filter(c => c.variant === variant);
 }
@@ -156,13 +177,14 @@ function lineChart(host, experiment, variant, key, logarithmic) {
   const box = {left: 58, right: width - 14, top: 12, bottom: height - 44};
   const curves = curvesOf(experiment, variant).filter(c => !hidden.has(c.server))
     .map(c => ({name: c.server, points: c.points
-      .map(p => ({x: p.x, point: p, ...valueOf(p, key)}))
-      .filter(p => p.value !== undefined && (!logarithmic || p.value > 0))}))
+      .map(p => ({x: p.x, point: p, ...placeOf(p, key)}))
+      .filter(p => p.value !== undefined)
+      .map(p => ({...p, fallen: key === "rate" ? lostAll(p.point) : logarithmic && p.value <= 0}))}))
     .filter(c => c.points.length);
   const title = `${experiment.title}: ${metricTitle(experiment, key)} by ${experiment.x_title}`;
   const svg = frame(width, height, title);
   const all = curves.flatMap(c => c.points);
-  if (!all.length) {
+  if (!all.some(p => p.value > 0)) {
     svg.append(make("text", {x: width / 2, y: height / 2, "text-anchor": "middle"},
       "No figures for the servers chosen"));
     return svg;
@@ -170,11 +192,12 @@ function lineChart(host, experiment, variant, key, logarithmic) {
   const xs = [...new Set(all.map(p => p.x))].sort((a, b) => a - b);
   const x = scale(xs[0], xs[xs.length - 1], box.left + 14, box.right - 14, true);
   const highest = Math.max(...all.map(p => p.high)) * 1.06;
-  const positive = all.map(p => p.low).filter(v => v > 0);
+  const positive = all.flatMap(p => [p.low, p.value]).filter(v => v > 0);
   const lowest = logarithmic ? Math.min(...positive, highest / 1.5) / 1.06 : 0;
-  const y = scale(lowest, highest || 1, box.bottom, box.top, logarithmic);
+  const place = scale(lowest, highest, box.bottom, box.top, logarithmic);
+  const y = value => place(Math.max(value, lowest));
   axes(svg, box, xs.length <= 9 ? xs : logTicks(xs[0], xs[xs.length - 1]), x, experiment.x_title,
-    logarithmic ? logTicks(lowest, highest) : linearTicks(highest || 1), y, short);
+    logarithmic ? logTicks(lowest, highest) : linearTicks(highest), y, short);
   if (experiment.open_loop && key === "rate") {
     const inside = xs.filter(v => v >= lowest && v <= highest);
     svg.append(make("path", {class: "guide", fill: "none",
@@ -184,15 +207,15 @@ function lineChart(host, experiment, variant, key, logarithmic) {
     const group = make("g", {"data-server": curve.name});
     group.append(make("path", {class: "curve", stroke: colour(curve.name),
       "stroke-dasharray": servers.get(curve.name).dash ? "6 4" : null,
-      d: curve.points.map((p, i) => (i ? "L" : "M") + x(p.x) + "," + y(p.value)).join("")}));
+      d: linePath(curve.points, x, y)}));
     for (const p of curve.points) {
       if (p.high > p.low) {
         group.append(make("line", {class: "whisker", stroke: colour(curve.name), x1: x(p.x), x2: x(p.x),
-          y1: y(p.high), y2: y(logarithmic ? Math.max(p.low, lowest) : p.low)}));
+          y1: y(p.high), y2: y(p.low)}));
       }
     }
     for (const p of curve.points) {
-      group.append(marker(curve.name, x(p.x), y(p.value), 5, p.point.hollow));
+      group.append(marker(curve.name, x(p.x), y(p.value), 5, p.point.hollow || lostAll(p.point)));
     }
     svg.append(group);
   }
@@ -250,10 +273,13 @@ function hover(host, svg, experiment, variant, key, xs, x, box, width) {
   });
 }
 
+const runsOf = point => `${point.runs} of ${point.planned} runs`;
+
 function remarks(point) {
   if (!point.rate) return point.notes.join("; ").slice(0, 60);
   const words = [];
   if (point.spread) words.push(`\u00b1${(point.spread / 2).toFixed(0)} %`);
+  if (point.runs < point.planned) words.push(runsOf(point));
   if (point.noisy.length) words.push("noisy: " + point.noisy.join(", "));
   if (point.hollow) words.push(point.values.failed_percent > 0
     ? `${format(point.values.failed_percent)} % lost` : point.statuses.join(", "));
@@ -273,7 +299,7 @@ function barChart(host, label, rows) {
     const top = 6 + index * step, tint = row.quiet ? "var(--quiet)" : colour(row.name);
     const bar = make("rect", {x: left, y: top + 3, height: step - 9, rx: 2,
       width: Math.max(1, x(row.value) - left), fill: row.hollow ? "none" : tint, stroke: tint,
-      "fill-opacity": row.quiet ? 0.35 : 1});
+      "stroke-dasharray": row.hollow ? "3 2" : null, "fill-opacity": row.quiet ? 0.35 : 1});
     svg.append(make("text", {class: "name", x: left - 8, y: top + 16, "text-anchor": "end"}, row.title),
       bar, make("text", {x: x(row.high || row.value) + 8, y: top + 16}, row.text));
     if (row.high > row.low) {
@@ -287,9 +313,9 @@ function barChart(host, label, rows) {
 function singleBars(host, experiment, variant, key) {
   const rows = curvesOf(experiment, variant).filter(c => !hidden.has(c.server))
     .map(c => ({curve: c, point: c.points[0]}))
-    .map(r => ({...r, figure: valueOf(r.point, key)})).filter(r => r.figure)
+    .map(r => ({...r, figure: placeOf(r.point, key)})).filter(r => r.figure)
     .map(r => ({name: r.curve.server, title: servers.get(r.curve.server).title, ...r.figure,
-      hollow: r.point.hollow, text: format(r.figure.value)}));
+      hollow: r.point.hollow || lostAll(r.point), text: format(r.figure.value)}));
   return barChart(host, `${experiment.title}: ${metricTitle(experiment, key)}`, rows);
 }
 
@@ -299,8 +325,8 @@ function publishedChart(host, experiment, variant) {
   if (Object.keys(published.best).length) {
     const best = Math.max(...Object.values(published.best));
     const ours = curvesOf(experiment, variant).filter(c => !hidden.has(c.server) && c.best !== null)
-      .map(c => ({name: c.server, title: servers.get(c.server).title,
-        rate: c.points.find(p => p.x === c.best).rate.median}));
+      .map(c => ({name: c.server, title: servers.get(c.server).title, best: c.points.find(p => p.x === c.best)}))
+      .map(c => ({...c, rate: c.best.rate.median, hollow: c.best.hollow}));
     const top = Math.max(...ours.map(o => o.rate), 1e-9);
     const rows = [
       ...ours.map(o => ({...o, value: 100 * o.rate / top, text: (100 * o.rate / top).toFixed(0) + " %"})),
@@ -312,24 +338,26 @@ function publishedChart(host, experiment, variant) {
   const width = Math.max(340, host.clientWidth), height = Math.max(300, Math.min(420, width * 0.85));
   const box = {left: 46, right: width - 14, top: 12, bottom: height - 44};
   const normal = points => {
-    const best = Math.max(...points.map(p => p[1]));
-    return points.filter(p => p[1] > 0).map(p => [p[0], 100 * p[1] / best]);
+    const best = Math.max(...points.map(p => p.value));
+    return points.map(p => ({...p, value: 100 * p.value / best}));
   };
   const lines = [];
   for (const [title, points] of Object.entries(published.series)) {
     const same = data.servers.find(s => s.published_as === title);
     if (!same || !hidden.has(same.name)) {
-      lines.push({title, name: same ? same.name : title, published: true, points: normal(points)});
+      lines.push({title, name: same ? same.name : title, published: true,
+        points: normal(points.map(([x, value]) => ({x, value})))});
     }
   }
   for (const curve of curvesOf(experiment, variant)) {
-    const points = curve.points.filter(p => p.rate && p.rate.median > 0).map(p => [p.x, p.rate.median]);
-    if (points.length && !hidden.has(curve.server)) {
+    const points = curve.points.map(p => ({x: p.x, fallen: lostAll(p), hollow: p.hollow || lostAll(p),
+      ...placeOf(p, "rate")})).filter(p => p.value !== undefined);
+    if (points.some(p => p.value > 0) && !hidden.has(curve.server)) {
       lines.push({title: curve.server, name: curve.server, published: false, points: normal(points)});
     }
   }
   const svg = frame(width, height, "Published curves over ours, each as a share of its own best");
-  const xs = lines.flatMap(l => l.points.map(p => p[0]));
+  const xs = lines.flatMap(l => l.points.map(p => p.x));
   if (!xs.length) return svg;
   const low = Math.min(...xs), high = Math.max(...xs);
   const x = scale(low, high, box.left + 10, box.right - 10, true);
@@ -339,14 +367,14 @@ function publishedChart(host, experiment, variant) {
     const tint = colour(line.name);
     const path = make("path", {class: "curve", stroke: tint,
       "stroke-dasharray": line.published ? "3 4" : null, "stroke-opacity": line.published ? 0.75 : 1,
-      d: line.points.map((p, i) => (i ? "L" : "M") + x(p[0]) + "," + y(p[1])).join("")});
+      d: linePath(line.points, x, y)});
     path.append(make("title", {}, line.title + (line.published ? ", published" : ", measured here")));
     svg.append(path);
     if (!line.published) {
-      for (const p of line.points) svg.append(marker(line.name, x(p[0]), y(p[1]), 4, false));
+      for (const p of line.points) svg.append(marker(line.name, x(p.x), y(p.value), 4, p.hollow));
     } else if (!servers.has(line.name)) {
       const last = line.points[line.points.length - 1];
-      svg.append(make("text", {x: x(last[0]) - 4, y: y(last[1]) - 6, "text-anchor": "end"}, line.title));
+      svg.append(make("text", {x: x(last.x) - 4, y: y(last.value) - 6, "text-anchor": "end"}, line.title));
     }
   }
   return svg;
@@ -387,7 +415,7 @@ function costTable(experiment, variant, x, order, sort) {
   }
   const head = key => {
     const column = key === "rate" ? {title: experiment.unit, unit: ""}
-      : key === "calls" ? {title: "system calls", unit: "/request"}
+      : key === "calls" ? {title: "system calls", unit: `/request, at ${experiment.calls_at.toLocaleString("en")}`}
       : key === "limit" ? {title: "limit", unit: ""} : columns.get(key);
     return make("th", {scope: "col", class: key === "limit" ? "words" : null, title: column.explain || null},
       make("button", {type: "button", onclick: () => sort(key)}, column.title,
@@ -397,7 +425,8 @@ function costTable(experiment, variant, x, order, sort) {
   const cell = (row, key) => {
     const value = row.cells[key];
     if (key === "limit") {
-      return make("td", {class: "words", title: row.point.evidence || null},
+      return make("td", {class: "words",
+        title: row.point.evidence ? `in the run whose rate is the median: ${row.point.evidence}` : null},
         row.point.rate ? value || "" : row.point.notes.join("; "));
     }
     if (key === "calls") {
@@ -407,9 +436,10 @@ function costTable(experiment, variant, x, order, sort) {
     }
     const lost = key === "rate" && row.point.hollow ? "\u25cb " : "";
     const spread = key === "rate" && row.point.spread ? ` \u00b1${(row.point.spread / 2).toFixed(0)} %` : "";
+    const runs = key === "rate" && row.point.runs < row.point.planned ? `, ${runsOf(row.point)}` : "";
     return make("td", {class: best[key] === value ? "low" : null,
       title: key === "rate" && lost ? row.point.notes.join("; ") || "lost requests" : null},
-      lost + format(value) + spread);
+      lost + format(value) + spread + runs);
   };
   return make("table", {class: "cost"},
     make("thead", {}, make("tr", {}, make("th", {scope: "col"}, "server"), ...used.map(head))),
@@ -459,8 +489,8 @@ function section(experiment) {
     host.querySelector(".log").hidden = single;
     chart.replaceChildren(
       caption(single ? `${metricTitle(experiment, state.key)}, ${xs[0].toLocaleString("en")} ${experiment.x_short}`
-        : `${metricTitle(experiment, state.key)} by ${experiment.x_title}; hollow: requests were lost; `
-          + "bars: smallest to largest of the runs"),
+        : `${metricTitle(experiment, state.key)} by ${experiment.x_title}; hollow: requests or runs were lost, `
+          + "at the lower edge: all of them; bars: smallest to largest of the runs"),
       make("div", {class: "tip"}));
     chart.append(single ? singleBars(chart, experiment, state.variant, state.key)
       : lineChart(chart, experiment, state.variant, state.key, state.log));

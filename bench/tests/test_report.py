@@ -1,15 +1,18 @@
 """The report of a made-up run: whole, small, and drawn in a real browser."""
 
 import json
+import math
 import os
 import shutil
 import struct
 import time
+import types
 import xml.etree.ElementTree as ElementTree
 import zlib
 
 import pytest
 
+import join
 import made_up
 import report
 import results
@@ -23,8 +26,27 @@ DRIVER = shutil.which("chromedriver")
 def made_report(tmp_path_factory):
     """The folder of a full grid with its report, and the summary."""
     folder = made_up.folder(tmp_path_factory.mktemp("results"))
+    break_some(folder)
     summary, left_out = report.make(folder)
     return folder, summary, left_out
+
+
+def break_some(folder):
+    """Let things go wrong in a made-up guestbook: threaded answers nothing
+    at 100, preforking crashes at 500, and one run of poll hangs at 20, with a
+    note that looks like HTML."""
+    path = os.path.join(folder, "samples.csv")
+    rows = results.read_rows(path)
+    for row in rows:
+        at = (row["experiment"], row["server"], row["x"])
+        if at == ("guestbook", "threaded", 100):
+            row.update(rate=0.0, status="lossy", failed_percent=100.0)
+        elif at == ("guestbook", "preforking", 500):
+            row.update(rate=None, status="crashed", note="signal 11")
+        elif at == ("guestbook", "poll", 20) and row["repeat"] == 1:
+            row.update(rate=None, cpu_us=None, status="hung",
+                       note="<!--<script> & 9 </script>", p50_ms=math.nan)
+    join.write_rows(path, rows)
 
 
 def test_summary_json(made):
@@ -61,6 +83,7 @@ def test_report_escapes_what_it_quotes(made):
         text = file.read()
     assert "A &lt;made-up&gt; CPU" in text
     assert text.count("</script>") == 2
+    assert "<!--<script>" not in text and "NaN" not in text.split("<script>")[0]
 
 
 def test_report_explains_each_curve_and_links_its_chapter(made):
@@ -114,6 +137,48 @@ def test_without_altair_the_report_is_there(tmp_path, monkeypatch):
     _, left_out = report.make(folder)
     assert left_out and left_out[0].startswith("SVG pictures")
     assert os.path.exists(os.path.join(folder, "report.html"))
+
+
+@pytest.mark.parametrize("error", [ValueError, RuntimeError, TypeError])
+def test_what_cannot_be_drawn_leaves_the_report(tmp_path, monkeypatch, error):
+    """Whatever altair says: the report is there before it is asked."""
+    def draw(_, folder):
+        assert os.path.exists(os.path.join(folder, "report.html"))
+        raise error("no such mark")
+    broken = types.ModuleType("pictures")
+    broken.draw = draw
+    monkeypatch.setitem(report.sys.modules, "pictures", broken)
+    folder = made_up.folder(tmp_path, ("epoll",), full=False)
+    assert report.make(folder)[1] == ["SVG pictures: no such mark"]
+
+
+def test_points_that_lost_all_are_drawn(made):
+    """In the SVG hollow, and the line on both sides of it is another one."""
+    pytest.importorskip("altair")
+    import pictures
+    [guestbook] = [e for e in made[1]["experiments"]
+                   if e["name"] == "guestbook"]
+    for server, x in (("threaded", 100), ("preforking", 500)):
+        [one] = [c for c in guestbook["curves"] if c["server"] == server]
+        rows = pictures.rows_of(one, 7.0)
+        assert len(rows) == 24
+        place = next(i for i, row in enumerate(rows) if row["x"] == x)
+        assert rows[place]["fallen"] and rows[place]["lost"]
+        assert rows[place]["y"] == 7.0
+        assert rows[place - 1]["part"] != rows[place + 1]["part"]
+    with open(os.path.join(made[0], "guestbook.svg"),
+              encoding="utf-8") as file:
+        assert "nothing was answered" in file.read()
+
+
+def test_words_stay_words():
+    """A note that looks like a number is none; NaN is no figure."""
+    assert results.as_value("note", "12") == "12"
+    assert results.as_value("x", "12") == 12
+    assert results.as_value("rate", "1.5e3") == 1500.0
+    assert results.as_value("rate", "nan") is None
+    assert results.as_value("rate", "inf") is None
+    assert results.as_value("rate", "") is None
 
 
 @pytest.fixture(scope="module", name="browser")
@@ -219,6 +284,11 @@ def test_every_experiment_has_its_charts_and_table(browser, made):
         marks = ".chart svg .marker" if len(
             experiment["curves"][0]["points"]) > 1 else ".chart svg rect"
         assert len(browser.find_elements("css selector", at + marks)) >= 7
+        if marks.endswith("marker"):
+            lines = browser.find_elements("css selector",
+                                          at + ".chart svg .curve")
+            assert len(lines) >= 7
+            assert all("L" in line.get_attribute("d") for line in lines)
         assert browser.find_elements("css selector", at + ".published svg")
         rows = browser.find_elements("css selector", at + ".cost tbody tr")
         assert len(rows) == 7
@@ -233,6 +303,35 @@ def test_hollow_points(browser, made):
             "#guestbook .chart g[data-server=forking] .marker")]
             .map(m => m.getAttribute("fill") === "var(--ground)")""")
     assert hollow[-1] and not any(hollow[:-1])
+
+
+def test_points_without_an_answer(browser, made):
+    """They stand hollow on the lower edge, on both charts, and the line does
+    not join their neighbours."""
+    open_report(browser, made)
+    for chart in (".chart", ".published"):
+        found = browser.execute_script("""
+            const svg = document.querySelector("#guestbook " + arguments[0]
+                                               + " svg");
+            const edge = Number(svg.querySelector(".axis")
+                .getAttribute("d").match(/V([\\d.]+)/)[1]);
+            return [...svg.querySelectorAll(".marker")].filter(m => Math.abs(
+                Number(m.getAttribute("transform").match(/,([\\d.]+)\\)/)[1])
+                - edge) < 0.01).map(m => m.getAttribute("fill"))""", chart)
+        assert found == 2 * ["var(--ground)"], chart
+    for server in ("threaded", "preforking"):
+        line = browser.find_element(
+            "css selector", f"#guestbook .chart g[data-server={server}] path")
+        assert line.get_attribute("d").count("M") == 2
+    row = browser.execute_script("""
+        const pick = document.querySelector(
+            "#guestbook select[aria-label^=Row]");
+        pick.value = "20";
+        pick.dispatchEvent(new Event("change"));
+        return [...document.querySelectorAll("#guestbook .cost tbody tr")]
+            .map(r => r.textContent).find(t => t.includes("poll"))""")
+    assert "2 of 3 runs" in row
+    assert not errors(browser)
 
 
 def test_legend_hides_and_shows(browser, made):
