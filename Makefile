@@ -264,8 +264,12 @@ reliability: all build/deps/test
 # SERVER_CPUS. Those set on make's command line get there by themselves.
 
 ## compare: measures the seven under load and draws their curves (EXPERIMENT=guestbook FULL=1 ...)
-compare: build/deps/compare all
+compare: compare-settings build/deps/compare all
 	@$(PYTHON) bench/compare.py
+
+# A wrong setting is told before all is built (where there is Python already).
+compare-settings:
+	@! command -v $(PYTHON) >/dev/null || $(PYTHON) bench/settings.py
 
 ## compare-runs: whether two runs of `make compare` agree, cell by cell (RUNS="results/A results/B")
 compare-runs:
@@ -340,7 +344,8 @@ help:
 .PHONY: FORCE all unit-tests fuzzers clean install uninstall deps doctor check \
         check-unit check-blackbox check-asan check-tsan check-browser \
         check-layering check-faults check-frame fuzz soak reliability compare \
-        compare-runs peers-deps bench-cost bench-flat bench-redis bench-store bench-tricks bench-where \
+        compare-settings compare-runs peers-deps bench-cost bench-flat bench-redis \
+        bench-store bench-tricks bench-where \
         bench-reuseport docs \
         docs-experiments format tidy help
 

@@ -6,16 +6,18 @@
     bench/compare.py --experiment answer --servers epoll --peers nginx,floor
 
 --help lists what can be asked for. Exit status: 0 when all was measured, 1
-when it cannot begin, 2 for a wrong setting, 130 after Ctrl-C (what was
-measured by then is kept).
+when it cannot begin or go on, 2 for a wrong setting, 130 after Ctrl-C. What
+was measured by then is kept.
 """
 
+import dataclasses
 import os
 import signal
 import sys
 import time
 
 import child
+import load
 import machine as machines
 import own_venv
 import peers
@@ -66,6 +68,20 @@ def build_peers(settings):
             if why:
                 failed.append((server, why))
     return failed
+
+
+def without_tools(settings):
+    """Return (the settings without those experiments whose load tool is not
+    installed, [what was left out and why])."""
+    whole, left_out = [], []
+    for one in settings.experiments:
+        tool = settings.tool if settings.tool in one.tools else one.tools[0]
+        if load.missing(tool):
+            left_out.append(f"{one.name}: {tool} is not installed: apt-get "
+                            f"install {load.missing(tool)}")
+        else:
+            whole.append(one)
+    return dataclasses.replace(settings, experiments=tuple(whole)), left_out
 
 
 def look_around(settings, machine):
@@ -141,14 +157,34 @@ def measure(stages, worker, view, deadline):
             if ends and time.monotonic() + planned > ends:
                 row = worker.skip(cell, "no time", "the time was over")
             else:
-                row = worker.run(cell, seconds)
+                row = attempt(worker, cell, seconds)
             view.cell(row, planned)
         for server, variant in stage.calls:
             if not deadline or time.monotonic() + around < deadline:
                 view.begin(f"system calls of {server.name}")
-                worker.count_calls(stage.experiment, server, variant)
+                attempt_calls(worker, stage.experiment, server, variant)
             view.passed(around)
         view.end_stage()
+
+
+def attempt(worker, cell, seconds):
+    """Run a cell; return its row. What the system refuses to a cell, as when
+    it is out of processes, is a row and not the end of the run. Raises
+    OSError when not even a row can be written."""
+    try:
+        return worker.run(cell, seconds)
+    except OSError as error:
+        worker.problems.append(f"{cell.label}: {error}")
+        return worker.skip(cell, "no figure", str(error))
+
+
+def attempt_calls(worker, experiment, server, variant):
+    """Count system calls, or note why the system refused to."""
+    try:
+        worker.count_calls(experiment, server, variant)
+    except OSError as error:
+        worker.problems.append(f"{experiment.name}: system calls of "
+                               f"{server.name} were not counted: {error}")
 
 
 def show(folder):
@@ -177,10 +213,10 @@ def latest_end(settings, stages, begun):
 
 def run(settings, machine, folder, stages, env, counter, deadline):
     """Measure all stages into `folder`, at most until `deadline`; return
-    whether it was interrupted. env.json is brought up to date in any
-    case."""
+    (exit status, why it ended early or ""). env.json is brought up to date
+    in any case."""
     total = plan.total(stages)
-    stopped = False
+    status, why = 0, ""
     worker = None
     try:
         with redis_server.RedisServer(machine.load_cores) as redis, \
@@ -188,31 +224,45 @@ def run(settings, machine, folder, stages, env, counter, deadline):
             worker = runner.Runner(settings, machine, redis, folder, counter)
             measure(stages, worker, view, deadline)
     except KeyboardInterrupt:
-        stopped = True
+        status, why = 130, "Stopped before the end"
+    except OSError as error:
+        status, why = 1, f"Ended before the end, by {error}"
     finally:
         child.end_all()
-    env["complete"] = not stopped
+    env["complete"] = not status
     env["ended"] = results.now()
-    if worker:
-        env["problems"] = worker.problems
-        if worker.server_cpu:
-            env["harness_overhead_percent"] = round(
-                100 * worker.own_cpu / worker.server_cpu, 2)
+    env["problems"] = worker.problems if worker else []
+    if worker and worker.server_cpu:
+        env["harness_overhead_percent"] = round(
+            100 * worker.own_cpu / worker.server_cpu, 2)
     folder.write_json("env.json", env)
-    return stopped
+    return status, why
 
 
-def main():
-    """Do what the head of this file says; return the exit status."""
+def tell(folder, env, why):
+    """Print what was found, and where it is; return the exit status: 0, or
+    130 when the report was not waited for. `why` the run ended early."""
+    shown = os.path.relpath(folder.path)
     try:
-        settings = wishes.parse(sys.argv[1:], os.environ)
-    except wishes.SettingsError as error:
-        print(f"compare: {error}", file=sys.stderr)
-        return 2
+        for one in show(folder.path) + env["problems"]:
+            print(f"Left out: {one}")
+    except KeyboardInterrupt:
+        print(f"\nStopped. All figures are in {shown}/samples.csv;  python3 "
+              f"bench/report.py {shown}  makes the report.")
+        return 130
+    print(f"\nResults: {shown}/  (report.html, samples.csv, summary.json, "
+          "raw/)")
+    if why:
+        print(f"{why}: these are the figures until then.")
+    return 0
+
+
+def compare(settings):
+    """Measure and tell what `settings` say; return the exit status. Raises
+    KeyboardInterrupt, RedisError and OSError as long as nothing is
+    measured."""
     no_venv = own_venv.enter()
     begun = time.monotonic()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, Interrupt.handle)
     machine = machines.layout(settings.server_cores)
     os.sched_setaffinity(0, machine.load_cores)
 
@@ -224,34 +274,50 @@ def main():
     if not counter:
         left_out.append(f"system calls a request: {why}")
     findings = look_around(settings, machine)
+    settings, toolless = without_tools(settings)
+    left_out += toolless
     stages = plan.make(settings, machine, bool(counter))
     cells = sum(len(stage.cells) for stage in stages)
     print(f"\n{cells} cells, about {terminal.clock(plan.total(stages))} "
           f"minutes; seed {settings.seed}. Ctrl-C keeps what is measured.")
     for one in left_out:
         print(f"Left out: {one}")
+    if not cells:
+        print("compare: nothing is left to measure", file=sys.stderr)
+        return 1
 
     folder = results.Folder(settings.out)
     env = environment(settings, machine, findings, stages, left_out)
     folder.write_json("env.json", env)
-    try:
-        stopped = run(settings, machine, folder, stages, env, counter,
+    status, why = run(settings, machine, folder, stages, env, counter,
                       latest_end(settings, stages, begun))
+    if not folder.rows:
+        print(f"{why}. Nothing was measured.")
+        return status
+    return tell(folder, env, why) or status
+
+
+def main():
+    """Do what the head of this file says; return the exit status."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, Interrupt.handle)
+    try:
+        settings = wishes.parse(sys.argv[1:], os.environ)
+        wishes.check_out(settings.out)
+        return compare(settings)
+    except wishes.SettingsError as error:
+        print(f"compare: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("\ncompare: stopped before anything was measured.",
+              file=sys.stderr)
+        return 130
     except redis_server.RedisError as error:
         print(f"compare: {error}", file=sys.stderr)
-        return 1
-    if not folder.rows:
-        print("Nothing was measured.")
-        return 130
-    for one in show(folder.path) + env["problems"]:
-        print(f"Left out: {one}")
-    shown = os.path.relpath(folder.path)
-    print(f"\nResults: {shown}/  (report.html, samples.csv, summary.json, "
-          "raw/)")
-    if stopped:
-        print("Stopped before the end: these are the figures until then.")
-        return 130
-    return 0
+    except OSError as error:
+        print(f"compare: {error}; whatever was measured is below OUT",
+              file=sys.stderr)
+    return 1
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 import argparse
 import os
 import re
+import sys
+import tempfile
 from dataclasses import dataclass
 
 import experiments
@@ -30,6 +32,9 @@ OPTIONS = (
     ("OUT", "FOLDER", "where results go (default: results)"),
     ("SEED", "N", "order of the cells (default: by chance, and recorded)"),
 )
+
+
+SECONDS_MAX = 3600      # of one run
 
 
 class SettingsError(Exception):
@@ -67,17 +72,41 @@ def cores(text):
     return frozenset(found)
 
 
-def positive(name, text, convert=int):
-    """Return `text` as a number above 0, None if it is empty."""
+def positive(name, text, convert=int, most=10**9):
+    """Return `text` as a number above 0 and at most `most`, None if it is
+    empty. Raises SettingsError."""
     if not text:
         return None
     try:
         value = convert(text)
     except ValueError:
         value = 0
-    if not value > 0:
-        raise SettingsError(f"{name}={text}: a number above 0 is needed")
+    if not 0 < value <= most:
+        raise SettingsError(f"{name}={text}: a number above 0 is needed, and "
+                            f"{most:,} at most")
     return value
+
+
+def switch(name, text):
+    """Return whether `text` means yes. Raises SettingsError when it means
+    neither that nor no: hours may hang on it."""
+    if text.lower() in ("", "0", "no", "off", "false", "n"):
+        return False
+    if text.lower() in ("1", "yes", "on", "true", "y"):
+        return True
+    raise SettingsError(f"{name}={text}: it is 1 or 0")
+
+
+def check_out(out):
+    """Raise SettingsError unless results can be written below `out`, which
+    is made: better to know before the first hour than after it."""
+    try:
+        os.makedirs(out, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=out):
+            pass
+    except OSError as error:
+        raise SettingsError(f"OUT={out}: {error.strerror}; it has to be a "
+                            "folder that you may write to") from error
 
 
 def parse(argv, environment):
@@ -103,11 +132,11 @@ def parse(argv, environment):
     return Settings(
         experiments=_experiments(ask["EXPERIMENT"]),
         servers=_servers(ask["SERVERS"], ask["PEERS"]),
-        full=ask["FULL"] not in ("", "0", "no"),
+        full=switch("FULL", ask["FULL"]),
         points=tuple(positive("CONCURRENCY", w)
                      for w in words(ask["CONCURRENCY"])),
-        repeat=positive("REPEAT", ask["REPEAT"]),
-        seconds=positive("SECONDS", ask["SECONDS"], float),
+        repeat=positive("REPEAT", ask["REPEAT"], most=1000),
+        seconds=positive("SECONDS", ask["SECONDS"], float, most=SECONDS_MAX),
         backlog=positive("BACKLOG", ask["BACKLOG"]) or 4096,
         server_cores=_server_cores(ask["SERVER_CPUS"]),
         tool=_tool(ask["TOOL"]),
@@ -166,3 +195,18 @@ def _tool(name):
         raise SettingsError(f"TOOL={name}: there are "
                             + ", ".join(load.TOOLS))
     return name
+
+
+def main():
+    """Say what is wrong with the settings in the environment, before
+    anything is built for them; return the exit status, 0 or 2."""
+    try:
+        check_out(parse([], os.environ).out)
+    except SettingsError as error:
+        print(f"compare: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -10,9 +10,12 @@ import time
 
 import pytest
 
+import compare as compare_py
 import load
 import procfs
+import results
 import servers
+import settings
 import summary
 
 BENCH = os.path.dirname(os.path.abspath(summary.__file__))
@@ -123,3 +126,109 @@ def test_wrong_settings(tmp_path):
     assert process.returncode == 2
     assert len(output.strip().splitlines()) == 1 and "apache" in output
     assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize("wrong", [
+    {"SECONDS": "inf"}, {"SECONDS": "1e300"}, {"SECONDS": "nan"},
+    {"REPEAT": "0"}, {"FULL": "perhaps"}, {"OUT": "/proc/nope"},
+    {"OUT": "/etc/passwd"}])
+def test_wrong_values(wrong):
+    """Each is one sentence with what helps, before anything is built."""
+    for program in ("settings.py", "compare.py"):
+        done = subprocess.run(
+            [sys.executable, os.path.join(BENCH, program)], timeout=30,
+            capture_output=True, text=True, check=False,
+            env={**os.environ, "NO_INSTALL": "1", **wrong})
+        [(name, value)] = wrong.items()
+        assert done.returncode == 2 and not done.stdout
+        assert done.stderr.count("\n") == 1
+        assert done.stderr.startswith(f"compare: {name}={value}: ")
+
+
+@pytest.mark.parametrize("text, full", [
+    ("", False), ("0", False), ("no", False), ("off", False),
+    ("False", False), ("1", True), ("yes", True), ("ON", True)])
+def test_full_can_be_said_in_words(text, full):
+    """Hours must not begin because somebody wrote FULL=off."""
+    assert settings.parse([], {"FULL": text}).full is full
+
+
+def test_two_runs_within_a_second(tmp_path, monkeypatch):
+    """Each has its folder, and the later one is the latest."""
+    monkeypatch.setattr(results, "now", lambda: "2026-01-01T10:00:00Z")
+    made = [results.Folder(str(tmp_path)).path for _ in range(3)]
+    assert [os.path.basename(path) for path in made] == [
+        "2026-01-01T100000Z", "2026-01-01T100000Z-2", "2026-01-01T100000Z-3"]
+    assert os.path.realpath(tmp_path / "latest") == made[-1]
+
+
+@pytest.fixture(name="inside")
+def compare_in_this_process(monkeypatch, tmp_path):
+    """Lets compare.main() run here: no signal handlers, no other cores."""
+    monkeypatch.setattr(compare_py.own_venv, "enter", lambda: "not asked for")
+    monkeypatch.setattr(compare_py.signal, "signal", lambda *_: None)
+    monkeypatch.setattr(compare_py.os, "sched_setaffinity", lambda *_: None)
+    monkeypatch.setattr(sys, "argv", [
+        "compare", "--out", str(tmp_path), "--experiment", "redirect",
+        "--servers", "epoll", "--seconds", "0.1", "--repeat", "1"])
+    return monkeypatch
+
+
+def stop(*_):
+    """Stands for what Ctrl-C interrupts."""
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("where", ["build_peers", "look_around"])
+def test_ctrl_c_before_the_first_cell(inside, where, capsys):
+    """While peers are built, or the machine is looked at: one sentence."""
+    inside.setattr(compare_py, where, stop)
+    assert compare_py.main() == 130
+    assert "stopped before anything was measured" in capsys.readouterr().err
+
+
+@needs_servers
+def test_ctrl_c_while_the_report_is_made(inside, tmp_path, capsys):
+    """The figures are on disk, and it is said how to get the report."""
+    inside.setattr(compare_py.report, "make", stop)
+    assert compare_py.main() == 130
+    assert "makes the report" in capsys.readouterr().out
+    assert len(rows(tmp_path)) == 1
+
+
+@needs_servers
+def test_what_the_system_refuses_is_a_row(inside, tmp_path):
+    """A cell that meets an OSError is told, and the run goes on."""
+    def refuse(*_):
+        raise OSError(11, "Resource temporarily unavailable")
+    inside.setattr(compare_py.runner.Runner, "_measure", refuse)
+    assert compare_py.main() == 0
+    [row] = rows(tmp_path)
+    assert row["status"] == "no figure" and "unavailable" in row["note"]
+    env = json.loads((tmp_path / "latest" / "env.json").read_text())
+    assert "unavailable" in env["problems"][0]
+
+
+@needs_servers
+def test_a_full_disk_ends_the_run(inside, tmp_path, capsys):
+    """With a sentence, and with what there was before."""
+    whole, count = results.Folder.add, iter((0, 1, 1, 1))
+    def add(folder, row):
+        if next(count):
+            raise OSError(28, "No space left on device")
+        whole(folder, row)
+    inside.setattr(results.Folder, "add", add)
+    inside.setattr(sys, "argv", [*sys.argv[:-1], "3"])
+    assert compare_py.main() == 1
+    assert "Ended before the end, by" in capsys.readouterr().out
+    assert len(rows(tmp_path)) == 1
+    assert (tmp_path / "latest" / "report.html").exists()
+
+
+def test_an_experiment_without_its_tool_is_left_out(inside, capsys):
+    """And where nothing else was asked for, that is the end of it."""
+    inside.setattr(load, "missing", lambda name: "httperf")
+    assert compare_py.main() == 1
+    told = capsys.readouterr()
+    assert "Left out: redirect: wrk is not installed" in told.out
+    assert "nothing is left to measure" in told.err
