@@ -5,6 +5,7 @@ the time left are redrawn when a cell begins or ends, by no thread that would
 take time from the load tool. Else every finished cell is a line.
 """
 
+import collections
 import os
 import statistics
 import sys
@@ -19,6 +20,9 @@ try:
     import rich.text
 except ImportError:
     rich = None
+
+PLAIN_WIDTH = 100       # of tables that go to a file, or to a plain terminal
+COLUMN = 9              # characters at least: o12.3k±12
 
 
 def view(plan_seconds, stages):
@@ -68,27 +72,47 @@ class View:
         """Something else has ended that was planned to take so long."""
         self.left = max(0.0, self.left - planned)
 
-    def table(self):
-        """Return (titles, lines) of the current experiment: a line a server
-        and variant, a column an x."""
-        cells = self.current.cells
-        xs = sorted({cell.x for cell in cells})
-        keys = list(dict.fromkeys(
-            (v.name, s.name) for v in self.current.experiment.variants
-            for s in self._servers() for c in cells
-            if (c.variant, c.server) == (v, s)))
-        titles = ["", *(f"{x:,}" for x in xs)]
+    def table(self, width=PLAIN_WIDTH, height=None):
+        """Return the lines of the current experiment: a line an x (and
+        variant), a column a server. Servers that do not fit `width` come in
+        a table below; when all are more than `height` lines, the rows that
+        were measured last are shown."""
+        keys = self._rows()
+        columns = [["", *(f"{variant} {x:,}".strip() for variant, x in keys)],
+                   *self._columns(keys)]
+        tables = pages([max(map(len, column)) for column in columns], width)
+        shown = range(len(keys))
+        if height:
+            room = max(1, height // len(tables) - 1)
+            touched = [keys.index((row["variant"], row["x"]))
+                       for row in reversed(self.rows)]
+            shown = sorted(list(dict.fromkeys([*touched, *shown]))[:room])
         lines = []
-        for variant, server in keys:
-            line = [f"{server}, {variant}" if variant else server]
-            for x in xs:
-                planned = sum(1 for c in cells if (c.variant.name,
-                              c.server.name, c.x) == (variant, server, x))
-                rows = [r for r in self.rows if (r["variant"], r["server"],
-                        r["x"]) == (variant, server, x)]
-                line.append(figure(rows, planned))
-            lines.append(line)
-        return titles, lines
+        for page in tables:
+            there = [columns[0], *columns[page]]
+            lines += grid([[column[line] for column in there]
+                           for line in (0, *(key + 1 for key in shown))],
+                          " ", COLUMN)
+        return lines
+
+    def _rows(self):
+        """Return the (variant, x) of the plan, in the order of the grid."""
+        variants = [v.name for v in self.current.experiment.variants]
+        return sorted({(c.variant.name, c.x) for c in self.current.cells},
+                      key=lambda row: (variants.index(row[0]), row[1]))
+
+    def _columns(self, keys):
+        """Return [name, figure, ...] of each server, a figure for each of
+        the (variant, x) in `keys`."""
+        planned = collections.Counter((c.server.name, c.variant.name, c.x)
+                                      for c in self.current.cells)
+        made = collections.defaultdict(list)
+        for row in self.rows:
+            made[row["server"], row["variant"], row["x"]].append(row)
+        return [[server.name, *(figure(made[(server.name, *key)],
+                                       planned[(server.name, *key)])
+                                for key in keys)]
+                for server in self._servers()]
 
     def _servers(self):
         """Return the servers of the stage in the order of the tables."""
@@ -106,8 +130,9 @@ class View:
 
 
 def figure(rows, planned):
-    """Return what stands in the table for the runs made of one cell:
-    the median, +- half the spread, `o` before it when requests were lost."""
+    """Return what stands in the table for the runs made of one cell: the
+    median, +- half the spread in per cent, `o` before it when requests or
+    runs were lost; 2/3 when so many of the runs gave a figure."""
     if not planned:
         return ""
     if not rows:
@@ -117,13 +142,35 @@ def figure(rows, planned):
         return {"not possible": "-"}.get(rows[-1]["status"],
                                          rows[-1]["status"])
     middle = statistics.median(rates)
-    lost = "o " if any(row["status"] in ("lossy", "hung")
-                       for row in rows) else ""
-    hung = " hung" if any(row["status"] == "hung" for row in rows) else ""
-    text = f"{lost}{middle:,.0f}{hung}"
+    lost = any(row["status"] not in ("ok", "no time") for row in rows)
+    text = ("o" if lost else "") + short(middle)
     if len(rates) > 1 and middle:
-        text += f" \N{PLUS-MINUS SIGN}{50 * (max(rates) - min(rates)) / middle:.0f}%"
+        text += (f"\N{PLUS-MINUS SIGN}"
+                 f"{50 * (max(rates) - min(rates)) / middle:.0f}")
+    if len(rates) < len(rows):
+        text += f" {len(rates)}/{len(rows)}"
     return text
+
+
+def short(value):
+    """Return a rate in five characters at most: 950, 9.41k, 12.3k, 1.2M."""
+    for unit, size in (("M", 1e6), ("k", 1e3)):
+        if value >= 0.9995 * size:
+            return f"{value / size:.3g}{unit}"
+    return f"{value:.0f}"
+
+
+def pages(lengths, width):
+    """Return slices of columns that fit beside each other, and beside the
+    first one, into `width` characters. `lengths`: the longest text of each."""
+    found, begin, used = [], 1, lengths[0]
+    for place, length in enumerate(lengths[1:], 1):
+        column = max(COLUMN, length) + 1
+        if place > begin and used + column > width:
+            found.append(slice(begin, place))
+            begin, used = place, lengths[0]
+        used += column
+    return [*found, slice(begin, len(lengths))]
 
 
 class PlainView(View):
@@ -161,9 +208,8 @@ class PlainView(View):
 
     def end_stage(self):
         """Print the table of the experiment."""
-        titles, lines = self.table()
-        self.note("")
-        for line in grid([[self.heading(), *titles[1:]], *lines]):
+        self.note(f"\n{self.heading()}")
+        for line in self.table():
             self.note(line)
 
 
@@ -204,13 +250,14 @@ class RichView(View):
 
     def end_stage(self):
         """Leave the finished table above."""
-        self.live.console.print(self._table())
+        self.live.console.print(self._table(None))
         self.rows, self.current = [], None
 
     def _draw(self):
         parts = []
         if getattr(self, "current", None):
-            parts.append(self._table())
+            # The heading, the bar, and the line where the cursor rests.
+            parts.append(self._table(self.console.height - 3))
         parts.append(self._bar())
         return rich.console.Group(*parts)
 
@@ -225,32 +272,27 @@ class RichView(View):
             rich.text.Text(self.what, style="dim"))
         return line
 
-    def _table(self):
-        titles, lines = self.table()
-        table = rich.table.Table(box=rich.box.SIMPLE_HEAD)
-        for index, title in enumerate(titles):
-            table.add_column(title, justify="right" if index else "left",
-                             no_wrap=True)
-        for line in lines:
-            table.add_row(line[0], *(
-                rich.text.Text(text, style=self._style(text))
-                for text in line[1:]))
-        return rich.console.Group(rich.text.Text(self.heading()), table)
-
-    @staticmethod
-    def _style(text):
-        if text in (".", "-", ""):
-            return "dim"
-        return "yellow" if not text[0].isdigit() else ""
+    def _table(self, height):
+        """Return the table as rich draws it: dim what is not measured,
+        yellow what is no whole figure."""
+        text = rich.text.Text("\n".join(
+            self.table(self.console.width, height)), no_wrap=True,
+            overflow="crop")
+        text.highlight_regex(r"(?<= )[.-](?= |$)", "dim")
+        text.highlight_regex(r"(?<= )o\d\S*( \d+/\d+)?|\d+/\d+", "yellow")
+        return rich.console.Group(
+            rich.text.Text(self.heading(), style="bold"), text)
 
 
-def grid(rows):
+def grid(rows, between="  ", least=0):
     """Return lines in which the columns of `rows` stand below each other,
-    the first to the left, the others to the right."""
+    the first to the left, the others, `least` characters wide, to the
+    right."""
     count = max(len(row) for row in rows)
     rows = [list(row) + [""] * (count - len(row)) for row in rows]
-    widths = [max(len(row[i]) for row in rows) for i in range(count)]
-    return ["  ".join([row[0].ljust(widths[0])]
-                      + [cell.rjust(width) for cell, width
-                         in zip(row[1:], widths[1:])]).rstrip()
+    widths = [max(least if i else 0, *(len(row[i]) for row in rows))
+              for i in range(count)]
+    return [between.join([row[0].ljust(widths[0])]
+                         + [cell.rjust(width) for cell, width
+                            in zip(row[1:], widths[1:])]).rstrip()
             for row in rows]

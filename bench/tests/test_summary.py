@@ -282,12 +282,18 @@ def test_limits():
 
 
 def test_table_cell():
-    """A median with half its spread; hollow and missing ones are marked."""
+    """A median with half its spread; hollow and missing ones are marked, and
+    how many runs it is of when some broke."""
     rows = [row(20, 1000.0), row(20, 1100.0), row(20, 1050.0)]
-    assert terminal.figure(rows, 3) == "1,050 \N{PLUS-MINUS SIGN}5%"
-    assert terminal.figure([row(20, 900.0, status="lossy")], 1) == "o 900"
+    assert terminal.figure(rows, 3) == "1.05k\N{PLUS-MINUS SIGN}5"
+    assert terminal.figure([row(20, 900.0, status="lossy")], 1) == "o900"
     assert terminal.figure([row(20, None, status="not started")], 1) == \
         "not started"
+    assert terminal.figure([row(20, 900.0), row(20, None, status="hung")],
+                           3) == "o900 1/2"
+    assert [terminal.short(rate) for rate in (
+        7.4, 999.4, 999.9, 9412.0, 12345.0, 999999.0)] == [
+            "7", "999", "1k", "9.41k", "12.3k", "1M"]
     assert terminal.figure([], 3) == "." and terminal.figure([], 0) == ""
 
 
