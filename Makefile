@@ -146,12 +146,12 @@ $(PARSERS): $(OBJ)/fuzz/%: $(OBJ)/tests/fuzz/%.o $(OBJ)/tests/fuzz/parse_main.o 
 ## unit-tests: the programs of tests/unit, built and not run (`make check-unit` does)
 unit-tests: $(UNIT_TESTS)
 
-# What is missing is installed once for each group; the stamp remembers it.
+# What is missing is installed once for each group; the stamp, which deps.sh
+# leaves when nothing is missing any more, remembers it.
 PACKAGES = $(foreach g,build run test check tidy compare fuzz,build/deps/$(g))
 $(PACKAGES): build/deps/%: scripts/deps.sh
-	@CC='$(CC)' scripts/deps.sh $*
 	@mkdir -p $(@D)
-	@touch $@
+	@CC='$(CC)' STAMP=$@ scripts/deps.sh $*
 
 ## clean: deletes what was built (measured results stay)
 clean:

@@ -14,6 +14,9 @@
 #   fuzz      build, and clang with libFuzzer
 #
 # NO_INSTALL=1 installs nothing: it prints the one command to run and exits 1.
+# When all that is missing can be done without, as one of four load tools can,
+# it says what will be left out and exits 0, as it does when that cannot be
+# installed. STAMP=FILE is touched only when nothing is missing.
 #
 # A thing counts as there when it works (a command on PATH, a library known to
 # pkg-config), wherever it came from; the package manager is asked only to add
@@ -23,13 +26,23 @@ set -u
 
 missing=''   # packages, each once
 reasons=''   # a line for each of them
+vital=''     # those of them without which nothing goes
 
 # want PACKAGE WHY TEST...: PACKAGE is missing unless the command TEST succeeds.
 want() {
+    if miss "$@"; then vital="$vital $1"; fi
+}
+
+# may PACKAGE WHY TEST...: the same for what can be done without.
+may() {
+    miss "$@" || true
+}
+
+miss() {
     package=$1 why=$2
     shift 2
-    case " $missing " in *" $package "*) return ;; esac
-    "$@" >/dev/null 2>&1 && return
+    "$@" >/dev/null 2>&1 && return 1
+    case " $missing " in *" $package "*) return 0 ;; esac
     missing="$missing $package"
     reasons="$reasons
   $(printf '%-22s' "$package") $why"
@@ -71,6 +84,14 @@ browser_package() {
     fi
 }
 any() { for c; do command -v "$c" && return; done; return 1; }
+
+# load_tools want|may: an experiment whose tool is not there can be left out.
+load_tools() {
+    $1 apache2-utils "ab, a load tool" have ab
+    $1 wrk "a load tool" have wrk
+    $1 nghttp2-client "h2load, a load tool" have h2load
+    $1 httperf "a load tool with a fixed rate" have httperf
+}
 
 look_for() {
     case $1 in
@@ -126,19 +147,14 @@ look_for() {
         want clang-tidy "reads the sources for mistakes" have clang-tidy
         want clang-format "lays the sources out" have clang-format
         ;;
-    load)
-        want apache2-utils "ab, a load tool" have ab
-        want wrk "a load tool" have wrk
-        want nghttp2-client "h2load, a load tool" have h2load
-        want httperf "a load tool with a fixed rate" have httperf
-        ;;
+    load) load_tools want ;;
     compare)
         look_for run
         want python3 "conducts the measurements" have /usr/bin/python3
-        want python3-venv "a place for the drawing library" python_has ensurepip
-        look_for load
-        want strace "counts system calls" have strace
-        want valgrind "counts instructions" have valgrind
+        may python3-venv "a place for the drawing library" python_has ensurepip
+        load_tools may
+        may strace "counts system calls" have strace
+        may valgrind "counts instructions" have valgrind
         ;;
     fuzz)
         look_for build
@@ -154,11 +170,24 @@ look_for() {
 
 [ $# -gt 0 ] || { echo "usage: $0 GROUP...  (see the head of this file)" >&2; exit 2; }
 look_for_all() {
-    missing='' reasons=''
+    missing='' reasons='' vital=''
     for group; do look_for "$group"; done
 }
+# complete: exit, for all is there.
+complete() {
+    [ -z "${STAMP:-}" ] || touch "$STAMP"
+    exit 0
+}
+
+# give_up: exit, for something could not be had; is it vital?
+give_up() {
+    [ -n "$vital" ] && exit 1
+    echo "Going on without; what needs them is left out."
+    exit 0
+}
+
 look_for_all "$@"
-[ -n "$missing" ] || exit 0
+[ -n "$missing" ] || complete
 
 sudo=
 [ "$(id -u)" -eq 0 ] || sudo='sudo '
@@ -167,17 +196,17 @@ command="${sudo}apt-get install -y --no-install-recommends$missing"
 
 if ! command -v apt-get >/dev/null; then
     echo "This system has no apt-get; please install these (named as in Debian) by its own means."
-    exit 1
+    give_up
 fi
 if [ -n "${NO_INSTALL:-}" ]; then
     echo "NO_INSTALL is set, so please run:"
     echo "  ${sudo}apt-get update && $command"
-    exit 1
+    give_up
 fi
 if [ -n "$sudo" ] && ! command -v sudo >/dev/null; then
     echo "That takes root, and there is no sudo; please run as root:"
     echo "  apt-get update && ${command#sudo }"
-    exit 1
+    give_up
 fi
 
 echo "Running:  $command"
@@ -188,7 +217,8 @@ look_for_all "$@" # again: a package's name may be known only now
 apt_get install -y --no-install-recommends $missing || {
     echo "The installation failed; the lines above say why. To try again by hand:"
     echo "  $command"
-    exit 1
+    look_for_all "$@" # some of it may have come
+    give_up
 }
 
 # Debian starts a service as soon as it is installed. Nothing here needs that
@@ -204,4 +234,6 @@ esac
 
 # Believe it only when it works.
 look_for_all "$@"
-[ -z "$missing" ] || { echo "Installed, yet still not found:$reasons"; exit 1; }
+[ -n "$missing" ] || complete
+echo "Installed, yet still not found:$reasons"
+give_up

@@ -130,6 +130,23 @@ def test_what_is_still_missing_after_the_installation_is_told(bare_path):
     assert "still not found" in done.stdout and done.returncode == 1
 
 
+def test_compare_goes_on_without_what_it_can_do_without(bare_path):
+    """Compiler, Redis and Python are there, by whatever means; no load tool.
+    It is told, and no stamp is left: the next time it may come."""
+    stamp = Path(bare_path) / "stamp"
+    for tool in "gcc ar pkg-config redis-server redis-cli".split():
+        (Path(bare_path) / tool).write_text("#!/bin/sh\nexit 0\n")
+        (Path(bare_path) / tool).chmod(0o755)
+    for settings in ({"NO_INSTALL": "1"}, {}):
+        done = deps(bare_path, "compare", STAMP=str(stamp), **settings)
+        assert done.returncode == 0
+        assert re.search("^  httperf +a load tool", done.stdout, re.M)
+        assert "Going on without" in done.stdout and not stamp.exists()
+    assert deps(bare_path, "load", NO_INSTALL="1").returncode == 1
+    (Path(bare_path) / "redis-server").unlink()
+    assert deps(bare_path, "compare", NO_INSTALL="1").returncode == 1
+
+
 def test_nothing_is_said_when_nothing_is_missing():
     done = run("scripts/deps.sh", "build", "run", env={**os.environ, "NO_INSTALL": "1"})
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
