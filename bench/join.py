@@ -4,7 +4,8 @@
     bench/join.py FOLDER RUN...      RUN: folders that `make compare` left
 
 Writes samples.csv, calls.csv, env.json and summary.json to FOLDER, as if all
-had been one run. env.json is that of the first, and lists all under `joined`.
+had been one run. env.json is that of the first, and lists all under `joined`,
+with the experiments whose samples it gave.
 Runs of different machines are refused; so are two that measured the same cell.
 """
 
@@ -38,8 +39,9 @@ def join(folder, runs):
         if env["machine"] != first["machine"]:
             raise JoinError(f"{run} was measured on another machine, or with "
                             "other limits")
-    rows = [row for run in runs
-            for row in results.read_rows(os.path.join(run, "samples.csv"))]
+    parts = [results.read_rows(os.path.join(run, "samples.csv"))
+             for run in runs]
+    rows = [row for part in parts for row in part]
     cells = [tuple(row[key] for key in CELL) for row in rows]
     if len(set(cells)) < len(cells):
         twice = next(cell for cell in cells if cells.count(cell) > 1)
@@ -53,9 +55,12 @@ def join(folder, runs):
     write_rows(os.path.join(folder, "calls.csv"), list(calls.values()))
     results.write_json(os.path.join(folder, "env.json"), {
         **first, "joined": [
-            {key: env.get(key) for key in
-             ("started", "source", "settings", "seed", "preflight",
-              "harness_overhead_percent")} for env in environments]})
+            {"experiments": list(dict.fromkeys(row["experiment"]
+                                               for row in part)),
+             **{key: env.get(key) for key in
+                ("started", "source", "settings", "seed", "preflight",
+                 "harness_overhead_percent")}}
+            for part, env in zip(parts, environments)]})
     results.write_json(os.path.join(folder, "summary.json"),
                        summary.make(folder))
     return len(rows)

@@ -38,7 +38,10 @@ def test_the_whole_is_the_sum_of_its_parts(tmp_path):
         assert json.load(file) == json.loads(json.dumps(expected))
     assert count == len(results.read_rows(os.path.join(whole, "samples.csv")))
     with open(os.path.join(out, "env.json"), encoding="utf-8") as file:
-        assert len(json.load(file)["joined"]) == 2
+        joined = json.load(file)["joined"]
+    assert len(joined) == 2 and "guestbook" in joined[0]["experiments"]
+    assert joined[1]["experiments"] == ["guestbook", "answer", "hello",
+                                        "echo"]
 
 
 def test_a_cell_measured_twice_is_refused(tmp_path):

@@ -22,6 +22,31 @@ def or_dash(value, form=""):
     return "–" if value is None else show(value, form)
 
 
+def rate(cell):
+    """Return the rate of a cell (or of None) as text, `~` before it when it
+    is noisy."""
+    value = cell and cell.values.get("rate")
+    if value is None:
+        return "–"
+    return ("~" if cell.values.get("noisy") else "") + show(value, "0")
+
+
+def between(cell):
+    """Return the slowest and the fastest run of a cell as text."""
+    low, high = (cell.values.get(key) for key in ("rate_min", "rate_max"))
+    if low is None or low == high:
+        return "–"
+    return f"{show(low, '0')}–{show(high, '0')}"
+
+
+def explained(lines):
+    """Return the lines of a table, and what `~` means if it is in them."""
+    if not any("| ~" in line for line in lines):
+        return lines
+    return [*lines, "", "`~`: noisy, that is of few runs, or of runs far "
+            "apart, or of a time when a core was slow or others used it."]
+
+
 def points(text):
     """Return the numbers of "20,100,1000"."""
     return [int(word) for word in text.split(",")]
@@ -50,7 +75,6 @@ def sources(context, *paths):
 
 COSTS = (
     # title, key, form
-    ("{unit}", "rate", "0"),
     ("median ms", "p50_ms", "~3"),
     ("99 % below, ms", "p99_ms", "~3"),
     ("failed %", "failed_percent", "~2"),
@@ -67,16 +91,17 @@ def costs(context, experiment, server, grid, *variant):
     """What a server's cells cost, a row for each of the points of `grid`."""
     series = _series(context, experiment, server, *variant)
     one = context.experiment(experiment)
-    head = [one.x_short] + [title.format(unit=one.unit)
-                            for title, _, _ in COSTS] + ["ended by"]
+    head = [one.x_short, one.unit, "slowest–fastest run",
+            *(title for title, _, _ in COSTS), "ended by"]
     rows = []
     for x in points(grid):
         cell = series[x]
-        rows.append([show(x, "0")]
+        rows.append([show(x, "0"), rate(cell), between(cell)]
                     + [or_dash(cell.values.get(key), form)
                        for _, key, form in COSTS]
                     + [cell.values.get("limit") or "–"])
-    return table(head, rows, ["---:"] * (len(head) - 1) + ["---"])
+    return explained(table(head, rows,
+                           ["---:"] * (len(head) - 1) + ["---"]))
 
 
 def beside(context, experiment, server, grid):
@@ -87,15 +112,15 @@ def beside(context, experiment, server, grid):
     rows = []
     for x in points(grid):
         cell = mine.cells.get(x)
-        rate = cell and cell.values.get("rate")
+        own = cell and cell.values.get("rate")
         published = theirs.rates.get(x)
         rows.append([
-            show(x, "0"), or_dash(rate, "0"),
-            or_dash(rate and 100 * rate / best, "0"),
+            show(x, "0"), rate(cell), or_dash(own and 100 * own / best, "0"),
             or_dash(published, "0"),
             or_dash(published and 100 * published / published_best, "0")])
-    return table(["clients", "measured", "% of its best", "published",
-                  "% of its best"], rows, ["---:"] * 5)
+    return explained(table(["clients", "measured", "% of its best",
+                            "published", "% of its best"], rows,
+                           ["---:"] * 5))
 
 
 def seven(context, experiment, x, *variant):
@@ -106,16 +131,18 @@ def seven(context, experiment, x, *variant):
         value = cell.values.get
         rows.append([
             f"[{server}]({context.chapters[server]})",
-            or_dash(value("rate"), "0"), or_dash(value("p50_ms"), "~3"),
+            rate(cell), between(cell), or_dash(value("p50_ms"), "~3"),
             or_dash(value("p99_ms"), "~3"), or_dash(value("cpu_us"), "1"),
             or_dash(value("switches"), "2"),
             or_dash(value("calls"), "1"), or_dash(value("faults"), "2"),
             or_dash(value("processes"), "0"), or_dash(value("threads"), "0"),
             or_dash(value("pss_mib"), "1")])
-    unit = context.experiment(experiment).unit
-    return table(["", unit, "median ms", "99 % below, ms", "CPU µs",
-                  "context switches", "system calls", "page faults",
-                  "processes", "threads", "memory MiB"], rows)
+    one = context.experiment(experiment)
+    return explained(table(
+        ["", one.unit, "slowest–fastest run", "median ms", "99 % below, ms",
+         "CPU µs", "context switches",
+         f"system calls (at {one.calls_at:,})", "page faults", "processes",
+         "threads", "memory MiB"], rows))
 
 
 def rates(context, experiment, grid, *variant):
@@ -126,12 +153,12 @@ def rates(context, experiment, grid, *variant):
         for server in ARCHITECTURES:
             series = _series(context, experiment, server, *variant)
             cell = series.cells.get(x)
-            row.append(or_dash(cell and cell.values.get("rate"), "0")
+            row.append(rate(cell)
                        + ("*" if cell and cell.values.get("failed_percent")
                           else ""))
         rows.append(row)
-    return table(["clients", *ARCHITECTURES], rows,
-                 ["---:"] * (len(ARCHITECTURES) + 1))
+    return explained(table(["clients", *ARCHITECTURES], rows,
+                           ["---:"] * (len(ARCHITECTURES) + 1)))
 
 
 def calls(context, experiment, *names):
@@ -231,15 +258,10 @@ def idle(context):
 
 
 def machine(context):
-    """The machine and the programs of the reference run."""
+    """The machine of the reference run, and the parts it was joined from."""
     env = context.environment
-    source, facts, limits = env["source"], env["machine"], \
-        env["machine"]["limits"]
+    facts, limits = env["machine"], env["machine"]["limits"]
     rows = [
-        ("measured", env["started"]),
-        ("grid", "full" if env["settings"]["full"] else "quick"),
-        ("commit", source.get("commit", "")[:12]
-         + (" with changes" if source.get("changed") else "")),
         ("processor", f"{facts['cores']} × {facts['cpu']}"),
         ("memory", f"{facts['memory_mib']:,} MiB"),
         ("system", f"{facts['system']}, Linux {facts['kernel']}"),
@@ -248,8 +270,47 @@ def machine(context):
         ("descriptor limit", f"{limits['descriptors']:,}"),
         ("`net.core.somaxconn`", f"{limits['somaxconn']:,}"),
     ]
-    return table(["", ""], [list(row) for row in rows if row[1]],
-                 ["---", "---"])
+    parts = [_part(context, part) for part in env.get("joined", [env])]
+    return [*table(["", ""], [list(row) for row in rows], ["---", "---"]), "",
+            *table(["experiments", "measured", "commit", "seconds a cell",
+                    "runs of a cell", "points of the grid",
+                    "warnings before it began"], parts, ["---"] * 7)]
+
+
+def _part(context, part):
+    """Return the row of one run, of which the reference was joined."""
+    settings, source = part["settings"], part["source"] or {}
+    names = part.get("experiments") or settings["experiments"]
+    warned = [f"{one['what']}: {one['value']}"
+              for one in part["preflight"] if not one["ok"]]
+    return [
+        ", ".join(names), part["started"],
+        source.get("commit", "unknown")[:12]
+        + (" with uncommitted changes" if source.get("changed") else ""),
+        _each(names, {name: f"{settings['seconds'][name]:g}"
+                      for name in names}),
+        _each(names, {name: str(settings["repeat"][name])
+                      for name in names}),
+        _each(names, {name: _grid(context.experiment(name), settings)
+                      for name in names}),
+        "; ".join(warned) or "none"]
+
+
+def _each(names, texts):
+    """Return what all names have in common, or what each has."""
+    if len(set(texts.values())) == 1:
+        return texts[names[0]]
+    return ", ".join(f"{name} {texts[name]}" for name in names)
+
+
+def _grid(experiment, settings):
+    """Return how much of an experiment's published grid was measured."""
+    variant = experiment.variants[0]
+    there = settings["points"] or (variant.full if settings["full"]
+                                   else variant.quick)
+    count = len(set(there) & set(variant.full))
+    return "all" if count == len(variant.full) \
+        else f"{count} of {len(variant.full)}"
 
 
 # ------------------------------------------------------------------- pictures

@@ -5,7 +5,7 @@ import pytest
 
 from conftest import DOCS, TOP
 import fill
-from filling import excerpt, figures, markers, pictures, run
+from filling import blocks, excerpt, figures, markers, pictures, run
 
 POINT = {"x": 100, "rate": {"median": 1500.4, "low": 1400, "high": 1600},
          "hollow": False, "noisy": [], "limit": "server core",
@@ -155,6 +155,52 @@ def test_text_without_markers_keeps_its_lines():
     rest = markers.without(text)
     assert rest.count("\n") == text.count("\n")
     assert "7 %" not in rest and "9 %" in rest and "| a |" not in rest
+
+
+# --------------------------------------------------------------------- tables
+
+def part(name, **more):
+    """A run as env.json tells of it."""
+    return {"started": "2026-01-01T10:00:00Z", "preflight": [
+                {"what": "load average", "value": "9.00", "ok": False},
+                {"what": "cores", "value": "2", "ok": True}],
+            "settings": {"experiments": [name, "redirect"], "full": True,
+                         "points": [], "seconds": {name: 30.0, "redirect": 1.0},
+                         "repeat": {name: 3, "redirect": 3}},
+            "source": {"commit": "0123456789abcdef", "changed": False}, **more}
+
+
+def test_machine_lists_every_part_of_a_joined_run(names):
+    """Each with its commit, its grid and its warnings, not the first alone."""
+    context = run.Context.__new__(run.Context)
+    few = part("guestbook", experiments=["guestbook"])
+    few["settings"] = {**few["settings"], "points": [20, 100, 1000]}
+    changed = part("answer", preflight=[], source={"commit": "f" * 40,
+                                                   "changed": True})
+    context.environment = {**part("guestbook"), "joined": [few, changed],
+        "machine": {"cores": 2, "cpu": "a CPU", "memory_mib": 1024,
+                    "system": "a system", "kernel": "6",
+                    "limits": {"descriptors": 20000, "somaxconn": 4096}},
+        "cores": {"server": [0], "load": [1]}}
+    assert blocks.machine(context)[-2:] == [
+        "| guestbook | 2026-01-01T10:00:00Z | 0123456789ab | 30 | 3 | "
+        "3 of 24 | load average: 9.00 |",
+        "| answer, redirect | 2026-01-01T10:00:00Z | ffffffffffff with "
+        "uncommitted changes | answer 30, redirect 1 | 3 | all | none |"]
+    del context.environment["joined"]
+    assert len(blocks.machine(context)) == 12
+
+
+def test_table_shows_how_far_the_runs_lie_apart(names):
+    """The slowest and the fastest one; what is noisy is marked, and the mark
+    explained."""
+    made = MadeUp(names)
+    made.experiment = run.Context.experiment
+    lines = blocks.costs(made, "guestbook", "epoll", "100")
+    assert lines[-1].startswith("| 100 | 1,500 | 1,400–1,600 | – |")
+    names.get("guestbook").get("epoll")[100].values["noisy"] = ["one run"]
+    lines = blocks.costs(made, "guestbook", "epoll", "100")
+    assert "| ~1,500 |" in lines[2] and lines[-1].startswith("`~`: noisy")
 
 
 # ------------------------------------------------------------------- excerpts
