@@ -127,7 +127,7 @@ def own_program(word):
     """Return whether a word names something in this repository to be run."""
     path = word.removeprefix("./")
     return path in SERVERS or bool(re.match(
-        r"(docs|scripts|tests|bench|build)/[\w/,.-]+$", path)) and (
+        r"(docs|scripts|tests|bench|build)/[\w/,.-]*[^/]$", path)) and (
             path.startswith("build/") or os.access(TOP / path, os.X_OK)
             and (TOP / path).is_file())
 
