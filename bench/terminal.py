@@ -73,26 +73,33 @@ class View:
         self.left = max(0.0, self.left - planned)
 
     def table(self, width=PLAIN_WIDTH, height=None):
-        """Return the lines of the current experiment: a line an x (and
-        variant), a column a server. Servers that do not fit `width` come in
+        """Return the lines of the current experiment: a line an x, below its
+        variant's name if it has one, and a column a server. Servers that do not fit `width` come in
         a table below; when all are more than `height` lines, the rows that
         were measured last are shown."""
         keys = self._rows()
-        columns = [["", *(f"{variant} {x:,}".strip() for variant, x in keys)],
+        columns = [["", *(f"{x:,}" for _, x in keys)],
                    *self._columns(keys)]
         tables = pages([max(map(len, column)) for column in columns], width)
         shown = range(len(keys))
         if height:
-            room = max(1, height // len(tables) - 1)
+            headings = len({variant for variant, _ in keys if variant})
+            room = max(1, height // len(tables) - 1 - headings)
             touched = [keys.index((row["variant"], row["x"]))
                        for row in reversed(self.rows)]
             shown = sorted(list(dict.fromkeys([*touched, *shown]))[:room])
         lines = []
         for page in tables:
             there = [columns[0], *columns[page]]
-            lines += grid([[column[line] for column in there]
-                           for line in (0, *(key + 1 for key in shown))],
-                          " ", COLUMN)
+            first, *others = grid(
+                [[column[line] for column in there]
+                 for line in (0, *(key + 1 for key in shown))], " ", COLUMN)
+            lines.append(first)
+            before = ""
+            for key, line in zip(shown, others):
+                variant = keys[key][0]
+                lines += [line] if variant == before else [variant, line]
+                before = variant
         return lines
 
     def _rows(self):
