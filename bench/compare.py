@@ -10,9 +10,14 @@ when it cannot begin or go on, 2 for a wrong setting, 130 after Ctrl-C. What
 was measured by then is kept.
 """
 
+import signal
+
+# Until main() handles it, while all this is imported, Ctrl-C just ends.
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 import dataclasses
 import os
-import signal
 import sys
 import time
 
