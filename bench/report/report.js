@@ -406,13 +406,23 @@ function costTable(experiment, variant, x, order, sort) {
     const rank = r => r.cells[order.key];
     rows.sort((a, b) => (rank(a) > rank(b) ? 1 : -1) * (order.down ? -1 : 1));
   }
+  // The best of a column is marked, and who overlaps it; not who lost something.
+  const rivals = rows.filter(r => !r.point.hollow);
+  const range = (row, key) => key === "rate" ? [row.point.rate.low, row.point.rate.high]
+    : key === "cpu_us" ? row.point.cpu_range : [row.cells[key], row.cells[key]];
   const best = {};
   for (const key of used) {
-    const known = rows.map(r => r.cells[key]).filter(v => typeof v === "number");
-    if (!PLAIN.has(key) && known.length > 1 && Math.max(...known) > Math.min(...known)) {
-      best[key] = HIGHER.has(key) ? Math.max(...known) : Math.min(...known);
+    const known = rivals.filter(r => typeof r.cells[key] === "number")
+      .sort((a, b) => (a.cells[key] - b.cells[key]) * (HIGHER.has(key) ? -1 : 1));
+    if (!PLAIN.has(key) && known.length > 1 && known[0].cells[key] !== known[known.length - 1].cells[key]) {
+      best[key] = range(known[0], key);
     }
   }
+  const mark = (row, key) => {
+    if (!best[key] || row.point.hollow || typeof row.cells[key] !== "number") return null;
+    const [low, high] = range(row, key);
+    return low <= best[key][1] && high >= best[key][0] ? "low" : null;
+  };
   const head = key => {
     const column = key === "rate" ? {title: experiment.unit, unit: ""}
       : key === "calls" ? {title: "system calls", unit: `/request, at ${experiment.calls_at.toLocaleString("en")}`}
@@ -432,12 +442,12 @@ function costTable(experiment, variant, x, order, sort) {
     if (key === "calls") {
       const list = Object.entries(row.calls).filter(c => c[1] >= 0.005)
         .map(c => `${c[0]} ${format(c[1])}`).join("\n");
-      return make("td", {title: list || null, class: best[key] === value ? "low" : null}, format(value));
+      return make("td", {title: list || null, class: mark(row, key)}, format(value));
     }
     const lost = key === "rate" && row.point.hollow ? "\u25cb " : "";
     const spread = key === "rate" && row.point.spread ? ` \u00b1${(row.point.spread / 2).toFixed(0)} %` : "";
     const runs = key === "rate" && row.point.runs < row.point.planned ? `, ${runsOf(row.point)}` : "";
-    return make("td", {class: best[key] === value ? "low" : null,
+    return make("td", {class: mark(row, key),
       title: key === "rate" && lost ? row.point.notes.join("; ") || "lost requests" : null},
       lost + format(value) + spread + runs);
   };

@@ -331,6 +331,14 @@ def test_points_without_an_answer(browser, made):
         return [...document.querySelectorAll("#guestbook .cost tbody tr")]
             .map(r => r.textContent).find(t => t.includes("poll"))""")
     assert "2 of 3 runs" in row
+    marked = browser.execute_script("""
+        const pick = document.querySelector(
+            "#guestbook select[aria-label^=Row]");
+        pick.value = "100";
+        pick.dispatchEvent(new Event("change"));
+        return [...document.querySelectorAll("#guestbook .cost tbody tr")]
+            .map(r => r.querySelectorAll(".low").length)""")
+    assert marked[3] == 0 and marked[6] > 0     # threaded lost all, epoll best
     assert not errors(browser)
 
 
