@@ -93,7 +93,8 @@ def _fastest(experiment, whole, x, titles):
     times = (f"{top / low:.1f} times as many as {titles[slowest]} "
              f"({number(low)}).")
     if len(equal) == 1:
-        return f"{place} {equal[0]} answers most, {number(top)} {unit}, {times}"
+        return (f"{place} {equal[0]} answers most, {number(top)} {unit}, "
+                f"{times}")
     return (f"{place} {listed(equal)} answer most, about {number(top)} "
             f"{unit}; the differences between them are within the spread. "
             f"That is {times}")

@@ -74,9 +74,9 @@ class View:
 
     def table(self, width=PLAIN_WIDTH, height=None):
         """Return the lines of the current experiment: a line an x, below its
-        variant's name if it has one, and a column a server. Servers that do not fit `width` come in
-        a table below; when all are more than `height` lines, the rows that
-        were measured last are shown."""
+        variant's name if it has one, and a column a server. Servers that do
+        not fit `width` come in a table below; when all are more than `height`
+        lines, the rows that were measured last are shown."""
         keys = self._rows()
         columns = [["", *(f"{x:,}" for _, x in keys)],
                    *self._columns(keys)]

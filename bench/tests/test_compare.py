@@ -187,18 +187,6 @@ def test_ctrl_c_before_the_first_cell(inside, where, capsys):
     assert "stopped before anything was measured" in capsys.readouterr().err
 
 
-def test_ctrl_c_at_any_early_time_is_no_traceback(tmp_path):
-    """Not even while the modules are imported."""
-    for wait in (0.2, 0.3, 0.5):
-        process = compare(tmp_path, "--experiment", "redirect",
-                          "--servers", "epoll")
-        time.sleep(wait)
-        process.send_signal(signal.SIGINT)
-        output, _ = process.communicate(timeout=60)
-        assert process.returncode in (130, -signal.SIGINT), output
-        assert "Traceback" not in output
-
-
 @needs_servers
 def test_ctrl_c_while_the_report_is_made(inside, tmp_path, capsys):
     """The figures are on disk, and it is said how to get the report."""
