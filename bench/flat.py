@@ -25,7 +25,7 @@ import cost
 import load
 import procfs
 import servers
-from experiments.guestbook import addresses
+from experiments import addresses
 from redis_server import RedisServer
 
 REQUESTS = 20000        # of a cell, or

@@ -4,11 +4,18 @@ the figures that were published. A new file here is a new experiment.
 
 import http.client
 import importlib
+import math
 import pkgutil
 import re
 from dataclasses import dataclass, field
 
 ORDER = ("guestbook", "answer", "hello", "redirect", "echo")
+
+# Connections to one address of the server, from one process of the load tool.
+# connect(2) looks for a local port among half of them first, those of one
+# parity: 14,000 by default. When most are taken, the tool's core does little
+# else than look, and what it could not open in time seems lost by the server.
+A_CLIENT = 7000
 
 
 class WrongAnswer(Exception):
@@ -39,6 +46,22 @@ class Published:
     best: dict = field(default_factory=dict)    # or one figure a system
     rough: dict = field(default_factory=dict)   # {system: (x with "~", ...)}
     notes: tuple = ()
+
+
+def addresses(live, path, clients):
+    """Return the URLs among which so many clients are shared out, each of
+    another address of 127/8."""
+    return tuple(live.url(path, f"127.0.0.{number + 1}")
+                 for number in range(math.ceil(clients / A_CLIENT)))
+
+
+def heard(server, clients):
+    """Raise NotPossible when so many clients need more addresses than the
+    one on which a peer listens that cannot be told another."""
+    if clients > A_CLIENT and server.kind != "architecture" \
+            and not server.any_host:
+        raise NotPossible("it listens on one address, which has too few "
+                          "ports for so many clients")
 
 
 class Experiment:

@@ -1,25 +1,13 @@
 """E1, one server in seven architectures: a page from a template and Redis."""
 
-import math
 import re
 
 import load
-from experiments import Experiment, Published, Variant, expect
+from experiments import (Experiment, Published, Variant, addresses, expect,
+                         heard)
 
 GRID = (20, 50, 100, 200, 300, 400, 500, 600, 700, 800, 900, 1000, 1500, 2000,
         2500, 3000, 5000, 8000, 10000, 11000, 12000, 13000, 14000, 15000)
-
-
-# Connections to one address of the server, from one process of ab. connect(2)
-# looks for a local port among half of them first, those of one parity: 14,000
-# by default. When most are taken, ab's core does little else than look.
-A_CLIENT = 7000
-
-
-def addresses(live, path, clients):
-    """Return the URLs among which so many clients of ab are shared out."""
-    return tuple(live.url(path, f"127.0.0.{number + 1}")
-                 for number in range(math.ceil(clients / A_CLIENT)))
 
 
 def column(*rates):
@@ -76,6 +64,11 @@ class Guestbook(Experiment):
                "Its poll and epoll servers read with blocking one-byte calls "
                "and one socket error ended the server, so part of the curves "
                "shows that and not the architecture."))
+
+    def possible(self, server, x, machine):
+        """Many clients need a server that hears several addresses."""
+        super().possible(server, x, machine)
+        heard(server, x)
 
     def lasts(self, x, seconds):
         """The full grid counts requests, and takes as long as they take."""

@@ -3,11 +3,9 @@
 import math
 
 import load
-from experiments import (Experiment, NotPossible, Published, Variant, expect)
+from experiments import (A_CLIENT, Experiment, NotPossible, Published, Variant,
+                         addresses, expect, heard)
 
-# Connections to one address of the server: each needs a local port of its
-# own, of which there are 28,000, and a descriptor of one wrk process.
-A_CLIENT = 15000
 SPARE = 0.8         # of the descriptors: SO_REUSEPORT spreads by chance
 
 
@@ -55,8 +53,7 @@ class Hello(Experiment):
 
     def possible(self, server, x, machine):
         """One process cannot have more connections than descriptors."""
-        clients = math.ceil(x / A_CLIENT)
-        if x / clients + 100 > machine.descriptors:
+        if x / math.ceil(x / A_CLIENT) + 100 > machine.descriptors:
             raise NotPossible(
                 f"wrk may open {machine.descriptors:,} descriptors only")
         spreads = server.has_workers or server.name in ("forking",
@@ -65,9 +62,7 @@ class Hello(Experiment):
             raise NotPossible(
                 f"its one process may have {machine.descriptors:,} "
                 "descriptors (ulimit -n)")
-        if clients > 1 and server.kind != "architecture":
-            raise NotPossible("a peer listens on one address, which has too "
-                              "few ports for so many clients")
+        heard(server, x)
 
     def lasts(self, x, seconds):
         """The time to connect comes on top: wrk begins with all at once."""
@@ -75,10 +70,8 @@ class Hello(Experiment):
 
     def job(self, live, variant, x, seconds, machine, full):
         """Return a closed loop from as many addresses as x needs."""
-        clients = math.ceil(x / A_CLIENT)
-        urls = tuple(live.url(self.path, f"127.0.0.{n + 1}")
-                     for n in range(clients))
-        return load.Job(urls, connections=x, seconds=self.lasts(x, seconds))
+        return load.Job(addresses(live, self.path, x), connections=x,
+                        seconds=self.lasts(x, seconds))
 
     def check(self, get):
         """200, text/plain, the constant sentence."""
