@@ -1,8 +1,9 @@
 """Other people's servers on the same work: a folder of peers/ each.
 
-peer.json says how one is built and started. Its words may hold {port},
-{workers}, {redis} (HOST:PORT), {dir} (the peer's folder), {build} (a folder
-for what it makes), {public} (the files to serve) and {conf} (its
+peer.json says how one is built and started. Its words may hold {host} (the
+address to listen on; without it a peer takes part only where one is enough),
+{port}, {workers}, {redis} (HOST:PORT), {dir} (the peer's folder), {build} (a
+folder for what it makes), {public} (the files to serve) and {conf} (its
 config_template, filled in).
 """
 
@@ -13,6 +14,7 @@ import re
 import shutil
 import subprocess
 
+import procfs
 from servers import TOP
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "peers")
@@ -59,6 +61,14 @@ class Peer:
         self.published_as = told.get("published_as", "")
         self.packages = tuple(told.get("packages", ()))
         self.note = told.get("note", "")
+        self.any_host = self._can_be_told("{host}")
+
+    def _can_be_told(self, placeholder):
+        """Whether its command or its configuration has a `placeholder`."""
+        template = self.told.get("config_template")
+        return any(placeholder in text for text in (
+            *self.told["start"],
+            procfs.read(os.path.join(self.dir, template)) if template else ""))
 
     @property
     def build_folder(self):
@@ -94,6 +104,7 @@ class Peer:
         is written into the build folder: peers want it there."""
         os.makedirs(self.build_folder, exist_ok=True)
         values = {"dir": self.dir, "build": self.build_folder, "port": port,
+                  "host": start.host,
                   "workers": start.workers or 1, "redis": start.redis,
                   "public": start.public}
         template = self.told.get("config_template")

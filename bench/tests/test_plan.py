@@ -5,6 +5,7 @@ import pytest
 import compare
 import experiments
 import machine as machines
+import peers
 import plan
 import servers
 import settings as wishes
@@ -86,6 +87,31 @@ def test_hello_gives_epoll_enough_processes():
     count = hello.workers(servers.named("epoll"), hello.variants[0], 100000,
                           machine)
     assert 100000 / count < 0.85 * 20000
+
+
+def test_many_clients_are_shared_out_among_addresses():
+    """Of one address connect() finds no more than 14,000 ports quickly."""
+    machine = machines.Machine(frozenset({0}), frozenset({1}),
+                               frozenset({0, 1}), 20000)
+    live = servers.Live(None, None, None, 80, "", ())
+    for one in experiments.all_experiments():
+        if one.name in ("hello", "guestbook"):
+            job = one.job(live, one.variants[0], 30000, 1.0, machine, True)
+            assert 30000 / len(set(job.urls)) <= 7000
+
+
+def test_a_peer_on_one_address_takes_part_as_far_as_it_can():
+    """Whoever can be told the address to listen on, hears them all."""
+    hello = {e.name: e for e in experiments.all_experiments()}["hello"]
+    machine = machines.Machine(frozenset({0}), frozenset({1}),
+                               frozenset({0, 1}), 200000)
+    peer = peers.Peer("nginx")
+    assert peer.any_host
+    hello.possible(peer, 30000, machine)
+    peer.any_host = False
+    hello.possible(peer, 5000, machine)
+    with pytest.raises(experiments.NotPossible, match="one address"):
+        hello.possible(peer, 30000, machine)
 
 
 def test_narrowing():

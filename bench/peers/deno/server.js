@@ -1,7 +1,7 @@
 // Deno's own server behind `deno serve`, one event loop. (--parallel would make
 // several, and then SIGTERM does not always end it.)
 //
-//     deno serve --host 127.0.0.1 --port PORT server.js
+//     deno serve --host HOST --port PORT server.js
 
 const pictures = ["iterative", "forking", "threaded", "epoll"];
 const quoted = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };

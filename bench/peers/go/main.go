@@ -1,6 +1,6 @@
 // Go's net/http: a goroutine for each connection.
 //
-//	main PORT
+//	main HOST PORT
 package main
 
 import (
@@ -45,12 +45,12 @@ func echo(w http.ResponseWriter, r *http.Request) {
 }
 
 func main() {
-	if len(os.Args) != 2 {
-		log.Fatal("usage: main PORT")
+	if len(os.Args) != 3 {
+		log.Fatal("usage: main HOST PORT")
 	}
 	http.HandleFunc("/answer", constant("42"))
 	http.HandleFunc("/hello", constant("Hello, World!"))
 	http.HandleFunc("/redirect", redirect)
 	http.HandleFunc("/echo", echo)
-	log.Fatal(http.ListenAndServe("127.0.0.1:"+os.Args[1], nil))
+	log.Fatal(http.ListenAndServe(os.Args[1]+":"+os.Args[2], nil))
 }

@@ -3,13 +3,12 @@
  * waits for connections also answers them; with a pool it hands each request
  * to a thread of the pool.
  *
- *     java Server PORT [THREADS]
+ *     java Server HOST PORT [THREADS]
  */
 
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
 import java.io.IOException;
-import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.URLDecoder;
 import java.nio.charset.StandardCharsets;
@@ -76,12 +75,12 @@ public class Server {
 
     public static void main(String[] args) throws IOException {
         InetSocketAddress address = new InetSocketAddress(
-            InetAddress.getLoopbackAddress(), Integer.parseInt(args[0]));
+            args[0], Integer.parseInt(args[1]));
         HttpServer server = HttpServer.create(address, 4096);
         server.createContext("/", Server::handle);
-        if (args.length > 1) {
+        if (args.length > 2) {
             server.setExecutor(
-                Executors.newFixedThreadPool(Integer.parseInt(args[1])));
+                Executors.newFixedThreadPool(Integer.parseInt(args[2])));
         }
         server.start();
     }

@@ -1,6 +1,6 @@
 /* libev: a server made by hand on an event loop, one loop a process.
  *
- *     libev PORT WORKERS
+ *     libev HOST PORT WORKERS
  *
  * It knows only as much of HTTP as its answers need: a head that ends in an
  * empty line and no body. Its answers fit into an empty socket buffer; a
@@ -121,11 +121,11 @@ static void acceptable(struct ev_loop *loop, ev_io *io, int events)
     ev_io_start(loop, &client->io);
 }
 
-static int listen_on(const char *port)
+static int listen_on(const char *host, const char *port)
 {
     struct sockaddr_in addr = {
         .sin_family = AF_INET,
-        .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+        .sin_addr.s_addr = inet_addr(host),
         .sin_port = htons((unsigned short)strtoul(port, NULL, 10)),
     };
     int one = 1;
@@ -136,7 +136,7 @@ static int listen_on(const char *port)
         setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof one) < 0 ||
         bind(fd, (struct sockaddr *)&addr, sizeof addr) < 0 ||
         listen(fd, 4096) < 0)
-        err(1, "cannot listen on 127.0.0.1:%s", port);
+        err(1, "cannot listen on %s:%s", host, port);
     return fd;
 }
 
@@ -145,14 +145,14 @@ int main(int argc, char *argv[])
     struct ev_loop *loop;
     ev_io listener;
 
-    if (argc != 3)
-        errx(2, "usage: libev PORT WORKERS");
+    if (argc != 4)
+        errx(2, "usage: libev HOST PORT WORKERS");
     signal(SIGPIPE, SIG_IGN);
-    peer_fork_workers(strtoul(argv[2], NULL, 10));
+    peer_fork_workers(strtoul(argv[3], NULL, 10));
     loop = ev_default_loop(EVFLAG_AUTO);
     if (loop == NULL)
         errx(1, "cannot make an event loop");
-    ev_io_init(&listener, acceptable, listen_on(argv[1]), EV_READ);
+    ev_io_init(&listener, acceptable, listen_on(argv[1], argv[2]), EV_READ);
     ev_io_start(loop, &listener);
     ev_run(loop, 0);
 }

@@ -1,8 +1,9 @@
 /* libevent: the HTTP server it brings along, evhttp, one loop a process.
  *
- *     libevent PORT WORKERS
+ *     libevent HOST PORT WORKERS
  */
 #define _GNU_SOURCE
+#include <arpa/inet.h>
 #include "peer.h"
 
 #include <event2/buffer.h>
@@ -69,18 +70,18 @@ int main(int argc, char *argv[])
 {
     struct sockaddr_in addr = {
         .sin_family = AF_INET,
-        .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
     };
     struct event_config *config;
     struct event_base *base;
     struct evconnlistener *listener;
     struct evhttp *http;
 
-    if (argc != 3)
-        errx(2, "usage: libevent PORT WORKERS");
-    addr.sin_port = htons((unsigned short)strtoul(argv[1], NULL, 10));
+    if (argc != 4)
+        errx(2, "usage: libevent HOST PORT WORKERS");
+    addr.sin_addr.s_addr = inet_addr(argv[1]);
+    addr.sin_port = htons((unsigned short)strtoul(argv[2], NULL, 10));
     signal(SIGPIPE, SIG_IGN);
-    peer_fork_workers(strtoul(argv[2], NULL, 10));
+    peer_fork_workers(strtoul(argv[3], NULL, 10));
 
     /* evhttp takes back most of what it asks the epoll set for before the next
      * wait; with a list of changes the kernel hears only of the rest. */
@@ -98,7 +99,7 @@ int main(int argc, char *argv[])
         LEV_OPT_REUSEABLE | LEV_OPT_REUSEABLE_PORT | LEV_OPT_CLOSE_ON_FREE,
         4096, (struct sockaddr *)&addr, sizeof addr);
     if (listener == NULL || evhttp_bind_listener(http, listener) == NULL)
-        err(1, "cannot listen on port %s", argv[1]);
+        err(1, "cannot listen on %s:%s", argv[1], argv[2]);
     evhttp_set_allowed_methods(http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD);
     evhttp_set_cb(http, "/answer", constant, "42");
     evhttp_set_cb(http, "/hello", constant, "Hello, World!");

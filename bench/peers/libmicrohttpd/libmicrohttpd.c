@@ -1,6 +1,6 @@
 /* libmicrohttpd: a library with its own epoll thread, or a pool of them.
  *
- *     libmicrohttpd PORT WORKERS
+ *     libmicrohttpd HOST PORT WORKERS
  */
 #define _GNU_SOURCE
 #include "peer.h"
@@ -96,17 +96,17 @@ int main(int argc, char *argv[])
 {
     struct sockaddr_in addr = {
         .sin_family = AF_INET,
-        .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
     };
     unsigned int workers;
     struct MHD_Daemon *daemon;
     sigset_t set;
     int sig;
 
-    if (argc != 3)
-        errx(2, "usage: libmicrohttpd PORT WORKERS");
-    addr.sin_port = htons((uint16_t)strtoul(argv[1], NULL, 10));
-    workers = (unsigned int)strtoul(argv[2], NULL, 10);
+    if (argc != 4)
+        errx(2, "usage: libmicrohttpd HOST PORT WORKERS");
+    addr.sin_addr.s_addr = inet_addr(argv[1]);
+    addr.sin_port = htons((uint16_t)strtoul(argv[2], NULL, 10));
+    workers = (unsigned int)strtoul(argv[3], NULL, 10);
     make_responses();
 
     sigemptyset(&set);
@@ -119,7 +119,7 @@ int main(int argc, char *argv[])
         /* A pool of one is the thread that there is without a pool. */
         MHD_OPTION_THREAD_POOL_SIZE, workers > 1 ? workers : 0, MHD_OPTION_END);
     if (daemon == NULL)
-        err(1, "cannot start on port %s", argv[1]);
+        err(1, "cannot start on %s:%s", argv[1], argv[2]);
     sigwait(&set, &sig);
     MHD_stop_daemon(daemon);
 }

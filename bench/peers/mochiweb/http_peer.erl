@@ -1,14 +1,14 @@
 %% MochiWeb: an Erlang process for each connection.
 %%
-%%     erl -noshell -run http_peer main PORT
+%%     erl -noshell -run http_peer main HOST PORT
 -module(http_peer).
 -export([main/1]).
 
-main([Port]) ->
+main([Host, Port]) ->
     {ok, _} = application:ensure_all_started(mochiweb),
     %% Not linked: it has to outlive the process that -run makes for us.
     {ok, _} = mochiweb_http:start([{name, ?MODULE},
-                                   {ip, "127.0.0.1"},
+                                   {ip, Host},
                                    {port, list_to_integer(Port)},
                                    {backlog, 4096},
                                    {nodelay, true},

@@ -1,7 +1,7 @@
 // node's cluster module: a primary process that accepts, and workers, each the
 // server of ../node, to which it hands connections in turn.
 //
-//     node cluster.js PORT WORKERS
+//     node cluster.js HOST PORT WORKERS
 
 'use strict';
 
@@ -10,8 +10,8 @@ const path = require('node:path');
 
 cluster.setupPrimary({
   exec: path.join(__dirname, '..', 'node', 'server.js'),
-  args: [process.argv[2]],
+  args: process.argv.slice(2, 4),
 });
-for (let i = 0; i < Number(process.argv[3]); i += 1) {
+for (let i = 0; i < Number(process.argv[4]); i += 1) {
   cluster.fork();
 }

@@ -1,6 +1,6 @@
 // node's own http module; one process with one event loop.
 //
-//     node server.js PORT
+//     node server.js HOST PORT
 
 'use strict';
 
@@ -44,5 +44,5 @@ function handle(req, res) {
 }
 
 http.createServer(handle).listen({
-  host: '127.0.0.1', port: Number(process.argv[2]), backlog: 4096,
+  host: process.argv[2], port: Number(process.argv[3]), backlog: 4096,
 });

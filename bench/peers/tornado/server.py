@@ -1,6 +1,6 @@
 """Tornado: coroutines on one event loop a process.
 
-    server.py PORT WORKERS
+    server.py HOST PORT WORKERS
 """
 
 import os
@@ -60,9 +60,9 @@ def fork_workers(workers):
 
 
 def main():
-    port, workers = (int(word) for word in sys.argv[1:])
-    sockets = tornado.netutil.bind_sockets(port, "127.0.0.1", backlog=4096)
-    fork_workers(workers)
+    host, port, workers = sys.argv[1:]
+    sockets = tornado.netutil.bind_sockets(int(port), host, backlog=4096)
+    fork_workers(int(workers))
     application = tornado.web.Application(
         [
             ("/answer", Constant, {"body": "42"}),

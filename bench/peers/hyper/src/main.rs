@@ -1,10 +1,11 @@
 //! hyper: Rust futures on tokio's event loop; with several workers a pool of
 //! threads, each with a loop, between which connections move.
 //!
-//!     hyper-peer PORT WORKERS
+//!     hyper-peer HOST PORT WORKERS
 
 use std::convert::Infallible;
 use std::hash::{BuildHasher, RandomState};
+use std::net::SocketAddr;
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -70,10 +71,10 @@ async fn handle(request: Request<Incoming>) -> Result<Answer, Infallible> {
     })
 }
 
-async fn serve(port: u16) -> std::io::Result<()> {
+async fn serve(address: SocketAddr) -> std::io::Result<()> {
     let socket = TcpSocket::new_v4()?;
     socket.set_reuseaddr(true)?;
-    socket.bind(([127, 0, 0, 1], port).into())?;
+    socket.bind(address)?;
     let listener = socket.listen(4096)?;
     loop {
         let Ok((stream, _)) = listener.accept().await else {
@@ -91,17 +92,19 @@ async fn serve(port: u16) -> std::io::Result<()> {
 }
 
 fn main() -> std::io::Result<()> {
-    let numbers: Vec<u16> = std::env::args().skip(1).flat_map(|a| a.parse()).collect();
-    let [port, workers] = numbers[..] else {
-        eprintln!("usage: hyper-peer PORT WORKERS");
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let [host, port, workers] = &words[..] else {
+        eprintln!("usage: hyper-peer HOST PORT WORKERS");
         std::process::exit(2);
     };
+    let address = format!("{host}:{port}").parse().expect("an address");
+    let workers: usize = workers.parse().expect("a number of workers");
     let mut builder = match workers {
         1 => tokio::runtime::Builder::new_current_thread(),
         _ => tokio::runtime::Builder::new_multi_thread(),
     };
     if workers > 1 {
-        builder.worker_threads(workers.into());
+        builder.worker_threads(workers);
     }
-    builder.enable_all().build()?.block_on(serve(port))
+    builder.enable_all().build()?.block_on(serve(address))
 }
