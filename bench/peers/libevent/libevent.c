@@ -3,9 +3,9 @@
  *     libevent HOST PORT WORKERS
  */
 #define _GNU_SOURCE
-#include <arpa/inet.h>
 #include "peer.h"
 
+#include <arpa/inet.h>
 #include <event2/buffer.h>
 #include <event2/event.h>
 #include <event2/http.h>
