@@ -4,7 +4,7 @@
     result.rate, result.failed, result.p99, result.cpu ...
 
 A tool is a class with `command` and `parse`. What a tool does not measure is
-None, never 0.
+None, never 0: of one that ended without a report not even `good` is known.
 """
 
 import math
@@ -42,6 +42,11 @@ class Job:
     script: str = None          # a Lua file (wrk)
 
     @property
+    def port(self):
+        """The server's port."""
+        return int(re.search(r":(\d+)/", self.urls[0]).group(1))
+
+    @property
     def deadline(self):
         """Seconds after which the tool is taken to hang."""
         waits = self.timeout if self.rate else 0
@@ -50,7 +55,11 @@ class Job:
 
 @dataclass
 class Result:
-    """What one run of a tool found. Times of an answer in milliseconds."""
+    """What one run of a tool found. Times of an answer in milliseconds.
+
+    All four counts are None when the tool left no report; `unfinished` alone
+    is None when neither the tool nor the kernel tells.
+    """
 
     good: int = 0               # requests answered as they should be
     failed: int = 0             # errors, resets, refusals, wrong status
@@ -64,19 +73,29 @@ class Result:
     cpu: float = 0.0            # seconds the tool used
     own_cpu: float = 0.0        # seconds this program used beside it
     wall: float = 0.0           # seconds the tool lived
-    hung: bool = False
+    hung: bool = False          # it had to be told to end
     notes: list = field(default_factory=list)
     commands: list = field(default_factory=list)
     output: str = ""
 
     @property
+    def reported(self):
+        """Whether the tool left a report."""
+        return self.good is not None
+
+    @property
     def rate(self):
-        """Good answers a second."""
+        """Good answers a second; None without a report."""
+        if not self.reported:
+            return None
         return self.good / self.seconds if self.seconds else 0.0
 
     @property
     def failed_percent(self):
-        """Failed and unfinished ones among all that was asked for."""
+        """Failed and unfinished ones among all that was asked for; None when
+        either is not known."""
+        if None in (self.failed, self.unfinished):
+            return None
         lost = self.failed + self.unfinished
         asked = self.good + lost
         return 100.0 * lost / asked if asked else 100.0
@@ -111,6 +130,8 @@ class Ab:
         seconds = number(r"^Time taken for tests:\s+([\d.]+)", text)
         done = number(r"^Complete requests:\s+(\d+)", text, 0, int)
         if seconds is None:
+            if not re.search(r"^Total of|\bapr_", text, re.MULTILINE):
+                raise LoadError("no report from ab: " + last_line(text))
             done = number(r"^Total of (\d+) requests", text, 0, int)
             asked = job.requests or done + job.connections
             return Result(good=done, unfinished=asked - done,
@@ -126,10 +147,7 @@ class Ab:
         failed += number(r"^Non-2xx responses:\s+(\d+)", text, 0, int)
         failed = min(failed, done)
         result = Result(good=done - failed, failed=failed, seconds=seconds)
-        if job.requests:
-            result.unfinished = max(0, job.requests - done)
-        elif done == 0:
-            result.unfinished = job.connections
+        result.unfinished = max(0, (job.requests or job.connections) - done)
         self._latency(result, os.path.join(folder, "percentiles.csv"))
         return result
 
@@ -151,10 +169,13 @@ class Wrk:
     units = {"us": 1e-3, "ms": 1.0, "s": 1e3, "m": 6e4, "h": 3.6e6}
 
     def command(self, job, folder):
-        """Return argv; of a fraction of a second the rest is cut off."""
+        """Return argv; of a fraction of a second the rest is cut off. The
+        latency of what took longer than the time-out, 2 s by default, would
+        be dropped: here none can be that long."""
+        seconds = math.ceil(job.seconds)
         argv = ["wrk", "-t", str(min(job.threads, job.connections)),
-                "-c", str(job.connections),
-                "-d", f"{math.ceil(job.seconds)}s", "--latency"]
+                "-c", str(job.connections), "-d", f"{seconds}s",
+                "--timeout", f"{seconds + 1}s", "--latency"]
         if not job.keep_alive:
             argv += ["-H", "Connection: close"]
         if job.script:
@@ -180,12 +201,12 @@ class Wrk:
         result = Result(good=max(0, done - wrong),
                         failed=connect + receive + send + wrong,
                         timeouts=late, seconds=seconds)
-        if not done and not result.failed:
-            result.unfinished = job.connections
         if late:
-            # These were answered in the end, but after wrk's 2 s.
+            # These were answered in the end, but after wrk's time-out.
             result.good = max(0, result.good - late)
             result.failed += late
+        result.unfinished = max(0, job.connections - result.good
+                                - result.failed)
         if result.good:
             result.p50 = self._time(r"^\s+50%\s+(\S+)", text)
             result.p99 = self._time(r"^\s+99%\s+(\S+)", text)
@@ -278,11 +299,16 @@ class Httperf:
                   for k, v in re.findall(r"(\d)xx=(\d+)", text)}
         good = status.get(2, 0) + status.get(3, 0)
         errors = {name: int(count) for name, count in errors.items()}
-        result = Result(good=good, failed=replies - good,
-                        seconds=float(total.group(4)))
-        result.timeouts = errors["client-timo"] + errors["socket-timo"]
-        # The rest of the calls of a connection that broke was not made.
-        result.unfinished = max(0, job.connections * job.calls - replies)
+        # A connection that breaks fails the call it is at; the rest of its
+        # calls is not made.
+        lost = max(0, job.connections * job.calls - replies)
+        broken = min(lost, errors["total"])
+        result = Result(good=good, failed=replies - good + broken,
+                        unfinished=lost - broken)
+        result.timeouts = min(broken, errors["client-timo"]
+                              + errors["socket-timo"])
+        result.seconds = self._answering(text, job, float(total.group(4)),
+                                         result.timeouts)
         told = [f"{count} {name}" for name, count in errors.items()
                 if count and name != "total"]
         if told:
@@ -291,6 +317,25 @@ class Httperf:
             result.mean = number(r"^Reply time \[ms\]: response ([\d.]+)",
                                  text)
         return result
+
+    @staticmethod
+    def _answering(text, job, duration, timeouts):
+        """Return how many of the test's seconds `duration` were not spent on
+        waiting for time-outs alone.
+
+        The last answer came to a connection that began within the demanded
+        time and lived as long as others (few live two standard deviations
+        longer than the mean), or to one that then waited for its time-out.
+        """
+        lives = re.search(r"^Connection time \[ms\]: min \S+ avg (\S+) "
+                          r"max (\S+) median \S+ stddev (\S+)", text,
+                          re.MULTILINE)
+        if not timeouts or not lives:
+            return duration
+        mean, longest, deviation = map(float, lives.groups())
+        usual = min(longest, mean + 2 * deviation) / 1e3
+        return min(duration, max(job.connections / job.rate + usual,
+                                 duration - job.timeout))
 
 
 TOOLS = {tool.name: tool for tool in (Ab(), Wrk(), H2load(), Httperf())}
@@ -305,6 +350,41 @@ def last_line(text):
 def missing(name):
     """Return what to install for the tool `name`, or "" if it is there."""
     return "" if shutil.which(name) else TOOLS[name].package
+
+
+class SilentClients:
+    """How many clients of a closed loop that runs for a time never got an
+    answer. The tools count what came back, and say nothing of a client that
+    waits until the end; the kernel knows what its socket has received.
+
+    A single look shortly before the end. It does not see a client that was
+    answered at first and then no more.
+    """
+
+    def __init__(self, job, begun):
+        self.job, self.begun = job, begun
+        closed = not job.requests and not job.rate
+        # 5 us for each socket that the kernel lists.
+        self.due = begun + job.seconds - 0.03 - 5e-6 * job.connections \
+            if closed else None
+        self.count = 0          # None where the kernel does not tell
+
+    def look(self):
+        """Count them now, for once."""
+        self.due = None
+        # Who keeps its connection and has had nothing on it waits for the
+        # first answer. Of those who come anew each time one is always on its
+        # way; it is the first one only if it is as old as the run.
+        patience = 0.25 if self.job.keep_alive else 0.75
+        self.count = procfs.silent_clients(
+            self.job.port, patience * (time.monotonic() - self.begun))
+
+    def add_to(self, result):
+        """Put them into `result`, which knows of what its tool has seen."""
+        if self.count is None:
+            result.unfinished = result.unfinished or None
+        elif result.reported:
+            result.unfinished = max(result.unfinished, self.count)
 
 
 def run(name, job, cores, tick=None):
@@ -322,8 +402,9 @@ def run(name, job, cores, tick=None):
     with tempfile.TemporaryDirectory(prefix="bench-load-") as folder:
         runs = _start(tool, job, cores, folder)
         begun, own = time.monotonic(), time.process_time()
+        silent = SilentClients(job, begun)
         try:
-            hung = _wait(tool, runs, job, begun, tick)
+            hung = _wait(tool, runs, job, begun, tick, silent)
         finally:
             for one in runs:
                 if one.process.returncode is None:
@@ -338,13 +419,14 @@ def run(name, job, cores, tick=None):
             except LoadError as error:
                 if not hung:
                     raise
-                result = Result(unfinished=one.job.connections,
-                                seconds=wall, notes=[str(error)])
+                result = Result(None, None, None, None, None,
+                                notes=[str(error)])
             result.output, result.commands = text, [shlex.join(one.argv)]
             result.cpu, result.hung = one.end.cpu, hung
             results.append(result)
     merged = merge(results)
     merged.wall, merged.own_cpu = wall, own
+    silent.add_to(merged)
     return merged
 
 
@@ -381,8 +463,8 @@ def _start(tool, job, cores, folder):
     return runs
 
 
-def _wait(tool, runs, job, begun, tick):
-    """Wait for all; return whether the tool had to be told to end.
+def _wait(tool, runs, job, begun, tick, silent):
+    """Wait for all, and look for SilentClients when it is time; return whether the tool had to be told to end.
 
     ab and wrk take whole seconds only. Of a fraction the rest is cut off by
     an interrupt, upon which both report what they have measured.
@@ -396,6 +478,9 @@ def _wait(tool, runs, job, begun, tick):
         wake = kill_at if interrupted else interrupt_at
         if tick:
             wake = min(wake, tick())
+        if silent.due and time.monotonic() >= silent.due:
+            silent.look()
+        wake = min(wake, silent.due or wake)
         left = [one for one in runs if one.end is None]
         # Each ends at about the same time: it is enough to wait for one.
         left[0].end = child.wait(left[0].process, max(0.0, wake - now))
@@ -414,18 +499,17 @@ def _wait(tool, runs, job, begun, tick):
 def merge(results):
     """Return one Result for several processes that ran side by side.
 
-    Counts add up. The median is the mean of the medians, weighted by the
+    Counts add up, and are not known when one of them is not. The median is the mean of the medians, weighted by the
     answers; the 99th percentile is the worst of all, so an upper bound.
     """
     if len(results) == 1:
         return results[0]
-    merged = Result(seconds=max(r.seconds for r in results),
-                    hung=any(r.hung for r in results))
+    merged = Result(hung=any(r.hung for r in results))
+    for name, together in (("good", sum), ("failed", sum), ("timeouts", sum),
+                           ("unfinished", sum), ("seconds", max)):
+        known = [getattr(r, name) for r in results]
+        setattr(merged, name, None if None in known else together(known))
     for one in results:
-        merged.good += one.good
-        merged.failed += one.failed
-        merged.timeouts += one.timeouts
-        merged.unfinished += one.unfinished
         merged.cpu += one.cpu
         merged.notes += one.notes
         merged.commands += one.commands

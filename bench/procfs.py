@@ -247,46 +247,83 @@ def listener(port):
     connection of the machine.
     """
     waiting = limit = 0
-    for message in _sockets(port, LISTEN):
-        queues = struct.unpack_from("=II", message, 52 + 4)
-        waiting += queues[0]
-        limit += queues[1]
+    try:
+        for message in _sockets(LISTEN, port):
+            queues = struct.unpack_from("=II", message, 52 + 4)
+            waiting += queues[0]
+            limit += queues[1]
+    except OSError:
+        pass
     return Listener(waiting, limit)
 
 
-LISTEN = 10
+def silent_clients(port, seconds):
+    """Return how many TCP clients of this machine's `port` are not connected
+    yet, or have received nothing though they asked more than `seconds` ago;
+    None where the kernel does not tell.
+
+    Each socket takes some microseconds.
+    """
+    try:
+        silent = sum(1 for _ in _sockets(SYN_SENT, 0, port))
+        for message in _sockets(ESTABLISHED, 0, port):
+            info = _tcp_info(message)
+            since, = struct.unpack_from("=I", info, 44)     # last_data_sent
+            received, = struct.unpack_from("=Q", info, 128)  # bytes_received
+            silent += not received and since > 1e3 * seconds
+    except (OSError, struct.error):     # before Linux 4.1 it is shorter
+        return None
+    return silent
 
 
-def _sockets(port, state):
-    """Yield a struct inet_diag_msg for each TCP socket on the local `port`
-    in `state`; none where the kernel does not tell."""
+def _tcp_info(message):
+    """Return the struct tcp_info among the attributes of a message, b""
+    without one."""
+    start = 72                  # struct inet_diag_msg
+    while start + 4 <= len(message):
+        length, kind = struct.unpack_from("=HH", message, start)
+        if kind == INFO:
+            return message[start + 4:start + length]
+        start += (length + 3) & ~3
+    return b""
+
+
+ESTABLISHED, SYN_SENT, LISTEN = 1, 2, 10
+INFO = 2
+NLMSG_ERROR = 2
+
+
+def _sockets(state, port, remote=0):
+    """Yield a struct inet_diag_msg, with a tcp_info after it, for each TCP
+    socket in `state` on the local `port` to the `remote` one, 0 for any.
+    Raises OSError where the kernel does not tell."""
     sock_diag, by_family, dump = 4, 20, 0x301
     for family in (socket.AF_INET, socket.AF_INET6):
         # struct inet_diag_req_v2: what is wanted, then a sock id of which
-        # only the source port is given.
+        # only the ports are given.
         request = struct.pack("=BBBBI", family, socket.IPPROTO_TCP,
-                              0, 0, 1 << state)
-        request += struct.pack(">H", port) + bytes(46)
+                              1 << (INFO - 1), 0, 1 << state)
+        request += struct.pack(">HH", port, remote) + bytes(44)
         header = struct.pack("=IHHII", 16 + len(request), by_family, dump,
                              1, 0)
-        try:
-            with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW,
-                               sock_diag) as diag:
-                diag.settimeout(1)
-                diag.send(header + request)
-                yield from _messages(diag, by_family)
-        except OSError:
-            continue
+        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW,
+                           sock_diag) as diag:
+            diag.settimeout(1)
+            diag.send(header + request)
+            yield from _messages(diag, by_family)
 
 
 def _messages(diag, kind):
-    """Yield what follows each netlink header until the dump is over."""
+    """Yield what follows each netlink header until the dump is over. Raises
+    OSError."""
     while True:
         data = diag.recv(1 << 17)
         start = 0
         while start < len(data):
             length, got = struct.unpack_from("=IH", data, start)
-            if got != kind:             # NLMSG_DONE, or an error
+            if got == NLMSG_ERROR:
+                raise OSError("the kernel does not list its sockets")
+            if got != kind:             # NLMSG_DONE
                 return
             yield data[start + 16:start + length]
             start += (length + 3) & ~3

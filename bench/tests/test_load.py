@@ -3,7 +3,9 @@
 import os
 import shutil
 import socket
+import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -103,17 +105,41 @@ def test_h2load(tmp_path):
 
 
 def test_httperf(tmp_path):
-    """Demanded calls that got no reply are unfinished."""
+    """A connection that breaks fails a call; those it did not come to are
+    unfinished."""
     job = {"connections": 50, "calls": 10, "rate": 100}
     good = parsed("httperf_good", tmp_path, **job)
     assert (good.good, good.failed_percent) == (500, 0)
     hung = parsed("httperf_hung", tmp_path, **job)
-    assert (hung.good, hung.unfinished, hung.timeouts) == (0, 500, 50)
+    assert (hung.good, hung.failed, hung.unfinished) == (0, 50, 450)
+    assert hung.timeouts == 50
     mixed = parsed("httperf_mixed", tmp_path, **job)
-    assert (mixed.good, mixed.failed, mixed.unfinished) == (20, 10, 470)
+    assert (mixed.good, mixed.failed, mixed.unfinished) == (20, 60, 420)
     assert "40 connreset" in mixed.notes[0]
     refused = parsed("httperf_refused", tmp_path, **job)
     assert "50 connrefused" in refused.notes[0]
+
+
+def test_httperf_is_not_judged_by_the_wait_for_time_outs(tmp_path):
+    """One of 300 connections is never answered, or stops after 3 of its 10
+    calls: the rate is that of the second in which the others were."""
+    job = {"connections": 300, "calls": 10, "rate": 300, "timeout": 2.0}
+    silent = parsed("httperf_one_silent", tmp_path, **job)
+    assert (silent.good, silent.timeouts, silent.failed) == (2990, 1, 1)
+    assert silent.unfinished == 9
+    assert silent.rate == pytest.approx(2990, rel=0.02)
+    broken = parsed("httperf_one_breaks_off", tmp_path, **job)
+    assert (broken.good, broken.timeouts, broken.unfinished) == (2993, 1, 6)
+    assert 2300 < broken.rate < 3000
+
+
+def test_httperf_that_answers_until_the_end(tmp_path):
+    """Without time-outs a server that is behind has the time it took."""
+    good = parsed("httperf_good", tmp_path, connections=50, calls=10,
+                  rate=100)
+    with open(os.path.join(DATA, "httperf_good.txt"), encoding="utf-8") as f:
+        assert good.seconds == load.number(r"test-duration ([\d.]+)",
+                                           f.read())
 
 
 def test_httperf_out_of_descriptors(tmp_path):
@@ -126,7 +152,7 @@ def test_httperf_out_of_descriptors(tmp_path):
 def test_nonsense_is_an_error():
     """Output without a report is told as such."""
     job = load.Job(("http://127.0.0.1:1/",))
-    for name in ("wrk", "h2load", "httperf"):
+    for name in load.TOOLS:
         with pytest.raises(load.LoadError, match="no report"):
             load.TOOLS[name].parse("Segmentation fault\n", job, "/nowhere")
 
@@ -143,11 +169,83 @@ def test_merge():
     assert both.p50 == pytest.approx(1.75) and both.p99 == 9.0
 
 
+def test_merge_with_one_that_left_no_report():
+    """What one part of the load got is not known, so the whole is not."""
+    both = load.merge([load.Result(good=100, seconds=1.0),
+                       load.Result(None, None, None, None, None, hung=True)])
+    assert both.rate is both.failed_percent is both.unfinished is None
+    assert not both.reported and both.hung
+
+
 @pytest.fixture(name="silent")
 def silent_server():
     """A listener that accepts in the kernel and never answers."""
     with socket.create_server(("127.0.0.1", 0), backlog=100) as listener:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
+
+
+def first_that_asks(listener):
+    """Return the first connection with a request, which has been read: wrk
+    tries at first whether it can connect at all."""
+    while True:
+        client, _ = listener.accept()
+        if client.recv(4096):
+            return client
+        client.close()
+
+
+@pytest.fixture(name="choosy")
+def choosy_server():
+    """A server that answers its first client only, as often as it asks, and
+    never the others, which it leaves in the accept queue."""
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n42"
+
+    def serve():
+        with first_that_asks(listener) as client:
+            client.sendall(answer)
+            while client.recv(4096):
+                client.sendall(answer)
+
+    with socket.create_server(("127.0.0.1", 0), backlog=100) as listener:
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
+
+
+@pytest.mark.skipif(bool(load.missing("wrk")), reason="needs wrk")
+def test_clients_that_are_never_answered_are_unfinished(choosy):
+    """One of 20 is answered thousands of times; wrk says nothing of 19."""
+    result = load.run("wrk", load.Job((choosy,), connections=20, seconds=0.6),
+                      os.sched_getaffinity(0))
+    assert result.good > 100 and result.failed == 0
+    assert result.unfinished == 19
+
+
+@pytest.mark.skipif(bool(load.missing("wrk")), reason="needs wrk")
+def test_what_the_kernel_does_not_tell_is_not_zero(choosy, monkeypatch):
+    """Without its list of sockets nobody knows who was never answered."""
+    monkeypatch.setattr(load.procfs, "silent_clients", lambda *_: None)
+    result = load.run("wrk", load.Job((choosy,), connections=20, seconds=0.4),
+                      os.sched_getaffinity(0))
+    assert result.good > 100 and result.unfinished is None
+    assert result.failed_percent is None
+
+
+@pytest.mark.skipif(bool(load.missing("wrk")), reason="needs wrk")
+def test_a_late_answer_is_measured():
+    """wrk would drop the latency of what takes longer than its 2 s."""
+    def serve():
+        with first_that_asks(listener) as client:
+            time.sleep(2.3)
+            client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+            client.recv(4096)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=serve, daemon=True).start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        result = load.run("wrk", load.Job((url,), seconds=2.6),
+                          os.sched_getaffinity(0))
+    assert (result.good, result.timeouts) == (1, 0)
+    assert result.max == pytest.approx(2300, rel=0.02)
 
 
 @pytest.mark.skipif(bool(load.missing("wrk")), reason="needs wrk")
@@ -173,6 +271,23 @@ def test_run_ends_a_tool_that_hangs(silent):
                                   seconds=30), os.sched_getaffinity(0))
     assert result.hung and result.good == 0
     assert result.unfinished == 50 and result.wall < 5
+
+
+def test_a_tool_without_a_report_gives_no_rate(silent, monkeypatch):
+    """It hangs and is killed: what the server did is not known, not 0."""
+    class Short(load.Job):
+        """A job with less patience."""
+        deadline = 0.3
+
+    stuck = SimpleNamespace(
+        whole_seconds=False, parse=load.TOOLS["httperf"].parse,
+        command=lambda job, folder: ["sh", "-c", "trap '' INT; sleep 60"])
+    monkeypatch.setitem(load.TOOLS, "httperf", stuck)
+    monkeypatch.setattr(load, "missing", lambda name: "")
+    result = load.run("httperf", Short((silent,), connections=5, calls=10,
+                                       rate=10.0), os.sched_getaffinity(0))
+    assert result.hung and not result.reported
+    assert result.rate is result.failed is result.unfinished is None
 
 
 @pytest.mark.skipif(bool(load.missing("ab")), reason="needs ab")
