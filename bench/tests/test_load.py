@@ -1,5 +1,6 @@
 """What the load tools print, recorded from real runs, and what is read."""
 
+import contextlib
 import os
 import shutil
 import socket
@@ -201,7 +202,8 @@ def choosy_server():
     answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n42"
 
     def serve():
-        with first_that_asks(listener) as client:
+        with first_that_asks(listener) as client, \
+                contextlib.suppress(ConnectionError):
             client.sendall(answer)
             while client.recv(4096):
                 client.sendall(answer)
