@@ -7,22 +7,36 @@ run out of descriptors has lost requests whatever else was busy.
 FULL = 90.0         # per cent of a core that count as all of it
 
 
-def judge(row, tool):
-    """Return (limit, evidence) for a measured row of samples.csv."""
+def judge(row, tool, width=1):
+    """Return (limit, evidence) for a measured row of samples.csv.
+
+    `width` is how many cores the threads and processes of the tool could
+    use at most.
+    """
     def value(key):
         return row.get(key) or 0.0
 
-    lost = value("failed_percent") > 0
-    if lost and value("descriptors") >= 0.98 * value("descriptor_limit"):
+    if row.get("status") == "crashed":
+        return "crash", row["note"]
+    if row.get("status") == "hung":
+        return "the load tool hung", f"{tool.name} left no report"
+    lost = value("failed") + value("unfinished") > 0 or \
+        value("failed_percent") > 0
+    # A tool that waits in a loop has its core busy whatever comes.
+    at_work = 0.0 if tool.busy_waits else value("load_busy") / width
+    tools = "" if tool.busy_waits else \
+        f"{tool.name} {at_work:.0f} %" \
+        + (f" of {width} cores" if width > 1 else "")
+    if lost and 0 < 0.98 * value("descriptor_limit") <= value("descriptors"):
         return "descriptors", (f"{value('descriptors'):,.0f} of "
                                f"{value('descriptor_limit'):,.0f} open")
     if lost and "fd-unavail" in row.get("note", ""):
         return "descriptors of the load tool", row["note"]
-    full = value("accept_queue") >= 0.9 * value("accept_queue_limit")
-    if value("overflows") and (full or lost):
-        return "accept queue", (f"{value('overflows'):,.0f} overflows, "
-                                f"{value('accept_queue'):,.0f} of "
-                                f"{value('accept_queue_limit'):,.0f} waiting")
+    queue = "accept queue", (f"{value('overflows'):,.0f} overflows, "
+                             f"{value('accept_queue'):,.0f} of "
+                             f"{value('accept_queue_limit'):,.0f} waiting")
+    if value("overflows") and lost:
+        return queue
     if value("redis_busy") >= FULL:
         return "Redis", f"Redis {value('redis_busy'):.0f} % of its core"
     if value("server_busy") >= FULL:
@@ -32,9 +46,11 @@ def judge(row, tool):
         return "other programs", (f"they had {value('foreign'):.0f} % of the "
                                   f"server's core, the server "
                                   f"{value('server_busy'):.0f} %")
-    if value("load_busy") >= FULL and not tool.busy_waits:
-        return "load tool", (f"{tool.name} {value('load_busy'):.0f} %, server "
-                             f"{value('server_busy'):.0f} %")
+    if at_work >= FULL:
+        return "load tool", f"{tools}, server {value('server_busy'):.0f} %"
+    if tool.busy_waits and not lost:
+        return "none", (f"all demanded requests answered, server "
+                        f"{value('server_busy'):.0f} %")
     if value("load_cores_busy") >= FULL and row.get("foreign") is None:
         return "all cores", (f"server and load share them: "
                              f"{value('load_cores_busy'):.0f} % busy, "
@@ -42,12 +58,12 @@ def judge(row, tool):
     if value("load_cores_busy") >= FULL and not tool.busy_waits:
         others = f", Redis {value('redis_busy'):.0f} %" \
             if row.get("redis_busy") is not None else ""
-        return "cores of the load", (f"{tool.name} {value('load_busy'):.0f} "
-                                     f"%{others}, server "
+        return "cores of the load", (f"{tools}{others}, server "
                                      f"{value('server_busy'):.0f} %")
-    if tool.busy_waits and not lost:
-        return "none", (f"all demanded requests answered, server "
-                        f"{value('server_busy'):.0f} %")
+    # Nobody was lost in the end, but who found the queue full came again a
+    # second later.
+    if value("overflows"):
+        return queue
     return "waiting", (f"nothing was busy: server "
-                       f"{value('server_busy'):.0f} %, {tool.name} "
-                       f"{value('load_busy'):.0f} %")
+                       f"{value('server_busy'):.0f} %"
+                       + (f", {tools}" if tools else ""))
