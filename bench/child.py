@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -19,13 +19,19 @@ class Exit:
     """How a child ended. `usage` is wait4's account of the child and of all
     that it has waited for: CPU seconds and context switches."""
 
-    code: int
+    code: int               # negative: the signal that ended it
     usage: object
+    early: bool = False     # before stop() asked it to end
 
     @property
     def cpu(self):
         """User and system CPU seconds together."""
         return self.usage.ru_utime + self.usage.ru_stime
+
+    def __str__(self):
+        """The name of the signal, or the exit code, in words."""
+        return (signal.Signals(-self.code).name if self.code < 0
+                else f"exit code {self.code}")
 
 
 @contextmanager
@@ -91,10 +97,15 @@ def _reap(process):
 
 def stop(process, first=signal.SIGTERM, seconds=3.0):
     """End `process`: ask with the signal `first`, after `seconds` kill the
-    whole session. Return (Exit, clean): clean is False when it was killed.
+    whole session. Return (Exit, clean): clean is False when it was killed,
+    or had ended by itself.
     """
     if process.returncode is not None:
         raise ValueError("the process has been waited for already")
+    ended = _reap(process)
+    if ended:
+        kill_session(process.pid)
+        return replace(ended, early=True), False
     os.kill(process.pid, first)
     ended = wait(process, seconds)
     if ended:

@@ -1,7 +1,7 @@
 """Measure what a server costs while a load tool works on it.
 
     meter = CostMeter(live, redis_pid, count_connections)
-    meter.begin()
+    meter.begin(seconds)
     result = load.run(..., tick=meter.tick)
     meter.end(result)
     live.stop()
@@ -16,8 +16,13 @@ import time
 import metrics
 import procfs
 
-INTERVAL = 0.5          # seconds between two samples, at least
+INTERVAL = 0.5          # seconds between two samples; less in a short run
+SAMPLES = 4             # at least, where they are cheap
+LAST = 0.05             # seconds before the end comes the last of them
 OWN_SHARE = 0.01        # of the time may go into taking samples
+# The server counts the checks before the load too: such a difference between
+# its count and the load tool's says nothing.
+SERVED_MORE, CHECKS = 1.1, 50
 
 
 class Watch:
@@ -27,7 +32,8 @@ class Watch:
         self.live, self.redis_pid = live, redis_pid
         self.count_connections = count_connections
         self.tree, self.load, self.wall = [], None, 0.0
-        self.server_cpu = 0.0
+        self.server_cpu = self.busy_cpu = 0.0
+        self.answered = None
         self.core_times = {}
 
 
@@ -44,26 +50,38 @@ class CostMeter:
         for metric in self.metrics:
             getattr(metric, method)(self.watch)
 
-    def begin(self):
-        """Call when the server is ready and nobody talks to it."""
+    def begin(self, seconds=None):
+        """Call when the server is ready and nobody talks to it. The load
+        lasts for `seconds`, as far as one knows."""
         self._look("begin")
         self.cpu = procfs.cpu_time(self.watch.tree)
         self.cores = procfs.core_times()
         self.begun = time.monotonic()
-        self.next = self.begun + INTERVAL * 0.8
+        self.interval = min(INTERVAL, seconds / SAMPLES) if seconds \
+            else INTERVAL
+        self.next = self.begun + self.interval * 0.8
+        self.last = self.begun + seconds - LAST if seconds else None
 
     def tick(self):
         """Take a sample if it is time; return when the next one is due.
 
         Many processes make a sample dear: then there are fewer, so that the
-        load tool keeps its core.
+        load tool keeps its core. The last one is taken in any case, and is
+        over before the load is.
         """
         now = time.monotonic()
-        if now >= self.next:
+        if now >= min(self.next, self.last or self.next):
+            final = self.last and now >= self.last
+            # CPU time: on the load's busy core a look lasts much longer.
+            used = time.thread_time()
             self._look("sample")
-            took = time.monotonic() - now
-            self.next = now + max(INTERVAL, took / OWN_SHARE)
-        return self.next
+            used = time.thread_time() - used
+            self.next = now + max(self.interval, used / OWN_SHARE)
+            if final:
+                self.last = None
+            elif self.last:
+                self.last -= max(0.0, 1.5 * (time.monotonic() - now) - LAST)
+        return min(self.next, self.last or self.next)
 
     def end(self, result):
         """Call when the load tool has ended, with what it found."""
@@ -73,19 +91,34 @@ class CostMeter:
             core: (user - self.cores[core][0], system - self.cores[core][1])
             for core, (user, system) in procfs.core_times().items()
             if core in self.cores}
+        self.watch.busy_cpu = self._used(procfs.tree(self.watch.live.pid))
         # Children that have just lost their client end now: their cost is
         # known only when their parent has reaped them.
         procfs.settle(self.watch.live.pid)
         self._look("end")
-        user, system = procfs.cpu_time(self.watch.tree)
-        self.watch.server_cpu = max(0.0, user + system - sum(self.cpu))
+        self.watch.server_cpu = self._used(self.watch.tree)
+
+    def _used(self, tree):
+        """Return the CPU seconds that `tree` has used since begin()."""
+        return max(0.0, sum(procfs.cpu_time(tree)) - sum(self.cpu))
 
     def finish(self):
         """Call when the server has ended; return {key: value}."""
+        self.watch.answered = self._answered()
         values = {}
         for metric in self.metrics:
             values.update(metric.finish(self.watch))
         return values
+
+    def _answered(self):
+        """Return among how many requests the costs are divided, None when
+        that is not known: those that the load tool saw answered, unless the
+        server itself says that it answered many more."""
+        good, report = self.watch.load.good, self.watch.live.report
+        served = report["requests"] if report else 0
+        if good is None or served > SERVED_MORE * good + CHECKS:
+            return served or None
+        return good
 
 
 def columns():

@@ -11,9 +11,12 @@ A file here defines a class `Metric` with
 `watch` is the cost_meter.Watch: it has the server (`live`), the process tree
 of this moment (`tree`), whether the load holds its connections open, so that
 they are to be counted (`count_connections`), the load tool's Result (`load`),
-the private Redis (`redis_pid`), and from `end` on the seconds measured (`wall`), the CPU
-seconds the server used meanwhile (`server_cpu`) and those of each core
-(`core_times`, {core: (user, system)}). All methods but `finish` may
+the private Redis (`redis_pid`), and from `end` on the seconds measured
+(`wall`), the CPU seconds of the server (`busy_cpu`) and of each core
+(`core_times`, {core: (user, system)}) in just these seconds, and what the
+server used until all that it still had to do was done (`server_cpu`). In
+`finish` it has the number of requests that the costs are divided among
+(`answered`, None when it is not known). All methods but `finish` may
 be left out by inheriting from Base. A value that is not known is None.
 """
 

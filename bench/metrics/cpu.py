@@ -32,14 +32,16 @@ class Metric(Base):
         """Return the cost of a request."""
         total = watch.server_cpu
         load = watch.load
-        each = 1e6 * total / load.good if load.good else None
+        each = 1e6 * total / watch.answered if watch.answered else None
         share = self._user_share(watch)
         cores = len(watch.live.start.cores)
         return {
             "cpu_us": each,
             "cpu_user_us": each * share if each is not None else None,
             "cpu_system_us": each * (1 - share) if each is not None else None,
-            "server_busy": 100 * total / (watch.wall * cores),
+            # Clock ticks of 10 ms can make a little more than there is.
+            "server_busy": min(100.0, 100 * watch.busy_cpu
+                               / (watch.wall * cores)),
             "load_busy": 100 * load.cpu / load.wall if load.wall else None,
         }
 

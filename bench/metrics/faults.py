@@ -20,6 +20,6 @@ class Metric(Base):
 
     def finish(self, watch):
         """Return faults a request."""
-        if not watch.load.good:
+        if not watch.answered:
             return {}
-        return {"faults": max(0, self.count) / watch.load.good}
+        return {"faults": max(0, self.count) / watch.answered}

@@ -41,7 +41,7 @@ class Metric(Base):
             values["load_cores_busy"] = 100 * sum(rest) / (watch.wall
                                                            * len(rest))
             # Only where the load has cores of its own can it be told apart.
-            foreign = sum(mine) - watch.server_cpu
+            foreign = sum(mine) - watch.busy_cpu
             values["foreign"] = max(0.0, 100 * foreign
                                     / (watch.wall * len(mine)))
         return values

@@ -38,10 +38,10 @@ class Metric(Base):
             usage = watch.live.exit.usage
             counts = [usage.ru_nvcsw - self.before[0],
                       usage.ru_nivcsw - self.before[1]]
-        if not watch.load.good:
+        if not watch.answered:
             return {}
-        return {"switches": sum(counts) / watch.load.good,
-                "switches_involuntary": counts[1] / watch.load.good}
+        return {"switches": sum(counts) / watch.answered,
+                "switches_involuntary": counts[1] / watch.answered}
 
     @staticmethod
     def _count(tree):

@@ -10,6 +10,9 @@ from types import SimpleNamespace
 import pytest
 
 import child
+import cost_meter
+import load
+import metrics
 import procfs
 import syscalls
 from metrics import memory
@@ -131,6 +134,83 @@ time.sleep(60)
 """, tmp_path)
     ended, clean = child.stop(process, seconds=0.3)
     assert ended.code == -9 and not clean
+
+
+def test_stop_tells_who_had_ended_by_itself(tmp_path):
+    """A crash before the SIGTERM is no clean end."""
+    process = start("""
+print("ready")
+os.abort()
+""", tmp_path)
+    until = time.monotonic() + 10
+    while procfs.process(process.pid).state != "Z":
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    ended, clean = child.stop(process)
+    assert ended.early and not clean and str(ended) == "SIGABRT"
+
+
+def meter_of(pid):
+    """Return a CostMeter of the process `pid` with a list of the times at
+    which it took samples."""
+    seen = []
+    meter = cost_meter.CostMeter(SimpleNamespace(
+        pid=pid, start=SimpleNamespace(cores=CORES), report=None))
+    metric = metrics.Base()
+    metric.sample = lambda watch: seen.append(time.monotonic())
+    meter.metrics = [metric]
+    return meter, seen
+
+
+def test_several_looks_in_a_short_run_and_one_before_its_end():
+    """A peak that is seen once is hardly a peak."""
+    meter, seen = meter_of(os.getpid())
+    begun = time.monotonic()
+    meter.begin(0.4)
+    while time.monotonic() < begun + 0.4:
+        time.sleep(max(0.0, min(meter.tick(), begun + 0.4)
+                       - time.monotonic()))
+    assert len(seen) >= 3
+    assert 0.3 < seen[-1] - begun < 0.39
+
+
+def test_a_dear_look_comes_before_the_end_too():
+    """One that takes 0.1 s of the core is not repeated in between."""
+    meter, seen = meter_of(os.getpid())
+
+    def burn(watch):
+        seen.append(time.monotonic())
+        until = time.thread_time() + 0.1
+        while time.thread_time() < until:
+            pass
+
+    meter.metrics[0].sample = burn
+    begun = time.monotonic()
+    meter.begin(1.0)
+    while time.monotonic() < begun + 1:
+        time.sleep(max(0.0, min(meter.tick(), begun + 1) - time.monotonic()))
+    assert len(seen) == 2 and seen[1] - begun < 0.9
+
+
+def test_a_busy_core_is_not_busier_than_it_can_be(tmp_path):
+    """The work of the server after the load has ended is part of its cost,
+    and not of the time in which the load went on."""
+    process = start("""
+print("ready")
+burn(0.5)
+time.sleep(60)
+""", tmp_path)
+    try:
+        meter, _ = meter_of(process.pid)
+        meter.begin(0.2)
+        time.sleep(0.2)
+        meter.end(load.Result(good=100))
+        time.sleep(0.5)
+        watch = meter.watch
+        assert 0 < watch.busy_cpu <= watch.wall + 0.02
+        assert watch.busy_cpu <= watch.server_cpu
+    finally:
+        child.stop(process)
 
 
 def test_pinning(tmp_path):
