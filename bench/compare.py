@@ -80,7 +80,7 @@ def without_tools(settings):
     installed, [what was left out and why])."""
     whole, left_out = [], []
     for one in settings.experiments:
-        tool = settings.tool if settings.tool in one.tools else one.tools[0]
+        tool = runner.tool_for(one, settings.tool)
         if load.missing(tool):
             left_out.append(f"{one.name}: {tool} is not installed: apt-get "
                             f"install {load.missing(tool)}")
@@ -91,7 +91,7 @@ def without_tools(settings):
 
 def look_around(settings, machine):
     """Print what the machine is like; return the findings."""
-    tools = {name for e in settings.experiments for name in e.tools[:1]}
+    tools = {runner.tool_for(e, settings.tool) for e in settings.experiments}
     grids = [x for e in settings.experiments if not e.open_loop
              for v in e.variants
              for x in (settings.points or (v.full if settings.full
@@ -162,7 +162,7 @@ def measure(stages, worker, view, deadline):
             if ends and time.monotonic() + planned > ends:
                 row = worker.skip(cell, "no time", "the time was over")
             else:
-                row = attempt(worker, cell, seconds)
+                row = attempt(worker, cell, seconds, ends)
             view.cell(row, planned)
         for server, variant in stage.calls:
             if not deadline or time.monotonic() + around < deadline:
@@ -172,12 +172,12 @@ def measure(stages, worker, view, deadline):
         view.end_stage()
 
 
-def attempt(worker, cell, seconds):
+def attempt(worker, cell, seconds, ends):
     """Run a cell; return its row. What the system refuses to a cell, as when
     it is out of processes, is a row and not the end of the run. Raises
     OSError when not even a row can be written."""
     try:
-        return worker.run(cell, seconds)
+        return worker.run(cell, seconds, ends)
     except OSError as error:
         worker.problems.append(f"{cell.label}: {error}")
         return worker.skip(cell, "no figure", str(error))

@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+import time
 
 import limits
 import load
@@ -12,6 +13,19 @@ import servers
 import syscalls
 from cost_meter import CostMeter
 from experiments import WrongAnswer, client
+
+
+# What a server that crashed cost is not known: its children's accounts, and
+# what it did after the last look, are gone with it.
+LOST_IN_A_CRASH = ("rate", "cpu_us", "cpu_user_us", "cpu_system_us",
+                   "server_busy", "foreign", "faults", "switches",
+                   "switches_involuntary")
+
+
+def tool_for(experiment, asked):
+    """Return the name of the load tool for `experiment`: the one `asked`
+    for, if it can be, else its own."""
+    return asked if asked in experiment.tools else experiment.tools[0]
 
 
 class Runner:
@@ -36,11 +50,6 @@ class Runner:
                                        self.machine),
             keep_alive=cell.variant.keep_alive)
 
-    def _tool(self, experiment):
-        """Return the name of the load tool for `experiment`."""
-        asked = self.settings.tool
-        return asked if asked in experiment.tools else experiment.tools[0]
-
     def _row(self, cell):
         """Return the beginning of the row of a cell."""
         self.order += 1
@@ -48,7 +57,8 @@ class Runner:
                 "variant": cell.variant.name, "server": cell.server.name,
                 "kind": cell.server.kind, "x": cell.x, "repeat": cell.repeat,
                 "order": self.order, "started": results.now(),
-                "tool": self._tool(cell.experiment), "note": ""}
+                "tool": tool_for(cell.experiment, self.settings.tool),
+                "note": ""}
 
     def skip(self, cell, status, why):
         """Add a row that says why a cell was not run; return it."""
@@ -57,20 +67,36 @@ class Runner:
         self.folder.add(row)
         return row
 
-    def run(self, cell, seconds):
+    def run(self, cell, seconds, ends=None):
         """Run a cell; add its row and return it. Whatever goes wrong with
-        a server is a row too, and does not end the run."""
+        a server is a row too, and does not end the run.
+
+        A run of which the load tool left no report is made once more, if
+        there is time until `ends` (time.monotonic, None: always).
+        """
         known = self.out.get((cell.experiment.name, cell.server.name))
         if cell.impossible:
             return self.skip(cell, "not possible", cell.impossible)
         if known:
             return self.skip(cell, *known)
+        row = self._attempt(cell, seconds)
+        again = time.monotonic() + cell.around + \
+            cell.experiment.lasts(cell.x, seconds)
+        if row["status"] == "hung" and (ends is None or again <= ends):
+            first, row = row, self._attempt(cell, seconds)
+            row["note"] = "; ".join(filter(None, (
+                row["note"], f"the second try: {first['tool']} left no "
+                             f"report of the first, {first['raw']}")))
+        self.folder.add(row)
+        return row
+
+    def _attempt(self, cell, seconds):
+        """Run a cell once; return its row."""
         row = self._row(cell)
         try:
             self._measure(cell, seconds, row)
         except (servers.ServerError, WrongAnswer, load.LoadError) as why:
             self._failed(cell, row, why)
-        self.folder.add(row)
         return row
 
     def _failed(self, cell, row, why):
@@ -101,12 +127,14 @@ class Runner:
                 limit = procfs.descriptor_limit(live.pid)
                 job = experiment.job(live, cell.variant, cell.x, seconds,
                                      self.machine, self.settings.full)
-                meter.begin()
+                meter.begin(job.seconds)
                 result = load.run(tool.name, job, self.machine.load_cores,
                                   meter.tick)
                 meter.end(result)
             self._fill(row, cell, live, meter, result, limit)
-            row["limit"], row["evidence"] = limits.judge(row, tool)
+            width = min(job.threads * len(job.urls),
+                        len(self.machine.load_cores))
+            row["limit"], row["evidence"] = limits.judge(row, tool, width)
             row["raw"] = self._keep_raw(cell, live, result)
 
     def _check(self, cell, live):
@@ -134,13 +162,23 @@ class Runner:
         self.own_cpu += result.own_cpu
         self.server_cpu += meter.watch.server_cpu
         notes = list(dict.fromkeys(result.notes))
-        status = "ok" if not result.failed + result.unfinished else "lossy"
+        status = "lossy" if result.failed or result.unfinished else "ok"
         if result.hung:
-            status = "hung"
+            status = "lossy" if result.reported else "hung"
             notes.insert(0, f"{row['tool']} was told to end after "
                             f"{result.wall:.0f} s")
-        if not live.clean:
+        if live.exit.early:
+            status = "crashed"
+            notes.insert(0, "the server ended by itself during the run: "
+                            f"{live.exit}")
+        elif not live.clean:
             notes.append("the server had to be killed at the end")
+        if None not in (result.good, meter.watch.answered) and \
+                meter.watch.answered != result.good:
+            notes.append(f"its cost is divided among the "
+                         f"{meter.watch.answered:,} requests that it served, "
+                         f"of which {row['tool']} saw {result.good:,} "
+                         "answered")
         held = values.get("open_connections")
         if held is not None and held < 0.95 * cell.x:
             notes.append(f"it held {held:,} of {cell.x:,} connections open")
@@ -153,6 +191,10 @@ class Runner:
             p50_ms=result.p50, p99_ms=result.p99, max_ms=result.max,
             served=live.report["requests"] if live.report else None,
             descriptor_limit=limit, note="; ".join(notes), **values)
+        if status == "crashed":
+            row.update(dict.fromkeys(LOST_IN_A_CRASH))
+            self.problems.append(f"{cell.experiment.name}: {cell.server.name} "
+                                 f"at {cell.x:,}: {notes[0]}")
 
     def _keep_raw(self, cell, live, result):
         """Write what was run and what it printed; return the file's name."""
@@ -171,7 +213,7 @@ class Runner:
         cell = plan.Cell(experiment, server, variant, experiment.calls_at)
         if (experiment.name, server.name) in self.out:
             return {}
-        tool = self._tool(experiment)
+        tool = tool_for(experiment, self.settings.tool)
         try:
             with tempfile.TemporaryDirectory(prefix="bench-cell-") as folder, \
                     servers.running(server, self._start(cell),

@@ -166,7 +166,7 @@ class Slow:
         """The clock."""
         return self.now
 
-    def run(self, cell, seconds):
+    def run(self, cell, seconds, ends=None):
         """A cell that is run."""
         lasts = cell.experiment.lasts(cell.x, seconds)
         self.now += self.factor * (lasts + cell.around)
