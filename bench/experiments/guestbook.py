@@ -3,12 +3,12 @@
 import re
 
 import load
-from experiments import (Experiment, Published, Variant, addresses, expect,
-                         heard)
+from experiments import (Experiment, Published, Variant, WrongAnswer,
+                         addresses, expect, heard)
 
 GRID = (20, 50, 100, 200, 300, 400, 500, 600, 700, 800, 900, 1000, 1500, 2000,
         2500, 3000, 5000, 8000, 10000, 11000, 12000, 13000, 14000, 15000)
-
+VISITS = rb"Visits so far:\D*(\d+)"
 
 def column(*rates):
     """Return {clients: rate}; None where nothing was published."""
@@ -81,9 +81,19 @@ class Guestbook(Experiment):
                         requests=max(self.requests_full, x) if full else None)
 
     def check(self, get):
-        """The page shows the seeded remarks and a visitor count."""
-        expect(get(self.path), self.path, 200, "text/html",
-               re.compile(rb"Guest number 10.*Guest number 1\b", re.DOTALL))
+        """The page shows the seeded remarks and a visitor count, which goes
+        up from one page to the next."""
+        first, second = (self._visits(get(self.path)) for _ in range(2))
+        if second <= first:
+            raise WrongAnswer(f"GET {self.path}: {first:,} visits, and then "
+                              f"{second:,}")
+
+    def _visits(self, answer):
+        """Return the visitor count of a page with the remarks."""
+        expect(answer, self.path, 200, "text/html",
+               re.compile(rb"Guest number 10.*Guest number 1\b.*" + VISITS,
+                          re.DOTALL))
+        return int(re.search(VISITS, answer[2]).group(1))
 
 
 EXPERIMENT = Guestbook()
