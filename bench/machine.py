@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import procfs
 import servers
+import settings as wishes
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,13 @@ def facts():
             "tw_reuse": procfs.read_int("/proc/sys/net/ipv4/tcp_tw_reuse"),
         },
     }
+
+
+def siblings(core):
+    """Return the cores that are the same physical core as `core`, itself
+    included, as far as a (virtual) machine shows it."""
+    return wishes.cores(procfs.read(f"/sys/devices/system/cpu/cpu{core}/"
+                                    "topology/thread_siblings_list"))
 
 
 def governor():

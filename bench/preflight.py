@@ -35,6 +35,7 @@ def look(machine, tools, most_clients, backlog):
         _time_wait(),
         _load_average(),
         _cores(machine),
+        _halves(machine),
         _core_speed(min(machine.server_cores)),
         _governor(),
         *_tools(tools),
@@ -110,6 +111,20 @@ def _cores(machine):
                   "CPU a request still holds: use a machine with two cores, "
                   "or fewer SERVER_CPUS")
     return Finding("cores", value, remedy)
+
+
+def _halves(machine):
+    """Two that the system calls cores can be the halves of one."""
+    pairs = [f"{mine} and {other}" for mine in sorted(machine.server_cores)
+             for other in sorted(machines.siblings(mine)
+                                 & machine.load_cores - {mine})]
+    remedy = ""
+    if pairs:
+        remedy = ("server and load slow each other there: choose SERVER_CPUS "
+                  "so that no half is left to the load")
+    return Finding("physical cores", "; ".join(
+        f"{pair} are one" for pair in pairs) or "none is seen to be shared",
+        remedy)
 
 
 def _list(cores):
