@@ -83,7 +83,7 @@ def measure(curve, clients, redis, folder, seconds):
     if not result.good:
         raise load.LoadError(f"{curve.server} answered nothing")
     return {"rate": result.rate, "us": 1e6 * seconds_used / result.good,
-            "lost": result.failed + result.unfinished}
+            "lost": result.failed + (result.unfinished or 0)}
 
 
 def summarize(curve, runs):

@@ -92,11 +92,12 @@ class Result:
 
     @property
     def failed_percent(self):
-        """Failed and unfinished ones among all that was asked for; None when
-        either is not known."""
-        if None in (self.failed, self.unfinished):
+        """Failed and unfinished ones among all that was asked for. What is
+        not known of them is left out; None when none is known to be lost
+        and some may be."""
+        lost = (self.failed or 0) + (self.unfinished or 0)
+        if not lost and None in (self.failed, self.unfinished):
             return None
-        lost = self.failed + self.unfinished
         asked = self.good + lost
         return 100.0 * lost / asked if asked else 100.0
 
@@ -391,9 +392,9 @@ def run(name, job, cores, tick=None):
     """Put `job` on the server with the tool `name` on `cores`.
 
     `tick()` is called meanwhile; it returns when it wants to be called again
-    (seconds of time.monotonic). A tool that does not
-    end in time is interrupted (it then reports what it has) or killed, and
-    the Result says `hung`. Raises LoadError.
+    (seconds of time.monotonic). A tool that does not end in time is
+    interrupted (it then reports what it has) or killed, and the Result says
+    `hung`. Raises LoadError.
     """
     if missing(name):
         raise LoadError(f"{name} is not installed: apt-get install "
