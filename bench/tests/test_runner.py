@@ -127,4 +127,4 @@ def test_costs_are_divided_among_what_was_served(worker, monkeypatch):
         "requests": 100 * row["requests"]})
     other = worker.run(cell, 0.4)
     assert other["cpu_us"] < row["cpu_us"] / 10
-    assert "requests that it served" in other["note"]
+    assert "fewer answers than the server gave" in other["note"]
