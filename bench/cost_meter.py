@@ -11,6 +11,7 @@ Nothing of this runs on the server's cores while the load lasts; what it took
 from the load tool's meanwhile is in `result.own_cpu`.
 """
 
+import math
 import time
 
 import metrics
@@ -54,13 +55,15 @@ class CostMeter:
         """Call when the server is ready and nobody talks to it. The load
         lasts for `seconds`, as far as one knows."""
         self._look("begin")
+        dear = self._sample()       # nobody is kept waiting yet
         self.cpu = procfs.cpu_time(self.watch.tree)
         self.cores = procfs.core_times()
         self.begun = time.monotonic()
         self.interval = min(INTERVAL, seconds / SAMPLES) if seconds \
             else INTERVAL
-        self.next = self.begun + self.interval * 0.8
-        self.last = self.begun + seconds - LAST if seconds else None
+        self.next = self.begun + max(self.interval * 0.8, dear / OWN_SHARE)
+        self.ends = self.begun + seconds if seconds else None
+        self._set_last(dear)
 
     def tick(self):
         """Take a sample if it is time; return when the next one is due.
@@ -70,18 +73,27 @@ class CostMeter:
         over before the load is.
         """
         now = time.monotonic()
-        if now >= min(self.next, self.last or self.next):
-            final = self.last and now >= self.last
-            # CPU time: on the load's busy core a look lasts much longer.
-            used = time.thread_time()
-            self._look("sample")
-            used = time.thread_time() - used
-            self.next = now + max(self.interval, used / OWN_SHARE)
-            if final:
-                self.last = None
-            elif self.last:
-                self.last -= max(0.0, 1.5 * (time.monotonic() - now) - LAST)
-        return min(self.next, self.last or self.next)
+        if now >= min(self.next, self.last):
+            if now >= self.last:
+                self.ends = None
+            dear = self._sample()
+            self.next = now + max(self.interval, dear / OWN_SHARE)
+            self._set_last(dear)
+        return min(self.next, self.last)
+
+    def _set_last(self, dear):
+        """Say when the last sample is to come, if the next one costs as much
+        as one that was `dear` seconds; with a margin, for the load tool has
+        the core beside it."""
+        self.last = self.ends - max(LAST, 2 * dear) if self.ends \
+            else math.inf
+
+    def _sample(self):
+        """Take a sample; return what it cost. That is CPU time: on the
+        load's busy core a look lasts much longer."""
+        before = time.thread_time()
+        self._look("sample")
+        return time.thread_time() - before
 
     def end(self, result):
         """Call when the load tool has ended, with what it found."""
