@@ -465,7 +465,8 @@ def _start(tool, job, cores, folder):
 
 
 def _wait(tool, runs, job, begun, tick, silent):
-    """Wait for all, and look for SilentClients when it is time; return whether the tool had to be told to end.
+    """Wait for all, and look for SilentClients when it is time; return
+    whether the tool had to be told to end.
 
     ab and wrk take whole seconds only. Of a fraction the rest is cut off by
     an interrupt, upon which both report what they have measured.
@@ -479,9 +480,11 @@ def _wait(tool, runs, job, begun, tick, silent):
         wake = kill_at if interrupted else interrupt_at
         if tick:
             wake = min(wake, tick())
-        if silent.due and time.monotonic() >= silent.due:
-            silent.look()
-        wake = min(wake, silent.due or wake)
+        if silent.due:
+            if time.monotonic() >= silent.due:
+                silent.look()
+            else:
+                wake = min(wake, silent.due)
         left = [one for one in runs if one.end is None]
         # Each ends at about the same time: it is enough to wait for one.
         left[0].end = child.wait(left[0].process, max(0.0, wake - now))
@@ -500,8 +503,9 @@ def _wait(tool, runs, job, begun, tick, silent):
 def merge(results):
     """Return one Result for several processes that ran side by side.
 
-    Counts add up, and are not known when one of them is not. The median is the mean of the medians, weighted by the
-    answers; the 99th percentile is the worst of all, so an upper bound.
+    Counts add up, and are not known when one of them is not. The median is
+    the mean of the medians, weighted by the answers; the 99th percentile is
+    the worst of all, so an upper bound.
     """
     if len(results) == 1:
         return results[0]
