@@ -208,7 +208,7 @@ class PlainView(View):
         else:
             said = f"{row['rate']:,.0f}/s"
             if row["status"] != "ok":
-                said += (f"  {row['status']}, {row['failed_percent']:.2f} % "
+                said += (f"  {row['status']}, {row['failed_percent'] or 0:.2f} % "
                          f"lost {row['note']}")
         self.note(f"[{self.done}/{self.cells}, {clock(self.time_left())} "
                   f"left] {name} {row['x']:,}: {said}")
