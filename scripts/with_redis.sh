@@ -8,8 +8,10 @@
 #     scripts/with_redis.sh ./epoll --redis @REDIS@
 #
 # This Redis listens on a Unix socket in a new temporary folder, so it is in
-# nobody's way, and writes nothing to disk. It ends, and the folder is removed,
-# when the command and all its children have ended, however they end.
+# nobody's way, and writes nothing to disk. Where the socket is, is said first
+# (on stderr), for those who want to talk to Redis meanwhile: redis-cli -s SOCKET.
+# It ends, and the folder is removed, when the command and all its children have
+# ended, however they end.
 set -u
 
 die() { echo "with_redis.sh: $*" >&2; exit 1; }
@@ -45,6 +47,8 @@ until [ "$(redis-cli -s "$socket" ping 2>/dev/null)" = PONG ]; do
     [ "$tries" -lt 200 ] || die "Redis does not answer; its last words: $(tail -n 3 "$folder/log")"
     sleep 0.05
 done
+
+echo "Redis: $socket" >&2
 
 # The command takes this shell's place, with descriptor 9, so that signals and
 # its exit status need nobody to hand them on.
