@@ -19,7 +19,7 @@ SERVERS = ["iterative", "forking", "preforking", "threaded", "prethreaded",
 # scripts/deps.sh must be there; the rest is checked where it is installed.
 REQUIRED = {"ab", "wrk", "h2load", "httperf", "redis-cli", "strace", "nm",
             "git", "objdump"}
-OTHERS = {"perf", "nstat", "ss", "curl", "nc", "vmstat", "ulimit", "printf",
+OTHERS = {"perf", "nstat", "ss", "curl", "head", "vmstat", "ulimit", "printf",
           "ps", "sysctl", "man"}
 
 # Names of make's variables that our Makefile leaves to others to read.

@@ -105,6 +105,7 @@ ALLOWED = {
     "8 MiB": "the default stack of a thread",
     "256 KiB": "STACK_SIZE of 04 and 05",
     "500 MiB": "an exercise",
+    "50 MB": "a file to download slowly",
     "64 bytes": "a cache line",
     "1,200 connections a second": "published: the load of echo",
 }
