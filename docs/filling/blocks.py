@@ -157,8 +157,9 @@ def rates(context, experiment, grid, *variant):
                        + ("*" if cell and cell.values.get("failed_percent")
                           else ""))
         rows.append(row)
-    return explained(table(["clients", *ARCHITECTURES], rows,
-                           ["---:"] * (len(ARCHITECTURES) + 1)))
+    head = context.experiment(experiment).x_short
+    return table([head, *ARCHITECTURES], rows,
+                 ["---:"] * (len(ARCHITECTURES) + 1))
 
 
 def calls(context, experiment, *names):
