@@ -99,6 +99,7 @@ ALLOWED = {
     "10 ms": "an example: a slow Redis",
     "30 pages a second": "three waits of 10 ms",
     "100 %": "all of a core",
+    "99 %": "the name of a column",
     "1": "01 serves one client at a time",
     # sizes that the kernel or a standard sets
     "2 MiB": "page tables of a gigabyte",
