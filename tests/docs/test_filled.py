@@ -66,10 +66,22 @@ def test_chapter_has_its_parts(path):
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=name_of)
+def test_chapter_says_what_it_is_good_for(path):
+    """What one can do after it, three points; what it needs; the columns."""
+    text = path.read_text()
+    aims = re.search(r"\?\*\n\nAfter this chapter you can\n\n((?:- .*\n)+)\n"
+                     r"It needs ", text)
+    assert aims and len(aims.group(1).splitlines()) == 3
+    assert ("\n## Measured\n\n[What the columns mean]"
+            "(benchmarking.md#how-to-read-the-report)") in text
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=name_of)
 def test_chapter_has_three_exercises_each_with_a_hint(path):
-    """Numbered, the hint folded away."""
+    """Numbered, with what is to be seen, the hint folded away."""
     part = path.read_text().partition("\n## Exercises\n")[2]
     assert re.findall(r"^(\d)\. ", part, re.MULTILINE) == ["1", "2", "3"]
+    assert part.count("\n   You should see: ") == 3
     assert part.count("<summary>Hint</summary>") == 3
     assert part.count("<details>") == part.count("</details>") == 3
 
