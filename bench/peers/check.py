@@ -29,6 +29,7 @@ sys.path.insert(0, str(HERE.parent))
 import peers  # noqa: E402  (the path above is where it is)
 import procfs  # noqa: E402
 import servers  # noqa: E402
+from redis_server import RedisServer  # noqa: E402
 
 PUBLIC = HERE.parent.parent / "public"
 ANSWER_SECONDS = 5
@@ -173,6 +174,8 @@ def check_endpoints(peer, port):
             check_redirect(client)
         elif target == "/echo":
             check_echo(client)
+        elif target == "/guestbook":    # of a floor: that there is a page
+            client.get(target, 200)
         else:
             raise Wrong(f"no check for the endpoint {target}")
     if peer.told.get("static"):
@@ -211,10 +214,12 @@ def check(peer):
     log = os.path.join(peer.build_folder, "check.log")
     cores = frozenset(os.sched_getaffinity(0))
     for workers in (1, 2) if peer.has_workers else (1,):
-        start = servers.Start(cores=cores, workers=workers)
-        with servers.running(peer, start, log) as live:
-            check_endpoints(peer, live.port)
-            check_end(live.pid)
+        with RedisServer(cores) as redis:
+            start = servers.Start(cores=cores, workers=workers,
+                                  redis=redis.address)
+            with servers.running(peer, start, log) as live:
+                check_endpoints(peer, live.port)
+                check_end(live.pid)
 
 
 def main():

@@ -20,6 +20,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 static const char *const questions[3] = {
@@ -125,8 +126,10 @@ static void fork_before(void)
 
         if (pid < 0)
             err(1, "fork");
-        if (pid == 0)
+        if (pid == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGTERM); /* end with the parent */
             break;
+        }
     }
     serve_all();
 }

@@ -8,6 +8,7 @@
 #include "floor.h"
 
 #include <signal.h>
+#include <sys/prctl.h>
 
 int main(int argc, char *argv[])
 {
@@ -23,8 +24,10 @@ int main(int argc, char *argv[])
 
         if (pid < 0)
             err(1, "fork");
-        if (pid == 0)
+        if (pid == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGTERM); /* end with the parent */
             break;
+        }
     }
 
     for (;;) {
