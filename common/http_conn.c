@@ -120,10 +120,31 @@ static void refuse(struct http_conn *c, int status)
     end_exchange(c);
 }
 
+/* The parser would step over empty lines too, but not before more has come:
+ * until then a line end that was left over would pass for the beginning of a
+ * request. A CR alone may be one: that is known when the next byte is there. */
+static inline void skip_empty_lines(struct http_conn *c)
+{
+    struct http_exchange *x = c->x;
+    while (x->in_start < x->in_end && c->empty_lines < HTTP_EMPTY_LINES_MAX) {
+        const char *p = x->in + x->in_start;
+        bool has_cr = *p == '\r';
+        if (has_cr && x->in_end - x->in_start < 2)
+            return;
+        if (p[has_cr] != '\n')
+            return;
+        x->in_start += 1 + has_cr;
+        x->scanned = 0;
+        c->empty_lines++;
+    }
+}
+
 /* The request is whole. The page answers it, or asks Redis first. */
 static void answer(struct http_conn *c)
 {
     struct http_exchange *x = c->x;
+    c->empty_lines = 0;
+    skip_empty_lines(c);
     x->close = !may_keep(c);
     x->queued = x->sent = x->replied = 0;
     x->status = 0;
@@ -281,12 +302,15 @@ void http_conn_received(struct http_conn *c, size_t n)
     if (c->state == HTTP_CONN_LINGER)
         return;
     c->x->in_end += n;
-    if (c->state == HTTP_CONN_IDLE) {
-        if (n == 0) {
+    if (c->state == HTTP_CONN_IDLE)
+        c->state = HTTP_CONN_HEAD;
+    if (c->state == HTTP_CONN_HEAD) {
+        skip_empty_lines(c);
+        if (c->x->in_start == c->x->in_end) {
+            c->state = HTTP_CONN_IDLE;
             release_exchange(c);
             return;
         }
-        c->state = HTTP_CONN_HEAD;
     }
     advance(c);
 }

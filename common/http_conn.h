@@ -35,8 +35,9 @@ enum http_want {
 };
 
 enum http_conn_state {
-    HTTP_CONN_IDLE,    /* between requests, nothing read: owns no buffer, but
-                          while a blocking server waits with one in hand */
+    HTTP_CONN_IDLE,    /* between requests, nothing read but empty lines: owns no
+                          buffer, but while a blocking server waits with one in
+                          hand */
     HTTP_CONN_HEAD,    /* part of a request's head has been read */
     HTTP_CONN_BODY,    /* the head is whole, its body is not */
     HTTP_CONN_STORE,   /* the page waits for Redis */
@@ -59,6 +60,12 @@ enum http_phase {
     HTTP_PHASES
 };
 
+/* Old clients send a CRLF behind the body of a POST. So many empty lines in
+ * front of a request are taken for nothing, and the connection stays idle (RFC
+ * 9112, 2.2 asks for at least one). With more of them a request has begun, lest
+ * who sends nothing else looks idle for ever and holds up who waits. */
+enum { HTTP_EMPTY_LINES_MAX = 4 };
+
 struct http_conn { /* small: this is what an idle client costs */
     struct worker *worker;
     struct http_exchange *x; /* NULL while idle */
@@ -67,6 +74,7 @@ struct http_conn { /* small: this is what an idle client costs */
     unsigned char state;     /* enum http_conn_state */
     bool linger;             /* when it closes, it lingers first */
     bool cut_off;            /* it closes, but the client wanted to go on */
+    uint8_t empty_lines;     /* stepped over since the last request */
 };
 
 /* Where the output lies. First iov; when iov_count is 0, a part of a file. `more`
@@ -93,8 +101,8 @@ enum http_phase http_conn_phase(const struct http_conn *c);
 /* READ: where to put bytes, and how many at most. NULL: no memory. */
 char *http_conn_input(struct http_conn *c, size_t *room);
 
-/* n bytes were put there. With n == 0, none have come yet; an idle connection
- * then gives its buffer back. */
+/* n bytes were put there. With n == 0, none have come yet. A connection that
+ * has nothing but empty lines is idle, and gives its buffer back. */
 void http_conn_received(struct http_conn *c, size_t n);
 
 /* READ: the client has closed its side, or the connection is broken. */

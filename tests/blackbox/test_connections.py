@@ -216,6 +216,37 @@ def test_an_empty_line_before_a_request_is_stepped_over(server):
         assert connection.read_response().body == b"Hello, World!"
 
 
+def send_old_form(connection, line_end_at_once):
+    """A form with a CRLF behind its body that belongs to nothing, as old
+    clients send it (RFC 9112, 2.2); in the same packet, or in a later one."""
+    form = build("/guestbook", "POST", [URLENCODED], FORM)
+    connection.send(form + (b"\r\n" if line_end_at_once else b""))
+    response = connection.read_response()
+    assert response.status == 303
+    if not line_end_at_once:
+        connection.send(b"\r\n")
+    return response
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_line_end_behind_a_form_is_no_request_that_is_late(launch, at_once):
+    """The connection is idle: no 408, which nobody would have asked for."""
+    server = launch("--keep-alive", 0.5, "--request-timeout", 3600)
+    with server.connect() as connection:
+        send_old_form(connection, at_once)
+        connection.expect_closed()
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_line_end_behind_a_form_holds_up_nobody(launch, at_once):
+    """An idle connection makes room for those who wait."""
+    server = launch("--keep-alive", 3600, "--request-timeout", 3600)
+    with server.connect() as connection:
+        send_old_form(connection, at_once)
+        for _ in range(20):
+            assert server.request("/answer").body == b"42"
+
+
 def test_lines_may_end_in_a_bare_lf(server):
     """RFC 9112, 2.2 allows it; so one can type a request with nc."""
     with server.connect() as connection:

@@ -117,6 +117,64 @@ TEST(empty_lines_between_requests_do_no_harm)
     assert_statuses("200 200 200");
 }
 
+/* ------------------------------------- the line that ends an old client's form */
+
+#define FORM_AND_CRLF \
+    "POST /guestbook HTTP/1.1\r\nHost: a\r\n" FORM_TYPE \
+    "Content-Length: 30\r\n\r\nguest-name=Ada&guest-remarks=a\r\n"
+
+static void assert_idle(void)
+{
+    assert_int_equal(http_conn_want(&client.conn), HTTP_WANT_READ);
+    assert_int_equal(http_conn_phase(&client.conn), HTTP_PHASE_IDLE);
+    assert_null(client.conn.x);
+}
+
+TEST(a_line_end_behind_a_form_begins_no_request)
+{
+    client_says(&client, FORM_AND_CRLF);
+    assert_idle();
+    http_conn_timeout(&client.conn);
+    client_run(&client);
+    assert_statuses("303"); /* and no 408 behind it */
+}
+
+TEST(nor_does_one_that_comes_later_or_in_two_pieces)
+{
+    client_says(&client, HELLO);
+    client_says(&client, "\r\n");
+    assert_idle();
+    client_says(&client, "\r");
+    assert_int_equal(http_conn_phase(&client.conn), HTTP_PHASE_REQUEST);
+    client_says(&client, "\n");
+    assert_idle();
+    client_says(&client, HELLO);
+    assert_statuses("200 200");
+}
+
+TEST(what_follows_such_a_line_is_a_request_like_any_other)
+{
+    client_says(&client, FORM_AND_CRLF HELLO "\r\nGET /hel");
+    assert_int_equal(http_conn_phase(&client.conn), HTTP_PHASE_REQUEST);
+    client_says(&client, "lo HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_statuses("303 200 200");
+    client_says(&client, "\rX");
+    assert_statuses("303 200 200 400");
+}
+
+TEST(a_client_that_sends_nothing_but_empty_lines_has_begun_a_request)
+{
+    client_says(&client, HELLO "\r\n");
+    for (int i = 1; i < HTTP_EMPTY_LINES_MAX; i++)
+        client_says(&client, "\r\n");
+    assert_idle();
+    client_says(&client, "\r\n");
+    assert_int_equal(http_conn_phase(&client.conn), HTTP_PHASE_REQUEST);
+    client_says(&client, HELLO "\r\n"); /* from here on they count anew */
+    assert_idle();
+    assert_statuses("200 200");
+}
+
 /* -------------------------------------------- pipelines, and bytes in bits */
 
 TEST(fifty_requests_at_once_get_fifty_answers_in_one_write)
@@ -575,6 +633,14 @@ TEST(a_connection_is_not_kept_while_somebody_waits)
     assert_statuses("200");
 }
 
+TEST(nor_for_a_line_end_behind_a_form)
+{
+    world.worker.must_yield = somebody_waits;
+    assert_int_equal(client_says(&client, FORM_AND_CRLF), HTTP_WANT_CLOSE);
+    struct answer answer = only_answer();
+    assert_field(&answer, "Connection", "close");
+}
+
 TEST(it_is_kept_while_nobody_does)
 {
     asked = 0;
@@ -625,6 +691,10 @@ int main(void)
         TALK(head_gets_what_get_gets_without_the_content),
         TALK(the_body_of_a_request_is_not_taken_for_the_next_one),
         TALK(empty_lines_between_requests_do_no_harm),
+        TALK(a_line_end_behind_a_form_begins_no_request),
+        TALK(nor_does_one_that_comes_later_or_in_two_pieces),
+        TALK(what_follows_such_a_line_is_a_request_like_any_other),
+        TALK(a_client_that_sends_nothing_but_empty_lines_has_begun_a_request),
         TALK(fifty_requests_at_once_get_fifty_answers_in_one_write),
         TALK(the_mixture_is_answered_as_expected),
         TALK(it_does_not_matter_where_the_bytes_are_cut),
@@ -656,6 +726,7 @@ int main(void)
         TALK(while_the_server_stops_what_was_read_is_answered_and_no_more),
         TALK(while_the_server_stops_a_begun_request_may_be_finished),
         TALK(a_connection_is_not_kept_while_somebody_waits),
+        TALK(nor_for_a_line_end_behind_a_form),
         TALK(it_is_kept_while_nobody_does),
         TALK(a_pipeline_is_served_first),
         TALK(but_not_for_ever),
