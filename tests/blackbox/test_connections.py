@@ -278,6 +278,14 @@ def test_absolute_form(server, target):
     assert server.request(target).body == b"42"
 
 
+@pytest.mark.parametrize("host", [
+    "", "localhost", "localhost:8000", "localhost:", "127.0.0.1:80", "[::1]",
+    "[2001:db8::1]:80", "caf%C3%A9"])
+def test_any_valid_host(server, host):
+    """RFC 3986, 3.2.2; the port may be left out though its colon is there."""
+    assert server.request("/answer", host=host).body == b"42"
+
+
 @pytest.mark.parametrize("target", ["http://test", "http://test/",
                                     "http://test?query"])
 def test_absolute_form_without_a_path_is_the_home_page(server, target):

@@ -63,6 +63,11 @@ REQUEST_LINES = {
     "asterisk for GET": (get(line=b"GET * HTTP/1.1"), 400),
     "authority for GET": (get(line=b"GET test:80 HTTP/1.1"), 400),
     "absolute form without host": (get(line=b"GET http:///a HTTP/1.1"), 400),
+    "absolute form with a bracket": (get(line=b"GET http://[/ HTTP/1.1"), 400),
+    "absolute form with a bad port": (
+        get(line=b"GET http://a:99999/answer HTTP/1.1"), 400),
+    "absolute form with a bad escape": (
+        get(line=b"GET http://%zz/answer HTTP/1.1"), 400),
     "absolute form of ftp": (get(line=b"GET ftp://a/answer HTTP/1.1"), 400),
 }
 
@@ -73,6 +78,10 @@ FIELDS = {
     "Host with a space": (get(host=b"Host: a b"), 400),
     "Host with a path": (get(host=b"Host: a/b"), 400),
     "Host with user": (get(host=b"Host: me@a"), 400),
+    **{f"Host is {host.decode()}": (get(host=b"Host: " + host), 400)
+       for host in [b"[", b"]", b"[]", b"[::1", b"[::1]a", b"[example.org]",
+                    b"::1", b"::::", b"a:b", b"a:b:c", b"a:99999", b"%zz",
+                    b"a%4"]},
     "space before the colon": (get(b"X : y"), 400),
     "tab before the colon": (get(b"X\t: y"), 400),
     "space before the colon of a length": (get(b"Content-Length : 5"), 400),

@@ -49,6 +49,8 @@ class Generator:
              b"Range", b"If-None-Match", b"Connection"]
     CONNECTION = [b"close", b"keep-alive", b"Keep-Alive, x", b"x, close",
                   b"keep-alive, close", b"upgrade"]
+    HOSTS = [b"a"] * 40 + [b"a:80", b"[::1]", b"a:b", b"a:1:2", b"a:99999", b"[",
+                           b"]", b"[::1", b"::1", b"%zz", b"%41", b""]
     LENGTHS = [b"0", b"3", b"5", b"05", b"+5", b"-1", b"5 ", b"5, 5", b"5,6",
                b"0x5", b"5.0", b"", b"99999999999999999999", b"70000", b"5;",
                b"5 5", b"\x0b5", b"5\x00", b"5\t"]
@@ -70,6 +72,7 @@ class Generator:
 
     def __init__(self, seed):
         self.random = random.Random(seed)
+        self.hosts = itertools.cycle(self.HOSTS)  # each as often as it stands
 
     def text(self, alphabet, most):
         return bytes(self.random.choice(alphabet)
@@ -149,7 +152,7 @@ class Generator:
     def ambiguous(self):
         """A POST whose end depends on who reads it."""
         pick, chance = self.random.choice, self.random.random
-        fields = [b"Host: a"]
+        fields = [b"Host: " + next(self.hosts)]
         for _ in range(pick([0, 1, 1, 2])):
             fields.append(pick([b"Content-Length", b"content-length",
                                 b"Content-Length ", b"Content_Length"]) +

@@ -173,6 +173,33 @@ TEST(a_target_may_name_the_whole_address)
     }
 }
 
+TEST(a_host_is_a_name_or_an_address_perhaps_with_a_port)
+{
+    static const char *const hosts[] = {
+        "a", "example.org", "example.org.", "127.0.0.1", "127.0.0.1:8000",
+        "a:80", "a:0", "a:65535", "a:00080", "a:", /* RFC 3986, 3.2.3 */
+        "[::1]", "[::1]:80", "[::1]:", "[::]", "[2001:db8::7:0]",
+        "[1:2:3:4:5:6:7:8]", "[::ffff:192.0.2.1]", "[FE80::A]:8000",
+        "a_b-c~d", "!$&'()*+,;=", "caf%C3%a9", "%00", "%41:80"};
+    for (size_t i = 0; i < LENGTH(hosts); i++) {
+        char text[128];
+        snprintf(text, sizeof text, "GET / HTTP/1.1\r\nHost: %s\r\n\r\n",
+                 hosts[i]);
+        if (parse(text) <= 0)
+            fail_msg("Host: %s is refused", hosts[i]);
+        assert_slice(request.host, hosts[i]);
+        snprintf(text, sizeof text, "GET http://%s?b HTTP/1.1\r\n" HOST
+                 "\r\n", hosts[i]);
+        if (parse(text) <= 0)
+            fail_msg("http://%s is refused", hosts[i]);
+        assert_slice(request.host, hosts[i]);
+        assert_slice(request.path, "/");
+    }
+    /* No host at all: for Host, not for a target (RFC 9110, 4.2.1). */
+    assert_true(parse("GET / HTTP/1.1\r\nHost:\r\n\r\n") > 0);
+    assert_true(parse("GET / HTTP/1.1\r\nHost: :80\r\n\r\n") > 0);
+}
+
 TEST(the_star_is_for_options)
 {
     assert_true(parse("OPTIONS * HTTP/1.1\r\n" HOST "\r\n") > 0);
@@ -262,6 +289,8 @@ struct refusal {
 #define LINE(name, line, status) ROW(name, line "\r\n" HOST "\r\n", status)
 #define FIELD(name, field, status) \
     ROW(name, "POST / HTTP/1.1\r\n" HOST field "\r\n\r\n", status)
+#define HOST_IS(name, host, status) \
+    ROW(name, "GET / HTTP/1.1\r\nHost: " host "\r\n\r\n", status)
 
 static const struct refusal refusals[] = {
     /* The request line. */
@@ -332,6 +361,38 @@ static const struct refusal refusals[] = {
     ROW("a Host with a user", "GET / HTTP/1.1\r\nHost: u@a\r\n\r\n", 400),
     ROW("two Hosts in a list", "GET / HTTP/1.1\r\nHost: a, b\r\n\r\n", 400),
     ROW("a Host with markup", "GET / HTTP/1.1\r\nHost: <b>\r\n\r\n", 400),
+
+    HOST_IS("an empty IP literal", "[]", 400),
+    HOST_IS("a bracket that opens", "[", 400),
+    HOST_IS("a bracket that closes", "]", 400),
+    HOST_IS("an IP literal without its end", "[::1", 400),
+    HOST_IS("something behind an IP literal", "[::1]a", 400),
+    HOST_IS("a name in brackets", "[example.org]", 400),
+    HOST_IS("an IPv4 address in brackets", "[127.0.0.1]", 400),
+    HOST_IS("nine groups of IPv6", "[1:2:3:4:5:6:7:8:9]", 400),
+    HOST_IS("two gaps in IPv6", "[1::2::3]", 400),
+    HOST_IS("an IPv6 address that is too long",
+            "[0000000000:0000000000:0000000000:0000000000:00000000:1]", 400),
+    HOST_IS("an IPv6 address with a zone", "[fe80::1%25eth0]", 400),
+    HOST_IS("an address of the future", "[v1.a]", 400),
+    HOST_IS("IPv6 without brackets", "::1", 400),
+    HOST_IS("only colons", "::::", 400),
+    HOST_IS("two ports", "a:1:2", 400),
+    HOST_IS("a port in letters", "a:b", 400),
+    HOST_IS("a port with a sign", "a:+1", 400),
+    HOST_IS("a port beyond 65535", "a:65536", 400),
+    HOST_IS("a port that wraps to 80", "a:18446744073709551696", 400),
+    HOST_IS("an escape without digits", "%zz", 400),
+    HOST_IS("half an escape", "a%4", 400),
+    HOST_IS("a percent sign alone", "%", 400),
+    LINE("a bracket in the target", "GET http://[/ HTTP/1.1", 400),
+    LINE("something behind an IP literal in the target",
+         "GET http://[::1]a/ HTTP/1.1", 400),
+    LINE("a target with a port in letters", "GET http://a:b/ HTTP/1.1", 400),
+    LINE("a target with a port beyond 65535", "GET http://a:99999?b HTTP/1.1",
+         400),
+    LINE("a target with a bad escape in its host", "GET http://%zz HTTP/1.1",
+         400),
 
     /* Framing: whatever two parsers could read in two ways. */
     FIELD("an empty length", "Content-Length:", 400),
@@ -475,6 +536,7 @@ int main(void)
         cmocka_unit_test(what_was_not_sent_has_no_address),
         cmocka_unit_test(methods_are_told_apart),
         cmocka_unit_test(a_target_may_name_the_whole_address),
+        cmocka_unit_test(a_host_is_a_name_or_an_address_perhaps_with_a_port),
         cmocka_unit_test(the_star_is_for_options),
         cmocka_unit_test(persistence_follows_version_and_connection_field),
         cmocka_unit_test(the_body_is_framed_by_length_or_by_chunks),
