@@ -262,6 +262,20 @@ static int take_expect(struct slice value, struct http_request *r)
     return 0;
 }
 
+static int add_line(struct http_list *list, struct slice value)
+{
+    if (list->count == HTTP_LIST_LINES_MAX)
+        return -431;
+    list->lines[list->count++] = value;
+    return 0;
+}
+
+/* Of two lines neither counts: nobody knows which of them was meant. */
+static void take_only(struct slice *kept, struct slice value)
+{
+    *kept = (struct slice){value.p, kept->p == NULL ? value.n : 0};
+}
+
 /* Keeps what one field says. Returns 0, or minus a status. The length tells
  * most names apart, so that the usual field costs one comparison or none. */
 static int take_field(struct slice name, struct slice value,
@@ -283,15 +297,15 @@ static int take_field(struct slice name, struct slice value,
         return 0;
     case 5:
         if (NAMED("Range"))
-            r->range = value;
+            take_only(&r->range, value);
         return 0;
     case 6:
         return NAMED("Expect") ? take_expect(value, r) : 0;
     case 8:
         if (NAMED("If-Range"))
-            r->if_range = value;
+            take_only(&r->if_range, value);
         else if (NAMED("If-Match"))
-            r->if_match = value;
+            return add_line(&r->if_match, value);
         return 0;
     case 10:
         if (NAMED("Connection"))
@@ -302,9 +316,7 @@ static int take_field(struct slice name, struct slice value,
             r->content_type = value;
         return 0;
     case 13:
-        if (NAMED("If-None-Match"))
-            r->if_none_match = value;
-        return 0;
+        return NAMED("If-None-Match") ? add_line(&r->if_none_match, value) : 0;
     case 14:
         return NAMED("Content-Length") ? take_content_length(value, r, seen)
                                        : 0;
@@ -312,11 +324,11 @@ static int take_field(struct slice name, struct slice value,
         if (NAMED("Transfer-Encoding"))
             return take_transfer_encoding(value, r, seen);
         if (NAMED("If-Modified-Since"))
-            r->if_modified_since = value;
+            take_only(&r->if_modified_since, value);
         return 0;
     case 19:
         if (NAMED("If-Unmodified-Since"))
-            r->if_unmodified_since = value;
+            take_only(&r->if_unmodified_since, value);
         return 0;
     default:
         return 0;

@@ -24,6 +24,7 @@ enum {
     HTTP_TARGET_MAX = 8000,     /* bytes of the request target: 414 */
     HTTP_HEAD_MAX = 16384,      /* bytes of request line and fields: 431 */
     HTTP_FIELDS_MAX = 100,      /* header fields: 431 */
+    HTTP_LIST_LINES_MAX = 4,    /* lines of one list, as of If-Match: 431 */
     HTTP_BODY_MAX = 65536,      /* bytes of content: 413 */
     HTTP_CHUNK_OVERHEAD = 16384 /* chunk extensions, trailers, zeros: 413 */
 };
@@ -37,8 +38,17 @@ enum http_method {
     HTTP_UNKNOWN = 1 << 5  /* 501 */
 };
 
+/* A field whose value is a list may have several lines, and they are one list
+ * (RFC 9110, 5.3). Their bytes lie apart, so they are kept apart. */
+struct http_list {
+    struct slice lines[HTTP_LIST_LINES_MAX];
+    size_t count; /* 0: the field was not sent */
+};
+
 /* What the head says. The slices point into the bytes that were parsed; one
- * whose p is NULL was not sent. */
+ * whose p is NULL was not sent. A Range or a condition that may have one value
+ * and was sent with two is empty: as RFC 9110, 13.1.3, 13.1.4 and 14.2 have or
+ * let it, it is then ignored like any that makes no sense. */
 struct http_request {
     enum http_method method;
     int minor_version;     /* HTTP/1.minor_version */
@@ -54,8 +64,8 @@ struct http_request {
     struct slice content_type;
     struct slice range;
     struct slice if_range;
-    struct slice if_match;
-    struct slice if_none_match;
+    struct http_list if_match;
+    struct http_list if_none_match;
     struct slice if_modified_since;
     struct slice if_unmodified_since;
 };

@@ -111,10 +111,10 @@ enum range_result static_file_range(struct slice range, off_t size,
 }
 
 /* With `weak`, W/"x" is as good as "x" (RFC 9110, 8.8.3.2). */
-static bool list_has_etag(struct slice list, struct slice etag, bool weak)
+static bool line_has_etag(struct slice line, struct slice etag, bool weak)
 {
-    while (list.n > 0) {
-        struct slice one = slice_next_element(&list);
+    while (line.n > 0) {
+        struct slice one = slice_next_element(&line);
         if (slice_equal(one, SLICE("*")))
             return true;
         if (weak && slice_has_prefix(one, SLICE("W/"))) {
@@ -127,11 +127,20 @@ static bool list_has_etag(struct slice list, struct slice etag, bool weak)
     return false;
 }
 
+static bool list_has_etag(const struct http_list *list, struct slice etag,
+                          bool weak)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (line_has_etag(list->lines[i], etag, weak))
+            return true;
+    return false;
+}
+
 bool static_file_is_meant(const struct http_request *request,
                           struct slice etag, time_t modified)
 {
-    if (request->if_match.p != NULL)
-        return list_has_etag(request->if_match, etag, false);
+    if (request->if_match.count > 0)
+        return list_has_etag(&request->if_match, etag, false);
     if (request->if_unmodified_since.p == NULL)
         return true;
     time_t since = clock_parse_http_date(request->if_unmodified_since);
@@ -141,8 +150,8 @@ bool static_file_is_meant(const struct http_request *request,
 bool static_file_is_fresh(const struct http_request *request,
                           struct slice etag, time_t modified)
 {
-    if (request->if_none_match.p != NULL)
-        return list_has_etag(request->if_none_match, etag, true);
+    if (request->if_none_match.count > 0)
+        return list_has_etag(&request->if_none_match, etag, true);
     if (request->if_modified_since.p == NULL)
         return false;
     time_t since = clock_parse_http_date(request->if_modified_since);
@@ -196,8 +205,8 @@ static void answer_with(struct http_exchange *x, struct cached_file *file)
     if (file->fields.failed) /* the last time there was no memory */
         buffer_free(&file->fields);
     /* Only who asks a question about the ETag needs it by itself. */
-    if (file->fields.len == 0 || r->if_none_match.p != NULL ||
-        r->if_match.p != NULL || r->if_range.p != NULL ||
+    if (file->fields.len == 0 || r->if_none_match.count > 0 ||
+        r->if_match.count > 0 || r->if_range.p != NULL ||
         r->if_modified_since.p != NULL)
         etag = make_etag(file, room, sizeof room);
     if (file->fields.len == 0)

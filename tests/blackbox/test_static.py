@@ -256,6 +256,29 @@ def test_if_match(server, file, pattern, status, method):
         assert connection.request("/answer").body == b"42"
 
 
+@pytest.mark.parametrize("name, match, no_match", [
+    ("If-Match", 200, 412), ("If-None-Match", 304, 200)])
+def test_etags_on_several_lines(server, file, name, match, no_match):
+    """The lines of a list are one list (RFC 9110, 5.3)."""
+    etag = server.request(file).get("ETag")
+    for values, status in [((etag, '"other"'), match),
+                           (('"other"', etag), match),
+                           (("", '"a"', '"b", ' + etag), match),
+                           (('"a"', '"b"'), no_match)]:
+        response = conditional(server, file, *((name, v) for v in values))
+        assert response.status == status, values
+
+
+@pytest.mark.parametrize("name", ["If-Modified-Since", "If-Unmodified-Since"])
+def test_two_dates_are_ignored(server, file, name):
+    """RFC 9110, 13.1.3 and 13.1.4: more than one is none."""
+    changed = parse_date(server.request(file).get("Last-Modified"))
+    older = changed if name == "If-Modified-Since" else changed - 1
+    date = (name, http_date(older))
+    assert conditional(server, file, date).status in (304, 412)
+    assert conditional(server, file, date, date).status == 200
+
+
 @pytest.mark.parametrize("later, status", [(0, 200), (1, 200), (-1, 412)])
 def test_if_unmodified_since(server, file, later, status):
     changed = parse_date(server.request(file).get("Last-Modified"))
@@ -338,6 +361,16 @@ def test_a_malformed_range_is_ignored(server, file, value):
 def test_several_ranges_are_the_whole_file(server, file, value):
     """RFC 9110, 14.2 lets a server ignore Range; one range is all we do."""
     response = conditional(server, file, ("Range", value))
+    assert response.status == 200
+    assert response.body == CONTENT
+
+
+@pytest.mark.parametrize("second", ["bytes=0-9", "bytes=20-29", "bytes=1000-",
+                                    "nonsense"])
+def test_two_range_fields_are_the_whole_file(server, file, second):
+    """Nobody knows which of them was meant."""
+    response = conditional(server, file, ("Range", "bytes=0-9"),
+                           ("Range", second))
     assert response.status == 200
     assert response.body == CONTENT
 

@@ -24,6 +24,13 @@ static void check_slice(struct slice s, const char *head, size_t n)
         assert(s.n <= n && (s.p == NULL || s.p + s.n <= head + n));
 }
 
+static void check_list(const struct http_list *list, const char *head, size_t n)
+{
+    assert(list->count <= HTTP_LIST_LINES_MAX);
+    for (size_t i = 0; i < list->count; i++)
+        check_slice(list->lines[i], head, n);
+}
+
 static void check_request(const struct http_request *r, const char *head,
                           size_t n)
 {
@@ -34,9 +41,9 @@ static void check_request(const struct http_request *r, const char *head,
     check_slice(r->content_type, head, n);
     check_slice(r->range, head, n);
     check_slice(r->if_range, head, n);
-    check_slice(r->if_none_match, head, n);
+    check_list(&r->if_none_match, head, n);
     check_slice(r->if_modified_since, head, n);
-    check_slice(r->if_match, head, n);
+    check_list(&r->if_match, head, n);
     check_slice(r->if_unmodified_since, head, n);
     assert(n <= HTTP_HEAD_MAX);
     assert(r->path.n <= HTTP_TARGET_MAX && r->query.n <= HTTP_TARGET_MAX);

@@ -95,9 +95,11 @@ TEST(the_parts_are_told_apart)
     assert_slice(request.content_type, "text/plain");
     assert_slice(request.range, "bytes=0-1");
     assert_slice(request.if_range, "\"r\"");
-    assert_slice(request.if_none_match, "\"n\"");
+    assert_int_equal(request.if_none_match.count, 1);
+    assert_slice(request.if_none_match.lines[0], "\"n\"");
     assert_slice(request.if_modified_since, "yesterday");
-    assert_slice(request.if_match, "\"m\"");
+    assert_int_equal(request.if_match.count, 1);
+    assert_slice(request.if_match.lines[0], "\"m\"");
     assert_slice(request.if_unmodified_since, "today");
     assert_int_equal(request.content_length, 12);
     assert_false(request.chunked);
@@ -112,14 +114,46 @@ TEST(what_was_not_sent_has_no_address)
     assert_null(request.content_type.p);
     assert_null(request.range.p);
     assert_null(request.if_range.p);
-    assert_null(request.if_none_match.p);
+    assert_int_equal(request.if_none_match.count, 0);
     assert_null(request.if_modified_since.p);
-    assert_null(request.if_match.p);
+    assert_int_equal(request.if_match.count, 0);
     assert_null(request.if_unmodified_since.p);
     assert_int_equal(request.content_length, 0);
     assert_true(parse("GET /? HTTP/1.1\r\nHost:\r\n\r\n") > 0);
     assert_non_null(request.query.p); /* empty, and sent */
     assert_non_null(request.host.p);
+}
+
+TEST(the_lines_of_a_list_are_one_list)
+{
+    assert_true(parse("GET / HTTP/1.1\r\n" HOST
+                      "If-Match: \"a\", \"b\"\r\nIf-None-Match:\r\n"
+                      "if-match: \"c\"\r\nIf-None-Match: \"d\"\r\n\r\n") > 0);
+    assert_int_equal(request.if_match.count, 2);
+    assert_slice(request.if_match.lines[0], "\"a\", \"b\"");
+    assert_slice(request.if_match.lines[1], "\"c\"");
+    assert_int_equal(request.if_none_match.count, 2);
+    assert_slice(request.if_none_match.lines[0], "");
+    assert_slice(request.if_none_match.lines[1], "\"d\"");
+}
+
+TEST(a_field_that_has_one_value_and_two_lines_says_nothing)
+{
+    static const char fields[] =
+        "Range: bytes=0-1\r\nIf-Range: \"r\"\r\n"
+        "If-Modified-Since: Sat, 05 Nov 1994 01:46:40 GMT\r\n"
+        "If-Unmodified-Since: Sat, 05 Nov 1994 01:46:40 GMT\r\n";
+    for (int lines = 2; lines <= 3; lines++) {
+        char text[1024];
+        snprintf(text, sizeof text, "GET / HTTP/1.1\r\n" HOST "%s%s%s\r\n",
+                 fields, fields, lines == 3 ? fields : "");
+        assert_true(parse(text) > 0);
+        assert_slice(request.range, "");
+        assert_slice(request.if_range, "");
+        assert_slice(request.if_modified_since, "");
+        assert_slice(request.if_unmodified_since, "");
+        assert_non_null(request.range.p); /* and yet it was sent */
+    }
 }
 
 TEST(methods_are_told_apart)
@@ -526,6 +560,23 @@ TEST(a_head_has_at_most_100_fields)
     buffer_free(&text);
 }
 
+TEST(a_list_has_at_most_4_lines)
+{
+    static const char *const names[] = {"If-Match", "If-None-Match"};
+    for (size_t i = 0; i < LENGTH(names); i++) {
+        struct buffer text = {0};
+        buffer_append_literal(&text, "GET / HTTP/1.1\r\n" HOST);
+        for (int n = 0; n < HTTP_LIST_LINES_MAX; n++)
+            buffer_printf(&text, "%s: \"x\"\r\n", names[i]);
+        buffer_append_literal(&text, "\r\n");
+        assert_true(parse_bytes(text.data, text.len) > 0);
+        text.len -= 2;
+        buffer_printf(&text, "%s: \"x\"\r\n\r\n", names[i]);
+        assert_int_equal(parse_bytes(text.data, text.len), -431);
+        buffer_free(&text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -534,6 +585,9 @@ int main(void)
             a_whole_request_has_its_own_length_whatever_follows),
         cmocka_unit_test(the_parts_are_told_apart),
         cmocka_unit_test(what_was_not_sent_has_no_address),
+        cmocka_unit_test(the_lines_of_a_list_are_one_list),
+        cmocka_unit_test(
+            a_field_that_has_one_value_and_two_lines_says_nothing),
         cmocka_unit_test(methods_are_told_apart),
         cmocka_unit_test(a_target_may_name_the_whole_address),
         cmocka_unit_test(a_host_is_a_name_or_an_address_perhaps_with_a_port),
@@ -550,6 +604,7 @@ int main(void)
         cmocka_unit_test(a_target_has_at_most_8000_bytes),
         cmocka_unit_test(a_head_has_at_most_16384_bytes),
         cmocka_unit_test(a_head_has_at_most_100_fields),
+        cmocka_unit_test(a_list_has_at_most_4_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

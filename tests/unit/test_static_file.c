@@ -139,7 +139,8 @@ static bool fresh(const char *if_none_match, const char *if_modified_since)
 {
     struct http_request request = {0};
     if (if_none_match != NULL)
-        request.if_none_match = slice_of(if_none_match);
+        request.if_none_match =
+            (struct http_list){{slice_of(if_none_match)}, 1};
     if (if_modified_since != NULL)
         request.if_modified_since = slice_of(if_modified_since);
     return static_file_is_fresh(&request, SLICE("\"tag\""), WORLD_MODIFIED);
@@ -178,7 +179,7 @@ static bool meant(const char *if_match, const char *if_unmodified_since)
 {
     struct http_request request = {0};
     if (if_match != NULL)
-        request.if_match = slice_of(if_match);
+        request.if_match = (struct http_list){{slice_of(if_match)}, 1};
     if (if_unmodified_since != NULL)
         request.if_unmodified_since = slice_of(if_unmodified_since);
     return static_file_is_meant(&request, SLICE("\"tag\""), WORLD_MODIFIED);
@@ -377,6 +378,57 @@ TEST(a_fresh_copy_is_confirmed_and_not_sent)
     assert_int_equal(answer.status, 200);
 }
 
+TEST(etags_may_stand_on_several_lines)
+{
+    struct answer answer = answer_to(GET("/notes.txt"));
+    struct slice etag = answer_field(&answer, "ETag");
+    char own[64], fields[256];
+    snprintf(own, sizeof own, "%.*s", (int)etag.n, etag.p);
+    static const struct {
+        const char *name, *first, *second;
+        int status;
+    } rows[] = { /* NULL: its own */
+        {"If-None-Match", NULL, "\"other\"", 304},
+        {"If-None-Match", "\"other\"", NULL, 304},
+        {"If-None-Match", "\"a\"", "\"b\"", 200},
+        {"If-Match", NULL, "\"other\"", 200},
+        {"If-Match", "\"other\"", NULL, 200},
+        {"If-Match", "\"a\"", "\"b\"", 412},
+    };
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        snprintf(fields, sizeof fields, "%s: %s\r\n%s: %s\r\n", rows[i].name,
+                 rows[i].first ? rows[i].first : own, rows[i].name,
+                 rows[i].second ? rows[i].second : own);
+        answer = notes_with(fields);
+        if (answer.status != rows[i].status)
+            fail_msg("row %zu: %d", i, answer.status);
+    }
+}
+
+TEST(of_two_ranges_none_is_sent)
+{
+    struct answer answer =
+        notes_with("Range: bytes=2-4\r\nRange: bytes=2-4\r\n");
+    assert_int_equal(answer.status, 200);
+    answer = notes_with("Range: bytes=2-4\r\nRange: bytes=99-\r\n");
+    assert_int_equal(answer.status, 200);
+}
+
+TEST(two_dates_are_no_condition)
+{
+    static const char *const names[] = {"If-Modified-Since",
+                                        "If-Unmodified-Since"};
+    for (size_t i = 0; i < LENGTH(names); i++) {
+        char fields[256];
+        snprintf(fields, sizeof fields,
+                 "%s: Sat, 05 Nov 1994 01:46:%s GMT\r\n"
+                 "%s: Sat, 05 Nov 1994 01:46:%s GMT\r\n", names[i],
+                 i == 0 ? "40" : "39", names[i], i == 0 ? "40" : "39");
+        struct answer answer = notes_with(fields);
+        assert_int_equal(answer.status, 200);
+    }
+}
+
 TEST(a_change_changes_the_etag)
 {
     struct answer answer = answer_to(GET("/notes.txt"));
@@ -423,6 +475,9 @@ int main(void)
         TALK(a_part_is_sent_when_a_range_asks_for_it),
         TALK(head_has_no_use_for_a_range),
         TALK(a_fresh_copy_is_confirmed_and_not_sent),
+        TALK(etags_may_stand_on_several_lines),
+        TALK(of_two_ranges_none_is_sent),
+        TALK(two_dates_are_no_condition),
         TALK(a_change_changes_the_etag),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
