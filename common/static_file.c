@@ -266,6 +266,24 @@ static void answer_error(struct http_exchange *x, int error)
     }
 }
 
+/* Relative links in a folder's index would lead astray without the slash. Path
+ * and query are repeated as they came, still percent-encoded: a target holds no
+ * byte that could end the field and begin another one. */
+static void redirect_to_folder(struct http_exchange *x)
+{
+    const struct http_request *r = &x->request;
+    response_begin(x, 301);
+    buffer_append_literal(&x->out, "Location: ");
+    buffer_append_slice(&x->out, r->path);
+    buffer_append_literal(&x->out, "/");
+    if (r->query.p != NULL) {
+        buffer_append_literal(&x->out, "?");
+        buffer_append_slice(&x->out, r->query);
+    }
+    buffer_append_literal(&x->out, "\r\n");
+    response_content(x, HTTP_TYPE_TEXT, SLICE("It is a folder: add a /\n"));
+}
+
 void static_file_answer(struct http_exchange *x)
 {
     struct worker *w = x->worker;
@@ -291,13 +309,7 @@ void static_file_answer(struct http_exchange *x)
     if (error == 0) {
         answer_with(x, file);
     } else if (error == EISDIR && x->path[n - 1] != '/') {
-        /* Relative links in its index would lead astray without the slash.
-         * The raw path is repeated, as it came: still percent-encoded. */
-        response_begin(x, 301);
-        buffer_append_literal(&x->out, "Location: ");
-        buffer_append_slice(&x->out, x->request.path);
-        buffer_append_literal(&x->out, "/\r\n");
-        response_content(x, HTTP_TYPE_TEXT, SLICE("It is a folder: add a /\n"));
+        redirect_to_folder(x);
     } else {
         answer_error(x, error);
     }

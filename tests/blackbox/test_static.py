@@ -108,6 +108,14 @@ def test_a_folder_is_its_index(server, site):
         assert response.body == b"<title>index</title>"
 
 
+@pytest.mark.parametrize("query", ["?a=b", "?", "?a?b/c", "?x=%0d%0aX:%20y"])
+def test_a_folder_without_its_slash_keeps_the_query(server, query):
+    response = server.request("/pictures" + query)
+    assert response.status == 301
+    assert response.get("Location") == "/pictures/" + query
+    assert response.get("X") is None
+
+
 def test_a_changed_file_is_served_new_within_a_second(server, site):
     """Asked for all the time, so that a cache has it at hand. The second is
     counted in answers' own time, not in that of a slow machine: what was

@@ -268,9 +268,32 @@ TEST(a_folder_without_its_slash_is_redirected)
     struct answer answer = answer_to(GET("/folder"));
     assert_int_equal(answer.status, 301);
     assert_field(&answer, "Location", "/folder/");
-    answer = answer_to(GET("/%66older?x"));
+    answer = answer_to(GET("/%66older"));
     assert_int_equal(answer.status, 301);
     assert_field(&answer, "Location", "/%66older/");
+}
+
+TEST(such_a_redirect_keeps_the_query)
+{
+    static const struct {
+        const char *target, *location;
+    } rows[] = {
+        {"/folder?a=b", "/folder/?a=b"},
+        {"/folder?", "/folder/?"},
+        {"/folder?a?b", "/folder/?a?b"},
+        {"/%66older?x=%0d%0aSet-Cookie:%20a", /* as it came, so harmless */
+         "/%66older/?x=%0d%0aSet-Cookie:%20a"},
+        {"http://example.org/folder?a=b", "/folder/?a=b"},
+    };
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        char text[256];
+        snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: a\r\n\r\n",
+                 rows[i].target);
+        struct answer answer = answer_to(text);
+        assert_int_equal(answer.status, 301);
+        assert_field(&answer, "Location", rows[i].location);
+        assert_field(&answer, "Set-Cookie", NULL);
+    }
 }
 
 TEST(what_must_not_be_seen_is_not_there)
@@ -469,6 +492,7 @@ int main(void)
         TALK(an_empty_file_is_a_file),
         TALK(a_folder_shows_its_index),
         TALK(a_folder_without_its_slash_is_redirected),
+        TALK(such_a_redirect_keeps_the_query),
         TALK(what_must_not_be_seen_is_not_there),
         TALK(too_long_a_path_names_nothing),
         TALK(what_is_no_regular_file_is_forbidden),
