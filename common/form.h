@@ -17,7 +17,9 @@ int form_decode_byte(struct slice *encoded, bool plus_is_space);
 
 /* Finds the first field called name and appends its decoded value to *out.
  * Returns 1 when there is one, 0 when there is none, -1 when an escape in it is
- * malformed. A field without '=' has an empty value. */
+ * malformed: what stands before the escape may have been appended then. A field
+ * without '=' has an empty value. That memory ran out shows in out->failed and
+ * nowhere else. */
 int form_get(struct slice encoded, struct slice name, struct buffer *out);
 
 #endif

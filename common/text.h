@@ -17,8 +17,9 @@ long text_utf8_length(struct slice s);
 
 /* Appends s so that a browser or an XML parser shows it as text, whatever it
  * holds: & < > " ' become references, good inside an element and inside a
- * quoted attribute. Bytes that are not UTF-8, and control characters that XML
- * forbids, become U+FFFD, the replacement character. */
+ * quoted attribute. Bytes that are not UTF-8, control characters that XML
+ * forbids, and DEL, which it allows but nobody can see, become U+FFFD, the
+ * replacement character. */
 void text_append_escaped(struct buffer *b, struct slice s);
 
 /* Appends s as a part of a path in a URL: letters, digits and -._~ as they are,
