@@ -158,16 +158,15 @@ bool static_file_is_fresh(const struct http_request *request,
     return since != (time_t)-1 && modified <= since;
 }
 
-/* A date would have to be a strong validator for this, and ours is not (RFC
- * 9110, 13.1.5 and 8.8.2.2). A file that changes twice in one second keeps its
- * Last-Modified, and a client that got it with the first half of the old one
- * would glue the second half of the new one to it. To wait until that second is
- * over does not help: who asks may have got his date within it. Nor does it help
- * to send no date until then, for a tool may copy a file with its old time. Only
- * a client without our ETag may send a date, and there is none. */
-bool static_file_if_range(struct slice if_range, struct slice etag)
+bool static_file_if_range(struct slice if_range, struct slice etag,
+                          time_t modified)
 {
-    return if_range.p == NULL || slice_equal(if_range, etag);
+    if (if_range.p == NULL)
+        return true;
+    if (slice_equal(if_range, etag))
+        return true;
+    time_t date = clock_parse_http_date(if_range);
+    return date != (time_t)-1 && date == modified;
 }
 
 /* The ETag: changes whenever size or time stamp do, to the nanosecond. */
@@ -228,7 +227,7 @@ static void answer_with(struct http_exchange *x, struct cached_file *file)
     }
     enum range_result range = RANGE_WHOLE;
     if (r->range.p != NULL && r->method == HTTP_GET &&
-        static_file_if_range(r->if_range, etag))
+        static_file_if_range(r->if_range, etag, modified))
         range = static_file_range(r->range, file->size, &first, &length);
     if (range == RANGE_UNSATISFIABLE) {
         response_unsatisfiable(x, (uint64_t)file->size);

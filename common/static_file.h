@@ -44,8 +44,8 @@ bool static_file_is_meant(const struct http_request *request,
 bool static_file_is_fresh(const struct http_request *request,
                           struct slice etag, time_t modified);
 
-/* Does If-Range allow a range (RFC 9110, 13.1.5)? It must repeat the ETag
- * exactly, a date never does; true also when the field is absent. */
-bool static_file_if_range(struct slice if_range, struct slice etag);
+/* Does If-Range allow a range? It must repeat the ETag or the date exactly. */
+bool static_file_if_range(struct slice if_range, struct slice etag,
+                          time_t modified);
 
 #endif

@@ -43,8 +43,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     struct slice if_range = take_line(&rest);
     time_t date = clock_parse_http_date(if_range);
-    if (static_file_if_range(if_range, etag))
-        assert(if_range.p == NULL || slice_equal(if_range, etag));
+    if (static_file_if_range(if_range, etag, 784111777))
+        assert(if_range.p == NULL || slice_equal(if_range, etag) ||
+               date == 784111777);
     if (date >= 0 && date <= 253402300799) { /* what can be written */
         char text[CLOCK_HTTP_DATE_LEN + 1];
         clock_format_http_date(text, date);
