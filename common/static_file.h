@@ -44,7 +44,9 @@ bool static_file_is_meant(const struct http_request *request,
 bool static_file_is_fresh(const struct http_request *request,
                           struct slice etag, time_t modified);
 
-/* Does If-Range allow a range? It must repeat the ETag or the date exactly. */
+/* Does If-Range allow a range? So it does where there is none; else it must repeat
+ * the ETag or the date exactly (RFC 9110, 13.1.5). `modified` is (time_t)-1 where
+ * the date is not to be relied on. */
 bool static_file_if_range(struct slice if_range, struct slice etag,
                           time_t modified);
 

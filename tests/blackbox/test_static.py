@@ -415,6 +415,18 @@ def test_if_range(server, file):
         assert response.body == (CONTENT[:10] if status == 206 else CONTENT)
 
 
+def test_if_range_by_the_date_of_a_change_just_now(server, site):
+    """There may have been two in that second. The ETag tells them apart."""
+    path = site.write("static/young.txt", CONTENT)
+    soon = time.time() + 60     # however slow the machine is
+    os.utime(path, (soon, soon))
+    whole = server.request("/static/young.txt")
+    part = ("Range", "bytes=0-9")
+    for name, status in [("Last-Modified", 200), ("ETag", 206)]:
+        assert conditional(server, "/static/young.txt", part,
+                           ("If-Range", whole.get(name))).status == status
+
+
 def test_if_range_without_range_means_nothing(server, file):
     assert conditional(server, file, ("If-Range", '"other"')).status == 200
 
