@@ -18,7 +18,7 @@ import metrics
 import procfs
 
 INTERVAL = 0.5          # seconds between two samples; less in a short run
-SAMPLES = 4             # at least, where they are cheap
+SAMPLES = 2             # at least, where they are cheap
 LAST = 0.05             # seconds before the end comes the last of them
 OWN_SHARE = 0.01        # of the time may go into taking samples
 # The server counts the checks before the load too: such a difference between

@@ -216,7 +216,7 @@ def choosy_server():
 @pytest.mark.skipif(bool(load.missing("wrk")), reason="needs wrk")
 def test_clients_that_are_never_answered_are_unfinished(choosy):
     """One of 20 is answered thousands of times; wrk says nothing of 19."""
-    result = load.run("wrk", load.Job((choosy,), connections=20, seconds=0.6),
+    result = load.run("wrk", load.Job((choosy,), connections=20, seconds=1.6),
                       os.sched_getaffinity(0))
     assert result.good > 100 and result.failed == 0
     assert result.unfinished == 19
@@ -226,7 +226,7 @@ def test_clients_that_are_never_answered_are_unfinished(choosy):
 def test_what_the_kernel_does_not_tell_is_not_zero(choosy, monkeypatch):
     """Without its list of sockets nobody knows who was never answered."""
     monkeypatch.setattr(load.procfs, "silent_clients", lambda *_: None)
-    result = load.run("wrk", load.Job((choosy,), connections=20, seconds=0.4),
+    result = load.run("wrk", load.Job((choosy,), connections=20, seconds=1.6),
                       os.sched_getaffinity(0))
     assert result.good > 100 and result.unfinished is None
     assert result.failed_percent is None

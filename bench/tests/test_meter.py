@@ -166,7 +166,7 @@ def test_several_looks_in_a_short_run_and_one_before_its_end():
     """A peak that is seen once is hardly a peak."""
     meter, seen = meter_of(os.getpid())
     pretend_a_load(meter, 0.4)
-    assert len(seen) >= 4           # the first of them before the load
+    assert len(seen) >= 3           # the first of them before the load
     assert 0.3 < seen[-1] - meter.begun < 0.39
 
 
