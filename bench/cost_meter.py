@@ -77,8 +77,10 @@ class CostMeter:
             if now >= self.last:
                 self.ends = None
             dear = self._sample()
-            self.next = now + max(self.interval, dear / OWN_SHARE)
             self._set_last(dear)
+            self.next = now + max(self.interval, dear / OWN_SHARE)
+            if self.ends and self.next > self.last - self.interval / 2:
+                self.next = math.inf    # the last one will do
         return min(self.next, self.last)
 
     def _set_last(self, dear):
