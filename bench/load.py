@@ -359,16 +359,17 @@ class SilentClients:
     waits until the end; the kernel knows what its socket has received.
 
     A single look shortly before the end. It does not see a client that was
-    answered at first and then no more. There is none in a short run with few
-    clients: it costs 7 ms, as the kernel goes through all of its table.
+    answered at first and then no more. There is none in a short run, where it
+    would take more than a hundredth of the time: 7 ms, as the kernel goes
+    through all of its table, and some microseconds for each client.
     """
 
-    CLIENTS, SECONDS = 1000, 1.5    # from either on there is one
+    SECONDS, FOR_EACH = 1.5, 0.0002     # the shortest run that has one
 
     def __init__(self, job, begun):
         self.job, self.begun = job, begun
         closed = not job.requests and not job.rate and \
-            (job.connections >= self.CLIENTS or job.seconds >= self.SECONDS)
+            job.seconds >= self.SECONDS + self.FOR_EACH * job.connections
         # It is over before the tool ends, which has the core beside it.
         self.due = begun + job.seconds - 0.03 - 15e-6 * job.connections \
             if closed else None
