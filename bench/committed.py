@@ -4,6 +4,7 @@ docs/results/cost/ share, and the file that each of them writes."""
 import argparse
 import json
 import os
+import statistics
 from pathlib import Path
 
 import machine
@@ -24,6 +25,12 @@ def parser(doc, name, repeat=5, seconds=2.0):
                       default=float(env("SECONDS") or seconds))
     made.add_argument("--out", type=Path, default=FOLDER / name)
     return made
+
+
+def medians(rows):
+    """Return {key: median} of rows that all have the same keys."""
+    return {key: statistics.median(row[key] for row in rows)
+            for key in rows[0]}
 
 
 def write(options, command, **found):

@@ -15,7 +15,6 @@ Writes docs/results/cost/redis.json, from which docs/performance.md is filled.
 
 import os
 import re
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -96,9 +95,8 @@ def main():
                 print(f"{number + 1}/{options.repeat} {way:34} "
                       + "  ".join(f"{key} {value:.1f}"
                                   for key, value in row.items()), flush=True)
-    found = {way: {key: statistics.median(row[key] for row in rows)
-                   for key in rows[0]} for way, rows in runs.items()}
-    committed.write(options, "make bench-redis", ways=found)
+    committed.write(options, "make bench-redis", ways={
+        way: committed.medians(rows) for way, rows in runs.items()})
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ Writes docs/results/cost/store.json, from which docs/performance.md is filled.
 """
 
 import random
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -61,8 +60,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="bench-store-") as folder:
         found = run_all(options.repeat, options.seconds, folder)
     committed.write(options, "make bench-store", servers={
-        name: {way: {key: statistics.median(row[key] for row in rows)
-                     for key in rows[0]} for way, rows in ways.items()}
+        name: {way: committed.medians(rows) for way, rows in ways.items()}
         for name, ways in found.items()})
 
 
