@@ -54,19 +54,23 @@ class Generator:
     LENGTHS = [b"0", b"3", b"5", b"05", b"+5", b"-1", b"5 ", b"5, 5", b"5,6",
                b"0x5", b"5.0", b"", b"99999999999999999999", b"70000", b"5;",
                b"5 5", b"\x0b5", b"5\x00", b"5\t"]
+    VERSIONS = [b"1.1"] * 30 + [b"1.0"] * 8 + [b"1.7", b"2.0"]
     CODINGS = [b"chunked", b"Chunked", b" chunked", b"chunked ",
                b"gzip, chunked", b"chunked, gzip", b"chunked, chunked",
                b"identity", b"gzip", b"xchunked", b"chunked;x", b'"chunked"',
                b"\x0bchunked", b",chunked", b"chunked,", b""]
     SIZES = [b"5", b"05", b"5 ", b" 5", b"5;x", b"5;", b"5;x=\"y\"", b"+5",
-             b"0x5", b"5\n", b"G", b"", b"ffffffffffffffff", b"5;\x00",
-             b"10000000000000005", b"5\r", b"5;\xe9", b"\xb05"]
+             b"0x5", b"5\n", b"G0", b"", b"ffffffffffffffff", b"5;\x00",
+             b"10000000000000005", b"11170", b"5\r", b"5;\xe9", b"\xb05"]
     BODIES = [b"hello", b"5\r\nhello\n0\r\n\r\n", b"5\r\nhelloX\r\n0\r\n\r\n",
               b"5\r\nhello\r\n0\r\nX: y\r\n\r\n", b"5\r\nhello\r\n0\n\n",
               b"5\r\nhello\r\n0\r\n y\r\n\r\n", b"0\r\n\r\n",
               b"5\r\nhello\r\n0\r\nX: y\r\n z\r\n\r\n",
               b"5\r\nhello\r\n0\r\nX : y\r\n\r\n",
-              b"5\r\nhello\r\n0\r\nX\r\n\r\n"]
+              b"5\r\nhello\r\n0\r\nX\r\n\r\n",
+              b"5\r\nhello\r\n0\r\nTransfer-Encoding: gzip\r\n\r\n",
+              b"5\r\nhello\r\n0\r\nContent-Length: x\r\n\r\n",
+              b"5\r\nhello\r\n0\r\nConnection: close\r\n\r\n"]
     INTERESTING = [0, 9, 10, 11, 13, 32, 33, 34, 35, 43, 44, 45, 47, 48, 58,
                    59, 64, 127, 128, 255]
 
@@ -168,11 +172,13 @@ class Generator:
             if chance() < 0.05:
                 fields.append(field)
         self.random.shuffle(fields)
+        head = (b"POST / HTTP/%b\r\n" % pick(self.VERSIONS) +
+                b"".join(field + b"\r\n" for field in fields) + b"\r\n")
+        if chance() < 0.05:
+            return head + pick(self.SIZES)  # the rest is to come
         body = pick(self.BODIES + [pick(self.SIZES) +
                                    b"\r\nhello\r\n0\r\n\r\n"] * 6)
-        return (b"POST / HTTP/1.%d\r\n" % pick([1, 1, 1, 0]) +
-                b"".join(field + b"\r\n" for field in fields) + b"\r\n" +
-                body + NEXT)
+        return head + body + NEXT
 
     def requests(self, count):
         """Return `count` requests, the three sorts in turn."""
@@ -244,12 +250,79 @@ def replace(pattern, by):
     return lambda request: re.sub(pattern, by, request)
 
 
+Chunk = collections.namedtuple("Chunk", "size behind line_end data data_end")
+
+
+def number_in(size):
+    """Read a chunk's size, a byte above 0x7f as the digit 0."""
+    return int(re.sub(rb"[\x80-\xff]", b"0", size), 16)
+
+
+def has_coding(head):
+    """Has it a Transfer-Encoding, if with a space behind the name?"""
+    return re.search(rb"(?im)^transfer-encoding[ \t]*:", head)
+
+
+def take_apart(request):
+    """Take a request apart, as leniently as the most lenient parser does.
+
+    Returns (head, chunks, trailers with their empty line, what follows). The
+    last chunk may be cut short: some of its parts are short or empty then.
+    Without Transfer-Encoding there are neither chunks nor trailers.
+    """
+    end = re.search(rb"[^\r\n]\r?\n\r?\n|$", request).end()
+    head, rest = request[:end], request[end:]
+    chunks, size = [], None
+    if not has_coding(head):
+        return head, chunks, b"", rest
+    while size != 0:
+        line = re.match(rb"([0-9A-Fa-f\x80-\xff]+)([; \t][^\r]*)?(\r.|\r?\Z)",
+                        rest, re.S)
+        if not line:
+            return head, chunks, b"", rest
+        size, rest = number_in(line[1]), rest[line.end():]
+        two = 2 if size else 0  # the last chunk ends with its line
+        chunks.append(Chunk(line[1], line[2] or b"", line[3], rest[:size],
+                            rest[size:size + two]))
+        rest = rest[size + two:]
+    trailers = re.match(rb"(?:[^\r\n][^\n]*\n)*(?:\r.|\n|[^\n]*\Z)?", rest,
+                        re.S)[0]
+    return head, chunks, trailers, rest[len(trailers):]
+
+
+def put_together(head, chunks, trailers, rest):
+    """Undo take_apart()."""
+    return b"".join([head, *map(b"".join, chunks), trailers, rest])
+
+
 def in_head(pattern, by):
     """Make a repair that replaces what a pattern matches in the head."""
     def repair(request):
-        end = re.search(rb"[^\r\n]\r?\n\r?\n|$", request).end()
-        return re.sub(pattern, by, request[:end]) + request[end:]
+        head, *others = take_apart(request)
+        return put_together(re.sub(pattern, by, head), *others)
     return repair
+
+
+def in_chunks(change):
+    """Make a repair that changes every chunk."""
+    def repair(request):
+        head, chunks, *others = take_apart(request)
+        return put_together(head, map(change, chunks), *others)
+    return repair
+
+
+def in_trailers(pattern, by):
+    """Make a repair that replaces what a pattern matches in the trailers."""
+    def repair(request):
+        *others, trailers, rest = take_apart(request)
+        return put_together(*others, re.sub(pattern, by, trailers), rest)
+    return repair
+
+
+def in_fields(pattern, by):
+    """Make a repair for the head and the trailers."""
+    head, trailers = in_head(pattern, by), in_trailers(pattern, by)
+    return lambda request: trailers(head(request))
 
 
 def one_host(request):
@@ -296,76 +369,45 @@ def with_single_spaces(request):
 
 def without_spaces_in_names(request):
     """Take spaces and tabs out of the names of fields, trailers' too."""
-    line, feed, rest = request.lstrip(b"\r\n").partition(b"\n")
-    return line + feed + re.sub(
-        rb"(?m)^[^\s:][^\r\n:]*(?=:)",
-        lambda match: re.sub(rb"[ \t]", b"", match[0]), rest)
+    def change(fields):  # only the first cannot be folded
+        return re.sub(rb"(?m)(?:\A|^(?!\s))[^\r\n:]+(?=:)",
+                      lambda m: re.sub(rb"[ \t]", b"", m[0]), fields)
+    head, chunks, trailers, rest = take_apart(request)
+    line = re.match(START + rb"[^\n]*\n?", head)[0]
+    return put_together(line + change(head[len(line):]), chunks,
+                        change(trailers), rest)
 
 
 def without_length_if_chunked(request):
     """Leave Content-Length out where there is Transfer-Encoding."""
-    if not re.search(rb"(?im)^transfer-encoding:", request):
-        return request
-    return in_head(rb"(?im)^content-length:[^\n]*\n", b"")(request)
-
-
-def split_chunks(request):
-    """Take a chunked request apart, whatever stands where CRLF should.
-
-    Returns (all up to the last chunk, or as far as there are chunks, with CRLF
-    in each place; the trailers with their empty line; what follows), or None
-    when it is not chunked.
-    """
-    head = re.search(rb"[^\r\n]\r?\n\r?\n", request)
-    if not head or not re.search(rb"(?im)^transfer-encoding:", request):
-        return None
-    out, rest = request[:head.end()], request[head.end():]
-    size = None
-    while size != 0:
-        line = re.match(rb"([0-9A-Fa-f]{1,8})([; ][^\r]*|[^\r\n]*)(\r.|\n)",
-                        rest, re.S)
-        if not line:
-            return out, b"", rest
-        size, rest = int(line[1], 16), rest[line.end():]
-        out += line[1] + line[2] + b"\r\n"
-        if size > 0:
-            if len(rest) < size + 2:
-                return out, b"", rest
-            out += rest[:size] + b"\r\n"
-            rest = rest[size + 2:]
-    trailers = re.match(rb"(?:[^\r\n][^\n]*\n)*(?:\r.|\n)?", rest, re.S)[0]
-    return out, trailers, rest[len(trailers):]
+    head, *others = take_apart(request)
+    if has_coding(head):
+        head = re.sub(rb"(?im)^content-length:[^\n]*\n", b"", head)
+    return put_together(head, *others)
 
 
 def with_line_ends(request):
     """Give chunked framing a CRLF wherever there should be one."""
-    parts = split_chunks(request)
-    if not parts:
-        return request
-    out, trailers, rest = parts
-    return out + re.sub(rb"\r?\n|^\r.", b"\r\n", trailers, flags=re.M) + rest
-
-
-def without_trailers(request):
-    """Leave out what stands between the last chunk and the empty line."""
-    parts = split_chunks(request)
-    if not parts or not parts[1].strip(b"\r\n"):
-        return request
-    return parts[0] + b"\r\n" + parts[2]
+    def change(chunk):
+        return chunk._replace(line_end=b"\r\n"[:len(chunk.line_end)],
+                              data_end=b"\r\n"[:len(chunk.data_end)])
+    request = in_chunks(change)(request)
+    return in_trailers(rb"(?ms)\r?\n|^\r.", b"\r\n")(request)
 
 
 def in_1_1(request):
     """Make a request with Transfer-Encoding one of HTTP/1.1."""
-    if not re.search(rb"(?im)^transfer-encoding:", request):
-        return request
-    return re.sub(rb" HTTP/1\.0", b" HTTP/1.1", request, count=1)
+    head, *others = take_apart(request)
+    if has_coding(head):
+        head = head.replace(b" HTTP/1.0", b" HTTP/1.1", 1)
+    return put_together(head, *others)
 
 
 # The first that explains a difference counts; of several together, each is
 # applied to what the one before it has left.
 KINDS = {
     "empty-line": lambda request: request.lstrip(b"\r\n"),
-    "lone-cr": in_head(rb"\r(?!\n)", b""),
+    "lone-cr": in_fields(rb"\r(?!\n)", b""),
     "fold": in_head(rb"\r?\n[ \t]+", b" "),
     "two-spaces": with_single_spaces,
     "no-version": with_version,
@@ -378,8 +420,8 @@ KINDS = {
     "target-form": replace(START + rb"(\S+) [^/\s]\S* ", rb"\1\2 / "),
     "space-in-name": without_spaces_in_names,
     "name-prefix": in_head(
-        rb"(?im)^(transfer-encoding|content-length)[^\s:]+:", b"X:"),
-    "control-byte": in_head(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]", b"x"),
+        rb"(?im)^(transfer-encoding|content-length)[\w!#-'*+.^`|~-]+:", b"X:"),
+    "control-byte": in_fields(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]", b"x"),
     "expect": in_head(rb"(?im)^expect:[^\n]*\n", b""),
     "coding": in_head(rb"(?im)^(transfer-encoding:)[^\r\n]*", rb"\1 chunked"),
     "two-codings": last_coding,
@@ -391,14 +433,18 @@ KINDS = {
     "space-behind-length": in_head(
         rb"(?im)^(content-length:[ \t]*\d+)[ \t]+(?=\r?$)", rb"\1"),
     "equal-lengths": one_of_equal_lengths,
-    "byte-in-size": replace(
-        rb"(?im)^([0-9a-f]*)[\x80-\xff]([0-9a-f]*)(?=[\r;])", rb"\g<1>0\2"),
-    "huge-chunk": replace(rb"(?im)^0*[1-9a-f][0-9a-f]{4,}(?=\r\n|;)", b"5"),
+    "byte-in-size": in_chunks(lambda chunk: chunk._replace(
+        size=re.sub(rb"[\x80-\xff]", b"0", chunk.size))),
+    "huge-chunk": in_chunks(lambda chunk: chunk._replace(
+        size=b"ffff" if number_in(chunk.size) > 0x10000 else chunk.size)),
     "chunk-line-end": with_line_ends,
-    "space-behind-size": replace(
-        rb"(?im)^([0-9a-f]+)[ \t][^;\r]*(?=[\r;])", rb"\1"),
-    "extension": replace(rb"(?ims)^([0-9a-f]+)[ \t]*;.*?(?=\r\n)", rb"\1"),
-    "trailer": without_trailers,
+    "space-behind-size": in_chunks(lambda chunk: chunk._replace(
+        behind=re.sub(rb"^[ \t][^;]*", b"", chunk.behind))),
+    "extension": in_chunks(lambda chunk: chunk._replace(
+        behind=re.sub(rb"[\x00-\x08\n-\x1f\x7f]", b"x", chunk.behind))),
+    "trailer": in_trailers(rb"\r?\n[ \t]+", b" "),
+    "field-in-trailer": in_trailers(
+        rb"(?im)^(transfer-encoding|content-length|connection)(?=:)", b"X"),
     "host": one_host,
     "connection": in_head(rb"(?im)^connection:[^\n]*\n", b""),
     "half": lambda request: request + b"\r\n\r\n",
