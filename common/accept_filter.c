@@ -54,6 +54,14 @@ static struct silent *new_silent(struct accept_filter *f)
     return s;
 }
 
+/* Says to the others how many it holds. In a place of its own, not by adding to
+ * one number: of a worker that is killed the parent can take that back. */
+static void tell(const struct accept_filter *f, const struct server *server)
+{
+    atomic_store_explicit(&server->shared->stats[f->number].silent, f->held,
+                          memory_order_relaxed);
+}
+
 bool accept_filter_hold(struct accept_filter *f, const struct server *server,
                         int fd)
 {
@@ -72,7 +80,7 @@ bool accept_filter_hold(struct accept_filter *f, const struct server *server,
     s->until_ms = clock_monotonic_ms() + patience_ms;
     DL_APPEND(f->silent, s);
     f->held++;
-    atomic_fetch_add_explicit(&server->shared->silent, 1, memory_order_relaxed);
+    tell(f, server);
     return true;
 }
 
@@ -86,7 +94,7 @@ static int let_go(struct accept_filter *f, const struct server *server,
     DL_DELETE(f->silent, s);
     LL_PREPEND(f->spare, s);
     f->held--;
-    atomic_fetch_sub_explicit(&server->shared->silent, 1, memory_order_relaxed);
+    tell(f, server);
     return fd;
 }
 
@@ -114,9 +122,15 @@ static void watch(struct accept_filter *f, int listener, bool watching)
 static bool has_its_share(const struct accept_filter *f,
                           const struct server *server)
 {
-    unsigned all = atomic_load_explicit(&server->shared->silent,
-                                        memory_order_relaxed);
-    return f->held > SHARE_LEAST + 2 * all / server->stats_slots;
+    uint64_t all = 0;
+    if (f->held <= SHARE_LEAST) /* no need to look at a thousand workers */
+        return false;
+    for (unsigned i = 0; i < server->stats_slots; i++)
+        all += atomic_load_explicit(&server->shared->stats[i].silent,
+                                    memory_order_relaxed);
+    /* Twice the mean may come on top of the least. */
+    uint64_t on_top = f->held - SHARE_LEAST;
+    return on_top * server->stats_slots > 2 * all;
 }
 
 /* Waits until a silent client speaks or another one comes. Returns false when

@@ -26,6 +26,7 @@ enum { ACCEPT_FILTER_BATCH = 32 };
 struct accept_filter {
     struct silent *silent; /* utlist, the oldest first; NULL: nobody */
     unsigned held;         /* so many */
+    unsigned number;       /* its worker's: where the others see `held` */
     struct silent *spare; /* of those who spoke, for others. Not freed: each
                              child of 02 would tidy up malloc(3)'s lists anew,
                              and so have the pages copied that they are in */
@@ -41,7 +42,7 @@ struct accept_filter {
 /* Waits for the next client. Returns its socket, which blocks, or -1 when the
  * server is stopping and all who spoke have been taken. With `spoken` only one
  * that has sent something: the others are put aside here. A filter of zeroes is
- * an empty one. */
+ * an empty one, of worker 0. */
 int accept_filter_next(struct accept_filter *filter,
                        const struct server *server, bool spoken);
 

@@ -65,8 +65,9 @@ void blocking_init(struct worker *worker, const struct server *server,
 {
     worker_init(worker, server, stats);
     worker->must_yield = must_yield;
+    worker->silent.number = (unsigned)(stats - server->shared->stats);
     accept_turn_init(&worker->turn, &server->shared->turns,
-                     (unsigned)(stats - server->shared->stats));
+                     worker->silent.number);
 }
 
 static void set_at_leisure(struct worker *worker, bool at_leisure)

@@ -23,9 +23,7 @@ struct server_shared {
      * fixed pool serves; true at the bound where processes or threads are
      * made as needed. */
     atomic_bool full;
-    atomic_bool watched;  /* see accept_filter.c */
-    atomic_uint silent;   /* clients that all filters have put aside; some more
-                             after a worker was killed that had some */
+    atomic_bool watched; /* see accept_filter.c */
     atomic_bool held; /* at the bound: clients that one of these may be for */
     atomic_bool no_more; /* the last attempt to accept failed: EMFILE, ENOMEM */
     _Atomic int64_t shortage_ms; /* when a shortage was last reported */

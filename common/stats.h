@@ -16,6 +16,7 @@ struct stats_slot {
     _Alignas(64) _Atomic uint64_t requests;
     _Atomic uint64_t connections;
     atomic_bool at_leisure; /* its worker waits for a client (blocking.c) */
+    atomic_uint silent;     /* so many it has put aside (accept_filter.c) */
 };
 
 static inline void stats_add(_Atomic uint64_t *counter, uint64_t n)

@@ -70,8 +70,10 @@ static void note_end(struct worker_process *process, int number, int status)
  * one that watched the accept queue: for a moment two may do, without harm. */
 static void take_back_its_word(const struct server *server, int number)
 {
+    struct stats_slot *stats = &server->shared->stats[number];
     atomic_store(&server->shared->watched, false);
-    atomic_store(&server->shared->stats[number].at_leisure, false);
+    atomic_store(&stats->at_leisure, false);
+    atomic_store(&stats->silent, 0);
 }
 
 /* Collects every child that has ended: a zombie keeps its entry in the process
