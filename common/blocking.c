@@ -217,12 +217,8 @@ static void ask_store(struct blocking *b)
         up = up && store_send(store, command);
         due++;
     }
-    while (due-- > 0) {
-        redisReply *reply = up ? store_receive(store) : NULL;
-        http_conn_reply(&b->conn, reply);
-        if (reply != NULL)
-            freeReplyObject(reply);
-    }
+    while (due-- > 0)
+        http_conn_reply(&b->conn, up ? store_receive(store) : NULL);
 }
 
 static void write_response(struct blocking *b)

@@ -354,7 +354,7 @@ void event_loop_finish_turn(struct event_loop *loop)
 
 void event_loop_free(struct event_loop *loop)
 {
-    store_async_close(&loop->store); /* gives the replies that are due */
+    store_async_free(&loop->store); /* gives the replies that are due */
     for (int i = 0; i < HTTP_PHASES; i++)
         while (loop->deadlines[i] != NULL)
             end_client(loop, loop->deadlines[i]);

@@ -2,9 +2,8 @@
  * store - a Redis command as data, and the blocking way to run it.
  *
  * A page never calls Redis. It queues commands, each an array of words, and is
- * called back with each reply. The words have the form that hiredis takes in
- * both its faces: redisAppendCommandArgv() here, for servers that wait, and
- * redisAsyncCommandArgv() in store_async.h, for servers that do not.
+ * called back with each reply. store_async.h has the way for servers that do not
+ * wait.
  */
 #ifndef STORE_H
 #define STORE_H
@@ -17,6 +16,7 @@
 #include <hiredis/hiredis.h>
 
 #include "buffer.h"
+#include "store_reply.h"
 
 enum {
     STORE_ARGS_MAX = 4,
@@ -41,6 +41,12 @@ struct store_command {
     size_t argvlen[STORE_ARGS_MAX];
 };
 
+/* Appends the command as Redis reads it, an array of strings (RESP,
+ * https://redis.io/docs/latest/develop/reference/protocol-spec/): *1\r\n$4\r\nPING\r\n
+ * No memory sets out->failed. */
+void store_append_command(struct buffer *out,
+                          const struct store_command *command);
+
 struct store_address { /* where Redis is */
     bool none;        /* --redis none: there is no guestbook */
     const char *path; /* of a unix socket, or NULL */
@@ -55,6 +61,7 @@ struct store {
     const struct store_address *address;
     redisContext *redis;     /* NULL: not connected */
     struct buffer out;       /* commands that have not been sent yet */
+    struct store_reply_memory reply;
     int64_t retry_ms;        /* do not try to connect before this time */
     int backoff_ms;          /* 0: Redis has answered since the last failure */
     int64_t used_ms;         /* when a reply last came */
@@ -80,10 +87,9 @@ bool store_begin(struct store *store, int64_t now_ms);
  * when there is no connection or no memory. */
 bool store_send(struct store *store, const struct store_command *command);
 
-/* Sends what is queued and waits for the next reply. Returns it, for the caller
- * to give to freeReplyObject(); or NULL when Redis is away, too slow or talks
- * nonsense: then the connection has been closed, and no further reply will
- * come. */
-redisReply *store_receive(struct store *store);
+/* Sends what is queued and waits for the next reply. Returns it, lent until the
+ * store is used again; or NULL when Redis is away, too slow or talks nonsense:
+ * then the connection has been closed, and no further reply will come. */
+const redisReply *store_receive(struct store *store);
 
 #endif

@@ -113,6 +113,7 @@ static bool begin_connect(struct store_async *s, int64_t now_ms)
     s->out_of_step = false;
     s->want_read = s->want_write = false;
     s->watched_read = s->watched_write = false;
+    store_reply_use(redis->c.reader, &s->reply);
     redis->data = s;
     /* The hooks first: setting the connect callback already calls add_write,
      * as a socket that becomes writable is how connecting ends. */
@@ -181,10 +182,12 @@ bool store_async_send(struct store_async *s, int64_t now_ms,
     if (pending == NULL)
         return false;
     *pending = (struct pending){s, callback, client};
-    /* hiredis only reads through argv but has no const there. */
-    if (redisAsyncCommandArgv(s->redis, on_reply, pending, command->argc,
-                              (const char **)command->argv,
-                              command->argvlen) != REDIS_OK) {
+    buffer_reset(&s->command, STORE_KEEP_BUFFER);
+    store_append_command(&s->command, command);
+    if (s->command.failed ||
+        redisAsyncFormattedCommand(s->redis, on_reply, pending,
+                                   s->command.data,
+                                   s->command.len) != REDIS_OK) {
         free(pending);
         return false;
     }
@@ -259,4 +262,11 @@ void store_async_close(struct store_async *s)
         return;
     note_failure(s); /* before the callbacks, which may want to send again */
     redisAsyncFree(redis);
+}
+
+void store_async_free(struct store_async *s)
+{
+    store_async_close(s);
+    buffer_free(&s->command);
+    store_reply_free(&s->reply);
 }

@@ -30,6 +30,8 @@ struct store_async {
     int64_t progress_ms;      /* when the last one came, or the first of those
                                  that are due was asked for */
     int64_t now_ms;           /* at the event that is being handled */
+    struct buffer command;    /* the one that is being queued */
+    struct store_reply_memory reply;
     bool out_of_step;         /* replies and questions do not match any more */
     bool want_read, want_write;       /* what hiredis waits for */
     bool watched_read, watched_write; /* what the loop watches */
@@ -69,5 +71,8 @@ void store_async_event(struct store_async *s, int64_t now_ms, bool readable,
 
 /* Closes the connection. Every reply that is due comes at once, as NULL. */
 void store_async_close(struct store_async *s);
+
+/* The same, and gives the memory back; not within a callback. */
+void store_async_free(struct store_async *s);
 
 #endif
