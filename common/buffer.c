@@ -45,7 +45,7 @@ char *buffer_grow(struct buffer *b, size_t n)
 
 void buffer_append_uint(struct buffer *b, uint64_t value)
 {
-    char digits[20]; /* 2^64 has 20 */
+    char digits[BUFFER_UINT_MAX];
     size_t i = sizeof digits;
     do {
         digits[--i] = (char)('0' + value % 10);

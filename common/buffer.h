@@ -58,7 +58,8 @@ static inline void buffer_append_slice(struct buffer *b, struct slice s)
 /* A string literal: its length is known when this is compiled. */
 #define buffer_append_literal(b, s) buffer_append((b), (s), sizeof(s) - 1)
 
-/* Appends a number in decimal digits. */
+/* Appends a number in decimal digits, at most so many: 2^64 has 20. */
+enum { BUFFER_UINT_MAX = 20 };
 void buffer_append_uint(struct buffer *b, uint64_t value);
 
 /* Appends as printf would; for what is not on the hot path. */

@@ -65,16 +65,21 @@ static void answer_page(struct http_exchange *x, int status)
         return;
     }
 
-    struct buffer visitors = {0}, message = {0}, name = {0}, text = {0};
-    buffer_append_uint(&visitors, (uint64_t)page->visitors);
+    /* The count goes behind the list: a buffer of its own would be allocated for
+     * each page. The other three are empty for most guests, and cost nothing. */
+    struct buffer *list = &page->remarks;
+    size_t list_end = list->len;
+    const char *count = buffer_reserve(list, BUFFER_UINT_MAX);
+    buffer_append_uint(list, (uint64_t)page->visitors);
+    struct buffer message = {0}, name = {0}, text = {0};
     if (page->message != NULL)
         buffer_printf(&message, "<p class=\"message %s\" role=\"status\">%s</p>",
                       page->is_error ? "error" : "ok", page->message);
     text_append_escaped(&name, page->name);
     text_append_escaped(&text, page->text);
     const struct template_value values[] = {
-        {SLICE("$GUEST_REMARKS$"), {page->remarks.data, page->remarks.len}},
-        {SLICE("$VISITOR_COUNT$"), {visitors.data, visitors.len}},
+        {SLICE("$GUEST_REMARKS$"), {list->data, list_end}},
+        {SLICE("$VISITOR_COUNT$"), {count, list->len - list_end}},
         {SLICE("$MESSAGE$"), {message.data, message.len}},
         {SLICE("$GUEST_NAME$"), {name.data, name.len}},
         {SLICE("$GUEST_TEXT$"), {text.data, text.len}},
@@ -84,9 +89,8 @@ static void answer_page(struct http_exchange *x, int status)
     template_render(&x->page,
                     (struct slice){template->content, (size_t)template->size},
                     values, sizeof values / sizeof values[0]);
-    x->page.failed |= visitors.failed | message.failed | name.failed |
-                      text.failed | page->remarks.failed;
-    buffer_free(&visitors);
+    x->page.failed |= message.failed | name.failed | text.failed |
+                      list->failed;
     buffer_free(&message);
     buffer_free(&name);
     buffer_free(&text);
