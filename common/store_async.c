@@ -184,10 +184,12 @@ bool store_async_send(struct store_async *s, int64_t now_ms,
     *pending = (struct pending){s, callback, client};
     buffer_reset(&s->command, STORE_KEEP_BUFFER);
     store_append_command(&s->command, command);
+    /* hiredis looks for SUBSCRIBE and its kin with strchr(3): up to a NUL. */
+    buffer_append_literal(&s->command, "\0");
     if (s->command.failed ||
         redisAsyncFormattedCommand(s->redis, on_reply, pending,
                                    s->command.data,
-                                   s->command.len) != REDIS_OK) {
+                                   s->command.len - 1) != REDIS_OK) {
         free(pending);
         return false;
     }
