@@ -24,11 +24,11 @@ CELL = ("experiment", "variant", "server", "x")
 
 def cells(rows):
     """Return {cell: its point, see summary.point()}."""
-    fastest = summary.fastest_cores(rows)
+    typical = summary.typical_cores(rows)
     found = {}
     for row in rows:
         found.setdefault(tuple(row[key] for key in CELL), []).append(row)
-    return {cell: summary.point(mine, fastest)
+    return {cell: summary.point(mine, typical)
             for cell, mine in found.items()}
 
 
@@ -52,7 +52,7 @@ def compare(first, second):
 def slower(first, second):
     """Return sentences on the cores that were slower in one of the runs from
     its beginning to its end, by more than rates may differ."""
-    one, two = summary.fastest_cores(first), summary.fastest_cores(second)
+    one, two = summary.typical_cores(first), summary.typical_cores(second)
     changes = {summary.GAUGES[gauge]: difference(one[gauge], two[gauge])
                for gauge in one if gauge in two}
     return [f"the {core} took {change:+.0f} % time for the same work all "

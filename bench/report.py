@@ -173,13 +173,14 @@ def how(summary, env):
                       f"{overhead:g} % of the servers' CPU time, on the "
                       "cores of the load"))
     facts.append(("Noisy", "is a figure of fewer than "
-                           f"{summaries.FEW_RUNS} runs, or whose runs lie "
-                           f"more than {summaries.NOISY_SPREAD:g} % apart, or "
+                           f"{summaries.FEW_RUNS} runs, or whose runs leave "
+                           f"more than {summaries.NOISY_WIDTH:g} % of room for "
+                           "the median, or "
                            "beside which others used more than "
                            f"{summaries.NOISY_FOREIGN:g} % of the core, or "
                            "while a core was more than "
-                           f"{summaries.NOISY_SLOWER:g} % slower than at its "
-                           "best"))
+                           f"{summaries.NOISY_SPEED:g} % slower or faster than "
+                           "in most of the run"))
     for one in summary["unavailable"]:
         facts.append((f"Not run: {one['name']}", one["why"]))
     items = "".join(f"<dt>{html.escape(k)}</dt><dd>{html.escape(v)}</dd>"

@@ -289,8 +289,8 @@ def _noise(points):
     why = [kind for start, kind in (
         ("one run", "a single run"), ("only", "too few runs"),
         ("runs", "runs far apart"), ("foreign", "foreign load"),
-        ("core", "core slower than at its best"),
-        ("load core", "load core slower than at its best"))
+        ("core", "core slower or faster than in most of the run"),
+        ("load core", "load core slower or faster than in most of the run"))
         if any(word.startswith(start) for word in said)]
     return f"Noisy {places}: {listed(why)}."
 

@@ -5,6 +5,7 @@ report are made from it alone.
 """
 
 import collections
+import math
 import os
 import statistics
 
@@ -15,15 +16,17 @@ import servers
 from sentences import explain
 from styles import MARKERS, style
 
-# A median is called noisy when few of its runs gave a figure, when they lie
-# further apart than this, when something else used the server's core, or when
-# the core itself, or the load tool's, was slower than at its best in the run
-# (see core_gauge.py). agree.py takes the same cells for noisy. A machine that
-# is equally slow from beginning to end makes no noise *within* the run.
+# A median is called noisy when few of its runs gave a figure, when those do not
+# say well enough where it is, when something else used the server's core, or
+# when that core, or the load tool's, was slower or faster during its runs than
+# in most of the run (see core_gauge.py). agree.py takes the same cells for
+# noisy. A machine that is equally slow from beginning to end makes no noise
+# *within* the run.
 FEW_RUNS = 3
-NOISY_SPREAD = 15.0         # (largest - smallest) / median, per cent
+NOISY_WIDTH = 15.0          # of interval(), per cent of the median
+INTERVAL_SURE = 0.9         # how often it holds the median of endless runs
 NOISY_FOREIGN = 10.0        # per cent of the core
-NOISY_SLOWER = 15.0         # per cent more time for the same work
+NOISY_SPEED = 15.0          # per cent more or less time for the same work
 GAUGES = {"gauge_ms": "core", "load_gauge_ms": "load core"}
 
 # Why a run has no figure, when that tells nothing about the server.
@@ -39,33 +42,54 @@ def spread(values):
     return 100 * (max(values) - min(values)) / middle
 
 
-def fastest_cores(rows):
-    """Return {gauge: its lowest milliseconds of all rows}, of those gauges
+def interval(values):
+    """Return (low, high): between which of the values the median of endless
+    runs lies, nine times in ten. Each value lies above that median or below
+    it like a tossed coin, however the values are distributed; so it is known
+    how rarely all but `cut` of n lie on one side. Of four values and fewer it
+    is the smallest and the largest, and less sure: three times in four, of
+    three. Unlike spread(), it becomes narrower the more runs there are."""
+    ordered, n = sorted(values), len(values)
+    cut, outside = 0, 2 / 2 ** n        # all n on one side
+    while 2 * (cut + 1) < n:
+        outside += 2 * math.comb(n, cut + 1) / 2 ** n
+        if outside > 1 - INTERVAL_SURE:
+            break
+        cut += 1
+    return ordered[cut], ordered[n - 1 - cut]
+
+
+def typical_cores(rows):
+    """Return {gauge: its median milliseconds of all rows}, of those gauges
     that any row has."""
     seen = {gauge: [row[gauge] for row in rows if row.get(gauge)]
             for gauge in GAUGES}
-    return {gauge: min(times) for gauge, times in seen.items() if times}
+    return {gauge: statistics.median(times)
+            for gauge, times in seen.items() if times}
 
 
-def noise(rates, runs, values, fastest):
+def noise(rates, runs, values, typical):
     """Return in words why a median is not to be relied on, [] if it is.
 
     `rates` are the figures that its `runs` (a number) gave, `values` the
-    medians of the other columns, `fastest` as fastest_cores() returns it.
+    medians of the other columns, `typical` as typical_cores() returns it.
     """
     few = f"only {len(rates)} of {runs} runs" if len(rates) < runs \
         else "one run" if runs == 1 else f"only {runs} runs"
-    apart = spread(rates)
-    apart = max(rates) > min(rates) and (apart is None
-                                         or apart > NOISY_SPREAD)
-    slower = {gauge: 100 * (values[gauge] / best - 1)
-              for gauge, best in (fastest or {}).items() if values.get(gauge)}
+    low, high = interval(rates)
+    middle = statistics.median(rates)
+    apart = high > low and (not middle or
+                            100 * (high - low) / middle > NOISY_WIDTH)
+    speeds = {gauge: 100 * (values[gauge] / usual - 1)
+              for gauge, usual in (typical or {}).items() if values.get(gauge)}
     return [why for why, there in (
         (few, len(rates) < FEW_RUNS),
         ("runs far apart", apart),
         ("foreign load", (values.get("foreign") or 0) > NOISY_FOREIGN),
-        *((f"{GAUGES[gauge]} {percent:.0f} % slower", percent > NOISY_SLOWER)
-          for gauge, percent in slower.items())) if there]
+        *((f"{GAUGES[gauge]} {abs(percent):.0f} % "
+           f"{'slower' if percent > 0 else 'faster'}",
+           abs(percent) > NOISY_SPEED)
+          for gauge, percent in speeds.items())) if there]
 
 
 def remarks(rows):
@@ -85,9 +109,9 @@ def median_run(measured, middle):
                key=lambda row: (abs(row["rate"] - middle), row["rate"]))
 
 
-def point(rows, fastest=None):
+def point(rows, typical=None):
     """Return a point of a curve from the rows of its repeats, of a run with
-    these fastest_cores().
+    these typical_cores().
 
     `rate` is None where no run gave a figure; then `notes` says why. `runs`
     of the `planned` ones gave one. The point is `hollow` when a run lost
@@ -113,7 +137,7 @@ def point(rows, fastest=None):
             else None
     costs = _known(measured, "cpu_us")
     one["cpu_range"] = [min(costs), max(costs)] if costs else None
-    one["noisy"] = noise(rates, len(rows), one["values"], fastest)
+    one["noisy"] = noise(rates, len(rows), one["values"], typical)
     run = median_run(measured, middle)
     one["limit"], one["evidence"] = run.get("limit"), run.get("evidence")
     return one
@@ -131,14 +155,14 @@ def lost_all(one):
     return not one["rate"]["median"] if one["rate"] else one["hollow"]
 
 
-def curve(name, variant, rows, fastest=None):
+def curve(name, variant, rows, typical=None):
     """Return the curve of a server in a variant: its points by x, and its
-    best point among those that lost nothing, if there is one. `fastest` as
+    best point among those that lost nothing, if there is one. `typical` as
     for point()."""
     by_x = {}
     for row in rows:
         by_x.setdefault(row["x"], []).append(row)
-    points = [point(by_x[x], fastest) for x in sorted(by_x)]
+    points = [point(by_x[x], typical) for x in sorted(by_x)]
     figures = [p for p in points if p["rate"] and p["rate"]["median"] > 0]
     whole = [p for p in figures if not p["hollow"]] or figures
     best = max(whole, key=lambda p: p["rate"]["median"], default=None)
@@ -159,12 +183,12 @@ def make(folder):
         "servers": _servers(rows), "markers": MARKERS, "experiments": [],
         "unavailable": peers.unavailable(),
     }
-    fastest = fastest_cores(rows)
+    typical = typical_cores(rows)
     for experiment in experiments.all_experiments():
         mine = [row for row in rows if row["experiment"] == experiment.name]
         if mine:
             summary["experiments"].append(_experiment(
-                experiment, mine, calls, summary["servers"], fastest))
+                experiment, mine, calls, summary["servers"], typical))
     return summary
 
 
@@ -192,7 +216,7 @@ def _servers(rows):
     return found
 
 
-def _experiment(experiment, rows, calls, known, fastest):
+def _experiment(experiment, rows, calls, known, typical):
     """Return the part of the summary for one experiment."""
     curves = []
     for variant in experiment.variants:
@@ -201,7 +225,7 @@ def _experiment(experiment, rows, calls, known, fastest):
                     and (row["variant"] or "") == variant.name]
             if mine:
                 curves.append(curve(server["name"], variant.name, mine,
-                                    fastest))
+                                    typical))
     counted = {}
     for row in calls:
         if row["experiment"] == experiment.name:

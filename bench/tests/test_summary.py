@@ -38,29 +38,49 @@ def test_quiet_point():
     assert summary.point(rows)["noisy"] == ["foreign load"]
 
 
+def test_more_runs_make_up_for_noise():
+    """Three runs that lie 30 % apart leave the median open, twelve such do
+    not: the chance that it lies outside of those in the middle is known."""
+    few = [row(20, rate) for rate in (100.0, 115.0, 130.0)]
+    many = [row(20, 100.0 + i) for i in (0, 30, *range(10, 20))]
+    assert summary.point(few)["noisy"] == ["runs far apart"]
+    assert not summary.point(many)["noisy"]
+    assert summary.point(many)["spread"] > 20
+
+
+def test_interval_of_the_median():
+    """Which of n sorted values it ends at: from tables of the sign test."""
+    for n, cut in ((1, 0), (2, 0), (3, 0), (5, 0), (7, 0), (8, 1), (9, 1),
+                   (11, 2), (15, 3), (20, 5), (25, 7)):
+        assert summary.interval(range(n, 0, -1)) == (1 + cut, n - cut), n
+
+
 def test_a_slow_core_is_noise():
-    """Three runs that agree, but on a core that was faster elsewhere."""
-    rows = [row(20, 100.0 + i, gauge_ms=6.0) for i in range(3)]
+    """Three runs that agree, but on a core that was faster elsewhere; and
+    three for which it was faster than elsewhere."""
+    rows = [row(20, 100.0 + i, gauge_ms=6.0) for i in range(6)]
     rows += [row(100, 60.0 + i, gauge_ms=9.0) for i in range(3)]
-    fastest = summary.fastest_cores(rows)
-    assert fastest == {"gauge_ms": 6.0}
-    slow = summary.point(rows[3:], fastest)
+    rows += [row(500, 160.0 + i, gauge_ms=4.5) for i in range(3)]
+    typical = summary.typical_cores(rows)
+    assert typical == {"gauge_ms": 6.0}
+    slow, fast = (summary.point(rows[i:i + 3], typical) for i in (6, 9))
     assert slow["noisy"] == ["core 50 % slower"]
-    assert not summary.point(rows[:3], fastest)["noisy"]
-    assert "Noisy at 100: core slower" in sentences._noise([slow])
-    assert summary.fastest_cores([row(20, 100.0)]) == {}
+    assert fast["noisy"] == ["core 25 % faster"]
+    assert not summary.point(rows[:6], typical)["noisy"]
+    assert "Noisy at 100: core slower or faster" in sentences._noise([slow])
+    assert summary.typical_cores([row(20, 100.0)]) == {}
 
 
 def test_a_slow_core_of_the_load_tool_is_noise():
     """It is as often the one that limits."""
-    rows = 3 * [row(20, 100.0, gauge_ms=6.0, load_gauge_ms=6.0)] \
+    rows = 6 * [row(20, 100.0, gauge_ms=6.0, load_gauge_ms=6.0)] \
         + 3 * [row(100, 60.0, gauge_ms=6.0, load_gauge_ms=7.5)]
-    fastest = summary.fastest_cores(rows)
-    slow = summary.point(rows[3:], fastest)
+    typical = summary.typical_cores(rows)
+    slow = summary.point(rows[6:], typical)
     assert slow["noisy"] == ["load core 25 % slower"]
-    assert not summary.point(rows[:3], fastest)["noisy"]
+    assert not summary.point(rows[:6], typical)["noisy"]
     assert sentences._noise([slow]) == \
-        "Noisy at 100: load core slower than at its best."
+        "Noisy at 100: load core slower or faster than in most of the run."
 
 
 def test_gauge_takes_time_and_gives_the_core_back():
