@@ -311,8 +311,9 @@ bench-reuseport: build/deps/compare all
 docs:
 	@$(PYTHON) docs/fill.py
 
-## docs-experiments: measures what docs/05, 06 and 07 compare by programs of their own
+## docs-experiments: measures what docs/01, 05, 06 and 07 compare by programs of their own
 docs-experiments: all
+	$(PYTHON) docs/experiments/wake_up.py
 	$(PYTHON) docs/experiments/accept_ways.py
 	$(PYTHON) docs/experiments/idle_connections.py
 

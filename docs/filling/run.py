@@ -3,6 +3,7 @@
     docs/results/reference/summary.json, env.json    what `make compare` left
     docs/results/reference/accept_ways.json    docs/experiments/
     docs/results/reference/idle_connections.json
+    docs/results/reference/wake_up.json
     docs/results/NAME/summary.json                   another run, as NAME
     docs/results/cost/*.json                         see filling/costs.py
     docs/results/reliability.json                    see filling/reliability.py
@@ -107,6 +108,7 @@ class Context:
         names["idle"] = grouped(
             "idle", read_json(folder / "idle_connections.json")["cells"],
             None, "server", "idle")
+        names["wake"] = costs.Node("wake", read_json(folder / "wake_up.json"))
         names.update(costs.names(docs))
         names.update(reliability.names(docs))
         self.names = Namespace("", names)
