@@ -15,6 +15,7 @@ bench/tricks.py count other requests and other builds the same way.
 """
 import argparse
 import json
+import os
 import pathlib
 import re
 import signal
@@ -29,6 +30,7 @@ TOP = HERE.parent.parent
 FIGURES = HERE / "instructions.json"
 ALLOWED_GROWTH = 1.05
 FEW, MANY = 200, 1200
+CROWD = 50              # clients at once, where each has a connection
 
 
 @dataclass(frozen=True)
@@ -70,24 +72,44 @@ def read_answer(stream):
         raise RuntimeError("the server closed in the middle of an answer")
 
 
-def send_requests(port, talk, count):
+def talk_on_one_connection(port, talk, count):
     """Sends `count` requests one batch after the other, each after the answers
     to the one before."""
-    connection = None
-    for _ in range(count // talk.batch):
-        if connection is None:
-            connection = socket.create_connection(("127.0.0.1", port), 60)
-            stream = connection.makefile("rb")
-        connection.sendall(talk.request())
-        for _ in range(talk.batch):
-            read_answer(stream)
-        if not talk.keep_alive:
-            stream.close()
-            connection.close()
-            connection = None
-    if connection is not None:
-        stream.close()
-        connection.close()
+    with socket.create_connection(("127.0.0.1", port), 60) as connection, \
+            connection.makefile("rb") as stream:
+        for _ in range(count // talk.batch):
+            connection.sendall(talk.request())
+            for _ in range(talk.batch):
+                read_answer(stream)
+
+
+def stop(process):
+    """Stops all processes of the server, which leads its group; returns when
+    it has stopped."""
+    os.killpg(process.pid, signal.SIGSTOP)
+    os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
+
+
+def talk_on_new_connections(port, talk, count, process):
+    """Sends `count` requests, a batch on each connection. A crowd of clients
+    connects and asks while the server is stopped, and closes when all have
+    their answers: so the server never has to wait for one of them, or does
+    always, whichever of the two programs has the better core."""
+    clients = count // talk.batch
+    for first in range(0, clients, CROWD):
+        stop(process)
+        crowd = [socket.create_connection(("127.0.0.1", port), 60)
+                 for _ in range(min(CROWD, clients - first))]
+        for client in crowd:
+            client.sendall(talk.request())
+        os.killpg(process.pid, signal.SIGCONT)
+        for client in crowd:
+            with client.makefile("rb") as stream:
+                for _ in range(talk.batch):
+                    read_answer(stream)
+                stream.read()               # until the server closes
+        for client in crowd:
+            client.close()
 
 
 def instructions(program, options, talk, count):
@@ -101,15 +123,21 @@ def instructions(program, options, talk, count):
              "--zero-before=signals_in_child",
              str(program), "--port", "0", "--root", str(TOP),
              "--redis", "none", *options],
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+            start_new_session=True)
         try:
             ready = process.stdout.readline()
             found = re.search(r":(\d+)/", ready)
             if not found:
                 raise RuntimeError(f"{program} did not start under valgrind")
-            send_requests(int(found.group(1)), talk, count)
+            port = int(found.group(1))
+            if talk.keep_alive:
+                talk_on_one_connection(port, talk, count)
+            else:
+                talk_on_new_connections(port, talk, count, process)
         finally:
             process.send_signal(signal.SIGTERM)
+            os.killpg(process.pid, signal.SIGCONT)  # a stopped one sees nothing
             process.communicate(timeout=60)
         return sum(int(re.search(r"^(?:summary|totals): (\d+)",
                                  out.read_text(), re.MULTILINE).group(1))
