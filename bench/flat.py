@@ -51,6 +51,9 @@ CLIENTS = (20, 100, 500, 1000, 5000, 15000)
 CURVES = (Curve("epoll", "/guestbook", CLIENTS),
           Curve("prethreaded", "/guestbook", CLIENTS),
           Curve("forking", "/guestbook", (20, 1000)),
+          # As many new connections, and hardly anything to do for one, nor
+          # for Redis: what is left is how ab bends, and the kernel.
+          Curve("epoll", "/answer", CLIENTS),
           Curve("epoll", "/answer", CLIENTS, keep_alive=True),
           # The same from a loop that parses nothing: what is left to the
           # kernel, the caches and wrk.
