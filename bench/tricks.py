@@ -16,8 +16,10 @@ so many short rounds find more than a few long ones. User instructions per
 request are counted by callgrind.
 
 Writes docs/results/cost/tricks.json, from which docs/performance.md is filled.
+Where only some TRICKS are measured, the others' rows stay.
 """
 
+import json
 import os
 import random
 import re
@@ -217,6 +219,15 @@ def compare(base, own):
             "runs": len(own)}
 
 
+def others(path, names):
+    """Return the rows of the file at `path` that are of none of these tricks
+    (a set of names); [] where there is no such file. Each row says how many
+    runs it is of, and has its own base beside it."""
+    path = Path(path)
+    rows = json.loads(path.read_text())["tricks"] if path.is_file() else []
+    return [row for row in rows if row["name"] not in names]
+
+
 def main():
     parser = committed.parser(__doc__, "tricks.json", repeat=12, seconds=0.5)
     parser.add_argument("--tricks", default=os.environ.get("TRICKS", ""))
@@ -265,7 +276,8 @@ def main():
               "base_instructions": counts[BASE, server, name],
               "instructions": counts[trick.name, server, name]}
              for trick in tricks for server, name in trick.measured]
-    committed.write(options, "make bench-tricks", tricks=found)
+    kept = others(options.out, {one.name for one in tricks}) if chosen else []
+    committed.write(options, "make bench-tricks", tricks=kept + found)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The patches of bench/tricks/ fit the sources and say what they are for."""
 
+import json
 import os
 import subprocess
 
@@ -88,3 +89,12 @@ def test_spread():
     """Off by 20 %: 600 and 400 instead of 500 each."""
     assert reuseport.far([600, 400]) == pytest.approx(20)
     assert reuseport.far([500, 500]) == 0
+
+
+def test_rows_of_other_tricks_stay(tmp_path):
+    """Who measures two of them again does not lose the rest."""
+    path = tmp_path / "tricks.json"
+    assert tricks.others(path, {"lto"}) == []
+    path.write_text(json.dumps(
+        {"tricks": [{"name": "lto", "us": 1}, {"name": "o3", "us": 2}]}))
+    assert tricks.others(path, {"lto"}) == [{"name": "o3", "us": 2}]
