@@ -23,10 +23,12 @@ from styles import MARKERS, style
 # noisy. A machine that is equally slow from beginning to end makes no noise
 # *within* the run.
 FEW_RUNS = 3
-NOISY_WIDTH = 15.0          # of interval(), per cent of the median
+NOISY_WIDTH = 10.0          # of interval(), per cent of the median
 INTERVAL_SURE = 0.9         # how often it holds the median of endless runs
 NOISY_FOREIGN = 10.0        # per cent of the core
-NOISY_SPEED = 15.0          # per cent more or less time for the same work
+NOISY_SPEED = 30.0          # per cent more or less time for the same work;
+                            # looked at for some milliseconds a run, so
+                            # small differences are often those of the moment
 GAUGES = {"gauge_ms": "core", "load_gauge_ms": "load core"}
 
 # Why a run has no figure, when that tells nothing about the server.

@@ -29,7 +29,7 @@ def test_a_slow_core_is_noise(capsys):
     can be told."""
     first = rows((20, 100.0), (100, 100.0))
     second = rows((20, 70.0), gauge_ms=8.0) \
-        + rows((100, 70.0), load_gauge_ms=7.5) \
+        + rows((100, 70.0), load_gauge_ms=8.5) \
         + rows((500, 100.0), (1000, 100.0))
     assert agree.show(agree.compare(first, second)) == 2
     assert "2 of them noisy; of the other 0" in capsys.readouterr().out
