@@ -34,6 +34,7 @@ from pathlib import Path
 import committed
 import cost
 import load
+import machine
 import servers
 from redis_server import RedisServer
 
@@ -221,11 +222,14 @@ def compare(base, own):
 
 def others(path, names):
     """Return the rows of the file at `path` that are of none of these tricks
-    (a set of names); [] where there is no such file. Each row says how many
-    runs it is of, and has its own base beside it."""
+    (a set of names); [] where there is no such file. Each says how many runs
+    it is of and on which CPU, and has its own base beside it."""
     path = Path(path)
-    rows = json.loads(path.read_text())["tricks"] if path.is_file() else []
-    return [row for row in rows if row["name"] not in names]
+    if not path.is_file():
+        return []
+    data = json.loads(path.read_text())
+    return [{"cpu": data["machine"]["cpu"], **row} for row in data["tricks"]
+            if row["name"] not in names]
 
 
 def main():
@@ -271,6 +275,7 @@ def main():
     found = [{"name": trick.name, "title": trick.title, "kind": trick.kind,
               "patch": bool(trick.patch), "about": trick.about,
               "server": server, "scenario": name,
+              "cpu": machine.facts()["cpu"],
               **compare(rows[BASE, server, name],
                         rows[trick.name, server, name]),
               "base_instructions": counts[BASE, server, name],

@@ -96,5 +96,8 @@ def test_rows_of_other_tricks_stay(tmp_path):
     path = tmp_path / "tricks.json"
     assert tricks.others(path, {"lto"}) == []
     path.write_text(json.dumps(
-        {"tricks": [{"name": "lto", "us": 1}, {"name": "o3", "us": 2}]}))
-    assert tricks.others(path, {"lto"}) == [{"name": "o3", "us": 2}]
+        {"machine": {"cpu": "new"},
+         "tricks": [{"name": "lto"}, {"name": "o3"},
+                    {"name": "no-pool", "cpu": "old"}]}))
+    assert tricks.others(path, {"lto"}) == [
+        {"name": "o3", "cpu": "new"}, {"name": "no-pool", "cpu": "old"}]

@@ -65,6 +65,9 @@ def names(docs):
         data = json.loads(path.read_text()) if path.is_file() else {}
         if data and data.get("schema_version") != 1:
             raise FigureError(f"{path}: has another schema")
+        if kind == "cost":
+            found["cost_machine"] = Node("cost_machine",
+                                         data.get("machine", {}))
         if kind == "tricks":
             told = {}
             for row in data.get("tricks", []):
@@ -314,7 +317,8 @@ def worth(row):
 def tricks(ctx, *kinds):
     """What changes to the sources or the build did, for these kinds."""
     told = ctx.names.get("tricks")
-    rows = []
+    rows, elsewhere = [], {}
+    here = ctx.names.get("cost_machine").get("cpu")
     for name, loads in told.items():
         for _, cell in loads.items():
             row = cell.members
@@ -324,8 +328,13 @@ def tricks(ctx, *kinds):
                 if row.get("patch", row["kind"] != "build") else row["title"]
             counts = row["instructions"], row["base_instructions"]
             more = "–" if None in counts else f"{counts[0] - counts[1]:+,}"
+            mark = ""
+            if row.get("cpu", here) != here:
+                mark = elsewhere.setdefault(row["cpu"],
+                                            "°" * (len(elsewhere) + 1))
             rows.append((row["ratio"], [
-                label, row["about"], f"{row['server']} {row['scenario']}",
+                label, row["about"],
+                f"{row['server']} {row['scenario']}{mark}",
                 show(row["base_us"], "2"), show(row["us"], "2"),
                 worth(row), more]))
     if not rows:
@@ -333,7 +342,9 @@ def tricks(ctx, *kinds):
     rows.sort(key=lambda one: -one[0])
     head = ["", "the change", "measured on", "as it is, µs", "changed, µs",
             "the change is", "user instructions"]
-    return table(head, [row for _, row in rows], words_first(3, head))
+    notes = [line for cpu, mark in elsewhere.items()
+             for line in ("", f"{mark}: on another machine, {cpu}.")]
+    return table(head, [row for _, row in rows], words_first(3, head)) + notes
 
 
 def spread_table(ctx):
