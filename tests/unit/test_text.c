@@ -114,8 +114,8 @@ TEST(other_text_stays_as_it_is)
 
 TEST(each_printable_character_stays_but_for_five)
 {
-    for (char c = ' '; c <= '~'; c++) {
-        const char one[] = {c, '\0'};
+    for (int c = ' '; c <= '~'; c++) {
+        const char one[] = {(char)c, '\0'};
         const char *reference = c == '&' ? "&amp;" : c == '<' ? "&lt;"
                               : c == '>' ? "&gt;" : c == '"' ? "&quot;"
                               : c == '\'' ? "&#39;" : one;
