@@ -588,15 +588,20 @@ def test_who_never_says_a_word_stops_nobody(launch, server_name, crowd):
 
 
 @pytest.mark.only(*POOLS)
-def test_who_is_put_aside_waits_no_longer_than_others(pool):
+def test_who_is_put_aside_waits_no_longer_than_others(pool, own_redis):
     """ab connects to all before it says a word. If one worker put them all
-    aside it would serve them one by one until the end, whenever that is."""
-    server = pool(32)
+    aside it would serve them one by one until the end, whenever that is.
+
+    With a Redis of its own: the pages of the shared one are 300 KB when other
+    tests have signed, and a sanitized pool asks for them faster than it can
+    read them."""
+    server = pool(32, redis=own_redis.address)
     load = subprocess.run(
         ["ab", "-q", "-n", "6000", "-c", "300", f"http://127.0.0.1:{server.address[1]}/guestbook"],
         capture_output=True, text=True, check=True, timeout=120).stdout
     run_s = float(re.search(r"Time taken for tests: +([\d.]+)", load)[1])
     longest_ms = int(re.search(r"100% +(\d+)", load)[1])
+    assert "Non-2xx" not in load, load
     assert longest_ms < 1000 * run_s / 2, load
 
 
