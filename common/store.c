@@ -134,8 +134,8 @@ static void append_length(struct buffer *out, char type, size_t length)
     buffer_append_literal(out, "\r\n");
 }
 
-/* In place of hiredis' redisFormatCommandArgv(), which writes each length by
- * sprintf(3): that was a quarter of all instructions of a guestbook page. */
+/* In place of hiredis' redisFormatCommandArgv(), which writes each length with
+ * a format string: a quarter of all instructions of a guestbook page. */
 void store_append_command(struct buffer *out,
                           const struct store_command *command)
 {

@@ -105,7 +105,9 @@ int main(int argc, char **argv)
     static double us[ROUNDS_MAX];
     int ends[2];
 
-    if (argc != 6)
+    if (argc != 6 ||
+        (strcmp(argv[1], "tcp") != 0 && strcmp(argv[1], "unix") != 0) ||
+        (strcmp(argv[2], "sleep") != 0 && strcmp(argv[2], "look") != 0))
         errx(2, "usage: wake_up tcp|unix sleep|look CORE OTHER_CORE ROUNDS");
     bool look = strcmp(argv[2], "look") == 0;
     size_t rounds = strtoul(argv[5], NULL, 10);
