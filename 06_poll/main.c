@@ -78,12 +78,15 @@ static bool add_slot(struct poll_loop *loop, struct poll_client *pc)
 }
 
 /* What poll is to wait for on behalf of a client. While it waits for Redis it
- * is for nothing (errors are reported all the same). */
+ * is for nothing (errors are reported all the same): a new client needs no slot
+ * until then, and often none at all. */
 static bool watch_client(struct event_loop *base, struct client *client,
                          enum http_want want, bool again)
 {
     struct poll_loop *loop = (struct poll_loop *)base;
     struct poll_client *pc = (struct poll_client *)client;
+    if (pc->slot == 0 && want == HTTP_WANT_STORE)
+        return true;
     if (pc->slot == 0 && !add_slot(loop, pc))
         return false;
     (void)again; /* poll tells of what is still there in the next turn, too */
