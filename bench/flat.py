@@ -9,6 +9,10 @@ opens 15,000 connections before it asks, and the curve shows that as well. Here
 a cell has four requests for each client at least, so that most of it is the
 middle of a run. Cells are shuffled, and each round has all of them.
 
+All is measured in a network of its own (own_network.py), so that some curves
+can have accept and SYN queues for all their clients: "-long-queue". The others
+have the 4,096 of the reference run.
+
 Writes docs/results/cost/flat.json, from which docs/performance.md is filled.
 """
 
@@ -23,6 +27,7 @@ from dataclasses import dataclass
 import committed
 import cost
 import load
+import own_network
 import procfs
 import servers
 from experiments import addresses
@@ -30,6 +35,8 @@ from redis_server import RedisServer
 
 REQUESTS = 20000        # of a cell, or
 FOR_EACH = 4            # so many for each client, if that is more
+QUEUE = servers.Start().backlog
+LONG_QUEUE = 20000
 
 
 @dataclass(frozen=True)
@@ -40,16 +47,21 @@ class Curve:
     path: str
     clients: tuple
     keep_alive: bool = False
+    queue: int = QUEUE      # clients that may wait to be accepted
 
     @property
     def name(self):
         """What is asked for, and how."""
-        return self.path[1:] + ("-keep-alive" if self.keep_alive else "")
+        return (self.path[1:] + ("-keep-alive" if self.keep_alive else "")
+                + ("-long-queue" if self.queue > QUEUE else ""))
 
 
 CLIENTS = (20, 100, 500, 1000, 5000, 15000)
+MANY = (100, 1000, 5000, 15000)
 CURVES = (Curve("epoll", "/guestbook", CLIENTS),
+          Curve("epoll", "/guestbook", MANY, queue=LONG_QUEUE),
           Curve("prethreaded", "/guestbook", CLIENTS),
+          Curve("prethreaded", "/guestbook", MANY, queue=LONG_QUEUE),
           Curve("forking", "/guestbook", (20, 1000)),
           # As many new connections, and hardly anything to do for one, nor
           # for Redis: what is left is how ab bends, and the kernel.
@@ -73,20 +85,27 @@ def job_for(curve, clients, live, seconds):
 
 def measure(curve, clients, redis, folder, seconds):
     """Return {"rate": answers a second, "us": the server's CPU microseconds
-    for each, "lost": requests without one}."""
+    for each, "lost": requests without one, "cookies": SYN cookies for each
+    answer (the kernel sends them while the SYN queue is full)}."""
     start = servers.Start(cores=cost.SERVER_CORES, redis=redis.address,
-                          host="0.0.0.0")
+                          host="0.0.0.0", backlog=curve.queue)
     with servers.running(cost.known(curve.server), start,
                          os.path.join(folder, "flat.log")) as live:
         tool, job = job_for(curve, clients, live, seconds)
-        before = cost.used(live.pid)
+        before, cookies = cost.used(live.pid), cookies_sent()
         result = load.run(tool, job, cost.LOAD_CORES)
         procfs.settle(live.pid)
         seconds_used = cost.used(live.pid) - before
     if not result.good:
         raise load.LoadError(f"{curve.server} answered nothing")
     return {"rate": result.rate, "us": 1e6 * seconds_used / result.good,
-            "lost": result.failed + (result.unfinished or 0)}
+            "lost": result.failed + (result.unfinished or 0),
+            "cookies": (cookies_sent() - cookies) / result.good}
+
+
+def cookies_sent():
+    """Return how many SYN cookies the kernel has sent in this network."""
+    return procfs.tcp_counters().get("SyncookiesSent", 0)
 
 
 def summarize(curve, runs):
@@ -103,6 +122,7 @@ def summarize(curve, runs):
                     run["rate"] / base["rate"]
                     for run, base in zip(cell, runs[best])),
                 "us": statistics.median(run["us"] for run in cell),
+                "cookies": statistics.median(run["cookies"] for run in cell),
                 "min": min(run["rate"] for run in cell),
                 "max": max(run["rate"] for run in cell),
                 "lost": sum(run["lost"] for run in cell)}
@@ -123,7 +143,7 @@ def run_all(repeat, seconds, folder):
             done += 1
             left = (time.monotonic() - began) / done \
                 * (repeat * len(cells) - done)
-            print(f"{number + 1}/{repeat} {curve.name:18} {curve.server:12} "
+            print(f"{number + 1}/{repeat} {curve.name:20} {curve.server:12} "
                   f"{clients:5} clients {run['rate']:8.0f}/s "
                   f"{run['us']:6.1f} us "
                   f"{run['lost']:3} lost   {left:4.0f} s left", flush=True)
@@ -132,6 +152,12 @@ def run_all(repeat, seconds, folder):
 
 def main():
     options = committed.parser(__doc__, "flat.json").parse_args()
+    try:
+        own_network.enter(LONG_QUEUE)
+    except OSError as error:
+        sys.exit(f"flat.py: no network of its own ({error}), in which queues "
+                 "can be as long as the clients are many: run it as root, or "
+                 "allow user namespaces")
     servers.raise_descriptor_limit()
     for name in dict.fromkeys(curve.server for curve in CURVES):
         why = cost.usable(name)
@@ -142,7 +168,7 @@ def main():
     curves = [summarize(curve, runs) for curve, runs in found.items()]
     for one in curves:
         for clients, point in one["points"].items():
-            print(f"{one['curve']:18} {one['server']:12} {clients:>6} clients "
+            print(f"{one['curve']:20} {one['server']:12} {clients:>6} clients "
                   f"{point['rate']:8.0f}/s  {point['share']:.2f} of its best  "
                   f"{point['us']:7.1f} us  "
                   f"{point['lost']} lost")

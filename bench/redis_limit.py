@@ -29,7 +29,7 @@ from redis_server import RedisServer
 
 COMMANDS = (("LRANGE", "guestbook_remarks", "-100", "-1"),
             ("INCR", "visitor_count"), ("GET", "visitor_count"))
-PIPELINES = (1, 16, 64)     # commands in a write of redis-benchmark
+PIPELINES = (1, 3, 16, 64)  # commands in a write of redis-benchmark
 CLIENTS = 50                # of redis-benchmark, and of a server
 LOADS = {"new connections": False, "kept connections": True}
 

@@ -5,8 +5,9 @@ from metrics import Base, Column
 
 
 class Metric(Base):
-    """Its length, and what was turned away because it was full. The two
-    counters are the kernel's and count every listener of the machine."""
+    """Its length, and what was turned away because it, or the queue of
+    handshakes before it, was full. The counters are the kernel's and count
+    every listener of the machine."""
 
     columns = (
         Column("accept_queue", "accept queue", "at peak", 0,
@@ -17,6 +18,8 @@ class Metric(Base):
                "ListenOverflows: a connection found the accept queue full"),
         Column("drops", "dropped SYNs", "", 0,
                "ListenDrops: connection requests thrown away"),
+        Column("syn_cookies", "SYN cookies", "", 0,
+               "SyncookiesSent: a connection found the SYN queue full"),
     )
 
     def begin(self, watch):
@@ -41,4 +44,5 @@ class Metric(Base):
         return {"accept_queue": self.longest,
                 "accept_queue_limit": self.limit,
                 "overflows": added("ListenOverflows"),
-                "drops": added("ListenDrops")}
+                "drops": added("ListenDrops"),
+                "syn_cookies": added("SyncookiesSent")}

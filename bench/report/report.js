@@ -133,8 +133,8 @@ function metricsOf(experiment) {
   const wanted = ["rate", "cpu_us", "cpu_user_us", "cpu_system_us", "p50_ms",
     "p99_ms", "max_ms", "mean_ms", "failed_percent", "switches", "faults",
     "processes", "threads", "pss_mib", "open_connections",
-    "bytes_per_connection", "accept_queue", "overflows", "server_busy",
-    "load_busy", "redis_busy"];
+    "bytes_per_connection", "accept_queue", "overflows", "syn_cookies",
+    "server_busy", "load_busy", "redis_busy"];
   return wanted.filter(key => experiment.curves.some(c => c.points.some(p => {
     const figure = valueOf(p, key);
     return figure && figure.value > 0;
@@ -384,7 +384,7 @@ function publishedChart(host, experiment, variant) {
 
 const TABLE = ["rate", "p50_ms", "p99_ms", "max_ms", "mean_ms", "failed_percent", "cpu_us", "cpu_user_us",
   "cpu_system_us", "switches", "calls", "faults", "processes", "threads", "pss_mib", "open_connections",
-  "bytes_per_connection", "overflows", "limit"];
+  "bytes_per_connection", "overflows", "syn_cookies", "limit"];
 const HIGHER = new Set(["rate", "open_connections"]);
 const PLAIN = new Set(["processes", "threads", "limit"]);   // neither better nor worse
 

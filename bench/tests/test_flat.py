@@ -18,17 +18,18 @@ class Live:
 def test_the_best_is_found_and_nothing_lost_is_forgotten():
     """Medians, the share of each in the best one of its round, and losses
     added up."""
-    runs = {20: [{"rate": rate, "us": 30.0, "lost": 0}
+    runs = {20: [{"rate": rate, "us": 30.0, "lost": 0, "cookies": 0.0}
                  for rate in (100.0, 100.0, 300.0)],
-            15000: [{"rate": rate, "us": us, "lost": lost}
-                    for rate, us, lost in ((80.0, 40.0, 0), (70.0, 50.0, 3),
-                                           (270.0, 60.0, 4))]}
+            15000: [{"rate": rate, "us": us, "lost": lost, "cookies": cookies}
+                    for rate, us, lost, cookies in (
+                        (80.0, 40.0, 0, 0.4), (70.0, 50.0, 3, 0.1),
+                        (270.0, 60.0, 4, 0.2))]}
     told = flat.summarize(CURVE, runs)
     assert told["curve"] == "guestbook" and told["best"] == 20
     assert told["points"]["20"]["share"] == 1
     assert told["points"]["15000"] == {
         "rate": 80.0, "share": 0.8, "us": 50.0, "min": 70.0, "max": 270.0,
-        "lost": 7}
+        "cookies": 0.2, "lost": 7}
 
 
 @pytest.mark.parametrize("clients, addresses, requests", [
@@ -46,3 +47,11 @@ def test_kept_connections_are_for_wrk():
     tool, job = flat.job_for(curve, 15000, Live, 2)
     assert tool == "wrk" and job.keep_alive and job.seconds == 5
     assert curve.name == "answer-keep-alive"
+
+
+def test_a_long_queue_is_a_curve_of_its_own():
+    """Or its figures would be taken for those of the other."""
+    assert flat.Curve("epoll", "/guestbook", (20,), queue=flat.LONG_QUEUE) \
+        .name == "guestbook-long-queue"
+    assert len({(one.name, one.server) for one in flat.CURVES}) \
+        == len(flat.CURVES)

@@ -82,6 +82,7 @@ COSTS = (
     ("of it user", "cpu_user_us", "1"),
     ("context switches", "switches", "2"),
     ("queue overflows", "overflows", "0"),
+    ("SYN cookies", "syn_cookies", "0"),
     ("threads", "threads", "0"),
     ("memory MiB", "pss_mib", "1"),
 )

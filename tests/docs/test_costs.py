@@ -53,11 +53,13 @@ def test_flatness_is_told_of_the_best_or_of_a_base():
 
 
 def test_redis_alone_is_taken_at_its_best():
-    """Pages a second over those of the best pipeline."""
+    """Pages a second over those of the best pipeline, or of one."""
     ctx = Context(redis={"redis-benchmark, 1 in a pipeline": {"pages": 25.0},
+                         "redis-benchmark, 3 in a pipeline": {"pages": 100.0},
                          "redis-benchmark, 64 in a pipeline": {"pages": 200.0},
                          "epoll, kept connections": {"pages": 50.0}})
     assert costs.pages_over_redis("epoll")(ctx) == 0.25
+    assert costs.pages_over_redis("epoll", 3)(ctx) == 0.5
 
 
 @pytest.mark.parametrize("ratios, words", [
