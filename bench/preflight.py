@@ -10,6 +10,9 @@ import procfs
 import summary
 
 
+HALT_POLL = "/sys/module/haltpoll/parameters/guest_halt_poll_ns"
+
+
 @dataclass(frozen=True)
 class Finding:
     """One thing looked at; `remedy` is empty when it is as it should be."""
@@ -38,6 +41,7 @@ def look(machine, tools, most_clients, backlog):
         _halves(machine),
         _core_speed(min(machine.server_cores)),
         _governor(),
+        _idle_cores(),
         *_tools(tools),
     ]
 
@@ -153,6 +157,21 @@ def _governor():
         remedy = "the clock changes meanwhile: cpupower frequency-set " \
                  "-g performance"
     return Finding("frequency governor", name or "not visible", remedy)
+
+
+def _idle_cores():
+    """A guest that halts an idle core leaves it to the host, and waits until
+    it is given back: where nobody else is served meanwhile, a wait for Redis
+    is longer by that."""
+    polled = procfs.read_int(HALT_POLL, None)
+    value = "not visible" if polled is None else \
+        f"look around for {polled / 1000:.0f} us before they halt"
+    remedy = ""
+    if polled == 0:
+        remedy = ("a virtual machine wakes them late, so servers that wait "
+                  "look slow, and runs differ more: "
+                  f"echo 200000 >{HALT_POLL}")
+    return Finding("idle cores", value, remedy)
 
 
 def _tools(names):

@@ -30,3 +30,17 @@ def test_one_core_has_no_other_half(monkeypatch):
 def test_siblings_of_this_machine():
     """A core is one of its own siblings, where they are shown at all."""
     assert machines.siblings(0) in (frozenset(), machines.siblings(0) | {0})
+
+
+@pytest.mark.parametrize("text, warns, told", [
+    ("0\n", True, "for 0 us"), ("200000\n", False, "for 200 us"),
+    (None, False, "not visible")])
+def test_idle_cores_of_a_guest(text, warns, told, tmp_path, monkeypatch):
+    """They halt at once, after a while, or the machine does not tell."""
+    file = tmp_path / "guest_halt_poll_ns"
+    if text is not None:
+        file.write_text(text)
+    monkeypatch.setattr(preflight, "HALT_POLL", str(file))
+    found = preflight._idle_cores()
+    assert found.ok is not warns
+    assert told in found.value
