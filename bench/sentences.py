@@ -289,6 +289,7 @@ def _noise(points):
     why = [kind for start, kind in (
         ("one run", "a single run"), ("only", "too few runs"),
         ("runs", "runs far apart"), ("foreign", "foreign load"),
+        ("few", "few runs that agree where those of others do not"),
         ("core", "core slower or faster than in most of the run"),
         ("load core", "load core slower or faster than in most of the run"))
         if any(word.startswith(start) for word in said)]

@@ -17,12 +17,14 @@ from sentences import explain
 from styles import MARKERS, style
 
 # A median is called noisy when few of its runs gave a figure, when those do not
-# say well enough where it is, when something else used the server's core, or
-# when that core, or the load tool's, was slower or faster during its runs than
-# in most of the run (see core_gauge.py). agree.py takes the same cells for
+# say well enough where it is, when they agree but are too few to be believed
+# beside all the others that do not, when something else used the server's core,
+# or when that core, or the load tool's, was slower or faster during its runs
+# than in most of the run (see core_gauge.py). agree.py takes the same cells for
 # noisy. A machine that is equally slow from beginning to end makes no noise
 # *within* the run.
 FEW_RUNS = 3
+SURE_RUNS = 5               # of fewer, interval() is less sure than it says
 NOISY_WIDTH = 10.0          # of interval(), per cent of the median
 INTERVAL_SURE = 0.9         # how often it holds the median of endless runs
 NOISY_FOREIGN = 10.0        # per cent of the core
@@ -61,6 +63,16 @@ def interval(values):
     return ordered[cut], ordered[n - 1 - cut]
 
 
+def width(rates):
+    """Return how wide interval() is, in per cent of the median (of a median
+    of nothing, with runs that gave something: 100)."""
+    low, high = interval(rates)
+    middle = statistics.median(rates)
+    if not middle:
+        return 100.0 if high > low else 0.0
+    return 100 * (high - low) / middle
+
+
 def typical_cores(rows):
     """Return {gauge: its median milliseconds of all rows}, of those gauges
     that any row has."""
@@ -78,15 +90,11 @@ def noise(rates, runs, values, typical):
     """
     few = f"only {len(rates)} of {runs} runs" if len(rates) < runs \
         else "one run" if runs == 1 else f"only {runs} runs"
-    low, high = interval(rates)
-    middle = statistics.median(rates)
-    apart = high > low and (not middle or
-                            100 * (high - low) / middle > NOISY_WIDTH)
     speeds = {gauge: 100 * (values[gauge] / usual - 1)
               for gauge, usual in (typical or {}).items() if values.get(gauge)}
     return [why for why, there in (
         (few, len(rates) < FEW_RUNS),
-        ("runs far apart", apart),
+        ("runs far apart", width(rates) > NOISY_WIDTH),
         ("foreign load", (values.get("foreign") or 0) > NOISY_FOREIGN),
         *((f"{GAUGES[gauge]} {abs(percent):.0f} % "
            f"{'slower' if percent > 0 else 'faster'}",
@@ -132,7 +140,7 @@ def point(rows, typical=None):
     rates = [row["rate"] for row in measured]
     middle = statistics.median(rates)
     one["rate"] = {"median": middle, "low": min(rates), "high": max(rates)}
-    one["spread"] = spread(rates)
+    one["spread"], one["width"] = spread(rates), width(rates)
     for column in results.columns():
         known = _known(measured, column.key)
         one["values"][column.key] = statistics.median(known) if known \
@@ -143,6 +151,18 @@ def point(rows, typical=None):
     run = median_run(measured, middle)
     one["limit"], one["evidence"] = run.get("limit"), run.get("evidence")
     return one
+
+
+def mark_lucky(points):
+    """Mark those points of an experiment as noisy, too, whose few runs agree
+    though those of most points do not: on such a machine, and with three runs
+    each, some do by chance, and the next run will show it."""
+    widths = [one["width"] for one in points if one["runs"] > 1]
+    if not widths or statistics.median(widths) <= NOISY_WIDTH:
+        return
+    for one in points:
+        if 1 < one["runs"] < SURE_RUNS and not one["noisy"]:
+            one["noisy"].append("few runs, where others are far apart")
 
 
 def _known(rows, key):
@@ -228,6 +248,7 @@ def _experiment(experiment, rows, calls, known, typical):
             if mine:
                 curves.append(curve(server["name"], variant.name, mine,
                                     typical))
+    mark_lucky([p for one in curves for p in one["points"]])
     counted = {}
     for row in calls:
         if row["experiment"] == experiment.name:

@@ -55,6 +55,21 @@ def test_interval_of_the_median():
         assert summary.interval(range(n, 0, -1)) == (1 + cut, n - cut), n
 
 
+def test_few_runs_that_agree_by_chance():
+    """Where most points of an experiment are far apart, three runs that are
+    not prove nothing, and five do; where most agree, three do, too."""
+    calm = [summary.point([row(20, 100.0 + i) for i in range(runs)])
+            for runs in (3, 3, 5)]
+    wild = [summary.point([row(20, 100.0 + 20 * i) for i in range(3)])
+            for _ in range(4)]
+    summary.mark_lucky([*calm, *wild[:2]])
+    assert [one["noisy"] for one in calm] == [[], [], []]
+    summary.mark_lucky([*calm, *wild])
+    word = "few runs, where others are far apart"
+    assert [one["noisy"] for one in calm] == [[word], [word], []]
+    assert all(one["noisy"] == ["runs far apart"] for one in wild)
+
+
 def test_a_slow_core_is_noise():
     """Three runs that agree, but on a core that was faster elsewhere; and
     three for which it was faster than elsewhere."""
