@@ -6,9 +6,10 @@
 A page is three commands. redis-benchmark sends each of them as fast as Redis
 takes them, with so many in a pipeline: Redis alone on its core serves
 1 / (1/a + 1/b + 1/c) pages a second at the rates a, b, c. Beside it stand 06
-and 07, which send what several clients ask for in one write: what Redis uses
-for a page of theirs, and what the server itself uses. The dearer of the two is
-the limit, wherever each has a core of its own.
+and 07, which send what several clients ask for in one write (a page's commands
+one after the other, or with --pipeline all three at once): what Redis uses for
+a page of theirs, and what the server itself uses. The dearer of the two is the
+limit, wherever each has a core of its own.
 
 Writes docs/results/cost/redis.json, from which docs/performance.md is filled.
 """
@@ -31,7 +32,8 @@ COMMANDS = (("LRANGE", "guestbook_remarks", "-100", "-1"),
             ("INCR", "visitor_count"), ("GET", "visitor_count"))
 PIPELINES = (1, 3, 16, 64)  # commands in a write of redis-benchmark
 CLIENTS = 50                # of redis-benchmark, and of a server
-LOADS = {"new connections": False, "kept connections": True}
+LOADS = {"new connections": (False, ()), "kept connections": (True, ()),
+         "kept connections, --pipeline": (True, ("--pipeline",))}
 
 
 def rate_of(words, pipeline, redis, seconds):
@@ -84,15 +86,17 @@ def main():
     with tempfile.TemporaryDirectory(prefix="bench-redis-") as folder:
         ways = {**{f"redis-benchmark, {pipeline} in a pipeline":
                    partial(alone, pipeline) for pipeline in PIPELINES},
-                **{f"{name}, {told}": partial(served, folder, name, kept)
-                   for name in cost.EVENT for told, kept in LOADS.items()}}
+                **{f"{name}, {told}": partial(served, folder, name, kept,
+                                              extra=extra)
+                   for name in cost.EVENT
+                   for told, (kept, extra) in LOADS.items()}}
         runs = {way: [] for way in ways}
         for number in range(options.repeat):
             for way, measure in ways.items():
                 with RedisServer(cost.LOAD_CORES) as redis:
                     row = measure(redis, options.seconds)
                 runs[way].append(row)
-                print(f"{number + 1}/{options.repeat} {way:34} "
+                print(f"{number + 1}/{options.repeat} {way:36} "
                       + "  ".join(f"{key} {value:.1f}"
                                   for key, value in row.items()), flush=True)
     committed.write(options, "make bench-redis", ways={

@@ -138,17 +138,20 @@ def flat(curve, clients, base=None):
 
 
 def pages_over_redis(server, pipeline=None):
-    """Return a function that tells the rate of pages on kept connections, over
-    that at which redis-benchmark has Redis carry out their commands, with so
-    many of them in a pipeline, or with the best number of all."""
+    """Return a function that tells the best rate of pages on kept connections,
+    over that at which redis-benchmark has Redis carry out their commands, with
+    so many of them in a pipeline, or with the best number of all."""
     def ratio(ctx):
         ways = ctx.names.get("redis")
         alone = [way.get("pages") for name, way in ways.items()
                  if name.startswith("redis-benchmark")
                  and (pipeline is None
                       or name.endswith(f", {pipeline} in a pipeline"))]
-        return ways.get(f"{server}, kept connections").get("pages") \
-            / max(alone)
+        pages = [way.get("pages") for name, way in ways.items()
+                 if name.startswith(f"{server}, kept connections")]
+        if not pages or not alone:
+            raise FigureError(f"redis: no such figures of {server}")
+        return max(pages) / max(alone)
     return ratio
 
 

@@ -57,7 +57,9 @@ def test_redis_alone_is_taken_at_its_best():
     ctx = Context(redis={"redis-benchmark, 1 in a pipeline": {"pages": 25.0},
                          "redis-benchmark, 3 in a pipeline": {"pages": 100.0},
                          "redis-benchmark, 64 in a pipeline": {"pages": 200.0},
-                         "epoll, kept connections": {"pages": 50.0}})
+                         "epoll, kept connections": {"pages": 40.0},
+                         "epoll, kept connections, --pipeline": {
+                             "pages": 50.0}})
     assert costs.pages_over_redis("epoll")(ctx) == 0.25
     assert costs.pages_over_redis("epoll", 3)(ctx) == 0.5
 
