@@ -25,11 +25,16 @@ CELL = ("experiment", "variant", "server", "x")
 def cells(rows):
     """Return {cell: its point, see summary.point()}."""
     typical = summary.typical_cores(rows)
-    found = {}
+    found, experiments = {}, {}
     for row in rows:
         found.setdefault(tuple(row[key] for key in CELL), []).append(row)
-    return {cell: summary.point(mine, typical)
-            for cell, mine in found.items()}
+    points = {cell: summary.point(mine, typical)
+              for cell, mine in found.items()}
+    for cell, one in points.items():
+        experiments.setdefault(cell[0], []).append(one)
+    for mine in experiments.values():
+        summary.mark_lucky(mine)
+    return points
 
 
 def compare(first, second):

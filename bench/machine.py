@@ -11,6 +11,8 @@ import procfs
 import servers
 import settings as wishes
 
+HALT_POLL = "/sys/module/haltpoll/parameters/guest_halt_poll_ns"
+
 
 @dataclass(frozen=True)
 class Machine:
@@ -63,6 +65,12 @@ def siblings(core):
     included, as far as a (virtual) machine shows it."""
     return wishes.cores(procfs.read(f"/sys/devices/system/cpu/cpu{core}/"
                                     "topology/thread_siblings_list"))
+
+
+def halt_poll_ns():
+    """Return for how many nanoseconds an idle core of this guest looks around
+    before it halts, None where that is not visible."""
+    return procfs.read_int(HALT_POLL, None)
 
 
 def governor():

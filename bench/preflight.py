@@ -10,9 +10,6 @@ import procfs
 import summary
 
 
-HALT_POLL = "/sys/module/haltpoll/parameters/guest_halt_poll_ns"
-
-
 @dataclass(frozen=True)
 class Finding:
     """One thing looked at; `remedy` is empty when it is as it should be."""
@@ -163,14 +160,14 @@ def _idle_cores():
     """A guest that halts an idle core leaves it to the host, and waits until
     it is given back: where nobody else is served meanwhile, a wait for Redis
     is longer by that."""
-    polled = procfs.read_int(HALT_POLL, None)
+    polled = machines.halt_poll_ns()
     value = "not visible" if polled is None else \
         f"look around for {polled / 1000:.0f} us before they halt"
     remedy = ""
     if polled == 0:
         remedy = ("a virtual machine wakes them late, so servers that wait "
                   "look slow, and runs differ more: "
-                  f"echo 200000 >{HALT_POLL}")
+                  f"echo 200000 >{machines.HALT_POLL}")
     return Finding("idle cores", value, remedy)
 
 

@@ -80,3 +80,14 @@ def test_no_run_there(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr("sys.argv", ["agree.py", str(tmp_path), "nowhere"])
     assert agree.main() == 2
     assert "folders that `make compare` left" in capsys.readouterr().err
+
+
+def test_few_runs_that_agree_by_chance_are_not_compared():
+    """The rule of the report, which looks at all cells of an experiment."""
+    calm, other = rows((20, 100.0)), rows((20, 120.0))
+    wild = rows((100, 100.0), (500, 100.0), (1000, 100.0))
+    for row in wild:
+        row["rate"] *= row["repeat"]
+    pairs = agree.compare(calm + wild, other + wild)
+    assert all(why for _, _, _, why in pairs)
+    assert not agree.compare(calm, other)[0][3]

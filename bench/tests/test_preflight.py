@@ -32,15 +32,12 @@ def test_siblings_of_this_machine():
     assert machines.siblings(0) in (frozenset(), machines.siblings(0) | {0})
 
 
-@pytest.mark.parametrize("text, warns, told", [
-    ("0\n", True, "for 0 us"), ("200000\n", False, "for 200 us"),
+@pytest.mark.parametrize("polled, warns, told", [
+    (0, True, "for 0 us"), (200000, False, "for 200 us"),
     (None, False, "not visible")])
-def test_idle_cores_of_a_guest(text, warns, told, tmp_path, monkeypatch):
+def test_idle_cores_of_a_guest(polled, warns, told, monkeypatch):
     """They halt at once, after a while, or the machine does not tell."""
-    file = tmp_path / "guest_halt_poll_ns"
-    if text is not None:
-        file.write_text(text)
-    monkeypatch.setattr(preflight, "HALT_POLL", str(file))
+    monkeypatch.setattr(machines, "halt_poll_ns", lambda: polled)
     found = preflight._idle_cores()
     assert found.ok is not warns
     assert told in found.value

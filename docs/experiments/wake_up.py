@@ -6,6 +6,10 @@
 Each way is measured once in each turn, in an order by chance. The file gets
 the median of the turns' medians, and the smallest and largest of these; by
 default that is where fill.py looks for it. Needs two cores.
+
+What an idle core does is up to the system: a guest may be told to look around
+before it halts (machine.HALT_POLL). Where it halts at once the figures are kept
+under "halt", else under "look around"; measure both, and the file has both.
 """
 
 import argparse
@@ -43,6 +47,15 @@ def measure(kind, way, cores, rounds):
     return json.loads(done.stdout)
 
 
+def before(path):
+    """Return what the file holds already, if it is of this machine."""
+    try:
+        data = json.loads(path.read_text())
+    except FileNotFoundError:
+        return {}
+    return data if data["machine"] == machines.facts() else {}
+
+
 def main():
     """Do what the head of this file says; return the exit status."""
     parser = argparse.ArgumentParser(
@@ -68,13 +81,16 @@ def main():
             runs[way].append(run)
             print(f"{turn + 1}/{options.repeat} {way[0]:4} {way[1]:5} "
                   f"{run['median_us']:7.2f} us", flush=True)
-    data = {"rounds": options.rounds, "repeat": options.repeat,
-            "machine": machines.facts()}
+    around_us = (machines.halt_poll_ns() or 0) / 1000
+    table = {"around_us": around_us}
     for (kind, way), found in runs.items():
         medians = [run["median_us"] for run in found]
-        data.setdefault(kind, {})[way] = {
+        table.setdefault(kind, {})[way] = {
             "us": round(statistics.median(medians), 2),
             "least": round(min(medians), 2), "most": round(max(medians), 2)}
+    data = {**before(options.out), "rounds": options.rounds,
+            "repeat": options.repeat, "machine": machines.facts(),
+            "look around" if around_us else "halt": table}
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(json.dumps(data, indent=1) + "\n")
     print(f"written to {options.out}")

@@ -271,6 +271,8 @@ def machine(context):
          + "; load and Redis " + ", ".join(map(str, env["cores"]["load"]))),
         ("descriptor limit", f"{limits['descriptors']:,}"),
         ("`net.core.somaxconn`", f"{limits['somaxconn']:,}"),
+        *((one["what"], one["value"]) for one in env["preflight"]
+          if one["what"] == "idle cores"),
     ]
     parts = [_part(context, part) for part in env.get("joined", [env])]
     return [*table(["", ""], [list(row) for row in rows], ["---", "---"]), "",
