@@ -281,7 +281,11 @@ class Httperf:
         """Return argv."""
         address = re.fullmatch(r"http://([^:/]+):(\d+)(/.*)", job.urls[0])
         host, port, path = address.groups()
-        return ["httperf", "--hog", "--server", host, "--port", port,
+        # Not --hog: with it httperf binds each client's port itself, and hangs
+        # when all of them rest in TIME_WAIT, as after some dozen runs. The
+        # kernel, asked by connect(2) alone, takes such a port again
+        # (tcp_tw_reuse).
+        return ["httperf", "--server", host, "--port", port,
                 "--uri", path, "--num-conns", str(job.connections),
                 "--num-calls", str(job.calls), "--rate", f"{job.rate:g}",
                 "--timeout", f"{job.timeout:g}"]
