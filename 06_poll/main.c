@@ -77,9 +77,10 @@ static bool add_slot(struct poll_loop *loop, struct poll_client *pc)
     return true;
 }
 
-/* What poll is to wait for on behalf of a client. While it waits for Redis it
- * is for nothing (errors are reported all the same): a new client needs no slot
- * until then, and often none at all. */
+/* What poll is to wait for on behalf of a client; while it waits for Redis, for
+ * nothing (errors are reported all the same). A new client gets a slot when it
+ * has to wait for its own socket, which most never do; one that leaves without
+ * a slot is noticed when we write. */
 static bool watch_client(struct event_loop *base, struct client *client,
                          enum http_want want, bool again)
 {

@@ -64,7 +64,8 @@ CURVES = (Curve("epoll", "/guestbook", CLIENTS),
           Curve("prethreaded", "/guestbook", MANY, queue=LONG_QUEUE),
           Curve("forking", "/guestbook", (20, 1000)),
           # As many new connections, and hardly anything to do for one, nor
-          # for Redis: what is left is how ab bends, and the kernel.
+          # for Redis: what is left is how ab bends, and the kernel with its
+          # SYN cookies.
           Curve("epoll", "/answer", CLIENTS),
           Curve("epoll", "/answer", CLIENTS, keep_alive=True),
           # The same from a loop that parses nothing: what is left to the
@@ -156,8 +157,9 @@ def main():
         own_network.enter(LONG_QUEUE)
     except OSError as error:
         sys.exit(f"flat.py: no network of its own ({error}), in which queues "
-                 "can be as long as the clients are many: run it as root, or "
-                 "allow user namespaces")
+                 "can be as long as the clients are many: run it as root (or "
+                 "allow user namespaces; older kernels hide net.core.somaxconn "
+                 "in them)")
     servers.raise_descriptor_limit()
     for name in dict.fromkeys(curve.server for curve in CURVES):
         why = cost.usable(name)

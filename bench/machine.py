@@ -12,6 +12,7 @@ import servers
 import settings as wishes
 
 HALT_POLL = "/sys/module/haltpoll/parameters/guest_halt_poll_ns"
+IDLE_GOVERNOR = "/sys/devices/system/cpu/cpuidle/current_governor"
 
 
 @dataclass(frozen=True)
@@ -68,8 +69,11 @@ def siblings(core):
 
 
 def halt_poll_ns():
-    """Return for how many nanoseconds an idle core of this guest looks around
-    before it halts, None where that is not visible."""
+    """Return for how many nanoseconds at most an idle core of this guest looks
+    around before it halts, None where that is not visible. (Other governors
+    than haltpoll do not mind the figure, though it may be there.)"""
+    if procfs.read(IDLE_GOVERNOR).strip() != "haltpoll":
+        return None
     return procfs.read_int(HALT_POLL, None)
 
 

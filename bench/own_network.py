@@ -23,7 +23,7 @@ def enter(somaxconn):
     """Move this process, and what it starts from now on, into a network of
     its own, in which accept and SYN queues may be `somaxconn` long. Call it
     before there is a second thread. Raises OSError where the system does not
-    allow that."""
+    allow that; the process may be in the new network even so."""
     user, group = os.getuid(), os.getgid()
     flags = CLONE_NEWNET | (CLONE_NEWUSER if user != 0 else 0)
     libc = ctypes.CDLL(None, use_errno=True)

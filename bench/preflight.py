@@ -162,7 +162,7 @@ def _idle_cores():
     is longer by that."""
     polled = machines.halt_poll_ns()
     value = "not visible" if polled is None else \
-        f"look around for {polled / 1000:.0f} us before they halt"
+        f"look around for up to {polled / 1000:.0f} us before they halt"
     remedy = ""
     if polled == 0:
         remedy = ("a virtual machine wakes them late, so servers that wait "

@@ -33,7 +33,7 @@ def test_siblings_of_this_machine():
 
 
 @pytest.mark.parametrize("polled, warns, told", [
-    (0, True, "for 0 us"), (200000, False, "for 200 us"),
+    (0, True, "up to 0 us"), (200000, False, "up to 200 us"),
     (None, False, "not visible")])
 def test_idle_cores_of_a_guest(polled, warns, told, monkeypatch):
     """They halt at once, after a while, or the machine does not tell."""

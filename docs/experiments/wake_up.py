@@ -8,8 +8,8 @@ the median of the turns' medians, and the smallest and largest of these; by
 default that is where fill.py looks for it. Needs two cores.
 
 What an idle core does is up to the system: a guest may be told to look around
-before it halts (machine.HALT_POLL). Where it halts at once the figures are kept
-under "halt", else under "look around"; measure both, and the file has both.
+before it halts (machine.HALT_POLL). Where it is, the figures are kept under
+"look around", else under "halt"; measure both, and the file has both.
 """
 
 import argparse
@@ -85,14 +85,14 @@ def main():
             print(f"{turn + 1}/{options.repeat} {way[0]:4} {way[1]:5} "
                   f"{run['median_us']:7.2f} us", flush=True)
     around_us = (machines.halt_poll_ns() or 0) / 1000
-    table = {"around_us": around_us}
+    table = {"around_us": around_us, "rounds": options.rounds,
+             "repeat": options.repeat}
     for (kind, way), found in runs.items():
         medians = [run["median_us"] for run in found]
         table.setdefault(kind, {})[way] = {
             "us": round(statistics.median(medians), 2),
             "least": round(min(medians), 2), "most": round(max(medians), 2)}
-    data = {**before(options.out), "rounds": options.rounds,
-            "repeat": options.repeat, "machine": machines.facts(),
+    data = {**before(options.out), "machine": machines.facts(),
             "look around" if around_us else "halt": table}
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(json.dumps(data, indent=1) + "\n")

@@ -145,6 +145,27 @@ def test_a_client_that_goes_while_its_page_waits_for_redis(
     expect_back(server, site)
 
 
+@pytest.mark.only("poll", "epoll")
+def test_a_kept_client_that_goes_while_its_page_waits_for_redis(
+        launch, own_redis, site):
+    """A loop watches who has waited for his own socket before: it hears of
+    his end first, and of Redis' reply to him afterwards."""
+    server = launch(redis=own_redis.address)
+    expect_back(server, site)
+    kept = [server.connect() for _ in range(5)]
+    for connection in kept:
+        connection.send(b"GET /answer HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert connection.read_response().body == b"42"
+    own_redis.freeze()
+    for connection in kept:
+        connection.send(b"GET /guestbook HTTP/1.1\r\nHost: a\r\n\r\n")
+        server.wait_until_read(connection)
+        connection.reset()
+    assert server.request("/answer").body == b"42"
+    own_redis.thaw()
+    expect_back(server, site)
+
+
 class Impostor:
     """Listens as Redis would, and answers each connection with `answer`
     (bytes, or None to close at once), whatever is asked."""
