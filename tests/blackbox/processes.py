@@ -48,6 +48,14 @@ def _stat(pid):
     return text[text.rindex(")") + 2:].split()
 
 
+def is_stopped(pid):
+    """Return whether a process is stopped. SIGSTOP takes effect at the end of
+    the system call that the process is in, and accept(2) may take a client
+    until then."""
+    stat = _stat(pid)
+    return stat is not None and stat[0] == "T"
+
+
 def _select(field, value, state):
     """List the pids whose stat field is `value` and whose state matches."""
     found = []

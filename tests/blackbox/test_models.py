@@ -12,8 +12,8 @@ import time
 import pytest
 
 from client import Closed, build
-from processes import (children, descriptors, session_members, threads,
-                       wait_for, zombies)
+from processes import (children, descriptors, is_stopped, session_members,
+                       threads, wait_for, zombies)
 from servers import Server
 
 # A client holds what serves it: a process, a thread, or nothing much.
@@ -394,6 +394,7 @@ def test_others_accept_while_whose_turn_it_is_has_been_stopped(pool):
     assert server.request("/answer").body == b"42"
     for victim in workers:
         os.kill(victim, signal.SIGSTOP)
+        wait_for(lambda: is_stopped(victim), "its stop")
         assert server.request("/answer").body == b"42"
         os.kill(victim, signal.SIGCONT)
 
