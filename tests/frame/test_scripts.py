@@ -56,7 +56,11 @@ def test_redis_ends_after_the_command(number):
             "while :; do sleep 0.05; done")
     command = subprocess.Popen([WITH_REDIS, "sh", "-c", work, "sh", "@REDIS@"],
                                stdout=subprocess.PIPE, text=True,
-                               start_new_session=True)
+                               start_new_session=True,
+                               # A background job inherits SIGINT ignored, and
+                               # sh(1) cannot trap what it finds ignored.
+                               preexec_fn=lambda: signal.signal(
+                                   signal.SIGINT, signal.SIG_DFL))
     socket = command.stdout.readline().strip()
     assert command.stdout.readline() == "PONG\n"
     assert processes_with(socket)
