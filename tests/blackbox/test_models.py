@@ -12,8 +12,8 @@ import time
 import pytest
 
 from client import Closed, build
-from processes import (children, descriptors, is_stopped, session_members,
-                       threads, wait_for, zombies)
+from processes import (children, descriptors, is_stopped, policies,
+                       session_members, threads, wait_for, zombies)
 from servers import Server
 
 # A client holds what serves it: a process, a thread, or nothing much.
@@ -244,6 +244,43 @@ def test_a_hundred_threads_by_default(executable, site, redis):
 def test_no_other_processes(server):
     assert server.request("/guestbook").status == 200
     assert session_members(server.pid) == [server.pid]
+
+
+# Who preempts whom
+
+SEVERAL = ["forking", "preforking", "threaded", "prethreaded"]
+
+
+def policies_while_serving(server):
+    """The policies while one client is being served."""
+    with half(server) as client:
+        found = policies(server.pid)
+        complete(client)
+    return found
+
+
+@pytest.mark.only(*SEVERAL)
+def test_workers_do_not_preempt_each_other(launch):
+    assert policies_while_serving(launch()) == {os.SCHED_BATCH}
+
+
+@pytest.mark.only("epoll")
+def test_several_loops_do_not_preempt_each_other(launch):
+    server = launch("--workers", "2")
+    wait_for(lambda: len(children(server.pid)) == 2, "two workers")
+    assert policies_while_serving(server) == {os.SCHED_BATCH}
+
+
+@pytest.mark.only("iterative", "poll", "epoll")
+def test_who_serves_alone_keeps_the_policy(launch):
+    assert policies_while_serving(launch()) == {os.SCHED_OTHER}
+
+
+@pytest.mark.only(*SEVERAL)
+def test_a_policy_that_somebody_chose_is_kept(launch):
+    def idle():
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    assert policies_while_serving(launch(preexec_fn=idle)) == {os.SCHED_IDLE}
 
 
 # Whose turn it is to accept
