@@ -7,7 +7,9 @@ The reference run ends each cell after 20,000 requests, as the article did.
 With 15,000 clients three quarters of these are the first of their client: ab
 opens 15,000 connections before it asks, and the curve shows that as well. Here
 a cell has four requests for each client at least, so that most of it is the
-middle of a run. Cells are shuffled, and each round has all of them.
+middle of a run; with connections that are kept many more, as TCP acknowledges
+the first sixteen answers of each in packets of their own. Cells are shuffled,
+and each round has all of them.
 
 All is measured in a network of its own (own_network.py), so that some curves
 can have accept and SYN queues for all their clients: "-long-queue". The others
@@ -37,6 +39,10 @@ REQUESTS = 20000        # of a cell, or
 FOR_EACH = 4            # so many for each client, if that is more
 QUEUE = servers.Start().backlog
 LONG_QUEUE = 20000
+CLIENTS_A_SECOND = 1000     # of a cell with kept connections, at most
+
+# What is told of a run for each answer, beside its rate.
+EACH = ("us", "tool_us", "cookies", "segments", "late_acks")
 
 
 @dataclass(frozen=True)
@@ -67,6 +73,7 @@ CURVES = (Curve("epoll", "/guestbook", CLIENTS),
           # for Redis: what is left is how ab bends, and the kernel with its
           # SYN cookies.
           Curve("epoll", "/answer", CLIENTS),
+          Curve("epoll", "/answer", MANY, queue=LONG_QUEUE),
           Curve("epoll", "/answer", CLIENTS, keep_alive=True),
           # The same from a loop that parses nothing: what is left to the
           # kernel, the caches and wrk.
@@ -78,35 +85,43 @@ def job_for(curve, clients, live, seconds):
     connections, wrk as many as it can on those that it keeps."""
     if curve.keep_alive:
         return "wrk", load.Job((live.url(curve.path),), connections=clients,
-                               seconds=max(seconds, clients / 3000))
+                               seconds=max(seconds,
+                                           clients / CLIENTS_A_SECOND))
     return "ab", load.Job(addresses(live, curve.path, clients),
                           connections=clients, keep_alive=False, seconds=60,
                           requests=max(REQUESTS, FOR_EACH * clients))
 
 
 def measure(curve, clients, redis, folder, seconds):
-    """Return {"rate": answers a second, "us": the server's CPU microseconds
-    for each, "lost": requests without one, "cookies": SYN cookies for each
-    answer (the kernel sends them while the SYN queue is full)}."""
+    """Return a run: its rate (answers a second), "lost" (requests without
+    one), and for each answer: "us" and "tool_us", CPU microseconds of the
+    server and of the load tool; "cookies", SYN cookies (the kernel sends them
+    while the SYN queue is full); "segments", TCP segments of both sides, and
+    of Redis; "late_acks", those that TCP sent because 40 ms were over."""
     start = servers.Start(cores=cost.SERVER_CORES, redis=redis.address,
                           host="0.0.0.0", backlog=curve.queue)
     with servers.running(cost.known(curve.server), start,
                          os.path.join(folder, "flat.log")) as live:
         tool, job = job_for(curve, clients, live, seconds)
-        before, cookies = cost.used(live.pid), cookies_sent()
+        before, sent = cost.used(live.pid), counters()
         result = load.run(tool, job, cost.LOAD_CORES)
         procfs.settle(live.pid)
         seconds_used = cost.used(live.pid) - before
     if not result.good:
         raise load.LoadError(f"{curve.server} answered nothing")
     return {"rate": result.rate, "us": 1e6 * seconds_used / result.good,
+            "tool_us": 1e6 * result.cpu / result.good,
             "lost": result.failed + (result.unfinished or 0),
-            "cookies": (cookies_sent() - cookies) / result.good}
+            **{name: (after - sent[name]) / result.good
+               for name, after in counters().items()}}
 
 
-def cookies_sent():
-    """Return how many SYN cookies the kernel has sent in this network."""
-    return procfs.tcp_counters().get("SyncookiesSent", 0)
+def counters():
+    """Return what the kernel has counted in this network so far."""
+    tcp = procfs.tcp_counters()
+    return {"cookies": tcp.get("SyncookiesSent", 0),
+            "segments": procfs.segments_sent(),
+            "late_acks": tcp.get("DelayedACKs", 0)}
 
 
 def summarize(curve, runs):
@@ -122,8 +137,8 @@ def summarize(curve, runs):
                 "share": statistics.median(
                     run["rate"] / base["rate"]
                     for run, base in zip(cell, runs[best])),
-                "us": statistics.median(run["us"] for run in cell),
-                "cookies": statistics.median(run["cookies"] for run in cell),
+                **{name: statistics.median(run[name] for run in cell)
+                   for name in EACH},
                 "min": min(run["rate"] for run in cell),
                 "max": max(run["rate"] for run in cell),
                 "lost": sum(run["lost"] for run in cell)}

@@ -223,6 +223,13 @@ def tcp_counters():
     return {}
 
 
+def segments_sent():
+    """Return how many TCP segments this network has sent (snmp: OutSegs)."""
+    lines = [line.split() for line in read("/proc/net/snmp").splitlines()
+             if line.startswith("Tcp: ")]
+    return int(dict(zip(*lines)).get("OutSegs", 0)) if lines else 0
+
+
 def time_wait_sockets():
     """Return how many TCP sockets wait in TIME_WAIT."""
     for line in read("/proc/net/sockstat").splitlines():

@@ -12,7 +12,8 @@ Spread: keep-alive connections are held open, and each loop's descriptors are
 counted. "calm" opens them one after the other; "burst" is wrk, which opens all
 of them at once and then keeps the loops busy. Cost: CPU microseconds per
 request with one and with two loops, on one core (nothing but the second loop
-is different), and on two of which the load has a part.
+is different), and on two of which the load has a part; and with two loops that
+preempt each other (tricks/preempt.patch).
 
 Writes docs/results/cost/reuseport.json, from which docs/performance.md is
 filled.
@@ -37,6 +38,7 @@ import tricks
 LOOPS = 2
 CONNECTIONS = (1000, 10000)
 QUEUES = {"a queue for each loop": tricks.BASE, "one queue": "shared-queue"}
+PREEMPTING = {"a queue for each, preempting": "preempt"}
 COST_LOADS = ("keep-alive-100", "one-shot-100")
 CORES = {"one core": cost.SERVER_CORES,
          "two cores": cost.SERVER_CORES | cost.LOAD_CORES}
@@ -110,10 +112,10 @@ def far(clients):
     return 100 * max(abs(one - mean) for one in clients) / mean
 
 
-def measure_spread(programs, root, repeat):
+def measure_spread(queues, root, repeat):
     """Return the cells of the spread, each with the median of its rounds."""
     cells = []
-    for queue, program in programs.items():
+    for queue, program in queues.items():
         for arrive in (calm, burst):
             for count in CONNECTIONS:
                 runs = [spread(program, arrive, count, root)
@@ -133,7 +135,7 @@ def measure_cost(programs, root, repeat, seconds):
     the one with a single loop in the same round, of these the median."""
     one_loop = next(iter(programs.values()))
     ways = {"one loop": (one_loop, 1),
-            **{queue: (program, LOOPS) for queue, program in programs.items()}}
+            **{way: (program, LOOPS) for way, program in programs.items()}}
     scenarios = {one.name: one for one in cost.SCENARIOS}
     cells = [(name, cores, way) for name in COST_LOADS for cores in CORES
              for way in ways]
@@ -161,11 +163,13 @@ def main():
     options = committed.parser(__doc__, "reuseport.json").parse_args()
     servers.raise_descriptor_limit()
     patches = {one.name: one for one in tricks.all_tricks()}
-    programs = {queue: tricks.variant("epoll", tricks.build(
-        tree, ["epoll"], patches.get(tree))) for queue, tree in QUEUES.items()}
+    programs = {way: tricks.variant("epoll", tricks.build(
+        tree, ["epoll"], patches.get(tree)))
+        for way, tree in (QUEUES | PREEMPTING).items()}
+    queues = {queue: programs[queue] for queue in QUEUES}
 
     with tempfile.TemporaryDirectory(prefix="bench-reuseport-") as root:
-        found = {"spread": measure_spread(programs, root, options.repeat),
+        found = {"spread": measure_spread(queues, root, options.repeat),
                  "cost": measure_cost(programs, root, options.repeat,
                                       options.seconds)}
     committed.write(options, "make bench-reuseport", loops=LOOPS, **found)

@@ -384,8 +384,9 @@ def loops_table(ctx):
 
 
 def flat_table(ctx):
-    """The rate of each curve, by the number of clients, and the server's CPU
-    time for each answer."""
+    """The rate of each curve, by the number of clients, and what an answer
+    costs. No row of cookies where there was none, nor of segments where a
+    connection is opened for each answer, or Redis asked."""
     curves = ctx.names.get("flat").items()
     numbers = sorted({int(clients) for _, curve in curves
                       for clients, _ in curve.get("points").items()})
@@ -397,11 +398,14 @@ def flat_table(ctx):
                                 ("max", "at most", "0"),
                                 ("share", "of its best", "2"),
                                 ("us", "CPU µs", "1"),
-                                ("cookies", "SYN cookies", "2")):
+                                ("tool_us", "the tool's", "1"),
+                                ("cookies", "SYN cookies", "2"),
+                                ("segments", "TCP segments", "2")):
             cells = [points.get(str(clients)).get(key)
                      if points.number(str(clients)) else None
                      for clients in numbers]
-            if key == "cookies" and not any(cells):
+            if key == "cookies" and not any(cells) or \
+                    key == "segments" and "keep-alive" not in name:
                 continue
             rows.append([name if key == "rate" else "", what] + [
                 "" if cell is None else show(cell, form) for cell in cells])
