@@ -287,6 +287,10 @@ bench-cost: build/deps/compare all
 bench-flat: build/deps/compare all
 	@$(PYTHON) bench/flat.py
 
+## bench-pacing: what a large file costs where the kernel paces what it sends (BBR), and where not
+bench-pacing: build/deps/compare all
+	@$(PYTHON) bench/pacing.py
+
 ## bench-redis: what a guestbook page costs Redis, and the server: which of them is the limit
 bench-redis: build/deps/compare all
 	@$(PYTHON) bench/redis_limit.py
@@ -345,8 +349,8 @@ help:
 .PHONY: FORCE all unit-tests fuzzers clean install uninstall deps doctor check \
         check-unit check-blackbox check-asan check-tsan check-browser \
         check-layering check-faults check-frame fuzz soak reliability compare \
-        compare-settings compare-runs peers-deps bench-cost bench-flat bench-redis \
-        bench-store bench-tricks bench-where \
+        compare-settings compare-runs peers-deps bench-cost bench-flat \
+        bench-pacing bench-redis bench-store bench-tricks bench-where \
         bench-reuseport docs \
         docs-experiments format tidy help
 

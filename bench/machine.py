@@ -12,6 +12,7 @@ import servers
 import settings as wishes
 
 HALT_POLL = "/sys/module/haltpoll/parameters/guest_halt_poll_ns"
+CONGESTION = "/proc/sys/net/ipv4/tcp_congestion_control"
 IDLE_GOVERNOR = "/sys/devices/system/cpu/cpuidle/current_governor"
 
 
@@ -50,6 +51,8 @@ def facts():
         "system": system.group(1) if system else platform.system(),
         "kernel": platform.release(),
         "governor": governor(),
+        "halt_poll_ns": halt_poll_ns(),
+        "congestion": procfs.read(CONGESTION).strip(),
         "limits": {
             "descriptors": procfs.descriptor_limit(),
             "somaxconn": procfs.read_int("/proc/sys/net/core/somaxconn"),

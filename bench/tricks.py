@@ -54,7 +54,7 @@ class Trick:
 
     name: str
     title: str
-    kind: str               # "undo", "try", "build"; "queue": reuseport.py
+    kind: str               # "undo", "try", "build"; "apart": see about
     measured: tuple = ()    # of (server, name of a cost.Scenario)
     about: str = ""
     patch: Path = None

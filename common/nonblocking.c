@@ -15,9 +15,11 @@
 #include "net.h"
 
 /* How many steps one client may make before the others have their turn: enough
- * for a batch of pipelined requests, too few for one fast reader of a huge file
- * to keep everybody waiting. */
-enum { STEPS_PER_TURN = 16 };
+ * for a batch of pipelined requests, or for a request, the head of its answer
+ * and three pieces of a file. A fast reader of a huge file would keep everybody
+ * waiting with more. And where the kernel paces what a connection sends (BBR), a
+ * pause lets it catch up, which it would need a timer for. */
+enum { STEPS_PER_TURN = 5 };
 
 /* After a failed accept, how long to serve only those who are here. */
 enum { ACCEPT_PAUSE_MS = 50, DRAIN_TICK_MS = 100 };

@@ -271,6 +271,18 @@ def test_overflow_is_counted():
     assert procfs.tcp_counters()["ListenOverflows"] > before
 
 
+def test_segments_are_counted():
+    """A word to and fro is two segments at least."""
+    with socket.create_server(("127.0.0.1", 0)) as listener, \
+            socket.create_connection(listener.getsockname()) as client, \
+            listener.accept()[0] as accepted:
+        before = procfs.segments_sent()
+        client.sendall(b"ping")
+        accepted.sendall(accepted.recv(4))
+        assert client.recv(4) == b"ping"
+        assert procfs.segments_sent() >= before + 2
+
+
 def test_descriptors():
     """One more open file is one more."""
     before = procfs.open_descriptors(os.getpid())

@@ -23,8 +23,8 @@ def test_patch_applies(trick):
 @pytest.mark.parametrize("trick", ALL, ids=lambda trick: trick.name)
 def test_trick_says_what_it_is(trick):
     """A known kind; measured somewhere, here or by reuseport.py."""
-    assert trick.kind in ("undo", "try", "build", "queue")
-    assert bool(trick.measured) == (trick.kind != "queue")
+    assert trick.kind in ("undo", "try", "build", "apart")
+    assert bool(trick.measured) == (trick.kind != "apart")
     assert bool(trick.flags) != bool(trick.patch)
 
 

@@ -7,6 +7,7 @@
     flat.json         make bench-flat
     redis.json        make bench-redis
     store.json        make bench-store
+    pacing.json       make bench-pacing
 
 What they hold can be named in expressions, too:
 
@@ -16,6 +17,7 @@ What they hold can be named in expressions, too:
     flat["guestbook epoll"].points["15000"].share
     redis["epoll, kept connections"].us
     store.iterative["TCP, at once"].pages
+    pacing.epoll.bbr.timers
 """
 
 import json
@@ -60,7 +62,7 @@ def names(docs):
     """Return {name: Node} for expressions, of what was measured so far."""
     found = {}
     for kind in ("cost", "where", "tricks", "reuseport", "flat", "redis",
-                 "store"):
+                 "store", "pacing"):
         path = docs / "results" / "cost" / f"{kind}.json"
         data = json.loads(path.read_text()) if path.is_file() else {}
         if data and data.get("schema_version") != 1:
@@ -79,7 +81,7 @@ def names(docs):
                     for one in data.get("curves", [])}
         elif kind == "redis":
             data = data.get("ways", {})
-        elif kind == "store":
+        elif kind in ("store", "pacing"):
             data = data.get("servers", {})
         elif kind in ("cost", "where"):
             if kind == "cost" and data:
@@ -437,6 +439,28 @@ def store_table(ctx):
     return table(head, rows, words_first(2, head))
 
 
+def pacing_table(ctx):
+    """What a large file costs each server, and how many timers go off for it,
+    by congestion control."""
+    servers = ctx.names.get("pacing").items()
+    controls = [name for name, _ in servers[0][1].items()]
+    rows = []
+    for name, cells in sorted(servers, key=lambda one: one[1].get(
+            controls[0]).get("us")):
+        row = [f"**{name}**" if name in ARCHITECTURES else name]
+        for control in controls:
+            cell = cells.get(control)
+            row += [show(cell.get("us"), "1"),
+                    show(cell.get("min"), "0") + " to "
+                    + show(cell.get("max"), "0"),
+                    or_dash(cell.number("timers"), "1")]
+        rows.append(row)
+    head = [""]
+    for control in controls:
+        head += [f"{control.upper()}, CPU µs", "range", "timers"]
+    return table(head, rows, words_first(1, head))
+
+
 def guard(ctx):
     """The committed figures that CI compares with."""
     return table(["", "user instructions"],
@@ -448,4 +472,5 @@ KINDS = {"goals": goals, "cost": cost, "where": where,
          "where-calls": where_calls, "tricks": tricks,
          "spread": spread_table, "loops": loops_table, "guard": guard,
          "flat": flat_table, "redis": redis_table,
-         "store": store_table}
+         "store": store_table,
+         "pacing": pacing_table}
