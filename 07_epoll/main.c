@@ -19,6 +19,7 @@
  *   '------------------------------------------------------------'
  */
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -190,6 +191,20 @@ static void serve_clients(const struct server *server, int number)
     sigprocmask(SIG_SETMASK, &mask, NULL);
 }
 
+/* By default a loop that is woken interrupts the one that runs on its core, and
+ * takes its place in the middle of a turn. Under SCHED_BATCH (sched(7)) it waits
+ * until that one sleeps - and, which is the price, for the end of the slice of
+ * any other program on that core. The loops, being made by fork(2), inherit the
+ * policy; one that somebody chose (chrt(1)) is left alone. */
+static void let_each_other_finish(void)
+{
+    static const struct sched_param none = {0};
+    if (sched_getscheduler(0) == SCHED_OTHER &&
+        sched_setscheduler(0, SCHED_BATCH, &none) < 0)
+        warn_user("the loops will preempt each other: sched_setscheduler: %s",
+                  strerror(errno));
+}
+
 int main(int argc, char **argv)
 {
     static struct server server; /* static: signal handlers look at it */
@@ -197,9 +212,11 @@ int main(int argc, char **argv)
     server_start(&server, &architecture, argc, argv, 0, 0);
     server_ready(&server, "%d worker%s", server.options.workers,
                  server.options.workers == 1 ? "" : "s");
-    if (server.options.workers == 1)
+    if (server.options.workers == 1) {
         serve_clients(&server, 0);
-    else
+    } else {
+        let_each_other_finish();
         workers_run(&server, server.options.workers, serve_clients);
+    }
     return server_finish(&server);
 }

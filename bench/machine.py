@@ -52,7 +52,7 @@ def facts():
         "kernel": platform.release(),
         "governor": governor(),
         "halt_poll_ns": halt_poll_ns(),
-        "congestion": procfs.read(CONGESTION).strip(),
+        "congestion": congestion(),
         "limits": {
             "descriptors": procfs.descriptor_limit(),
             "somaxconn": procfs.read_int("/proc/sys/net/core/somaxconn"),
@@ -78,6 +78,12 @@ def halt_poll_ns():
     if procfs.read(IDLE_GOVERNOR).strip() != "haltpoll":
         return None
     return procfs.read_int(HALT_POLL, None)
+
+
+def congestion():
+    """Return the default congestion control of new sockets, such as "cubic";
+    "" if unknown."""
+    return procfs.read(CONGESTION).strip()
 
 
 def governor():

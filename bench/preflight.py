@@ -39,6 +39,7 @@ def look(machine, tools, most_clients, backlog):
         _core_speed(min(machine.server_cores)),
         _governor(),
         _idle_cores(),
+        _congestion(),
         *_tools(tools),
     ]
 
@@ -169,6 +170,17 @@ def _idle_cores():
                   "look slow, and runs differ more: "
                   f"echo 200000 >{machines.HALT_POLL}")
     return Finding("idle cores", value, remedy)
+
+
+def _congestion():
+    """BBR paces what it sends, by a timer for each pause."""
+    name = machines.congestion()
+    remedy = ""
+    if name.startswith("bbr"):
+        remedy = ("on the loopback device large answers cost what no server "
+                  "is to blame for: sysctl -w "
+                  "net.ipv4.tcp_congestion_control=cubic")
+    return Finding("congestion control", name or "not visible", remedy)
 
 
 def _tools(names):

@@ -13,7 +13,7 @@ counted. "calm" opens them one after the other; "burst" is wrk, which opens all
 of them at once and then keeps the loops busy. Cost: CPU microseconds per
 request with one and with two loops, on one core (nothing but the second loop
 is different), and on two of which the load has a part; and with two loops that
-preempt each other (tricks/preempt.patch).
+preempt each other (tricks/preempting-loops.patch).
 
 Writes docs/results/cost/reuseport.json, from which docs/performance.md is
 filled.
@@ -38,7 +38,7 @@ import tricks
 LOOPS = 2
 CONNECTIONS = (1000, 10000)
 QUEUES = {"a queue for each loop": tricks.BASE, "one queue": "shared-queue"}
-PREEMPTING = {"a queue for each, preempting": "preempt"}
+PREEMPTING = {"a queue for each, preempting": "preempting-loops"}
 COST_LOADS = ("keep-alive-100", "one-shot-100")
 CORES = {"one core": cost.SERVER_CORES,
          "two cores": cost.SERVER_CORES | cost.LOAD_CORES}

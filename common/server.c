@@ -8,7 +8,6 @@
 #include <limits.h>
 #include <netdb.h>
 #include <pwd.h>
-#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -161,26 +160,6 @@ static void fit_threads(struct server *server, int descriptors)
     server->files_kept = (unsigned)(kept > 1 ? kept : 1);
 }
 
-/* Where several serve, none that wakes up shall put aside the one that runs, as
- * it would by SCHED_OTHER: with each switch caches have to be filled anew, and
- * what one finds to do when it is let in later is more at a time. What is
- * created from now on inherits the policy. One that serves alone keeps the
- * default: it could only lose, to other programs on its core. And who chose
- * another policy (chrt(1)) meant it. */
-static void let_others_finish(const struct server *server)
-{
-    static const struct sched_param none = {0};
-    const struct architecture *architecture = server->architecture;
-    bool serves_alone = architecture->is_event_loop
-                            ? server->options.workers <= 1
-                            : architecture->takes == 0;
-    if (serves_alone || sched_getscheduler(0) != SCHED_OTHER)
-        return;
-    if (sched_setscheduler(0, SCHED_BATCH, &none) < 0)
-        warn_user("workers will preempt each other: sched_setscheduler: %s",
-                  strerror(errno));
-}
-
 /* Gives root's rights away, for good. The order matters: after setuid(2) there
  * would be no right left to change the groups. */
 static void become_user(const char *name)
@@ -254,7 +233,6 @@ void server_start(struct server *server,
     if (options->max_connections == 0)
         options->max_connections = most_connections(descriptors);
     fit_threads(server, descriptors);
-    let_others_finish(server);
 
     server->public_folder = open_folder(options->root, "public");
     server->template_folder = open_folder(options->root, "templates");

@@ -32,6 +32,16 @@ def test_siblings_of_this_machine():
     assert machines.siblings(0) in (frozenset(), machines.siblings(0) | {0})
 
 
+@pytest.mark.parametrize("name, warns", [
+    ("cubic", False), ("bbr", True), ("", False)])
+def test_pacing_is_warned_of(name, warns, monkeypatch):
+    """Where nothing is known of it there is nothing to be done."""
+    monkeypatch.setattr(machines, "congestion", lambda: name)
+    found = preflight._congestion()
+    assert ("cubic" in found.remedy) == warns
+    assert found.value == (name or "not visible")
+
+
 @pytest.mark.parametrize("polled, warns, told", [
     (0, True, "up to 0 us"), (200000, False, "up to 200 us"),
     (None, False, "not visible")])

@@ -246,43 +246,6 @@ def test_no_other_processes(server):
     assert session_members(server.pid) == [server.pid]
 
 
-# Who preempts whom
-
-SEVERAL = ["forking", "preforking", "threaded", "prethreaded"]
-
-
-def policies_while_serving(server):
-    """The policies while one client is being served."""
-    with half(server) as client:
-        found = policies(server.pid)
-        complete(client)
-    return found
-
-
-@pytest.mark.only(*SEVERAL)
-def test_workers_do_not_preempt_each_other(launch):
-    assert policies_while_serving(launch()) == {os.SCHED_BATCH}
-
-
-@pytest.mark.only("epoll")
-def test_several_loops_do_not_preempt_each_other(launch):
-    server = launch("--workers", "2")
-    wait_for(lambda: len(children(server.pid)) == 2, "two workers")
-    assert policies_while_serving(server) == {os.SCHED_BATCH}
-
-
-@pytest.mark.only("iterative", "poll", "epoll")
-def test_who_serves_alone_keeps_the_policy(launch):
-    assert policies_while_serving(launch()) == {os.SCHED_OTHER}
-
-
-@pytest.mark.only(*SEVERAL)
-def test_a_policy_that_somebody_chose_is_kept(launch):
-    def idle():
-        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    assert policies_while_serving(launch(preexec_fn=idle)) == {os.SCHED_IDLE}
-
-
 # Whose turn it is to accept
 
 POOLS = {"preforking": "--workers", "prethreaded": "--threads"}
@@ -498,11 +461,17 @@ def test_no_child_outlives_a_parent_that_was_killed(launch, server_name):
 
 # Several loops
 
+def two_loops(launch, **settings):
+    """A server with two loops, when both run."""
+    server = launch("--workers", "2", **settings)
+    wait_for(lambda: len(children(server.pid)) == 2, "two workers")
+    return server
+
+
 @pytest.mark.only("epoll")
 def test_two_epoll_loops(launch):
     """Each has a listening socket of its own; together they are one server."""
-    server = launch("--workers", "2")
-    wait_for(lambda: len(children(server.pid)) == 2, "two workers")
+    server = two_loops(launch)
     connections = [server.connect() for _ in range(60)]
     for connection in connections:
         assert connection.request("/guestbook").status == 200
@@ -514,6 +483,24 @@ def test_two_epoll_loops(launch):
         assert connection.request("/answer").body == b"42"
         connection.close()
     assert server.stop() == (120, 60)
+
+
+@pytest.mark.only("epoll")
+def test_several_loops_do_not_preempt_each_other(launch):
+    assert policies(two_loops(launch).pid) == {os.SCHED_BATCH}
+
+
+@pytest.mark.only("epoll")
+def test_a_policy_that_somebody_chose_is_kept(launch):
+    def idle():
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    assert policies(two_loops(launch, preexec_fn=idle).pid) == {os.SCHED_IDLE}
+
+
+def test_who_shares_with_no_other_loop_keeps_the_policy(server):
+    """A pool, too: what it gains is less than what it costs those whose core
+    another program keeps busy."""
+    assert policies(server.pid) == {os.SCHED_OTHER}
 
 
 # Nothing is left behind
