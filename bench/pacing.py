@@ -122,6 +122,7 @@ def main():
         sys.exit(f"pacing.py: no network of its own ({error}), whose "
                  "congestion control can be changed: run it as root, or allow "
                  "user namespaces")
+    usual = SETTING.read_text()
     for control in CONTROLS:
         try:
             SETTING.write_text(control)
@@ -137,6 +138,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="bench-pacing-") as folder:
         cost.site_with_files(folder)
         found = run_all(ways, options.repeat, options.seconds, folder)
+    SETTING.write_text(usual)       # which committed.write() tells
     committed.write(options, "make bench-pacing", servers={
         name: {control: told(rows) for control, rows in controls.items()}
         for name, controls in found.items()})
