@@ -101,3 +101,18 @@ def test_rows_of_other_tricks_stay(tmp_path):
                     {"name": "no-pool", "cpu": "old"}]}))
     assert tricks.others(path, {"lto"}) == [
         {"name": "o3", "cpu": "new"}, {"name": "no-pool", "cpu": "old"}]
+
+
+def test_what_does_not_start_is_not_counted(monkeypatch):
+    """As a build for a processor that valgrind does not know. It has ended,
+    and nobody is left to be told to."""
+    class Ended(subprocess.Popen):
+        """A program that is over before anybody reads from it."""
+
+        def __init__(self, _, **settings):
+            super().__init__(["false"], **settings)
+            self.wait()
+
+    monkeypatch.setattr(subprocess, "Popen", Ended)
+    scenario = next(one for one in cost.SCENARIOS if one.name == "one-shot-100")
+    assert tricks.instructions_of("", "epoll", scenario, "", None) is None

@@ -137,7 +137,10 @@ def instructions(program, options, talk, count):
                 talk_on_new_connections(port, talk, count, process)
         finally:
             process.send_signal(signal.SIGTERM)
-            os.killpg(process.pid, signal.SIGCONT)  # a stopped one sees nothing
+            try:            # a stopped one sees nothing
+                os.killpg(process.pid, signal.SIGCONT)
+            except ProcessLookupError:
+                pass        # it has ended by itself
             process.communicate(timeout=60)
         return sum(int(re.search(r"^(?:summary|totals): (\d+)",
                                  out.read_text(), re.MULTILINE).group(1))
