@@ -4,7 +4,9 @@ docs/results/cost/ share, and the file that each of them writes."""
 import argparse
 import json
 import os
+import random
 import statistics
+import time
 from pathlib import Path
 
 import machine
@@ -25,6 +27,24 @@ def parser(doc, name, repeat=5, seconds=2.0):
                       default=float(env("SECONDS") or seconds))
     made.add_argument("--out", type=Path, default=FOLDER / name)
     return made
+
+
+def in_rounds(cells, repeat, measure, say):
+    """Measure each of `cells` (tuples) `repeat` times, in rounds, shuffled.
+    `measure(*cell)` returns a row, `say(row)` what the line about it shall
+    tell beside cell and time left. Returns {cell: rows}, in that order."""
+    found = {cell: [] for cell in cells}
+    began, done = time.monotonic(), 0
+    for number in range(repeat):
+        for cell in random.sample(cells, len(cells)):
+            row = measure(*cell)
+            found[cell].append(row)
+            done += 1
+            left = (time.monotonic() - began) / done \
+                * (repeat * len(cells) - done)
+            print(f"{number + 1}/{repeat} {' '.join(map(str, cell)):40} "
+                  f"{say(row)}   {left:4.0f} s left", flush=True)
+    return found
 
 
 def medians(rows):

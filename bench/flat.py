@@ -19,11 +19,9 @@ Writes docs/results/cost/flat.json, from which docs/performance.md is filled.
 """
 
 import os
-import random
 import statistics
 import sys
 import tempfile
-import time
 from dataclasses import dataclass
 
 import committed
@@ -54,6 +52,9 @@ class Curve:
     clients: tuple
     keep_alive: bool = False
     queue: int = QUEUE      # clients that may wait to be accepted
+
+    def __str__(self):
+        return f"{self.server} {self.name}"
 
     @property
     def name(self):
@@ -147,23 +148,16 @@ def summarize(curve, runs):
 
 def run_all(repeat, seconds, folder):
     """Measure all cells `repeat` times; return {curve: {clients: runs}}."""
-    cells = [(curve, clients) for curve in CURVES for clients in curve.clients]
-    found = {curve: {clients: [] for clients in curve.clients}
-             for curve in CURVES}
-    began, done = time.monotonic(), 0
-    for number in range(repeat):
-        for curve, clients in random.sample(cells, len(cells)):
-            with RedisServer(cost.LOAD_CORES) as redis:
-                run = measure(curve, clients, redis, folder, seconds)
-            found[curve][clients].append(run)
-            done += 1
-            left = (time.monotonic() - began) / done \
-                * (repeat * len(cells) - done)
-            print(f"{number + 1}/{repeat} {curve.name:20} {curve.server:12} "
-                  f"{clients:5} clients {run['rate']:8.0f}/s "
-                  f"{run['us']:6.1f} us "
-                  f"{run['lost']:3} lost   {left:4.0f} s left", flush=True)
-    return found
+    def once(curve, clients):
+        with RedisServer(cost.LOAD_CORES) as redis:
+            return measure(curve, clients, redis, folder, seconds)
+
+    found = committed.in_rounds(
+        [(curve, clients) for curve in CURVES for clients in curve.clients],
+        repeat, once, lambda run: f"{run['rate']:8.0f}/s {run['us']:6.1f} us "
+                                  f"{run['lost']:3} lost")
+    return {curve: {clients: found[curve, clients]
+                    for clients in curve.clients} for curve in CURVES}
 
 
 def main():

@@ -17,13 +17,10 @@ server's core.
 Writes docs/results/cost/pacing.json, from which docs/performance.md is filled.
 """
 
-import os
-import random
 import signal
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import committed
@@ -88,20 +85,12 @@ def measure(control, server, folder, seconds):
 def run_all(ways, repeat, seconds, folder):
     """Measure all `ways` ({name: server}) under each control, in rounds,
     shuffled; return {name: {control: rows}}."""
-    cells = [(name, control) for name in ways for control in CONTROLS]
-    found = {name: {control: [] for control in CONTROLS} for name in ways}
-    began, done = time.monotonic(), 0
-    for number in range(repeat):
-        for name, control in random.sample(cells, len(cells)):
-            row = measure(control, ways[name], folder, seconds)
-            found[name][control].append(row)
-            done += 1
-            left = (time.monotonic() - began) / done \
-                * (repeat * len(cells) - done)
-            print(f"{number + 1}/{repeat} {name:18} {control:6} "
-                  f"{row['us']:7.1f} us {row['rps']:7.0f}/s   "
-                  f"{left:4.0f} s left", flush=True)
-    return found
+    found = committed.in_rounds(
+        [(name, control) for name in ways for control in CONTROLS], repeat,
+        lambda name, control: measure(control, ways[name], folder, seconds),
+        lambda row: f"{row['us']:7.1f} us {row['rps']:7.0f}/s")
+    return {name: {control: found[name, control] for control in CONTROLS}
+            for name in ways}
 
 
 def told(rows):

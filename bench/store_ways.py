@@ -11,11 +11,9 @@ through a queue. Nothing else is different. New connections, as in the article.
 Writes docs/results/cost/store.json, from which docs/performance.md is filled.
 """
 
-import random
 import subprocess
 import sys
 import tempfile
-import time
 
 import committed
 import cost
@@ -34,24 +32,18 @@ WAYS = {    # what it is called: over a unix socket?, options
 def run_all(repeat, seconds, folder):
     """Measure every server each way, in rounds, shuffled; return
     {server: {way: rows}}."""
-    cells = [(name, way) for name in cost.ALL for way in WAYS]
-    found = {name: {way: [] for way in WAYS} for name in cost.ALL}
-    began, done = time.monotonic(), 0
-    for number in range(repeat):
-        for name, way in random.sample(cells, len(cells)):
-            unix, extra = WAYS[way]
-            with RedisServer(cost.LOAD_CORES) as redis:
-                row = redis_limit.served(folder, name, False, redis, seconds,
-                                         unix=unix, extra=extra)
-            found[name][way].append(row)
-            done += 1
-            left = (time.monotonic() - began) / done \
-                * (repeat * len(cells) - done)
-            print(f"{number + 1}/{repeat} {name:12} {way:14} "
-                  f"{row['pages']:7.0f} pages/s {row['server_us']:6.1f} us, "
-                  f"Redis {row['us']:5.1f} us   {left:4.0f} s left",
-                  flush=True)
-    return found
+    def once(name, way):
+        unix, extra = WAYS[way]
+        with RedisServer(cost.LOAD_CORES) as redis:
+            return redis_limit.served(folder, name, False, redis, seconds,
+                                      unix=unix, extra=extra)
+
+    found = committed.in_rounds(
+        [(name, way) for name in cost.ALL for way in WAYS], repeat, once,
+        lambda row: f"{row['pages']:7.0f} pages/s {row['server_us']:6.1f} us, "
+                    f"Redis {row['us']:5.1f} us")
+    return {name: {way: found[name, way] for way in WAYS}
+            for name in cost.ALL}
 
 
 def main():
