@@ -10,7 +10,7 @@
  *                  accept queue
  *   clients ----> [ ][ ][ ][ ] ----> accept -> serve -> close -> accept ...
  */
-#include "../common/blocking.h"
+#include "../common/serve_blocking.h"
 #include "../common/server.h"
 #include "../common/worker.h"
 
@@ -23,9 +23,9 @@ static void serve_clients(const struct server *server)
     struct worker worker;
     int fd;
 
-    blocking_init(&worker, server, &server->shared->stats[0]);
-    while ((fd = blocking_accept(&worker)) >= 0)
-        blocking_serve(&worker, fd);
+    serve_blocking_init(&worker, server, &server->shared->stats[0]);
+    while ((fd = serve_blocking_accept(&worker)) >= 0)
+        serve_blocking(&worker, fd);
     worker_free(&worker);
 }
 

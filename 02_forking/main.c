@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "../common/accept_filter.h"
-#include "../common/blocking.h"
+#include "../common/serve_blocking.h"
 #include "../common/server.h"
 #include "../common/signals.h"
 #include "../common/worker.h"
@@ -72,7 +72,7 @@ static void serve_client(struct worker *worker, int fd, pid_t parent)
 {
     signals_in_child(parent);
     worker_in_child(worker);
-    blocking_serve(worker, fd);
+    serve_blocking(worker, fd);
     _exit(0); /* not exit(3): what stdio has buffered is the parent's */
 }
 
@@ -127,7 +127,7 @@ static void serve_clients(const struct server *server)
     const pid_t parent = getpid();
     int fd;
 
-    blocking_init(&worker, server, &server->shared->stats[0]);
+    serve_blocking_init(&worker, server, &server->shared->stats[0]);
     while ((fd = next_client(&worker)) >= 0) {
         worker_before_fork(&worker); /* and not in every child */
         if (make_child(server) == 0)

@@ -14,7 +14,7 @@
  *   clients ---> [ ][ ] ---+-> worker: accept -> serve -> accept ...
  *                          '-> worker: accept -> serve -> accept ...
  */
-#include "../common/blocking.h"
+#include "../common/serve_blocking.h"
 #include "../common/server.h"
 #include "../common/worker.h"
 #include "../common/workers.h"
@@ -29,9 +29,9 @@ static void serve_clients(const struct server *server, int number)
     struct worker worker;
     int fd;
 
-    blocking_init(&worker, server, &server->shared->stats[number]);
-    while ((fd = blocking_accept(&worker)) >= 0)
-        blocking_serve(&worker, fd);
+    serve_blocking_init(&worker, server, &server->shared->stats[number]);
+    while ((fd = serve_blocking_accept(&worker)) >= 0)
+        serve_blocking(&worker, fd);
     worker_free(&worker);
 }
 

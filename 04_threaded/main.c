@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #include "../common/accept_filter.h"
-#include "../common/blocking.h"
+#include "../common/serve_blocking.h"
 #include "../common/server.h"
 #include "../common/signals.h"
 #include "../common/worker.h"
@@ -57,7 +57,7 @@ static struct seat *make_seat(struct seats *seats, const struct server *server)
 {
     struct seat *seat = malloc(sizeof *seat);
     if (seat != NULL) {
-        blocking_init(&seat->worker, server, &server->shared->stats[0]);
+        serve_blocking_init(&seat->worker, server, &server->shared->stats[0]);
         seat->seats = seats;
         seats->made++;
     }
@@ -125,7 +125,7 @@ static void leave_seat(struct seat *seat)
 static void *serve_client(void *data)
 {
     struct seat *seat = data;
-    blocking_serve(&seat->worker, seat->fd);
+    serve_blocking(&seat->worker, seat->fd);
     leave_seat(seat);
     return NULL;
 }

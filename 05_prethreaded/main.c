@@ -25,7 +25,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "../common/blocking.h"
+#include "../common/serve_blocking.h"
 #include "../common/fatal.h"
 #include "../common/server.h"
 #include "../common/signals.h"
@@ -50,9 +50,9 @@ static void *serve_clients(void *data)
     struct worker worker;
     int fd;
 
-    blocking_init(&worker, server, &server->shared->stats[thread->number]);
-    while ((fd = blocking_accept(&worker)) >= 0)
-        blocking_serve(&worker, fd);
+    serve_blocking_init(&worker, server, &server->shared->stats[thread->number]);
+    while ((fd = serve_blocking_accept(&worker)) >= 0)
+        serve_blocking(&worker, fd);
     worker_free(&worker);
     return NULL;
 }

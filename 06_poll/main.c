@@ -26,7 +26,7 @@
 
 #include "../common/fatal.h"
 #include "../common/net.h"
-#include "../common/nonblocking.h"
+#include "../common/event_loop.h"
 #include "../common/server.h"
 #include "../common/signals.h"
 #include "../common/worker.h"
@@ -86,7 +86,7 @@ static bool watch_client(struct event_loop *base, struct client *client,
 {
     struct poll_loop *loop = (struct poll_loop *)base;
     struct poll_client *pc = (struct poll_client *)client;
-    if (pc->slot == 0 && want == HTTP_WANT_STORE)
+    if (pc->slot == 0 && want == HTTP_WANT_REDIS)
         return true;
     if (pc->slot == 0 && !add_slot(loop, pc))
         return false;
@@ -182,7 +182,7 @@ static void turn(struct poll_loop *loop, int listener, const sigset_t *mask)
         short redis = loop->slots[REDIS].revents;
         serve_ready(loop, ready - (listening != 0) - (redis != 0));
         if (redis != 0)
-            store_async_event(&loop->base.store, loop->worker.clock.now_ms,
+            redis_async_event(&loop->base.store, loop->worker.clock.now_ms,
                               (redis & (POLLIN | POLLERR | POLLHUP)) != 0,
                               (redis & (POLLOUT | POLLERR | POLLHUP)) != 0);
         if (listening & POLLIN)

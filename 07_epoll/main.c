@@ -28,7 +28,7 @@
 
 #include "../common/fatal.h"
 #include "../common/net.h"
-#include "../common/nonblocking.h"
+#include "../common/event_loop.h"
 #include "../common/server.h"
 #include "../common/signals.h"
 #include "../common/worker.h"
@@ -66,7 +66,7 @@ static bool watch_client(struct event_loop *base, struct client *client,
         .data.ptr = client};
     /* Redis' reply brings it back, not its socket: so a page needs no place in
      * the set either. Who has left by then is noticed when we write. */
-    if (want == HTTP_WANT_STORE)
+    if (want == HTTP_WANT_REDIS)
         return true;
     /* It had more to do when its turn was over, and no edge will come for what
      * is already there. EPOLL_CTL_MOD looks again, and reports it. */
@@ -128,7 +128,7 @@ static void serve_ready(struct epoll_loop *loop,
         if (ready[i].data.ptr == NULL)
             loop->base.somebody_waits = true;
         else if (ready[i].data.ptr == &loop->base.store)
-            store_async_event(&loop->base.store, loop->worker.clock.now_ms,
+            redis_async_event(&loop->base.store, loop->worker.clock.now_ms,
                               (events & (EPOLLIN | EPOLLERR | EPOLLHUP)) != 0,
                               (events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) != 0);
         else

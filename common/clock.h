@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "slice.h"
+#include "bytes.h"
 
 enum { CLOCK_HTTP_DATE_LEN = 29 }; /* Sun, 06 Nov 1994 08:49:37 GMT */
 

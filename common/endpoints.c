@@ -1,9 +1,8 @@
 /* endpoints - the small pages; see endpoints.h. */
 #include "endpoints.h"
 
-#include "form.h"
-#include "http_response.h"
 #include "text.h"
+#include "http_response.h"
 #include "worker.h"
 
 void endpoint_answer(struct http_exchange *x)

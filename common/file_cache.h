@@ -25,7 +25,7 @@
 
 #include <uthash.h>
 
-#include "buffer.h"
+#include "bytes.h"
 
 enum {
     FILE_CACHE_ENTRIES = 24,      /* files a worker keeps; each large one

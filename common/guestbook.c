@@ -4,10 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "form.h"
-#include "http_response.h"
-#include "template.h"
 #include "text.h"
+#include "http_response.h"
 #include "worker.h"
 
 #define KEY_REMARKS "guestbook_remarks"
@@ -19,7 +17,7 @@
     "now. Please try again in a few seconds; the rest of the site is there as " \
     "always."
 
-static void queue_command(struct http_exchange *x, struct store_command command)
+static void queue_command(struct http_exchange *x, struct redis_command command)
 {
     for (int i = 0; i < command.argc; i++)
         if (command.argvlen[i] == 0)
@@ -29,20 +27,20 @@ static void queue_command(struct http_exchange *x, struct store_command command)
 
 static void ask_remarks(struct http_exchange *x)
 {
-    queue_command(x, (struct store_command){
+    queue_command(x, (struct redis_command){
                          4, {"LRANGE", KEY_REMARKS, FIRST_SHOWN, "-1"}, {0}});
 }
 
 static void count_visitor(struct http_exchange *x)
 {
-    queue_command(x, (struct store_command){2, {"INCR", KEY_VISITORS}, {0}});
+    queue_command(x, (struct redis_command){2, {"INCR", KEY_VISITORS}, {0}});
 }
 
 /* Asked for in a command of its own on purpose, as in the article that this
  * collection follows: INCR has just said the same number. */
 static void ask_visitors(struct http_exchange *x)
 {
-    queue_command(x, (struct store_command){2, {"GET", KEY_VISITORS}, {0}});
+    queue_command(x, (struct redis_command){2, {"GET", KEY_VISITORS}, {0}});
 }
 
 /* The page around what is known: the list, the count, what the guest typed. */
@@ -275,7 +273,7 @@ static void sign(struct http_exchange *x)
         return;
     }
     x->on_reply = sign_reply;
-    queue_command(x, (struct store_command){
+    queue_command(x, (struct redis_command){
                          3, {"RPUSH", KEY_REMARKS, x->page.data},
                          {0, 0, x->page.len}});
 }

@@ -47,8 +47,8 @@ enum http_want http_conn_want(const struct http_conn *c)
 {
     /* An answer that waits for Redis comes first: what has been gathered in
      * front of it is sent together with it. */
-    if (c->state == HTTP_CONN_STORE)
-        return HTTP_WANT_STORE;
+    if (c->state == HTTP_CONN_REDIS)
+        return HTTP_WANT_REDIS;
     if (has_output(c))
         return HTTP_WANT_WRITE;
     return c->state == HTTP_CONN_CLOSING ? HTTP_WANT_CLOSE : HTTP_WANT_READ;
@@ -56,8 +56,8 @@ enum http_want http_conn_want(const struct http_conn *c)
 
 enum http_phase http_conn_phase(const struct http_conn *c)
 {
-    if (c->state == HTTP_CONN_STORE)
-        return HTTP_PHASE_STORE;
+    if (c->state == HTTP_CONN_REDIS)
+        return HTTP_PHASE_REDIS;
     if (has_output(c))
         return HTTP_PHASE_WRITE;
     switch ((enum http_conn_state)c->state) {
@@ -67,7 +67,7 @@ enum http_phase http_conn_phase(const struct http_conn *c)
     case HTTP_CONN_LINGER:
         return HTTP_PHASE_LINGER;
     case HTTP_CONN_IDLE:
-    case HTTP_CONN_STORE:
+    case HTTP_CONN_REDIS:
     case HTTP_CONN_CLOSING:
         break;
     }
@@ -150,7 +150,7 @@ static void answer(struct http_conn *c)
     x->status = 0;
     router_dispatch(x);
     if (x->replied < x->queued)
-        c->state = HTTP_CONN_STORE;
+        c->state = HTTP_CONN_REDIS;
     else
         end_exchange(c);
 }
@@ -260,7 +260,7 @@ static void advance(struct http_conn *c)
         struct http_exchange *x = c->x;
         switch ((enum http_conn_state)c->state) {
         case HTTP_CONN_IDLE:
-        case HTTP_CONN_STORE:
+        case HTTP_CONN_REDIS:
         case HTTP_CONN_CLOSING:
         case HTTP_CONN_LINGER:
             return;
@@ -334,7 +334,7 @@ void http_conn_linger(struct http_conn *c)
     c->cut_off = false;
 }
 
-const struct store_command *http_conn_next_command(struct http_conn *c)
+const struct redis_command *http_conn_next_command(struct http_conn *c)
 {
     struct http_exchange *x = c->x;
     return x->sent < x->queued ? &x->commands[x->sent++] : NULL;
@@ -421,8 +421,8 @@ int http_conn_patience(const struct worker *worker, enum http_phase phase)
     case HTTP_PHASE_REQUEST:
     case HTTP_PHASE_WRITE:
         return options->request_timeout_ms;
-    case HTTP_PHASE_STORE:
-        return STORE_TIMEOUT_MS;
+    case HTTP_PHASE_REDIS:
+        return REDIS_TIMEOUT_MS;
     case HTTP_PHASE_LINGER:
     case HTTP_PHASES:
         break;

@@ -9,7 +9,7 @@
  *         switch (http_conn_want(c)) {
  *         case HTTP_WANT_READ:  read into http_conn_input(), then
  *                               http_conn_received() or http_conn_eof()
- *         case HTTP_WANT_STORE: send each http_conn_next_command() to Redis,
+ *         case HTTP_WANT_REDIS: send each http_conn_next_command() to Redis,
  *                               give each reply to http_conn_reply()
  *         case HTTP_WANT_WRITE: send what http_conn_output() names, then
  *                               http_conn_sent(), and FIN if that says so
@@ -29,7 +29,7 @@
 
 enum http_want {
     HTTP_WANT_READ,  /* more bytes from the client */
-    HTTP_WANT_STORE, /* the replies to its Redis commands */
+    HTTP_WANT_REDIS, /* the replies to its Redis commands */
     HTTP_WANT_WRITE, /* room to send */
     HTTP_WANT_CLOSE  /* nothing any more */
 };
@@ -40,7 +40,7 @@ enum http_conn_state {
                           hand */
     HTTP_CONN_HEAD,    /* part of a request's head has been read */
     HTTP_CONN_BODY,    /* the head is whole, its body is not */
-    HTTP_CONN_STORE,   /* the page waits for Redis */
+    HTTP_CONN_REDIS,   /* the page waits for Redis */
     HTTP_CONN_CLOSING, /* the last answer is made; close once it is sent */
     HTTP_CONN_LINGER,  /* it is sent; what the client still sends is read and
                           thrown away. Closing with unread bytes would make the
@@ -54,7 +54,7 @@ enum http_phase {
     HTTP_PHASE_NEW,     /* for the first byte of the first request */
     HTTP_PHASE_IDLE,    /* for the first byte of a further one */
     HTTP_PHASE_REQUEST, /* for the rest of it */
-    HTTP_PHASE_STORE,   /* for Redis */
+    HTTP_PHASE_REDIS,   /* for Redis */
     HTTP_PHASE_WRITE,   /* for the client to take its answer */
     HTTP_PHASE_LINGER,  /* for the client to see that it is over */
     HTTP_PHASES
@@ -110,7 +110,7 @@ void http_conn_eof(struct http_conn *c);
 
 /* STORE: the next command to send, or NULL when all are sent. It stays valid
  * until its reply has been given. */
-const struct store_command *http_conn_next_command(struct http_conn *c);
+const struct redis_command *http_conn_next_command(struct http_conn *c);
 
 /* STORE: the reply to the oldest unanswered command, or NULL when there will
  * be none. Lent, not taken. */

@@ -12,10 +12,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "buffer.h"
+#include "bytes.h"
 #include "file_cache.h"
 #include "http_parser.h"
-#include "store.h"
+#include "redis.h"
 
 struct worker;
 struct http_exchange;
@@ -29,7 +29,7 @@ enum {
      * they are sent. */
     HTTP_BATCH_MAX = 65536,
     HTTP_PATH_MAX = 1024, /* decoded path; a longer one names no file: 404 */
-    STORE_COMMANDS_MAX = 3,
+    REDIS_COMMANDS_MAX = 3,
 };
 
 /* Called with each reply to a queued command, in order; NULL when there will
@@ -65,7 +65,7 @@ struct http_exchange {
     char path[HTTP_PATH_MAX + 1]; /* decoded, ends in NUL */
 
     /* What the page wants from Redis. */
-    struct store_command commands[STORE_COMMANDS_MAX];
+    struct redis_command commands[REDIS_COMMANDS_MAX];
     unsigned char queued, sent, replied;
     http_on_reply *on_reply;
     struct guestbook_page guestbook;

@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "slice.h"
+#include "bytes.h"
 
 /* The limits, and the status a client meets behind each. */
 enum {

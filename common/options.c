@@ -117,10 +117,10 @@ static int parse_seconds(const char *name, const char *text, double low)
 
 /* HOST, HOST:PORT, and for an IPv6 address also [HOST]:PORT (RFC 3986, 3.2.2),
  * as without the brackets nobody could tell where it ends. */
-static void parse_redis(struct store_address *redis, char *text)
+static void parse_redis(struct redis_address *redis, char *text)
 {
     const size_t path_room = sizeof((struct sockaddr_un *)NULL)->sun_path;
-    *redis = (struct store_address){.port = 6379};
+    *redis = (struct redis_address){.port = 6379};
     if (strcmp(text, "none") == 0) {
         redis->none = true;
         return;

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "store.h"
+#include "redis.h"
 
 /* Which of the options that belong to a model a server takes. */
 enum {
@@ -44,7 +44,7 @@ struct options {
     int max_children;
     int max_threads;
     int max_connections; /* 0: as many as there are descriptors */
-    struct store_address redis;
+    struct redis_address redis;
     bool pipeline;
     int keep_alive_ms; /* 0: no persistent connections */
     int request_timeout_ms;

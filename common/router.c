@@ -2,7 +2,7 @@
 #include "router.h"
 
 #include "endpoints.h"
-#include "form.h"
+#include "text.h"
 #include "guestbook.h"
 #include "http_response.h"
 #include "static_file.h"

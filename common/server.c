@@ -82,7 +82,7 @@ static void find_pictures(struct server *server)
 /* Names are looked up here, once: getaddrinfo(3) blocks, and no event loop may
  * do that later. IPv4 goes first, as in hiredis itself: "localhost" is often
  * ::1 before it is 127.0.0.1, and Redis listens on the latter. */
-static void resolve_redis(struct store_address *redis)
+static void resolve_redis(struct redis_address *redis)
 {
     if (redis->none)
         return;

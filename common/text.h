@@ -1,11 +1,32 @@
 /*
- * text - UTF-8, and text that strangers wrote made safe to show.
+ * text - what pages do with text: decode forms, fill templates, escape.
  */
 #ifndef TEXT_H
 #define TEXT_H
 
-#include "buffer.h"
-#include "slice.h"
+#include "bytes.h"
+
+/* Takes one byte off *encoded (which is not empty), decoded; with plus_is_space
+ * a '+' is a space. Returns the byte, or -1 for a '%' without two hexadecimal
+ * digits. */
+int form_decode_byte(struct slice *encoded, bool plus_is_space);
+
+/* Finds the first field called name and appends its decoded value to *out.
+ * Returns 1 when there is one, 0 when there is none, -1 when an escape in it is
+ * malformed: what stands before the escape may have been appended then. A field
+ * without '=' has an empty value. That memory ran out shows in out->failed and
+ * nowhere else. */
+int form_get(struct slice encoded, struct slice name, struct buffer *out);
+
+struct template_value {
+    struct slice name;  /* with its two '$' */
+    struct slice value; /* what stands there instead */
+};
+
+/* Appends the template to *out, with the n values in their places. A '$' that
+ * begins no known name stays as it is. */
+void template_render(struct buffer *out, struct slice text,
+                     const struct template_value *values, size_t n);
 
 /* Reads one Unicode character at s.p. Returns its length in bytes, 1 to 4, and
  * the code point in *code; or 0 where there is no valid UTF-8 (overlong forms,

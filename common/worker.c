@@ -25,7 +25,7 @@ void worker_init(struct worker *worker, const struct server *server,
                  struct stats_slot *stats)
 {
     *worker = (struct worker){.server = server, .stats = stats};
-    store_init(&worker->store, &server->options.redis);
+    redis_init(&worker->store, &server->options.redis);
     file_cache_init(&worker->files, server->public_folder);
     file_cache_init(&worker->templates, server->template_folder);
     if (server->files_kept > 0)
@@ -51,7 +51,7 @@ void worker_free(struct worker *worker)
         exchange_free(x);
     }
     accept_filter_free(&worker->silent);
-    store_close(&worker->store);
+    redis_close(&worker->store);
     file_cache_free(&worker->files);
     file_cache_free(&worker->templates);
 }

@@ -20,7 +20,7 @@
 #include "http_exchange.h"
 #include "server.h"
 #include "stats.h"
-#include "store.h"
+#include "redis.h"
 
 enum { WORKER_SPARE_EXCHANGES = 32 };
 
@@ -39,9 +39,9 @@ struct worker {
 
     struct stats_slot *stats;
     struct accept_filter silent; /* of the blocking servers */
-    bool accepts;       /* it takes its clients itself, by blocking_accept(), */
+    bool accepts;       /* it takes its clients itself, by serve_blocking_accept(), */
     struct accept_turn turn; /* when it is its turn */
-    struct store store; /* of the blocking servers */
+    struct redis store; /* of the blocking servers */
     struct file_cache files;     /* below public/ */
     struct file_cache templates; /* below templates/ */
 

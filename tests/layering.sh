@@ -20,10 +20,10 @@ objects=${1:-build/default/common}
 # Modules that meet the kernel or Redis, as is their purpose. All others,
 # those written after this list too, are pure.
 impure='
-blocking      the driver that waits
-nonblocking   the driver that does not
-store         runs Redis commands, and waits
-store_async   hands them to the event loop
+serve_blocking    the driver that waits
+event_loop   the driver that does not
+redis         runs Redis commands, and waits
+redis_async   hands them to the event loop
 net           sockets
 accept_filter waits for whom to accept
 static_file   looks at the files it serves
@@ -41,7 +41,7 @@ fatal         ends the program
 '
 
 # These must be there and pure, or the check would pass for want of objects.
-core='http_parser http_conn http_response router endpoints guestbook template form'
+core='http_parser http_conn http_response router endpoints guestbook text'
 
 # Variables that may be written to: a signal handler can reach nothing else.
 may_vary='signals'

@@ -76,7 +76,7 @@ static bool somebody_waits(struct worker *worker)
 /* ----------------------------------------------------------- a bad Redis */
 
 static const redisReply *faulty_redis(struct world *w,
-                                      const struct store_command *command)
+                                      const struct redis_command *command)
 {
     static char text[] = "<b>$SERVER$\0\xff";
     static redisReply nil = {.type = REDIS_REPLY_NIL};
@@ -161,7 +161,7 @@ static bool misfortune(struct client *client)
     struct http_conn *c = &client->conn;
     enum http_want want = http_conn_want(c);
     size_t room;
-    if (want == HTTP_WANT_STORE || want == HTTP_WANT_CLOSE)
+    if (want == HTTP_WANT_REDIS || want == HTTP_WANT_CLOSE)
         return false;
     switch (roll(64)) {
     case 0:

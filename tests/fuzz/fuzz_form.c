@@ -2,9 +2,8 @@
  * looked up, judged as name and as remark, and made safe to show. */
 #include <assert.h>
 
-#include "form.h"
-#include "guestbook.h"
 #include "text.h"
+#include "guestbook.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

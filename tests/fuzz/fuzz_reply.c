@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "store_reply.h"
+#include "redis_reply.h"
 
 #include "../unit/answer.h"
 #include "../unit/world.h"
@@ -13,10 +13,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct world world;
 static redisReader *reader;
-static struct store_reply_memory memory;
+static struct redis_reply_memory memory;
 
 static const redisReply *next_reply(struct world *w,
-                                    const struct store_command *command)
+                                    const struct redis_command *command)
 {
     void *reply = NULL;
     (void)command;
@@ -98,11 +98,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     reader = redisReaderCreate();
     assert(reader != NULL);
-    store_reply_use(reader, &memory);
+    redis_reply_use(reader, &memory);
     redisReaderFeed(reader, (const char *)data + 1, size - 1);
     world.server.options.pipeline = (data[0] & 4) != 0;
     serve(requests[data[0] & 3]);
     redisReaderFree(reader);
-    store_reply_free(&memory);
+    redis_reply_free(&memory);
     return 0;
 }

@@ -3,7 +3,7 @@
  * is slow and easy to believe, makes of it. */
 #include <assert.h>
 
-#include "template.h"
+#include "text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,8 +9,7 @@
 #ifndef PARSE_H
 #define PARSE_H
 
-#include "buffer.h"
-#include "slice.h"
+#include "bytes.h"
 
 struct verdict {
     enum { PARSE_WHOLE, PARSE_HALF, PARSE_WRONG } outcome;

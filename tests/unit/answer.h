@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "slice.h"
+#include "bytes.h"
 
 enum { ANSWER_FIELDS_MAX = 24 }; /* none of ours has more */
 

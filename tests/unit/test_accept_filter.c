@@ -17,7 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "blocking.h"
+#include "serve_blocking.h"
 #include "signals.h"
 #include "unit.h"
 #include "worker.h"
@@ -96,8 +96,8 @@ static bool watches_the_queue(struct worker *worker)
 TEST(who_holds_no_more_than_others_looks_out_for_new_clients)
 {
     struct worker one, other;
-    blocking_init(&one, &server, &server.shared->stats[1]);
-    blocking_init(&other, &server, &server.shared->stats[2]);
+    serve_blocking_init(&one, &server, &server.shared->stats[1]);
+    serve_blocking_init(&other, &server, &server.shared->stats[2]);
     hold(&one, quiet[0], 20);
     hold(&other, quiet[0], 20);
     assert_true(watches_the_queue(&one));
@@ -109,7 +109,7 @@ TEST(who_holds_no_more_than_others_looks_out_for_new_clients)
 TEST(who_holds_most_of_all_leaves_new_clients_to_the_others)
 {
     struct worker one;
-    blocking_init(&one, &server, &server.shared->stats[1]);
+    serve_blocking_init(&one, &server, &server.shared->stats[1]);
     hold(&one, quiet[0], 20);
     assert_false(watches_the_queue(&one));
     worker_free(&one);
@@ -120,7 +120,7 @@ TEST(who_holds_most_of_all_leaves_new_clients_to_the_others)
 static void serve_clients(const struct server *s, int number)
 {
     struct worker worker;
-    blocking_init(&worker, s, &s->shared->stats[number]);
+    serve_blocking_init(&worker, s, &s->shared->stats[number]);
     if (number == 0 && atomic_fetch_add(&seen->lives, 1) == 0) {
         hold(&worker, quiet[0], MANY);
         raise(SIGKILL);

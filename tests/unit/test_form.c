@@ -1,5 +1,5 @@
 /* form - urlencoded fields; see common/form.h. */
-#include "form.h"
+#include "text.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -81,7 +81,7 @@ static char asked[256]; /* the commands, a line each */
 static int replies;     /* that are given before Redis goes away */
 
 static const redisReply *listening_redis(struct world *w,
-                                         const struct store_command *command)
+                                         const struct redis_command *command)
 {
     for (int i = 0; i < command->argc; i++) {
         size_t n = strlen(asked);
@@ -109,7 +109,7 @@ TEST(three_commands_go_out_one_after_the_other)
     client.unread = SLICE(GET("/guestbook"));
     client_step(&client); /* reads the request */
     for (int i = 1; i <= 3; i++) {
-        assert_int_equal(http_conn_want(&client.conn), HTTP_WANT_STORE);
+        assert_int_equal(http_conn_want(&client.conn), HTTP_WANT_REDIS);
         client_step(&client);
         assert_int_equal(world.commands, i);
     }
@@ -138,7 +138,7 @@ TEST(only_the_first_command_of_a_page_is_the_first)
     client_step(&client);
     assert_true(http_conn_is_first_command(&client.conn));
     client_step(&client);
-    assert_int_equal(http_conn_want(&client.conn), HTTP_WANT_STORE);
+    assert_int_equal(http_conn_want(&client.conn), HTTP_WANT_REDIS);
     assert_false(http_conn_is_first_command(&client.conn));
 }
 
@@ -295,7 +295,7 @@ static redisReply oddity; /* instead of the reply number odd_at */
 static int odd_at;
 
 static const redisReply *odd_redis(struct world *w,
-                                   const struct store_command *command)
+                                   const struct redis_command *command)
 {
     const redisReply *usual = world_redis(w, command);
     return w->commands == odd_at ? &oddity : usual;

@@ -1,5 +1,5 @@
 /* http_parser - the chunked transfer coding; see common/http_parser.h. */
-#include "buffer.h"
+#include "bytes.h"
 #include "http_parser.h"
 #include "unit.h"
 

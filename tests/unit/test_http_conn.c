@@ -474,7 +474,7 @@ TEST(each_phase_has_its_patience)
     assert_int_equal(http_conn_patience(w, HTTP_PHASE_IDLE), 5000);
     assert_int_equal(http_conn_patience(w, HTTP_PHASE_REQUEST), 10000);
     assert_int_equal(http_conn_patience(w, HTTP_PHASE_WRITE), 10000);
-    assert_true(http_conn_patience(w, HTTP_PHASE_STORE) < 1000);
+    assert_true(http_conn_patience(w, HTTP_PHASE_REDIS) < 1000);
     assert_int_equal(http_conn_patience(w, HTTP_PHASE_LINGER), 1000);
     assert_int_equal(http_conn_patience(w, HTTP_PHASE_NEW), 60000);
 }
@@ -489,7 +489,7 @@ TEST(a_request_goes_through_its_phases)
     assert_int_equal(http_conn_phase(c), HTTP_PHASE_REQUEST);
     client.unread = SLICE("guest-name=Ada&guest-remarks=a");
     client_step(&client);
-    assert_int_equal(http_conn_phase(c), HTTP_PHASE_STORE);
+    assert_int_equal(http_conn_phase(c), HTTP_PHASE_REDIS);
     client_step(&client);
     assert_int_equal(http_conn_phase(c), HTTP_PHASE_WRITE);
     client_step(&client);

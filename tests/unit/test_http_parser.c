@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "buffer.h"
+#include "bytes.h"
 #include "unit.h"
 
 static struct http_request request; /* what the last parse() found */

@@ -1,5 +1,5 @@
 /* template - a text with placeholders; see common/template.h. */
-#include "template.h"
+#include "text.h"
 
 #include "unit.h"
 

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "slice.h"
+#include "bytes.h"
 
 #define TEST(sentence) \
     static void sentence(void **state __attribute__((unused)))

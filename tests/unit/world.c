@@ -106,7 +106,7 @@ void world_pass(struct world *world, int64_t milliseconds)
     {.type = REDIS_REPLY_STRING, .str = (text), .len = sizeof(text) - 1}
 
 const redisReply *world_redis(struct world *world,
-                              const struct store_command *command)
+                              const struct redis_command *command)
 {
     static char first[] = "first - Ada", second[] = "second - Grace";
     static redisReply remarks[] = {STRING_REPLY(first), STRING_REPLY(second)};
@@ -179,7 +179,7 @@ static bool give_input(struct client *client)
 
 static bool ask_redis(struct client *client)
 {
-    const struct store_command *commands[STORE_COMMANDS_MAX], *command;
+    const struct redis_command *commands[REDIS_COMMANDS_MAX], *command;
     int due = 0;
     while ((command = http_conn_next_command(&client->conn)) != NULL)
         commands[due++] = command;
@@ -223,7 +223,7 @@ bool client_step(struct client *client)
 {
     switch (http_conn_want(&client->conn)) {
     case HTTP_WANT_READ: return give_input(client);
-    case HTTP_WANT_STORE: return ask_redis(client);
+    case HTTP_WANT_REDIS: return ask_redis(client);
     case HTTP_WANT_WRITE: return take_output(client);
     case HTTP_WANT_CLOSE: break;
     }

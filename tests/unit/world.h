@@ -38,7 +38,7 @@ struct world {
      * again, or NULL when it is away. world_create() sets one that behaves;
      * another may take its place. */
     const redisReply *(*redis)(struct world *world,
-                               const struct store_command *command);
+                               const struct redis_command *command);
     int commands;         /* that it was given */
     struct buffer signed_with; /* the last remark that it was given */
     long long visitors;
@@ -53,7 +53,7 @@ void world_destroy(struct world *world);
 /* What world_create() puts into world->redis: two remarks are there already,
  * "first - Ada" and "second - Grace", and they stay all. */
 const redisReply *world_redis(struct world *world,
-                              const struct store_command *command);
+                              const struct redis_command *command);
 
 /* Lets time pass for the worker; a real clock does not matter here. */
 void world_pass(struct world *world, int64_t milliseconds);

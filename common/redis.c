@@ -1,5 +1,5 @@
 /* store - one blocking connection to Redis; see store.h. */
-#include "store.h"
+#include "redis.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -11,34 +11,34 @@
 
 #include "clock.h"
 
-void store_init(struct store *store, const struct store_address *address)
+void redis_init(struct redis *store, const struct redis_address *address)
 {
-    *store = (struct store){.address = address};
+    *store = (struct redis){.address = address};
 }
 
-void store_close(struct store *store)
+void redis_close(struct redis *store)
 {
     if (store->redis != NULL)
         redisFree(store->redis);
     store->redis = NULL;
     buffer_free(&store->out);
-    store_reply_free(&store->reply);
+    redis_reply_free(&store->reply);
 }
 
 /* Redis is away. Without back-off a hundred workers would knock at a Redis that
  * is just starting with every request, and at one that hangs each page would
  * wait in vain; doubling keeps the knocking rare and the recovery quick. */
-static void note_failure(struct store *store)
+static void note_failure(struct redis *store)
 {
-    store_close(store);
-    store->backoff_ms = store->backoff_ms == 0 ? STORE_BACKOFF_FIRST_MS
+    redis_close(store);
+    store->backoff_ms = store->backoff_ms == 0 ? REDIS_BACKOFF_FIRST_MS
                                                : store->backoff_ms * 2;
-    if (store->backoff_ms > STORE_BACKOFF_MAX_MS)
-        store->backoff_ms = STORE_BACKOFF_MAX_MS;
+    if (store->backoff_ms > REDIS_BACKOFF_MAX_MS)
+        store->backoff_ms = REDIS_BACKOFF_MAX_MS;
     store->retry_ms = clock_monotonic_ms() + store->backoff_ms;
 }
 
-bool store_has_memory(size_t size)
+bool redis_has_memory(size_t size)
 {
     /* volatile: or the compiler sees through it, and leaves both calls out. */
     void *volatile probe = malloc(size);
@@ -50,9 +50,9 @@ bool store_has_memory(size_t size)
  * redisConnectWithTimeout(), which reads the address from text each time, ends
  * the process when memory is short, and takes six system calls more; a child of
  * 02 has to fault in what code that needs, and connects for each page. */
-static int connect_to(const struct store_address *a)
+static int connect_to(const struct redis_address *a)
 {
-    const struct timeval wait = {.tv_usec = STORE_WAIT_MS * 1000L};
+    const struct timeval wait = {.tv_usec = REDIS_WAIT_MS * 1000L};
     int on = 1, done;
     int fd = socket(a->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
@@ -78,14 +78,14 @@ fail:
     return -1;
 }
 
-static bool store_connect(struct store *store, int64_t now_ms)
+static bool redis_connect(struct redis *store, int64_t now_ms)
 {
-    const struct store_address *a = store->address;
+    const struct redis_address *a = store->address;
     if (a->none || now_ms < store->retry_ms)
         return false;
     int fd = connect_to(a);
     if (fd >= 0 && (store->redis = redisConnectFd(fd)) != NULL) {
-        store_reply_use(store->redis->reader, &store->reply);
+        redis_reply_use(store->redis->reader, &store->reply);
         return true;
     }
     if (fd >= 0)
@@ -96,7 +96,7 @@ static bool store_connect(struct store *store, int64_t now_ms)
 
 /* Has Redis said more than it was asked? The next reply would not be the next
  * question's. */
-static bool said_too_much(const struct store *store)
+static bool said_too_much(const struct redis *store)
 {
     return store->redis->reader->pos < store->redis->reader->len;
 }
@@ -106,7 +106,7 @@ static bool said_too_much(const struct store *store)
  * command lost in a dead connection cannot be sent again, as nobody knows
  * whether it was carried out. A connection that was used a moment ago is as good
  * as proven, and is spared the system call. */
-static bool is_stale(const struct store *store, int64_t now_ms)
+static bool is_stale(const struct redis *store, int64_t now_ms)
 {
     char byte;
     if (now_ms - store->used_ms < 50)
@@ -115,16 +115,16 @@ static bool is_stale(const struct store *store, int64_t now_ms)
     return !(n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK));
 }
 
-bool store_begin(struct store *store, int64_t now_ms)
+bool redis_begin(struct redis *store, int64_t now_ms)
 {
-    store->deadline_ms = now_ms + STORE_TIMEOUT_MS;
+    store->deadline_ms = now_ms + REDIS_TIMEOUT_MS;
     /* What another page could not send, for want of memory, is not this page's
      * to send, nor is the failure. */
-    buffer_reset(&store->out, STORE_KEEP_BUFFER);
+    buffer_reset(&store->out, REDIS_KEEP_BUFFER);
     if (store->redis != NULL &&
         (said_too_much(store) || is_stale(store, now_ms)))
-        store_close(store);
-    return store->redis != NULL || store_connect(store, now_ms);
+        redis_close(store);
+    return store->redis != NULL || redis_connect(store, now_ms);
 }
 
 static void append_length(struct buffer *out, char type, size_t length)
@@ -136,8 +136,8 @@ static void append_length(struct buffer *out, char type, size_t length)
 
 /* In place of hiredis' redisFormatCommandArgv(), which writes each length with
  * a format string: a quarter of all instructions of a guestbook page. */
-void store_append_command(struct buffer *out,
-                          const struct store_command *command)
+void redis_append_command(struct buffer *out,
+                          const struct redis_command *command)
 {
     append_length(out, '*', (size_t)command->argc);
     for (int i = 0; i < command->argc; i++) {
@@ -147,17 +147,17 @@ void store_append_command(struct buffer *out,
     }
 }
 
-bool store_send(struct store *store, const struct store_command *command)
+bool redis_send(struct redis *store, const struct redis_command *command)
 {
     if (store->redis == NULL)
         return false;
-    store_append_command(&store->out, command);
+    redis_append_command(&store->out, command);
     return !store->out.failed;
 }
 
 /* In place of hiredis' redisBufferWrite(), which makes a new buffer after each
  * write and, in version 0.14, does not look whether it got one. */
-static bool write_commands(struct store *store)
+static bool write_commands(struct redis *store)
 {
     const struct buffer *out = &store->out;
     size_t written = 0;
@@ -168,14 +168,14 @@ static bool write_commands(struct store *store)
             return false;
         written += n > 0 ? (size_t)n : 0;
     }
-    buffer_reset(&store->out, STORE_KEEP_BUFFER);
+    buffer_reset(&store->out, REDIS_KEEP_BUFFER);
     return true;
 }
 
 /* What redisGetReply() does, in its three steps, so that there is a deadline
  * between them: a Redis that drips a byte now and then would satisfy the
  * socket's time-out for ever. */
-const redisReply *store_receive(struct store *store)
+const redisReply *redis_receive(struct redis *store)
 {
     redisContext *redis = store->redis;
     void *reply = NULL;

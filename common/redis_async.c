@@ -1,5 +1,5 @@
-/* store_async - Redis for an event loop; see store_async.h. */
-#include "store_async.h"
+/* redis_async - Redis for an event loop; see redis_async.h. */
+#include "redis_async.h"
 
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -9,35 +9,35 @@ enum { READS_PER_EVENT = 16 };
 
 /* A command that waits for its reply, as hiredis carries it for us. */
 struct pending {
-    struct store_async *store;
-    store_async_reply *on_reply;
+    struct redis_async *store;
+    redis_async_reply *on_reply;
     void *client;
 };
 
 /* The adapter. hiredis calls these to say what it waits for; they only note it,
- * and store_async_flush() tells the loop, once per turn. All are idempotent, as
+ * and redis_async_flush() tells the loop, once per turn. All are idempotent, as
  * hiredis calls add_write with every command. */
 static void add_read(void *data)
 {
-    ((struct store_async *)data)->want_read = true;
+    ((struct redis_async *)data)->want_read = true;
 }
 
 static void del_read(void *data)
 {
-    ((struct store_async *)data)->want_read = false;
+    ((struct redis_async *)data)->want_read = false;
 }
 
 static void add_write(void *data)
 {
-    ((struct store_async *)data)->want_write = true;
+    ((struct redis_async *)data)->want_write = true;
 }
 
 static void del_write(void *data)
 {
-    ((struct store_async *)data)->want_write = false;
+    ((struct redis_async *)data)->want_write = false;
 }
 
-static void update_watch(struct store_async *s)
+static void update_watch(struct redis_async *s)
 {
     if (s->want_read == s->watched_read && s->want_write == s->watched_write)
         return;
@@ -51,53 +51,53 @@ static void update_watch(struct store_async *s)
  * `now_ms` stands still within a turn and the back-off has just begun. */
 static void cleanup(void *data)
 {
-    struct store_async *s = data;
+    struct redis_async *s = data;
     s->want_read = s->want_write = false;
     update_watch(s);
 }
 
 /* Redis is away: no attempt to connect before the back-off is over. */
-static void note_failure(struct store_async *s)
+static void note_failure(struct redis_async *s)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
     s->redis = NULL;
-    s->backoff_ms = s->backoff_ms == 0 ? STORE_BACKOFF_FIRST_MS
+    s->backoff_ms = s->backoff_ms == 0 ? REDIS_BACKOFF_FIRST_MS
                                        : s->backoff_ms * 2;
-    if (s->backoff_ms > STORE_BACKOFF_MAX_MS)
-        s->backoff_ms = STORE_BACKOFF_MAX_MS;
+    if (s->backoff_ms > REDIS_BACKOFF_MAX_MS)
+        s->backoff_ms = REDIS_BACKOFF_MAX_MS;
     s->retry_ms = (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000 +
                   s->backoff_ms;
 }
 
 static void on_connect(const redisAsyncContext *redis, int status)
 {
-    struct store_async *s = redis->data;
+    struct redis_async *s = redis->data;
     if (status != REDIS_OK && s->redis == redis)
         note_failure(s);
 }
 
 static void on_disconnect(const redisAsyncContext *redis, int status)
 {
-    struct store_async *s = redis->data;
+    struct redis_async *s = redis->data;
     (void)status;
     if (s->redis == redis)
         note_failure(s);
 }
 
-void store_async_init(struct store_async *s,
-                      const struct store_address *address, void *loop,
+void redis_async_init(struct redis_async *s,
+                      const struct redis_address *address, void *loop,
                       void (*watch)(void *loop, int fd, bool read, bool write))
 {
-    *s = (struct store_async){
+    *s = (struct redis_async){
         .address = address, .fd = -1, .watch = watch, .loop = loop};
 }
 
-static bool begin_connect(struct store_async *s, int64_t now_ms)
+static bool begin_connect(struct redis_async *s, int64_t now_ms)
 {
-    const struct store_address *a = s->address;
+    const struct redis_address *a = s->address;
     if (a->none || now_ms < s->retry_ms ||
-        !store_has_memory(STORE_CONNECT_MEMORY))
+        !redis_has_memory(REDIS_CONNECT_MEMORY))
         return false;
     redisAsyncContext *redis = a->path != NULL
                                    ? redisAsyncConnectUnix(a->path)
@@ -113,7 +113,7 @@ static bool begin_connect(struct store_async *s, int64_t now_ms)
     s->out_of_step = false;
     s->want_read = s->want_write = false;
     s->watched_read = s->watched_write = false;
-    store_reply_use(redis->c.reader, &s->reply);
+    redis_reply_use(redis->c.reader, &s->reply);
     redis->data = s;
     /* The hooks first: setting the connect callback already calls add_write,
      * as a socket that becomes writable is how connecting ends. */
@@ -131,7 +131,7 @@ static bool begin_connect(struct store_async *s, int64_t now_ms)
 /* Has Redis said more than it was asked? Then it is no Redis, or we have lost
  * count, and the next reply would be taken for somebody else's. hiredis would end
  * the process over it, by assert(3). */
-static bool said_too_much(const struct store_async *s,
+static bool said_too_much(const struct redis_async *s,
                           const redisAsyncContext *redis)
 {
     return s->due == 0 && redis->c.reader->pos < redis->c.reader->len;
@@ -140,7 +140,7 @@ static bool said_too_much(const struct store_async *s,
 static void on_reply(redisAsyncContext *redis, void *reply, void *data)
 {
     struct pending *pending = data;
-    struct store_async *s = pending->store;
+    struct redis_async *s = pending->store;
     struct pending p = *pending;
     free(pending);
     s->due--;
@@ -152,13 +152,13 @@ static void on_reply(redisAsyncContext *redis, void *reply, void *data)
     if (reply != NULL)
         s->backoff_ms = 0;
     if (reply != NULL && s->redis == redis && said_too_much(s, redis))
-        store_async_close(s); /* within a callback: it goes after that */
+        redis_async_close(s); /* within a callback: it goes after that */
     p.on_reply(p.client, reply);
 }
 
 /* hiredis 0.14 does not look whether it could note who waits for the reply. A
  * reply too many would go to the wrong client, and so would all after it. */
-static bool lost_count(const struct store_async *s,
+static bool lost_count(const struct redis_async *s,
                        const struct pending *pending)
 {
     const redisCallback *last = s->redis->replies.tail;
@@ -166,15 +166,15 @@ static bool lost_count(const struct store_async *s,
 }
 
 /* Has memory run out? Then what hiredis was told and what it sends may differ. */
-static bool is_spoilt(const struct store_async *s)
+static bool is_spoilt(const struct redis_async *s)
 {
     return s->out_of_step || s->redis->c.err != 0 ||
-           (s->want_write && !store_has_memory(STORE_WRITE_MEMORY));
+           (s->want_write && !redis_has_memory(REDIS_WRITE_MEMORY));
 }
 
-bool store_async_send(struct store_async *s, int64_t now_ms,
-                      const struct store_command *command,
-                      store_async_reply *callback, void *client)
+bool redis_async_send(struct redis_async *s, int64_t now_ms,
+                      const struct redis_command *command,
+                      redis_async_reply *callback, void *client)
 {
     if (s->redis == NULL && !begin_connect(s, now_ms))
         return false;
@@ -182,8 +182,8 @@ bool store_async_send(struct store_async *s, int64_t now_ms,
     if (pending == NULL)
         return false;
     *pending = (struct pending){s, callback, client};
-    buffer_reset(&s->command, STORE_KEEP_BUFFER);
-    store_append_command(&s->command, command);
+    buffer_reset(&s->command, REDIS_KEEP_BUFFER);
+    redis_append_command(&s->command, command);
     /* hiredis looks for SUBSCRIBE and its kin with strchr(3): up to a NUL. */
     buffer_append_literal(&s->command, "\0");
     if (s->command.failed ||
@@ -203,19 +203,19 @@ bool store_async_send(struct store_async *s, int64_t now_ms,
     return true;
 }
 
-int store_async_timeout(const struct store_async *s, int64_t now_ms)
+int redis_async_timeout(const struct redis_async *s, int64_t now_ms)
 {
-    int64_t left = s->progress_ms + STORE_TIMEOUT_MS - now_ms;
+    int64_t left = s->progress_ms + REDIS_TIMEOUT_MS - now_ms;
     if (s->due == 0)
         return -1;
     return left > 0 ? (int)left : 0;
 }
 
-void store_async_flush(struct store_async *s, int64_t now_ms)
+void redis_async_flush(struct redis_async *s, int64_t now_ms)
 {
     if (s->redis != NULL &&
-        (store_async_timeout(s, now_ms) == 0 || is_spoilt(s)))
-        store_async_close(s);
+        (redis_async_timeout(s, now_ms) == 0 || is_spoilt(s)))
+        redis_async_close(s);
     if (s->redis == NULL)
         return;
     /* Most often the socket has room, so write without asking first. (This may
@@ -226,12 +226,12 @@ void store_async_flush(struct store_async *s, int64_t now_ms)
         update_watch(s);
 }
 
-void store_async_event(struct store_async *s, int64_t now_ms, bool readable,
+void redis_async_event(struct redis_async *s, int64_t now_ms, bool readable,
                        bool writable)
 {
     s->now_ms = now_ms;
     if (s->redis != NULL && is_spoilt(s))
-        store_async_close(s);
+        redis_async_close(s);
     if (s->redis != NULL && writable && s->want_write)
         redisAsyncHandleWrite(s->redis);
     if (s->redis == NULL || !readable)
@@ -257,7 +257,7 @@ void store_async_event(struct store_async *s, int64_t now_ms, bool readable,
     }
 }
 
-void store_async_close(struct store_async *s)
+void redis_async_close(struct redis_async *s)
 {
     redisAsyncContext *redis = s->redis;
     if (redis == NULL)
@@ -266,9 +266,9 @@ void store_async_close(struct store_async *s)
     redisAsyncFree(redis);
 }
 
-void store_async_free(struct store_async *s)
+void redis_async_free(struct redis_async *s)
 {
-    store_async_close(s);
+    redis_async_close(s);
     buffer_free(&s->command);
-    store_reply_free(&s->reply);
+    redis_reply_free(&s->reply);
 }

@@ -1,5 +1,5 @@
 /* buffer - bytes that grow; see buffer.h. */
-#include "buffer.h"
+#include "bytes.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * Read this beside blocking.c: the same switch, the same steps. Where that one
  * waits, this one goes away.
  */
-#include "nonblocking.h"
+#include "event_loop.h"
 
 #include <errno.h>
 #include <sys/socket.h>
@@ -31,7 +31,7 @@ void event_loop_init(struct event_loop *loop, struct worker *worker)
 {
     loop->worker = worker;
     worker->loop = loop;
-    store_async_init(&loop->store, &loop->worker->server->options.redis, loop,
+    redis_async_init(&loop->store, &loop->worker->server->options.redis, loop,
                      loop->watch_store);
 }
 
@@ -57,8 +57,8 @@ static void set_deadline(struct event_loop *loop, struct client *client)
         deadline_ms - client->deadline_ms < slack)
         return;
     unlist(loop, client);
-    if (phase == HTTP_PHASE_STORE)
-        return; /* store_async watches over Redis' silence for all of them */
+    if (phase == HTTP_PHASE_REDIS)
+        return; /* redis_async watches over Redis' silence for all of them */
     if (phase == HTTP_PHASE_WRITE || phase == HTTP_PHASE_LINGER)
         client->unsent = net_unsent(client->fd);
     client->list = (unsigned)phase & 15u;
@@ -117,13 +117,13 @@ static bool read_request(struct client *client)
     return true;
 }
 
-static bool ask_store(struct event_loop *loop, struct client *client)
+static bool ask_redis(struct event_loop *loop, struct client *client)
 {
-    const struct store_command *command;
+    const struct redis_command *command;
     int64_t now = loop->worker->clock.now_ms;
-    while (http_conn_want(&client->conn) == HTTP_WANT_STORE &&
+    while (http_conn_want(&client->conn) == HTTP_WANT_REDIS &&
            (command = http_conn_next_command(&client->conn)) != NULL) {
-        if (store_async_send(&loop->store, now, command, on_reply, client))
+        if (redis_async_send(&loop->store, now, command, on_reply, client))
             client->replies_due++;
         else
             http_conn_reply(&client->conn, NULL);
@@ -166,8 +166,8 @@ static void run(struct event_loop *loop, struct client *client)
         case HTTP_WANT_READ:
             again = read_request(client);
             break;
-        case HTTP_WANT_STORE:
-            again = ask_store(loop, client);
+        case HTTP_WANT_REDIS:
+            again = ask_redis(loop, client);
             break;
         case HTTP_WANT_WRITE:
             again = write_response(client);
@@ -302,7 +302,7 @@ int event_loop_timeout(const struct event_loop *loop)
         next = now;
     if (loop->accept_ms > now && loop->accept_ms < next)
         next = loop->accept_ms;
-    int store = store_async_timeout(&loop->store, now);
+    int store = redis_async_timeout(&loop->store, now);
     if (store >= 0 && now + store < next)
         next = now + store;
     if (loop->worker->draining && now + DRAIN_TICK_MS < next)
@@ -350,13 +350,13 @@ void event_loop_finish_turn(struct event_loop *loop)
         DL_FOREACH_SAFE(loop->deadlines[HTTP_PHASE_NEW], client, next)
             end_client(loop, client);
     }
-    store_async_flush(&loop->store, loop->worker->clock.now_ms);
+    redis_async_flush(&loop->store, loop->worker->clock.now_ms);
     free_ended(loop);
 }
 
 void event_loop_free(struct event_loop *loop)
 {
-    store_async_free(&loop->store); /* gives the replies that are due */
+    redis_async_free(&loop->store); /* gives the replies that are due */
     for (int i = 0; i < HTTP_PHASES; i++)
         while (loop->deadlines[i] != NULL)
             end_client(loop, loop->deadlines[i]);

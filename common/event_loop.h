@@ -15,7 +15,7 @@
 #include <signal.h>
 
 #include "http_conn.h"
-#include "store_async.h"
+#include "redis_async.h"
 #include "worker.h"
 
 struct event_loop;
@@ -42,7 +42,7 @@ struct client {
  * check a deadline costs the same with ten clients and with ten thousand. */
 struct event_loop {
     struct worker *worker;
-    struct store_async store;
+    struct redis_async store;
     struct client *deadlines[HTTP_PHASES];
     struct client *ended;  /* to be freed at the end of this turn */
     unsigned clients;      /* that are there, or for whom replies are due */
@@ -50,7 +50,7 @@ struct event_loop {
     int64_t accept_ms;     /* after an accept failed: not before this time */
     int64_t signals_ms;    /* when signals were last let in */
 
-    /* The client waits to read, to write (HTTP_WANT_STORE: for neither). With
+    /* The client waits to read, to write (HTTP_WANT_REDIS: for neither). With
      * `again`, it has had its share of this turn though the socket may be ready
      * for more. Returns false when that cannot be done for want of memory. */
     bool (*watch)(struct event_loop *loop, struct client *client,

@@ -4,7 +4,7 @@
  * Read this beside nonblocking.c: the same switch, the same steps. Where that
  * one goes away, this one waits.
  */
-#include "blocking.h"
+#include "serve_blocking.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -60,7 +60,7 @@ static bool must_yield(struct worker *worker)
            (!worker->accepts || too_many_wait(worker->server));
 }
 
-void blocking_init(struct worker *worker, const struct server *server,
+void serve_blocking_init(struct worker *worker, const struct server *server,
                    struct stats_slot *stats)
 {
     worker_init(worker, server, stats);
@@ -76,7 +76,7 @@ static void set_at_leisure(struct worker *worker, bool at_leisure)
                           memory_order_relaxed);
 }
 
-int blocking_accept(struct worker *worker)
+int serve_blocking_accept(struct worker *worker)
 {
     worker->accepts = true;
     set_at_leisure(worker, true);
@@ -205,20 +205,20 @@ static void read_request(struct blocking *b)
     }
 }
 
-static void ask_store(struct blocking *b)
+static void ask_redis(struct blocking *b)
 {
-    struct store *store = &b->worker->store;
-    const struct store_command *command;
+    struct redis *store = &b->worker->store;
+    const struct redis_command *command;
     int due = 0;
     bool up = store->redis != NULL;
     if (http_conn_is_first_command(&b->conn))
-        up = store_begin(store, b->worker->clock.now_ms);
+        up = redis_begin(store, b->worker->clock.now_ms);
     while ((command = http_conn_next_command(&b->conn)) != NULL) {
-        up = up && store_send(store, command);
+        up = up && redis_send(store, command);
         due++;
     }
     while (due-- > 0)
-        http_conn_reply(&b->conn, up ? store_receive(store) : NULL);
+        http_conn_reply(&b->conn, up ? redis_receive(store) : NULL);
 }
 
 static void write_response(struct blocking *b)
@@ -245,7 +245,7 @@ static void write_response(struct blocking *b)
     }
 }
 
-void blocking_serve(struct worker *worker, int fd)
+void serve_blocking(struct worker *worker, int fd)
 {
     struct blocking b = {.worker = worker, .fd = fd};
     worker_tick(worker);
@@ -256,7 +256,7 @@ void blocking_serve(struct worker *worker, int fd)
         enum http_phase phase = http_conn_phase(&b.conn);
         if (phase != b.phase)
             start_deadline(&b, phase);
-        else if (phase != HTTP_PHASE_STORE && is_late(&b))
+        else if (phase != HTTP_PHASE_REDIS && is_late(&b))
             http_conn_timeout(&b.conn);
 
         switch (http_conn_want(&b.conn)) {
@@ -265,9 +265,9 @@ void blocking_serve(struct worker *worker, int fd)
                 accept_turn_pass(&worker->turn);
             read_request(&b);
             break;
-        case HTTP_WANT_STORE:
+        case HTTP_WANT_REDIS:
             accept_turn_pass(&worker->turn);
-            ask_store(&b);
+            ask_redis(&b);
             break;
         case HTTP_WANT_WRITE:
             write_response(&b);

@@ -1,7 +1,7 @@
-/* store, store_reply - commands as Redis reads them, and the memory of replies;
- * see common/store.h and common/store_reply.h. hiredis' own functions do the
+/* store, redis_reply - commands as Redis reads them, and the memory of replies;
+ * see common/store.h and common/redis_reply.h. hiredis' own functions do the
  * same with more work: they say what is right. */
-#include "store.h"
+#include "redis.h"
 
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 
 TEST(commands_are_written_as_hiredis_writes_them)
 {
-    const struct store_command commands[] = {
+    const struct redis_command commands[] = {
         {1, {"PING"}, {4}},
         {2, {"INCR", "visitor_count"}, {4, 13}},
         {4, {"LRANGE", "guestbook_remarks", "-100", "-1"}, {6, 17, 4, 2}},
@@ -19,12 +19,12 @@ TEST(commands_are_written_as_hiredis_writes_them)
     };
     struct buffer out = {0};
     for (size_t i = 0; i < LENGTH(commands); i++) {
-        const struct store_command *c = &commands[i];
+        const struct redis_command *c = &commands[i];
         char *expected;
         long long n = redisFormatCommandArgv(
             &expected, c->argc, (const char **)c->argv, c->argvlen);
         buffer_reset(&out, SIZE_MAX);
-        store_append_command(&out, c);
+        redis_append_command(&out, c);
         assert_int_equal(out.len, n);
         assert_memory_equal(out.data, expected, (size_t)n);
         redisFreeCommand(expected);
@@ -49,11 +49,11 @@ static void assert_same(const redisReply *ours, const redisReply *theirs)
  * and compares all replies that they hold. Returns how many. */
 static int read_both(struct slice bytes, size_t cut)
 {
-    struct store_reply_memory memory = {0};
+    struct redis_reply_memory memory = {0};
     redisReader *ours = redisReaderCreate(), *theirs = redisReaderCreate();
     assert_non_null(ours);
     assert_non_null(theirs);
-    store_reply_use(ours, &memory);
+    redis_reply_use(ours, &memory);
     const struct slice pieces[] = {{bytes.p, cut},
                                    {bytes.p + cut, bytes.n - cut}};
     int replies = 0;
@@ -76,7 +76,7 @@ static int read_both(struct slice bytes, size_t cut)
     }
     redisReaderFree(ours); /* with half a reply in it, for most cuts */
     redisReaderFree(theirs);
-    store_reply_free(&memory);
+    redis_reply_free(&memory);
     return replies;
 }
 
@@ -128,23 +128,23 @@ TEST(what_redis_says_to_others_is_taken_as_hiredis_takes_it)
 
 TEST(one_reply_takes_the_memory_of_the_last)
 {
-    struct store_reply_memory memory = {0};
+    struct redis_reply_memory memory = {0};
     redisReader *reader = redisReaderCreate();
     void *first, *second;
     assert_non_null(reader);
-    store_reply_use(reader, &memory);
+    redis_reply_use(reader, &memory);
     redisReaderFeed(reader, "+one\r\n+two\r\n", 12);
     assert_int_equal(redisReaderGetReply(reader, &first), REDIS_OK);
     assert_int_equal(redisReaderGetReply(reader, &second), REDIS_OK);
     assert_ptr_equal(first, second);
     assert_string_equal(((redisReply *)second)->str, "two");
 
-    store_reply_free(&memory);
+    redis_reply_free(&memory);
     redisReaderFeed(reader, "+three\r\n", 8);
     assert_int_equal(redisReaderGetReply(reader, &first), REDIS_OK);
     assert_string_equal(((redisReply *)first)->str, "three");
     redisReaderFree(reader);
-    store_reply_free(&memory);
+    redis_reply_free(&memory);
 }
 
 int main(void)

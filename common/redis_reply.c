@@ -1,5 +1,5 @@
-/* store_reply - the memory of a reply of Redis; see store_reply.h. */
-#include "store_reply.h"
+/* redis_reply - the memory of a reply of Redis; see redis_reply.h. */
+#include "redis_reply.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -9,20 +9,20 @@
 
 enum { BLOCK_SIZE = 16 * 1024 }; /* a hundred short remarks */
 
-struct store_reply_piece {
-    struct store_reply_piece *next;
+struct redis_reply_piece {
+    struct redis_reply_piece *next;
     max_align_t bytes[];
 };
 
-static void free_pieces(struct store_reply_memory *memory)
+static void free_pieces(struct redis_reply_memory *memory)
 {
-    struct store_reply_piece *piece, *next;
+    struct redis_reply_piece *piece, *next;
     LL_FOREACH_SAFE(memory->pieces, piece, next)
         free(piece);
     memory->pieces = NULL;
 }
 
-static void *cut(struct store_reply_memory *memory, size_t size)
+static void *cut(struct redis_reply_memory *memory, size_t size)
 {
     const size_t unit = _Alignof(max_align_t);
     if (memory->block == NULL && (memory->block = malloc(BLOCK_SIZE)) == NULL)
@@ -33,7 +33,7 @@ static void *cut(struct store_reply_memory *memory, size_t size)
         memory->used += units * unit; /* BLOCK_SIZE is so many units as well */
         return room;
     }
-    struct store_reply_piece *piece = malloc(sizeof *piece + size);
+    struct redis_reply_piece *piece = malloc(sizeof *piece + size);
     if (piece == NULL)
         return NULL;
     LL_PREPEND(memory->pieces, piece);
@@ -44,7 +44,7 @@ static void *cut(struct store_reply_memory *memory, size_t size)
  * where it is. Returns NULL when there is no memory: hiredis reports that. */
 static redisReply *make(const redisReadTask *task, size_t more)
 {
-    struct store_reply_memory *memory = task->privdata;
+    struct redis_reply_memory *memory = task->privdata;
     if (task->parent == NULL) { /* a new reply: nobody reads the last one now */
         free_pieces(memory);
         memory->used = 0;
@@ -124,13 +124,13 @@ static void *make_bool(const redisReadTask *task, int value)
 }
 #endif
 
-/* The next reply does it, or store_reply_free(). */
+/* The next reply does it, or redis_reply_free(). */
 static void do_not_free(void *object)
 {
     (void)object;
 }
 
-void store_reply_use(redisReader *reader, struct store_reply_memory *memory)
+void redis_reply_use(redisReader *reader, struct redis_reply_memory *memory)
 {
     memory->functions = (redisReplyObjectFunctions){
         .createString = make_string,
@@ -147,7 +147,7 @@ void store_reply_use(redisReader *reader, struct store_reply_memory *memory)
     reader->privdata = memory;
 }
 
-void store_reply_free(struct store_reply_memory *memory)
+void redis_reply_free(struct redis_reply_memory *memory)
 {
     free_pieces(memory);
     free(memory->block);

@@ -9,21 +9,21 @@
 
 #include "worker.h"
 
-/* Makes the worker fit for blocking_serve(): a connection that is kept yields
+/* Makes the worker fit for serve_blocking(): a connection that is kept yields
  * to clients that wait, as far as server->shared->full says that it is in
  * their way. */
-void blocking_init(struct worker *worker, const struct server *server,
+void serve_blocking_init(struct worker *worker, const struct server *server,
                    struct stats_slot *stats);
 
 /* Waits for the next client. Returns its socket, or -1 when the server is
  * stopping. A worker that calls this may put a silent client aside when more
  * wait than there are workers at leisure, and take it up again when it speaks;
  * see accept_filter.h. It returns with the turn to accept in hand, mostly, which
- * blocking_serve() passes on before it waits; see accept_turn.h. */
-int blocking_accept(struct worker *worker);
+ * serve_blocking() passes on before it waits; see accept_turn.h. */
+int serve_blocking_accept(struct worker *worker);
 
 /* Serves one client until the connection ends, then closes its socket; or until
  * it is put aside. */
-void blocking_serve(struct worker *worker, int fd);
+void serve_blocking(struct worker *worker, int fd);
 
 #endif
