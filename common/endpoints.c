@@ -3,7 +3,7 @@
 
 #include "text.h"
 #include "http_response.h"
-#include "worker.h"
+#include "server.h"
 
 void endpoint_answer(struct http_exchange *x)
 {
@@ -17,13 +17,13 @@ void endpoint_hello(struct http_exchange *x)
 
 void endpoint_redirect(struct http_exchange *x)
 {
-    const struct server *server = x->worker->server;
+    const struct server *server = x->context->server;
     if (server->picture_count == 0) {
         response_error(x, 404, "There are no pictures to be sent to. Put some "
                                "into public/pictures and start again.");
         return;
     }
-    uint32_t i = worker_random(x->worker, server->picture_count);
+    uint32_t i = http_random(x->context, server->picture_count);
     response_begin(x, 302);
     response_field(x, "Location", slice_of(server->pictures[i]));
     response_content(x, SLICE("text/plain"), SLICE(""));

@@ -6,7 +6,7 @@
 
 #include "text.h"
 #include "http_response.h"
-#include "worker.h"
+#include "server.h"
 
 #define KEY_REMARKS "guestbook_remarks"
 #define KEY_VISITORS "visitor_count"
@@ -46,7 +46,7 @@ static void ask_visitors(struct http_exchange *x)
 /* The page around what is known: the list, the count, what the guest typed. */
 static void answer_page(struct http_exchange *x, int status)
 {
-    struct worker *w = x->worker;
+    struct http_context *w = x->context;
     struct guestbook_page *page = &x->guestbook;
     struct cached_file *template = NULL;
     int error = file_cache_open(&w->templates, GUESTBOOK_TEMPLATE,
@@ -118,7 +118,7 @@ static void append_remarks(struct buffer *list, const redisReply *reply)
 static void page_reply(struct http_exchange *x, const redisReply *reply)
 {
     struct guestbook_page *page = &x->guestbook;
-    bool one_by_one = !x->worker->server->options.pipeline;
+    bool one_by_one = !x->context->server->options.pipeline;
     bool fine = false;
     if (x->status != 0)
         return;
@@ -153,7 +153,7 @@ static void begin_page(struct http_exchange *x)
     buffer_reset(&x->guestbook.remarks, HTTP_BATCH_MAX);
     x->on_reply = page_reply;
     ask_remarks(x);
-    if (x->worker->server->options.pipeline) {
+    if (x->context->server->options.pipeline) {
         count_visitor(x);
         ask_visitors(x);
     }
@@ -222,10 +222,10 @@ static bool read_form(struct http_exchange *x)
 {
     struct buffer *b = &x->scratch;
     buffer_reset(b, HTTP_BATCH_MAX);
-    if (form_get(x->body, SLICE("guest-remarks"), b) < 0)
+    if (form_get(x->request_body, SLICE("guest-remarks"), b) < 0)
         return false;
     size_t text_end = b->len;
-    if (form_get(x->body, SLICE("guest-name"), b) < 0)
+    if (form_get(x->request_body, SLICE("guest-name"), b) < 0)
         return false;
     size_t name_end = b->len;
     buffer_append_literal(b, "\0"); /* data is never NULL from here on */

@@ -13,12 +13,13 @@
 #include <stdint.h>
 
 #include "bytes.h"
+#include "clock.h"
 #include "file_cache.h"
 #include "http_parser.h"
 #include "redis.h"
 
-struct worker;
 struct http_exchange;
+struct server;
 
 enum {
     HTTP_READ_MAX = 16384, /* most that one read takes */
@@ -46,6 +47,13 @@ struct http_body {
     size_t left;              /* bytes still to send; 0: there is no body */
 };
 
+/* What the access log says about an answer. */
+struct http_logged {
+    struct slice line; /* the request line; valid until the next read */
+    int status;
+    uint64_t content_bytes;
+};
+
 struct guestbook_page { /* what the guestbook remembers between replies */
     struct slice name, text;  /* what was typed, to be shown again */
     const char *message;      /* a sentence for the guest, or NULL */
@@ -54,13 +62,31 @@ struct guestbook_page { /* what the guestbook remembers between replies */
     struct buffer remarks;    /* the list, as HTML */
 };
 
+/* What answers are made from, one for each worker. Pages and http_conn only read
+ * the clock: the driver sets it. */
+struct http_context {
+    const struct server *server; /* its options, its name, its pictures */
+    struct clock clock;
+    struct file_cache files;     /* below public/ */
+    struct file_cache templates; /* below templates/ */
+
+    struct http_exchange *spare; /* a stack: the exchange used last is still in
+                                    the processor's cache */
+    unsigned spares;
+
+    time_t fields_time; /* the second for which `fields` was made */
+    size_t fields_length;
+    char fields[160];   /* "Server: ...\r\nDate: ...\r\n" */
+    uint64_t random;    /* state of http_random(); never 0 */
+};
+
 struct http_exchange {
-    struct http_exchange *next; /* in the worker's pool */
-    struct worker *worker;
+    struct http_exchange *next; /* in the context's pool */
+    struct http_context *context;
 
     /* The request. Its slices point into `in`. */
     struct http_request request;
-    struct slice body;
+    struct slice request_body;
     struct http_chunked chunked;
     char path[HTTP_PATH_MAX + 1]; /* decoded, ends in NUL */
 
@@ -71,20 +97,41 @@ struct http_exchange {
     struct guestbook_page guestbook;
 
     /* The answer. `out` may start with answers to earlier requests. */
+    int refused;            /* the error status of a request that is not to be
+                               routed, or 0 */
     int status;             /* 0: there is no answer yet */
     bool close;             /* the connection ends after this answer */
-    uint64_t content_bytes; /* of the body, for the log */
+    uint64_t content_bytes; /* of the body */
+    struct http_logged logged; /* the answer completed last */
     size_t out_start;       /* where this answer begins in `out` */
     size_t out_sent;        /* bytes of `out` already sent */
     struct buffer out;
     struct buffer page;     /* a page made in memory */
     struct buffer scratch;  /* decoded form fields */
-    struct http_body rest;
+    struct http_body body;
 
     /* Input: in[in_start..in_end) has been read and not been used up. */
     size_t in_start, in_end;
     size_t scanned; /* of these, bytes already looked through in vain */
     char in[HTTP_INPUT_SIZE]; /* last: only the pages touched cost memory */
 };
+
+/* Makes an empty context that serves `server`'s folders. `seed` starts
+ * http_random(). */
+void http_context_init(struct http_context *context,
+                       const struct server *server, uint64_t seed);
+
+/* Frees what the context holds; every exchange must have been released. */
+void http_context_free(struct http_context *context);
+
+/* Returns an empty exchange, or NULL when memory runs out. The caller releases
+ * it. */
+struct http_exchange *http_exchange_acquire(struct http_context *context);
+
+/* Puts an exchange back into the pool. NULL is allowed. */
+void http_exchange_release(struct http_exchange *x);
+
+/* Returns a number from 0 to below - 1; not for secrets. below > 0. */
+uint32_t http_random(struct http_context *context, uint32_t below);
 
 #endif

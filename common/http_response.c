@@ -1,7 +1,7 @@
 /* http_response - the answer; see http_response.h. */
 #include "http_response.h"
 
-#include "worker.h"
+#include "server.h"
 
 /* A status, its line, and for errors: what was wrong, and what to do. */
 struct status_text {
@@ -81,7 +81,7 @@ static const struct status_text *text_of(int status)
 }
 
 /* Server and Date are the same for all answers within a second. */
-static void refresh_fields(struct worker *w)
+static void refresh_fields(struct http_context *w)
 {
     struct buffer b = {.data = w->fields, .cap = sizeof w->fields};
     buffer_append_literal(&b, "Server: ");
@@ -95,7 +95,7 @@ static void refresh_fields(struct worker *w)
 
 void response_begin(struct http_exchange *x, int status)
 {
-    struct worker *w = x->worker;
+    struct http_context *w = x->context;
     if (w->fields_time != w->clock.seconds)
         refresh_fields(w);
     x->status = status;
@@ -136,8 +136,8 @@ static void end_of_answer(struct http_exchange *x)
     static const char answer[] = "HTTP/1.1 503 Service Unavailable\r\n"
                                  "Connection: close\r\nRetry-After: 1\r\n"
                                  "Content-Length: 0\r\n\r\n";
-    file_release(x->rest.file);
-    x->rest = (struct http_body){0};
+    file_release(x->body.file);
+    x->body = (struct http_body){0};
     x->out.failed = false;
     x->out.len = x->out_start;
     buffer_append_literal(&x->out, answer);
@@ -177,7 +177,7 @@ void response_page(struct http_exchange *x, struct slice type)
     append_type_and_length(x, type, x->page.len);
     if (x->request.method != HTTP_HEAD) {
         x->content_bytes = x->page.len;
-        x->rest = (struct http_body){.memory = x->page.data,
+        x->body = (struct http_body){.memory = x->page.data,
                                      .left = x->page.len};
     }
     end_of_answer(x);
@@ -193,10 +193,10 @@ void response_file(struct http_exchange *x, struct cached_file *file,
         file_release(file);
     } else {
         x->content_bytes = length;
-        x->rest = (struct http_body){.file = file, .offset = offset,
+        x->body = (struct http_body){.file = file, .offset = offset,
                                      .left = length};
         if (file->content != NULL)
-            x->rest.memory = file->content + offset;
+            x->body.memory = file->content + offset;
     }
     end_of_answer(x);
 }

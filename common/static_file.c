@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "http_response.h"
-#include "worker.h"
+#include "server.h"
 
 enum { SETTLED_S = 1 }; /* older than that, a date of change names one change */
 
@@ -203,7 +203,7 @@ static void make_fields(struct cached_file *file, struct slice etag)
  * and ask for the rest later. RFC 9110, 8.8.2.2.) */
 static time_t settled_date(const struct http_exchange *x, time_t modified)
 {
-    return x->worker->clock.seconds - modified > SETTLED_S ? modified
+    return x->context->clock.seconds - modified > SETTLED_S ? modified
                                                            : (time_t)-1;
 }
 
@@ -299,7 +299,7 @@ static void redirect_to_folder(struct http_exchange *x)
 
 void static_file_answer(struct http_exchange *x)
 {
-    struct worker *w = x->worker;
+    struct http_context *w = x->context;
     struct cached_file *file;
     size_t n = strlen(x->path);
     const char index[] = "index.html";
@@ -315,9 +315,6 @@ void static_file_answer(struct http_exchange *x)
         }
         memcpy(x->path + n, index, sizeof index);
     }
-    if (w->turn.taken && !file_cache_knows(&w->files, x->path + 1,
-                                           w->clock.now_ms))
-        accept_turn_pass(&w->turn); /* a disk may keep us waiting */
     int error = file_cache_open(&w->files, x->path + 1, w->clock.now_ms, &file);
     if (error == 0) {
         answer_with(x, file);

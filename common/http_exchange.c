@@ -1,0 +1,98 @@
+/* http_exchange - the pool of exchanges; see http_exchange.h. */
+#include "http_exchange.h"
+
+#include <stdlib.h>
+
+#include "server.h"
+
+enum {
+    SPARE_EXCHANGES = 32,    /* kept for reuse; more are freed */
+    KEEP_BUFFER = 64 * 1024, /* a pooled buffer keeps up to this */
+};
+
+void http_context_init(struct http_context *context,
+                       const struct server *server, uint64_t seed)
+{
+    *context = (struct http_context){
+        .server = server,
+        .random = seed | 1, /* xorshift never leaves zero */
+    };
+    file_cache_init(&context->files, server->public_folder);
+    file_cache_init(&context->templates, server->template_folder);
+}
+
+static void exchange_free(struct http_exchange *x)
+{
+    buffer_free(&x->out);
+    buffer_free(&x->page);
+    buffer_free(&x->scratch);
+    buffer_free(&x->guestbook.remarks);
+    free(x);
+}
+
+void http_context_free(struct http_context *context)
+{
+    while (context->spare != NULL) {
+        struct http_exchange *x = context->spare;
+        context->spare = x->next;
+        exchange_free(x);
+    }
+    file_cache_free(&context->files);
+    file_cache_free(&context->templates);
+}
+
+struct http_exchange *http_exchange_acquire(struct http_context *context)
+{
+    struct http_exchange *x = context->spare;
+    if (x != NULL) {
+        context->spare = x->next;
+        context->spares--;
+        return x;
+    }
+    /* Not calloc: clearing would touch every page of the input buffer, and most
+     * requests fit into the first. */
+    x = malloc(sizeof *x);
+    if (x == NULL)
+        return NULL;
+    memset(x, 0, offsetof(struct http_exchange, in));
+    x->context = context;
+    /* Without room for an answer an exchange is of no use. */
+    if (buffer_reserve(&x->out, 1) == NULL) {
+        free(x);
+        return NULL;
+    }
+    return x;
+}
+
+void http_exchange_release(struct http_exchange *x)
+{
+    if (x == NULL)
+        return;
+    struct http_context *context = x->context;
+    file_release(x->body.file);
+    x->body = (struct http_body){0};
+    x->in_start = x->in_end = x->scanned = 0;
+    x->out_sent = 0;
+    x->status = 0;
+    buffer_reset(&x->out, KEEP_BUFFER);
+    buffer_reset(&x->page, KEEP_BUFFER);
+    buffer_reset(&x->scratch, KEEP_BUFFER);
+    buffer_reset(&x->guestbook.remarks, KEEP_BUFFER);
+    if (context->spares >= SPARE_EXCHANGES) {
+        exchange_free(x);
+        return;
+    }
+    x->next = context->spare;
+    context->spare = x;
+    context->spares++;
+}
+
+uint32_t http_random(struct http_context *context, uint32_t below)
+{
+    uint64_t r = context->random; /* Marsaglia's xorshift64 */
+    r ^= r << 13;
+    r ^= r >> 7;
+    r ^= r << 17;
+    context->random = r;
+    return (uint32_t)((r >> 32) * below >> 32);
+}
