@@ -2,40 +2,40 @@
  * 01 iterative - one process, one client after the other.
  *
  * The simplest server there is: accept a client, serve it until it is done,
- * accept the next. Everybody else waits in the kernel's accept queue meanwhile.
- * While this server waits (for its client's bytes, for Redis) the processor is
- * idle although clients are waiting: every other model in this collection is a
- * way to make use of that time.
+ * accept the next. All other clients wait in the kernel's accept queue. While
+ * this server waits, for its client's bytes or for Redis, the processor is idle
+ * although clients are waiting. Each of the other six is a way to use that time.
  *
- *                  accept queue
- *   clients ----> [ ][ ][ ][ ] ----> accept -> serve -> close -> accept ...
+ *                 accept queue
+ *   clients ---> [ ][ ][ ][ ] ---> accept -> serve -> accept -> serve ...
+ *
+ * The price: a client that sends nothing blocks every other one until its
+ * deadline.
  */
 #include "../common/serve_blocking.h"
+#include "../common/net.h"
 #include "../common/server.h"
-#include "../common/worker.h"
 
 static const struct architecture architecture = {
-    .folder = "01_iterative", .name = "iterative"};
+    .folder = "01_iterative", .name = "iterative", .kind = POOL};
 
-/* Waits for clients and serves each of them to the end. */
+/* The only process: accepts clients and serves each to the end. */
 static void serve_clients(const struct server *server)
 {
-    struct worker worker;
+    struct blocking_worker worker;
     int fd;
 
-    serve_blocking_init(&worker, server, &server->shared->stats[0]);
-    while ((fd = serve_blocking_accept(&worker)) >= 0)
+    blocking_worker_init(&worker, server, 0);
+    while ((fd = net_accept(server)) >= 0)
         serve_blocking(&worker, fd);
-    worker_free(&worker);
+    blocking_worker_free(&worker);
 }
 
 int main(int argc, char **argv)
 {
-    static struct server server; /* static: signal handlers look at it */
+    static struct server server; /* static: signal handlers use it */
 
-    server_start(&server, &architecture, argc, argv, 1, 1);
-    /* A client that is kept although it is silent keeps all others out. */
-    server.shared->full = true;
+    server_start(&server, &architecture, argc, argv);
     server_ready(&server, "1 process");
     serve_clients(&server);
     return server_finish(&server);

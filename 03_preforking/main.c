@@ -1,49 +1,72 @@
 /*
  * 03 preforking - a fixed number of processes, made before the clients come.
  *
- * Forking is what costs in 02, so it is done beforehand: --workers processes
- * each run the loop of 01, and accept from the same socket. The number of
- * workers is the number of clients served at a time, the rest wait in the
- * accept queue. Each worker keeps its connection to Redis.
- *
- * They take turns at accept(2), one at a time for each core. Whose turn it is
- * keeps it for as long as it need not wait, and passes it on before it does;
- * common/accept_turn.h says why, docs/05_prethreaded.md what else there is.
+ * Forking is what is expensive in 02, so it happens in advance: --workers
+ * processes each run the loop of 01, and all accept from the same socket. The
+ * number of workers is the number of clients served together; the others wait in
+ * the accept queue. Each worker keeps its connection to Redis. The parent serves
+ * nobody: it waits, and replaces a worker that dies.
  *
  *                          .-> worker: accept -> serve -> accept ...
  *   clients ---> [ ][ ] ---+-> worker: accept -> serve -> accept ...
  *                          '-> worker: accept -> serve -> accept ...
+ *
+ * The price: each new connection wakes a worker twice, once in accept(2) when
+ * the handshake is complete, once more when the request arrives. (The kernel
+ * wakes one worker for each connection, not all of them.)
  */
+#include <stdlib.h>
+#include <unistd.h>
+
 #include "../common/serve_blocking.h"
+#include "../common/net.h"
 #include "../common/server.h"
-#include "../common/worker.h"
-#include "../common/workers.h"
+#include "../common/signals.h"
+#include "../common/worker_processes.h"
 
 static const struct architecture architecture = {
-    .folder = "03_preforking", .name = "preforking", .takes = TAKES_WORKERS,
-    .workers = 100};
+    .folder = "03_preforking", .name = "preforking", .kind = POOL,
+    .takes = TAKES_WORKERS, .workers = 100};
 
-/* One worker process: waits for clients and serves each of them to the end. */
+/* A worker process: accepts clients and serves each to the end. */
 static void serve_clients(const struct server *server, int number)
 {
-    struct worker worker;
+    struct blocking_worker worker;
     int fd;
 
-    serve_blocking_init(&worker, server, &server->shared->stats[number]);
-    while ((fd = serve_blocking_accept(&worker)) >= 0)
+    blocking_worker_init(&worker, server, number);
+    while ((fd = net_accept(server)) >= 0)
         serve_blocking(&worker, fd);
-    worker_free(&worker);
+    blocking_worker_free(&worker);
+}
+
+/* Starts a worker. The listening socket is the child's too, so all workers
+ * accept from one queue. */
+static void fork_worker(struct worker_processes *workers, int number)
+{
+    pid_t parent = getpid();
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        signals_in_child(parent);
+        serve_clients(workers->server, number);
+        exit(0);
+    }
+    record_fork(workers, number, pid);
 }
 
 int main(int argc, char **argv)
 {
-    static struct server server; /* static: signal handlers look at it */
+    static struct server server; /* static: signal handlers use it */
+    struct worker_processes workers;
+    int number;
 
-    server_start(&server, &architecture, argc, argv, 1, 0);
-    /* A client that is kept although it is silent keeps a worker from others. */
-    server.shared->full = true;
+    server_start(&server, &architecture, argc, argv);
     server_ready(&server, "%d worker%s", server.options.workers,
                  server.options.workers == 1 ? "" : "s");
-    workers_run(&server, server.options.workers, serve_clients);
+    worker_processes_init(&workers, &server); /* all are dead at first */
+    while ((number = wait_for_dead_worker(&workers)) >= 0)
+        fork_worker(&workers, number);
+    wait_for_workers_to_end(&workers);
     return server_finish(&server);
 }

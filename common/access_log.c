@@ -7,11 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "http_exchange.h"
-
-/* Longer request lines are cut, with "...". Even if each byte of one has to be
- * escaped, its line is no longer than PIPE_BUF: so much goes into a pipe as one
- * piece, and is sure to fit when poll(2) says that there is room. */
+/* Longer request lines are cut, with "...". Even if every byte has to be escaped,
+ * a line is then no longer than PIPE_BUF: a pipe takes that much in one piece,
+ * and has room for it when poll(2) says so. */
 enum { LINE_REQUEST_MAX = 960 };
 
 static int open_path(const char *path, int flags)
@@ -39,12 +37,12 @@ int access_log_reopen(const struct access_log *log)
 {
     if (log->fd < 0 || log->fd == STDOUT_FILENO)
         return 0;
-    /* A FIFO that nobody reads would have open(2) wait for a reader. */
+    /* Without O_NONBLOCK, opening a FIFO waits for a reader. */
     int fd = open_path(log->path, O_NONBLOCK);
     if (fd < 0)
         return -1;
-    /* dup3 puts the new file under the old number in one step: a thread that
-     * writes meanwhile writes to the old or to the new one, never to none. */
+    /* dup3(2) puts the new file under the old number in one step: other threads
+     * write to the old file or to the new one, never to none. */
     int result = dup3(fd, log->fd, O_CLOEXEC);
     close(fd);
     return result < 0 ? -1 : 0;
@@ -67,8 +65,8 @@ static void append_escaped(struct buffer *b, struct slice s)
         buffer_append_literal(b, "...");
 }
 
-/* O_NONBLOCK would do for a FIFO of our own, but belongs to the open file: set on
- * standard output, it would hit everybody who writes to the same terminal. */
+/* O_NONBLOCK is no alternative: it belongs to the open file description, and on
+ * standard output would affect every program that writes to the same terminal. */
 static bool has_room(const struct access_log *log)
 {
     struct pollfd reader = {.fd = log->fd, .events = POLLOUT};
@@ -76,7 +74,7 @@ static bool has_room(const struct access_log *log)
 }
 
 void access_log_write(const struct access_log *log, const char *peer,
-                      const struct http_exchange *x, time_t now)
+                      const struct http_logged *entry, time_t now)
 {
     if (log->fd < 0)
         return;
@@ -87,14 +85,14 @@ void access_log_write(const struct access_log *log, const char *peer,
         return;
     struct buffer line = {0};
     buffer_printf(&line, "%s - - [%s] \"", peer, when);
-    if (x->request.line.p != NULL)
-        append_escaped(&line, x->request.line);
+    if (entry->line.p != NULL)
+        append_escaped(&line, entry->line);
     else
         buffer_append_literal(&line, "-");
-    buffer_printf(&line, "\" %d %llu\n", x->status,
-                  (unsigned long long)x->content_bytes);
-    /* A full disk or pipe costs the line, not the request; there is no better
-     * place to complain than the log itself. */
+    buffer_printf(&line, "\" %d %llu\n", entry->status,
+                  (unsigned long long)entry->content_bytes);
+    /* When the disk is full the line is lost, not the request; and the log
+     * itself would have been the place to report that. */
     if (!line.failed && has_room(log) &&
         write(log->fd, line.data, line.len) < 0) {
     }

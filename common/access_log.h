@@ -4,11 +4,13 @@
  *   127.0.0.1 - - [10/Oct/2026:13:55:36 +0000] "GET / HTTP/1.1" 200 2326
  *
  * Each line is one write(2) to a file opened with O_APPEND: the kernel moves to
- * the end and writes as one step, so that lines of many processes and threads
- * do not mix. A client's bytes are escaped: nobody can forge a line.
+ * the end and writes in one step, so lines of several processes and threads do
+ * not mix. A client's bytes are escaped, so no client can forge a line.
  *
- * Where the log is no file (a pipe, a terminal), whoever reads it may stop. Then
- * lines are lost, not time: no request waits for a reader of the log.
+ * When the log is a pipe or a terminal whose reader has stopped, lines are
+ * dropped so that no request waits for the reader. That is not a guarantee:
+ * between the check for room and the write, another process may fill the pipe,
+ * and then the write blocks.
  */
 #ifndef ACCESS_LOG_H
 #define ACCESS_LOG_H
@@ -16,24 +18,24 @@
 #include <stdbool.h>
 #include <time.h>
 
-struct http_exchange;
+#include "http_exchange.h"
 
 struct access_log {
     const char *path; /* NULL: no log; "-": standard output */
     int fd;           /* -1: no log */
-    bool may_block;   /* it is no regular file */
+    bool may_block;   /* it is not a regular file */
 };
 
-/* Opens (creating it) the log; path may be NULL. Returns 0, or -1 with errno. */
+/* Opens the log, creating it if necessary; path may be NULL. Returns 0, or -1
+ * with errno. */
 int access_log_open(struct access_log *log, const char *path);
 
-/* Opens it anew under its name, after a rotation, in the place of the old
- * descriptor: a line goes to the one or the other, and none is lost. Returns
- * 0, or -1 with errno and the old file still in use. */
+/* Opens the log's path again, after a rotation, in place of the old descriptor.
+ * Returns 0, or -1 with errno; the old file is still in use then. */
 int access_log_reopen(const struct access_log *log);
 
-/* Writes the line for an answer that was made at `now`. */
+/* Writes the line for an answer that was made at `now` for client `peer`. */
 void access_log_write(const struct access_log *log, const char *peer,
-                      const struct http_exchange *x, time_t now);
+                      const struct http_logged *entry, time_t now);
 
 #endif

@@ -1,107 +1,99 @@
 /*
- * nonblocking - drives connections with calls that never wait.
+ * event_loop - serves many clients with calls that never wait.
  *
- * For event loops, 06 and 07. The same steps as blocking.h, but where a call
- * would have to wait (EAGAIN), the client is left as it is and the loop goes on
- * with the others until the kernel says that the call would succeed now.
+ * For 06 and 07. The steps are those of serve_blocking.h, but where a call
+ * would have to wait (EAGAIN), the client stays as it is, and the loop serves
+ * others until the kernel says that the call would succeed now.
  *
- * A loop embeds a struct event_loop and fills in its four functions: how it
- * watches a client, lets go of one, frees one, how it watches Redis' socket. All
+ * A loop embeds struct event_loop and fills in three functions: how it watches a
+ * client, how it stops watching one, how it watches Redis' socket. Everything
  * that poll and epoll do differently is behind them.
  */
-#ifndef NONBLOCKING_H
-#define NONBLOCKING_H
+#ifndef EVENT_LOOP_H
+#define EVENT_LOOP_H
 
-#include <signal.h>
-
-#include "http_conn.h"
 #include "redis_async.h"
 #include "worker.h"
 
-struct event_loop;
-
-/* One client: all that an idle one costs in memory. */
+/* One client: all the memory that an idle one costs. */
 struct client {
     struct http_conn conn;
     int fd;
-    int unsent;                 /* net_unsent() when it began to wait for room */
-    unsigned replies_due : 8;   /* Redis still has to call us back */
-    unsigned readable : 1;      /* the kernel said so, and no short read since */
+    int watched;              /* the loop's own: poll's index into its array,
+                                 epoll's "is registered"; 0: not watched */
+    int unacknowledged;       /* bytes, when the client's deadline was set */
+    unsigned replies_due : 8; /* from Redis */
+    unsigned readable : 1;    /* the kernel said so, and no EAGAIN since */
     unsigned writable : 1;
-    unsigned hangup : 1;        /* the other side is (half) closed: read on to
-                                   the end, a short read proves nothing */
-    unsigned dead : 1;          /* over, but replies are due */
-    unsigned moved : 1;         /* it took bytes since the deadline was set */
-    unsigned list : 4;          /* enum http_phase: which deadline list */
+    unsigned hangup : 1;      /* the client has closed its side: read to the
+                                 end of file */
+    unsigned dead : 1;        /* closed, but replies are due */
+    unsigned progressed : 1;  /* it took bytes since its deadline was set */
+    unsigned listed : 4;      /* enum http_phase: in which deadline queue */
+    char *peer;               /* its address for the log, or NULL */
     int64_t deadline_ms;
-    struct client *prev, *next; /* in that list */
+    struct client *prev, *next; /* in that queue */
 };
 
-/* Lists of clients ordered by deadline: all in one list have the same patience,
- * so who comes later ends later, and a new one goes to the end. To set or to
- * check a deadline costs the same with ten clients and with ten thousand. */
+/* The clients of one phase all have the same timeout. So a queue in order of
+ * arrival is in order of deadline too: setting a deadline appends, checking
+ * looks at the head, however many clients there are. */
 struct event_loop {
-    struct worker *worker;
-    struct redis_async store;
-    struct client *deadlines[HTTP_PHASES];
-    struct client *ended;  /* to be freed at the end of this turn */
-    unsigned clients;      /* that are there, or for whom replies are due */
-    bool somebody_waits;   /* the accept queue may not be empty */
-    int64_t accept_ms;     /* after an accept failed: not before this time */
-    int64_t signals_ms;    /* when signals were last let in */
+    struct worker worker;
+    struct redis_async redis;
+    int listener;
+    struct client *deadline_queues[HTTP_PHASES];
+    struct client *ended;   /* freed at the end of this iteration */
+    unsigned clients;
+    bool accept_pending;    /* the accept queue may not be empty */
+    bool accept_exhausted;  /* accept failed for lack of descriptors or memory:
+                               pause before the next attempt */
 
-    /* The client waits to read, to write (HTTP_WANT_REDIS: for neither). With
-     * `again`, it has had its share of this turn though the socket may be ready
-     * for more. Returns false when that cannot be done for want of memory. */
+    /* Watches the client's socket for reading or writing; with HTTP_WANT_REDIS,
+     * a client that is watched already, for neither. `again`: it has had its
+     * share of this iteration, although its socket may be ready for more.
+     * Returns false when memory runs out. */
     bool (*watch)(struct event_loop *loop, struct client *client,
                   enum http_want want, bool again);
-    /* Stop watching; the descriptor is closed right after. */
-    void (*forget)(struct event_loop *loop, struct client *client);
-    /* Free the memory that held the client. */
-    void (*release)(struct client *client);
-    void (*watch_store)(void *loop, int fd, bool read, bool write);
+    /* Stops watching it; its descriptor is closed next. */
+    void (*unwatch)(struct event_loop *loop, struct client *client);
+    /* Watches Redis' socket for `events`, level-triggered; 0: no longer. */
+    void (*watch_redis)(void *loop, int fd, short events);
 };
 
-/* Needs the four functions to be set. */
-void event_loop_init(struct event_loop *loop, struct worker *worker);
+/* Initializes worker `number`. The three functions must be set. */
+void event_loop_init(struct event_loop *loop, const struct server *server,
+                     int number);
 
-/* After each wait: sees to the signals. ppoll(2) and epoll_pwait(2) let them in
- * only when they have to sleep, so that clients who keep the loop busy would
- * keep a SIGTERM from it: now and then they are let in here. `mask` is the one
- * for waiting; `interrupted`, that a signal has just ended the wait. */
-void event_loop_see_to_signals(struct event_loop *loop, const sigset_t *mask,
-                               bool interrupted);
-
-/* May one more client be accepted? Not at --max-connections, unless somebody is
- * idle whose place he can take; nor just after an accept has failed for want of
- * descriptors or memory, nor when stopping. Those that wait stay in the accept
- * queue. */
-bool event_loop_may_accept(const struct event_loop *loop);
-
-/* Accepts one client and serves it at once: with TCP_DEFER_ACCEPT its request
- * is already here, and many a client is answered and gone before poll or epoll
- * would have heard of it. `client` is memory of the loop's own, or NULL if there
- * was none. Returns false, and has not taken the memory, when there is nobody to
- * accept or nobody may be; loop->somebody_waits says which. */
-bool event_loop_accept(struct event_loop *loop, int listener,
-                       struct client *client);
-
-/* What the kernel said about a client. `hangup`: the peer has closed its side;
- * `broken`: both sides are down. The client may be gone afterwards. */
-void event_loop_event(struct event_loop *loop, struct client *client,
-                      bool readable, bool writable, bool hangup, bool broken);
-
-/* Ends every client that is left, and the connection to Redis. */
+/* Ends all clients and the connection to Redis. */
 void event_loop_free(struct event_loop *loop);
 
-/* For how many milliseconds the loop may wait; -1: until something happens. */
-int event_loop_timeout(const struct event_loop *loop);
+/* May another client be accepted? If not, clients wait in the accept queue. */
+bool event_loop_may_accept(const struct event_loop *loop);
 
-/* The end of a turn: ends what is over its deadline, writes to Redis what was
- * queued, frees clients that ended. While the server drains, ends who is idle. */
-void event_loop_finish_turn(struct event_loop *loop);
+/* Passes on what the kernel reported. `source` is a client, &loop->redis or
+ * &loop->listener; `events` are POLLIN and so on, and epoll's constants have the
+ * same values. A client is served until it would have to wait, that is until
+ * EAGAIN, which makes edge-triggered events safe. It may be gone afterwards. */
+void event_loop_ready(struct event_loop *loop, void *source, uint32_t events);
 
-/* Stopping, and nobody is left (or the time to finish in is over). */
+/* Accepts clients that are waiting, and serves each immediately: with
+ * TCP_DEFER_ACCEPT its request is already here, and many are answered and gone
+ * before poll or epoll would have heard of them. Stops after a fixed number. */
+void event_loop_accept(struct event_loop *loop);
+
+/* Returns for how many milliseconds the loop may wait; -1: without limit. */
+int event_loop_timeout_ms(const struct event_loop *loop);
+
+/* Begins an iteration, right after the wait: looks at the clock and at what
+ * signal handlers recorded. */
+void event_loop_begin_iteration(struct event_loop *loop);
+
+/* Ends an iteration: closes clients past their deadline, sends what was queued
+ * for Redis, frees clients that ended. */
+void event_loop_end_iteration(struct event_loop *loop);
+
+/* Is the server stopping, with no client left or no time to wait for one? */
 bool event_loop_is_over(const struct event_loop *loop);
 
 #endif

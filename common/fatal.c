@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* One fprintf() for the whole line: standard error is not buffered, and pieces
- * of two processes' lines would mix. */
+/* One fprintf() for the whole line: standard error is not buffered, so pieces of
+ * two processes' lines would mix. */
 static void print_message(const char *format, va_list args)
 {
     char text[1024];

@@ -1,7 +1,7 @@
 /*
- * fatal - errors that end the program, at its start.
+ * fatal - errors that end the program, at its start only.
  *
- * Later on nothing dies: an error of one client ends that client only.
+ * Later, an error of one client ends that client only.
  */
 #ifndef FATAL_H
 #define FATAL_H
@@ -15,7 +15,7 @@ _Noreturn void die(const char *format, ...)
 _Noreturn void die_usage(const char *format, ...)
     __attribute__((format(printf, 1, 2)));
 
-/* Prints "PROGRAM: message" and goes on. */
+/* Prints "PROGRAM: message" and continues. */
 void warn_user(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

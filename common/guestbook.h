@@ -23,6 +23,9 @@ enum {
 
 void guestbook_answer(struct http_exchange *x);
 
+/* Reads the template, unless the context has a fresh copy of it. */
+void guestbook_load_template(struct http_context *context);
+
 /* What is wrong with a name and a text: a sentence for the guest that says what
  * to change, or NULL when they are fine. Both must be trimmed. */
 const char *guestbook_check(struct slice name, struct slice text);

@@ -1,4 +1,4 @@
-/* net - the socket calls that all seven make; see net.h. */
+/* net - the socket calls that all seven servers make; see net.h. */
 #include "net.h"
 
 #include <errno.h>
@@ -8,9 +8,9 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
@@ -19,21 +19,56 @@
 #include "fatal.h"
 #include "signals.h"
 
-/* How often a blocked send looks up, to see whether it has become too late. */
+/* How often a blocked send returns, so that its deadline can be checked. */
 enum { SEND_TICK_MS = 500 };
 
-enum { DEFER_SECONDS = 30 };
+/* How long the kernel holds a client that sends nothing (TCP_DEFER_ACCEPT)
+ * before it passes the client on all the same. */
+enum { DEFER_SECONDS = 10 };
 
-/* Most that one call sends of a file. As long as a client takes something, a
- * blocking sendfile() does not come back before it has sent all that it was
- * asked to: a slow client of a huge file would keep us in it for minutes. */
+/* How long to wait when no client can be accepted for lack of descriptors. */
+enum { EXHAUSTED_PAUSE_MS = 50 };
+
+/* The most that one call sends of a file. While a client takes bytes, however
+ * slowly, a blocking sendfile(2) returns only after the whole count: without
+ * this limit a slow client of a huge file would keep us in it for minutes. */
 enum { SENDFILE_MAX = 256 * 1024 };
 
 static void set_option(int fd, int level, int name, int value)
 {
-    /* Each of these makes the server better, none makes it possible: a failure
-     * (an option that this kernel lacks) is no reason not to serve. */
+    /* Each of these improves the server, none is necessary: when a kernel lacks
+     * an option, the server works without it. */
     setsockopt(fd, level, name, &value, sizeof value);
+}
+
+static void set_listener_options(int fd, bool defer)
+{
+    /* Without SO_REUSEADDR a restart fails with EADDRINUSE while an old
+     * connection is in TIME_WAIT, which lasts a minute. */
+    set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+    /* An accepted socket inherits the options below, so they cost no system
+     * call for each connection. TCP_NODELAY: Nagle's algorithm would hold back
+     * the last short piece of an answer until the client has acknowledged the
+     * rest. */
+    set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    struct timeval tick = {.tv_usec = SEND_TICK_MS * 1000L};
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tick, sizeof tick);
+    /* An event loop gets a client together with its request, and reads at once.
+     * The blocking designs do without: their accept queue is often full, and
+     * then deferred connections fill the SYN queue too. */
+    if (defer)
+        set_option(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, DEFER_SECONDS);
+}
+
+static int bound_port(int fd)
+{
+    struct sockaddr_storage address;
+    socklen_t length = sizeof address;
+    if (getsockname(fd, (struct sockaddr *)&address, &length) < 0)
+        die("getsockname: %s", strerror(errno));
+    return ntohs(address.ss_family == AF_INET6
+                     ? ((struct sockaddr_in6 *)&address)->sin6_port
+                     : ((struct sockaddr_in *)&address)->sin_port);
 }
 
 int net_listen(const struct options *options, int *port, int number, int count,
@@ -51,31 +86,13 @@ int net_listen(const struct options *options, int *port, int number, int count,
     int fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         die("cannot make a socket: %s", strerror(errno));
-
-    /* Without SO_REUSEADDR a restart fails with EADDRINUSE as long as one old
-     * connection is in TIME_WAIT, which is a minute. */
-    set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-    /* Several sockets on one port, each with its own accept queue; the kernel
-     * spreads new connections over them by a hash of the addresses. The first
-     * one asks for that only when it has been bound: so a port on which another
-     * server shares likewise counts as in use, as it should. */
+    set_listener_options(fd, defer);
+    /* SO_REUSEPORT: several sockets on one port, each with an accept queue of
+     * its own; the kernel spreads connections over them by a hash of the
+     * addresses. The first socket asks for it only after bind(2), so that a
+     * port which another server shares still counts as in use. */
     if (number > 0)
         set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
-
-    /* The rest is set once, here, as an accepted socket inherits it: no system
-     * call per connection. TCP_NODELAY: Nagle's algorithm would hold back the
-     * last short piece of an answer until the client acknowledged the rest. */
-    set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-    /* An event loop need not hear of a client before its request is here: it
-     * then reads at once and need not be told that it can. Not for the others:
-     * while their accept queue is full, as it often is, deferred connections
-     * fill the SYN queue as well, the kernel answers with SYN cookies (which
-     * cannot be deferred), and requests get lost on the way. */
-    if (defer)
-        set_option(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, DEFER_SECONDS);
-    struct timeval tick = {.tv_usec = SEND_TICK_MS * 1000L};
-    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tick, sizeof tick);
-
     int failed = bind(fd, address->ai_addr, address->ai_addrlen);
     if (failed == 0 && number == 0 && count > 1)
         set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
@@ -84,20 +101,10 @@ int net_listen(const struct options *options, int *port, int number, int count,
             strerror(errno),
             errno == EADDRINUSE
                 ? "stop the other server or choose another port with --port"
-            : errno == EACCES ? "ports below 1024 are for root"
+            : errno == EACCES ? "only root may use ports below 1024"
                               : "give --host an address of this machine");
     freeaddrinfo(address);
-
-    union {
-        struct sockaddr any;
-        struct sockaddr_in v4;
-        struct sockaddr_in6 v6;
-    } bound = {0};
-    socklen_t length = sizeof bound;
-    if (getsockname(fd, &bound.any, &length) < 0)
-        die("getsockname: %s", strerror(errno));
-    *port = ntohs(bound.any.sa_family == AF_INET6 ? bound.v6.sin6_port
-                                                  : bound.v4.sin_port);
+    *port = bound_port(fd);
     return fd;
 }
 
@@ -113,9 +120,9 @@ int net_effective_backlog(int backlog)
     return limit < backlog ? limit : backlog;
 }
 
-/* Is this the failure of one client, gone between connecting and accept(2)? A
- * network error that is already pending shows up here too (accept(2)). */
-static bool is_clients_own(int error)
+/* Has accept(2) failed because of one client, which left between connecting and
+ * accept(2)? Pending network errors are reported there too (accept(2)). */
+static bool is_client_error(int error)
 {
     switch (error) {
     case ECONNABORTED: case ENETDOWN: case EPROTO: case ENOPROTOOPT:
@@ -127,45 +134,35 @@ static bool is_clients_own(int error)
     }
 }
 
-static void say_exhausted(const struct server *server, int error)
+static void warn_accept_failed(const struct server *server, int error)
 {
-    server_say_shortage(server, "cannot accept more clients now: %s; those "
-                        "that wait stay in the accept queue. A higher "
-                        "descriptor limit (ulimit -n) or more memory would "
-                        "help", strerror(error));
-}
-
-int net_try_accept(const struct server *server)
-{
-    int fd = accept4(server->listeners[0], NULL, NULL, SOCK_CLOEXEC);
-    if (fd >= 0 && server->shared->no_more)
-        server->shared->no_more = false;
-    if (fd >= 0 || errno == EAGAIN || errno == EINVAL)
-        return fd;
-    int error = errno;
-    if (error == EINTR || is_clients_own(error)) {
-        error = EAGAIN;
-    } else {
-        say_exhausted(server, error);
-        server->shared->full = true; /* who is idle makes room */
-        server->shared->no_more = true;
-    }
-    errno = error;
-    return -1;
+    server_warn_exhausted(
+        server, "cannot accept more clients now: %s; new clients wait in the "
+        "accept queue. A higher descriptor limit (ulimit -n) or more memory "
+        "would help", strerror(error));
 }
 
 int net_accept(const struct server *server)
 {
+    atomic_bool *exhausted = &server->shared->accept_exhausted;
     for (;;) {
-        /* A signal may have come while no call waited to be interrupted. */
+        /* A signal may have come while no system call was waiting. */
         server_housekeeping(server);
         if (signals_stopping())
             return -1;
-        int fd = net_try_accept(server);
-        if (fd >= 0 || errno == EINVAL) /* EINVAL: shut down, see signals.h */
+        int fd = accept4(server->listeners[0], NULL, NULL, SOCK_CLOEXEC);
+        if (fd >= 0) {
+            if (atomic_load_explicit(exhausted, memory_order_relaxed))
+                atomic_store(exhausted, false);
             return fd;
-        if (errno != EAGAIN)
-            poll(NULL, 0, 50); /* rather than spin: something has to be freed */
+        }
+        if (errno == EINVAL) /* shut down, see signals.h */
+            return -1;
+        if (errno != EINTR && !is_client_error(errno)) {
+            warn_accept_failed(server, errno);
+            atomic_store(exhausted, true); /* idle clients are closed */
+            poll(NULL, 0, EXHAUSTED_PAUSE_MS); /* instead of spinning */
+        }
     }
 }
 
@@ -175,13 +172,38 @@ int net_accept_nonblocking(const struct server *server, int listener)
         int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0 || errno == EAGAIN || errno == EINVAL)
             return fd;
-        if (errno == EINTR || is_clients_own(errno))
+        if (errno == EINTR || is_client_error(errno))
             continue;
         int error = errno;
-        say_exhausted(server, error);
+        warn_accept_failed(server, error);
         errno = error;
         return -1;
     }
+}
+
+void net_set_nonblocking(int fd)
+{
+    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+}
+
+/* tcp_info(7) has no page: for a listening socket tcpi_unacked is the length of
+ * the accept queue, the Recv-Q of `ss -lt`. */
+static bool get_tcp_info(int fd, struct tcp_info *info)
+{
+    socklen_t size = sizeof *info;
+    return getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &size) == 0;
+}
+
+unsigned net_accept_queue_length(int listener)
+{
+    struct tcp_info info;
+    return get_tcp_info(listener, &info) ? info.tcpi_unacked : 0;
+}
+
+int net_silent_ms(int fd)
+{
+    struct tcp_info info;
+    return get_tcp_info(fd, &info) ? (int)info.tcpi_last_data_recv : 0;
 }
 
 void net_refuse(int fd)
@@ -190,57 +212,35 @@ void net_refuse(int fd)
                                  "Retry-After: 1\r\nContent-Length: 0\r\n"
                                  "Connection: close\r\n\r\n";
     char unread[4096];
-    /* Closing with bytes unread resets the connection, and the answer may be
-     * lost with it. Most requests are shorter than this. */
+    /* Closing with unread bytes resets the connection, and the answer may be
+     * lost. Most requests are shorter than this. */
     if (recv(fd, unread, sizeof unread, MSG_DONTWAIT) > 0)
         send(fd, answer, sizeof answer - 1, MSG_DONTWAIT);
-}
-
-void net_set_nonblocking(int fd)
-{
-    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-}
-
-bool net_somebody_waits(int listener)
-{
-    struct pollfd p = {.fd = listener, .events = POLLIN};
-    return poll(&p, 1, 0) == 1 && (p.revents & POLLIN) != 0;
-}
-
-unsigned net_waiting(int listener)
-{
-    struct tcp_info info; /* the same two numbers as in ss -lt: Recv-Q, Send-Q */
-    socklen_t size = sizeof info;
-    return getsockopt(listener, IPPROTO_TCP, TCP_INFO, &info, &size) == 0
-               ? info.tcpi_unacked
-               : 0;
 }
 
 bool net_close_may_reset(int fd)
 {
     char byte;
-    int waiting = 0;
-    /* What is on its way is left out: it will arrive before a RST does. */
-    ioctl(fd, SIOCOUTQNSD, &waiting);
-    return waiting > 0 || recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
-}
-
-int net_unsent(int fd)
-{
     int unsent = 0;
-    ioctl(fd, SIOCOUTQ, &unsent);
-    return unsent;
+    /* Bytes that have left do not count: they arrive before a RST does. */
+    ioctl(fd, SIOCOUTQNSD, &unsent);
+    return unsent > 0 || recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
-ssize_t net_send(int fd, const struct http_output *output, bool may_wait)
+int net_unacknowledged(int fd)
 {
-    /* MSG_MORE holds back a packet that is not full until more comes: a file, so
-     * that its head needs no packet of its own, or the FIN of shutdown(2), which
-     * then travels with the answer - one packet less to send, to receive and to
-     * acknowledge, and one wake-up less of the client. close(2) alone would do
-     * that too, but where the client has sent more than was read it sends RST,
-     * and throws away what was held back. */
-    int flags = (output->more ? MSG_MORE : 0) | (may_wait ? 0 : MSG_DONTWAIT);
+    int bytes = 0;
+    ioctl(fd, SIOCOUTQ, &bytes);
+    return bytes;
+}
+
+ssize_t net_send(int fd, const struct http_output *output)
+{
+    /* MSG_MORE holds back a packet that is not full until more follows: a file,
+     * so that its head needs no packet of its own, or the FIN of shutdown(2),
+     * which then leaves with the answer. That saves one packet to send, to
+     * receive and to acknowledge, and one wake-up of the client. */
+    int flags = output->more ? MSG_MORE : 0;
     if (output->iov_count == 1)
         return send(fd, output->iov[0].iov_base, output->iov[0].iov_len, flags);
     if (output->iov_count > 0) {
@@ -250,11 +250,11 @@ ssize_t net_send(int fd, const struct http_output *output, bool may_wait)
         };
         return sendmsg(fd, &message, flags);
     }
-    /* From the page cache to the socket without passing through us. */
+    /* From the page cache to the socket, without a copy through user space. */
     off_t offset = output->offset;
     size_t count = output->count < SENDFILE_MAX ? output->count : SENDFILE_MAX;
     ssize_t n = sendfile(fd, output->file, &offset, count);
-    if (n == 0) { /* the file has been cut short: the promised length is lost */
+    if (n == 0) { /* the file has been truncated */
         errno = EIO;
         return -1;
     }

@@ -1,5 +1,5 @@
 /*
- * net - the socket calls that all seven make.
+ * net - the socket calls that all seven servers make.
  */
 #ifndef NET_H
 #define NET_H
@@ -11,64 +11,58 @@
 #include "options.h"
 #include "server.h"
 
-/* Returns a socket that listens on options->host and *port, which is set to the port
- * that the kernel picked when it was 0. It is one of `count` that share the port
- * (SO_REUSEPORT), the first has number 0. With `defer`, a client is accepted
- * when it has sent something. Exits with cause and remedy on failure. */
+/* Returns a listening socket for options->host and *port; port 0 is replaced by
+ * the one that the kernel picked. It is number `number` of `count` sockets that
+ * share the port (SO_REUSEPORT). With `defer`, accept(2) returns a client only
+ * once it has sent something. Failure ends the program. */
 int net_listen(const struct options *options, int *port, int number, int count,
                bool defer);
 
-/* What the kernel makes of a backlog: at most net.core.somaxconn. */
+/* Returns the queue length that the kernel makes of a backlog: at most
+ * net.core.somaxconn. */
 int net_effective_backlog(int backlog);
 
-/* Waits for the next client. Returns its socket, which blocks, or -1 when the
- * server is stopping. Any other error has been dealt with here: out of
- * descriptors or memory, it says so once, waits a little and tries again. */
+/* Waits for the next client. Returns its socket, or -1 when the server is
+ * stopping. Handles every other failure: without descriptors or memory it warns,
+ * waits a little and tries again. */
 int net_accept(const struct server *server);
 
-/* One attempt of that. Returns -1 with errno EAGAIN when the client has gone or
- * the call was interrupted or has timed out, EINVAL when the server is stopping,
- * or another errno when no client can be taken now (said once). */
-int net_try_accept(const struct server *server);
-
-/* The same for an event loop: never waits, and the client's socket never does.
- * Returns -1 with errno EAGAIN when nobody waits, EINVAL when the server is
- * stopping, or another errno when no client can be taken now (said once). */
+/* The same for an event loop: neither the call nor the client's socket waits.
+ * Returns -1 with errno EAGAIN when no client is waiting, EINVAL when the server
+ * is stopping, or another errno when no client can be accepted now. */
 int net_accept_nonblocking(const struct server *server, int listener);
 
-/* Tells a client for whom there is no memory that this is so (503), with what
- * needs none; one that has sent nothing is told nothing. The caller closes the
- * socket. */
-void net_refuse(int fd);
-
-/* Sets O_NONBLOCK. Cannot fail on a socket. */
+/* Sets O_NONBLOCK. */
 void net_set_nonblocking(int fd);
 
-/* Does a client wait in the accept queue? */
-bool net_somebody_waits(int listener);
+/* Returns how many clients wait in the accept queue; 0 when unknown. */
+unsigned net_accept_queue_length(int listener);
 
-/* How many clients wait in the accept queue; 0 when it cannot be told. */
-unsigned net_waiting(int listener);
+/* Returns for how many milliseconds the client has sent nothing, counted from
+ * its handshake or its last data; 0 when unknown. */
+int net_silent_ms(int fd);
 
-/* Would close(2) now make the kernel send RST, or do so when the client sends
- * more, and throw away what it has not sent yet? So it is where the client has
- * sent bytes that nobody has read, or where it has yet to take some of its
- * answer. */
+/* Sends a 503 that needs no memory to a client that has sent something. The
+ * caller closes the socket. */
+void net_refuse(int fd);
+
+/* Would close(2) now make the kernel send RST, now or when the client sends
+ * more, and discard what it has not sent yet? It would if there is input that
+ * nobody has read, or output that has not left. */
 bool net_close_may_reset(int fd);
 
-/* How many bytes the kernel holds that the client has not acknowledged. A socket
- * is said to be writable when a third of its buffer is free, which may be a
- * megabyte: a slow reader takes minutes for that, and this tells that he reads. */
-int net_unsent(int fd);
+/* Returns how many bytes the kernel holds that the client has not acknowledged.
+ * A socket counts as writable when a third of its buffer is free, which can be
+ * a megabyte; this tells earlier that a slow reader makes progress. */
+int net_unacknowledged(int fd);
 
-/* Sends some of an output. It waits as the socket's mode has it; without may_wait
- * never, but for a file, as sendfile(2) has no flag for that. Returns the number of
- * bytes that the kernel took, or -1 with errno; a file that ended too early is
- * EIO. */
-ssize_t net_send(int fd, const struct http_output *output, bool may_wait);
+/* Sends part of an output, waiting if the socket blocks. Returns the number of
+ * bytes that the kernel took, or -1 with errno; EIO when a file has become
+ * shorter than promised. */
+ssize_t net_send(int fd, const struct http_output *output);
 
-/* The client's address as text, for the log; NULL where no log is kept or there
- * is no memory. The caller frees it. */
+/* Returns the client's address as text for the access log, to be freed by the
+ * caller; NULL when no log is kept or memory runs out. */
 char *net_peer_name(const struct server *server, int fd);
 
 #endif

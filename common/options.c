@@ -47,7 +47,7 @@ static void print_help(const struct architecture *architecture)
 {
     printf(
         "Usage: %s [OPTION]... [PORT [REDIS_HOST]]\n"
-        "A web server that serves its clients the %s way.\n"
+        "A web server with the %s architecture.\n"
         "See docs/%s.md.\n"
         "\n"
         "  -p, --port N             listen on port N; 0: any free one (%d)\n"
@@ -56,9 +56,9 @@ static void print_help(const struct architecture *architecture)
         "  -b, --backlog N          length of the accept queue (%d)\n"
         "      --redis WHERE        HOST:PORT, unix:PATH or none "
         "(127.0.0.1:6379)\n"
-        "      --pipeline           send a page's Redis commands at once\n"
-        "      --keep-alive SEC     keep an idle connection so long; 0: never "
-        "(5)\n"
+        "      --pipeline           send a page's Redis commands together\n"
+        "      --keep-alive SEC     keep an idle connection this long; 0: never"
+        " (5)\n"
         "      --request-timeout S  time for a request to arrive whole (10)\n"
         "      --drain-timeout SEC  time to finish in when stopped (10)\n"
         "      --access-log FILE    a line for each answer; - for standard "
@@ -83,11 +83,11 @@ static void print_help(const struct architecture *architecture)
         printf("      --max-threads N      threads at a time (%d)\n",
                DEFAULT_MAX_THREADS);
     if (architecture->takes & TAKES_MAX_CONNECTIONS)
-        printf("      --max-connections N  clients at a time, the others wait "
-               "in the\n                           accept queue (as many as "
-               "there are descriptors)\n");
+        printf("      --max-connections N  clients at a time; more wait in the "
+               "accept\n                           queue (as many as "
+               "descriptors allow)\n");
     printf("\nSIGINT, SIGTERM: finish what is being served, report, exit. "
-           "SIGUSR1: report.\nSIGHUP: open the access log anew.\n");
+           "SIGUSR1: report.\nSIGHUP: reopen the access log.\n");
 }
 
 static int parse_int(const char *name, const char *text, long low, long high)
@@ -116,7 +116,7 @@ static int parse_seconds(const char *name, const char *text, double low)
 }
 
 /* HOST, HOST:PORT, and for an IPv6 address also [HOST]:PORT (RFC 3986, 3.2.2),
- * as without the brackets nobody could tell where it ends. */
+ * since without brackets the end of the address is ambiguous. */
 static void parse_redis(struct redis_address *redis, char *text)
 {
     const size_t path_room = sizeof((struct sockaddr_un *)NULL)->sun_path;
@@ -140,7 +140,7 @@ static void parse_redis(struct redis_address *redis, char *text)
         redis->host = text + 1;
         colon = bracket[1] == ':' ? bracket + 1 : NULL;
         *bracket = '\0';
-    } else if (strchr(text, ':') != colon) { /* an IPv6 address by itself */
+    } else if (strchr(text, ':') != colon) { /* an IPv6 address alone */
         colon = NULL;
     }
     if (colon != NULL) {
@@ -151,7 +151,7 @@ static void parse_redis(struct redis_address *redis, char *text)
         die_usage("--redis takes HOST:PORT, unix:PATH or none");
 }
 
-/* Each model has its own bound; says why another model's makes no sense. */
+/* Each architecture has its own limit. Explains why another's does not apply. */
 static void refuse_inapplicable(const struct architecture *architecture,
                                 unsigned wanted)
 {
@@ -244,7 +244,7 @@ void options_parse(struct options *o, const struct architecture *architecture,
         case 'V':
             printf("%s (%s)\n", SERVER_VERSION, architecture->name);
             exit(0);
-        default: /* getopt_long has said what was wrong */
+        default: /* getopt_long has printed what is wrong */
             fprintf(stderr, "Try '%s --help'.\n", architecture->name);
             exit(2);
         }
@@ -256,6 +256,6 @@ void options_parse(struct options *o, const struct architecture *architecture,
     if (optind < argc)
         parse_redis(&o->redis, argv[optind++]);
     if (optind < argc)
-        die_usage("there is nothing to do with '%s': the form is "
+        die_usage("unexpected argument '%s'; the usage is "
                   "[OPTION]... [PORT [REDIS_HOST]]", argv[optind]);
 }

@@ -1,5 +1,5 @@
 /*
- * options - the command line, the same for all seven.
+ * options - the command line, the same for all seven servers.
  */
 #ifndef OPTIONS_H
 #define OPTIONS_H
@@ -8,7 +8,7 @@
 
 #include "redis.h"
 
-/* Which of the options that belong to a model a server takes. */
+/* Which of the options that not every server has. */
 enum {
     TAKES_WORKERS = 1 << 0,
     TAKES_THREADS = 1 << 1,
@@ -17,13 +17,20 @@ enum {
     TAKES_MAX_CONNECTIONS = 1 << 4,
 };
 
-/* What tells a server from its six neighbours, apart from its code. */
+enum architecture_kind {
+    POOL,           /* a fixed number of workers accept: 01, 03, 05 */
+    PER_CONNECTION, /* a process or a thread for each client: 02, 04 */
+    EVENT_LOOP,     /* a worker serves many clients together: 06, 07 */
+};
+
+/* What distinguishes a server from its six neighbours, apart from its code. */
 struct architecture {
     const char *folder; /* "07_epoll" */
     const char *name;   /* "epoll" */
+    enum architecture_kind kind;
     unsigned takes;     /* TAKES_... */
-    bool is_event_loop; /* it never waits for one client */
-    int workers;        /* default for --workers, 0 where there is none */
+    int workers;        /* default for --workers */
+    bool listener_each; /* a listening socket for each worker (SO_REUSEPORT) */
 };
 
 enum {
@@ -43,14 +50,14 @@ struct options {
     int threads;
     int max_children;
     int max_threads;
-    int max_connections; /* 0: as many as there are descriptors */
+    int max_connections; /* 0: as many as descriptors allow */
     struct redis_address redis;
     bool pipeline;
     int keep_alive_ms; /* 0: no persistent connections */
     int request_timeout_ms;
     int drain_timeout_ms;
     const char *access_log; /* NULL: none */
-    const char *user;       /* NULL: stay who we are */
+    const char *user;       /* NULL: keep the current user */
     bool quiet, verbose;
 };
 

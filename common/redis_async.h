@@ -1,14 +1,14 @@
 /*
  * redis_async - one pipelined connection to Redis for a whole event loop.
  *
- * Commands of all clients go down the same connection, one behind the other,
- * and the replies come back in that order: Redis needs no tags. What is queued
- * during a turn of the loop leaves in one write at its end, so the busier the
- * loop, the fewer the system calls a page.
+ * The commands of all clients share a connection, and replies arrive in the
+ * order of the commands, so they need no tags. Everything queued during one
+ * iteration of the loop leaves in one write at its end: the busier the loop,
+ * the fewer system calls a page.
  *
- * hiredis' asynchronous API does the work and wants to be told what happens on
- * its socket. The loop offers one function for that, watch(); here is the
- * adapter between the two, as hiredis' own adapters/ have it for libevent and
+ * hiredis' asynchronous API does the work. It has to be told what happens on
+ * its socket, and says what to watch that socket for: this file is the adapter
+ * between hiredis and our loops, as hiredis' adapters/ are for libevent and
  * others.
  */
 #ifndef REDIS_ASYNC_H
@@ -19,60 +19,54 @@
 
 #include <hiredis/async.h>
 
+#include "clock.h"
 #include "redis.h"
 
 struct redis_async {
     const struct redis_address *address;
-    redisAsyncContext *redis; /* NULL: no connection */
-    int64_t retry_ms;         /* do not try to connect before this time */
-    int backoff_ms;
-    unsigned due;             /* replies that have not come yet */
-    int64_t progress_ms;      /* when the last one came, or the first of those
-                                 that are due was asked for */
-    int64_t now_ms;           /* at the event that is being handled */
-    struct buffer command;    /* the one that is being queued */
-    struct redis_reply_memory reply;
-    bool out_of_step;         /* replies and questions do not match any more */
-    bool want_read, want_write;       /* what hiredis waits for */
-    bool watched_read, watched_write; /* what the loop watches */
+    redisAsyncContext *context; /* NULL: no connection */
+    struct redis_backoff backoff;
+    unsigned due;               /* replies that have not arrived */
+    int64_t progress_ms;        /* when the last reply arrived, or the first of
+                                   those due was asked for */
+    const struct clock *clock;  /* the loop's */
     int fd;
-    /* Tells the loop what to watch fd for, level-triggered; both false: no
-     * longer at all (it is about to be closed). */
-    void (*watch)(void *loop, int fd, bool read, bool write);
+    short wanted;  /* POLLIN, POLLOUT: what hiredis waits for */
+    short watched; /* what the loop watches */
+    /* Tells the loop what to watch fd for, level-triggered. 0: nothing any
+     * longer, because fd is about to be closed. */
+    void (*watch)(void *loop, int fd, short events);
     void *loop;
 };
 
-/* Called with each reply, or NULL when there will be none; `reply` is lent. */
-typedef void redis_async_reply(void *client, const redisReply *reply);
+/* Receives a reply, or NULL when there will be none. It stays hiredis'. */
+typedef void redis_async_callback(void *loop, void *client,
+                                  const redisReply *reply);
 
-void redis_async_init(struct redis_async *s,
-                      const struct redis_address *address, void *loop,
-                      void (*watch)(void *loop, int fd, bool read, bool write));
+void redis_async_init(struct redis_async *redis,
+                      const struct redis_address *address,
+                      const struct clock *clock, void *loop,
+                      void (*watch)(void *loop, int fd, short events));
 
-/* Queues a command, connecting first where needed (without waiting for it).
- * Returns false when Redis is away; on_reply is not called then. */
-bool redis_async_send(struct redis_async *s, int64_t now_ms,
+/* Queues a command, and starts to connect if necessary. Returns false when
+ * Redis is away; the callback is not called then. */
+bool redis_async_send(struct redis_async *redis,
                       const struct redis_command *command,
-                      redis_async_reply *on_reply, void *client);
+                      redis_async_callback *callback, void *client);
 
-/* Once per turn of the loop, before it waits: writes what was queued. When
- * Redis owes replies and has given none for REDIS_TIMEOUT_MS, it counts as away:
- * the connection is closed, and every reply that is due comes at once, as NULL.
- * (Not each reply has its deadline: with ten thousand clients asking, the last
- * one waits long behind a Redis that is in the best of health.) */
-void redis_async_flush(struct redis_async *s, int64_t now_ms);
+/* Passes on what poll or epoll reported for the socket: POLLIN and so on. */
+void redis_async_ready(struct redis_async *redis, uint32_t events);
 
-/* For how many milliseconds Redis may still keep silent; -1: it owes nothing. */
-int redis_async_timeout(const struct redis_async *s, int64_t now_ms);
+/* Ends an iteration of the loop: sends what was queued. When replies are due
+ * and none has arrived for REDIS_TIMEOUT_MS, closes the connection, and every
+ * callback gets NULL. (The limit is not for each reply: with ten thousand
+ * clients, the last one waits long for a Redis that is in perfect health.) */
+void redis_async_flush(struct redis_async *redis);
 
-/* What poll or epoll said about the socket. Errors count as both. */
-void redis_async_event(struct redis_async *s, int64_t now_ms, bool readable,
-                       bool writable);
+/* Returns for how many milliseconds Redis may stay silent; -1: none is due. */
+int redis_async_timeout_ms(const struct redis_async *redis);
 
-/* Closes the connection. Every reply that is due comes at once, as NULL. */
-void redis_async_close(struct redis_async *s);
-
-/* The same, and gives the memory back; not within a callback. */
-void redis_async_free(struct redis_async *s);
+/* Closes the connection; every callback that is due gets NULL. */
+void redis_async_close(struct redis_async *redis);
 
 #endif

@@ -1,288 +1,266 @@
 /*
- * blocking - drives a connection with calls that wait; see blocking.h.
+ * serve_blocking - serves one client with calls that wait; see
+ * serve_blocking.h.
  *
- * Read this beside nonblocking.c: the same switch, the same steps. Where that
- * one goes away, this one waits.
+ * Read it next to event_loop.c: the same switch, the same steps. Where that one
+ * returns to its loop, this one waits.
  */
 #include "serve_blocking.h"
 
 #include <errno.h>
-#include <poll.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "http_conn.h"
 #include "net.h"
 
-/* A waiting recv() looks up this often: has the deadline passed, is the server
- * stopping, does somebody else want to be served? Often where a fixed pool
- * makes others wait, seldom where each client has a thread of its own. */
-enum { TICK_SHARED_MS = 50, TICK_OWN_MS = 500 };
+/* A waiting recv() returns this often, to check the deadline, whether the
+ * server is stopping and whether other clients wait. */
+enum { TICK_MS = 50 };
 
-/* A client is accepted when the handshake is done; its request is mostly right
- * behind. So for a moment it is waited for with the turn in hand: others would
- * only be woken to wait in the same way. */
-enum { MOMENT_MS = 5 };
+/* A client that has sent nothing for this long since its handshake is closed
+ * when others wait. One lost packet costs a client 1 s or 3 s (RFC 6298), and a
+ * load tool that opens 15,000 connections needs FIXME s to write to the last. */
+enum { FIRST_BYTE_GRACE_MS = 4000 };
 
-struct blocking {
-    struct worker *worker;
+/* Even a client that never stops pipelining gives way to others after this many
+ * requests. */
+enum { YIELD_EVERY = 64 };
+
+struct connection {
+    struct blocking_worker *bw;
+    struct worker *worker; /* &bw->worker */
     struct http_conn conn;
     int fd;
-    int unsent;            /* net_unsent() when last looked at */
+    char *peer;            /* the client's address for the log, or NULL */
+    int unacknowledged;    /* bytes when last looked at */
     bool has_tick;         /* SO_RCVTIMEO is set */
-    bool is_held;          /* by worker->silent: not ours to close any more */
-    enum http_phase phase; /* what the deadline is for */
+    bool others_waited;    /* at the previous tick */
+    enum http_phase phase; /* the one that deadline_ms belongs to */
     int64_t deadline_ms;
+    int64_t grace_end_ms;  /* of a client that has sent nothing */
 };
 
-/* Do more clients wait than there are workers at leisure to take them? */
-static bool too_many_wait(const struct server *server)
+void blocking_worker_init(struct blocking_worker *bw,
+                          const struct server *server, int number)
 {
-    unsigned at_leisure = 0;
-    for (unsigned i = 0; i < server->stats_slots; i++)
-        at_leisure += atomic_load_explicit(
-            &server->shared->stats[i].at_leisure, memory_order_relaxed);
-    return net_waiting(server->listeners[0]) > at_leisure;
+    worker_init(&bw->worker, server, number);
+    redis_init(&bw->redis, &server->options.redis);
+    atomic_store(&bw->worker.stats->idle, true);
 }
 
-static bool must_yield(struct worker *worker)
+void blocking_worker_free(struct blocking_worker *bw)
 {
-    struct server_shared *shared = worker->server->shared;
-    if (!atomic_load_explicit(&shared->full, memory_order_relaxed))
-        return false;
-    if (atomic_load_explicit(&shared->held, memory_order_relaxed) ||
-        atomic_load_explicit(&shared->no_more, memory_order_relaxed) ||
-        accept_filter_somebody_speaks(&worker->silent))
+    redis_close(&bw->redis);
+    worker_free(&bw->worker);
+}
+
+/* Do clients wait whom no other worker is free to accept? */
+static bool others_wait(const struct worker *worker)
+{
+    const struct server *server = worker->server;
+    if (atomic_load(&server->shared->accept_exhausted))
         return true;
-    /* In a pool, who waits may only wait for this worker to pass on its turn. */
-    return net_somebody_waits(worker->server->listeners[0]) &&
-           (!worker->accepts || too_many_wait(worker->server));
+    unsigned waiting = net_accept_queue_length(server->listeners[0]);
+    if (server->architecture->kind == PER_CONNECTION)
+        return waiting > 0 && atomic_load(&server->shared->at_capacity);
+    unsigned idle = 0;
+    for (unsigned i = 0; waiting > idle && i < server->stats_slots; i++)
+        idle += atomic_load_explicit(&server->shared->stats[i].idle,
+                                     memory_order_relaxed);
+    return waiting > idle;
 }
 
-void serve_blocking_init(struct worker *worker, const struct server *server,
-                   struct stats_slot *stats)
+static void start_deadline(struct connection *c, enum http_phase phase)
 {
-    worker_init(worker, server, stats);
-    worker->must_yield = must_yield;
-    worker->silent.number = (unsigned)(stats - server->shared->stats);
-    accept_turn_init(&worker->turn, &server->shared->turns,
-                     worker->silent.number);
+    c->phase = phase;
+    c->deadline_ms =
+        c->worker->http.clock.now_ms +
+        http_phase_timeout_ms(&c->worker->server->options, phase);
 }
 
-static void set_at_leisure(struct worker *worker, bool at_leisure)
+/* Called before every step: a client that sends single bytes, or takes its
+ * answer steadily for ever, never makes a call time out. */
+static void check_deadline(struct connection *c)
 {
-    atomic_store_explicit(&worker->stats->at_leisure, at_leisure,
-                          memory_order_relaxed);
+    enum http_phase phase = http_conn_phase(&c->conn);
+    if (phase != c->phase)
+        start_deadline(c, phase);
+    else if (phase != HTTP_PHASE_REDIS &&
+             (c->worker->drain_expired ||
+              c->worker->http.clock.now_ms >= c->deadline_ms))
+        http_conn_on_timeout(&c->conn);
 }
 
-int serve_blocking_accept(struct worker *worker)
+/* Has the client acknowledged bytes since the last call? */
+static bool has_progressed(struct connection *c)
 {
-    worker->accepts = true;
-    set_at_leisure(worker, true);
-    if (worker->silent.silent == NULL)
-        accept_turn_take(&worker->turn, worker->server->listeners[0]);
-    else /* these are waited for as well, without a turn */
-        accept_turn_pass(&worker->turn);
-    int fd = accept_filter_next(&worker->silent, worker->server, false);
-    if (fd < 0)
-        accept_turn_pass(&worker->turn);
-    set_at_leisure(worker, false);
-    return fd;
+    int before = c->unacknowledged;
+    c->unacknowledged = net_unacknowledged(c->fd);
+    return c->unacknowledged < before;
 }
 
-static void start_deadline(struct blocking *b, enum http_phase phase)
+/* A wait for the client has ended without result. Should it be closed? */
+static void on_tick(struct connection *c)
 {
-    b->phase = phase;
-    b->deadline_ms = b->worker->clock.now_ms +
-                     http_conn_patience(b->worker, phase);
-}
-
-/* A client that drips its bytes, and one that takes them steadily but for ever,
- * never makes a call wait in vain: this is asked after every call. */
-static bool is_late(const struct blocking *b)
-{
-    return b->worker->overdue || b->worker->clock.now_ms >= b->deadline_ms;
-}
-
-/* A client that has not said a word makes room for those who wait. It is not
- * lost: its request may only be late, see accept_filter.h. But from then on it
- * depends on this one worker, so not while another one could take them. */
-static void make_room(struct blocking *b)
-{
-    struct worker *w = b->worker;
-    if (b->phase == HTTP_PHASE_NEW && w->accepts && !w->draining &&
-        (w->silent.silent != NULL || too_many_wait(w->server)))
-        b->is_held = accept_filter_hold(&w->silent, w->server, b->fd);
-}
-
-/* Has the client acknowledged some of what the kernel holds for it? */
-static bool takes_some(struct blocking *b)
-{
-    int unsent = net_unsent(b->fd);
-    bool takes = unsent < b->unsent;
-    b->unsent = unsent;
-    return takes;
-}
-
-/* A wait has ended without result. Has an idle client to go? Or one that was cut
- * off: who has his answer whole keeps nobody waiting (RFC 9112, 9.6). */
-static void look_up(struct blocking *b)
-{
-    struct worker *w = b->worker;
-    if (b->phase == HTTP_PHASE_LINGER) {
-        if (takes_some(b))
-            start_deadline(b, HTTP_PHASE_LINGER);
-        else if (b->unsent == 0 && must_yield(w))
-            http_conn_timeout(&b->conn);
-        return;
+    struct worker *w = c->worker;
+    bool waited = c->others_waited;
+    c->others_waited = others_wait(w);
+    switch (c->phase) {
+    case HTTP_PHASE_NEW: /* it has sent nothing at all */
+        if (w->draining || (c->others_waited &&
+                            w->http.clock.now_ms >= c->grace_end_ms))
+            http_conn_abort(&c->conn);
+        break;
+    case HTTP_PHASE_IDLE: /* a single look may find a client that an idle worker
+                             is about to accept; two looks find a real queue */
+        if (w->draining || (c->others_waited && waited))
+            http_conn_abort(&c->conn);
+        break;
+    case HTTP_PHASE_LINGER: /* once the client has its whole answer, others go
+                               first (RFC 9112, 9.6) */
+        if (has_progressed(c))
+            start_deadline(c, HTTP_PHASE_LINGER);
+        else if (c->unacknowledged == 0 && c->others_waited)
+            http_conn_abort(&c->conn);
+        break;
+    case HTTP_PHASE_REQUEST:
+    case HTTP_PHASE_REDIS:
+    case HTTP_PHASE_WRITE:
+    case HTTP_PHASES:
+        break;
     }
-    if ((b->phase == HTTP_PHASE_NEW && w->draining) ||
-        (b->phase == HTTP_PHASE_IDLE && (w->draining || must_yield(w))))
-        http_conn_timeout(&b->conn);
-    make_room(b);
 }
 
-static void set_tick(struct blocking *b)
+/* The first attempt to read does not wait, so that a client whose request is
+ * already here costs no further system call. This one has to be waited for. The
+ * grace counts from the handshake: when 500 silent clients have waited in the
+ * accept queue together, it has passed for all of them. */
+static void begin_to_wait(struct connection *c)
 {
-    bool shared = atomic_load(&b->worker->server->shared->full);
-    struct timeval tick = {
-        .tv_usec = (shared ? TICK_SHARED_MS : TICK_OWN_MS) * 1000L};
-    setsockopt(b->fd, SOL_SOCKET, SO_RCVTIMEO, &tick, sizeof tick);
-    b->has_tick = true;
+    const struct timeval tick = {.tv_usec = TICK_MS * 1000L};
+    setsockopt(c->fd, SOL_SOCKET, SO_RCVTIMEO, &tick, sizeof tick);
+    c->has_tick = true;
+    c->grace_end_ms = c->worker->http.clock.now_ms + FIRST_BYTE_GRACE_MS -
+                      net_silent_ms(c->fd);
+    if (c->worker->http.clock.now_ms >= c->grace_end_ms)
+        on_tick(c);
 }
 
-static bool speaks_in_a_moment(const struct blocking *b)
-{
-    const struct accept_turn *turn = &b->worker->turn;
-    struct pollfd client = {.fd = b->fd, .events = POLLIN};
-    if (!accept_turn_trusts(turn))
-        return false;
-    bool spoke = poll(&client, 1, MOMENT_MS) != 0;
-    if (!spoke)
-        accept_turn_met_silence(turn);
-    return spoke;
-}
-
-/* Until a client has made us wait once it has cost no system call to limit the
- * wait: the first attempt does not wait at all. A client that sends its request
- * and is gone, the usual one here, never costs more than that. */
-static void begin_to_wait(struct blocking *b)
-{
-    if (speaks_in_a_moment(b))
-        return;
-    accept_turn_pass(&b->worker->turn);
-    make_room(b);
-    if (!b->is_held)
-        set_tick(b);
-}
-
-static void read_request(struct blocking *b)
+static void read_request(struct connection *c)
 {
     size_t room;
-    char *input = http_conn_input(&b->conn, &room);
-    if (input == NULL) { /* no memory: this client cannot be served */
-        net_refuse(b->fd);
-        http_conn_eof(&b->conn);
-        /* Another worker may have some, if this one lets it have the turn. */
-        accept_turn_pass(&b->worker->turn);
-        poll(NULL, 0, 1);
+    char *input = http_conn_input(&c->conn, &room);
+    if (input == NULL) {
+        server_warn_exhausted(c->worker->server, "out of memory; some clients "
+                              "are asked to come back later");
+        net_refuse(c->fd);
+        http_conn_abort(&c->conn);
         return;
     }
-    ssize_t n = recv(b->fd, input, room, b->has_tick ? 0 : MSG_DONTWAIT);
-    worker_tick(b->worker);
-    if (n > 0) {
-        accept_turn_met_speech(&b->worker->turn);
-        http_conn_received(&b->conn, (size_t)n);
-    } else if (n == 0) {
-        http_conn_eof(&b->conn);
-    } else if (errno != EAGAIN && errno != EINTR) {
-        http_conn_eof(&b->conn); /* ECONNRESET and its kin: it has gone */
-    } else if (b->has_tick) {
-        look_up(b);
-    } else {
-        begin_to_wait(b);
-    }
+    ssize_t n = recv(c->fd, input, room, c->has_tick ? 0 : MSG_DONTWAIT);
+    worker_tick(c->worker);
+    if (n > 0)
+        http_conn_received(&c->conn, (size_t)n);
+    else if (n == 0 || (errno != EAGAIN && errno != EINTR))
+        http_conn_abort(&c->conn); /* end of file, or ECONNRESET */
+    else if (c->has_tick)
+        on_tick(c);
+    else
+        begin_to_wait(c);
 }
 
-static void ask_redis(struct blocking *b)
+static bool may_keep(const struct connection *c)
 {
-    struct redis *store = &b->worker->store;
+    const struct http_conn *conn = &c->conn;
+    if (!conn->x->request.keep_alive || !worker_may_keep(c->worker, conn))
+        return false;
+    if (http_conn_has_pipelined(conn) &&
+        (conn->requests + 1) % YIELD_EVERY != 0)
+        return true;
+    return !others_wait(c->worker);
+}
+
+static void ask_redis(struct connection *c)
+{
+    struct redis *redis = &c->bw->redis;
     const struct redis_command *command;
     int due = 0;
-    bool up = store->redis != NULL;
-    if (http_conn_is_first_command(&b->conn))
-        up = redis_begin(store, b->worker->clock.now_ms);
-    while ((command = http_conn_next_command(&b->conn)) != NULL) {
-        up = up && redis_send(store, command);
+    bool complete = false, up = redis->context != NULL;
+    if (c->conn.x->sent == 0) /* the first command of a page */
+        up = redis_begin(redis, c->worker->http.clock.now_ms);
+    while ((command = http_conn_next_command(&c->conn)) != NULL) {
+        up = up && redis_send(redis, command);
         due++;
     }
-    while (due-- > 0)
-        http_conn_reply(&b->conn, up ? redis_receive(store) : NULL);
+    while (due-- > 0) {
+        redisReply *reply = up ? redis_receive(redis) : NULL;
+        complete = http_conn_reply(&c->conn, reply);
+        freeReplyObject(reply);
+    }
+    if (complete)
+        worker_log_answer(c->worker, &c->conn, c->peer);
 }
 
-static void write_response(struct blocking *b)
+static void write_response(struct connection *c)
 {
     struct http_output output;
-    http_conn_output(&b->conn, &output);
-    bool may_wait = !b->worker->turn.taken;
-    ssize_t n = net_send(b->fd, &output, may_wait);
-    worker_tick(b->worker);
+    http_conn_output(&c->conn, &output);
+    ssize_t n = net_send(c->fd, &output);
+    worker_tick(c->worker);
     if (n >= 0) {
-        if (http_conn_sent(&b->conn, (size_t)n))
-            shutdown(b->fd, SHUT_WR);
-        else /* it takes its time, or has more to ask */
-            accept_turn_pass(&b->worker->turn);
-        start_deadline(b, http_conn_phase(&b->conn)); /* there is progress */
-    } else if (errno == EAGAIN && !may_wait) {
-        accept_turn_pass(&b->worker->turn);
-    } else if (errno == EAGAIN || errno == EINTR) {
-        if (takes_some(b))
-            start_deadline(b, HTTP_PHASE_WRITE);
-        look_up(b);
+        if (http_conn_sent(&c->conn, (size_t)n))
+            shutdown(c->fd, SHUT_WR);
+        start_deadline(c, http_conn_phase(&c->conn));
+    } else if (errno == EAGAIN || errno == EINTR) { /* SO_SNDTIMEO */
+        if (has_progressed(c))
+            start_deadline(c, HTTP_PHASE_WRITE);
     } else {
-        http_conn_eof(&b->conn); /* EPIPE, ECONNRESET */
+        http_conn_abort(&c->conn); /* EPIPE, ECONNRESET */
     }
 }
 
-void serve_blocking(struct worker *worker, int fd)
+static void end_connection(struct connection *c)
 {
-    struct blocking b = {.worker = worker, .fd = fd};
-    worker_tick(worker);
-    http_conn_open(&b.conn, worker, net_peer_name(worker->server, fd));
-    start_deadline(&b, HTTP_PHASE_NEW);
+    http_conn_close(&c->conn);
+    close(c->fd);
+    free(c->peer);
+    atomic_store_explicit(&c->worker->stats->idle, true, memory_order_relaxed);
+}
 
-    while (!b.is_held) {
-        enum http_phase phase = http_conn_phase(&b.conn);
-        if (phase != b.phase)
-            start_deadline(&b, phase);
-        else if (phase != HTTP_PHASE_REDIS && is_late(&b))
-            http_conn_timeout(&b.conn);
-
-        switch (http_conn_want(&b.conn)) {
+void serve_blocking(struct blocking_worker *bw, int fd)
+{
+    struct connection c = {.bw = bw, .worker = &bw->worker, .fd = fd};
+    c.peer = net_peer_name(bw->worker.server, fd);
+    atomic_store_explicit(&bw->worker.stats->idle, false, memory_order_relaxed);
+    stats_add(&bw->worker.stats->connections, 1);
+    worker_tick(&bw->worker);
+    http_conn_open(&c.conn, &bw->worker.http);
+    start_deadline(&c, HTTP_PHASE_NEW);
+    for (;;) {
+        check_deadline(&c);
+        switch (http_conn_want(&c.conn)) {
         case HTTP_WANT_READ:
-            if (phase != HTTP_PHASE_NEW) /* more, which may not be there yet */
-                accept_turn_pass(&worker->turn);
-            read_request(&b);
+            read_request(&c);
+            break;
+        case HTTP_WANT_ANSWER:
+            if (http_conn_answer(&c.conn, may_keep(&c)))
+                worker_log_answer(&bw->worker, &c.conn, c.peer);
             break;
         case HTTP_WANT_REDIS:
-            accept_turn_pass(&worker->turn);
-            ask_redis(&b);
+            ask_redis(&c);
             break;
         case HTTP_WANT_WRITE:
-            write_response(&b);
+            write_response(&c);
             break;
         case HTTP_WANT_CLOSE:
-            if (b.conn.cut_off && net_close_may_reset(fd)) {
-                http_conn_linger(&b.conn);
+            if (c.conn.close_unexpected && net_close_may_reset(fd)) {
+                http_conn_linger(&c.conn);
                 break;
             }
-            http_conn_close(&b.conn);
-            close(fd);
+            end_connection(&c);
             return;
         }
     }
-    http_conn_close(&b.conn);
-    /* It counts when it is taken up again. */
-    stats_add(&worker->stats->connections, (uint64_t)-1);
 }

@@ -1,29 +1,27 @@
 /*
- * blocking - drives a connection with calls that wait.
+ * serve_blocking - serves one client with calls that wait.
  *
- * For servers that give a client a thread of control of its own, for as long
- * as it is served: 01 to 05. Its twin is nonblocking.h.
+ * For servers that give each client a process or a thread for as long as it is
+ * served: 01 to 05. Its counterpart for event loops is event_loop.h.
  */
-#ifndef BLOCKING_H
-#define BLOCKING_H
+#ifndef SERVE_BLOCKING_H
+#define SERVE_BLOCKING_H
 
+#include "redis.h"
 #include "worker.h"
 
-/* Makes the worker fit for serve_blocking(): a connection that is kept yields
- * to clients that wait, as far as server->shared->full says that it is in
- * their way. */
-void serve_blocking_init(struct worker *worker, const struct server *server,
-                   struct stats_slot *stats);
+struct blocking_worker {
+    struct worker worker;
+    struct redis redis; /* its own: a blocking call cannot share it */
+};
 
-/* Waits for the next client. Returns its socket, or -1 when the server is
- * stopping. A worker that calls this may put a silent client aside when more
- * wait than there are workers at leisure, and take it up again when it speaks;
- * see accept_filter.h. It returns with the turn to accept in hand, mostly, which
- * serve_blocking() passes on before it waits; see accept_turn.h. */
-int serve_blocking_accept(struct worker *worker);
+/* Initializes worker `number` of the server. */
+void blocking_worker_init(struct blocking_worker *bw,
+                          const struct server *server, int number);
 
-/* Serves one client until the connection ends, then closes its socket; or until
- * it is put aside. */
-void serve_blocking(struct worker *worker, int fd);
+void blocking_worker_free(struct blocking_worker *bw);
+
+/* Serves one client until the connection ends, and closes its socket. */
+void serve_blocking(struct blocking_worker *bw, int fd);
 
 #endif

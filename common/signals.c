@@ -14,44 +14,44 @@
 
 enum {
     REMIND_SECONDS = 1,
-    SAME_MS = 200, /* two signals within it are one request to stop */
+    SAME_REQUEST_MS = 200, /* two signals within it are one request to stop */
 };
 
-/* What a handler touches has to be global: the only writable globals below
- * common/. Lock-free atomics are as safe in a handler as sig_atomic_t (C11,
- * 7.14.1.1), and also safe to be read by other threads. */
-static const struct server *_Atomic watched;
-static atomic_bool report_wanted;
-static atomic_bool reopen_wanted;
+/* What a handler touches has to be global. These are the only writable globals
+ * in common/. Lock-free atomics are as safe in a handler as sig_atomic_t (C11,
+ * 7.14.1.1), and other threads can read them too. */
+static const struct server *_Atomic stoppable;
+static atomic_bool report_requested;
+static atomic_bool reopen_requested;
 
-static void stop(void)
+static void request_stop(void)
 {
-    const struct server *server = atomic_load(&watched);
+    const struct server *server = atomic_load(&stoppable);
     int64_t since = 0, now = clock_monotonic_ms();
     if (!atomic_compare_exchange_strong(&server->shared->stop_ms, &since,
                                         now)) {
-        /* timeout(1) and other supervisors signal the process, then its group,
-         * of which it is one: that is not to be cut off mid-answer. */
-        if (now - since < SAME_MS)
+        /* timeout(1) and other supervisors signal the process and then its
+         * group, which includes it: answers must not be cut off by that. */
+        if (now - since < SAME_REQUEST_MS)
             return;
-        _exit(1); /* asked twice: at once. Children follow by PDEATHSIG. */
+        _exit(1); /* children follow by PR_SET_PDEATHSIG */
     }
     for (int i = 0; i < server->listener_count; i++)
         shutdown(server->listeners[i], SHUT_RDWR);
 }
 
-/* Only async-signal-safe functions below (signal-safety(7)), and errno is put
- * back: the interrupted code may be about to look at it. */
-void signals_note(int signal_number)
+/* Calls only async-signal-safe functions (signal-safety(7)), and restores
+ * errno: the interrupted code may be about to look at it. */
+void signals_record(int signal_number)
 {
     int saved = errno;
     switch (signal_number) {
     case SIGINT:
-    case SIGTERM: stop(); break;
-    case SIGUSR1: atomic_store(&report_wanted, true); break;
-    case SIGHUP: atomic_store(&reopen_wanted, true); break;
+    case SIGTERM: request_stop(); break;
+    case SIGUSR1: atomic_store(&report_requested, true); break;
+    case SIGHUP: atomic_store(&reopen_requested, true); break;
     }
-    if (atomic_load(&report_wanted) || atomic_load(&reopen_wanted))
+    if (atomic_load(&report_requested) || atomic_load(&reopen_requested))
         alarm(REMIND_SECONDS);
     errno = saved;
 }
@@ -65,12 +65,12 @@ static void set_handler(int signal_number, void (*handler)(int))
 
 void signals_install(const struct server *server)
 {
-    atomic_store(&watched, server);
-    set_handler(SIGINT, signals_note);
-    set_handler(SIGTERM, signals_note);
-    set_handler(SIGUSR1, signals_note);
-    set_handler(SIGHUP, signals_note);
-    set_handler(SIGALRM, signals_note);
+    atomic_store(&stoppable, server);
+    set_handler(SIGINT, signals_record);
+    set_handler(SIGTERM, signals_record);
+    set_handler(SIGUSR1, signals_record);
+    set_handler(SIGHUP, signals_record);
+    set_handler(SIGALRM, signals_record);
     set_handler(SIGPIPE, SIG_IGN);
 }
 
@@ -82,13 +82,13 @@ void signals_in_child(pid_t parent)
     set_handler(SIGHUP, SIG_IGN);
     set_handler(SIGALRM, SIG_IGN);
     set_handler(SIGCHLD, SIG_DFL);
-    /* A note that came just before the fork is for the parent to find. */
-    atomic_store(&report_wanted, false);
-    atomic_store(&reopen_wanted, false);
+    /* A note left just before the fork is the parent's. */
+    atomic_store(&report_requested, false);
+    atomic_store(&reopen_requested, false);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) /* it died before that, and tells nobody now */
+    if (getppid() != parent) /* it died before the line above */
         _exit(1);
-    sigset_t set; /* the parent may have blocked them around its fork(2) */
+    sigset_t set;
     signals_set(&set);
     sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
@@ -106,26 +106,28 @@ void signals_set(sigset_t *set)
 
 bool signals_stopping(void)
 {
-    const struct server *server = atomic_load(&watched);
+    const struct server *server = atomic_load(&stoppable);
     return server != NULL && atomic_load_explicit(&server->shared->stop_ms,
                                                   memory_order_relaxed) != 0;
 }
 
 int64_t signals_stopping_ms(void)
 {
-    const struct server *server = atomic_load(&watched);
+    const struct server *server = atomic_load(&stoppable);
     int64_t since = server ? atomic_load(&server->shared->stop_ms) : 0;
     return since == 0 ? 0 : clock_monotonic_ms() - since;
 }
 
+/* The plain load first: an exchange would take the cache line from other
+ * threads each time. */
 bool signals_take_report(void)
 {
-    return atomic_load(&report_wanted) &&
-           atomic_exchange(&report_wanted, false);
+    return atomic_load(&report_requested) &&
+           atomic_exchange(&report_requested, false);
 }
 
 bool signals_take_reopen(void)
 {
-    return atomic_load(&reopen_wanted) &&
-           atomic_exchange(&reopen_wanted, false);
+    return atomic_load(&reopen_requested) &&
+           atomic_exchange(&reopen_requested, false);
 }

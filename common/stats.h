@@ -1,9 +1,9 @@
 /*
  * stats - how much was served, and what it cost.
  *
- * The counters stand in memory that is shared over fork(2), so that children
- * count where their parent can read. Each worker has a slot of its own, a
- * cache line wide: two cores that write to one line take turns at it.
+ * The counters are in memory that fork(2) shares, so that a parent can read what
+ * its children count. Each worker has a slot of its own, one cache line wide:
+ * cores that write to the same line would have to pass it back and forth.
  */
 #ifndef STATS_H
 #define STATS_H
@@ -15,8 +15,7 @@
 struct stats_slot {
     _Alignas(64) _Atomic uint64_t requests;
     _Atomic uint64_t connections;
-    atomic_bool at_leisure; /* its worker waits for a client (blocking.c) */
-    atomic_uint silent;     /* so many it has put aside (accept_filter.c) */
+    atomic_bool idle; /* its worker waits in accept (serve_blocking.c) */
 };
 
 static inline void stats_add(_Atomic uint64_t *counter, uint64_t n)
