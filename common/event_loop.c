@@ -37,8 +37,6 @@ void event_loop_init(struct event_loop *loop, const struct server *server,
     net_set_nonblocking(loop->listener);
 }
 
-/* --------------------------------------------------------------- deadlines */
-
 static void remove_deadline(struct event_loop *loop, struct client *client)
 {
     if (client->prev != NULL)
@@ -61,8 +59,6 @@ static void set_deadline(struct event_loop *loop, struct client *client)
         http_phase_timeout_ms(&loop->worker.server->options, phase);
     DL_APPEND(loop->deadline_queues[phase], client);
 }
-
-/* ----------------------------------------------------------------- clients */
 
 /* Events that the kernel has already reported may still point to this client,
  * and so may replies that are due: its memory is freed after both. */
@@ -101,10 +97,8 @@ static bool read_request(struct event_loop *loop, struct client *client)
         return false;
     char *input = http_conn_input(&client->conn, &room);
     if (input == NULL) {
-        server_warn_exhausted(loop->worker.server, "out of memory; some "
-                              "clients are asked to come back later");
-        net_refuse(client->fd);
-        http_conn_abort(&client->conn);
+        net_refuse(loop->worker.server, client->fd);
+        http_conn_close(&client->conn);
         return true;
     }
     ssize_t n = recv(client->fd, input, room, 0);
@@ -118,7 +112,7 @@ static bool read_request(struct event_loop *loop, struct client *client)
         client->readable = errno == EINTR;
         http_conn_received(&client->conn, 0);
     } else {
-        http_conn_abort(&client->conn); /* end of file, or ECONNRESET */
+        http_conn_close(&client->conn); /* end of file, or ECONNRESET */
     }
     return true;
 }
@@ -152,7 +146,7 @@ static bool write_response(struct client *client)
     } else if (errno == EAGAIN || errno == EINTR) {
         client->writable = errno == EINTR;
     } else {
-        http_conn_abort(&client->conn); /* EPIPE, ECONNRESET */
+        http_conn_close(&client->conn); /* EPIPE, ECONNRESET */
     }
     return true;
 }
@@ -266,8 +260,6 @@ void event_loop_ready(struct event_loop *loop, void *source, uint32_t events)
         client_ready(loop, source, events);
 }
 
-/* --------------------------------------------------------------- accepting */
-
 static bool at_capacity(const struct event_loop *loop)
 {
     return loop->clients >=
@@ -320,8 +312,6 @@ void event_loop_accept(struct event_loop *loop)
                     event_loop_may_accept(loop); i++)
         accept_client(loop);
 }
-
-/* --------------------------------------------------------------- iterations */
 
 int event_loop_timeout_ms(const struct event_loop *loop)
 {

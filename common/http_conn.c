@@ -25,8 +25,10 @@ static void release_exchange(struct http_conn *c)
 
 void http_conn_close(struct http_conn *c)
 {
+    /* Half a request is useless, and complete ones have been answered. */
     release_exchange(c);
     c->state = HTTP_CONN_CLOSING;
+    c->close_unexpected = false;
 }
 
 static bool has_output(const struct http_conn *c)
@@ -67,8 +69,6 @@ enum http_phase http_conn_phase(const struct http_conn *c)
         return HTTP_PHASE_REQUEST;
     return c->requests == 0 ? HTTP_PHASE_NEW : HTTP_PHASE_IDLE;
 }
-
-/* ------------------------------------------------------- reading a request */
 
 bool http_conn_has_pipelined(const struct http_conn *c)
 {
@@ -112,19 +112,6 @@ static void refuse(struct http_conn *c, int status)
     c->state = HTTP_CONN_ANSWER;
 }
 
-/* A head ends with a line end. If none has arrived since the last attempt,
- * parsing again is useless; this keeps a client that sends single bytes
- * cheap. */
-static bool surely_incomplete(struct http_exchange *x)
-{
-    const char *head = x->in + x->in_start;
-    size_t n = x->in_end - x->in_start;
-    size_t scanned = x->scanned;
-    x->scanned = n;
-    return scanned > 0 && n < HTTP_HEAD_MAX &&
-           memchr(head + scanned, '\n', n - scanned) == NULL;
-}
-
 /* The head is complete and `length` bytes long: how is the body framed? */
 static void begin_body(struct http_conn *c, size_t length)
 {
@@ -156,10 +143,16 @@ static void begin_body(struct http_conn *c, size_t length)
 static void parse_head(struct http_conn *c)
 {
     struct http_exchange *x = c->x;
-    size_t n = x->in_end - x->in_start;
-    if (n == 0 || surely_incomplete(x))
+    const char *head = x->in + x->in_start;
+    size_t n = x->in_end - x->in_start, scanned = x->scanned;
+    x->scanned = n;
+    /* A head ends with a line end. If none has arrived since the last attempt,
+     * parsing again is useless; this keeps a client cheap that sends single
+     * bytes. */
+    if (n == 0 || (scanned > 0 && n < HTTP_HEAD_MAX &&
+                   memchr(head + scanned, '\n', n - scanned) == NULL))
         return;
-    ssize_t length = http_parse_head(x->in + x->in_start, n, &x->request);
+    ssize_t length = http_parse_head(head, n, &x->request);
     if (length < 0)
         refuse(c, (int)-length);
     else if (length > 0)
@@ -248,16 +241,6 @@ void http_conn_received(struct http_conn *c, size_t n)
     advance(c);
 }
 
-void http_conn_abort(struct http_conn *c)
-{
-    /* Half a request is useless, and complete ones have been answered. */
-    release_exchange(c);
-    c->state = HTTP_CONN_CLOSING;
-    c->close_unexpected = false;
-}
-
-/* --------------------------------------------------------------- answering */
-
 /* The answer is complete: decide what follows it. */
 static bool end_answer(struct http_conn *c)
 {
@@ -311,8 +294,6 @@ bool http_conn_reply(struct http_conn *c, const redisReply *reply)
     x->on_reply(x, reply);
     return x->replied == x->queued && end_answer(c);
 }
-
-/* ----------------------------------------------------------------- sending */
 
 void http_conn_output(const struct http_conn *c, struct http_output *output)
 {
@@ -369,8 +350,6 @@ bool http_conn_sent(struct http_conn *c, size_t n)
     return false;
 }
 
-/* ---------------------------------------------------------------- the end */
-
 int http_phase_timeout_ms(const struct options *options, enum http_phase phase)
 {
     switch (phase) {
@@ -399,7 +378,7 @@ void http_conn_on_timeout(struct http_conn *c)
                             &x->request);
         refuse(c, 408);
     } else if (http_conn_want(c) != HTTP_WANT_CLOSE) {
-        http_conn_abort(c);
+        http_conn_close(c);
     }
 }
 

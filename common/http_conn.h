@@ -8,13 +8,14 @@
  *     for (;;)
  *         switch (http_conn_want(c)) {
  *         case HTTP_WANT_READ:   read into http_conn_input(), then call
- *                                http_conn_received() or http_conn_abort()
+ *                                http_conn_received(), or http_conn_close()
+ *                                at end of file
  *         case HTTP_WANT_ANSWER: a request is complete: http_conn_answer()
  *         case HTTP_WANT_REDIS:  send each http_conn_next_command(), pass each
  *                                reply to http_conn_reply()
  *         case HTTP_WANT_WRITE:  send what http_conn_output() names, then call
  *                                http_conn_sent()
- *         case HTTP_WANT_CLOSE:  close the socket, then http_conn_close()
+ *         case HTTP_WANT_CLOSE:  close the socket
  *         }
  *
  * There are two drivers: serve_blocking.c waits inside this loop; event_loop.c
@@ -77,10 +78,11 @@ struct http_output {
     size_t count; /* bytes of the file */
 };
 
-/* Starts a connection. It uses the context until http_conn_close(). */
+/* Starts a connection, with what the context holds. */
 void http_conn_open(struct http_conn *c, struct http_context *context);
 
-/* Releases what the connection holds. Not while replies are due. */
+/* Ends the connection where it is, and releases what it holds. Not while replies
+ * are due. */
 void http_conn_close(struct http_conn *c);
 
 enum http_want http_conn_want(const struct http_conn *c);
@@ -92,9 +94,6 @@ char *http_conn_input(struct http_conn *c, size_t *room);
 
 /* READ: n bytes were put there; 0: none yet, so the input may be released. */
 void http_conn_received(struct http_conn *c, size_t n);
-
-/* The client has closed its side, or the connection failed: drop everything. */
-void http_conn_abort(struct http_conn *c);
 
 /* Are bytes of a further, pipelined request already here? */
 bool http_conn_has_pipelined(const struct http_conn *c);

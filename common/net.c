@@ -206,16 +206,16 @@ int net_silent_ms(int fd)
     return get_tcp_info(fd, &info) ? (int)info.tcpi_last_data_recv : 0;
 }
 
-void net_refuse(int fd)
+void net_refuse(const struct server *server, int fd)
 {
     static const char answer[] = "HTTP/1.1 503 Service Unavailable\r\n"
                                  "Retry-After: 1\r\nContent-Length: 0\r\n"
                                  "Connection: close\r\n\r\n";
-    char unread[4096];
-    /* Closing with unread bytes resets the connection, and the answer may be
-     * lost. Most requests are shorter than this. */
+    char unread[4096]; /* closing with unread bytes would reset the connection */
     if (recv(fd, unread, sizeof unread, MSG_DONTWAIT) > 0)
         send(fd, answer, sizeof answer - 1, MSG_DONTWAIT);
+    server_warn_exhausted(server, "out of memory; some clients are asked to "
+                          "come back later");
 }
 
 bool net_close_may_reset(int fd)

@@ -42,9 +42,9 @@ unsigned net_accept_queue_length(int listener);
  * its handshake or its last data; 0 when unknown. */
 int net_silent_ms(int fd);
 
-/* Sends a 503 that needs no memory to a client that has sent something. The
- * caller closes the socket. */
-void net_refuse(int fd);
+/* Sends a 503 that needs no memory to a client that has sent something, and
+ * warns. The caller closes the socket. */
+void net_refuse(const struct server *server, int fd);
 
 /* Would close(2) now make the kernel send RST, now or when the client sends
  * more, and discard what it has not sent yet? It would if there is input that

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,115 +13,119 @@
 #include "fatal.h"
 #include "server.h"
 
-/* Long options without a letter of their own. */
-enum {
-    OPT_REDIS = 256, OPT_PIPELINE, OPT_KEEP_ALIVE, OPT_REQUEST_TIMEOUT,
-    OPT_DRAIN_TIMEOUT, OPT_MAX_CONNECTIONS, OPT_MAX_CHILDREN, OPT_MAX_THREADS,
-    OPT_ACCESS_LOG, OPT_USER
+enum kind { INTEGER, SECONDS, TEXT, FLAG, REDIS, HELP, VERSION };
+
+struct rule {
+    char letter;          /* ' ' if it has a long name only */
+    const char *name;
+    const char *argument; /* its name in the help, NULL if it takes none */
+    enum kind kind;
+    size_t offset;        /* of the member in struct options */
+    double low, high;
+    const char *help;
+    unsigned takes;       /* TAKES_..., if not every server has the option */
+    const char *servers;  /* which ones have it, and why */
 };
 
-static const struct option long_options[] = {
-    {"port", required_argument, NULL, 'p'},
-    {"host", required_argument, NULL, 'H'},
-    {"root", required_argument, NULL, 'r'},
-    {"backlog", required_argument, NULL, 'b'},
-    {"workers", required_argument, NULL, 'w'},
-    {"threads", required_argument, NULL, 't'},
-    {"max-children", required_argument, NULL, OPT_MAX_CHILDREN},
-    {"max-threads", required_argument, NULL, OPT_MAX_THREADS},
-    {"max-connections", required_argument, NULL, OPT_MAX_CONNECTIONS},
-    {"redis", required_argument, NULL, OPT_REDIS},
-    {"pipeline", no_argument, NULL, OPT_PIPELINE},
-    {"keep-alive", required_argument, NULL, OPT_KEEP_ALIVE},
-    {"request-timeout", required_argument, NULL, OPT_REQUEST_TIMEOUT},
-    {"drain-timeout", required_argument, NULL, OPT_DRAIN_TIMEOUT},
-    {"access-log", required_argument, NULL, OPT_ACCESS_LOG},
-    {"user", required_argument, NULL, OPT_USER},
-    {"quiet", no_argument, NULL, 'q'},
-    {"verbose", no_argument, NULL, 'v'},
-    {"help", no_argument, NULL, 'h'},
-    {"version", no_argument, NULL, 'V'},
-    {0},
+#define TO(member) offsetof(struct options, member)
+
+/* One line for each option. getopt_long(3), the help and all checks use it. */
+static const struct rule rules[] = {
+    {'p', "port", "N", INTEGER, TO(port), 0, 65535,
+     "listen on port N; 0: any free one (8000)", 0, 0},
+    {'H', "host", "ADDRESS", TEXT, TO(host), 0, 0,
+     "listen on this address (127.0.0.1)", 0, 0},
+    {'r', "root", "DIR", TEXT, TO(root), 0, 0,
+     "where public/ and templates/ are (.)", 0, 0},
+    {'b', "backlog", "N", INTEGER, TO(backlog), 1, INT_MAX,
+     "length of the accept queue (4096)", 0, 0},
+    {'w', "workers", "N", INTEGER, TO(workers), 1, 1024,
+     "worker processes", TAKES_WORKERS,
+     "03_preforking and 07_epoll, which have worker processes"},
+    {'t', "threads", "N", INTEGER, TO(threads), 1, 16384,
+     "worker threads (100)", TAKES_THREADS,
+     "05_prethreaded, which has a pool of threads"},
+    {' ', "max-children", "N", INTEGER, TO(max_children), 1, 32768,
+     "most children that run together (128)", TAKES_MAX_CHILDREN,
+     "02_forking, which makes a child for each connection"},
+    {' ', "max-threads", "N", INTEGER, TO(max_threads), 1, 16384,
+     "most threads that run together (256)", TAKES_MAX_THREADS,
+     "04_threaded, which makes a thread for each connection"},
+    {' ', "max-connections", "N", INTEGER, TO(max_connections), 1, INT_MAX,
+     "most clients; others wait in the accept queue (descriptors)",
+     TAKES_MAX_CONNECTIONS,
+     "06_poll and 07_epoll; the others serve as many connections as they have "
+     "processes or threads"},
+    {' ', "redis", "WHERE", REDIS, TO(redis), 0, 0,
+     "HOST:PORT, unix:PATH or none (127.0.0.1:6379)", 0, 0},
+    {' ', "pipeline", NULL, FLAG, TO(pipeline), 0, 0,
+     "send a page's Redis commands together", 0, 0},
+    {' ', "keep-alive", "SEC", SECONDS, TO(keep_alive_ms), 0, 86400,
+     "keep an idle connection this long; 0: never (5)", 0, 0},
+    {' ', "request-timeout", "SEC", SECONDS, TO(request_timeout_ms), 0.001,
+     86400, "time for a request to arrive completely (10)", 0, 0},
+    {' ', "drain-timeout", "SEC", SECONDS, TO(drain_timeout_ms), 0, 86400,
+     "time to finish requests when stopped (10)", 0, 0},
+    {' ', "access-log", "FILE", TEXT, TO(access_log), 0, 0,
+     "a line for each answer; - for standard output", 0, 0},
+    {' ', "user", "NAME", TEXT, TO(user), 0, 0,
+     "become this user once the port is open", 0, 0},
+    {'q', "quiet", NULL, FLAG, TO(quiet), 0, 0, "print errors only", 0, 0},
+    {'v', "verbose", NULL, FLAG, TO(verbose), 0, 0, "print more", 0, 0},
+    {'h', "help", NULL, HELP, 0, 0, 0, "print this and exit", 0, 0},
+    {'V', "version", NULL, VERSION, 0, 0, 0, "print the version and exit", 0,
+     0},
 };
+
+enum { RULES = sizeof rules / sizeof rules[0], LONG_OPTION = 256 };
 
 static void print_help(const struct architecture *architecture)
 {
-    printf(
-        "Usage: %s [OPTION]... [PORT [REDIS_HOST]]\n"
-        "A web server with the %s architecture.\n"
-        "See docs/%s.md.\n"
-        "\n"
-        "  -p, --port N             listen on port N; 0: any free one (%d)\n"
-        "  -H, --host ADDRESS       listen on this address (127.0.0.1)\n"
-        "  -r, --root DIR           where public/ and templates/ are (.)\n"
-        "  -b, --backlog N          length of the accept queue (%d)\n"
-        "      --redis WHERE        HOST:PORT, unix:PATH or none "
-        "(127.0.0.1:6379)\n"
-        "      --pipeline           send a page's Redis commands together\n"
-        "      --keep-alive SEC     keep an idle connection this long; 0: never"
-        " (5)\n"
-        "      --request-timeout S  time for a request to arrive whole (10)\n"
-        "      --drain-timeout SEC  time to finish in when stopped (10)\n"
-        "      --access-log FILE    a line for each answer; - for standard "
-        "output\n"
-        "      --user NAME          become this user once the port is open\n"
-        "  -q, --quiet              print errors only\n"
-        "  -v, --verbose            print more\n"
-        "  -h, --help               print this and exit\n"
-        "  -V, --version            print the version and exit\n",
-        architecture->name, architecture->name, architecture->folder,
-        DEFAULT_PORT, DEFAULT_BACKLOG);
-    if (architecture->takes & TAKES_WORKERS)
-        printf("  -w, --workers N          processes that serve (%d)\n",
-               architecture->workers);
-    if (architecture->takes & TAKES_THREADS)
-        printf("  -t, --threads N          threads that serve (%d)\n",
-               DEFAULT_THREADS);
-    if (architecture->takes & TAKES_MAX_CHILDREN)
-        printf("      --max-children N     children at a time (%d)\n",
-               DEFAULT_MAX_CHILDREN);
-    if (architecture->takes & TAKES_MAX_THREADS)
-        printf("      --max-threads N      threads at a time (%d)\n",
-               DEFAULT_MAX_THREADS);
-    if (architecture->takes & TAKES_MAX_CONNECTIONS)
-        printf("      --max-connections N  clients at a time; more wait in the "
-               "accept\n                           queue (as many as "
-               "descriptors allow)\n");
-    printf("\nSIGINT, SIGTERM: finish what is being served, report, exit. "
-           "SIGUSR1: report.\nSIGHUP: reopen the access log.\n");
+    printf("Usage: %s [OPTION]... [PORT [REDIS_HOST]]\n"
+           "A web server with the %s architecture. See docs/%s.md.\n\n",
+           architecture->name, architecture->name, architecture->folder);
+    for (const struct rule *r = rules; r < rules + RULES; r++)
+        if (r->takes == 0 || (r->takes & architecture->takes))
+            printf("  %c%c%c --%s %-*s%s\n", r->letter == ' ' ? ' ' : '-',
+                   r->letter, r->letter == ' ' ? ' ' : ',', r->name,
+                   (int)(23 - strlen(r->name)),
+                   r->argument ? r->argument : "", r->help);
+    printf("\nSIGINT, SIGTERM: finish requests, report, exit. SIGUSR1: report. "
+           "SIGHUP: reopen\nthe access log.\n");
 }
 
-static int parse_int(const char *name, const char *text, long low, long high)
+static int parse_integer(const char *name, const char *text, double low,
+                         double high)
 {
     char *end;
     errno = 0;
     long value = strtol(text, &end, 10);
-    if (errno != 0 || end == text || *end != '\0' || value < low ||
-        value > high)
-        die_usage("%s must be a whole number from %ld to %ld, not '%s'", name,
+    if (errno != 0 || end == text || *end != '\0' || (double)value < low ||
+        (double)value > high)
+        die_usage("%s must be a whole number from %.0f to %.0f, not '%s'", name,
                   low, high, text);
     return (int)value;
 }
 
-static int parse_seconds(const char *name, const char *text, double low)
+static int parse_seconds(const struct rule *r, const char *text)
 {
     char *end;
     errno = 0;
     double value = strtod(text, &end);
     /* Written so that NaN fails too. */
     if (errno != 0 || end == text || *end != '\0' ||
-        !(value >= low && value <= 86400))
-        die_usage("%s must be a number of seconds from %g to 86400, not '%s'",
-                  name, low, text);
+        !(value >= r->low && value <= r->high))
+        die_usage("--%s must be a number of seconds from %g to %g, not '%s'",
+                  r->name, r->low, r->high, text);
     return (int)(value * 1000 + 0.5);
 }
 
-/* HOST, HOST:PORT, and for an IPv6 address also [HOST]:PORT (RFC 3986, 3.2.2),
- * since without brackets the end of the address is ambiguous. */
+/* HOST, HOST:PORT, and for IPv6 also [HOST]:PORT (RFC 3986, 3.2.2), because
+ * without the brackets the end of the address is ambiguous. */
 static void parse_redis(struct redis_address *redis, char *text)
 {
     const size_t path_room = sizeof((struct sockaddr_un *)NULL)->sun_path;
-    *redis = (struct redis_address){.port = 6379};
+    *redis = (struct redis_address){.port = 6379, .host = text};
     if (strcmp(text, "none") == 0) {
         redis->none = true;
         return;
@@ -133,7 +138,6 @@ static void parse_redis(struct redis_address *redis, char *text)
                       path_room - 1);
         return;
     }
-    redis->host = text;
     char *colon = strrchr(text, ':'), *bracket = strrchr(text, ']');
     if (text[0] == '[' && bracket != NULL &&
         (bracket[1] == ':' || bracket[1] == '\0')) {
@@ -144,118 +148,76 @@ static void parse_redis(struct redis_address *redis, char *text)
         colon = NULL;
     }
     if (colon != NULL) {
-        redis->port = parse_int("the port in --redis", colon + 1, 1, 65535);
+        redis->port = parse_integer("the port in --redis", colon + 1, 1, 65535);
         *colon = '\0';
     }
     if (redis->host[0] == '\0')
         die_usage("--redis takes HOST:PORT, unix:PATH or none");
 }
 
-/* Each architecture has its own limit. Explains why another's does not apply. */
-static void refuse_inapplicable(const struct architecture *architecture,
-                                unsigned wanted)
+static void apply(struct options *options, const struct rule *r, char *text,
+                  const struct architecture *architecture)
 {
-    static const struct {
-        unsigned bit;
-        const char *option, *why;
-    } rules[] = {
-        {TAKES_WORKERS, "--workers",
-         "it is for 03_preforking and 07_epoll, which have worker processes"},
-        {TAKES_THREADS, "--threads",
-         "it is for 05_prethreaded, which has a pool of threads"},
-        {TAKES_MAX_CHILDREN, "--max-children",
-         "it is for 02_forking, which makes a child for each connection"},
-        {TAKES_MAX_THREADS, "--max-threads",
-         "it is for 04_threaded, which makes a thread for each connection"},
-        {TAKES_MAX_CONNECTIONS, "--max-connections",
-         "it is for 06_poll and 07_epoll; the others serve as many connections "
-         "as they have processes or threads"},
-    };
-    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
-        if ((wanted & rules[i].bit) && !(architecture->takes & rules[i].bit))
-            die_usage("%s does not apply to %s: %s", rules[i].option,
-                      architecture->folder, rules[i].why);
+    void *member = (char *)options + r->offset;
+    char name[32];
+    if (r->takes != 0 && !(r->takes & architecture->takes))
+        die_usage("--%s does not apply to %s: it is for %s", r->name,
+                  architecture->folder, r->servers);
+    switch (r->kind) {
+    case INTEGER:
+        snprintf(name, sizeof name, "--%s", r->name);
+        *(int *)member = parse_integer(name, text, r->low, r->high);
+        break;
+    case SECONDS: *(int *)member = parse_seconds(r, text); break;
+    case TEXT: *(const char **)member = text; break;
+    case FLAG: *(bool *)member = true; break;
+    case REDIS: parse_redis(member, text); break;
+    case HELP: print_help(architecture); exit(0);
+    case VERSION:
+        printf("%s (%s)\n", SERVER_VERSION, architecture->name);
+        exit(0);
+    }
 }
 
 void options_parse(struct options *o, const struct architecture *architecture,
                    int argc, char **argv)
 {
-    unsigned wanted = 0;
+    struct option long_options[RULES + 1] = {{0}};
+    char letters[2 * RULES + 1] = "", *end = letters;
     int c;
     *o = (struct options){
-        .host = "127.0.0.1",
-        .port = DEFAULT_PORT,
-        .root = ".",
-        .backlog = DEFAULT_BACKLOG,
-        .workers = architecture->workers,
-        .threads = DEFAULT_THREADS,
-        .max_children = DEFAULT_MAX_CHILDREN,
-        .max_threads = DEFAULT_MAX_THREADS,
-        .redis = {.host = "127.0.0.1", .port = 6379},
-        .keep_alive_ms = 5000,
-        .request_timeout_ms = 10000,
+        .host = "127.0.0.1", .port = 8000, .root = ".", .backlog = 4096,
+        .workers = architecture->workers, .threads = 100, .max_children = 128,
+        .max_threads = 256, .redis = {.host = "127.0.0.1", .port = 6379},
+        .keep_alive_ms = 5000, .request_timeout_ms = 10000,
         .drain_timeout_ms = 10000,
     };
-    while ((c = getopt_long(argc, argv, "p:H:r:b:w:t:qvhV", long_options,
-                            NULL)) != -1) {
-        switch (c) {
-        case 'p': o->port = parse_int("--port", optarg, 0, 65535); break;
-        case 'H': o->host = optarg; break;
-        case 'r': o->root = optarg; break;
-        case 'b': o->backlog = parse_int("--backlog", optarg, 1, INT_MAX); break;
-        case 'w':
-            o->workers = parse_int("--workers", optarg, 1, 1024);
-            wanted |= TAKES_WORKERS;
-            break;
-        case 't':
-            o->threads = parse_int("--threads", optarg, 1, 16384);
-            wanted |= TAKES_THREADS;
-            break;
-        case OPT_MAX_CHILDREN:
-            o->max_children = parse_int("--max-children", optarg, 1, 32768);
-            wanted |= TAKES_MAX_CHILDREN;
-            break;
-        case OPT_MAX_THREADS:
-            o->max_threads = parse_int("--max-threads", optarg, 1, 16384);
-            wanted |= TAKES_MAX_THREADS;
-            break;
-        case OPT_MAX_CONNECTIONS:
-            o->max_connections =
-                parse_int("--max-connections", optarg, 1, INT_MAX);
-            wanted |= TAKES_MAX_CONNECTIONS;
-            break;
-        case OPT_REDIS: parse_redis(&o->redis, optarg); break;
-        case OPT_PIPELINE: o->pipeline = true; break;
-        case OPT_KEEP_ALIVE:
-            o->keep_alive_ms = parse_seconds("--keep-alive", optarg, 0);
-            break;
-        case OPT_REQUEST_TIMEOUT:
-            o->request_timeout_ms =
-                parse_seconds("--request-timeout", optarg, 0.001);
-            break;
-        case OPT_DRAIN_TIMEOUT:
-            o->drain_timeout_ms = parse_seconds("--drain-timeout", optarg, 0);
-            break;
-        case OPT_ACCESS_LOG: o->access_log = optarg; break;
-        case OPT_USER: o->user = optarg; break;
-        case 'q': o->quiet = true; break;
-        case 'v': o->verbose = true; break;
-        case 'h': print_help(architecture); exit(0);
-        case 'V':
-            printf("%s (%s)\n", SERVER_VERSION, architecture->name);
-            exit(0);
-        default: /* getopt_long has printed what is wrong */
+    for (int i = 0; i < RULES; i++) {
+        const struct rule *r = &rules[i];
+        long_options[i] = (struct option){r->name, r->argument != NULL, NULL,
+                                          LONG_OPTION + i};
+        if (r->letter != ' ')
+            *end++ = r->letter;
+        if (r->letter != ' ' && r->argument != NULL)
+            *end++ = ':';
+    }
+    while ((c = getopt_long(argc, argv, letters, long_options, NULL)) != -1) {
+        if (c == '?') { /* getopt_long has printed what is wrong */
             fprintf(stderr, "Try '%s --help'.\n", architecture->name);
             exit(2);
         }
+        int i = c - LONG_OPTION;
+        for (int n = 0; i < 0; n++)
+            if (rules[n].letter == c)
+                i = n;
+        apply(o, &rules[i], optarg, architecture);
     }
-    refuse_inapplicable(architecture, wanted);
-    /* The article's form: ./epoll 8000 redis.example.org */
+    /* The short form of the article that this collection follows. */
     if (optind < argc)
-        o->port = parse_int("PORT", argv[optind++], 0, 65535);
+        o->port = parse_integer("PORT", argv[optind++], 0, 65535);
     if (optind < argc)
         parse_redis(&o->redis, argv[optind++]);
     if (optind < argc)
-        die_usage("unexpected argument '%s'; the usage is "
-                  "[OPTION]... [PORT [REDIS_HOST]]", argv[optind]);
+        die_usage("unexpected argument '%s'; the usage is [OPTION]... "
+                  "[PORT [REDIS_HOST]]", argv[optind]);
 }

@@ -33,14 +33,6 @@ struct architecture {
     bool listener_each; /* a listening socket for each worker (SO_REUSEPORT) */
 };
 
-enum {
-    DEFAULT_PORT = 8000,
-    DEFAULT_BACKLOG = 4096,
-    DEFAULT_THREADS = 100,
-    DEFAULT_MAX_CHILDREN = 128,
-    DEFAULT_MAX_THREADS = 256,
-};
-
 struct options {
     const char *host; /* numeric address to listen on */
     int port;         /* 0: the kernel picks one */

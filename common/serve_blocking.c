@@ -111,19 +111,19 @@ static void on_tick(struct connection *c)
     case HTTP_PHASE_NEW: /* it has sent nothing at all */
         if (w->draining || (c->others_waited &&
                             w->http.clock.now_ms >= c->grace_end_ms))
-            http_conn_abort(&c->conn);
+            http_conn_close(&c->conn);
         break;
     case HTTP_PHASE_IDLE: /* a single look may find a client that an idle worker
                              is about to accept; two looks find a real queue */
         if (w->draining || (c->others_waited && waited))
-            http_conn_abort(&c->conn);
+            http_conn_close(&c->conn);
         break;
     case HTTP_PHASE_LINGER: /* once the client has its whole answer, others go
                                first (RFC 9112, 9.6) */
         if (has_progressed(c))
             start_deadline(c, HTTP_PHASE_LINGER);
         else if (c->unacknowledged == 0 && c->others_waited)
-            http_conn_abort(&c->conn);
+            http_conn_close(&c->conn);
         break;
     case HTTP_PHASE_REQUEST:
     case HTTP_PHASE_REDIS:
@@ -153,10 +153,8 @@ static void read_request(struct connection *c)
     size_t room;
     char *input = http_conn_input(&c->conn, &room);
     if (input == NULL) {
-        server_warn_exhausted(c->worker->server, "out of memory; some clients "
-                              "are asked to come back later");
-        net_refuse(c->fd);
-        http_conn_abort(&c->conn);
+        net_refuse(c->worker->server, c->fd);
+        http_conn_close(&c->conn);
         return;
     }
     ssize_t n = recv(c->fd, input, room, c->has_tick ? 0 : MSG_DONTWAIT);
@@ -164,7 +162,7 @@ static void read_request(struct connection *c)
     if (n > 0)
         http_conn_received(&c->conn, (size_t)n);
     else if (n == 0 || (errno != EAGAIN && errno != EINTR))
-        http_conn_abort(&c->conn); /* end of file, or ECONNRESET */
+        http_conn_close(&c->conn); /* end of file, or ECONNRESET */
     else if (c->has_tick)
         on_tick(c);
     else
@@ -217,7 +215,7 @@ static void write_response(struct connection *c)
         if (has_progressed(c))
             start_deadline(c, HTTP_PHASE_WRITE);
     } else {
-        http_conn_abort(&c->conn); /* EPIPE, ECONNRESET */
+        http_conn_close(&c->conn); /* EPIPE, ECONNRESET */
     }
 }
 

@@ -12,7 +12,7 @@
 #include "options.h"
 #include "stats.h"
 
-#define SERVER_VERSION "zerohttpd/0.2"
+#define SERVER_VERSION "zerohttpd/0.1"
 
 /* What changes after the start, in memory that fork(2) shares. */
 struct server_shared {
@@ -28,7 +28,7 @@ struct server_shared {
 struct server { /* constant once the first worker runs, except *shared */
     const struct architecture *architecture;
     struct options options;
-    char signature[64];    /* "zerohttpd/0.2 (epoll)" */
+    char signature[64];    /* "zerohttpd/0.1 (epoll)" */
     int port;              /* where it listens, also if --port was 0 */
     int backlog;           /* what the kernel makes of --backlog */
     int *listeners;        /* one, or one for each worker */

@@ -24,6 +24,9 @@ static const struct server *_Atomic stoppable;
 static atomic_bool report_requested;
 static atomic_bool reopen_requested;
 
+static const int handled[] = {SIGINT, SIGTERM, SIGUSR1, SIGHUP, SIGALRM};
+enum { HANDLED = sizeof handled / sizeof handled[0] };
+
 static void request_stop(void)
 {
     const struct server *server = atomic_load(&stoppable);
@@ -66,21 +69,16 @@ static void set_handler(int signal_number, void (*handler)(int))
 void signals_install(const struct server *server)
 {
     atomic_store(&stoppable, server);
-    set_handler(SIGINT, signals_record);
-    set_handler(SIGTERM, signals_record);
-    set_handler(SIGUSR1, signals_record);
-    set_handler(SIGHUP, signals_record);
-    set_handler(SIGALRM, signals_record);
+    for (size_t i = 0; i < HANDLED; i++)
+        set_handler(handled[i], signals_record);
     set_handler(SIGPIPE, SIG_IGN);
 }
 
 void signals_in_child(pid_t parent)
 {
-    set_handler(SIGTERM, SIG_IGN);
-    set_handler(SIGINT, SIG_IGN);
-    set_handler(SIGUSR1, SIG_IGN);
-    set_handler(SIGHUP, SIG_IGN);
-    set_handler(SIGALRM, SIG_IGN);
+    sigset_t set;
+    for (size_t i = 0; i < HANDLED; i++)
+        set_handler(handled[i], SIG_IGN);
     set_handler(SIGCHLD, SIG_DFL);
     /* A note left just before the fork is the parent's. */
     atomic_store(&report_requested, false);
@@ -88,7 +86,6 @@ void signals_in_child(pid_t parent)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) /* it died before the line above */
         _exit(1);
-    sigset_t set;
     signals_set(&set);
     sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
@@ -96,11 +93,8 @@ void signals_in_child(pid_t parent)
 void signals_set(sigset_t *set)
 {
     sigemptyset(set);
-    sigaddset(set, SIGINT);
-    sigaddset(set, SIGTERM);
-    sigaddset(set, SIGUSR1);
-    sigaddset(set, SIGHUP);
-    sigaddset(set, SIGALRM);
+    for (size_t i = 0; i < HANDLED; i++)
+        sigaddset(set, handled[i]);
     sigaddset(set, SIGCHLD);
 }
 
