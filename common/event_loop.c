@@ -27,12 +27,17 @@ enum {
     DRAIN_TICK_MS = 100, /* how often a stopping loop checks the time */
 };
 
+static void on_reply(void *loop, void *client, const redisReply *reply);
+
 void event_loop_init(struct event_loop *loop, const struct server *server,
                      int number)
 {
     worker_init(&loop->worker, server, number);
-    redis_async_init(&loop->redis, &server->options.redis,
-                     &loop->worker.http.clock, loop, loop->watch_redis);
+    loop->redis = (struct redis_async){.address = &server->options.redis,
+                                       .clock = &loop->worker.http.clock,
+                                       .loop = loop,
+                                       .watch = loop->watch_redis,
+                                       .on_reply = on_reply};
     loop->listener = server->listeners[number];
     net_set_nonblocking(loop->listener);
 }
@@ -117,14 +122,12 @@ static bool read_request(struct event_loop *loop, struct client *client)
     return true;
 }
 
-static void on_reply(void *loop, void *client, const redisReply *reply);
-
 static bool ask_redis(struct event_loop *loop, struct client *client)
 {
     const struct redis_command *command;
     while (http_conn_want(&client->conn) == HTTP_WANT_REDIS &&
            (command = http_conn_next_command(&client->conn)) != NULL) {
-        if (redis_async_send(&loop->redis, command, on_reply, client))
+        if (redis_async_send(&loop->redis, command, client))
             client->replies_due++;
         else if (http_conn_reply(&client->conn, NULL))
             worker_log_answer(&loop->worker, &client->conn, client->peer);

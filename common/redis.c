@@ -2,6 +2,7 @@
 #include "redis.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
@@ -9,8 +10,18 @@
 
 enum { BACKOFF_FIRST_MS = 10, BACKOFF_MAX_MS = 500 };
 
+enum { CONNECT_MEMORY = 32 * 1024 }; /* more than hiredis needs to connect */
+
 /* A connection that delivered a reply this recently is not probed. */
 enum { TRUSTED_MS = 50 };
+
+bool redis_has_memory(void)
+{
+    /* volatile: or the compiler removes both calls. */
+    void *volatile probe = malloc(CONNECT_MEMORY);
+    free(probe);
+    return probe != NULL;
+}
 
 void redis_backoff_failed(struct redis_backoff *backoff, int64_t now_ms)
 {
@@ -43,7 +54,7 @@ static bool try_connect(struct redis *redis, int64_t now_ms)
 {
     const struct timeval wait = {.tv_usec = REDIS_WAIT_MS * 1000L};
     const struct redis_address *a = redis->address;
-    if (a->none || now_ms < redis->backoff.retry_ms)
+    if (a->none || now_ms < redis->backoff.retry_ms || !redis_has_memory())
         return false;
     redis->context = a->path != NULL
                          ? redisConnectUnixWithTimeout(a->path, wait)

@@ -43,6 +43,10 @@ struct redis_backoff { /* all zero: at once */
     int delay_ms;      /* doubles with each failure; 0 after a reply */
 };
 
+/* Is there memory to connect with? hiredis 0.14 ends the process when there is
+ * none; what this has just given back to malloc(3) is most likely still there. */
+bool redis_has_memory(void);
+
 /* Records a failure at now_ms. */
 void redis_backoff_failed(struct redis_backoff *backoff, int64_t now_ms);
 

@@ -2,17 +2,9 @@
 #include "redis_async.h"
 
 #include <poll.h>
-#include <stdlib.h>
 #include <sys/ioctl.h>
 
 enum { READS_PER_EVENT = 16 };
-
-/* What hiredis carries for us from a command to its reply. */
-struct pending {
-    struct redis_async *redis;
-    redis_async_callback *callback;
-    void *client;
-};
 
 /* The adapter: hiredis calls these to say what it waits for. It calls add_write
  * for every command, so they only take a note; tell_loop() makes at most one
@@ -76,20 +68,11 @@ static void on_disconnect(const redisAsyncContext *context, int status)
         fail(redis);
 }
 
-void redis_async_init(struct redis_async *redis,
-                      const struct redis_address *address,
-                      const struct clock *clock, void *loop,
-                      void (*watch)(void *loop, int fd, short events))
-{
-    *redis = (struct redis_async){
-        .address = address, .clock = clock, .fd = -1, .watch = watch,
-        .loop = loop};
-}
-
 static bool start_connecting(struct redis_async *redis)
 {
     const struct redis_address *a = redis->address;
-    if (a->none || redis->clock->now_ms < redis->backoff.retry_ms)
+    if (a->none || redis->clock->now_ms < redis->backoff.retry_ms ||
+        !redis_has_memory())
         return false;
     redisAsyncContext *context = a->path != NULL
                                      ? redisAsyncConnectUnix(a->path)
@@ -126,11 +109,9 @@ static bool has_surplus(const struct redis_async *redis)
     return redis->due == 0 && reader->pos < reader->len;
 }
 
-static void on_reply(redisAsyncContext *context, void *reply, void *data)
+static void on_reply(redisAsyncContext *context, void *reply, void *client)
 {
-    struct pending pending = *(struct pending *)data;
-    struct redis_async *redis = pending.redis;
-    free(data);
+    struct redis_async *redis = context->data;
     redis->due--;
     redis->progress_ms = redis->clock->now_ms;
     if (reply == NULL && redis->context == context)
@@ -141,25 +122,18 @@ static void on_reply(redisAsyncContext *context, void *reply, void *data)
         redis->backoff.delay_ms = 0;
     if (redis->context == context && has_surplus(redis))
         redis_async_close(redis);
-    pending.callback(redis->loop, pending.client, reply);
+    redis->on_reply(redis->loop, client, reply);
 }
 
 bool redis_async_send(struct redis_async *redis,
-                      const struct redis_command *command,
-                      redis_async_callback *callback, void *client)
+                      const struct redis_command *command, void *client)
 {
     if (redis->context == NULL && !start_connecting(redis))
         return false;
-    struct pending *pending = malloc(sizeof *pending);
-    if (pending == NULL)
-        return false;
-    *pending = (struct pending){redis, callback, client};
-    if (redisAsyncCommandArgv(redis->context, on_reply, pending, command->argc,
+    if (redisAsyncCommandArgv(redis->context, on_reply, client, command->argc,
                               (const char **)(uintptr_t)command->argv,
-                              command->argvlen) != REDIS_OK) {
-        free(pending);
+                              command->argvlen) != REDIS_OK)
         return false;
-    }
     if (redis->due++ == 0)
         redis->progress_ms = redis->clock->now_ms;
     return true;

@@ -23,50 +23,45 @@
 #include "redis.h"
 
 struct redis_async {
+    /* Set by the owner: */
     const struct redis_address *address;
+    const struct clock *clock; /* the loop's */
+    void *loop;                /* passed to the two functions below */
+    /* Tells the loop what to watch fd for, level-triggered. 0: nothing any
+     * longer, because fd is about to be closed. */
+    void (*watch)(void *loop, int fd, short events);
+    /* Delivers a reply to a client, or NULL when there will be none. The reply
+     * stays hiredis'. */
+    void (*on_reply)(void *loop, void *client, const redisReply *reply);
+
     redisAsyncContext *context; /* NULL: no connection */
     struct redis_backoff backoff;
     unsigned due;               /* replies that have not arrived */
     int64_t progress_ms;        /* when the last reply arrived, or the first of
                                    those due was asked for */
-    const struct clock *clock;  /* the loop's */
     int fd;
-    short wanted;  /* POLLIN, POLLOUT: what hiredis waits for */
-    short watched; /* what the loop watches */
-    /* Tells the loop what to watch fd for, level-triggered. 0: nothing any
-     * longer, because fd is about to be closed. */
-    void (*watch)(void *loop, int fd, short events);
-    void *loop;
+    short wanted;               /* POLLIN, POLLOUT: what hiredis waits for */
+    short watched;              /* what the loop watches */
 };
 
-/* Receives a reply, or NULL when there will be none. It stays hiredis'. */
-typedef void redis_async_callback(void *loop, void *client,
-                                  const redisReply *reply);
-
-void redis_async_init(struct redis_async *redis,
-                      const struct redis_address *address,
-                      const struct clock *clock, void *loop,
-                      void (*watch)(void *loop, int fd, short events));
-
 /* Queues a command, and starts to connect if necessary. Returns false when
- * Redis is away; the callback is not called then. */
+ * Redis is away; there will be no reply then. */
 bool redis_async_send(struct redis_async *redis,
-                      const struct redis_command *command,
-                      redis_async_callback *callback, void *client);
+                      const struct redis_command *command, void *client);
 
 /* Passes on what poll or epoll reported for the socket: POLLIN and so on. */
 void redis_async_ready(struct redis_async *redis, uint32_t events);
 
 /* Ends an iteration of the loop: sends what was queued. When replies are due
- * and none has arrived for REDIS_TIMEOUT_MS, closes the connection, and every
- * callback gets NULL. (The limit is not for each reply: with ten thousand
+ * and none has arrived for REDIS_TIMEOUT_MS, closes the connection, and all
+ * replies are NULL. (The limit is not for each reply: with ten thousand
  * clients, the last one waits long for a Redis that is in perfect health.) */
 void redis_async_flush(struct redis_async *redis);
 
 /* Returns for how many milliseconds Redis may stay silent; -1: none is due. */
 int redis_async_timeout_ms(const struct redis_async *redis);
 
-/* Closes the connection; every callback that is due gets NULL. */
+/* Closes the connection; replies that are due are NULL. */
 void redis_async_close(struct redis_async *redis);
 
 #endif

@@ -29,8 +29,8 @@ enum { FIRST_BYTE_GRACE_MS = 4000 };
 enum { YIELD_EVERY = 64 };
 
 struct connection {
-    struct blocking_worker *bw;
-    struct worker *worker; /* &bw->worker */
+    struct worker *worker;
+    struct redis *redis;
     struct http_conn conn;
     int fd;
     char *peer;            /* the client's address for the log, or NULL */
@@ -101,36 +101,24 @@ static bool has_progressed(struct connection *c)
     return c->unacknowledged < before;
 }
 
-/* A wait for the client has ended without result. Should it be closed? */
+/* A wait for the client has ended without result. Should it be closed? Idle
+ * clients only after two looks: the first may have found a client that an idle
+ * worker was about to accept. */
 static void on_tick(struct connection *c)
 {
-    struct worker *w = c->worker;
+    const struct worker *w = c->worker;
     bool waited = c->others_waited;
-    c->others_waited = others_wait(w);
-    switch (c->phase) {
-    case HTTP_PHASE_NEW: /* it has sent nothing at all */
-        if (w->draining || (c->others_waited &&
-                            w->http.clock.now_ms >= c->grace_end_ms))
-            http_conn_close(&c->conn);
-        break;
-    case HTTP_PHASE_IDLE: /* a single look may find a client that an idle worker
-                             is about to accept; two looks find a real queue */
-        if (w->draining || (c->others_waited && waited))
-            http_conn_close(&c->conn);
-        break;
-    case HTTP_PHASE_LINGER: /* once the client has its whole answer, others go
-                               first (RFC 9112, 9.6) */
-        if (has_progressed(c))
-            start_deadline(c, HTTP_PHASE_LINGER);
-        else if (c->unacknowledged == 0 && c->others_waited)
-            http_conn_close(&c->conn);
-        break;
-    case HTTP_PHASE_REQUEST:
-    case HTTP_PHASE_REDIS:
-    case HTTP_PHASE_WRITE:
-    case HTTP_PHASES:
-        break;
+    bool waiting = c->others_waited = others_wait(w);
+    if (c->phase == HTTP_PHASE_LINGER && has_progressed(c)) {
+        start_deadline(c, HTTP_PHASE_LINGER);
+        return;
     }
+    if ((c->phase == HTTP_PHASE_NEW &&
+         (w->draining ||
+          (waiting && w->http.clock.now_ms >= c->grace_end_ms))) ||
+        (c->phase == HTTP_PHASE_IDLE && (w->draining || (waiting && waited))) ||
+        (c->phase == HTTP_PHASE_LINGER && c->unacknowledged == 0 && waiting))
+        http_conn_close(&c->conn);
 }
 
 /* The first attempt to read does not wait, so that a client whose request is
@@ -182,7 +170,7 @@ static bool may_keep(const struct connection *c)
 
 static void ask_redis(struct connection *c)
 {
-    struct redis *redis = &c->bw->redis;
+    struct redis *redis = c->redis;
     const struct redis_command *command;
     int due = 0;
     bool complete = false, up = redis->context != NULL;
@@ -219,24 +207,18 @@ static void write_response(struct connection *c)
     }
 }
 
-static void end_connection(struct connection *c)
-{
-    http_conn_close(&c->conn);
-    close(c->fd);
-    free(c->peer);
-    atomic_store_explicit(&c->worker->stats->idle, true, memory_order_relaxed);
-}
-
 void serve_blocking(struct blocking_worker *bw, int fd)
 {
-    struct connection c = {.bw = bw, .worker = &bw->worker, .fd = fd};
-    c.peer = net_peer_name(bw->worker.server, fd);
-    atomic_store_explicit(&bw->worker.stats->idle, false, memory_order_relaxed);
-    stats_add(&bw->worker.stats->connections, 1);
-    worker_tick(&bw->worker);
-    http_conn_open(&c.conn, &bw->worker.http);
+    struct worker *w = &bw->worker;
+    struct connection c = {.worker = w, .redis = &bw->redis, .fd = fd,
+                           .peer = net_peer_name(w->server, fd)};
+    bool over = false;
+    atomic_store_explicit(&w->stats->idle, false, memory_order_relaxed);
+    stats_add(&w->stats->connections, 1);
+    worker_tick(w);
+    http_conn_open(&c.conn, &w->http);
     start_deadline(&c, HTTP_PHASE_NEW);
-    for (;;) {
+    while (!over) {
         check_deadline(&c);
         switch (http_conn_want(&c.conn)) {
         case HTTP_WANT_READ:
@@ -244,7 +226,7 @@ void serve_blocking(struct blocking_worker *bw, int fd)
             break;
         case HTTP_WANT_ANSWER:
             if (http_conn_answer(&c.conn, may_keep(&c)))
-                worker_log_answer(&bw->worker, &c.conn, c.peer);
+                worker_log_answer(w, &c.conn, c.peer);
             break;
         case HTTP_WANT_REDIS:
             ask_redis(&c);
@@ -253,12 +235,14 @@ void serve_blocking(struct blocking_worker *bw, int fd)
             write_response(&c);
             break;
         case HTTP_WANT_CLOSE:
-            if (c.conn.close_unexpected && net_close_may_reset(fd)) {
+            over = !c.conn.close_unexpected || !net_close_may_reset(fd);
+            if (!over)
                 http_conn_linger(&c.conn);
-                break;
-            }
-            end_connection(&c);
-            return;
+            break;
         }
     }
+    http_conn_close(&c.conn);
+    close(fd);
+    free(c.peer);
+    atomic_store_explicit(&w->stats->idle, true, memory_order_relaxed);
 }

@@ -22,23 +22,21 @@ static void on_child(int signal_number)
 void worker_processes_init(struct worker_processes *workers,
                            const struct server *server)
 {
-    *workers = (struct worker_processes){.server = server,
-                                         .count = server->options.workers};
-    workers->processes =
-        calloc((size_t)workers->count, sizeof *workers->processes);
+    struct sigaction action = {.sa_handler = on_child};
+    sigset_t set;
+    workers->server = server;
+    workers->processes = calloc((size_t)server->options.workers,
+                                sizeof *workers->processes);
     if (workers->processes == NULL)
         die("out of memory");
-    struct sigaction action = {.sa_handler = on_child};
     sigemptyset(&action.sa_mask);
     sigaction(SIGCHLD, &action, NULL);
-    sigset_t set;
     signals_set(&set);
     sigprocmask(SIG_BLOCK, &set, &workers->unblocked);
 }
 
-/* ppoll(2) unblocks signals and goes to sleep in one step. A signal that arrived
- * before it is not missed, as it could be between checking a flag and
- * pause(2). */
+/* ppoll(2) unblocks signals and goes to sleep in one step, so a signal that
+ * arrived since the last check ends the wait at once. */
 static void wait_for_signal(const struct worker_processes *workers, int64_t ms)
 {
     struct timespec time = {ms / 1000, (ms % 1000) * 1000000L};
@@ -46,31 +44,29 @@ static void wait_for_signal(const struct worker_processes *workers, int64_t ms)
     server_housekeeping(workers->server);
 }
 
-static void warn_of_end(int number, int status)
+static void record_end(struct worker_processes *workers, pid_t pid, int status)
 {
-    if (signals_stopping())
-        return;
-    if (WIFSIGNALED(status))
-        warn_user("worker %d was killed by signal %d; starting another", number,
-                  WTERMSIG(status));
-    else
-        warn_user("worker %d ended with status %d; starting another", number,
-                  WEXITSTATUS(status));
+    int number = 0, count = workers->server->options.workers;
+    while (number < count && workers->processes[number].pid != pid)
+        number++;
+    if (number == count)
+        return; /* not one of ours: exec(3) keeps the children of a shell */
+    workers->processes[number].pid = 0;
+    if (!signals_stopping())
+        warn_user("worker %d %s %d; starting another", number,
+                  WIFSIGNALED(status) ? "was killed by signal"
+                                      : "ended with status",
+                  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 }
 
-/* Asks for the status of every child that has ended. Until then it remains in
- * the process table as a zombie. Pending signals do not queue, so one SIGCHLD
- * may stand for several children: hence the loop. */
+/* A child that has ended remains a zombie until its parent asks for its status.
+ * Signals do not queue: one SIGCHLD may stand for several children. */
 static void reap_workers(struct worker_processes *workers)
 {
     int status;
     pid_t pid;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-        for (int i = 0; i < workers->count; i++)
-            if (workers->processes[i].pid == pid) {
-                workers->processes[i].pid = 0;
-                warn_of_end(i, status);
-            }
+        record_end(workers, pid, status);
 }
 
 int wait_for_dead_worker(struct worker_processes *workers)
@@ -78,7 +74,7 @@ int wait_for_dead_worker(struct worker_processes *workers)
     while (!signals_stopping()) {
         int64_t now = clock_monotonic_ms(), next = -1;
         reap_workers(workers);
-        for (int i = 0; i < workers->count; i++) {
+        for (int i = 0; i < workers->server->options.workers; i++) {
             const struct worker_process *p = &workers->processes[i];
             int64_t due = p->started_ms == 0
                               ? 0 : p->started_ms + RESTART_INTERVAL_MS - now;
@@ -103,20 +99,20 @@ void record_fork(struct worker_processes *workers, int number, pid_t pid)
 
 void wait_for_workers_to_end(struct worker_processes *workers)
 {
-    int64_t limit_ms = workers->server->options.drain_timeout_ms + 1000;
-    for (;;) {
-        int running = 0;
+    const struct options *options = &workers->server->options;
+    int running;
+    do {
+        running = 0;
         reap_workers(workers);
-        for (int i = 0; i < workers->count; i++) {
+        for (int i = 0; i < options->workers; i++) {
             pid_t pid = workers->processes[i].pid;
             running += pid > 0;
-            if (pid > 0 && signals_stopping_ms() > limit_ms)
+            if (pid > 0 &&
+                signals_stopping_ms() > options->drain_timeout_ms + 1000)
                 kill(pid, SIGKILL);
         }
-        if (running == 0)
-            break;
-        wait_for_signal(workers, STOP_TICK_MS);
-    }
-    free(workers->processes);
+        if (running > 0)
+            wait_for_signal(workers, STOP_TICK_MS);
+    } while (running > 0);
     sigprocmask(SIG_SETMASK, &workers->unblocked, NULL);
 }
