@@ -17,19 +17,14 @@ static int open_path(const char *path, int flags)
     return open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | flags, 0644);
 }
 
-static bool is_regular_file(int fd)
-{
-    struct stat status;
-    return fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
-}
-
 int access_log_open(struct access_log *log, const char *path)
 {
+    struct stat status;
     *log = (struct access_log){.path = path, .fd = -1};
     if (path == NULL)
         return 0;
     log->fd = strcmp(path, "-") == 0 ? STDOUT_FILENO : open_path(path, 0);
-    log->may_block = log->fd >= 0 && !is_regular_file(log->fd);
+    log->may_block = fstat(log->fd, &status) == 0 && !S_ISREG(status.st_mode);
     return log->fd < 0 ? -1 : 0;
 }
 
@@ -50,51 +45,38 @@ int access_log_reopen(const struct access_log *log)
 
 static void append_escaped(struct buffer *b, struct slice s)
 {
-    static const char hex[] = "0123456789abcdef";
     size_t n = s.n < LINE_REQUEST_MAX ? s.n : LINE_REQUEST_MAX;
     for (size_t i = 0; i < n; i++) {
         unsigned char c = (unsigned char)s.p[i];
-        if (c < ' ' || c >= 0x7f || c == '"' || c == '\\') {
-            char escaped[4] = {'\\', 'x', hex[c >> 4], hex[c & 15]};
-            buffer_append(b, escaped, sizeof escaped);
-        } else {
+        if (c < ' ' || c >= 0x7f || c == '"' || c == '\\')
+            buffer_printf(b, "\\x%02x", c);
+        else
             buffer_append(b, &s.p[i], 1);
-        }
     }
     if (n < s.n)
         buffer_append_literal(b, "...");
 }
 
-/* O_NONBLOCK is no alternative: it belongs to the open file description, and on
- * standard output would affect every program that writes to the same terminal. */
-static bool has_room(const struct access_log *log)
-{
-    struct pollfd reader = {.fd = log->fd, .events = POLLOUT};
-    return !log->may_block || poll(&reader, 1, 0) > 0;
-}
-
 void access_log_write(const struct access_log *log, const char *peer,
                       const struct http_logged *entry, time_t now)
 {
-    if (log->fd < 0)
-        return;
+    struct buffer line = {0};
     struct tm tm;
     char when[64];
-    if (gmtime_r(&now, &tm) == NULL ||
-        strftime(when, sizeof when, "%d/%b/%Y:%H:%M:%S +0000", &tm) == 0)
+    if (log->fd < 0 || gmtime_r(&now, &tm) == NULL)
         return;
-    struct buffer line = {0};
+    strftime(when, sizeof when, "%d/%b/%Y:%H:%M:%S +0000", &tm);
     buffer_printf(&line, "%s - - [%s] \"", peer, when);
-    if (entry->line.p != NULL)
-        append_escaped(&line, entry->line);
-    else
-        buffer_append_literal(&line, "-");
+    append_escaped(&line, entry->line.p != NULL ? entry->line : SLICE("-"));
     buffer_printf(&line, "\" %d %llu\n", entry->status,
                   (unsigned long long)entry->content_bytes);
-    /* When the disk is full the line is lost, not the request; and the log
+    /* O_NONBLOCK is no alternative to poll: it belongs to the open file
+     * description, and on standard output would affect every program that writes
+     * to the same terminal. When the disk is full the line is lost, and the log
      * itself would have been the place to report that. */
-    if (!line.failed && has_room(log) &&
-        write(log->fd, line.data, line.len) < 0) {
+    struct pollfd reader = {.fd = log->fd, .events = POLLOUT};
+    bool has_room = !log->may_block || poll(&reader, 1, 0) > 0;
+    if (has_room && !line.failed && write(log->fd, line.data, line.len) < 0) {
     }
     buffer_free(&line);
 }

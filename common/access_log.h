@@ -12,8 +12,7 @@
  * between the check for room and the write, another process may fill the pipe,
  * and then the write blocks.
  */
-#ifndef ACCESS_LOG_H
-#define ACCESS_LOG_H
+#pragma once
 
 #include <stdbool.h>
 #include <time.h>
@@ -37,5 +36,3 @@ int access_log_reopen(const struct access_log *log);
 /* Writes the line for an answer that was made at `now` for client `peer`. */
 void access_log_write(const struct access_log *log, const char *peer,
                       const struct http_logged *entry, time_t now);
-
-#endif

@@ -10,8 +10,7 @@
  * out, the buffer is marked `failed` and every further append does nothing: a
  * caller appends as much as it likes and checks once, at the end.
  */
-#ifndef BYTES_H
-#define BYTES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -125,5 +124,3 @@ void buffer_append_uint(struct buffer *b, uint64_t value);
 /* Appends as printf would; for what is not on the hot path. */
 void buffer_printf(struct buffer *b, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-
-#endif

@@ -6,8 +6,7 @@
  * keeps the two kinds of time apart: the monotonic one for deadlines, which no
  * administrator can set back, and the calendar for the Date field.
  */
-#ifndef CLOCK_H
-#define CLOCK_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ void clock_format_http_date(char out[CLOCK_HTTP_DATE_LEN + 1], time_t t);
 /* Reads any of the three date formats of RFC 9110, 5.6.7. Returns the time, or
  * (time_t)-1 when s is none of them. */
 time_t clock_parse_http_date(struct slice s);
-
-#endif

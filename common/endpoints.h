@@ -4,8 +4,7 @@
  * Each comes from a published comparison of servers; docs/benchmarking.md says
  * which.
  */
-#ifndef ENDPOINTS_H
-#define ENDPOINTS_H
+#pragma once
 
 #include "http_exchange.h"
 
@@ -13,5 +12,3 @@ void endpoint_answer(struct http_exchange *x);   /* 42 */
 void endpoint_hello(struct http_exchange *x);    /* Hello, World! */
 void endpoint_redirect(struct http_exchange *x); /* 302 to a random picture */
 void endpoint_echo(struct http_exchange *x);     /* ?value=, as XML */
-
-#endif

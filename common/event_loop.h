@@ -9,8 +9,7 @@
  * client, how it stops watching one, how it watches Redis' socket. Everything
  * that poll and epoll do differently is behind them.
  */
-#ifndef EVENT_LOOP_H
-#define EVENT_LOOP_H
+#pragma once
 
 #include "redis_async.h"
 #include "worker.h"
@@ -95,5 +94,3 @@ void event_loop_end_iteration(struct event_loop *loop);
 
 /* Is the server stopping, with no client left or no time to wait for one? */
 bool event_loop_is_over(const struct event_loop *loop);
-
-#endif

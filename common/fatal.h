@@ -3,19 +3,14 @@
  *
  * Later, an error of one client ends that client only.
  */
-#ifndef FATAL_H
-#define FATAL_H
+#pragma once
 
-/* Prints "PROGRAM: message" to standard error and exits with 1: it cannot run.
- * The message says the cause and the remedy. */
-_Noreturn void die(const char *format, ...)
-    __attribute__((format(printf, 1, 2)));
+#include <stdlib.h>
 
-/* The same with exit status 2: wrong usage. */
-_Noreturn void die_usage(const char *format, ...)
-    __attribute__((format(printf, 1, 2)));
-
-/* Prints "PROGRAM: message" and continues. */
+/* Prints "PROGRAM: message", formatted as by printf, to standard error. */
 void warn_user(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-#endif
+/* The same, then exits: with 1 when the server cannot run, with 2 after wrong
+ * usage. The message says the cause and the remedy. */
+#define die(...) (warn_user(__VA_ARGS__), exit(1))
+#define die_usage(...) (warn_user(__VA_ARGS__), exit(2))

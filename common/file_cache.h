@@ -15,8 +15,7 @@
  * for it: here an event loop may block. (So it may where it writes to a log that
  * is a file, and where it prints its report.)
  */
-#ifndef FILE_CACHE_H
-#define FILE_CACHE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -73,5 +72,3 @@ bool file_cache_knows(const struct file_cache *cache, const char *path,
 
 /* Gives back one reference; the last one closes and frees. NULL is fine. */
 void file_release(struct cached_file *file);
-
-#endif

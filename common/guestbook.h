@@ -9,8 +9,7 @@
  * POST adds "remark - name" to the list and says thanks when Redis has
  * acknowledged it, not before.
  */
-#ifndef GUESTBOOK_H
-#define GUESTBOOK_H
+#pragma once
 
 #include "http_exchange.h"
 
@@ -29,5 +28,3 @@ void guestbook_load_template(struct http_context *context);
 /* What is wrong with a name and a text: a sentence for the guest that says what
  * to change, or NULL when they are fine. Both must be trimmed. */
 const char *guestbook_check(struct slice name, struct slice text);
-
-#endif

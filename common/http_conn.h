@@ -21,8 +21,7 @@
  * There are two drivers: serve_blocking.c waits inside this loop; event_loop.c
  * leaves it where it would have to wait, and returns later.
  */
-#ifndef HTTP_CONN_H
-#define HTTP_CONN_H
+#pragma once
 
 #include <sys/uio.h>
 
@@ -133,5 +132,3 @@ void http_conn_on_timeout(struct http_conn *c);
 /* CLOSE: go on reading and discarding instead, because closing now would reset
  * the connection; see net_close_may_reset(). */
 void http_conn_linger(struct http_conn *c);
-
-#endif

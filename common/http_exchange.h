@@ -6,8 +6,7 @@
  * clients that are silent cost ten thousand small structs, and buffers only
  * for those that are being served.
  */
-#ifndef HTTP_EXCHANGE_H
-#define HTTP_EXCHANGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -133,5 +132,3 @@ void http_exchange_release(struct http_exchange *x);
 
 /* Returns a number from 0 to below - 1; not for secrets. below > 0. */
 uint32_t http_random(struct http_context *context, uint32_t below);
-
-#endif

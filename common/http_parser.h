@@ -10,8 +10,7 @@
  * A line may end in a bare LF, as RFC 9112, 2.2 allows, so that one can type a
  * request with nc(1); within chunked framing only CRLF is taken.
  */
-#ifndef HTTP_PARSER_H
-#define HTTP_PARSER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -109,5 +108,3 @@ struct http_chunked { /* all zero at the start of a body */
 int http_chunked_decode(struct http_chunked *decoder, char *dst,
                         const char *src, size_t n, size_t *consumed,
                         size_t *written);
-
-#endif

@@ -9,8 +9,7 @@
  * Running out of memory is looked after here: what was begun is taken back and
  * a short 503 takes its place.
  */
-#ifndef HTTP_RESPONSE_H
-#define HTTP_RESPONSE_H
+#pragma once
 
 #include "http_exchange.h"
 
@@ -61,5 +60,3 @@ void response_error(struct http_exchange *x, int status, const char *detail);
 void response_not_allowed(struct http_exchange *x, unsigned methods); /* 405 */
 void response_unsatisfiable(struct http_exchange *x, uint64_t size);  /* 416 */
 void response_options(struct http_exchange *x, unsigned methods);     /* 204 */
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * net - the socket calls that all seven servers make.
  */
-#ifndef NET_H
-#define NET_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -64,5 +63,3 @@ ssize_t net_send(int fd, const struct http_output *output);
 /* Returns the client's address as text for the access log, to be freed by the
  * caller; NULL when no log is kept or memory runs out. */
 char *net_peer_name(const struct server *server, int fd);
-
-#endif

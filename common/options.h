@@ -1,8 +1,7 @@
 /*
  * options - the command line, the same for all seven servers.
  */
-#ifndef OPTIONS_H
-#define OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -58,5 +57,3 @@ struct options {
 void options_parse(struct options *options,
                    const struct architecture *architecture, int argc,
                    char **argv);
-
-#endif

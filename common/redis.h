@@ -4,8 +4,7 @@
  * A page never calls Redis. It queues commands, each an array of words, and is
  * called back with each reply. redis_async.h is the way for event loops.
  */
-#ifndef REDIS_H
-#define REDIS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -76,5 +75,3 @@ bool redis_send(struct redis *redis, const struct redis_command *command);
  * freeReplyObject(). Returns NULL when Redis is away, too slow or does not
  * speak its protocol: the connection is closed then. */
 redisReply *redis_receive(struct redis *redis);
-
-#endif

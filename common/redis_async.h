@@ -11,8 +11,7 @@
  * between hiredis and our loops, as hiredis' adapters/ are for libevent and
  * others.
  */
-#ifndef REDIS_ASYNC_H
-#define REDIS_ASYNC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -63,5 +62,3 @@ int redis_async_timeout_ms(const struct redis_async *redis);
 
 /* Closes the connection; replies that are due are NULL. */
 void redis_async_close(struct redis_async *redis);
-
-#endif

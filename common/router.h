@@ -4,8 +4,7 @@
  * A table of endpoints: a path, the methods that it takes, a function. What no
  * endpoint takes is a file below public/.
  */
-#ifndef ROUTER_H
-#define ROUTER_H
+#pragma once
 
 #include "http_exchange.h"
 
@@ -18,5 +17,3 @@ void router_dispatch(struct http_exchange *x);
  * Returns 0, or the status for a path that is wrong: 400 for a bad escape, 404
  * for a NUL byte or a path too long to name anything. */
 int router_decode_path(struct slice raw, char *path, size_t size);
-
-#endif

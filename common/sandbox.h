@@ -12,13 +12,10 @@
  * cover chmod(2), chown(2), stat(2) and signals: a server that root starts still
  * needs --user.
  */
-#ifndef SANDBOX_H
-#define SANDBOX_H
+#pragma once
 
 struct server;
 
 /* Enters the sandbox; with --verbose, prints its version. On a kernel without
  * Landlock nothing changes. Call it when everything is open. */
 void sandbox_enter(const struct server *server);
-
-#endif

@@ -4,8 +4,7 @@
  * For servers that give each client a process or a thread for as long as it is
  * served: 01 to 05. Its counterpart for event loops is event_loop.h.
  */
-#ifndef SERVE_BLOCKING_H
-#define SERVE_BLOCKING_H
+#pragma once
 
 #include "redis.h"
 #include "worker.h"
@@ -23,5 +22,3 @@ void blocking_worker_free(struct blocking_worker *bw);
 
 /* Serves one client until the connection ends, and closes its socket. */
 void serve_blocking(struct blocking_worker *bw, int fd);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * server - what all workers of a server share, and how it starts and ends.
  */
-#ifndef SERVER_H
-#define SERVER_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -64,5 +63,3 @@ void server_warn_exhausted(const struct server *server, const char *format, ...)
 
 /* The last thing that main does: prints the report. Returns the exit status. */
 int server_finish(const struct server *server);
-
-#endif

@@ -11,8 +11,7 @@
  * is a gap, and SIGALRM closes it: one second later it interrupts the wait, and
  * does so again until no note is left.
  */
-#ifndef SIGNALS_H
-#define SIGNALS_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -49,5 +48,3 @@ int64_t signals_stopping_ms(void);
 /* Has SIGUSR1, has SIGHUP come since the last call? */
 bool signals_take_report(void);
 bool signals_take_reopen(void);
-
-#endif

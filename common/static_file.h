@@ -5,8 +5,7 @@
  * range (14). The arithmetic stands in functions of its own, so that it can be
  * tested without a file.
  */
-#ifndef STATIC_FILE_H
-#define STATIC_FILE_H
+#pragma once
 
 #include <sys/types.h>
 #include <time.h>
@@ -49,5 +48,3 @@ bool static_file_is_fresh(const struct http_request *request,
  * the date is not to be relied on. */
 bool static_file_if_range(struct slice if_range, struct slice etag,
                           time_t modified);
-
-#endif

@@ -3,10 +3,9 @@
  *
  * The counters are in memory that fork(2) shares, so that a parent can read what
  * its children count. Each worker has a slot of its own, one cache line wide:
- * cores that write to the same line would have to pass it back and forth.
+ * cores that write to the same line have to pass it back and forth.
  */
-#ifndef STATS_H
-#define STATS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -20,15 +19,10 @@ struct stats_slot {
 
 static inline void stats_add(_Atomic uint64_t *counter, uint64_t n)
 {
-    /* Relaxed: it counts, it orders nothing. */
-    atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
+    atomic_fetch_add_explicit(counter, n, memory_order_relaxed); /* no order */
 }
 
-/* Prints to standard output, in one write:
- *   served R requests on C connections; CPU U s user, S s system
- * with the sum of the n slots, and the CPU time of this process, of the
- * children it has waited for, and of those that still run (these to a
- * hundredth of a second, from proc(5)). */
+/* Prints, in one write, "served R requests on C connections; CPU U s user, S s
+ * system": the sum of the n slots, and the CPU time of this process, of children
+ * that have ended and, to a hundredth of a second, of those that still run. */
 void stats_report(const struct stats_slot *slots, unsigned n);
-
-#endif

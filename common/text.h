@@ -1,8 +1,7 @@
 /*
  * text - what pages do with text: decode forms, fill templates, escape.
  */
-#ifndef TEXT_H
-#define TEXT_H
+#pragma once
 
 #include "bytes.h"
 
@@ -46,5 +45,3 @@ void text_append_escaped(struct buffer *b, struct slice s);
 /* Appends s as a part of a path in a URL: letters, digits and -._~ as they are,
  * every other byte as %XX (RFC 3986, 2.3). */
 void text_append_percent_encoded(struct buffer *b, struct slice s);
-
-#endif

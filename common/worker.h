@@ -6,8 +6,7 @@
  * uses it at a time. That is why the same code works under fork(2), in threads
  * and in an event loop without a lock.
  */
-#ifndef WORKER_H
-#define WORKER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -47,5 +46,3 @@ bool worker_may_keep(const struct worker *worker, const struct http_conn *conn);
  * address or NULL. */
 void worker_log_answer(struct worker *worker, const struct http_conn *conn,
                        const char *peer);
-
-#endif

@@ -6,8 +6,7 @@
  * start is replaced when that second is over, because what killed it may kill
  * the next one too, and the machine would do nothing but fork.
  */
-#ifndef WORKER_PROCESSES_H
-#define WORKER_PROCESSES_H
+#pragma once
 
 #include <signal.h>
 #include <sys/types.h>
@@ -39,5 +38,3 @@ void record_fork(struct worker_processes *workers, int number, pid_t pid);
 /* Waits until all workers have ended. Kills those that still run one second
  * after --drain-timeout. */
 void wait_for_workers_to_end(struct worker_processes *workers);
-
-#endif
