@@ -232,15 +232,21 @@ static int take_transfer_encoding(struct slice value, struct http_request *r,
     if (seen->transfer_encoding)
         return -400;
     seen->transfer_encoding = true;
-    r->chunked = slice_equal_nocase(value, SLICE("chunked"));
-    if (r->chunked)
-        return 0;
-    /* "gzip, chunked" is well framed, only we cannot decode it; any list that
-     * does not end in chunked has no end that we could find. */
     struct slice last = {NULL, 0};
-    while (value.n > 0)
-        last = slice_next_element(&value);
-    return slice_equal_nocase(last, SLICE("chunked")) ? -501 : -400;
+    unsigned codings = 0;
+    while (value.n > 0) {
+        struct slice coding = slice_next_element(&value);
+        if (coding.n > 0) { /* RFC 9110, 5.6.1.2: ignore empty elements */
+            last = coding;
+            codings++;
+        }
+    }
+    /* Only "chunked" as the last coding says where the body ends. "gzip,
+     * chunked" has such an end, but this server cannot decode gzip. */
+    if (!slice_equal_nocase(last, SLICE("chunked")))
+        return -400;
+    r->chunked = codings == 1;
+    return r->chunked ? 0 : -501;
 }
 
 static void take_connection(struct slice value, struct seen *seen)
@@ -341,13 +347,15 @@ static int take_field(struct slice name, struct slice value,
 /* What can be judged only when all fields are known. */
 static int judge(struct http_request *r, const struct seen *seen)
 {
-    if (seen->framing_error != 0)
-        return seen->framing_error;
     if (seen->hosts > 1 || (seen->hosts == 0 && r->minor_version >= 1))
         return -400; /* RFC 9112, 3.2 */
     if (seen->transfer_encoding &&
         (seen->content_length || r->minor_version == 0))
         return -400; /* RFC 9112, 6.1 and 6.3: a sign of smuggling */
+    if (seen->framing_error != 0)
+        return seen->framing_error;
+    if (seen->fields > HTTP_FIELDS_MAX)
+        return -431;
     if (r->minor_version == 0)
         r->expect_continue = false; /* RFC 9110, 10.1.1 */
     r->keep_alive = r->minor_version >= 1 ? !seen->close
@@ -470,8 +478,7 @@ ssize_t http_parse_head(const char *bytes, size_t length,
             break;
         if (*p++ != '\n') /* a bare CR, a NUL or another control byte */
             return -400;
-        if (++seen.fields > HTTP_FIELDS_MAX)
-            return -431;
+        seen.fields++;
         /* Kept until the whole head is read: only then is it sure that the
          * rest is not worse. Of several the lowest counts, -400 before -501,
          * so that the answer does not depend on the order. */

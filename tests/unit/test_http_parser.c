@@ -286,6 +286,21 @@ TEST(the_body_is_framed_by_length_or_by_chunks)
     assert_true(request.chunked);
 }
 
+/* RFC 9110, 5.6.1.2. */
+TEST(empty_list_elements_of_transfer_encoding_are_ignored)
+{
+    static const char *const values[] = {", chunked", ",,chunked", "chunked,",
+                                         " , chunked ,\t, "};
+    for (size_t i = 0; i < LENGTH(values); i++) {
+        char text[128];
+        snprintf(text, sizeof text,
+                 "POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: %s\r\n\r\n",
+                 values[i]);
+        if (parse(text) <= 0 || !request.chunked)
+            fail_msg("Transfer-Encoding: %s is refused", values[i]);
+    }
+}
+
 TEST(a_length_beyond_all_limits_is_too_large_and_not_small)
 {
     static const char *const lengths[] = {
@@ -448,6 +463,7 @@ static const struct refusal refusals[] = {
     FIELD("a coding without an end", "Transfer-Encoding: gzip", 400),
     FIELD("chunked not last", "Transfer-Encoding: chunked, gzip", 400),
     FIELD("no coding", "Transfer-Encoding:", 400),
+    FIELD("only empty list elements", "Transfer-Encoding: , ,", 400),
     FIELD("identity", "Transfer-Encoding: identity", 400),
     FIELD("nearly chunked", "Transfer-Encoding: xchunked", 400),
     FIELD("chunked in quotes", "Transfer-Encoding: \"chunked\"", 400),
@@ -508,6 +524,29 @@ TEST(of_several_faults_the_status_does_not_depend_on_the_order)
         }
 }
 
+/* RFC 9112, 3.2: the request is answered with 400, whatever else its fields
+ * lack. */
+TEST(a_missing_or_doubled_host_is_400_whatever_else_is_wrong)
+{
+    static const char *const faults[] = {
+        "Transfer-Encoding: deflate, chunked\r\n", /* alone: 501 */
+        "Expect: x\r\n",                           /* alone: 417 */
+        "If-Match: \"x\"\r\nIf-Match: \"x\"\r\nIf-Match: \"x\"\r\n"
+        "If-Match: \"x\"\r\nIf-Match: \"x\"\r\n",  /* alone: 431 */
+    };
+    for (size_t i = 0; i < LENGTH(faults); i++) {
+        char text[256];
+        snprintf(text, sizeof text, "POST / HTTP/1.1\r\n%s\r\n", faults[i]);
+        assert_int_equal(parse(text), -400);
+        snprintf(text, sizeof text, "POST / HTTP/1.1\r\n" HOST "%s" HOST "\r\n",
+                 faults[i]);
+        assert_int_equal(parse(text), -400);
+        snprintf(text, sizeof text, "POST / HTTP/1.1\r\n" HOST "%s\r\n",
+                 faults[i]);
+        assert_true(parse(text) < -400);
+    }
+}
+
 /* -------------------------------------------------------------- limits */
 
 /* Parses prefix, n times c, suffix. */
@@ -557,6 +596,9 @@ TEST(a_head_has_at_most_100_fields)
     text.len -= 2;
     buffer_append_literal(&text, "X: x\r\n\r\n");
     assert_int_equal(parse_bytes(text.data, text.len), -431);
+    text.len -= 2;
+    buffer_append_literal(&text, HOST "\r\n"); /* a second Host is worse */
+    assert_int_equal(parse_bytes(text.data, text.len), -400);
     buffer_free(&text);
 }
 
@@ -595,12 +637,16 @@ int main(void)
         cmocka_unit_test(persistence_follows_version_and_connection_field),
         cmocka_unit_test(the_body_is_framed_by_length_or_by_chunks),
         cmocka_unit_test(
+            empty_list_elements_of_transfer_encoding_are_ignored),
+        cmocka_unit_test(
             a_length_beyond_all_limits_is_too_large_and_not_small),
         cmocka_unit_test(expecting_to_be_told_to_go_on_is_for_http_1_1),
         cmocka_unit_test(each_malformed_request_gets_its_status),
         cmocka_unit_test(what_is_refused_stays_refused_when_more_comes),
         cmocka_unit_test(
             of_several_faults_the_status_does_not_depend_on_the_order),
+        cmocka_unit_test(
+            a_missing_or_doubled_host_is_400_whatever_else_is_wrong),
         cmocka_unit_test(a_target_has_at_most_8000_bytes),
         cmocka_unit_test(a_head_has_at_most_16384_bytes),
         cmocka_unit_test(a_head_has_at_most_100_fields),
