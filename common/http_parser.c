@@ -42,9 +42,14 @@ static const unsigned char class[256] = {
 #undef G
 #undef N
 
-static inline bool is(char c, int wanted)
+static inline bool has_class(char c, int wanted)
 {
     return (class[(unsigned char)c] & wanted) != 0;
+}
+
+static inline bool is_space(char c)
+{
+    return c == ' ' || c == '\t';
 }
 
 static inline bool is_digit(char c)
@@ -76,7 +81,7 @@ static const char *skip_value(const char *p, const char *end)
             break;
         p += sizeof word;
     }
-    while (p < end && is(*p, VALUE))
+    while (p < end && has_class(*p, VALUE))
         p++;
     return p;
 }
@@ -87,7 +92,7 @@ static size_t name_length(struct slice s)
 {
     size_t n = 0;
     for (;;) {
-        while (n < s.n && is(s.p[n], NAME))
+        while (n < s.n && has_class(s.p[n], NAME))
             n++;
         if (s.n - n < 3 || s.p[n] != '%' || hex_digit(s.p[n + 1]) < 0 ||
             hex_digit(s.p[n + 2]) < 0)
@@ -378,7 +383,7 @@ static const char *parse_request_line(const char *p, const char *end,
         p++;
     }
     const char *line = p;
-    while (p < end && is(*p, TOKEN))
+    while (p < end && has_class(*p, TOKEN))
         p++;
     if (p == end)
         return NULL;
@@ -387,7 +392,7 @@ static const char *parse_request_line(const char *p, const char *end,
     r->method = method_of((struct slice){line, (size_t)(p - line)});
 
     struct slice target = {++p, 0};
-    while (p < end && is(*p, TARGET))
+    while (p < end && has_class(*p, TARGET))
         p++;
     target.n = (size_t)(p - target.p);
     if (target.n > HTTP_TARGET_MAX) {
@@ -459,7 +464,7 @@ ssize_t http_parse_head(const char *bytes, size_t length,
         }
 
         const char *name = p;
-        while (p < end && is(*p, TOKEN))
+        while (p < end && has_class(*p, TOKEN))
             p++;
         if (p == end)
             break;
@@ -490,114 +495,149 @@ ssize_t http_parse_head(const char *bytes, size_t length,
     return length < HTTP_HEAD_MAX ? 0 : -431;
 }
 
+/* Adds c to the size of the chunk. Returns false if c is not a digit. */
+static bool add_size_digit(struct http_chunked *d, char c)
+{
+    int digit = hex_digit(c);
+    if (digit < 0)
+        return false;
+    if (d->left == 0 && digit == 0)
+        d->overhead++; /* no other limit applies to leading zeros */
+    d->left = d->left * 16 + (unsigned)digit;
+    return true;
+}
+
+/* Returns the state after c, which follows a chunk size, an extension name or
+ * an extension value. */
+static enum chunk_state after_element(char c)
+{
+    if (c == ';')
+        return CHUNK_EXT_START;
+    if (c == '\r')
+        return CHUNK_SIZE_LF;
+    return is_space(c) ? CHUNK_EXT_SPACE : CHUNK_MALFORMED;
+}
+
+/* Returns the state after c, which belongs to the extensions of a chunk:
+ *     *( BWS ";" BWS name [ BWS "=" BWS ( token / quoted-string ) ] )
+ * BWS is optional white space (RFC 9110, 5.6.3). An open quote is malformed: a
+ * parser that read on to its end would find other chunks than this one. */
+static enum chunk_state next_in_extension(enum chunk_state state, char c)
+{
+    switch (state) {
+    case CHUNK_EXT_SPACE:
+        if (is_space(c))
+            return state;
+        return c == ';' ? CHUNK_EXT_START : CHUNK_MALFORMED;
+    case CHUNK_EXT_START:
+        if (is_space(c))
+            return state;
+        return has_class(c, TOKEN) ? CHUNK_EXT_NAME : CHUNK_MALFORMED;
+    case CHUNK_EXT_NAME:
+        if (has_class(c, TOKEN))
+            return state;
+        if (c == '=')
+            return CHUNK_EXT_EQUALS;
+        return is_space(c) ? CHUNK_EXT_NAME_SPACE : after_element(c);
+    case CHUNK_EXT_NAME_SPACE:
+        if (is_space(c))
+            return state;
+        if (c == '=')
+            return CHUNK_EXT_EQUALS;
+        return c == ';' ? CHUNK_EXT_START : CHUNK_MALFORMED;
+    case CHUNK_EXT_EQUALS:
+        if (is_space(c))
+            return state;
+        if (c == '"')
+            return CHUNK_EXT_QUOTED;
+        return has_class(c, TOKEN) ? CHUNK_EXT_VALUE : CHUNK_MALFORMED;
+    case CHUNK_EXT_VALUE:
+        return has_class(c, TOKEN) ? state : after_element(c);
+    case CHUNK_EXT_QUOTED:
+        if (c == '"')
+            return CHUNK_EXT_QUOTE_END;
+        if (c == '\\')
+            return CHUNK_EXT_QUOTED_PAIR;
+        return has_class(c, VALUE) ? state : CHUNK_MALFORMED;
+    case CHUNK_EXT_QUOTED_PAIR:
+        return has_class(c, VALUE) ? CHUNK_EXT_QUOTED : CHUNK_MALFORMED;
+    case CHUNK_EXT_QUOTE_END:
+        return after_element(c);
+    default: /* not a state of an extension */
+        return CHUNK_MALFORMED;
+    }
+}
+
+/* Returns the state after c, which is any byte but chunk data. Lines end in CRLF
+ * only: if one parser accepts a bare LF here and another does not, they find
+ * different chunks in the same bytes. */
+static enum chunk_state next_state(struct http_chunked *d, char c)
+{
+    const enum chunk_state bad = CHUNK_MALFORMED;
+    switch (d->state) {
+    case CHUNK_SIZE_FIRST:
+        return add_size_digit(d, c) ? CHUNK_SIZE : bad;
+    case CHUNK_SIZE:
+        return add_size_digit(d, c) ? CHUNK_SIZE : after_element(c);
+    case CHUNK_SIZE_LF:
+        if (c != '\n')
+            return bad;
+        return d->left > 0 ? CHUNK_DATA : CHUNK_TRAILER;
+    case CHUNK_DATA_CR:
+        return c == '\r' ? CHUNK_DATA_LF : bad;
+    case CHUNK_DATA_LF:
+        return c == '\n' ? CHUNK_SIZE_FIRST : bad;
+    case CHUNK_EXT_SPACE ... CHUNK_EXT_QUOTE_END:
+        d->overhead++;
+        return next_in_extension(d->state, c);
+    case CHUNK_TRAILER:
+        d->overhead++;
+        if (c == '\r')
+            return CHUNK_END_LF;
+        return has_class(c, TOKEN) ? CHUNK_TRAILER_NAME : bad;
+    case CHUNK_TRAILER_NAME:
+        d->overhead++;
+        if (c == ':')
+            return CHUNK_TRAILER_VALUE;
+        return has_class(c, TOKEN) ? CHUNK_TRAILER_NAME : bad;
+    case CHUNK_TRAILER_VALUE:
+        d->overhead++;
+        if (c == '\r')
+            return CHUNK_TRAILER_LF;
+        return has_class(c, VALUE) ? CHUNK_TRAILER_VALUE : bad;
+    case CHUNK_TRAILER_LF:
+        return c == '\n' ? CHUNK_TRAILER : bad;
+    case CHUNK_END_LF:
+        return c == '\n' ? CHUNK_DONE : bad;
+    case CHUNK_DATA:
+    case CHUNK_DONE:
+    case CHUNK_MALFORMED:
+        break;
+    }
+    return bad;
+}
+
 int http_chunked_decode(struct http_chunked *d, char *dst, const char *src,
                         size_t n, size_t *consumed, size_t *written)
 {
     size_t i = 0, out = 0;
 
     while (i < n && d->state != CHUNK_DONE) {
-        char c = src[i];
-        int digit;
-        switch (d->state) {
-        case CHUNK_SIZE_FIRST:
-        case CHUNK_SIZE:
-            digit = hex_digit(c);
-            if (digit >= 0) {
-                if (d->left == 0 && digit == 0)
-                    d->overhead++; /* leading zeros have no end of their own */
-                d->left = d->left * 16 + (unsigned)digit;
-                if (d->left > HTTP_BODY_MAX) /* so 64 bits never overflow */
-                    return -413;
-                d->state = CHUNK_SIZE;
-            } else if (d->state == CHUNK_SIZE_FIRST) {
-                return -400;
-            } else if (c == ';') {
-                d->state = CHUNK_EXTENSION;
-            } else if (c == '\r') {
-                d->state = CHUNK_SIZE_LF;
-            } else {
-                return -400;
-            }
-            i++;
-            break;
-        case CHUNK_EXTENSION:
-            if (c == '\r')
-                d->state = CHUNK_SIZE_LF;
-            else if (!is(c, VALUE))
-                return -400;
-            d->overhead++;
-            i++;
-            break;
-        case CHUNK_SIZE_LF:
-            if (c != '\n')
-                return -400;
-            d->state = d->left > 0 ? CHUNK_DATA : CHUNK_TRAILER;
-            i++;
-            break;
-        case CHUNK_DATA: {
-            size_t take = n - i < d->left ? n - i : (size_t)d->left;
-            memmove(dst + out, src + i, take);
-            out += take;
-            i += take;
-            d->left -= take;
+        if (d->state == CHUNK_DATA) {
+            size_t available = n - i < d->left ? n - i : (size_t)d->left;
+            memmove(dst + out, src + i, available); /* they may overlap */
+            out += available;
+            i += available;
+            d->left -= available;
             if (d->left == 0)
                 d->state = CHUNK_DATA_CR;
-            break;
+            continue;
         }
-        case CHUNK_DATA_CR:
-            if (c != '\r')
-                return -400;
-            d->state = CHUNK_DATA_LF;
-            i++;
-            break;
-        case CHUNK_DATA_LF:
-            if (c != '\n')
-                return -400;
-            d->state = CHUNK_SIZE_FIRST;
-            i++;
-            break;
-        case CHUNK_TRAILER:
-            if (c == '\r')
-                d->state = CHUNK_END_LF;
-            else if (is(c, TOKEN))
-                d->state = CHUNK_TRAILER_NAME;
-            else
-                return -400;
-            d->overhead++;
-            i++;
-            break;
-        case CHUNK_TRAILER_NAME:
-            if (c == ':')
-                d->state = CHUNK_TRAILER_VALUE;
-            else if (!is(c, TOKEN))
-                return -400;
-            d->overhead++;
-            i++;
-            break;
-        case CHUNK_TRAILER_VALUE:
-            if (c == '\r')
-                d->state = CHUNK_TRAILER_LF;
-            else if (!is(c, VALUE))
-                return -400;
-            d->overhead++;
-            i++;
-            break;
-        case CHUNK_TRAILER_LF:
-            if (c != '\n')
-                return -400;
-            d->state = CHUNK_TRAILER;
-            i++;
-            break;
-        case CHUNK_END_LF:
-            if (c != '\n')
-                return -400;
-            d->state = CHUNK_DONE;
-            i++;
-            break;
-        case CHUNK_DONE:
-            break;
-        }
-        if (d->overhead > HTTP_CHUNK_OVERHEAD)
+        d->state = next_state(d, src[i++]);
+        if (d->state == CHUNK_MALFORMED)
+            return -400;
+        /* Checked after each digit, so that `left` never overflows. */
+        if (d->left > HTTP_BODY_MAX || d->overhead > HTTP_CHUNK_OVERHEAD)
             return -413;
     }
     *consumed = i;

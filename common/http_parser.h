@@ -80,32 +80,46 @@ struct http_request {
 ssize_t http_parse_head(const char *bytes, size_t length,
                         struct http_request *request);
 
-/* The chunked transfer coding (RFC 9112, 7.1), decoded piece by piece. */
-struct http_chunked { /* all zero at the start of a body */
-    enum {
-        CHUNK_SIZE_FIRST, /* at the first digit of a chunk's size */
-        CHUNK_SIZE,       /* at a further digit, or what ends them */
-        CHUNK_EXTENSION,  /* in what follows a ';': ignored */
-        CHUNK_SIZE_LF,    /* at the LF behind the size */
-        CHUNK_DATA,
-        CHUNK_DATA_CR,
-        CHUNK_DATA_LF,
-        CHUNK_TRAILER,      /* at the start of a trailer line, or the end */
-        CHUNK_TRAILER_NAME, /* in a trailer field: ignored */
-        CHUNK_TRAILER_VALUE,
-        CHUNK_TRAILER_LF,
-        CHUNK_END_LF,
-        CHUNK_DONE
-    } state;
-    uint64_t left;     /* data bytes of this chunk still to come */
-    size_t overhead;   /* bytes of extensions, trailers, leading zeros */
+enum chunk_state {
+    CHUNK_SIZE_FIRST,      /* expects the first digit of a chunk size */
+    CHUNK_SIZE,            /* expects a digit or the end of the size */
+    CHUNK_SIZE_LF,         /* expects the LF that ends the size line */
+    CHUNK_DATA,            /* expects chunk data */
+    CHUNK_DATA_CR,         /* expects the CR after the data */
+    CHUNK_DATA_LF,         /* expects the LF after the data */
+    CHUNK_EXT_SPACE,       /* in white space that must end in ';' */
+    CHUNK_EXT_START,       /* after ';': expects an extension name */
+    CHUNK_EXT_NAME,        /* in the name */
+    CHUNK_EXT_NAME_SPACE,  /* in white space after the name */
+    CHUNK_EXT_EQUALS,      /* after '=': expects a value */
+    CHUNK_EXT_VALUE,       /* in a value that is a token */
+    CHUNK_EXT_QUOTED,      /* in a quoted string */
+    CHUNK_EXT_QUOTED_PAIR, /* after '\' in a quoted string */
+    CHUNK_EXT_QUOTE_END,   /* after the closing quote */
+    CHUNK_TRAILER,         /* expects a trailer field or the final CRLF */
+    CHUNK_TRAILER_NAME,    /* in the name of a trailer field */
+    CHUNK_TRAILER_VALUE,   /* in its value */
+    CHUNK_TRAILER_LF,      /* expects the LF that ends it */
+    CHUNK_END_LF,          /* expects the last LF of the body */
+    CHUNK_DONE,            /* the body is complete */
+    CHUNK_MALFORMED        /* the body is not valid: 400 */
 };
 
-/* Decodes the raw bytes src[0..n), writing the data to dst; dst <= src, so the
- * two may be one buffer. *consumed is how much of src was read, which is all
- * of it unless the body ended; *written is how much data there was.
- * Returns 0, or minus the status of what is wrong with it (400, 413). The body
- * is whole when decoder->state is CHUNK_DONE. */
+/* The decoder of the chunked transfer coding (RFC 9112, 7.1). The caller sets
+ * it to all zero at the start of a body. */
+struct http_chunked {
+    enum chunk_state state;
+    uint64_t left;   /* data bytes of this chunk still to come */
+    size_t overhead; /* bytes of extensions, trailers and leading zeros */
+};
+
+/* Decodes src[0..n) and writes the chunk data to dst. Extensions and trailer
+ * fields are checked and dropped. dst may be src, or point before it in the
+ * same buffer. Sets *consumed to the number of bytes read, which is n unless
+ * the body ended before, and *written to the number of data bytes.
+ * Returns 0, or minus the status of the error: 400 for a malformed body, 413
+ * for one beyond the limits. After an error *consumed and *written are not
+ * set. The body is complete when decoder->state is CHUNK_DONE. */
 int http_chunked_decode(struct http_chunked *decoder, char *dst,
                         const char *src, size_t n, size_t *consumed,
                         size_t *written);
