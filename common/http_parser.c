@@ -60,8 +60,7 @@ static inline bool cut_word(struct slice *s, bool (*in_class)(char),
         n++;
     *word = (struct slice){s->p, n};
     bool found = n > 0 && n < s->n && s->p[n] == separator;
-    n += found;
-    *s = (struct slice){s->p + n, s->n - n};
+    *s = (struct slice){s->p + n + found, s->n - n - found};
     return found;
 }
 
@@ -104,7 +103,7 @@ static bool is_authority(struct slice s)
             if (s.p[n] == '%' && (s.n - n < 3 ||
                                   !isxdigit((unsigned char)s.p[n + 1]) ||
                                   !isxdigit((unsigned char)s.p[n + 2])))
-                return false;
+                return false; /* '%' without two hexadecimal digits */
     if (n == s.n)
         return true;
     int64_t port = read_number((struct slice){s.p + n + 1, s.n - n - 1});
@@ -132,9 +131,11 @@ static int parse_target(struct slice target, struct http_request *r)
     const struct slice scheme = SLICE("http://");
     if (r->method == HTTP_UNKNOWN)
         return 0; /* the response is 501 for any target */
-    if (target.p[0] != '/' && target.n > scheme.n &&
-        strncasecmp(target.p, scheme.p, scheme.n) == 0) {
+    if (target.p[0] != '/' && !(r->method == HTTP_OPTIONS &&
+                                slice_equal(target, SLICE("*")))) {
         size_t n = scheme.n;
+        if (target.n < n || strncasecmp(target.p, scheme.p, n) != 0)
+            return -400;
         while (n < target.n && target.p[n] != '/' && target.p[n] != '?')
             n++;
         r->host = (struct slice){target.p + scheme.n, n - scheme.n};
@@ -142,9 +143,6 @@ static int parse_target(struct slice target, struct http_request *r)
         if (r->host.n == 0 || r->host.p[0] == ':' || !is_authority(r->host))
             return -400;
         target = (struct slice){target.p + n, target.n - n};
-    } else if (target.p[0] != '/' && !(r->method == HTTP_OPTIONS &&
-                                       slice_equal(target, SLICE("*")))) {
-        return -400;
     }
     const char *mark = memchr(target.p, '?', target.n);
     r->path = target;
@@ -278,7 +276,9 @@ static int store_field(struct slice name, struct slice value,
             s->close |= equal_nocase(option, SLICE("close"));
             s->keep_alive |= equal_nocase(option, SLICE("keep-alive"));
         }
-    } else if (equal_nocase(name, SLICE("Content-Type")))
+        return 0;
+    }
+    if (equal_nocase(name, SLICE("Content-Type")))
         r->content_type = value;
     else if (equal_nocase(name, SLICE("Range")))
         keep_if_single(&r->range, value);
@@ -422,8 +422,8 @@ int http_chunked_decode(struct http_chunked *d, char *dst, const char *src,
             return -400;
         if (d->state >= EXT_BWS || (c == '0' && d->left == 0))
             d->overhead++;
-        if (next == SIZE)
-            d->left = d->left * 16 + (c & 15u) + (c > '9' ? 9 : 0);
+        if (next == SIZE) /* in ASCII, the low four bits of 'A' and 'a' are 1 */
+            d->left = d->left * 16 + (unsigned)(c & 15) + (c > '9' ? 9 : 0);
         if (d->left > HTTP_BODY_MAX || d->overhead > HTTP_CHUNK_OVERHEAD)
             return -413;
         /* The last chunk has the size 0 and no data. */
