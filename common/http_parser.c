@@ -1,200 +1,148 @@
-/*
- * http_parser - one pass over the head of a request; see http_parser.h.
+/* http_parser - parses line by line; see http_parser.h.
  *
- * Every loop below looks at `p < end` before it looks at *p: the buffer may
- * end anywhere, and a head that is not whole is parsed again from its start
- * when more has come. That costs nothing where it matters (almost every head
- * arrives in one piece) and leaves no half-parsed state to get wrong.
- */
+ * If the head is incomplete, the next call parses it again from its start. That
+ * is cheap, because almost every head arrives in one piece, and it leaves no
+ * half-parsed state to get wrong. The functions that parse a part of the head
+ * return 0, or minus the status of the response. */
 #include "http_parser.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
 
-/* Which bytes may stand where, as a bit each (RFC 9110, 5.6.2 and 5.5). */
-enum {
-    TOKEN = 1,  /* in a method or a field name */
-    VALUE = 2,  /* in a field value: visible, space, tab, and bytes >= 0x80 */
-    TARGET = 4, /* in a request target: visible ASCII without '#' */
-    NAME = 8,   /* in a host's name, beside escapes (RFC 3986, 3.2.2) */
+/* Bytes of a token (RFC 9110, 5.6.2), of a host name (RFC 3986, 3.2.2), or of
+ * both. '%' starts a percent-encoded byte of a host name. */
+enum { IN_TOKEN = 1, IN_HOST = 2, IN_BOTH = 3 };
+static const unsigned char byte_class[256] = {
+    ['0' ... '9'] = IN_BOTH, ['A' ... 'Z'] = IN_BOTH, ['a' ... 'z'] = IN_BOTH,
+    ['!'] = IN_BOTH, ['$'] = IN_BOTH, ['%'] = IN_BOTH, ['&'] = IN_BOTH,
+    ['\''] = IN_BOTH, ['*'] = IN_BOTH, ['+'] = IN_BOTH, ['-'] = IN_BOTH,
+    ['.'] = IN_BOTH, ['_'] = IN_BOTH, ['~'] = IN_BOTH, ['#'] = IN_TOKEN,
+    ['^'] = IN_TOKEN, ['`'] = IN_TOKEN, ['|'] = IN_TOKEN, ['('] = IN_HOST,
+    [')'] = IN_HOST, [','] = IN_HOST, [';'] = IN_HOST, ['='] = IN_HOST,
 };
-#define T TOKEN
-#define V VALUE
-#define G TARGET
-#define N NAME
-static const unsigned char class[256] = {
-    ['\t'] = V, [' '] = V,
-    ['!'] = T|V|G|N, ['"'] = V|G, ['#'] = T|V, ['$'] = T|V|G|N,
-    ['%'] = T|V|G, ['&'] = T|V|G|N, ['\''] = T|V|G|N, ['('] = V|G|N,
-    [')'] = V|G|N, ['*'] = T|V|G|N, ['+'] = T|V|G|N, [','] = V|G|N,
-    ['-'] = T|V|G|N, ['.'] = T|V|G|N, ['/'] = V|G,
-    ['0' ... '9'] = T|V|G|N,
-    [':'] = V|G, [';'] = V|G|N, ['<'] = V|G, ['='] = V|G|N, ['>'] = V|G,
-    ['?'] = V|G, ['@'] = V|G,
-    ['A' ... 'Z'] = T|V|G|N,
-    ['['] = V|G, ['\\'] = V|G, [']'] = V|G, ['^'] = T|V|G,
-    ['_'] = T|V|G|N, ['`'] = T|V|G,
-    ['a' ... 'z'] = T|V|G|N,
-    ['{'] = V|G, ['|'] = T|V|G, ['}'] = V|G, ['~'] = T|V|G|N,
-    [0x80 ... 0xff] = V,
-};
-#undef T
-#undef V
-#undef G
-#undef N
 
-static inline bool is(char c, int wanted)
+static bool is_token_char(char c)
 {
-    return (class[(unsigned char)c] & wanted) != 0;
+    return (byte_class[(unsigned char)c] & IN_TOKEN) != 0;
 }
 
-static inline bool is_digit(char c)
+static bool is_value_char(char c) /* of a field: RFC 9110, 5.5 */
 {
-    return c >= '0' && c <= '9';
+    return ((unsigned char)c >= ' ' && c != 0x7f) || c == '\t';
 }
 
-static int hex_digit(char c)
+static bool is_target_char(char c) /* visible ASCII; '#' starts a fragment */
 {
-    if (is_digit(c))
-        return c - '0';
-    c |= 0x20; /* upper case to lower */
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+    return c > ' ' && c < 0x7f && c != '#';
 }
 
-/* Steps over the bytes that a field value may have, eight at a time: most of a
- * head is values. Subtracting 0x20 from every byte of a word borrows into the
- * top bit of those that are smaller (and were not above 0x7f before); XOR with
- * 0x7f makes DEL a zero byte, found by subtracting 1. A word with anything
- * suspicious in it is looked at byte by byte. */
-static const char *skip_value(const char *p, const char *end)
+/* Returns the value of decimal digits, or -1 if s holds any other byte. A value
+ * above HTTP_BODY_MAX may not be exact, so that it cannot overflow. */
+static int64_t read_number(struct slice s)
 {
-    const uint64_t ones = 0x0101010101010101u, tops = 0x8080808080808080u;
-    while (end - p >= 8) {
-        uint64_t word;
-        memcpy(&word, p, sizeof word); /* p need not be aligned */
-        uint64_t del = word ^ (ones * 0x7f);
-        if ((((word - ones * 0x20) & ~word) | ((del - ones) & ~del)) & tops)
-            break;
-        p += sizeof word;
+    int64_t number = 0;
+    for (size_t i = 0; i < s.n; i++) {
+        if (!isdigit((unsigned char)s.p[i]))
+            return -1;
+        if (number <= HTTP_BODY_MAX)
+            number = number * 10 + (s.p[i] - '0');
     }
-    while (p < end && is(*p, VALUE))
-        p++;
-    return p;
+    return number;
 }
 
-/* How much of s is a host's name, or an IPv4 address: none may be, for a name
- * can be empty. */
-static size_t name_length(struct slice s)
+/* Cuts a word and the separator after it off *s. Returns false if the word is
+ * empty, or if *s ends or has another byte after it. */
+static inline bool cut_word(struct slice *s, bool (*in_class)(char),
+                            char separator, struct slice *word)
 {
     size_t n = 0;
-    for (;;) {
-        while (n < s.n && is(s.p[n], NAME))
-            n++;
-        if (s.n - n < 3 || s.p[n] != '%' || hex_digit(s.p[n + 1]) < 0 ||
-            hex_digit(s.p[n + 2]) < 0)
-            return n;
-        n += 3;
-    }
+    while (n < s->n && in_class(s->p[n]))
+        n++;
+    *word = (struct slice){s->p, n};
+    bool found = n > 0 && n < s->n && s->p[n] == separator;
+    *s = (struct slice){s->p + n + found, s->n - n - found};
+    return found;
 }
 
-/* How much of s is an IPv6 address with its brackets; 0 when that is wrong. The
- * grammar has room for addresses of the future; there have been none, so nobody
- * can be called so. A function apart, for its array brings with it a check of
- * the stack, which the usual Host shall not pay for. */
-__attribute__((noinline))
-static size_t literal_length(struct slice s)
+/* Cuts the next line off *s; *line does not include its line end. Returns false
+ * if the LF has not arrived yet. */
+static bool cut_line(struct slice *s, struct slice *line)
 {
-    char text[INET6_ADDRSTRLEN]; /* inet_pton(3) wants a NUL behind it */
-    struct in6_addr address;
-    const char *end = memchr(s.p, ']', s.n);
-    size_t n = end != NULL ? (size_t)(end - s.p) - 1 : 0;
-    if (end == NULL || n >= sizeof text)
-        return 0;
-    memcpy(text, s.p + 1, n);
-    text[n] = '\0';
-    return inet_pton(AF_INET6, text, &address) == 1 ? n + 2 : 0;
+    const char *lf = memchr(s->p, '\n', s->n);
+    size_t n = lf != NULL ? (size_t)(lf - s->p) : s->n;
+    size_t used = lf != NULL ? n + 1 : n;
+    *line = (struct slice){s->p, n > 0 && s->p[n - 1] == '\r' ? n - 1 : n};
+    *s = (struct slice){s->p + used, s->n - used};
+    return lf != NULL;
 }
 
-/* Is it a host, and perhaps a ':' and a port (RFC 9112, 3.2; the digits may be
- * missing, RFC 3986, 3.2.3)? Two servers that take apart in two ways what is
- * neither may take one request for two sites. */
+/* Returns the length of the IPv6 address in brackets at the start of s, or 0 if
+ * it is invalid. */
+static size_t ipv6_length(struct slice s)
+{
+    char text[INET6_ADDRSTRLEN] = {0}; /* inet_pton(3) needs a NUL at the end */
+    struct in6_addr address;
+    const char *bracket = memchr(s.p, ']', s.n);
+    size_t n = bracket != NULL ? (size_t)(bracket - s.p) : 0;
+    if (n == 0 || n > sizeof text)
+        return 0;
+    memcpy(text, s.p + 1, n - 1);
+    return inet_pton(AF_INET6, text, &address) == 1 ? n + 1 : 0;
+}
+
+/* Is s a host, perhaps with ':' and a port (RFC 9112, 3.2)? A name and a port
+ * may be empty (RFC 3986, 3.2). If this server accepted more, it and a proxy
+ * might find different hosts in one request. */
 static bool is_authority(struct slice s)
 {
-    unsigned port = 0;
-    size_t i = s.n > 0 && s.p[0] == '[' ? literal_length(s) : name_length(s);
-    if (i == s.n)
+    size_t n = 0;
+    if (s.n > 0 && s.p[0] == '[')
+        n = ipv6_length(s);
+    else
+        for (; n < s.n && byte_class[(unsigned char)s.p[n]] & IN_HOST; n++)
+            if (s.p[n] == '%' && (s.n - n < 3 ||
+                                  !isxdigit((unsigned char)s.p[n + 1]) ||
+                                  !isxdigit((unsigned char)s.p[n + 2])))
+                return false; /* '%' without two hexadecimal digits */
+    if (n == s.n)
         return true;
-    if (s.p[i] != ':')
-        return false;
-    while (++i < s.n && port <= UINT16_MAX) {
-        if (!is_digit(s.p[i]))
-            return false;
-        port = port * 10 + (unsigned)(s.p[i] - '0');
-    }
-    return port <= UINT16_MAX;
+    int64_t port = read_number((struct slice){s.p + n + 1, s.n - n - 1});
+    return s.p[n] == ':' && port >= 0 && port <= UINT16_MAX;
 }
 
-/* What the fields say that only their sum can judge. */
-struct seen {
-    unsigned fields;
-    unsigned hosts;
-    bool content_length;
-    bool transfer_encoding;
-    bool close, keep_alive; /* options of Connection */
-    int framing_error;      /* status, or 0: told only after the head ended */
-};
-
-static enum http_method method_of(struct slice name)
+static enum http_method method_of(struct slice name) /* case-sensitive */
 {
-    static const struct slice refused[] = {
-        {"PUT", 3}, {"DELETE", 6}, {"PATCH", 5}, {"TRACE", 5}};
-    if (slice_equal(name, SLICE("GET"))) /* methods are case-sensitive */
-        return HTTP_GET;
-    if (slice_equal(name, SLICE("HEAD")))
-        return HTTP_HEAD;
-    if (slice_equal(name, SLICE("POST")))
-        return HTTP_POST;
-    if (slice_equal(name, SLICE("OPTIONS")))
-        return HTTP_OPTIONS;
-    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
-        if (slice_equal(name, refused[i]))
-            return HTTP_REFUSED;
-    return HTTP_UNKNOWN;
+    return slice_equal(name, SLICE("GET"))       ? HTTP_GET
+           : slice_equal(name, SLICE("HEAD"))    ? HTTP_HEAD
+           : slice_equal(name, SLICE("POST"))    ? HTTP_POST
+           : slice_equal(name, SLICE("OPTIONS")) ? HTTP_OPTIONS
+           : slice_equal(name, SLICE("PUT")) ||
+             slice_equal(name, SLICE("DELETE")) ||
+             slice_equal(name, SLICE("PATCH")) ||
+             slice_equal(name, SLICE("TRACE"))   ? HTTP_REFUSED
+                                                 : HTTP_UNKNOWN;
 }
 
-/* Takes the request target apart (RFC 9112, 3.2). The four forms: "/path?query"
- * to us, "http://host/path" to a proxy (and we must take it), "host:port" for
- * CONNECT, "*" for OPTIONS. Returns 0, or minus a status. */
+/* Splits the request target (RFC 9112, 3.2). It is "/path?query", "*" for
+ * OPTIONS, or "http://host/path?query": clients send that one to proxies, and a
+ * server must accept it. Its host then replaces the Host field. */
 static int parse_target(struct slice target, struct http_request *r)
 {
+    const struct slice scheme = SLICE("http://");
     if (r->method == HTTP_UNKNOWN)
-        return 0; /* it gets its 501 whatever it asked for */
-    if (target.p[0] != '/') {
-        if (slice_equal(target, SLICE("*")) && r->method == HTTP_OPTIONS) {
-            r->path = target;
-            return 0;
-        }
-        const struct slice scheme = SLICE("http://");
-        if (target.n <= scheme.n ||
-            strncasecmp(target.p, scheme.p, scheme.n) != 0)
+        return 0; /* the response is 501 for any target */
+    if (target.p[0] != '/' && !(r->method == HTTP_OPTIONS &&
+                                slice_equal(target, SLICE("*")))) {
+        size_t n = scheme.n;
+        if (target.n < n || strncasecmp(target.p, scheme.p, n) != 0)
             return -400;
-        target.p += scheme.n;
-        target.n -= scheme.n;
-        /* The authority of the target counts, and Host is ignored. */
-        size_t n = 0;
         while (n < target.n && target.p[n] != '/' && target.p[n] != '?')
             n++;
-        r->host = (struct slice){target.p, n};
-        target.p += n;
-        target.n -= n;
-        if (n == 0 || r->host.p[0] == ':' || /* RFC 9110, 4.2.1 */
-            !is_authority(r->host))
+        r->host = (struct slice){target.p + scheme.n, n - scheme.n};
+        /* An empty host is valid in Host, but not here (RFC 9110, 4.2.1). */
+        if (r->host.n == 0 || r->host.p[0] == ':' || !is_authority(r->host))
             return -400;
-        if (target.n == 0 || target.p[0] == '?') {
-            r->path = SLICE("/");
-            if (target.n > 0)
-                r->query = (struct slice){target.p + 1, target.n - 1};
-            return 0;
-        }
+        target = (struct slice){target.p + n, target.n - n};
     }
     const char *mark = memchr(target.p, '?', target.n);
     r->path = target;
@@ -202,64 +150,86 @@ static int parse_target(struct slice target, struct http_request *r)
         r->path.n = (size_t)(mark - target.p);
         r->query = (struct slice){mark + 1, target.n - r->path.n - 1};
     }
+    if (r->path.n == 0) /* "http://host" or "http://host?query" */
+        r->path = SLICE("/");
     return 0;
 }
 
-static int take_content_length(struct slice value, struct http_request *r,
-                               struct seen *seen)
+/* Parses "METHOD target HTTP/1.1". A line that is not complete is checked as
+ * far as it goes: no byte that follows can make an invalid line valid. */
+static int parse_request_line(struct slice line, bool complete,
+                              struct http_request *r)
 {
-    uint64_t length = 0;
-    if (value.n == 0)
-        return -400;
-    for (size_t i = 0; i < value.n; i++) {
-        if (!is_digit(value.p[i]))
-            return -400;
-        /* Beyond any body that we take: too large to count on, so stop there
-         * (and let 413 say it) rather than overflow. */
-        if (length <= HTTP_BODY_MAX)
-            length = length * 10 + (unsigned)(value.p[i] - '0');
-    }
-    if (seen->content_length && length != r->content_length)
-        return -400;
-    seen->content_length = true;
-    r->content_length = length;
-    return 0;
-}
-
-static int take_transfer_encoding(struct slice value, struct http_request *r,
-                                  struct seen *seen)
-{
-    if (seen->transfer_encoding)
-        return -400;
-    seen->transfer_encoding = true;
-    r->chunked = slice_equal_nocase(value, SLICE("chunked"));
-    if (r->chunked)
+    struct slice method, target, rest = line;
+    const int at_end = complete ? -400 : 0; /* for a line that ends too soon */
+    if (!cut_word(&rest, is_token_char, ' ', &method))
+        return rest.n > 0 ? -400 : at_end;
+    r->method = method_of(method);
+    bool more = cut_word(&rest, is_target_char, ' ', &target);
+    if (target.n > HTTP_TARGET_MAX)
+        return -414;
+    if (!more)
+        return rest.n > 0 ? -400 : at_end;
+    if (!complete)
         return 0;
-    /* "gzip, chunked" is well framed, only we cannot decode it; any list that
-     * does not end in chunked has no end that we could find. */
-    struct slice last = {NULL, 0};
-    while (value.n > 0)
-        last = slice_next_element(&value);
-    return slice_equal_nocase(last, SLICE("chunked")) ? -501 : -400;
+    if (rest.n != 8 || memcmp(rest.p, "HTTP/", 5) != 0 ||
+        !isdigit((unsigned char)rest.p[5]) || rest.p[6] != '.' ||
+        !isdigit((unsigned char)rest.p[7]))
+        return -400;
+    r->line = line;
+    if (rest.p[5] != '1')
+        return -505;
+    /* Higher minor versions are compatible with 1.1 (RFC 9110, 2.5). */
+    r->minor_version = rest.p[7] == '0' ? 0 : 1;
+    return parse_target(target, r);
 }
 
-static void take_connection(struct slice value, struct seen *seen)
+/* What the fields say beyond struct http_request. */
+struct summary {
+    unsigned fields, hosts;
+    bool content_length, transfer_encoding; /* was the field sent? */
+    bool close, keep_alive;                 /* options of Connection */
+    int error; /* minus the lowest status of an invalid field, or 0 */
+};
+
+/* Compares without regard to case. Most clients use the usual spelling, and the
+ * compiler compares so few bytes without a call. */
+static inline bool equal_nocase(struct slice s, struct slice word)
 {
-    while (value.n > 0) {
-        struct slice option = slice_next_element(&value);
-        if (slice_equal_nocase(option, SLICE("close")))
-            seen->close = true;
-        else if (slice_equal_nocase(option, SLICE("keep-alive")))
-            seen->keep_alive = true;
-    }
+    return slice_equal(s, word) || slice_equal_nocase(s, word);
 }
 
-static int take_expect(struct slice value, struct http_request *r)
+static int parse_content_length(struct slice value, struct http_request *r,
+                                struct summary *s)
 {
-    if (!slice_equal_nocase(value, SLICE("100-continue")))
-        return -417;
-    r->expect_continue = true;
+    int64_t length = read_number(value);
+    if (value.n == 0 || length < 0 ||
+        (s->content_length && (uint64_t)length != r->content_length))
+        return -400;
+    s->content_length = true;
+    r->content_length = (uint64_t)length;
     return 0;
+}
+
+static int parse_transfer_encoding(struct slice value, struct http_request *r,
+                                   struct summary *s)
+{
+    int codings = 0;
+    if (s->transfer_encoding)
+        return -400;
+    s->transfer_encoding = true;
+    while (value.n > 0) {
+        struct slice coding = slice_next_element(&value);
+        if (coding.n == 0)
+            continue; /* an empty list element: RFC 9110, 5.6.1.2 */
+        codings++;
+        r->chunked = equal_nocase(coding, SLICE("chunked"));
+    }
+    /* Only "chunked" as the last coding tells where the body ends. It does in
+     * "gzip, chunked", but this server cannot decode gzip. */
+    if (!r->chunked)
+        return -400;
+    return codings == 1 ? 0 : -501;
 }
 
 static int add_line(struct http_list *list, struct slice value)
@@ -270,328 +240,194 @@ static int add_line(struct http_list *list, struct slice value)
     return 0;
 }
 
-/* Of two lines neither counts: nobody knows which of them was meant. */
-static void take_only(struct slice *kept, struct slice value)
+/* Keeps the value of a single-value field. If the field has two lines, neither
+ * counts: the parser cannot know which one the client means. */
+static void keep_if_single(struct slice *kept, struct slice value)
 {
     *kept = (struct slice){value.p, kept->p == NULL ? value.n : 0};
 }
 
-/* Keeps what one field says. Returns 0, or minus a status. The length tells
- * most names apart, so that the usual field costs one comparison or none. */
-static int take_field(struct slice name, struct slice value,
-                      struct http_request *r, struct seen *seen)
+/* Stores what one field says. The chain is cheap, because equal_nocase compares
+ * the lengths first, and few names have the same. */
+static int store_field(struct slice name, struct slice value,
+                       struct http_request *r, struct summary *s)
 {
-/* The first letter, made lower case, mostly saves the comparison; the usual
- * spelling saves the call, as the compiler compares so few bytes by itself. */
-#define NAMED(literal)                                                         \
-    ((name.p[0] | 0x20) == ((literal)[0] | 0x20) &&                            \
-     (memcmp(name.p, (literal), sizeof(literal) - 1) == 0 ||                   \
-      strncasecmp(name.p, (literal), sizeof(literal) - 1) == 0))
-    switch (name.n) {
-    case 4:
-        if (NAMED("Host")) {
-            seen->hosts++;
-            if (!is_authority(value))
-                return -400;
-            if (r->host.p == NULL) /* else the target has named one */
-                r->host = value;
+    if (equal_nocase(name, SLICE("Host"))) {
+        s->hosts++;
+        if (r->host.p == NULL) /* else the target names the host */
+            r->host = value;
+        return is_authority(value) ? 0 : -400;
+    }
+    if (equal_nocase(name, SLICE("Content-Length")))
+        return parse_content_length(value, r, s);
+    if (equal_nocase(name, SLICE("Transfer-Encoding")))
+        return parse_transfer_encoding(value, r, s);
+    if (equal_nocase(name, SLICE("If-Match")))
+        return add_line(&r->if_match, value);
+    if (equal_nocase(name, SLICE("If-None-Match")))
+        return add_line(&r->if_none_match, value);
+    if (equal_nocase(name, SLICE("Expect"))) {
+        r->expect_continue = equal_nocase(value, SLICE("100-continue"));
+        return r->expect_continue ? 0 : -417;
+    }
+    if (equal_nocase(name, SLICE("Connection"))) {
+        while (value.n > 0) {
+            struct slice option = slice_next_element(&value);
+            s->close |= equal_nocase(option, SLICE("close"));
+            s->keep_alive |= equal_nocase(option, SLICE("keep-alive"));
         }
         return 0;
-    case 5:
-        if (NAMED("Range"))
-            take_only(&r->range, value);
-        return 0;
-    case 6:
-        return NAMED("Expect") ? take_expect(value, r) : 0;
-    case 8:
-        if (NAMED("If-Range"))
-            take_only(&r->if_range, value);
-        else if (NAMED("If-Match"))
-            return add_line(&r->if_match, value);
-        return 0;
-    case 10:
-        if (NAMED("Connection"))
-            take_connection(value, seen);
-        return 0;
-    case 12:
-        if (NAMED("Content-Type"))
-            r->content_type = value;
-        return 0;
-    case 13:
-        return NAMED("If-None-Match") ? add_line(&r->if_none_match, value) : 0;
-    case 14:
-        return NAMED("Content-Length") ? take_content_length(value, r, seen)
-                                       : 0;
-    case 17:
-        if (NAMED("Transfer-Encoding"))
-            return take_transfer_encoding(value, r, seen);
-        if (NAMED("If-Modified-Since"))
-            take_only(&r->if_modified_since, value);
-        return 0;
-    case 19:
-        if (NAMED("If-Unmodified-Since"))
-            take_only(&r->if_unmodified_since, value);
-        return 0;
-    default:
-        return 0;
     }
-#undef NAMED
-}
-
-/* What can be judged only when all fields are known. */
-static int judge(struct http_request *r, const struct seen *seen)
-{
-    if (seen->framing_error != 0)
-        return seen->framing_error;
-    if (seen->hosts > 1 || (seen->hosts == 0 && r->minor_version >= 1))
-        return -400; /* RFC 9112, 3.2 */
-    if (seen->transfer_encoding &&
-        (seen->content_length || r->minor_version == 0))
-        return -400; /* RFC 9112, 6.1 and 6.3: a sign of smuggling */
-    if (r->minor_version == 0)
-        r->expect_continue = false; /* RFC 9110, 10.1.1 */
-    r->keep_alive = r->minor_version >= 1 ? !seen->close
-                                          : seen->keep_alive && !seen->close;
+    if (equal_nocase(name, SLICE("Content-Type")))
+        r->content_type = value;
+    else if (equal_nocase(name, SLICE("Range")))
+        keep_if_single(&r->range, value);
+    else if (equal_nocase(name, SLICE("If-Range")))
+        keep_if_single(&r->if_range, value);
+    else if (equal_nocase(name, SLICE("If-Modified-Since")))
+        keep_if_single(&r->if_modified_since, value);
+    else if (equal_nocase(name, SLICE("If-Unmodified-Since")))
+        keep_if_single(&r->if_unmodified_since, value);
     return 0;
 }
 
-/* Parses "METHOD SP target SP HTTP/1.x" and its line end. Returns where the
- * next line starts; NULL with *status 0 when more bytes are needed, or with
- * *status set to minus the answer's status. */
-static const char *parse_request_line(const char *p, const char *end,
-                                      struct http_request *r, int *status)
+/* Parses "Name: value", or the part of it that has arrived. */
+static int parse_field(struct slice line, bool complete, struct http_request *r,
+                       struct summary *s)
 {
-    *status = 0;
-    /* An empty line before a request is a left-over of some old client's
-     * POST; RFC 9112, 2.2 asks us to step over it. */
-    while (p < end && (*p == '\r' || *p == '\n')) {
-        if (*p == '\r' && p + 1 < end && p[1] != '\n')
-            goto bad;
-        p++;
-    }
-    const char *line = p;
-    while (p < end && is(*p, TOKEN))
-        p++;
-    if (p == end)
-        return NULL;
-    if (*p != ' ' || p == line)
-        goto bad;
-    r->method = method_of((struct slice){line, (size_t)(p - line)});
+    struct slice name;
+    /* White space before the colon is invalid, and so is a folded line: it
+     * starts with white space, so its name is empty (RFC 9112, 5.1, 5.2). */
+    if (!cut_word(&line, is_token_char, ':', &name))
+        return line.n == 0 && !complete ? 0 : -400;
+    for (size_t i = 0; i < line.n; i++)
+        if (!is_value_char(line.p[i]))
+            return -400;
+    s->fields++;
+    /* An invalid value is reported when all fields are known. The lowest status
+     * wins, so that the order of the fields does not matter. */
+    int status = complete ? store_field(name, slice_trim(line), r, s) : 0;
+    if (status != 0 && (s->error == 0 || status > s->error))
+        s->error = status;
+    return 0;
+}
 
-    struct slice target = {++p, 0};
-    while (p < end && is(*p, TARGET))
-        p++;
-    target.n = (size_t)(p - target.p);
-    if (target.n > HTTP_TARGET_MAX) {
-        *status = -414;
-        return NULL;
-    }
-    if (p == end)
-        return NULL;
-    if (*p != ' ' || target.n == 0)
-        goto bad;
-
-    const char *version = ++p; /* HTTP/D.D */
-    size_t there = (size_t)(end - p);
-    if (there < 8) {
-        if (memcmp(p, "HTTP/", there < 5 ? there : 5) != 0)
-            goto bad;
-        return NULL;
-    }
-    /* Of a known length, so that the compiler needs no call to compare it. */
-    if (memcmp(p, "HTTP/", 5) != 0 || !is_digit(p[5]) || p[6] != '.' ||
-        !is_digit(p[7]))
-        goto bad;
-    p += 8;
-    r->line = (struct slice){line, (size_t)(p - line)};
-    if (p < end && *p == '\r')
-        p++;
-    if (p == end)
-        return NULL;
-    if (*p != '\n')
-        goto bad;
-    if (version[5] != '1') {
-        *status = -505;
-        return NULL;
-    }
-    /* A higher minor version is compatible, and gets 1.1 (RFC 9110, 2.5). */
-    r->minor_version = version[7] == '0' ? 0 : 1;
-    *status = parse_target(target, r);
-    return *status == 0 ? p + 1 : NULL;
-bad:
-    *status = -400;
-    return NULL;
+/* Checks what depends on several fields. Host comes first, because RFC 9112,
+ * 3.2 demands 400 whatever else is wrong. */
+static int check_framing(struct http_request *r, const struct summary *s)
+{
+    if (s->hosts > 1 || (s->hosts == 0 && r->minor_version >= 1))
+        return -400;
+    if (s->transfer_encoding && (s->content_length || r->minor_version == 0))
+        return -400; /* RFC 9112, 6.1 and 6.3: may be request smuggling */
+    if (s->error != 0)
+        return s->error;
+    if (s->fields > HTTP_FIELDS_MAX)
+        return -431;
+    r->expect_continue &= r->minor_version >= 1; /* RFC 9110, 10.1.1 */
+    r->keep_alive = !s->close && (r->minor_version >= 1 || s->keep_alive);
+    return 0;
 }
 
 ssize_t http_parse_head(const char *bytes, size_t length,
                         struct http_request *request)
 {
-    const char *end = bytes + length;
-    struct seen seen = {0};
-    int status;
-
+    struct slice rest = {bytes, length}, line;
+    struct summary summary = {0};
     *request = (struct http_request){.method = HTTP_UNKNOWN};
-    const char *p = parse_request_line(bytes, end, request, &status);
-    if (p == NULL)
-        return status != 0 || length < HTTP_HEAD_MAX ? status : -431;
-
     for (;;) {
-        if (p < end && *p == '\r') { /* the empty line that ends the head */
-            if (++p < end && *p != '\n')
-                return -400;
+        int status = 0;
+        bool complete = cut_line(&rest, &line);
+        bool empty = complete && line.n == 0;
+        if (request->line.p != NULL) { /* after the request line */
+            if (empty)
+                break;
+            status = parse_field(line, complete, request, &summary);
+        } else if (!empty) { /* ignore empty lines before it: RFC 9112, 2.2 */
+            status = parse_request_line(line, complete, request);
         }
-        if (p == end)
-            break;
-        if (*p == '\n') {
-            p++;
-            if (p - bytes > HTTP_HEAD_MAX)
-                return -431;
-            status = judge(request, &seen);
-            return status != 0 ? status : p - bytes;
-        }
-
-        const char *name = p;
-        while (p < end && is(*p, TOKEN))
-            p++;
-        if (p == end)
-            break;
-        /* No space between name and colon, no folded line: a line that starts
-         * with a space has an empty name here (RFC 9112, 5.1 and 5.2). */
-        if (*p != ':' || p == name)
-            return -400;
-        struct slice field = {name, (size_t)(p - name)};
-
-        const char *value = ++p;
-        p = skip_value(p, end);
-        struct slice text = {value, (size_t)(p - value)};
-        if (p < end && *p == '\r')
-            p++;
-        if (p == end)
-            break;
-        if (*p++ != '\n') /* a bare CR, a NUL or another control byte */
-            return -400;
-        if (++seen.fields > HTTP_FIELDS_MAX)
-            return -431;
-        /* Kept until the whole head is read: only then is it sure that the
-         * rest is not worse. Of several the lowest counts, -400 before -501,
-         * so that the answer does not depend on the order. */
-        status = take_field(field, slice_trim(text), request, &seen);
-        if (status != 0 &&
-            (seen.framing_error == 0 || status > seen.framing_error))
-            seen.framing_error = status;
+        if (status != 0)
+            return status;
+        if (!complete)
+            return length < HTTP_HEAD_MAX ? 0 : -431;
     }
-    return length < HTTP_HEAD_MAX ? 0 : -431;
+    size_t head = length - rest.n;
+    int status = head > HTTP_HEAD_MAX ? -431 : check_framing(request, &summary);
+    return status != 0 ? status : (ssize_t)head;
+}
+
+/* The grammar of chunked framing (RFC 9112, 7.1): which bytes may come next in
+ * each state, and the state after them. In its ABNF, extensions are
+ *     *( BWS ";" BWS name [ BWS "=" BWS ( token / quoted-string ) ] )
+ * where BWS is optional white space. Lines end in CRLF only, and an open quote
+ * is an error: two parsers that disagree on the end of a line find different
+ * chunks in the same bytes. */
+enum {
+    SIZE_START, SIZE, SIZE_LF, DATA, DATA_CR, DATA_LF,
+    /* Each byte read in one of these states counts as overhead. */
+    EXT_BWS, EXT, NAME, NAME_BWS, EQUALS, WORD, QUOTED, QUOTED_PAIR, QUOTE_END,
+    TRAILER, TRAILER_NAME, TRAILER_VALUE, TRAILER_LF, END_LF
+};
+enum { HEX_DIGIT = 256, BWS, TOKEN, VALUE }; /* any byte of a class */
+static const struct transition { short byte, next; } transitions[][6] = {
+    [SIZE_START] = {{HEX_DIGIT, SIZE}}, [SIZE_LF] = {{'\n', DATA}},
+    [SIZE] = {{HEX_DIGIT, SIZE}, {BWS, EXT_BWS}, {';', EXT}, {'\r', SIZE_LF}},
+    [DATA_CR] = {{'\r', DATA_LF}}, [DATA_LF] = {{'\n', SIZE_START}},
+    [EXT_BWS] = {{BWS, EXT_BWS}, {';', EXT}},
+    [EXT] = {{BWS, EXT}, {TOKEN, NAME}},
+    [NAME] = {{TOKEN, NAME}, {BWS, NAME_BWS}, {'=', EQUALS}, {';', EXT},
+              {'\r', SIZE_LF}},
+    [NAME_BWS] = {{BWS, NAME_BWS}, {'=', EQUALS}, {';', EXT}},
+    [EQUALS] = {{BWS, EQUALS}, {'"', QUOTED}, {TOKEN, WORD}},
+    [WORD] = {{TOKEN, WORD}, {BWS, EXT_BWS}, {';', EXT}, {'\r', SIZE_LF}},
+    [QUOTED] = {{'"', QUOTE_END}, {'\\', QUOTED_PAIR}, {VALUE, QUOTED}},
+    [QUOTED_PAIR] = {{VALUE, QUOTED}},
+    [QUOTE_END] = {{BWS, EXT_BWS}, {';', EXT}, {'\r', SIZE_LF}},
+    [TRAILER] = {{TOKEN, TRAILER_NAME}, {'\r', END_LF}},
+    [TRAILER_NAME] = {{TOKEN, TRAILER_NAME}, {':', TRAILER_VALUE}},
+    [TRAILER_VALUE] = {{VALUE, TRAILER_VALUE}, {'\r', TRAILER_LF}},
+    [TRAILER_LF] = {{'\n', TRAILER}}, [END_LF] = {{'\n', CHUNK_DONE}},
+};
+
+/* Returns the state after c, or -400 if the grammar does not allow c. */
+static int next_state(int state, char c)
+{
+    for (const struct transition *t = transitions[state]; t->byte != 0; t++)
+        if (c == t->byte || (t->byte == BWS && (c == ' ' || c == '\t')) ||
+            (t->byte == HEX_DIGIT && isxdigit((unsigned char)c)) ||
+            (t->byte == TOKEN && is_token_char(c)) ||
+            (t->byte == VALUE && is_value_char(c)))
+            return t->next;
+    return -400;
 }
 
 int http_chunked_decode(struct http_chunked *d, char *dst, const char *src,
                         size_t n, size_t *consumed, size_t *written)
 {
     size_t i = 0, out = 0;
-
     while (i < n && d->state != CHUNK_DONE) {
-        char c = src[i];
-        int digit;
-        switch (d->state) {
-        case CHUNK_SIZE_FIRST:
-        case CHUNK_SIZE:
-            digit = hex_digit(c);
-            if (digit >= 0) {
-                if (d->left == 0 && digit == 0)
-                    d->overhead++; /* leading zeros have no end of their own */
-                d->left = d->left * 16 + (unsigned)digit;
-                if (d->left > HTTP_BODY_MAX) /* so 64 bits never overflow */
-                    return -413;
-                d->state = CHUNK_SIZE;
-            } else if (d->state == CHUNK_SIZE_FIRST) {
-                return -400;
-            } else if (c == ';') {
-                d->state = CHUNK_EXTENSION;
-            } else if (c == '\r') {
-                d->state = CHUNK_SIZE_LF;
-            } else {
-                return -400;
-            }
-            i++;
-            break;
-        case CHUNK_EXTENSION:
-            if (c == '\r')
-                d->state = CHUNK_SIZE_LF;
-            else if (!is(c, VALUE))
-                return -400;
-            d->overhead++;
-            i++;
-            break;
-        case CHUNK_SIZE_LF:
-            if (c != '\n')
-                return -400;
-            d->state = d->left > 0 ? CHUNK_DATA : CHUNK_TRAILER;
-            i++;
-            break;
-        case CHUNK_DATA: {
-            size_t take = n - i < d->left ? n - i : (size_t)d->left;
-            memmove(dst + out, src + i, take);
-            out += take;
-            i += take;
-            d->left -= take;
+        if (d->state == DATA) {
+            size_t available = n - i < d->left ? n - i : (size_t)d->left;
+            memmove(dst + out, src + i, available); /* may overlap */
+            out += available;
+            i += available;
+            d->left -= available;
             if (d->left == 0)
-                d->state = CHUNK_DATA_CR;
-            break;
+                d->state = DATA_CR;
+            continue;
         }
-        case CHUNK_DATA_CR:
-            if (c != '\r')
-                return -400;
-            d->state = CHUNK_DATA_LF;
-            i++;
-            break;
-        case CHUNK_DATA_LF:
-            if (c != '\n')
-                return -400;
-            d->state = CHUNK_SIZE_FIRST;
-            i++;
-            break;
-        case CHUNK_TRAILER:
-            if (c == '\r')
-                d->state = CHUNK_END_LF;
-            else if (is(c, TOKEN))
-                d->state = CHUNK_TRAILER_NAME;
-            else
-                return -400;
+        char c = src[i++];
+        int next = next_state(d->state, c);
+        if (next == -400)
+            return -400;
+        if (d->state >= EXT_BWS || (c == '0' && d->left == 0))
             d->overhead++;
-            i++;
-            break;
-        case CHUNK_TRAILER_NAME:
-            if (c == ':')
-                d->state = CHUNK_TRAILER_VALUE;
-            else if (!is(c, TOKEN))
-                return -400;
-            d->overhead++;
-            i++;
-            break;
-        case CHUNK_TRAILER_VALUE:
-            if (c == '\r')
-                d->state = CHUNK_TRAILER_LF;
-            else if (!is(c, VALUE))
-                return -400;
-            d->overhead++;
-            i++;
-            break;
-        case CHUNK_TRAILER_LF:
-            if (c != '\n')
-                return -400;
-            d->state = CHUNK_TRAILER;
-            i++;
-            break;
-        case CHUNK_END_LF:
-            if (c != '\n')
-                return -400;
-            d->state = CHUNK_DONE;
-            i++;
-            break;
-        case CHUNK_DONE:
-            break;
-        }
-        if (d->overhead > HTTP_CHUNK_OVERHEAD)
+        if (next == SIZE) /* in ASCII, the low four bits of 'A' and 'a' are 1 */
+            d->left = d->left * 16 + (unsigned)(c & 15) + (c > '9' ? 9 : 0);
+        if (d->left > HTTP_BODY_MAX || d->overhead > HTTP_CHUNK_OVERHEAD)
             return -413;
+        /* The last chunk has the size 0 and no data. */
+        d->state = next == DATA && d->left == 0 ? TRAILER : next;
     }
     *consumed = i;
     *written = out;

@@ -1,110 +1,82 @@
 /*
- * http_parser - the head of a request, and the framing of its body.
+ * http_parser - parses the head of a request and decodes chunked bodies.
  *
- * Pure functions: bytes in, facts out. Nothing is allocated, nothing is kept,
- * nothing is read beyond the bytes given, and whatever is ambiguous is refused:
- * two parsers that read one message in two ways are what request smuggling is
- * made of (RFC 9112, 11.2).
- *
- * A message is:   request line CRLF, fields, each with CRLF, CRLF, body.
- * A line may end in a bare LF, as RFC 9112, 2.2 allows, so that one can type a
- * request with nc(1); within chunked framing only CRLF is taken.
+ * Pure functions: they allocate nothing, keep no state of their own and read no
+ * byte beyond the ones given. They refuse whatever is ambiguous: if two servers
+ * read one message in two ways, an attacker can smuggle a request past the
+ * first of them (RFC 9112, 11.2).
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "bytes.h"
 
-/* The limits, and the status a client meets behind each. */
-enum {
+enum { /* the limits, and the status of a request that exceeds one of them */
     HTTP_TARGET_MAX = 8000,     /* bytes of the request target: 414 */
     HTTP_HEAD_MAX = 16384,      /* bytes of request line and fields: 431 */
     HTTP_FIELDS_MAX = 100,      /* header fields: 431 */
-    HTTP_LIST_LINES_MAX = 4,    /* lines of one list, as of If-Match: 431 */
+    HTTP_LIST_LINES_MAX = 4,    /* lines of one list, such as If-Match: 431 */
     HTTP_BODY_MAX = 65536,      /* bytes of content: 413 */
-    HTTP_CHUNK_OVERHEAD = 16384 /* chunk extensions, trailers, zeros: 413 */
+    HTTP_CHUNK_OVERHEAD = 16384 /* extensions, trailers, leading zeros: 413 */
 };
 
-enum http_method {
-    HTTP_GET = 1 << 0, /* bits, so that a route can name a set of them */
+enum http_method { /* bits, so that a route can name a set of methods */
+    HTTP_GET = 1 << 0,
     HTTP_HEAD = 1 << 1,
     HTTP_POST = 1 << 2,
     HTTP_OPTIONS = 1 << 3,
-    HTTP_REFUSED = 1 << 4, /* known to HTTP, taken by no page: 405 */
+    HTTP_REFUSED = 1 << 4, /* defined by an RFC, but no page takes it: 405 */
     HTTP_UNKNOWN = 1 << 5  /* 501 */
 };
 
-/* A field whose value is a list may have several lines, and they are one list
- * (RFC 9110, 5.3). Their bytes lie apart, so they are kept apart. */
+/* The lines of a field whose value is a list. RFC 9110, 5.3 joins them to one
+ * list; they stay separate here, because their bytes are not contiguous. */
 struct http_list {
     struct slice lines[HTTP_LIST_LINES_MAX];
     size_t count; /* 0: the field was not sent */
 };
 
-/* What the head says. The slices point into the bytes that were parsed; one
- * whose p is NULL was not sent. A Range or a condition that may have one value
- * and was sent with two is empty: as RFC 9110, 13.1.3, 13.1.4 and 14.2 have or
- * let it, it is then ignored like any that makes no sense. */
+/* The slices point into the parsed bytes; p is NULL if the field was not sent.
+ * A Range or If-... field that may have one value and was sent twice is empty,
+ * so that it is ignored (RFC 9110, 13.1.3, 13.1.4 and 14.2). */
 struct http_request {
     enum http_method method;
-    int minor_version;     /* HTTP/1.minor_version */
-    bool keep_alive;       /* may the connection go on after the answer? */
-    bool expect_continue;  /* Expect: 100-continue */
-    bool chunked;          /* the body is in chunks; else content_length */
+    int minor_version;    /* HTTP/1.minor_version */
+    bool keep_alive;      /* the connection may stay open after the response */
+    bool expect_continue; /* Expect: 100-continue */
+    bool chunked;         /* if not, content_length is the body's length */
     uint64_t content_length;
-    struct slice line;     /* the request line without its end; for the log */
-    struct slice path;     /* of the target, still percent-encoded; for
-                              OPTIONS * it is "*" */
-    struct slice query;    /* what follows the first '?', without it */
-    struct slice host;
-    struct slice content_type;
-    struct slice range;
-    struct slice if_range;
-    struct http_list if_match;
-    struct http_list if_none_match;
-    struct slice if_modified_since;
-    struct slice if_unmodified_since;
+    struct slice line;  /* the request line without its line end, for the log */
+    struct slice path;  /* of the target, percent-encoded; "*" for OPTIONS * */
+    struct slice query; /* the text after the first '?' of the target */
+    struct slice host, content_type, range;
+    struct slice if_range, if_modified_since, if_unmodified_since;
+    struct http_list if_match, if_none_match;
 };
 
 /* Parses the head of a request that starts at bytes[0].
  * Returns  > 0  the length of the head; *request is filled in,
- *            0  the head is not whole yet: call again with more bytes,
- *          < 0  the request is wrong: minus the status it should get (400,
- *               414, 417, 431, 501, 505). The connection cannot go on, as
- *               nobody knows where the next request starts. *request holds
- *               what had been understood until then. */
+ *            0  the head is incomplete: call again with more bytes,
+ *          < 0  the request is invalid: minus the status of the response (400,
+ *               414, 417, 431, 501, 505). *request holds what was parsed before
+ *               the error. The connection must be closed after the response,
+ *               because the start of the next request is unknown. */
 ssize_t http_parse_head(const char *bytes, size_t length,
                         struct http_request *request);
 
-/* The chunked transfer coding (RFC 9112, 7.1), decoded piece by piece. */
 struct http_chunked { /* all zero at the start of a body */
-    enum {
-        CHUNK_SIZE_FIRST, /* at the first digit of a chunk's size */
-        CHUNK_SIZE,       /* at a further digit, or what ends them */
-        CHUNK_EXTENSION,  /* in what follows a ';': ignored */
-        CHUNK_SIZE_LF,    /* at the LF behind the size */
-        CHUNK_DATA,
-        CHUNK_DATA_CR,
-        CHUNK_DATA_LF,
-        CHUNK_TRAILER,      /* at the start of a trailer line, or the end */
-        CHUNK_TRAILER_NAME, /* in a trailer field: ignored */
-        CHUNK_TRAILER_VALUE,
-        CHUNK_TRAILER_LF,
-        CHUNK_END_LF,
-        CHUNK_DONE
-    } state;
-    uint64_t left;     /* data bytes of this chunk still to come */
-    size_t overhead;   /* bytes of extensions, trailers, leading zeros */
+    int state;        /* CHUNK_DONE when the body is complete */
+    uint64_t left;    /* data bytes of this chunk still to come */
+    size_t overhead;  /* bytes that count towards HTTP_CHUNK_OVERHEAD */
 };
+enum { CHUNK_DONE = -1 };
 
-/* Decodes the raw bytes src[0..n), writing the data to dst; dst <= src, so the
- * two may be one buffer. *consumed is how much of src was read, which is all
- * of it unless the body ended; *written is how much data there was.
- * Returns 0, or minus the status of what is wrong with it (400, 413). The body
- * is whole when decoder->state is CHUNK_DONE. */
+/* Decodes the chunked transfer coding (RFC 9112, 7.1), piece by piece: reads
+ * src[0..n) and writes the chunk data to dst. dst may be src, or lie before it
+ * in the same buffer. Trailer fields are checked and dropped.
+ * Returns 0, or minus a status: 400 or 413. If 0, *consumed bytes were read (n,
+ * unless the body ended before that) and *written bytes of data found. */
 int http_chunked_decode(struct http_chunked *decoder, char *dst,
                         const char *src, size_t n, size_t *consumed,
                         size_t *written);

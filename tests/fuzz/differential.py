@@ -61,7 +61,9 @@ class Generator:
                b"\x0bchunked", b",chunked", b"chunked,", b""]
     SIZES = [b"5", b"05", b"5 ", b" 5", b"5;x", b"5;", b"5;x=\"y\"", b"+5",
              b"0x5", b"5\n", b"G0", b"", b"ffffffffffffffff", b"5;\x00",
-             b"10000000000000005", b"11170", b"5\r", b"5;\xe9", b"\xb05"]
+             b"10000000000000005", b"11170", b"5\r", b"5;\xe9", b"\xb05",
+             b"5 ;x", b"5\t;x", b"5; x = y", b"5;x=\"y;\\\"\"", b"5;x=\"",
+             b"5;x ", b"5;x=", b"5;x y", b"\xb05", b"\xff5"]
     BODIES = [b"hello", b"5\r\nhello\n0\r\n\r\n", b"5\r\nhelloX\r\n0\r\n\r\n",
               b"5\r\nhello\r\n0\r\nX: y\r\n\r\n", b"5\r\nhello\r\n0\n\n",
               b"5\r\nhello\r\n0\r\n y\r\n\r\n", b"0\r\n\r\n",
@@ -174,7 +176,7 @@ class Generator:
         self.random.shuffle(fields)
         head = (b"POST / HTTP/%b\r\n" % pick(self.VERSIONS) +
                 b"".join(field + b"\r\n" for field in fields) + b"\r\n")
-        if chance() < 0.05:
+        if chance() < 0.15:
             return head + pick(self.SIZES)  # the rest is to come
         body = pick(self.BODIES + [pick(self.SIZES) +
                                    b"\r\nhello\r\n0\r\n\r\n"] * 6)
@@ -251,6 +253,13 @@ def replace(pattern, by):
 
 
 Chunk = collections.namedtuple("Chunk", "size behind line_end data data_end")
+
+# What RFC 9112, 7.1.1 allows behind a chunk's size.
+EXTENSIONS = re.compile(
+    rb"""(?sx) (?: [ \t]* ; [ \t]* [\w!#-'*+.^`|~-]+
+           (?: [ \t]* = [ \t]* (?: [\w!#-'*+.^`|~-]+
+               | "(?: [^"\\\x00-\x08\n-\x1f\x7f]
+                    | \\ [^\x00-\x08\n-\x1f\x7f] )*" ) )? )* \Z""")
 
 
 def number_in(size):
@@ -423,6 +432,9 @@ KINDS = {
         rb"(?im)^(transfer-encoding|content-length)[\w!#-'*+.^`|~-]+:", b"X:"),
     "control-byte": in_fields(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]", b"x"),
     "expect": in_head(rb"(?im)^expect:[^\n]*\n", b""),
+    "empty-element": in_head(
+        rb"(?im)^(transfer-encoding:)[ \t]*(?:,[ \t]*)*([^\r\n]*?)[ \t,]*(?=\r?$)",
+        rb"\1\2"),
     "coding": in_head(rb"(?im)^(transfer-encoding:)[^\r\n]*", rb"\1 chunked"),
     "two-codings": last_coding,
     "chunks-in-1.0": in_1_1,
@@ -438,10 +450,12 @@ KINDS = {
     "huge-chunk": in_chunks(lambda chunk: chunk._replace(
         size=b"ffff" if number_in(chunk.size) > 0x10000 else chunk.size)),
     "chunk-line-end": with_line_ends,
+    "space-before-extension": in_chunks(lambda chunk: chunk._replace(
+        behind=re.sub(rb"^[ \t]+(?=;)", b"", chunk.behind))),
     "space-behind-size": in_chunks(lambda chunk: chunk._replace(
-        behind=re.sub(rb"^[ \t][^;]*", b"", chunk.behind))),
+        behind=re.sub(rb"[ \t]+\Z", b"", chunk.behind))),
     "extension": in_chunks(lambda chunk: chunk._replace(
-        behind=re.sub(rb"[\x00-\x08\n-\x1f\x7f]", b"x", chunk.behind))),
+        behind=chunk.behind if EXTENSIONS.match(chunk.behind) else b"")),
     "trailer": in_trailers(rb"\r?\n[ \t]+", b" "),
     "field-in-trailer": in_trailers(
         rb"(?im)^(transfer-encoding|content-length|connection)(?=:)", b"X"),

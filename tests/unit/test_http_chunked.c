@@ -3,11 +3,11 @@
 #include "http_parser.h"
 #include "unit.h"
 
-/* Decodes raw bytes in pieces of the sizes that `cuts` ends (offsets, rising),
- * in place and packed, as a connection does: the data of each piece goes right
- * behind that of the one before it, and the next piece is read from there.
- * Returns minus a status, or how many raw bytes were used; the data is in
- * *data, good until the next call. */
+/* Decodes raw bytes in pieces, split at the offsets in `cuts` (rising order).
+ * Decodes them in place, as a connection does: the data of each piece follows
+ * the data of the piece before it, and the next piece is read from there.
+ * Returns minus a status, or the number of raw bytes that were read. *data is
+ * valid until the next call. */
 static ssize_t decode_in_pieces(struct slice raw, const size_t *cuts,
                                 size_t n_cuts, struct http_chunked *decoder,
                                 struct slice *data)
@@ -15,7 +15,7 @@ static ssize_t decode_in_pieces(struct slice raw, const size_t *cuts,
     static char room[256 * 1024];
     size_t used = 0, have = 0;
     if (raw.p == NULL)
-        return -1; /* a test that found no memory for it */
+        return -1; /* the test ran out of memory */
     *decoder = (struct http_chunked){0};
     for (size_t i = 0; i <= n_cuts; i++) {
         size_t end = i < n_cuts ? cuts[i] : raw.n;
@@ -31,14 +31,14 @@ static ssize_t decode_in_pieces(struct slice raw, const size_t *cuts,
         used += consumed;
         if (decoder->state == CHUNK_DONE)
             break;
-        assert_int_equal(used, end); /* all is taken until the body ends */
+        assert_int_equal(used, end); /* reads all until the body ends */
     }
     *data = (struct slice){room, have};
     return (ssize_t)used;
 }
 
 struct body {
-    const char *raw; /* ends where the body does */
+    const char *raw; /* has no byte after the body */
     const char *data;
 };
 
@@ -50,12 +50,21 @@ static const struct body bodies[] = {
     {"4\r\n\r\n\r\n\r\n0\r\n\r\n", "\r\n\r\n"},
     {"0005\r\nHello\r\n000\r\n\r\n", "Hello"},
     {"5;name=value\r\nHello\r\n0;last\r\n\r\n", "Hello"},
-    {"5;\r\nHello\r\n0\r\n\r\n", "Hello"},
+    {"5;a;b=c;d\r\nHello\r\n0\r\n\r\n", "Hello"},
+    /* Bad white space (BWS): RFC 9112, 7.1.1. */
+    {"5 ;a\r\nHello\r\n0\t ;a\r\n\r\n", "Hello"},
+    {"5; a\r\nHello\r\n0; \ta\r\n\r\n", "Hello"},
+    {"5;a =b\r\nHello\r\n0;a\t= b\r\n\r\n", "Hello"},
+    {"5 ; a = b ; c ; d = \"e\" ;f\r\nHello\r\n0\r\n\r\n", "Hello"},
+    /* Quoted strings with quoted pairs: RFC 9110, 5.6.4. */
     {"5;a=\"b;c\"\r\nHello\r\n0\r\n\r\n", "Hello"},
+    {"5;a=\"\"\r\nHello\r\n0;a=\"\";b\r\n\r\n", "Hello"},
+    {"5;a=\"\\\"\"\r\nHello\r\n0;a=\"\\\\\"\r\n\r\n", "Hello"},
+    {"5;a=\"\t\xc3\xa9=\\\xc3\"\r\nHello\r\n0\r\n\r\n", "Hello"},
     {"5\r\nHello\r\n0\r\nTrailer: x\r\nOther:\r\n\r\n", "Hello"},
 };
 
-TEST(a_body_is_put_together_from_its_chunks)
+TEST(the_data_of_all_chunks_is_joined)
 {
     for (size_t i = 0; i < LENGTH(bodies); i++) {
         struct http_chunked decoder;
@@ -67,7 +76,7 @@ TEST(a_body_is_put_together_from_its_chunks)
     }
 }
 
-TEST(it_may_be_cut_at_any_two_places)
+TEST(a_body_may_be_split_at_any_two_offsets)
 {
     for (size_t i = 0; i < LENGTH(bodies); i++) {
         struct slice data, raw = slice_of(bodies[i].raw);
@@ -85,7 +94,7 @@ TEST(it_may_be_cut_at_any_two_places)
     }
 }
 
-TEST(it_may_come_byte_by_byte)
+TEST(a_body_may_arrive_byte_by_byte)
 {
     for (size_t i = 0; i < LENGTH(bodies); i++) {
         struct http_chunked decoder;
@@ -99,7 +108,7 @@ TEST(it_may_come_byte_by_byte)
     }
 }
 
-TEST(a_cut_body_is_not_whole_and_nothing_behind_the_end_is_read)
+TEST(a_prefix_of_a_body_is_incomplete_and_not_read_past_its_end)
 {
     for (size_t i = 0; i < LENGTH(bodies); i++)
         for (size_t n = 0; n < strlen(bodies[i].raw); n++) {
@@ -113,7 +122,7 @@ TEST(a_cut_body_is_not_whole_and_nothing_behind_the_end_is_read)
         }
 }
 
-TEST(what_follows_the_body_is_left_alone)
+TEST(bytes_after_the_body_are_not_consumed)
 {
     struct http_chunked decoder;
     struct slice data;
@@ -122,7 +131,7 @@ TEST(what_follows_the_body_is_left_alone)
     assert_slice(data, "abc");
 }
 
-TEST(a_malformed_body_is_refused_however_it_is_cut)
+TEST(a_malformed_body_is_refused_wherever_it_is_split)
 {
     static const struct {
         const char *name;
@@ -133,23 +142,48 @@ TEST(a_malformed_body_is_refused_however_it_is_cut)
         {"a sign", SLICE("+5\r\nHello\r\n")},
         {"a minus", SLICE("-5\r\nHello\r\n")},
         {"0x", SLICE("0x5\r\nHello\r\n")},
-        {"a space in front", SLICE(" 5\r\nHello\r\n")},
-        {"a space behind", SLICE("5 \r\nHello\r\n")},
-        {"bare LF behind the size", SLICE("5\nHello\r\n0\r\n\r\n")},
-        {"bare CR behind the size", SLICE("5\rHello\r\n0\r\n\r\n")},
-        {"bare LF behind an extension", SLICE("5;a\nHello\r\n0\r\n\r\n")},
-        {"NUL in an extension", SLICE("5;\0\r\nHello\r\n0\r\n\r\n")},
-        {"data shorter than said", SLICE("6\r\nHello\r\n0\r\n\r\n")},
-        {"data longer than said", SLICE("4\r\nHello\r\n0\r\n\r\n")},
-        {"bare LF behind the data", SLICE("5\r\nHello\n0\r\n\r\n")},
+        {"a space before the size", SLICE(" 5\r\nHello\r\n")},
+        {"a space after the size", SLICE("5 \r\nHello\r\n")},
+        {"bare LF after the size", SLICE("5\nHello\r\n0\r\n\r\n")},
+        {"bare CR after the size", SLICE("5\rHello\r\n0\r\n\r\n")},
+        {"bare LF after an extension", SLICE("5;a\nHello\r\n0\r\n\r\n")},
+        {"NUL in an extension", SLICE("5;a\0\r\nHello\r\n0\r\n\r\n")},
+        {"a semicolon alone", SLICE("5;\r\nHello\r\n0\r\n\r\n")},
+        {"a semicolon and a space", SLICE("5; \r\nHello\r\n0\r\n\r\n")},
+        {"two semicolons", SLICE("5;;a\r\nHello\r\n0\r\n\r\n")},
+        {"a semicolon at the end", SLICE("5;a;\r\nHello\r\n0\r\n\r\n")},
+        {"an extension after a space", SLICE("5 a\r\nHello\r\n0\r\n\r\n")},
+        {"two extension names", SLICE("5;a b\r\nHello\r\n0\r\n\r\n")},
+        {"a space after a name", SLICE("5;a \r\nHello\r\n0\r\n\r\n")},
+        {"a space after a value", SLICE("5;a=b \r\nHello\r\n0\r\n\r\n")},
+        {"an extension without name", SLICE("5;=b\r\nHello\r\n0\r\n\r\n")},
+        {"an extension name that is not a token",
+         SLICE("5;a\xe9\r\nHello\r\n0\r\n\r\n")},
+        {"no value", SLICE("5;a=\r\nHello\r\n0\r\n\r\n")},
+        {"no value before a semicolon",
+         SLICE("5;a=;b\r\nHello\r\n0\r\n\r\n")},
+        {"two equals signs", SLICE("5;a=b=c\r\nHello\r\n0\r\n\r\n")},
+        {"two values", SLICE("5;a=b c\r\nHello\r\n0\r\n\r\n")},
+        {"an open quote", SLICE("5;a=\"\r\nHello\r\n0\r\n\r\n")},
+        {"an open quote after a quoted pair",
+         SLICE("5;a=\"b\\\"\r\nHello\r\n0\r\n\r\n")},
+        {"a quoted CR", SLICE("5;a=\"\\\r\n\"\r\nHello\r\n0\r\n\r\n")},
+        {"a quote inside a token", SLICE("5;a=b\"\r\nHello\r\n0\r\n\r\n")},
+        {"text after a quoted string",
+         SLICE("5;a=\"b\"c\r\nHello\r\n0\r\n\r\n")},
+        {"NUL in a quoted string",
+         SLICE("5;a=\"\0\"\r\nHello\r\n0\r\n\r\n")},
+        {"less data than the size says", SLICE("6\r\nHello\r\n0\r\n\r\n")},
+        {"more data than the size says", SLICE("4\r\nHello\r\n0\r\n\r\n")},
+        {"bare LF after the data", SLICE("5\r\nHello\n0\r\n\r\n")},
         {"bare LF at the end", SLICE("0\r\n\n")},
-        {"something else at the end", SLICE("0\r\n\rX")},
+        {"another byte than LF at the end", SLICE("0\r\n\rX")},
         {"an empty trailer name", SLICE("0\r\n: x\r\n\r\n")},
         {"a trailer without colon", SLICE("0\r\nx\r\n\r\n")},
         {"a folded trailer", SLICE("0\r\nX: x\r\n y\r\n\r\n")},
         {"a space before the colon", SLICE("0\r\nX : x\r\n\r\n")},
         {"NUL in a trailer", SLICE("0\r\nX: \0\r\n\r\n")},
-        {"bare LF behind a trailer", SLICE("0\r\nX: x\n\r\n")},
+        {"bare LF after a trailer", SLICE("0\r\nX: x\n\r\n")},
     };
     for (size_t i = 0; i < LENGTH(rows); i++)
         for (size_t cut = 0; cut <= rows[i].raw.n; cut++) {
@@ -197,9 +231,9 @@ TEST(extensions_trailers_and_leading_zeros_have_a_limit)
     assert_int_equal(decode_long("", '0', limit + 1, "\r\n\r\n"), -413);
 }
 
-TEST(small_chunks_are_no_overhead)
+TEST(the_size_lines_of_small_chunks_are_not_overhead)
 {
-    /* Some programs write a chunk for each byte, up to a body of full size. */
+    /* Some clients send one chunk for each byte. */
     struct buffer raw = {0};
     struct http_chunked decoder;
     struct slice data;
@@ -215,16 +249,16 @@ TEST(small_chunks_are_no_overhead)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_body_is_put_together_from_its_chunks),
-        cmocka_unit_test(it_may_be_cut_at_any_two_places),
-        cmocka_unit_test(it_may_come_byte_by_byte),
+        cmocka_unit_test(the_data_of_all_chunks_is_joined),
+        cmocka_unit_test(a_body_may_be_split_at_any_two_offsets),
+        cmocka_unit_test(a_body_may_arrive_byte_by_byte),
         cmocka_unit_test(
-            a_cut_body_is_not_whole_and_nothing_behind_the_end_is_read),
-        cmocka_unit_test(what_follows_the_body_is_left_alone),
-        cmocka_unit_test(a_malformed_body_is_refused_however_it_is_cut),
+            a_prefix_of_a_body_is_incomplete_and_not_read_past_its_end),
+        cmocka_unit_test(bytes_after_the_body_are_not_consumed),
+        cmocka_unit_test(a_malformed_body_is_refused_wherever_it_is_split),
         cmocka_unit_test(a_size_cannot_overflow),
         cmocka_unit_test(extensions_trailers_and_leading_zeros_have_a_limit),
-        cmocka_unit_test(small_chunks_are_no_overhead),
+        cmocka_unit_test(the_size_lines_of_small_chunks_are_not_overhead),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
