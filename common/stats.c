@@ -14,8 +14,8 @@ static void add_usage(struct cpu_time *cpu, int who)
 {
     struct rusage usage = {0};
     getrusage(who, &usage);
-    cpu->user += (double)usage.ru_utime.tv_sec + usage.ru_utime.tv_usec / 1e6;
-    cpu->system += (double)usage.ru_stime.tv_sec + usage.ru_stime.tv_usec / 1e6;
+    cpu->user += (double)usage.ru_utime.tv_sec + (double)usage.ru_utime.tv_usec / 1e6;
+    cpu->system += (double)usage.ru_stime.tv_sec + (double)usage.ru_stime.tv_usec / 1e6;
 }
 
 /* Adds fields 14 and 15 of /proc/PID/stat, in clock ticks. Field 2 is the name
