@@ -27,10 +27,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum {
     PIPELINE = 1,    /* --pipeline */
-    NO_KEEP = 2,     /* --keep-alive 0 */
-    DRAINING = 4,    /* the server is stopping */
-    OTHERS_WAIT = 8, /* a connection that is kept keeps others out */
-    FAULTS = 16,     /* of Redis, of the client, and time that passes */
+    NO_KEEP = 2,     /* the driver lets no connection stay open */
+    FAULTS = 16,     /* of Redis, of the client, and timeouts */
     TINY = 32,       /* bytes come and go by ones and twos */
 };
 
@@ -65,12 +63,6 @@ static size_t random_portion(void *data, size_t n)
         return n;
     }
     return 1 + roll(n < most ? n : most);
-}
-
-static bool somebody_waits(struct worker *worker)
-{
-    (void)worker;
-    return true;
 }
 
 /* ----------------------------------------------------------- a bad Redis */
@@ -165,12 +157,12 @@ static bool misfortune(struct client *client)
         return false;
     switch (roll(64)) {
     case 0:
-        world_pass(&world, http_conn_patience(&world.worker,
-                                              http_conn_phase(c)));
-        http_conn_timeout(c);
+        world_pass(&world, http_phase_timeout_ms(&world.server.options,
+                                                 http_conn_phase(c)));
+        http_conn_on_timeout(c);
         return true;
     case 1:
-        http_conn_eof(c);
+        http_conn_abort(c);
         return true;
     case 2:
         if (want == HTTP_WANT_READ) { /* woken up for nothing */
@@ -191,7 +183,7 @@ static void talk(struct client *client, struct slice bytes, bool cut)
     struct buffer received = client->received;
     int tiny_left = TINY_MAX;
     world.visitors = world.commands = 0;
-    world.worker.random = 1;
+    world.context.random = 1;
     client_connect(client, &world);
     client->received = received;
     client_forget(client);
@@ -219,7 +211,7 @@ static void wait_for_the_end(struct client *client)
     client->unread = (struct slice){NULL, 0};
     for (int i = 0; http_conn_want(&client->conn) == HTTP_WANT_READ; i++) {
         assert(i < 2); /* a late request's answer, then lingering */
-        http_conn_timeout(&client->conn);
+        http_conn_on_timeout(&client->conn);
         client_run(client);
     }
     assert(http_conn_want(&client->conn) == HTTP_WANT_CLOSE);
@@ -261,9 +253,7 @@ static size_t read_answers(const struct client *client,
         }
         assert(answers <= expected->requests + expected->half);
     }
-    bool over = http_conn_want(&client->conn) == HTTP_WANT_CLOSE ||
-                http_conn_lingers(&client->conn);
-    assert(!answer.close || over);
+    assert(!answer.close || client_is_over(client));
     return answers;
 }
 
@@ -295,7 +285,8 @@ static void compare(const struct client *a, const struct client *b,
     size_t last_a, last_b;
     size_t answers_a = read_answers(a, expected, &last_a);
     size_t answers_b = read_answers(b, expected, &last_b);
-    bool over = http_conn_lingers(&a->conn) || http_conn_lingers(&b->conn);
+    bool over = a->conn.state == HTTP_CONN_LINGER ||
+                b->conn.state == HTTP_CONN_LINGER;
     struct buffer out_a =
         without_interim(a, over ? last_a : a->received.len);
     struct buffer out_b =
@@ -351,9 +342,7 @@ static void set_conditions(unsigned byte)
     }
     conditions = byte;
     world.server.options.pipeline = (byte & PIPELINE) != 0;
-    world.server.options.keep_alive_ms = byte & NO_KEEP ? 0 : 5000;
-    world.worker.draining = (byte & DRAINING) != 0;
-    world.worker.must_yield = byte & OTHERS_WAIT ? somebody_waits : NULL;
+    world.may_keep = (byte & NO_KEEP) == 0;
     world.redis = byte & FAULTS ? faulty_redis : world_redis;
 }
 
@@ -371,8 +360,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     talk(&client, bytes, true);
     read_answers(&client, &expected, &last);
-    /* Whether a connection is kept may depend on what else was read. */
-    if (!(conditions & (FAULTS | DRAINING | OTHERS_WAIT))) {
+    if (!(conditions & FAULTS)) {
         talk(&other, bytes, false);
         compare(&client, &other, &expected);
         http_conn_close(&other.conn);
@@ -380,7 +368,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     wait_for_the_end(&client);
     read_answers(&client, &expected, &last);
     http_conn_close(&client.conn);
-    check_nothing_lent(&world.worker.files);
-    check_nothing_lent(&world.worker.templates);
+    check_nothing_lent(&world.context.files);
+    check_nothing_lent(&world.context.templates);
     return 0;
 }

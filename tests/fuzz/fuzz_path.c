@@ -48,8 +48,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     struct cached_file *file;
     world_pass(&world, 1);
-    int error = file_cache_open(&world.worker.files, path + 1,
-                                world.worker.clock.now_ms, &file);
+    int error = file_cache_open(&world.context.files, path + 1,
+                                world.context.clock.now_ms, &file);
     assert(error == 0 || error == ENOENT || error == EISDIR ||
            error == ENAMETOOLONG || error == ELOOP);
     if (error == 0) {

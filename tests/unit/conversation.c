@@ -27,8 +27,8 @@ int talk_end(void **state)
 {
     (void)state;
     client_disconnect(&client);
-    assert_nothing_lent(&world.worker.files);
-    assert_nothing_lent(&world.worker.templates);
+    assert_nothing_lent(&world.context.files);
+    assert_nothing_lent(&world.context.templates);
     world_destroy(&world);
     return 0;
 }
@@ -48,10 +48,8 @@ void assert_statuses_at(const char *expected, int line)
             buffer_append_literal(&got, " ");
         buffer_append_uint(&got, (uint64_t)answer.status);
     }
-    bool closed = http_conn_want(&client.conn) == HTTP_WANT_CLOSE ||
-                  http_conn_lingers(&client.conn);
-    if (answer.close && !closed)
-        fail_msg("line %d: it said close, and goes on", line);
+    if (answer.close && !client_is_over(&client))
+        fail_msg("line %d: it said close and stays open", line);
     if (got.len != strlen(expected) ||
         (got.len > 0 && memcmp(got.data, expected, got.len) != 0))
         fail_msg("line %d: expected '%s', got '%.*s'", line, expected,

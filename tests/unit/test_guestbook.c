@@ -132,16 +132,6 @@ TEST(or_all_at_once_with_pipeline)
     assert_statuses("200");
 }
 
-TEST(only_the_first_command_of_a_page_is_the_first)
-{
-    client.unread = SLICE(GET("/guestbook"));
-    client_step(&client);
-    assert_true(http_conn_is_first_command(&client.conn));
-    client_step(&client);
-    assert_int_equal(http_conn_want(&client.conn), HTTP_WANT_REDIS);
-    assert_false(http_conn_is_first_command(&client.conn));
-}
-
 TEST(it_says_thanks_to_who_comes_from_signing)
 {
     struct answer answer = answer_to(GET("/guestbook?thanks"));
@@ -372,7 +362,7 @@ TEST(a_hundred_long_remarks_make_one_long_page)
     assert_int_equal(answer.status, 200);
     assert_true(answer.body.n > LENGTH(list) * 4 * remark.len);
     /* One huge page must not make the pool huge for ever. */
-    const struct http_exchange *x = world.worker.spare;
+    const struct http_exchange *x = world.context.spare;
     assert_non_null(x);
     const size_t most = 65536;
     assert_true(x->out.cap <= most && x->page.cap <= most);
@@ -406,7 +396,6 @@ int main(void)
         TALK(the_page_shows_the_newest_remark_first_and_the_count),
         TALK(three_commands_go_out_one_after_the_other),
         TALK(or_all_at_once_with_pipeline),
-        TALK(only_the_first_command_of_a_page_is_the_first),
         TALK(it_says_thanks_to_who_comes_from_signing),
         TALK(a_remark_is_stored_and_thanked_for),
         TALK(the_fields_may_come_in_any_order_and_with_others),

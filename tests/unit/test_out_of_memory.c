@@ -101,8 +101,7 @@ static void assert_well_formed(size_t row, int at)
         if (complaint != NULL)
             fail_msg("row %zu, allocation %d: %s", row, at, complaint);
     }
-    bool over = http_conn_want(&client.conn) == HTTP_WANT_CLOSE ||
-                http_conn_lingers(&client.conn);
+    bool over = client_is_over(&client);
     /* Half a request, 100 Continue not sent, has its deadline. */
     if (answer.status == 0 && !over &&
         http_conn_phase(&client.conn) != HTTP_PHASE_REQUEST)
