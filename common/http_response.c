@@ -87,7 +87,7 @@ static void refresh_fields(struct http_context *w)
     buffer_append_literal(&b, "Server: ");
     buffer_append_slice(&b, slice_of(w->server->signature));
     buffer_append_literal(&b, "\r\nDate: ");
-    buffer_append(&b, w->clock.date, CLOCK_HTTP_DATE_LEN);
+    buffer_append(&b, w->clock.date, HTTP_DATE_LENGTH);
     buffer_append_literal(&b, "\r\n");
     w->fields_length = b.len;
     w->fields_time = w->clock.seconds;

@@ -145,7 +145,7 @@ bool static_file_is_meant(const struct http_request *request,
         return list_has_etag(&request->if_match, etag, false);
     if (request->if_unmodified_since.p == NULL)
         return true;
-    time_t since = clock_parse_http_date(request->if_unmodified_since);
+    time_t since = http_date_parse(request->if_unmodified_since);
     return since == (time_t)-1 || modified <= since;
 }
 
@@ -156,7 +156,7 @@ bool static_file_is_fresh(const struct http_request *request,
         return list_has_etag(&request->if_none_match, etag, true);
     if (request->if_modified_since.p == NULL)
         return false;
-    time_t since = clock_parse_http_date(request->if_modified_since);
+    time_t since = http_date_parse(request->if_modified_since);
     return since != (time_t)-1 && modified <= since;
 }
 
@@ -167,7 +167,7 @@ bool static_file_if_range(struct slice if_range, struct slice etag,
         return true;
     if (slice_equal(if_range, etag))
         return true;
-    time_t date = clock_parse_http_date(if_range);
+    time_t date = http_date_parse(if_range);
     return date != (time_t)-1 && date == modified;
 }
 
@@ -185,9 +185,9 @@ static struct slice make_etag(const struct cached_file *file, char *room,
 /* The fields that every answer with this file has; made once, kept with it. */
 static void make_fields(struct cached_file *file, struct slice etag)
 {
-    char date[CLOCK_HTTP_DATE_LEN + 1];
+    char date[HTTP_DATE_LENGTH + 1];
     struct slice type = static_file_type(slice_of(file->path));
-    clock_format_http_date(date, file->status.st_mtim.tv_sec);
+    http_date_format(date, file->status.st_mtim.tv_sec);
     buffer_printf(&file->fields,
                   "Last-Modified: %s\r\nETag: %.*s\r\nAccept-Ranges: bytes\r\n"
                   "Content-Type: %.*s\r\n",

@@ -62,7 +62,7 @@ static void set_clock(struct world *world, int64_t now_ms)
     struct clock *clock = &world->context.clock;
     clock->now_ms = now_ms;
     clock->seconds = WORLD_NOW + (now_ms - 1000000) / 1000;
-    clock_format_http_date(clock->date, clock->seconds);
+    http_date_format(clock->date, clock->seconds);
 }
 
 void world_create(struct world *world)
@@ -73,6 +73,8 @@ void world_create(struct world *world)
 
     struct server *s = &world->server;
     s->architecture = &made_up;
+    s->options.keep_alive_ms = 5000;
+    s->options.request_timeout_ms = 10000;
     snprintf(s->signature, sizeof s->signature, "made-up");
 
     http_context_init(&world->context, s, 1);
