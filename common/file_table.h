@@ -1,77 +1,61 @@
 /*
- * file_cache - regular files below one folder, opened once and kept.
+ * file_table - the files that a worker keeps open, below one folder.
  *
- * Opening a file costs more than answering a request: a path walk, an open, an
- * fstat, a close. A worker therefore keeps the files it has served, found by
- * path in a hash table (uthash), small ones with their content. Whether one
- * has changed on disk is looked at again when the last look is half a second
- * old: one stat(2) then, none in between.
+ * Opening a file costs a path walk and three system calls, more than the rest
+ * of its answer. So a worker keeps the last 8 files open. One that was opened
+ * 500 ms ago is opened again, because it may have been replaced or changed.
  *
- * The kernel keeps us below the folder: openat2(2) with RESOLVE_BENEATH
- * refuses "..", absolute paths and symbolic links that lead out, whatever the
- * spelling, and without the races that a check of our own would have.
- *
- * Reading a regular file can wait for a disk, and Linux offers no readiness
- * for it: here an event loop may block. (So it may where it writes to a log that
- * is a file, and where it prints its report.)
+ * This is the one module below the drivers that makes system calls. It may wait
+ * for the disk: for regular files, Linux offers no readiness.
  */
-#ifndef FILE_CACHE_H
-#define FILE_CACHE_H
+#ifndef FILE_TABLE_H
+#define FILE_TABLE_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/stat.h>
-#include <sys/types.h>
-
-#include <uthash.h>
 
 #include "bytes.h"
 
 enum {
-    FILE_CACHE_ENTRIES = 24,      /* files a worker keeps; each large one
-                                     holds a descriptor */
-    FILE_CACHE_FRESH_MS = 500,    /* how long a look at the disk is trusted */
-    FILE_CONTENT_MAX = 64 * 1024, /* up to this, the content is kept too */
+    FILE_TABLE_SIZE = 8,        /* files, so at most as many descriptors */
+    FILE_TABLE_FRESH_MS = 500,  /* how old a descriptor may be */
+    FILE_TEXT_MAX = 64 * 1024,  /* bytes that file_table_open_text() reads */
 };
 
-struct cached_file {
-    char *path;           /* the key: below the folder, no leading slash */
-    int references;       /* the table's, and one for each response under way */
-    int fd;               /* -1 when content holds it all */
-    char *content;        /* `size` bytes; NULL for a large file */
-    off_t size;
-    struct stat status;   /* as it was when opened */
-    int64_t checked_ms;   /* when the disk was last looked at */
-    bool settled;         /* false: changed so recently that a further change
-                             could carry the same time stamp */
-    struct buffer fields; /* response fields, written once by static_file */
-    UT_hash_handle hh;
+struct open_file {
+    int references;      /* the table's, and one for each response */
+    int fd;
+    int64_t opened_ms;
+    struct stat status;  /* as it was then */
+    char *text;          /* the content, after file_table_open_text() */
+    struct buffer fields;   /* these three are static_file's: the response */
+    time_t fields_modified; /* fields, made once, the Last-Modified that they */
+    char etag[48];          /* name, and the ETag */
+    char path[];         /* below the folder, without a leading slash */
 };
 
-struct file_cache { /* one a worker; file_cache_init() */
-    int folder;                /* O_PATH or O_DIRECTORY descriptor, not owned */
-    unsigned open, open_max;   /* of those kept, how many hold a descriptor, and
-                                  how many may; the owner can lower that */
-    struct cached_file *table; /* in the order in which they came */
+struct file_table {
+    int folder; /* descriptor, not owned */
+    struct open_file *files[FILE_TABLE_SIZE]; /* NULL: free */
 };
 
-void file_cache_init(struct file_cache *cache, int folder);
+void file_table_init(struct file_table *table, int folder);
 
-/* Drops every file that no response holds. */
-void file_cache_free(struct file_cache *cache);
+/* Drops every file; responses in progress keep theirs until they release it. */
+void file_table_free(struct file_table *table);
 
-/* Finds or opens a regular file. now_ms is clock.now_ms.
- * Returns 0 and in *found a file that the caller gives back by file_release();
- * or an errno: ENOENT, EACCES, EISDIR, ENOMEM, EMFILE, EAGAIN ... (not a regular file
- * counts as EACCES; a path that leads out of the folder as ENOENT). */
-int file_cache_open(struct file_cache *cache, const char *path, int64_t now_ms,
-                    struct cached_file **found);
+/* Finds or opens a regular file. Returns 0 and in *found a file that the caller
+ * must release; or an errno: ENOENT (also for a path out of the folder),
+ * EISDIR, EACCES (also for other things that are no regular file), EMFILE,
+ * ENOMEM ... */
+int file_table_open(struct file_table *table, const char *path, int64_t now_ms,
+                    struct open_file **found);
 
-/* Can file_cache_open() answer without looking at the disk? */
-bool file_cache_knows(const struct file_cache *cache, const char *path,
-                      int64_t now_ms);
+/* The same, with the content in (*found)->text. EFBIG: larger than
+ * FILE_TEXT_MAX; EAGAIN: it shrank while it was read. */
+int file_table_open_text(struct file_table *table, const char *path,
+                         int64_t now_ms, struct open_file **found);
 
-/* Gives back one reference; the last one closes and frees. NULL is fine. */
-void file_release(struct cached_file *file);
+/* Releases one reference; the last one closes and frees. NULL is allowed. */
+void file_release(struct open_file *file);
 
 #endif

@@ -2,7 +2,6 @@
 #include "conversation.h"
 
 #include <stdio.h>
-#include <uthash.h>
 
 struct world world;
 struct client client;
@@ -15,20 +14,20 @@ int talk_begin(void **state)
     return 0;
 }
 
-/* Only the cache itself may still hold a file. */
-static void assert_nothing_lent(struct file_cache *cache)
+/* Only the table itself may still hold a file. */
+static void assert_all_released(const struct file_table *table)
 {
-    struct cached_file *file, *next;
-    HASH_ITER(hh, cache->table, file, next)
-        assert_int_equal(file->references, 1);
+    for (int i = 0; i < FILE_TABLE_SIZE; i++)
+        if (table->files[i] != NULL)
+            assert_int_equal(table->files[i]->references, 1);
 }
 
 int talk_end(void **state)
 {
     (void)state;
     client_disconnect(&client);
-    assert_nothing_lent(&world.context.files);
-    assert_nothing_lent(&world.context.templates);
+    assert_all_released(&world.context.files);
+    assert_all_released(&world.context.templates);
     world_destroy(&world);
     return 0;
 }

@@ -1,5 +1,5 @@
-/* file_cache - files opened once and kept; see common/file_cache.h. */
-#include "file_cache.h"
+/* file_table - the files that a worker keeps open; see common/file_table.h. */
+#include "file_table.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,9 +9,9 @@
 #include "folder.h"
 #include "unit.h"
 
-static struct folder folder;     /* with a folder "inside" and files */
-static int inside;               /* its descriptor: the cache sees no more */
-static struct file_cache cache;
+static struct folder folder; /* holds a folder "inside", and files */
+static int inside;           /* its descriptor: all that the table sees */
+static struct file_table table;
 static int64_t now;
 
 static int begin(void **state)
@@ -22,30 +22,36 @@ static int begin(void **state)
     folder_add(&folder, "inside/sub");
     folder_write(&folder, "inside/file", "content", 7);
     folder_write(&folder, "inside/sub/file", "deeper", 6);
-    folder_write(&folder, "inside/large", many('x', FILE_CONTENT_MAX + 1),
-                 FILE_CONTENT_MAX + 1);
     folder_write(&folder, "outside", "secret", 6);
     inside = openat(folder.fd, "inside", O_PATH | O_DIRECTORY);
     assert_true(inside >= 0);
     now = 1000000;
-    file_cache_init(&cache, inside);
+    file_table_init(&table, inside);
     return 0;
+}
+
+static bool is_empty(void)
+{
+    for (int i = 0; i < FILE_TABLE_SIZE; i++)
+        if (table.files[i] != NULL)
+            return false;
+    return true;
 }
 
 static int end(void **state)
 {
     (void)state;
-    file_cache_free(&cache);
-    assert_null(cache.table);
+    file_table_free(&table);
+    assert_true(is_empty());
     close(inside);
     folder_remove(&folder);
     return 0;
 }
 
-static struct cached_file *open_file(const char *path)
+static struct open_file *open_file(const char *path)
 {
-    struct cached_file *file;
-    int error = file_cache_open(&cache, path, now, &file);
+    struct open_file *file;
+    int error = file_table_open(&table, path, now, &file);
     if (error != 0)
         fail_msg("%s: %s", path, strerror(error));
     return file;
@@ -53,8 +59,8 @@ static struct cached_file *open_file(const char *path)
 
 static int error_of(const char *path)
 {
-    struct cached_file *file;
-    int error = file_cache_open(&cache, path, now, &file);
+    struct open_file *file;
+    int error = file_table_open(&table, path, now, &file);
     if (error == 0)
         file_release(file);
     return error;
@@ -62,8 +68,11 @@ static int error_of(const char *path)
 
 static void assert_content(const char *path, const char *content)
 {
-    struct cached_file *file = open_file(path);
-    assert_slice(((struct slice){file->content, (size_t)file->size}), content);
+    char bytes[64];
+    struct open_file *file = open_file(path);
+    ssize_t n = pread(file->fd, bytes, sizeof bytes, 0);
+    assert_int_equal(n, file->status.st_size);
+    assert_slice(((struct slice){bytes, (size_t)n}), content);
     file_release(file);
 }
 
@@ -77,36 +86,15 @@ static int open_descriptors(void)
 
 /* -------------------------------------------------- what can be opened */
 
-TEST(a_small_file_is_kept_with_its_content)
+TEST(a_file_is_opened_by_its_path)
 {
-    struct cached_file *file = open_file("file");
-    assert_slice(((struct slice){file->content, (size_t)file->size}),
-                 "content");
-    assert_int_equal(file->fd, -1);
-    file_release(file);
+    assert_content("file", "content");
     assert_content("sub/file", "deeper");
-}
-
-TEST(a_large_one_is_kept_open)
-{
-    struct cached_file *file = open_file("large");
-    assert_null(file->content);
-    assert_int_equal(file->size, FILE_CONTENT_MAX + 1);
-    char byte;
-    assert_int_equal(pread(file->fd, &byte, 1, FILE_CONTENT_MAX), 1);
-    file_release(file);
-}
-
-TEST(an_empty_file_has_content_of_no_bytes)
-{
     folder_write(&folder, "inside/empty", "", 0);
-    struct cached_file *file = open_file("empty");
-    assert_non_null(file->content);
-    assert_int_equal(file->size, 0);
-    file_release(file);
+    assert_content("empty", "");
 }
 
-TEST(what_is_no_regular_file_has_an_error_of_its_own)
+TEST(other_than_regular_files_have_errors_of_their_own)
 {
     assert_int_equal(error_of("nowhere"), ENOENT);
     assert_int_equal(error_of("nowhere/file"), ENOENT);
@@ -115,7 +103,7 @@ TEST(what_is_no_regular_file_has_an_error_of_its_own)
     assert_int_equal(error_of("sub"), EISDIR);
     assert_int_equal(error_of("sub/"), EISDIR);
     assert_int_equal(mkfifoat(inside, "pipe", 0644), 0);
-    assert_int_equal(error_of("pipe"), EACCES); /* and nobody waits for it */
+    assert_int_equal(error_of("pipe"), EACCES); /* without waiting */
 }
 
 TEST(nothing_outside_the_folder_is_opened)
@@ -156,12 +144,12 @@ TEST(links_in_a_circle_lead_nowhere)
     assert_int_equal(error_of("a"), ELOOP);
 }
 
-/* ----------------------------------------------- keeping, and looking again */
+/* --------------------------------------------- keeping, and looking again */
 
 TEST(a_file_is_opened_once)
 {
-    struct cached_file *first = open_file("file");
-    struct cached_file *second = open_file("file");
+    struct open_file *first = open_file("file");
+    struct open_file *second = open_file("file");
     assert_ptr_equal(first, second);
     assert_int_equal(first->references, 3); /* the table's, and these two */
     file_release(first);
@@ -169,137 +157,149 @@ TEST(a_file_is_opened_once)
     assert_int_equal(first->references, 1);
 }
 
-TEST(a_change_is_seen_when_the_last_look_is_old_enough)
+TEST(a_file_is_opened_again_when_it_was_opened_long_enough_ago)
 {
-    assert_content("file", "content");
-    folder_write(&folder, "inside/file", "changed!", 8);
-    now += FILE_CACHE_FRESH_MS - 1;
-    assert_content("file", "content");
+    struct open_file *first = open_file("file");
+    now += FILE_TABLE_FRESH_MS - 1;
+    struct open_file *second = open_file("file");
+    assert_ptr_equal(first, second);
     now += 1;
+    file_release(second);
+    second = open_file("file");
+    assert_ptr_not_equal(first, second);
+    assert_int_equal(first->references, 1); /* no longer the table's */
+    file_release(first);
+    file_release(second);
+}
+
+TEST(a_change_is_seen_then)
+{
+    struct open_file *file = open_file("file");
+    assert_int_equal(file->status.st_size, 7);
+    file_release(file);
+    folder_write(&folder, "inside/file", "changed!", 8);
+    now += FILE_TABLE_FRESH_MS;
     assert_content("file", "changed!");
+}
+
+TEST(so_is_a_change_within_the_same_time_stamp)
+{
+    folder_touch(&folder, "inside/file", 1000);
+    struct open_file *file;
+    assert_int_equal(file_table_open_text(&table, "file", now, &file), 0);
+    file_release(file);
+    folder_write(&folder, "inside/file", "CONTENT", 7);
+    folder_touch(&folder, "inside/file", 1000);
+    now += FILE_TABLE_FRESH_MS;
+    assert_int_equal(file_table_open_text(&table, "file", now, &file), 0);
+    assert_memory_equal(file->text, "CONTENT", 7);
+    file_release(file);
 }
 
 TEST(so_is_a_file_that_took_its_place)
 {
     assert_content("file", "content");
-    folder_write(&folder, "inside/new", "content", 7); /* as long as that */
+    folder_write(&folder, "inside/new", "replace", 7);
     assert_int_equal(renameat(inside, "new", inside, "file"), 0);
-    folder_write(&folder, "inside/file", "replace", 7);
-    now += FILE_CACHE_FRESH_MS;
+    assert_content("file", "content");
+    now += FILE_TABLE_FRESH_MS;
     assert_content("file", "replace");
 }
 
 TEST(so_is_its_end)
 {
+    int before = open_descriptors();
     assert_content("file", "content");
     assert_int_equal(unlinkat(inside, "file", 0), 0);
-    now += FILE_CACHE_FRESH_MS;
+    now += FILE_TABLE_FRESH_MS;
     assert_int_equal(error_of("file"), ENOENT);
-    assert_null(cache.table);
+    assert_true(is_empty());
+    assert_int_equal(open_descriptors(), before);
 }
 
-TEST(a_file_that_rests_is_not_read_again)
+TEST(a_response_in_progress_keeps_the_file_that_it_began_with)
 {
-    /* A file changed a moment ago may change once more within the same time
-     * stamp; one that rested for two seconds is believed its stamp. */
-    struct cached_file *file = open_file("file");
-    assert_false(file->settled);
-    file->settled = true;
-    now += FILE_CACHE_FRESH_MS;
-    struct cached_file *again = open_file("file");
-    assert_ptr_equal(file, again);
-    assert_int_equal(again->checked_ms, now);
-    file_release(again);
-
-    file->settled = false;
-    now += FILE_CACHE_FRESH_MS;
-    again = open_file("file");
-    assert_ptr_not_equal(file, again);
-    file_release(again);
-    file_release(file);
-}
-
-TEST(a_response_under_way_keeps_the_file_that_it_began_with)
-{
-    struct cached_file *old = open_file("large");
-    assert_int_equal(unlinkat(inside, "large", 0), 0);
-    folder_write(&folder, "inside/large", "small now", 9);
-    now += FILE_CACHE_FRESH_MS;
-    assert_content("large", "small now");
+    struct open_file *old = open_file("file");
+    assert_int_equal(unlinkat(inside, "file", 0), 0);
+    folder_write(&folder, "inside/file", "new", 3);
+    now += FILE_TABLE_FRESH_MS;
+    assert_content("file", "new");
     assert_int_equal(old->references, 1);
     char byte;
-    assert_int_equal(pread(old->fd, &byte, 1, FILE_CONTENT_MAX), 1);
-    assert_int_equal(byte, 'x');
+    assert_int_equal(pread(old->fd, &byte, 1, 0), 1);
+    assert_int_equal(byte, 'c');
     file_release(old);
 }
 
-/* ------------------------------------------------------------- the bound */
+/* -------------------------------------------------------------- the limit */
 
-/* Opens files "0", "1", ... "n-1", one after the other. */
+/* Opens files "0", "1", ... "n-1", one millisecond after the other. */
 static void open_many(int n)
 {
     for (int i = 0; i < n; i++) {
         char name[32], path[32];
         snprintf(name, sizeof name, "%d", i);
         snprintf(path, sizeof path, "inside/%d", i);
-        folder_write(&folder, path, many('x', FILE_CONTENT_MAX + 1),
-                     FILE_CONTENT_MAX + 1);
+        folder_write(&folder, path, "x", 1);
+        now++;
         file_release(open_file(name));
     }
 }
 
 static bool is_kept(const char *name)
 {
-    struct cached_file *file;
-    HASH_FIND_STR(cache.table, name, file);
-    return file != NULL;
+    for (int i = 0; i < FILE_TABLE_SIZE; i++)
+        if (table.files[i] != NULL && strcmp(table.files[i]->path, name) == 0)
+            return true;
+    return false;
 }
 
-TEST(only_so_many_are_kept_and_the_first_that_came_goes_first)
+TEST(when_the_table_is_full_the_file_opened_first_goes)
 {
-    open_many(FILE_CACHE_ENTRIES);
+    open_many(FILE_TABLE_SIZE);
     assert_true(is_kept("0"));
     assert_content("file", "content");
-    assert_int_equal(HASH_COUNT(cache.table), FILE_CACHE_ENTRIES);
     assert_false(is_kept("0"));
     assert_true(is_kept("1"));
     assert_true(is_kept("file"));
 }
 
-TEST(so_only_so_many_descriptors_are_held)
+TEST(a_file_that_is_gone_makes_room)
 {
-    int before = open_descriptors();
-    open_many(3 * FILE_CACHE_ENTRIES);
-    assert_int_equal(open_descriptors(), before + FILE_CACHE_ENTRIES);
-    file_cache_free(&cache);
-    assert_int_equal(open_descriptors(), before);
-}
-
-TEST(fewer_are_held_where_descriptors_are_short)
-{
-    int before = open_descriptors();
-    cache.open_max = 2;
-    open_many(5);
-    assert_int_equal(open_descriptors(), before + 2);
-    assert_true(is_kept("1"));
-    assert_false(is_kept("4")); /* it was served, and closed */
+    open_many(FILE_TABLE_SIZE);
+    assert_int_equal(unlinkat(inside, "3", 0), 0);
+    now += FILE_TABLE_FRESH_MS;
+    assert_int_equal(error_of("3"), ENOENT);
     assert_content("file", "content");
-    assert_true(is_kept("file")); /* it needs none */
-    file_cache_free(&cache);
-    assert_int_equal(open_descriptors(), before);
-    open_many(2);
-    assert_int_equal(open_descriptors(), before + 2);
+    assert_true(is_kept("0"));
 }
 
-TEST(a_file_that_has_to_go_while_it_is_sent_stays_until_then)
+TEST(a_path_that_names_nothing_makes_no_file_go)
+{
+    open_many(FILE_TABLE_SIZE);
+    assert_int_equal(error_of("nowhere"), ENOENT);
+    for (int i = 0; i < FILE_TABLE_SIZE; i++)
+        assert_non_null(table.files[i]);
+}
+
+TEST(the_table_bounds_the_descriptors)
 {
     int before = open_descriptors();
-    struct cached_file *file = open_file("large");
-    open_many(FILE_CACHE_ENTRIES);
-    assert_false(is_kept("large"));
+    open_many(3 * FILE_TABLE_SIZE);
+    assert_int_equal(open_descriptors(), before + FILE_TABLE_SIZE);
+    file_table_free(&table);
+    assert_int_equal(open_descriptors(), before);
+}
+
+TEST(a_file_that_leaves_the_table_stays_open_until_it_is_sent)
+{
+    int before = open_descriptors();
+    struct open_file *file = open_file("file");
+    open_many(FILE_TABLE_SIZE);
+    assert_false(is_kept("file"));
     assert_true(fcntl(file->fd, F_GETFD) >= 0);
     file_release(file);
-    assert_int_equal(open_descriptors(), before + FILE_CACHE_ENTRIES);
+    assert_int_equal(open_descriptors(), before + FILE_TABLE_SIZE);
 }
 
 TEST(errors_are_not_kept_and_cost_no_descriptor)
@@ -311,37 +311,86 @@ TEST(errors_are_not_kept_and_cost_no_descriptor)
         error_of("../outside");
     }
     assert_int_equal(open_descriptors(), before);
-    assert_null(cache.table);
+    assert_true(is_empty());
 }
 
-TEST(to_release_nothing_is_fine)
+TEST(nothing_can_be_released)
 {
     file_release(NULL);
+}
+
+/* ------------------------------------------------------------ files as text */
+
+static int error_of_text(const char *path)
+{
+    struct open_file *file;
+    int error = file_table_open_text(&table, path, now, &file);
+    if (error == 0)
+        file_release(file);
+    return error;
+}
+
+TEST(a_text_is_read_once)
+{
+    struct open_file *file, *again;
+    assert_int_equal(file_table_open_text(&table, "file", now, &file), 0);
+    assert_slice(((struct slice){file->text, 7}), "content");
+    const char *text = file->text;
+    assert_int_equal(file_table_open_text(&table, "file", now, &again), 0);
+    assert_ptr_equal(again->text, text);
+    file_release(again);
+    file_release(file);
+}
+
+TEST(a_text_may_be_empty_but_not_too_large)
+{
+    folder_write(&folder, "inside/empty", "", 0);
+    assert_int_equal(error_of_text("empty"), 0);
+    folder_write(&folder, "inside/large", many('x', FILE_TEXT_MAX + 1),
+                 FILE_TEXT_MAX);
+    assert_int_equal(error_of_text("large"), 0);
+    folder_write(&folder, "inside/larger", many('x', FILE_TEXT_MAX + 1),
+                 FILE_TEXT_MAX + 1);
+    assert_int_equal(error_of_text("larger"), EFBIG);
+    assert_int_equal(error_of_text("nowhere"), ENOENT);
+    assert_int_equal(error_of_text("sub"), EISDIR);
+}
+
+TEST(a_text_that_shrank_is_an_error_for_now)
+{
+    file_release(open_file("file"));
+    folder_write(&folder, "inside/file", "con", 3);
+    assert_int_equal(error_of_text("file"), EAGAIN);
+    now += FILE_TABLE_FRESH_MS;
+    assert_int_equal(error_of_text("file"), 0);
 }
 
 int main(void)
 {
 #define FILES(test) cmocka_unit_test_setup_teardown(test, begin, end)
     const struct CMUnitTest tests[] = {
-        FILES(a_small_file_is_kept_with_its_content),
-        FILES(a_large_one_is_kept_open),
-        FILES(an_empty_file_has_content_of_no_bytes),
-        FILES(what_is_no_regular_file_has_an_error_of_its_own),
+        FILES(a_file_is_opened_by_its_path),
+        FILES(other_than_regular_files_have_errors_of_their_own),
         FILES(nothing_outside_the_folder_is_opened),
         FILES(a_link_that_stays_inside_is_followed),
         FILES(links_in_a_circle_lead_nowhere),
         FILES(a_file_is_opened_once),
-        FILES(a_change_is_seen_when_the_last_look_is_old_enough),
+        FILES(a_file_is_opened_again_when_it_was_opened_long_enough_ago),
+        FILES(a_change_is_seen_then),
+        FILES(so_is_a_change_within_the_same_time_stamp),
         FILES(so_is_a_file_that_took_its_place),
         FILES(so_is_its_end),
-        FILES(a_file_that_rests_is_not_read_again),
-        FILES(a_response_under_way_keeps_the_file_that_it_began_with),
-        FILES(only_so_many_are_kept_and_the_first_that_came_goes_first),
-        FILES(so_only_so_many_descriptors_are_held),
-        FILES(fewer_are_held_where_descriptors_are_short),
-        FILES(a_file_that_has_to_go_while_it_is_sent_stays_until_then),
+        FILES(a_response_in_progress_keeps_the_file_that_it_began_with),
+        FILES(when_the_table_is_full_the_file_opened_first_goes),
+        FILES(a_file_that_is_gone_makes_room),
+        FILES(a_path_that_names_nothing_makes_no_file_go),
+        FILES(the_table_bounds_the_descriptors),
+        FILES(a_file_that_leaves_the_table_stays_open_until_it_is_sent),
         FILES(errors_are_not_kept_and_cost_no_descriptor),
-        FILES(to_release_nothing_is_fine),
+        FILES(nothing_can_be_released),
+        FILES(a_text_is_read_once),
+        FILES(a_text_may_be_empty_but_not_too_large),
+        FILES(a_text_that_shrank_is_an_error_for_now),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -117,7 +117,7 @@ TEST(empty_lines_between_requests_do_no_harm)
     assert_statuses("200 200 200");
 }
 
-/* ------------------------------------- the line that ends an old client's form */
+/* -------------------------------- the line that ends an old client's form */
 
 #define FORM_AND_CRLF \
     "POST /guestbook HTTP/1.1\r\nHost: a\r\n" FORM_TYPE \
@@ -598,7 +598,7 @@ TEST(a_client_that_leaves_gets_nothing)
     assert_null(client.conn.x);
 }
 
-/* ------------------------------------------- the driver decides on keep-alive */
+/* --------------------------------------- the driver decides on keep-alive */
 
 TEST(without_leave_to_stay_open_the_next_answer_is_the_last)
 {
@@ -632,7 +632,7 @@ TEST(a_driver_can_ask_for_pipelined_requests_before_it_decides)
     assert_statuses("200 200");
 }
 
-TEST(a_request_that_has_begun_may_be_finished_after_the_driver_changed_its_mind)
+TEST(a_request_that_has_begun_is_answered_before_the_close)
 {
     client_says(&client, HELLO "GET /hello HTTP");
     world.may_keep = false;
@@ -641,7 +641,7 @@ TEST(a_request_that_has_begun_may_be_finished_after_the_driver_changed_its_mind)
     assert_statuses("200 200");
 }
 
-TEST(it_is_unexpected_when_the_server_closes_and_the_client_did_not_ask)
+TEST(a_close_is_unexpected_when_the_client_did_not_ask_for_it)
 {
     world.may_keep = false;
     client_says(&client, HELLO);
@@ -714,9 +714,8 @@ int main(void)
         TALK(without_leave_to_stay_open_the_next_answer_is_the_last),
         TALK(a_line_end_behind_a_form_is_no_pipelined_request),
         TALK(a_driver_can_ask_for_pipelined_requests_before_it_decides),
-        TALK(
-            a_request_that_has_begun_may_be_finished_after_the_driver_changed_its_mind),
-        TALK(it_is_unexpected_when_the_server_closes_and_the_client_did_not_ask),
+        TALK(a_request_that_has_begun_is_answered_before_the_close),
+        TALK(a_close_is_unexpected_when_the_client_did_not_ask_for_it),
         TALK(each_complete_answer_leaves_its_log_entry),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -157,7 +157,7 @@ static bool give_input(struct client *client)
 {
     size_t room;
     if (client->held_back)
-        errx(1, "MSG_MORE held an answer back, and neither data nor FIN follows");
+        errx(1, "MSG_MORE is set, but neither data nor FIN follows");
     if (client->unread.n == 0)
         return false;
     char *input = http_conn_input(&client->conn, &room);
