@@ -35,16 +35,15 @@ void endpoint_echo(struct http_exchange *x)
     buffer_reset(value, HTTP_BATCH_MAX);
     buffer_reset(page, HTTP_BATCH_MAX);
     int found = form_get(x->request.query, SLICE("value"), value);
-    if (found < 0) {
-        response_error(x, 400, NULL);
-        return;
-    }
-    buffer_append_literal(page, "<http_test>");
-    buffer_append_slice(page, found > 0 ? SLICE("<value>")
-                                        : SLICE("<error>no value specified"));
-    text_append_escaped(page, buffer_slice(value));
+    buffer_append_slice(page, found > 0 ? SLICE("<http_test><value>")
+                                        : SLICE("<http_test><error>"));
+    text_append_escaped(page, found > 0 ? buffer_slice(value)
+                                        : SLICE("no value specified"));
     buffer_append_slice(page, found > 0 ? SLICE("</value></http_test>")
                                         : SLICE("</error></http_test>"));
     x->out.failed |= value->failed | page->failed;
-    response_text(x, 200, HTTP_TYPE_XML, buffer_slice(page));
+    if (found < 0)
+        response_error(x, 400, NULL);
+    else
+        response_text(x, 200, HTTP_TYPE_XML, buffer_slice(page));
 }

@@ -12,13 +12,10 @@ static const struct status_text {
     struct slice line;
     const char *explanation; /* of an error: what is wrong, and what to do */
 } statuses[] = {
-    {200, LINE("200 OK"), ""},
-    {204, LINE("204 No Content"), ""},
+    {200, LINE("200 OK"), ""}, {204, LINE("204 No Content"), ""},
     {206, LINE("206 Partial Content"), ""},
-    {301, LINE("301 Moved Permanently"), ""},
-    {302, LINE("302 Found"), ""},
-    {303, LINE("303 See Other"), ""},
-    {304, LINE("304 Not Modified"), ""},
+    {301, LINE("301 Moved Permanently"), ""}, {302, LINE("302 Found"), ""},
+    {303, LINE("303 See Other"), ""}, {304, LINE("304 Not Modified"), ""},
     {400, LINE("400 Bad Request"),
      "The server received something that is not a valid HTTP request. If you "
      "typed the address, check it. Otherwise the program you use has a bug."},
@@ -103,20 +100,19 @@ void response_field(struct http_exchange *x, const char *name,
     buffer_append_literal(&x->out, "\r\n");
 }
 
-static void append_length(struct http_exchange *x, size_t length)
+/* Ends the head; for a file the type has been added. */
+static void end_head(struct http_exchange *x, struct slice type, size_t length)
 {
+    if (type.p != NULL) {
+        buffer_append_literal(&x->out, "Content-Type: ");
+        buffer_append_slice(&x->out, type);
+        buffer_append_literal(&x->out, "\r\n");
+    }
+    if (slice_has_prefix(type, SLICE("text/html")))
+        buffer_append_literal(&x->out, HTTP_HTML_FIELDS);
     buffer_append_literal(&x->out, "Content-Length: ");
     buffer_append_uint(&x->out, length);
     buffer_append_literal(&x->out, "\r\n\r\n");
-}
-
-static void append_type(struct http_exchange *x, struct slice type)
-{
-    buffer_append_literal(&x->out, "Content-Type: ");
-    buffer_append_slice(&x->out, type);
-    buffer_append_literal(&x->out, "\r\n");
-    if (slice_has_prefix(type, SLICE("text/html")))
-        buffer_append_literal(&x->out, HTTP_HTML_FIELDS);
 }
 
 /* If memory ran out on the way, a short 503 replaces the answer; if not even
@@ -141,8 +137,7 @@ static void end_answer(struct http_exchange *x)
 void response_content(struct http_exchange *x, struct slice type,
                       struct slice content)
 {
-    append_type(x, type);
-    append_length(x, content.n);
+    end_head(x, type, content.n);
     if (x->request.method != HTTP_HEAD) {
         x->content_bytes = content.n;
         buffer_append_slice(&x->out, content);
@@ -153,12 +148,10 @@ void response_content(struct http_exchange *x, struct slice type,
 void response_page(struct http_exchange *x, struct slice type)
 {
     x->out.failed |= x->page.failed;
-    append_type(x, type);
-    append_length(x, x->page.len);
+    end_head(x, type, x->page.len);
     if (x->request.method != HTTP_HEAD) {
         x->content_bytes = x->page.len;
-        x->body = (struct http_body){.memory = x->page.data,
-                                     .left = x->page.len};
+        x->body = (struct http_body){x->page.data, NULL, 0, x->page.len};
     }
     end_answer(x);
 }
@@ -166,13 +159,12 @@ void response_page(struct http_exchange *x, struct slice type)
 void response_file(struct http_exchange *x, struct open_file *file,
                    off_t offset, size_t length)
 {
-    append_length(x, length);
-    if (x->request.method == HTTP_HEAD || length == 0) {
-        file_release(file);
-    } else {
+    end_head(x, (struct slice){NULL, 0}, length);
+    if (x->request.method != HTTP_HEAD && length > 0) {
         x->content_bytes = length;
-        x->body = (struct http_body){.file = file, .offset = offset,
-                                     .left = length};
+        x->body = (struct http_body){NULL, file, offset, length};
+    } else {
+        file_release(file);
     }
     end_answer(x);
 }
@@ -237,9 +229,7 @@ void response_not_allowed(struct http_exchange *x, unsigned methods)
 void response_unsatisfiable(struct http_exchange *x, uint64_t size)
 {
     response_begin(x, 416);
-    buffer_append_literal(&x->out, "Content-Range: bytes */");
-    buffer_append_uint(&x->out, size);
-    buffer_append_literal(&x->out, "\r\n");
+    buffer_printf(&x->out, "Content-Range: bytes */%ju\r\n", (uintmax_t)size);
     end_error(x, NULL);
 }
 

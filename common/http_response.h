@@ -48,7 +48,6 @@ void response_file(struct http_exchange *x, struct open_file *file,
 /* Ends an answer that never has content (204, 304). */
 void response_no_content(struct http_exchange *x);
 
-/* Complete answers. */
 void response_text(struct http_exchange *x, int status, struct slice type,
                    struct slice content);
 /* A page that says what is wrong and what to do. `detail`, trusted HTML or

@@ -9,15 +9,15 @@
 
 static const struct route {
     const char *path;
-    unsigned methods; /* GET includes HEAD; all take OPTIONS */
+    unsigned methods; /* besides OPTIONS */
     void (*answer)(struct http_exchange *x);
 } routes[] = {
-    {"/answer", HTTP_GET, endpoint_answer},
-    {"/hello", HTTP_GET, endpoint_hello},
-    {"/guestbook", HTTP_GET | HTTP_POST, guestbook_answer},
-    {"/redirect", HTTP_GET, endpoint_redirect},
-    {"/echo", HTTP_GET, endpoint_echo},
-    {NULL, HTTP_GET, static_file_answer}, /* any other path; last */
+    {"/answer", HTTP_GET | HTTP_HEAD, endpoint_answer},
+    {"/hello", HTTP_GET | HTTP_HEAD, endpoint_hello},
+    {"/guestbook", HTTP_GET | HTTP_HEAD | HTTP_POST, guestbook_answer},
+    {"/redirect", HTTP_GET | HTTP_HEAD, endpoint_redirect},
+    {"/echo", HTTP_GET | HTTP_HEAD, endpoint_echo},
+    {NULL, HTTP_GET | HTTP_HEAD, static_file_answer}, /* any other path */
 };
 
 int router_decode_path(struct slice raw, char *path, size_t size)
@@ -37,24 +37,22 @@ int router_decode_path(struct slice raw, char *path, size_t size)
 
 void router_dispatch(struct http_exchange *x)
 {
-    const struct http_request *r = &x->request;
-    const unsigned method = r->method == HTTP_HEAD ? HTTP_GET : r->method;
-    int status = router_decode_path(r->path, x->path, sizeof x->path);
+    const enum http_method method = x->request.method;
     const struct route *route = routes;
-    if (method == HTTP_UNKNOWN) {
-        response_error(x, 501, NULL);
-    } else if (slice_equal(r->path, SLICE("*"))) { /* OPTIONS *: the server */
-        response_options(x, HTTP_GET | HTTP_POST);
-    } else if (status != 0) {
+    int status = method == HTTP_UNKNOWN ? 501 : router_decode_path(
+                                  x->request.path, x->path, sizeof x->path);
+    if (status != 0) {
         response_error(x, status, NULL);
-    } else {
-        while (route->path != NULL && strcmp(x->path, route->path) != 0)
-            route++;
-        if (method == HTTP_OPTIONS)
-            response_options(x, route->methods);
-        else if (method & route->methods)
-            route->answer(x);
-        else
-            response_not_allowed(x, route->methods);
+        return;
     }
+    while (route->path != NULL && strcmp(x->path, route->path) != 0)
+        route++;
+    if (x->path[0] == '*') /* OPTIONS *: the whole server */
+        response_options(x, HTTP_GET | HTTP_POST);
+    else if (method == HTTP_OPTIONS)
+        response_options(x, route->methods);
+    else if (method & route->methods)
+        route->answer(x);
+    else
+        response_not_allowed(x, route->methods);
 }

@@ -37,15 +37,18 @@ bool static_file_path_allowed(const char *path)
            strstr(path, "/.") == NULL;
 }
 
-/* Removes decimal digits from *s. Returns false if there are none. A number too
- * large for any file stays too large. */
+/* Reads a decimal number at the start of *s and removes it. Returns false if
+ * there is none. A number too large for off_t stops growing: no file is as
+ * large as that either. */
 static bool take_number(struct slice *s, off_t *number)
 {
     const char *start = s->p;
-    for (*number = 0; s->n > 0 && s->p[0] >= '0' && s->p[0] <= '9';
-         slice_skip(s, 1))
+    *number = 0;
+    while (s->n > 0 && s->p[0] >= '0' && s->p[0] <= '9') {
         if (*number < INT64_MAX / 10)
             *number = *number * 10 + (s->p[0] - '0');
+        slice_skip(s, 1);
+    }
     return s->p > start;
 }
 
@@ -131,7 +134,7 @@ static void make_fields(struct open_file *file, time_t modified)
     const char *type = static_file_type(file->path);
     const struct stat *status = &file->status;
     http_date_format(date, modified);
-    /* Changes with the size and with the time stamp, to the nanosecond. */
+    /* From the size and the time stamp, to the nanosecond. */
     snprintf(file->etag, sizeof file->etag, "\"%jx-%jx%08lx\"",
              (intmax_t)status->st_size, (intmax_t)status->st_mtim.tv_sec,
              status->st_mtim.tv_nsec);
@@ -143,14 +146,14 @@ static void make_fields(struct open_file *file, time_t modified)
     file->fields_modified = modified;
 }
 
-/* Answers with the file, and releases it. */
+/* Answers with the file and takes over the caller's reference. */
 static void answer_with(struct http_exchange *x, struct open_file *file)
 {
     const struct http_request *r = &x->request;
     const time_t now = x->context->clock.seconds;
     off_t first = 0, size = file->status.st_size, length = size;
-    /* A date after that of the message must not be sent (RFC 9110, 8.8.2.1),
-     * and one before 1970 cannot. Conditions are about the date sent. */
+    /* Last-Modified must not be later than Date (RFC 9110, 8.8.2.1), and cannot
+     * be before 1970. The conditions compare what is sent. */
     time_t modified = file->status.st_mtim.tv_sec;
     modified = modified < 0 ? 0 : modified > now ? now : modified;
     if (file->fields.len == 0 || file->fields_modified != modified)
