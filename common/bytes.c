@@ -1,4 +1,4 @@
-/* buffer - bytes that grow; see buffer.h. */
+/* bytes - buffers that grow; see bytes.h. */
 #include "bytes.h"
 
 #include <stdarg.h>
@@ -21,26 +21,20 @@ void buffer_reset(struct buffer *b, size_t keep)
     b->failed = false;
 }
 
-char *buffer_grow(struct buffer *b, size_t n)
+char *buffer_reserve(struct buffer *b, size_t n)
 {
-    if (b->failed || n > SIZE_MAX / 2 - b->len) {
-        b->failed = true;
-        return NULL;
+    size_t cap = b->cap;
+    b->failed |= n > SIZE_MAX / 2 - b->len;
+    /* Doubling bounds the bytes that n appends copy to O(n). */
+    while (!b->failed && cap - b->len < n)
+        cap = cap > 0 ? 2 * cap : FIRST_CAPACITY;
+    if (cap > b->cap) {
+        char *data = realloc(b->data, cap);
+        b->failed = data == NULL;
+        b->data = data != NULL ? data : b->data; /* the old block is valid */
+        b->cap = data != NULL ? cap : b->cap;
     }
-    if (b->cap - b->len >= n && b->data != NULL)
-        return b->data + b->len;
-    /* Doubling makes n appends cost O(n) copied bytes in all. */
-    size_t cap = b->cap > 0 ? b->cap : FIRST_CAPACITY;
-    while (cap < b->len + n)
-        cap *= 2;
-    char *data = realloc(b->data, cap);
-    if (data == NULL) { /* the old block is still valid, and still ours */
-        b->failed = true;
-        return NULL;
-    }
-    b->data = data;
-    b->cap = cap;
-    return b->data + b->len;
+    return b->failed ? NULL : b->data + b->len;
 }
 
 void buffer_append_uint(struct buffer *b, uint64_t value)
@@ -57,16 +51,13 @@ void buffer_append_uint(struct buffer *b, uint64_t value)
 void buffer_printf(struct buffer *b, const char *format, ...)
 {
     va_list args;
+    char *text;
     va_start(args, format);
-    va_list again;
-    va_copy(again, args);
-    int n = vsnprintf(NULL, 0, format, args);
+    int n = vasprintf(&text, format, args);
     va_end(args);
-    /* vsnprintf wants room for a NUL too; it is not counted in len. */
-    char *room = n < 0 ? NULL : buffer_reserve(b, (size_t)n + 1);
-    if (room != NULL) {
-        vsnprintf(room, (size_t)n + 1, format, again);
-        b->len += (size_t)n;
+    b->failed |= n < 0;
+    if (n >= 0) {
+        buffer_append(b, text, (size_t)n);
+        free(text);
     }
-    va_end(again);
 }

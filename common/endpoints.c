@@ -1,9 +1,9 @@
-/* endpoints - the small pages; see endpoints.h. */
+/* endpoints - small pages for load generators; see endpoints.h. */
 #include "endpoints.h"
 
-#include "text.h"
 #include "http_response.h"
 #include "server.h"
+#include "text.h"
 
 void endpoint_answer(struct http_exchange *x)
 {
@@ -19,8 +19,8 @@ void endpoint_redirect(struct http_exchange *x)
 {
     const struct server *server = x->context->server;
     if (server->picture_count == 0) {
-        response_error(x, 404, "There are no pictures to be sent to. Put some "
-                               "into public/pictures and start again.");
+        response_error(x, 404, "There are no pictures to redirect to. Put some "
+                               "into public/pictures and restart the server.");
         return;
     }
     uint32_t i = http_random(x->context, server->picture_count);
@@ -31,23 +31,19 @@ void endpoint_redirect(struct http_exchange *x)
 
 void endpoint_echo(struct http_exchange *x)
 {
-    buffer_reset(&x->scratch, HTTP_BATCH_MAX);
-    buffer_reset(&x->page, HTTP_BATCH_MAX);
-    int found = form_get(x->request.query, SLICE("value"), &x->scratch);
-    if (found < 0) {
+    struct buffer *page = &x->page, *value = &x->scratch;
+    buffer_reset(value, HTTP_BATCH_MAX);
+    buffer_reset(page, HTTP_BATCH_MAX);
+    int found = form_get(x->request.query, SLICE("value"), value);
+    buffer_append_slice(page, found > 0 ? SLICE("<http_test><value>")
+                                        : SLICE("<http_test><error>"));
+    text_append_escaped(page, found > 0 ? buffer_slice(value)
+                                        : SLICE("no value specified"));
+    buffer_append_slice(page, found > 0 ? SLICE("</value></http_test>")
+                                        : SLICE("</error></http_test>"));
+    x->out.failed |= value->failed | page->failed;
+    if (found < 0)
         response_error(x, 400, NULL);
-        return;
-    }
-    if (found > 0) {
-        buffer_append_literal(&x->page, "<http_test><value>");
-        text_append_escaped(&x->page,
-                            (struct slice){x->scratch.data, x->scratch.len});
-        buffer_append_literal(&x->page, "</value></http_test>");
-    } else {
-        buffer_append_literal(&x->page, "<http_test><error>no value specified"
-                                        "</error></http_test>");
-    }
-    x->out.failed |= x->scratch.failed | x->page.failed;
-    response_text(x, 200, HTTP_TYPE_XML,
-                  (struct slice){x->page.data, x->page.len});
+    else
+        response_text(x, 200, HTTP_TYPE_XML, buffer_slice(page));
 }

@@ -1,8 +1,6 @@
 /*
- * endpoints - the small pages that load generators like.
- *
- * Each comes from a published comparison of servers; docs/benchmarking.md says
- * which.
+ * endpoints - small pages for load generators, from published comparisons of
+ * servers; docs/benchmarking.md names them.
  */
 #pragma once
 

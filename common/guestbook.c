@@ -2,21 +2,39 @@
 #include "guestbook.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
-#include "text.h"
 #include "http_response.h"
 #include "server.h"
+#include "text.h"
 
-#define KEY_REMARKS "guestbook_remarks"
-#define KEY_VISITORS "visitor_count"
-#define FIRST_SHOWN "-100" /* the hundredth from the end */
+#define TEMPLATE "guestbook/index.html" /* below templates/ */
+#define REMARKS "guestbook_remarks"
+#define VISITORS "visitor_count"
 
 #define REDIS_IS_AWAY                                                          \
-    "The guestbook keeps its remarks in Redis, and Redis does not answer just " \
-    "now. Please try again in a few seconds; the rest of the site is there as " \
-    "always."
+    "The guestbook keeps its remarks in Redis, which is not answering. "       \
+    "Please try again in a few seconds. The rest of the site works as usual."
 
+#define NO_TEMPLATE                                                            \
+    "The server cannot read this page's template, "                           \
+    "templates/guestbook/index.html, or it is larger than 64 KiB."
+
+/* What the page asks Redis, and the type of reply that it needs. GET returns
+ * the number that INCR has just returned; the third command is deliberate, as
+ * in the article that this collection follows. */
+static const struct {
+    struct redis_command command;
+    int reply;
+} steps[] = {
+    {{4, {"LRANGE", REMARKS, "-100", "-1"}, {0}}, REDIS_REPLY_ARRAY},
+    {{2, {"INCR", VISITORS}, {0}}, REDIS_REPLY_INTEGER},
+    {{2, {"GET", VISITORS}, {0}}, REDIS_REPLY_STRING},
+};
+enum { STEPS = sizeof steps / sizeof steps[0] };
+
+/* An argvlen of 0 stands for strlen(argv). */
 static void queue_command(struct http_exchange *x, struct redis_command command)
 {
     for (int i = 0; i < command.argc; i++)
@@ -25,75 +43,62 @@ static void queue_command(struct http_exchange *x, struct redis_command command)
     x->commands[x->queued++] = command;
 }
 
-static void ask_remarks(struct http_exchange *x)
+static int open_template(struct http_context *context, struct open_file **file)
 {
-    queue_command(x, (struct redis_command){
-                         4, {"LRANGE", KEY_REMARKS, FIRST_SHOWN, "-1"}, {0}});
+    return file_table_open_text(&context->templates, TEMPLATE,
+                                context->clock.now_ms, file);
 }
 
-static void count_visitor(struct http_exchange *x)
+void guestbook_load_template(struct http_context *context)
 {
-    queue_command(x, (struct redis_command){2, {"INCR", KEY_VISITORS}, {0}});
+    struct open_file *file;
+    if (open_template(context, &file) == 0)
+        file_release(file);
 }
 
-/* Asked for in a command of its own on purpose, as in the article that this
- * collection follows: INCR has just said the same number. */
-static void ask_visitors(struct http_exchange *x)
+/* Fills the template in x->page from what is known: list, count, what was
+ * typed. */
+static void render(struct http_exchange *x, struct slice template)
 {
-    queue_command(x, (struct redis_command){2, {"GET", KEY_VISITORS}, {0}});
-}
-
-/* The page around what is known: the list, the count, what the guest typed. */
-static void answer_page(struct http_exchange *x, int status)
-{
-    struct http_context *w = x->context;
     struct guestbook_page *page = &x->guestbook;
-    struct cached_file *template = NULL;
-    int error = file_cache_open(&w->templates, GUESTBOOK_TEMPLATE,
-                                w->clock.now_ms, &template);
-    if (error == EMFILE || error == ENFILE || error == ENOMEM) {
-        response_error(x, 503, NULL); /* it is there, but not just now */
-        return;
-    }
-    if (error != 0 || template->content == NULL) {
-        response_error(x, 500, "The template of this page, "
-                               "templates/guestbook/index.html, cannot be read "
-                               "(or is larger than 64 KiB).");
-        file_release(template);
-        return;
-    }
-
-    /* The count goes behind the list: a buffer of its own would be allocated for
-     * each page. The other three are empty for most guests, and cost nothing. */
-    struct buffer *list = &page->remarks;
-    size_t list_end = list->len;
-    const char *count = buffer_reserve(list, BUFFER_UINT_MAX);
-    buffer_append_uint(list, (uint64_t)page->visitors);
     struct buffer message = {0}, name = {0}, text = {0};
+    char count[BUFFER_UINT_MAX + 1];
+    snprintf(count, sizeof count, "%ju", (uintmax_t)page->visitors);
     if (page->message != NULL)
-        buffer_printf(&message, "<p class=\"message %s\" role=\"status\">%s</p>",
+        buffer_printf(&message,
+                      "<p class=\"message %s\" role=\"status\">%s</p>",
                       page->is_error ? "error" : "ok", page->message);
     text_append_escaped(&name, page->name);
     text_append_escaped(&text, page->text);
     const struct template_value values[] = {
-        {SLICE("$GUEST_REMARKS$"), {list->data, list_end}},
-        {SLICE("$VISITOR_COUNT$"), {count, list->len - list_end}},
-        {SLICE("$MESSAGE$"), {message.data, message.len}},
-        {SLICE("$GUEST_NAME$"), {name.data, name.len}},
-        {SLICE("$GUEST_TEXT$"), {text.data, text.len}},
-        {SLICE("$SERVER$"), slice_of(w->server->architecture->name)},
+        {SLICE("$GUEST_REMARKS$"), buffer_slice(&page->remarks)},
+        {SLICE("$VISITOR_COUNT$"), slice_of(count)},
+        {SLICE("$MESSAGE$"), buffer_slice(&message)},
+        {SLICE("$GUEST_NAME$"), buffer_slice(&name)},
+        {SLICE("$GUEST_TEXT$"), buffer_slice(&text)},
+        {SLICE("$SERVER$"), slice_of(x->context->server->architecture->name)},
     };
     buffer_reset(&x->page, HTTP_BATCH_MAX);
-    template_render(&x->page,
-                    (struct slice){template->content, (size_t)template->size},
-                    values, sizeof values / sizeof values[0]);
+    template_render(&x->page, template, values, sizeof values / sizeof *values);
     x->page.failed |= message.failed | name.failed | text.failed |
-                      list->failed;
+                      page->remarks.failed;
     buffer_free(&message);
     buffer_free(&name);
     buffer_free(&text);
-    file_release(template);
+}
 
+static void answer_page(struct http_exchange *x, int status)
+{
+    struct open_file *file;
+    int error = open_template(x->context, &file);
+    if (error != 0) {
+        bool later = error == EMFILE || error == ENFILE || error == ENOMEM ||
+                     error == EAGAIN;
+        response_error(x, later ? 503 : 500, later ? NULL : NO_TEMPLATE);
+        return;
+    }
+    render(x, (struct slice){file->text, (size_t)file->status.st_size});
+    file_release(file);
     response_begin(x, status);
     response_field(x, "Cache-Control", SLICE("no-store"));
     response_page(x, HTTP_TYPE_HTML);
@@ -112,74 +117,71 @@ static void append_remarks(struct buffer *list, const redisReply *reply)
     }
 }
 
-/* One reply for each of the three commands, told apart by their number. Any
- * reply that is not what was asked for, an error of Redis included, makes the
- * page a 503; replies that still come after that are only counted. */
-static void page_reply(struct http_exchange *x, const redisReply *reply)
+/* Called with the reply to each step. One that is missing, or not of the type
+ * needed, such as an error, makes the page a 503; later replies are ignored. */
+static void on_page_reply(struct http_exchange *x, const redisReply *reply)
 {
-    struct guestbook_page *page = &x->guestbook;
-    bool one_by_one = !x->context->server->options.pipeline;
-    bool fine = false;
+    int step = x->replied - 1;
     if (x->status != 0)
         return;
-    switch (x->replied) {
-    case 1:
-        fine = reply != NULL && reply->type == REDIS_REPLY_ARRAY;
-        if (fine) {
-            append_remarks(&page->remarks, reply);
-            if (one_by_one)
-                count_visitor(x);
-        }
-        break;
-    case 2:
-        fine = reply != NULL && reply->type == REDIS_REPLY_INTEGER;
-        if (fine && one_by_one)
-            ask_visitors(x);
-        break;
-    case 3:
-        fine = reply != NULL && reply->type == REDIS_REPLY_STRING;
-        if (fine) {
-            page->visitors = strtoll(reply->str, NULL, 10);
-            answer_page(x, page->is_error ? 400 : 200);
-        }
-        break;
-    }
-    if (!fine)
+    if (reply == NULL || reply->type != steps[step].reply) {
         response_error(x, 503, REDIS_IS_AWAY);
+        return;
+    }
+    if (step == 0)
+        append_remarks(&x->guestbook.remarks, reply);
+    if (step + 1 < STEPS && x->queued == x->replied) /* no --pipeline */
+        queue_command(x, steps[step + 1].command);
+    if (step + 1 == STEPS) {
+        x->guestbook.visitors = strtoll(reply->str, NULL, 10);
+        answer_page(x, x->guestbook.is_error ? 400 : 200);
+    }
 }
 
 static void begin_page(struct http_exchange *x)
 {
-    buffer_reset(&x->guestbook.remarks, HTTP_BATCH_MAX);
-    x->on_reply = page_reply;
-    ask_remarks(x);
-    if (x->context->server->options.pipeline) {
-        count_visitor(x);
-        ask_visitors(x);
-    }
+    x->on_reply = on_page_reply;
+    for (int i = 0; i < (x->context->server->options.pipeline ? STEPS : 1); i++)
+        queue_command(x, steps[i].command);
 }
 
-static void sign_reply(struct http_exchange *x, const redisReply *reply)
+/* Called with the replies to RPUSH and LTRIM. The remark is stored when RPUSH
+ * says so; a failed LTRIM is made up for by the next one. */
+static void on_sign_reply(struct http_exchange *x, const redisReply *reply)
 {
+    if (x->status != 0)
+        return;
     if (reply == NULL || reply->type != REDIS_REPLY_INTEGER) {
         response_error(x, 503, REDIS_IS_AWAY);
         return;
     }
-    /* See Other: the browser fetches the page with GET, so that reloading it
-     * does not sign a second time. */
+    /* See Other: the browser gets the page with GET, so that reloading it does
+     * not sign again. */
     response_begin(x, 303);
     response_field(x, "Location", SLICE("/guestbook?thanks"));
     response_content(x, HTTP_TYPE_TEXT, SLICE("Thank you for your remark.\n"));
 }
 
-/* Control characters other than the line's end would only spoil the page. */
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+static struct slice trim_blank(struct slice s)
+{
+    while (s.n > 0 && is_blank(s.p[0]))
+        slice_skip(&s, 1);
+    while (s.n > 0 && is_blank(s.p[s.n - 1]))
+        s.n--;
+    return s;
+}
+
 static bool has_control(struct slice s)
 {
-    for (size_t i = 0; i < s.n; i++) {
-        unsigned char c = (unsigned char)s.p[i];
-        if ((c < ' ' && c != '\t' && c != '\n' && c != '\r') || c == 0x7f)
+    for (size_t i = 0; i < s.n; i++)
+        if (((unsigned char)s.p[i] < ' ' && !is_blank(s.p[i])) ||
+            s.p[i] == 0x7f)
             return true;
-    }
     return false;
 }
 
@@ -190,7 +192,7 @@ const char *guestbook_check(struct slice name, struct slice text)
     if (name_length < 0 || text_length < 0)
         return "Please send your name and your remark as UTF-8 text.";
     if (has_control(name) || has_control(text))
-        return "Please take the control characters out of your name and your "
+        return "Please remove the control characters from your name and your "
                "remark.";
     if (name_length == 0)
         return "Please tell us your name.";
@@ -203,58 +205,40 @@ const char *guestbook_check(struct slice name, struct slice text)
     return NULL;
 }
 
-static struct slice trim_blank(struct slice s)
-{
-    while (s.n > 0 && strchr(" \t\r\n", s.p[0]) != NULL && s.p[0] != '\0') {
-        s.p++;
-        s.n--;
-    }
-    while (s.n > 0 && strchr(" \t\r\n", s.p[s.n - 1]) != NULL &&
-           s.p[s.n - 1] != '\0')
-        s.n--;
-    return s;
-}
-
-/* Puts the two fields of the form, decoded, into x->guestbook. Returns false
- * when an escape is malformed. They stand in x->scratch one behind the other,
- * with the separator between: "remark - name" is built once both are known. */
-static bool read_form(struct http_exchange *x)
+/* Decodes the two fields of the form into x->scratch, one after the other, and
+ * points x->guestbook at them. Returns 0, or the status of the error. */
+static int read_form(struct http_exchange *x)
 {
     struct buffer *b = &x->scratch;
     buffer_reset(b, HTTP_BATCH_MAX);
     if (form_get(x->request_body, SLICE("guest-remarks"), b) < 0)
-        return false;
+        return 400;
     size_t text_end = b->len;
     if (form_get(x->request_body, SLICE("guest-name"), b) < 0)
-        return false;
-    size_t name_end = b->len;
-    buffer_append_literal(b, "\0"); /* data is never NULL from here on */
-    if (b->failed || b->data == NULL)
-        return true; /* noticed by who goes on */
-    x->guestbook.text = trim_blank((struct slice){b->data, text_end});
-    x->guestbook.name = trim_blank(
-        (struct slice){b->data + text_end, name_end - text_end});
-    return true;
+        return 400;
+    if (b->failed)
+        return 503;
+    if (b->len > 0) { /* else both are empty, and there is no memory */
+        x->guestbook.text = trim_blank((struct slice){b->data, text_end});
+        x->guestbook.name = trim_blank(
+            (struct slice){b->data + text_end, b->len - text_end});
+    }
+    return 0;
+}
+
+static bool is_form(struct slice type)
+{
+    return type.n > 0 &&
+           slice_equal_nocase(slice_trim(slice_next(&type, ';')),
+                              SLICE("application/x-www-form-urlencoded"));
 }
 
 static void sign(struct http_exchange *x)
 {
     struct guestbook_page *page = &x->guestbook;
-    struct slice type = x->request.content_type;
-    const char *semicolon = type.n > 0 ? memchr(type.p, ';', type.n) : NULL;
-    if (semicolon != NULL)
-        type.n = (size_t)(semicolon - type.p);
-    if (!slice_equal_nocase(slice_trim(type),
-                            SLICE("application/x-www-form-urlencoded"))) {
-        response_error(x, 415, NULL);
-        return;
-    }
-    if (!read_form(x)) {
-        response_error(x, 400, NULL);
-        return;
-    }
-    if (x->scratch.failed) {
-        response_error(x, 503, NULL);
+    int status = is_form(x->request.content_type) ? read_form(x) : 415;
+    if (status != 0) {
+        response_error(x, status, NULL);
         return;
     }
     page->message = guestbook_check(page->name, page->text);
@@ -263,8 +247,7 @@ static void sign(struct http_exchange *x)
         begin_page(x); /* the form again, with what was typed */
         return;
     }
-    /* x->page is free until there is an answer. */
-    buffer_reset(&x->page, HTTP_BATCH_MAX);
+    buffer_reset(&x->page, HTTP_BATCH_MAX); /* free until there is an answer */
     buffer_append_slice(&x->page, page->text);
     buffer_append_literal(&x->page, " - ");
     buffer_append_slice(&x->page, page->name);
@@ -272,19 +255,19 @@ static void sign(struct http_exchange *x)
         response_error(x, 503, NULL);
         return;
     }
-    x->on_reply = sign_reply;
-    queue_command(x, (struct redis_command){
-                         3, {"RPUSH", KEY_REMARKS, x->page.data},
-                         {0, 0, x->page.len}});
+    x->on_reply = on_sign_reply;
+    queue_command(x, (struct redis_command){3,
+        {"RPUSH", REMARKS, x->page.data}, {0, 0, x->page.len}});
+    /* Untrimmed, the list would grow until Redis runs out of memory. */
+    queue_command(x, (struct redis_command){4,
+        {"LTRIM", REMARKS, "-10000", "-1"}, {0}});
 }
 
 void guestbook_answer(struct http_exchange *x)
 {
     struct guestbook_page *page = &x->guestbook;
-    page->name = page->text = (struct slice){NULL, 0};
-    page->message = NULL;
-    page->is_error = false;
-    page->visitors = 0;
+    buffer_reset(&page->remarks, HTTP_BATCH_MAX);
+    *page = (struct guestbook_page){.remarks = page->remarks};
     if (x->request.method == HTTP_POST) {
         sign(x);
         return;

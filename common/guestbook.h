@@ -1,19 +1,16 @@
 /*
  * guestbook - a page that needs Redis three times.
  *
- * GET asks for the newest remarks, counts the visitor, and asks for the count,
- * one after the other: each round trip is a wait, and what a server does with
- * its waits is what this collection is about. With --pipeline the three go out
- * together.
+ * GET fetches the newest remarks, counts the visit, and fetches the count, one
+ * command after the other: each round trip is a wait, and how a server waits is
+ * what this collection compares. With --pipeline the three go out together.
  *
- * POST adds "remark - name" to the list and says thanks when Redis has
- * acknowledged it, not before.
+ * POST appends "remark - name" to the list, which keeps the newest 10,000, and
+ * says thanks once Redis has acknowledged the remark.
  */
 #pragma once
 
 #include "http_exchange.h"
-
-#define GUESTBOOK_TEMPLATE "guestbook/index.html" /* below templates/ */
 
 enum {
     GUESTBOOK_NAME_MAX = 64, /* Unicode characters */
@@ -22,9 +19,10 @@ enum {
 
 void guestbook_answer(struct http_exchange *x);
 
-/* Reads the template, unless the context has a fresh copy of it. */
+/* Reads the template before the first page needs it, so that a process inherits
+ * it when it is forked for one client. */
 void guestbook_load_template(struct http_context *context);
 
-/* What is wrong with a name and a text: a sentence for the guest that says what
- * to change, or NULL when they are fine. Both must be trimmed. */
+/* Checks a name and a remark, both trimmed. Returns NULL, or a sentence that
+ * tells the guest what to change. */
 const char *guestbook_check(struct slice name, struct slice text);

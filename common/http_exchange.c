@@ -17,8 +17,8 @@ void http_context_init(struct http_context *context,
         .server = server,
         .random = seed | 1, /* xorshift never leaves zero */
     };
-    file_cache_init(&context->files, server->public_folder);
-    file_cache_init(&context->templates, server->template_folder);
+    file_table_init(&context->files, server->public_folder);
+    file_table_init(&context->templates, server->template_folder);
 }
 
 static void exchange_free(struct http_exchange *x)
@@ -37,8 +37,8 @@ void http_context_free(struct http_context *context)
         context->spare = x->next;
         exchange_free(x);
     }
-    file_cache_free(&context->files);
-    file_cache_free(&context->templates);
+    file_table_free(&context->files);
+    file_table_free(&context->templates);
 }
 
 struct http_exchange *http_exchange_acquire(struct http_context *context)

@@ -13,7 +13,7 @@
 
 #include "bytes.h"
 #include "clock.h"
-#include "file_cache.h"
+#include "file_table.h"
 #include "http_parser.h"
 #include "redis.h"
 
@@ -39,11 +39,10 @@ typedef void http_on_reply(struct http_exchange *x, const redisReply *reply);
 /* What follows the bytes in `out`: at most one piece of memory or of a file,
  * sent from where it is. */
 struct http_body {
-    const char *memory;       /* next byte to send, or NULL */
-    struct cached_file *file; /* holds a reference; also while `memory` points
-                                 into its content */
-    off_t offset;             /* in the file, when memory is NULL */
-    size_t left;              /* bytes still to send; 0: there is no body */
+    const char *memory;     /* next byte to send, or NULL */
+    struct open_file *file; /* holds a reference */
+    off_t offset;           /* in the file, when memory is NULL */
+    size_t left;            /* bytes still to send; 0: there is no body */
 };
 
 /* What the access log says about an answer. */
@@ -66,8 +65,8 @@ struct guestbook_page { /* what the guestbook remembers between replies */
 struct http_context {
     const struct server *server; /* its options, its name, its pictures */
     struct clock clock;
-    struct file_cache files;     /* below public/ */
-    struct file_cache templates; /* below templates/ */
+    struct file_table files;     /* below public/ */
+    struct file_table templates; /* below templates/ */
 
     struct http_exchange *spare; /* a stack: the exchange used last is still in
                                     the processor's cache */

@@ -26,8 +26,7 @@ redis         runs Redis commands, and waits
 redis_async   hands them to the event loop
 net           sockets
 accept_filter waits for whom to accept
-static_file   looks at the files it serves
-file_cache    keeps them open
+file_table    opens the site's files, the one exception among the pages
 access_log    writes lines to a file
 options       reads the command line
 clock         asks for the time

@@ -1,6 +1,6 @@
 /*
  * A whole connection: bytes of a client, cut anywhere; a Redis that may be away
- * or talk nonsense; deadlines that pass at any moment.
+ * or send unexpected replies; timeouts between any two steps.
  *
  * The first byte is a set of conditions (the enum below), the second chooses
  * where the bytes are cut. The rest is what the client sends, with one
@@ -27,10 +27,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum {
     PIPELINE = 1,    /* --pipeline */
-    NO_KEEP = 2,     /* --keep-alive 0 */
-    DRAINING = 4,    /* the server is stopping */
-    OTHERS_WAIT = 8, /* a connection that is kept keeps others out */
-    FAULTS = 16,     /* of Redis, of the client, and time that passes */
+    NO_KEEP = 2,     /* the driver lets no connection stay open */
+    FAULTS = 16,     /* of Redis, of the client, and timeouts */
     TINY = 32,       /* bytes come and go by ones and twos */
 };
 
@@ -65,12 +63,6 @@ static size_t random_portion(void *data, size_t n)
         return n;
     }
     return 1 + roll(n < most ? n : most);
-}
-
-static bool somebody_waits(struct worker *worker)
-{
-    (void)worker;
-    return true;
 }
 
 /* ----------------------------------------------------------- a bad Redis */
@@ -127,13 +119,28 @@ static bool skip_body(struct slice *bytes, const struct http_request *request)
     return true;
 }
 
+/* Skips all complete empty lines, however many there are. */
+static void skip_empty_lines(struct slice *bytes)
+{
+    for (;;)
+        if (slice_has_prefix(*bytes, SLICE("\n")))
+            slice_skip(bytes, 1);
+        else if (slice_has_prefix(*bytes, SLICE("\r\n")))
+            slice_skip(bytes, 2);
+        else
+            return;
+}
+
 static void expect(struct expected *e, struct slice bytes)
 {
     struct http_request request;
     e->requests = 0;
     e->half = false;
     e->head[0] = false;
-    while (bytes.n > 0 && e->requests + 1 < REQUESTS_MAX) {
+    while (e->requests + 1 < REQUESTS_MAX) {
+        skip_empty_lines(&bytes);
+        if (bytes.n == 0)
+            return;
         ssize_t length = http_parse_head(bytes.p, bytes.n, &request);
         e->head[e->requests] = request.method == HTTP_HEAD;
         if (length < 0) {
@@ -165,12 +172,12 @@ static bool misfortune(struct client *client)
         return false;
     switch (roll(64)) {
     case 0:
-        world_pass(&world, http_conn_patience(&world.worker,
-                                              http_conn_phase(c)));
-        http_conn_timeout(c);
+        world_pass(&world, http_phase_timeout_ms(&world.server.options,
+                                                 http_conn_phase(c)));
+        http_conn_on_timeout(c);
         return true;
     case 1:
-        http_conn_eof(c);
+        http_conn_abort(c);
         return true;
     case 2:
         if (want == HTTP_WANT_READ) { /* woken up for nothing */
@@ -191,7 +198,7 @@ static void talk(struct client *client, struct slice bytes, bool cut)
     struct buffer received = client->received;
     int tiny_left = TINY_MAX;
     world.visitors = world.commands = 0;
-    world.worker.random = 1;
+    world.context.random = 1;
     client_connect(client, &world);
     client->received = received;
     client_forget(client);
@@ -219,7 +226,7 @@ static void wait_for_the_end(struct client *client)
     client->unread = (struct slice){NULL, 0};
     for (int i = 0; http_conn_want(&client->conn) == HTTP_WANT_READ; i++) {
         assert(i < 2); /* a late request's answer, then lingering */
-        http_conn_timeout(&client->conn);
+        http_conn_on_timeout(&client->conn);
         client_run(client);
     }
     assert(http_conn_want(&client->conn) == HTTP_WANT_CLOSE);
@@ -241,10 +248,8 @@ static size_t read_answers(const struct client *client,
         assert(!answer.close);
         const char *complaint =
             answer_read(&rest, expected->head[answers], &answer);
-        bool too_early = answer.status == 408 || answer.status == 431;
-        if (complaint == NULL && too_early && rest.n > 0) {
-            /* Its time was over, or there had been too many empty lines, before
-             * it was known to be HEAD. */
+        if (complaint == NULL && answer.status == 408 && rest.n > 0) {
+            /* The timeout came before it was known to be HEAD. */
             rest = (struct slice){client->received.data + at,
                                   client->received.len - at};
             complaint = answer_read(&rest, false, &answer);
@@ -261,9 +266,7 @@ static size_t read_answers(const struct client *client,
         }
         assert(answers <= expected->requests + expected->half);
     }
-    bool over = http_conn_want(&client->conn) == HTTP_WANT_CLOSE ||
-                http_conn_lingers(&client->conn);
-    assert(!answer.close || over);
+    assert(!answer.close || client_is_over(client));
     return answers;
 }
 
@@ -295,7 +298,8 @@ static void compare(const struct client *a, const struct client *b,
     size_t last_a, last_b;
     size_t answers_a = read_answers(a, expected, &last_a);
     size_t answers_b = read_answers(b, expected, &last_b);
-    bool over = http_conn_lingers(&a->conn) || http_conn_lingers(&b->conn);
+    bool over = a->conn.state == HTTP_CONN_LINGER ||
+                b->conn.state == HTTP_CONN_LINGER;
     struct buffer out_a =
         without_interim(a, over ? last_a : a->received.len);
     struct buffer out_b =
@@ -310,11 +314,10 @@ static void compare(const struct client *a, const struct client *b,
     buffer_free(&out_b);
 }
 
-static void check_nothing_lent(struct file_cache *cache)
+static void check_all_released(const struct file_table *table)
 {
-    struct cached_file *file, *next;
-    HASH_ITER(hh, cache->table, file, next)
-        assert(file->references == 1);
+    for (int i = 0; i < FILE_TABLE_SIZE; i++)
+        assert(table->files[i] == NULL || table->files[i]->references == 1);
 }
 
 /* --------------------------------------------------------------- the input */
@@ -351,9 +354,7 @@ static void set_conditions(unsigned byte)
     }
     conditions = byte;
     world.server.options.pipeline = (byte & PIPELINE) != 0;
-    world.server.options.keep_alive_ms = byte & NO_KEEP ? 0 : 5000;
-    world.worker.draining = (byte & DRAINING) != 0;
-    world.worker.must_yield = byte & OTHERS_WAIT ? somebody_waits : NULL;
+    world.may_keep = (byte & NO_KEEP) == 0;
     world.redis = byte & FAULTS ? faulty_redis : world_redis;
 }
 
@@ -371,8 +372,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     talk(&client, bytes, true);
     read_answers(&client, &expected, &last);
-    /* Whether a connection is kept may depend on what else was read. */
-    if (!(conditions & (FAULTS | DRAINING | OTHERS_WAIT))) {
+    if (!(conditions & FAULTS)) {
         talk(&other, bytes, false);
         compare(&client, &other, &expected);
         http_conn_close(&other.conn);
@@ -380,7 +380,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     wait_for_the_end(&client);
     read_answers(&client, &expected, &last);
     http_conn_close(&client.conn);
-    check_nothing_lent(&world.worker.files);
-    check_nothing_lent(&world.worker.templates);
+    check_all_released(&world.context.files);
+    check_all_released(&world.context.templates);
     return 0;
 }

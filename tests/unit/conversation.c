@@ -2,7 +2,6 @@
 #include "conversation.h"
 
 #include <stdio.h>
-#include <uthash.h>
 
 struct world world;
 struct client client;
@@ -15,20 +14,20 @@ int talk_begin(void **state)
     return 0;
 }
 
-/* Only the cache itself may still hold a file. */
-static void assert_nothing_lent(struct file_cache *cache)
+/* Only the table itself may still hold a file. */
+static void assert_all_released(const struct file_table *table)
 {
-    struct cached_file *file, *next;
-    HASH_ITER(hh, cache->table, file, next)
-        assert_int_equal(file->references, 1);
+    for (int i = 0; i < FILE_TABLE_SIZE; i++)
+        if (table->files[i] != NULL)
+            assert_int_equal(table->files[i]->references, 1);
 }
 
 int talk_end(void **state)
 {
     (void)state;
     client_disconnect(&client);
-    assert_nothing_lent(&world.worker.files);
-    assert_nothing_lent(&world.worker.templates);
+    assert_all_released(&world.context.files);
+    assert_all_released(&world.context.templates);
     world_destroy(&world);
     return 0;
 }
@@ -48,10 +47,8 @@ void assert_statuses_at(const char *expected, int line)
             buffer_append_literal(&got, " ");
         buffer_append_uint(&got, (uint64_t)answer.status);
     }
-    bool closed = http_conn_want(&client.conn) == HTTP_WANT_CLOSE ||
-                  http_conn_lingers(&client.conn);
-    if (answer.close && !closed)
-        fail_msg("line %d: it said close, and goes on", line);
+    if (answer.close && !client_is_over(&client))
+        fail_msg("line %d: it said close and stays open", line);
     if (got.len != strlen(expected) ||
         (got.len > 0 && memcmp(got.data, expected, got.len) != 0))
         fail_msg("line %d: expected '%s', got '%.*s'", line, expected,

@@ -24,7 +24,7 @@ void folder_remove(struct folder *folder);
 /* Makes a folder in it. */
 void folder_add(const struct folder *folder, const char *name);
 
-/* Writes a file in it, anew. Its time stamp is what folder_touch() sets. */
+/* Creates or replaces a file in it. folder_touch() sets its time stamp. */
 void folder_write(const struct folder *folder, const char *name,
                   const void *bytes, size_t n);
 

@@ -44,6 +44,15 @@ TEST(trimming_takes_spaces_and_tabs_off_both_ends)
     assert_slice(slice_trim(SLICE("\r\n")), "\r\n");
 }
 
+TEST(parts_end_at_the_separator)
+{
+    struct slice s = SLICE("a=1&&b&");
+    assert_slice(slice_next(&s, '&'), "a=1");
+    assert_slice(slice_next(&s, '&'), "");
+    assert_slice(slice_next(&s, '&'), "b");
+    assert_int_equal(s.n, 0);
+}
+
 TEST(a_list_comes_apart_at_its_commas)
 {
     struct slice list = SLICE("close , ,\tkeep-alive,");
@@ -53,18 +62,13 @@ TEST(a_list_comes_apart_at_its_commas)
     assert_int_equal(list.n, 0);
 }
 
-static struct slice content(const struct buffer *b)
-{
-    return (struct slice){b->data, b->len};
-}
-
 TEST(pieces_are_appended_one_behind_the_other)
 {
     struct buffer b = {0};
     buffer_append(&b, "one", 3);
     buffer_append_literal(&b, ", two");
     buffer_append_slice(&b, SLICE(", three"));
-    assert_slice(content(&b), "one, two, three");
+    assert_slice(buffer_slice(&b), "one, two, three");
     assert_false(b.failed);
     buffer_free(&b);
 }
@@ -112,7 +116,7 @@ TEST(numbers_are_written_in_decimal)
         buffer_append_uint(&b, numbers[i]);
         buffer_append_literal(&b, " ");
     }
-    assert_slice(content(&b), "0 9 10 4711 18446744073709551615 ");
+    assert_slice(buffer_slice(&b), "0 9 10 4711 18446744073709551615 ");
     buffer_free(&b);
 }
 
@@ -122,7 +126,7 @@ TEST(printf_appends_without_its_nul)
     buffer_append_literal(&b, "<");
     buffer_printf(&b, "%d of %s", 7, "ten");
     buffer_append_literal(&b, ">");
-    assert_slice(content(&b), "<7 of ten>");
+    assert_slice(buffer_slice(&b), "<7 of ten>");
     buffer_printf(&b, "%s", many('x', 5000));
     assert_int_equal(b.len, 10 + 5000);
     buffer_free(&b);
@@ -145,16 +149,16 @@ TEST(once_failed_it_takes_nothing_until_it_is_reset)
 {
     struct buffer b = {0};
     buffer_append_literal(&b, "before");
-    assert_null(buffer_reserve(&b, SIZE_MAX)); /* nobody has so much */
+    assert_null(buffer_reserve(&b, SIZE_MAX)); /* more than there is */
     assert_true(b.failed);
     buffer_append_literal(&b, "after");
     buffer_append_uint(&b, 1);
     buffer_printf(&b, "%d", 2);
-    assert_slice(content(&b), "before");
+    assert_slice(buffer_slice(&b), "before");
     buffer_reset(&b, SIZE_MAX);
     assert_false(b.failed);
     buffer_append_literal(&b, "again");
-    assert_slice(content(&b), "again");
+    assert_slice(buffer_slice(&b), "again");
     buffer_free(&b);
 }
 
@@ -165,7 +169,7 @@ TEST(freed_it_is_empty_and_usable)
     buffer_free(&b);
     assert_null(b.data);
     buffer_append_literal(&b, "y");
-    assert_slice(content(&b), "y");
+    assert_slice(buffer_slice(&b), "y");
     buffer_free(&b);
 }
 
@@ -177,6 +181,7 @@ int main(void)
         cmocka_unit_test(a_slice_that_is_not_there_equals_an_empty_one),
         cmocka_unit_test(a_prefix_is_at_most_as_long_as_the_whole),
         cmocka_unit_test(trimming_takes_spaces_and_tabs_off_both_ends),
+        cmocka_unit_test(parts_end_at_the_separator),
         cmocka_unit_test(a_list_comes_apart_at_its_commas),
         cmocka_unit_test(pieces_are_appended_one_behind_the_other),
         cmocka_unit_test(nothing_may_be_appended),

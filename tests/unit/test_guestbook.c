@@ -99,6 +99,16 @@ static void listen_to_redis(int replies_given)
     world.redis = listening_redis;
 }
 
+static redisReply oddity; /* instead of the reply number odd_at */
+static int odd_at;
+
+static const redisReply *odd_redis(struct world *w,
+                                   const struct redis_command *command)
+{
+    const redisReply *usual = world_redis(w, command);
+    return w->commands == odd_at ? &oddity : usual;
+}
+
 static const char three_commands[] = "LRANGE guestbook_remarks -100 -1\n"
                                      "INCR visitor_count\n"
                                      "GET visitor_count\n";
@@ -132,16 +142,6 @@ TEST(or_all_at_once_with_pipeline)
     assert_statuses("200");
 }
 
-TEST(only_the_first_command_of_a_page_is_the_first)
-{
-    client.unread = SLICE(GET("/guestbook"));
-    client_step(&client);
-    assert_true(http_conn_is_first_command(&client.conn));
-    client_step(&client);
-    assert_int_equal(http_conn_want(&client.conn), HTTP_WANT_REDIS);
-    assert_false(http_conn_is_first_command(&client.conn));
-}
-
 TEST(it_says_thanks_to_who_comes_from_signing)
 {
     struct answer answer = answer_to(GET("/guestbook?thanks"));
@@ -152,6 +152,11 @@ TEST(it_says_thanks_to_who_comes_from_signing)
 }
 
 /* ------------------------------------------------------------- signing it */
+
+#define POST_FORM \
+    "POST /guestbook HTTP/1.1\r\nHost: a\r\n" \
+    "Content-Type: application/x-www-form-urlencoded\r\n" \
+    "Content-Length: 30\r\n\r\nguest-name=Ada&guest-remarks=a"
 
 /* POSTs a form to the guestbook; returns the answer. */
 static struct answer post(const char *form)
@@ -173,12 +178,48 @@ static void assert_signed_with(const char *remark)
 
 TEST(a_remark_is_stored_and_thanked_for)
 {
-    listen_to_redis(1);
+    listen_to_redis(2);
     struct answer answer = post("guest-name=Ada&guest-remarks=Hello%21");
     assert_int_equal(answer.status, 303);
     assert_field(&answer, "Location", "/guestbook?thanks");
     assert_string_equal(body_of(&answer), "Thank you for your remark.\n");
-    assert_string_equal(asked, "RPUSH guestbook_remarks Hello! - Ada\n");
+    assert_string_equal(asked, "RPUSH guestbook_remarks Hello! - Ada\n"
+                               "LTRIM guestbook_remarks -10000 -1\n");
+}
+
+TEST(the_list_is_cut_in_the_same_round_trip)
+{
+    client.unread = SLICE(POST_FORM);
+    client_step(&client); /* reads the request */
+    assert_int_equal(http_conn_want(&client.conn), HTTP_WANT_REDIS);
+    client_step(&client);
+    assert_int_equal(world.commands, 2);
+    assert_int_equal(http_conn_want(&client.conn), HTTP_WANT_WRITE);
+    client_run(&client);
+    assert_statuses("303");
+}
+
+TEST(thanks_depends_on_the_remark_alone)
+{
+    listen_to_redis(1); /* LTRIM gets no reply */
+    struct answer answer = post("guest-name=Ada&guest-remarks=a");
+    assert_int_equal(answer.status, 303);
+
+    static char text[] = "OOM command not allowed";
+    oddity = (redisReply){.type = REDIS_REPLY_ERROR, .str = text,
+                          .len = sizeof text - 1};
+    odd_at = 2; /* LTRIM fails */
+    world.redis = odd_redis;
+    world.commands = 0;
+    answer = post("guest-name=Ada&guest-remarks=a");
+    assert_int_equal(answer.status, 303);
+    odd_at = 1; /* RPUSH fails, LTRIM works */
+    world.commands = 0;
+    answer = post("guest-name=Ada&guest-remarks=a");
+    assert_int_equal(answer.status, 503);
+    assert_int_equal(world.commands, 2);
+    client_says(&client, POST_FORM POST_FORM GET("/hello"));
+    assert_statuses("503 303 303 200");
 }
 
 TEST(the_fields_may_come_in_any_order_and_with_others)
@@ -291,16 +332,6 @@ TEST(behind_a_page_that_fails_the_pipeline_goes_on)
     }
 }
 
-static redisReply oddity; /* instead of the reply number odd_at */
-static int odd_at;
-
-static const redisReply *odd_redis(struct world *w,
-                                   const struct redis_command *command)
-{
-    const redisReply *usual = world_redis(w, command);
-    return w->commands == odd_at ? &oddity : usual;
-}
-
 TEST(a_reply_of_another_type_is_503)
 {
     static char text[] = "ERR no such thing";
@@ -372,7 +403,7 @@ TEST(a_hundred_long_remarks_make_one_long_page)
     assert_int_equal(answer.status, 200);
     assert_true(answer.body.n > LENGTH(list) * 4 * remark.len);
     /* One huge page must not make the pool huge for ever. */
-    const struct http_exchange *x = world.worker.spare;
+    const struct http_exchange *x = world.context.spare;
     assert_non_null(x);
     const size_t most = 65536;
     assert_true(x->out.cap <= most && x->page.cap <= most);
@@ -392,9 +423,18 @@ TEST(a_template_that_is_not_there_is_a_fault_of_ours)
 TEST(so_is_one_that_is_too_large)
 {
     folder_write(&world.folder, "templates/guestbook/index.html",
-                 many('x', FILE_CONTENT_MAX + 1), FILE_CONTENT_MAX + 1);
+                 many('x', FILE_TEXT_MAX + 1), FILE_TEXT_MAX + 1);
     struct answer answer = answer_to(GET("/guestbook"));
     assert_int_equal(answer.status, 500);
+}
+
+TEST(a_template_can_be_loaded_ahead_of_the_first_page)
+{
+    guestbook_load_template(&world.context);
+    assert_int_equal(unlinkat(world.folder.fd, "templates/guestbook/index.html",
+                              0), 0);
+    struct answer answer = answer_to(GET("/guestbook"));
+    assert_int_equal(answer.status, 200);
 }
 
 int main(void)
@@ -406,9 +446,10 @@ int main(void)
         TALK(the_page_shows_the_newest_remark_first_and_the_count),
         TALK(three_commands_go_out_one_after_the_other),
         TALK(or_all_at_once_with_pipeline),
-        TALK(only_the_first_command_of_a_page_is_the_first),
         TALK(it_says_thanks_to_who_comes_from_signing),
         TALK(a_remark_is_stored_and_thanked_for),
+        TALK(the_list_is_cut_in_the_same_round_trip),
+        TALK(thanks_depends_on_the_remark_alone),
         TALK(the_fields_may_come_in_any_order_and_with_others),
         TALK(blanks_around_them_are_taken_off),
         TALK(the_content_type_may_have_parameters),
@@ -424,6 +465,7 @@ int main(void)
         TALK(a_hundred_long_remarks_make_one_long_page),
         TALK(a_template_that_is_not_there_is_a_fault_of_ours),
         TALK(so_is_one_that_is_too_large),
+        TALK(a_template_can_be_loaded_ahead_of_the_first_page),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,9 +64,9 @@ TEST(the_fin_comes_with_the_last_answer_and_no_other)
     assert_int_equal(http_conn_want(&client.conn), HTTP_WANT_CLOSE);
 }
 
-TEST(keep_alive_can_be_switched_off)
+TEST(it_closes_when_the_driver_does_not_let_it_stay_open)
 {
-    world.server.options.keep_alive_ms = 0;
+    world.may_keep = false;
     assert_int_equal(client_says(&client, HELLO), HTTP_WANT_CLOSE);
     struct answer answer = only_answer();
     assert_field(&answer, "Connection", "close");
@@ -117,7 +117,7 @@ TEST(empty_lines_between_requests_do_no_harm)
     assert_statuses("200 200 200");
 }
 
-/* ------------------------------------- the line that ends an old client's form */
+/* -------------------------------- the line that ends an old client's form */
 
 #define FORM_AND_CRLF \
     "POST /guestbook HTTP/1.1\r\nHost: a\r\n" FORM_TYPE \
@@ -134,7 +134,7 @@ TEST(a_line_end_behind_a_form_begins_no_request)
 {
     client_says(&client, FORM_AND_CRLF);
     assert_idle();
-    http_conn_timeout(&client.conn);
+    http_conn_on_timeout(&client.conn);
     client_run(&client);
     assert_statuses("303"); /* and no 408 behind it */
 }
@@ -162,17 +162,23 @@ TEST(what_follows_such_a_line_is_a_request_like_any_other)
     assert_statuses("303 200 200 400");
 }
 
-TEST(a_client_that_sends_nothing_but_empty_lines_has_begun_a_request)
+TEST(a_connection_that_read_only_empty_lines_is_idle_again)
 {
-    client_says(&client, HELLO "\r\n");
-    for (int i = 1; i < HTTP_EMPTY_LINES_MAX; i++)
-        client_says(&client, "\r\n");
-    assert_idle();
-    client_says(&client, "\r\n");
-    assert_int_equal(http_conn_phase(&client.conn), HTTP_PHASE_REQUEST);
-    client_says(&client, HELLO "\r\n"); /* from here on they count anew */
+    client_says(&client, HELLO);
+    for (int i = 0; i < 1000; i++) {
+        client_says(&client, "\r\n\n\r\n");
+        assert_idle();
+    }
+    client_says(&client, "\r\n\r\n" HELLO "\r\n");
     assert_idle();
     assert_statuses("200 200");
+}
+
+TEST(it_is_new_again_before_its_first_request)
+{
+    client_says(&client, "\r\n\r\n\r\n");
+    assert_null(client.conn.x);
+    assert_int_equal(http_conn_phase(&client.conn), HTTP_PHASE_NEW);
 }
 
 /* -------------------------------------------- pipelines, and bytes in bits */
@@ -410,7 +416,7 @@ TEST(a_wrong_request_gets_its_status_and_no_further_one_is_read)
         client_connect(&client, &world);
         client_send(&client, slice_of(rows[i].request));
         assert_statuses(rows[i].statuses);
-        assert_true(http_conn_lingers(&client.conn));
+        assert_int_equal(client.conn.state, HTTP_CONN_LINGER);
     }
 }
 
@@ -439,21 +445,21 @@ TEST(a_chunked_body_beyond_the_limit_is_refused_when_it_gets_there)
 TEST(what_is_sent_after_a_refusal_is_read_and_thrown_away)
 {
     client_says(&client, "nonsense\r\n\r\n");
-    assert_true(http_conn_lingers(&client.conn));
+    assert_int_equal(client.conn.state, HTTP_CONN_LINGER);
     assert_int_equal(http_conn_phase(&client.conn), HTTP_PHASE_LINGER);
     client_forget(&client);
     for (int i = 0; i < 100; i++)
         assert_int_equal(client_send(&client, slice_of(many('x', 60000))),
                          HTTP_WANT_READ);
     assert_int_equal(client.received.len, 0);
-    http_conn_eof(&client.conn);
+    http_conn_abort(&client.conn);
     assert_int_equal(http_conn_want(&client.conn), HTTP_WANT_CLOSE);
 }
 
 TEST(lingering_ends_with_its_deadline)
 {
     client_says(&client, "nonsense\r\n\r\n");
-    http_conn_timeout(&client.conn);
+    http_conn_on_timeout(&client.conn);
     assert_int_equal(http_conn_want(&client.conn), HTTP_WANT_CLOSE);
 }
 
@@ -463,20 +469,21 @@ TEST(who_goes_on_after_the_last_request_does_not_lose_the_answer)
     client_says(&client, "GET /hello HTTP/1.1\r\nHost: a\r\n"
                          "Connection: close\r\n\r\n" HELLO);
     assert_statuses("200");
-    assert_true(http_conn_lingers(&client.conn));
+    assert_int_equal(client.conn.state, HTTP_CONN_LINGER);
 }
 
 /* --------------------------------------------------- phases and deadlines */
 
-TEST(each_phase_has_its_patience)
+TEST(each_phase_has_its_timeout)
 {
-    const struct worker *w = &world.worker;
-    assert_int_equal(http_conn_patience(w, HTTP_PHASE_IDLE), 5000);
-    assert_int_equal(http_conn_patience(w, HTTP_PHASE_REQUEST), 10000);
-    assert_int_equal(http_conn_patience(w, HTTP_PHASE_WRITE), 10000);
-    assert_true(http_conn_patience(w, HTTP_PHASE_REDIS) < 1000);
-    assert_int_equal(http_conn_patience(w, HTTP_PHASE_LINGER), 1000);
-    assert_int_equal(http_conn_patience(w, HTTP_PHASE_NEW), 60000);
+    const struct options o = {.keep_alive_ms = 5000,
+                              .request_timeout_ms = 10000};
+    assert_int_equal(http_phase_timeout_ms(&o, HTTP_PHASE_NEW), 60000);
+    assert_int_equal(http_phase_timeout_ms(&o, HTTP_PHASE_IDLE), 5000);
+    assert_int_equal(http_phase_timeout_ms(&o, HTTP_PHASE_REQUEST), 10000);
+    assert_true(http_phase_timeout_ms(&o, HTTP_PHASE_REDIS) < 1000);
+    assert_int_equal(http_phase_timeout_ms(&o, HTTP_PHASE_WRITE), 10000);
+    assert_int_equal(http_phase_timeout_ms(&o, HTTP_PHASE_LINGER), 1000);
 }
 
 TEST(a_request_goes_through_its_phases)
@@ -503,7 +510,7 @@ TEST(an_idle_connection_owns_no_buffer)
     assert_non_null(client.conn.x);
     client_says(&client, "Host: a\r\n\r\n");
     assert_null(client.conn.x);
-    assert_int_equal(world.worker.spares, 1);
+    assert_int_equal(world.context.spares, 1);
 }
 
 TEST(a_read_that_brings_nothing_gives_the_buffer_back)
@@ -520,7 +527,7 @@ TEST(an_idle_connection_times_out_without_a_word)
 {
     client_says(&client, HELLO);
     client_forget(&client);
-    http_conn_timeout(&client.conn);
+    http_conn_on_timeout(&client.conn);
     assert_int_equal(client_run(&client), HTTP_WANT_CLOSE);
     assert_int_equal(client.received.len, 0);
 }
@@ -528,7 +535,7 @@ TEST(an_idle_connection_times_out_without_a_word)
 TEST(half_a_head_times_out_with_408)
 {
     client_says(&client, HELLO "GET /hello HTTP/1.1\r\nHost:");
-    http_conn_timeout(&client.conn);
+    http_conn_on_timeout(&client.conn);
     client_run(&client);
     assert_statuses("200 408");
 }
@@ -537,7 +544,7 @@ TEST(half_a_body_times_out_with_408)
 {
     client_says(&client, "POST /guestbook HTTP/1.1\r\nHost: a\r\n"
                          "Content-Length: 30\r\n\r\nguest-name");
-    http_conn_timeout(&client.conn);
+    http_conn_on_timeout(&client.conn);
     client_run(&client);
     assert_statuses("408");
 }
@@ -546,7 +553,7 @@ TEST(so_does_a_body_that_was_waited_for)
 {
     client_says(&client, "POST /guestbook HTTP/1.1\r\nHost: a\r\n" EXPECT
                          "Transfer-Encoding: chunked\r\n\r\n");
-    http_conn_timeout(&client.conn);
+    http_conn_on_timeout(&client.conn);
     client_run(&client);
     assert_statuses("100 408");
 }
@@ -563,7 +570,7 @@ TEST(a_late_head_request_gets_no_content_either)
         client_disconnect(&client);
         client_connect(&client, &world);
         client_send(&client, slice_of(requests[i]));
-        http_conn_timeout(&client.conn);
+        http_conn_on_timeout(&client.conn);
         client_run(&client);
         struct slice rest = {client.received.data, client.received.len};
         struct answer answer;
@@ -578,105 +585,85 @@ TEST(a_client_that_takes_nothing_is_closed)
     client.unread = SLICE(GET("/big.bin"));
     client_step(&client);
     assert_int_equal(http_conn_phase(&client.conn), HTTP_PHASE_WRITE);
-    http_conn_timeout(&client.conn);
+    http_conn_on_timeout(&client.conn);
     assert_int_equal(http_conn_want(&client.conn), HTTP_WANT_CLOSE);
 }
 
 TEST(a_client_that_leaves_gets_nothing)
 {
     client_says(&client, "GET /hello HTTP/1.1\r\n");
-    http_conn_eof(&client.conn);
+    http_conn_abort(&client.conn);
     assert_int_equal(client_run(&client), HTTP_WANT_CLOSE);
     assert_int_equal(client.received.len, 0);
     assert_null(client.conn.x);
 }
 
-/* ------------------------------------------------- stopping, and yielding */
+/* --------------------------------------- the driver decides on keep-alive */
 
-TEST(while_the_server_stops_what_was_read_is_answered_and_no_more)
+TEST(without_leave_to_stay_open_the_next_answer_is_the_last)
 {
-    world.worker.draining = true;
+    world.may_keep = false;
     client_says(&client, HELLO HELLO HELLO);
-    assert_statuses("200 200 200");
-    assert_int_equal(http_conn_want(&client.conn), HTTP_WANT_CLOSE);
+    assert_statuses("200"); /* read on, so that no RST destroys the answer */
+    assert_int_equal(client.conn.state, HTTP_CONN_LINGER);
 }
 
-TEST(while_the_server_stops_a_begun_request_may_be_finished)
+TEST(a_line_end_behind_a_form_is_no_pipelined_request)
 {
-    client_says(&client, HELLO "GET /hello HTTP");
-    world.worker.draining = true;
-    assert_int_equal(client_says(&client, "/1.1\r\nHost: a\r\n\r\n"),
-                     HTTP_WANT_CLOSE);
-    assert_statuses("200 200");
-}
-
-static int asked;
-
-static bool somebody_waits(struct worker *worker)
-{
-    (void)worker;
-    asked++;
-    return true;
-}
-
-static bool nobody_waits(struct worker *worker)
-{
-    (void)worker;
-    asked++;
-    return false;
-}
-
-TEST(a_connection_is_not_kept_while_somebody_waits)
-{
-    world.worker.must_yield = somebody_waits;
-    assert_int_equal(client_says(&client, HELLO), HTTP_WANT_CLOSE);
-    assert_statuses("200");
-}
-
-TEST(nor_for_a_line_end_behind_a_form)
-{
-    world.worker.must_yield = somebody_waits;
+    world.may_keep = false;
     assert_int_equal(client_says(&client, FORM_AND_CRLF), HTTP_WANT_CLOSE);
     struct answer answer = only_answer();
     assert_field(&answer, "Connection", "close");
 }
 
-TEST(it_is_kept_while_nobody_does)
+TEST(a_driver_can_ask_for_pipelined_requests_before_it_decides)
 {
-    asked = 0;
-    world.worker.must_yield = nobody_waits;
-    assert_int_equal(client_says(&client, HELLO), HTTP_WANT_READ);
-    assert_int_equal(asked, 1);
+    struct http_conn *c = &client.conn;
+    size_t room;
+    char *input = http_conn_input(c, &room);
+    memcpy(input, HELLO HELLO, sizeof HELLO HELLO - 1);
+    http_conn_received(c, sizeof HELLO HELLO - 1);
+    for (int left = 1; left >= 0; left--) {
+        assert_int_equal(http_conn_want(c), HTTP_WANT_ANSWER);
+        assert_int_equal(http_conn_has_pipelined(c), left);
+        assert_true(http_conn_answer(c, http_conn_has_pipelined(c)));
+    }
+    assert_int_equal(client_run(&client), HTTP_WANT_CLOSE);
+    assert_statuses("200 200");
 }
 
-TEST(a_pipeline_is_served_first)
+TEST(a_request_that_has_begun_is_answered_before_the_close)
 {
-    world.worker.must_yield = somebody_waits;
-    client_says(&client, HELLO HELLO HELLO);
-    assert_statuses("200 200 200");
+    client_says(&client, HELLO "GET /hello HTTP");
+    world.may_keep = false;
+    assert_int_equal(client_says(&client, "/1.1\r\nHost: a\r\n\r\n"),
+                     HTTP_WANT_CLOSE);
+    assert_statuses("200 200");
 }
 
-TEST(but_not_for_ever)
+TEST(a_close_is_unexpected_when_the_client_did_not_ask_for_it)
 {
-    struct buffer requests = {0};
-    for (int i = 0; i < 100; i++)
-        buffer_append_literal(&requests, HELLO);
-    world.worker.must_yield = somebody_waits;
-    client_send(&client, (struct slice){requests.data, requests.len});
-    assert_int_equal(client.conn.requests, 64);
-    assert_true(http_conn_lingers(&client.conn));
-    buffer_free(&requests);
+    world.may_keep = false;
+    client_says(&client, HELLO);
+    assert_true(client.conn.close_unexpected);
+    answer_to("GET /hello HTTP/1.0\r\n\r\n");
+    assert_false(client.conn.close_unexpected);
 }
 
-/* ------------------------------------------------------------- counting */
+/* ------------------------------------------------------- what the log needs */
 
-TEST(connections_and_requests_are_counted)
+TEST(each_complete_answer_leaves_its_log_entry)
 {
-    const struct stats_slot *slot = &world.server.shared->stats[0];
-    assert_int_equal(slot->connections, 1);
-    client_says(&client, HELLO HELLO "nonsense\r\n\r\n");
-    assert_int_equal(slot->requests, 3);
-    assert_int_equal(client.conn.requests, 3);
+    struct http_conn *c = &client.conn;
+    size_t room;
+    memcpy(http_conn_input(c, &room), GET("/nowhere"),
+           sizeof GET("/nowhere") - 1);
+    http_conn_received(c, sizeof GET("/nowhere") - 1);
+    assert_true(http_conn_answer(c, true));
+    assert_slice(c->x->logged.line, "GET /nowhere HTTP/1.1");
+    assert_int_equal(c->x->logged.status, 404);
+    assert_true(c->x->logged.content_bytes > 0);
+    assert_int_equal(c->requests, 1);
 }
 
 int main(void)
@@ -687,14 +674,15 @@ int main(void)
         TALK(it_closes_when_the_client_says_so),
         TALK(http_1_0_closes_unless_asked_to_keep),
         TALK(the_fin_comes_with_the_last_answer_and_no_other),
-        TALK(keep_alive_can_be_switched_off),
+        TALK(it_closes_when_the_driver_does_not_let_it_stay_open),
         TALK(head_gets_what_get_gets_without_the_content),
         TALK(the_body_of_a_request_is_not_taken_for_the_next_one),
         TALK(empty_lines_between_requests_do_no_harm),
         TALK(a_line_end_behind_a_form_begins_no_request),
         TALK(nor_does_one_that_comes_later_or_in_two_pieces),
         TALK(what_follows_such_a_line_is_a_request_like_any_other),
-        TALK(a_client_that_sends_nothing_but_empty_lines_has_begun_a_request),
+        TALK(a_connection_that_read_only_empty_lines_is_idle_again),
+        TALK(it_is_new_again_before_its_first_request),
         TALK(fifty_requests_at_once_get_fifty_answers_in_one_write),
         TALK(the_mixture_is_answered_as_expected),
         TALK(it_does_not_matter_where_the_bytes_are_cut),
@@ -712,7 +700,7 @@ int main(void)
         TALK(what_is_sent_after_a_refusal_is_read_and_thrown_away),
         TALK(lingering_ends_with_its_deadline),
         TALK(who_goes_on_after_the_last_request_does_not_lose_the_answer),
-        TALK(each_phase_has_its_patience),
+        cmocka_unit_test(each_phase_has_its_timeout),
         TALK(a_request_goes_through_its_phases),
         TALK(an_idle_connection_owns_no_buffer),
         TALK(a_read_that_brings_nothing_gives_the_buffer_back),
@@ -723,14 +711,12 @@ int main(void)
         TALK(a_late_head_request_gets_no_content_either),
         TALK(a_client_that_takes_nothing_is_closed),
         TALK(a_client_that_leaves_gets_nothing),
-        TALK(while_the_server_stops_what_was_read_is_answered_and_no_more),
-        TALK(while_the_server_stops_a_begun_request_may_be_finished),
-        TALK(a_connection_is_not_kept_while_somebody_waits),
-        TALK(nor_for_a_line_end_behind_a_form),
-        TALK(it_is_kept_while_nobody_does),
-        TALK(a_pipeline_is_served_first),
-        TALK(but_not_for_ever),
-        TALK(connections_and_requests_are_counted),
+        TALK(without_leave_to_stay_open_the_next_answer_is_the_last),
+        TALK(a_line_end_behind_a_form_is_no_pipelined_request),
+        TALK(a_driver_can_ask_for_pipelined_requests_before_it_decides),
+        TALK(a_request_that_has_begun_is_answered_before_the_close),
+        TALK(a_close_is_unexpected_when_the_client_did_not_ask_for_it),
+        TALK(each_complete_answer_leaves_its_log_entry),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,14 +9,14 @@ static struct http_exchange *x;
 static int lend_exchange(void **state)
 {
     talk_begin(state);
-    x = worker_take_exchange(&world.worker);
+    x = http_exchange_acquire(&world.context);
     x->request = (struct http_request){.method = HTTP_GET, .minor_version = 1};
     return 0;
 }
 
 static int give_exchange_back(void **state)
 {
-    worker_give_exchange(&world.worker, x);
+    http_exchange_release(x);
     return talk_end(state);
 }
 

@@ -1,10 +1,10 @@
-/* Running out of memory: each allocation that serves a request fails once, in
- * turn; then from each one on all of them. The client gets a well-formed answer
- * or an end of the connection, nothing is lost or lent for ever, and the next
- * request is answered as if nothing had been.
+/* Running out of memory: each allocation that serves a request fails, first
+ * alone, then together with all that follow it. The client gets a well-formed
+ * answer or the end of the connection, everything is released, and the next
+ * request is answered as usual.
  *
- * The linker puts the functions below in the place of malloc and its kin in
- * everything that is linked into this program (ld --wrap). */
+ * The linker replaces malloc, calloc, realloc and strdup by the functions below
+ * in everything that is linked into this program (ld --wrap). */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -101,8 +101,7 @@ static void assert_well_formed(size_t row, int at)
         if (complaint != NULL)
             fail_msg("row %zu, allocation %d: %s", row, at, complaint);
     }
-    bool over = http_conn_want(&client.conn) == HTTP_WANT_CLOSE ||
-                http_conn_lingers(&client.conn);
+    bool over = client_is_over(&client);
     /* Half a request, 100 Continue not sent, has its deadline. */
     if (answer.status == 0 && !over &&
         http_conn_phase(&client.conn) != HTTP_PHASE_REQUEST)

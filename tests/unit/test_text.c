@@ -1,9 +1,195 @@
-/* text - UTF-8 and escaping; see common/text.h. */
+/* text - forms, templates, UTF-8 and escaping; see common/text.h. */
 #include "text.h"
+
+#include <ctype.h>
+#include <stdio.h>
 
 #include "unit.h"
 
-/* Writes a code point the way RFC 3629 says, and nothing is judged here. */
+/* ------------------------------------------------------------------- forms */
+
+/* What form_get() finds under a name, as text; "(none)" and "(malformed)" for
+ * its other results. Valid until the next call. */
+static const char *field(const char *encoded, const char *name)
+{
+    static char text[256];
+    struct buffer out = {0};
+    size_t n = strlen(encoded);
+    struct slice form = {before_guard_page(encoded, n), n};
+    int result = form_get(form, slice_of(name), &out);
+    const char *other = result == 0 ? "(none)" : "(malformed)";
+    struct slice got = result == 1 ? (struct slice){out.data, out.len}
+                                   : slice_of(other);
+    assert_true(got.n < sizeof text);
+    memcpy(text, got.n > 0 ? got.p : "", got.n);
+    text[got.n] = '\0';
+    buffer_free(&out);
+    return text;
+}
+
+TEST(a_field_is_found_wherever_it_stands)
+{
+    assert_string_equal(field("a=1&b=2&c=3", "a"), "1");
+    assert_string_equal(field("a=1&b=2&c=3", "b"), "2");
+    assert_string_equal(field("a=1&b=2&c=3", "c"), "3");
+    assert_string_equal(field("a=1&b=2&c=3", "d"), "(none)");
+    assert_string_equal(field("", "a"), "(none)");
+}
+
+TEST(the_first_of_several_counts)
+{
+    assert_string_equal(field("a=1&a=2", "a"), "1");
+}
+
+TEST(a_name_has_to_match_whole)
+{
+    assert_string_equal(field("name=1", "nam"), "(none)");
+    assert_string_equal(field("nam=1", "name"), "(none)");
+    assert_string_equal(field("Name=1", "name"), "(none)");
+}
+
+TEST(a_name_may_be_escaped)
+{
+    assert_string_equal(field("%6eame=1", "name"), "1");
+    assert_string_equal(field("guest+name=1", "guest name"), "1");
+    assert_string_equal(field("%zz=1&name=2", "name"), "2");
+}
+
+TEST(values_may_be_empty_or_left_out)
+{
+    assert_string_equal(field("a=", "a"), "");
+    assert_string_equal(field("a", "a"), "");
+    assert_string_equal(field("&&a&", "a"), "");
+    assert_string_equal(field("=x", "a"), "(none)");
+}
+
+TEST(only_the_first_equals_sign_separates)
+{
+    assert_string_equal(field("a=b=c", "a"), "b=c");
+}
+
+TEST(escapes_and_plus_are_decoded)
+{
+    assert_string_equal(field("a=%48ello%2C+World%21", "a"), "Hello, World!");
+    assert_string_equal(field("a=1%2b1%3D2", "a"), "1+1=2");
+    assert_string_equal(field("a=%c3%A9", "a"), "\xc3\xa9");
+}
+
+TEST(an_escape_without_two_digits_is_malformed)
+{
+    const char *forms[] = {"a=%",  "a=%4",  "a=%4&b=1", "a=%g0",
+                           "a=%0g", "a=%%41", "a=%-1", "a=%+1"};
+    for (size_t i = 0; i < LENGTH(forms); i++)
+        if (strcmp(field(forms[i], "a"), "(malformed)") != 0)
+            fail_msg("'%s' was accepted", forms[i]);
+}
+
+TEST(only_the_hexadecimal_digits_are_digits)
+{
+    for (int high = 0; high < 256; high++)
+        for (int low = 0; low < 256; low++) {
+            const char text[3] = {'%', (char)high, (char)low};
+            struct slice s = {text, sizeof text};
+            bool fine = isxdigit(high) && isxdigit(low);
+            if ((form_decode_byte(&s, true) >= 0) != fine)
+                fail_msg("%%\\x%02x\\x%02x", (unsigned)high, (unsigned)low);
+        }
+}
+
+TEST(a_malformed_field_does_no_harm_to_others)
+{
+    assert_string_equal(field("x=%&a=1", "a"), "1");
+}
+
+TEST(a_path_keeps_its_plus)
+{
+    struct slice s = SLICE("+%2F");
+    assert_int_equal(form_decode_byte(&s, false), '+');
+    assert_int_equal(form_decode_byte(&s, false), '/');
+    assert_int_equal(s.n, 0);
+}
+
+TEST(every_byte_can_be_written_as_an_escape)
+{
+    for (int i = 0; i < 256; i++)
+        for (int upper = 0; upper < 2; upper++) {
+            char text[4];
+            snprintf(text, sizeof text, upper ? "%%%02X" : "%%%02x",
+                     (unsigned)i);
+            struct slice s = slice_of(text);
+            assert_int_equal(form_decode_byte(&s, true), i);
+            assert_int_equal(s.n, 0);
+        }
+}
+
+/* --------------------------------------------------------------- templates */
+
+static const struct template_value values[] = {
+    {{"$NAME$", 6}, {"Ada", 3}},
+    {{"$COUNT$", 7}, {"42", 2}},
+    {{"$EMPTY$", 7}, {NULL, 0}},
+    {{"$EVIL$", 6}, {"$NAME$ $COUNT$", 14}},
+};
+
+static void assert_renders_to(const char *text, const char *expected)
+{
+    struct buffer out = {0};
+    size_t n = strlen(text);
+    template_render(&out, (struct slice){before_guard_page(text, n), n},
+                    values, LENGTH(values));
+    assert_slice(((struct slice){out.data, out.len}), expected);
+    assert_false(out.failed);
+    buffer_free(&out);
+}
+
+TEST(placeholders_are_filled_in)
+{
+    assert_renders_to("Dear $NAME$, you are number $COUNT$.",
+                      "Dear Ada, you are number 42.");
+}
+
+TEST(they_may_stand_anywhere_and_more_than_once)
+{
+    assert_renders_to("$NAME$", "Ada");
+    assert_renders_to("$NAME$$NAME$$COUNT$", "AdaAda42");
+    assert_renders_to("$EMPTY$", "");
+}
+
+TEST(text_without_any_stays_as_it_is)
+{
+    assert_renders_to("", "");
+    assert_renders_to("plain", "plain");
+}
+
+TEST(a_dollar_that_begins_no_known_name_stays)
+{
+    assert_renders_to("$", "$");
+    assert_renders_to("$$", "$$");
+    assert_renders_to("costs 5$", "costs 5$");
+    assert_renders_to("$NAME", "$NAME");
+    assert_renders_to("$name$", "$name$");
+    assert_renders_to("$OTHER$", "$OTHER$");
+    assert_renders_to("$$NAME$$", "$Ada$");
+    assert_renders_to("$OTHER$NAME$", "$OTHERAda");
+}
+
+TEST(a_value_is_not_searched_for_placeholders)
+{
+    assert_renders_to("[$EVIL$]", "[$NAME$ $COUNT$]");
+}
+
+TEST(a_value_completes_no_placeholder_with_the_text_around_it)
+{
+    const struct template_value halves[] = {{SLICE("$A$"), SLICE("$B")}};
+    struct buffer out = {0};
+    template_render(&out, SLICE("$A$$"), halves, 1);
+    assert_slice(((struct slice){out.data, out.len}), "$B$");
+    buffer_free(&out);
+}
+
+/* ------------------------------------------------------ UTF-8 and escaping */
+
+/* Encodes a code point as RFC 3629 says, valid or not. */
 static size_t encode(unsigned code, char out[4])
 {
     if (code < 0x80) {
@@ -45,9 +231,9 @@ TEST(a_cut_character_is_none_and_nothing_behind_the_end_is_read)
 }
 
 static const char *const not_utf8[] = {
-    "\x80",             /* continues nothing */
+    "\x80",             /* a continuation byte alone */
     "\xbf",
-    "\xc3(",            /* is not continued */
+    "\xc3(",            /* no continuation byte follows */
     "\xe2\x82(",
     "\xf0\x9f\x98(",
     "\xc0\xaf",         /* overlong: a slash in two bytes */
@@ -70,7 +256,7 @@ TEST(what_is_not_utf8_is_refused)
     for (size_t i = 0; i < LENGTH(not_utf8); i++) {
         unsigned code;
         if (text_utf8_next(slice_of(not_utf8[i]), &code) != 0)
-            fail_msg("row %zu was taken", i);
+            fail_msg("row %zu was accepted", i);
         if (text_utf8_length(slice_of(not_utf8[i])) != -1)
             fail_msg("row %zu has a length", i);
     }
@@ -157,6 +343,25 @@ TEST(a_file_name_becomes_part_of_a_url)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_field_is_found_wherever_it_stands),
+        cmocka_unit_test(the_first_of_several_counts),
+        cmocka_unit_test(a_name_has_to_match_whole),
+        cmocka_unit_test(a_name_may_be_escaped),
+        cmocka_unit_test(values_may_be_empty_or_left_out),
+        cmocka_unit_test(only_the_first_equals_sign_separates),
+        cmocka_unit_test(escapes_and_plus_are_decoded),
+        cmocka_unit_test(an_escape_without_two_digits_is_malformed),
+        cmocka_unit_test(only_the_hexadecimal_digits_are_digits),
+        cmocka_unit_test(a_malformed_field_does_no_harm_to_others),
+        cmocka_unit_test(a_path_keeps_its_plus),
+        cmocka_unit_test(every_byte_can_be_written_as_an_escape),
+        cmocka_unit_test(placeholders_are_filled_in),
+        cmocka_unit_test(they_may_stand_anywhere_and_more_than_once),
+        cmocka_unit_test(text_without_any_stays_as_it_is),
+        cmocka_unit_test(a_dollar_that_begins_no_known_name_stays),
+        cmocka_unit_test(a_value_is_not_searched_for_placeholders),
+        cmocka_unit_test(
+            a_value_completes_no_placeholder_with_the_text_around_it),
         cmocka_unit_test(every_code_point_is_read_as_it_was_written),
         cmocka_unit_test(
             a_cut_character_is_none_and_nothing_behind_the_end_is_read),

@@ -26,9 +26,9 @@
 #define assert_slice(slice, text) assert_slice_at((slice), (text), __LINE__)
 void assert_slice_at(struct slice slice, const char *text, int line);
 
-/* Copies n bytes to where the first byte behind them lies on a page that
- * nobody may touch: reading one byte too many ends the program. Good until the
- * next call; n is at most 256 KiB. */
+/* Copies n bytes to the end of a page whose next page is protected: reading one
+ * byte too many ends the program. Valid until the next call; n is at most
+ * 256 KiB. */
 char *before_guard_page(const void *bytes, size_t n);
 
 /* n times the same character, with a NUL; good until the next call but three.

@@ -1,4 +1,4 @@
-/* world - a server that exists in memory only; see world.h. */
+/* world - a server that exists in memory only. */
 #include "world.h"
 
 #include <err.h>
@@ -57,9 +57,17 @@ static void build_site(struct world *world)
     world->server.picture_count = 1;
 }
 
+static void set_clock(struct world *world, int64_t now_ms)
+{
+    struct clock *clock = &world->context.clock;
+    clock->now_ms = now_ms;
+    clock->seconds = WORLD_NOW + (now_ms - 1000000) / 1000;
+    http_date_format(clock->date, clock->seconds);
+}
+
 void world_create(struct world *world)
 {
-    *world = (struct world){.redis = world_redis};
+    *world = (struct world){.redis = world_redis, .may_keep = true};
     folder_create(&world->folder);
     build_site(world);
 
@@ -67,41 +75,27 @@ void world_create(struct world *world)
     s->architecture = &made_up;
     s->options.keep_alive_ms = 5000;
     s->options.request_timeout_ms = 10000;
-    s->log.fd = -1;
     snprintf(s->signature, sizeof s->signature, "made-up");
-    /* Room for one slot of counters, on the cache line that it asks for. */
-    size_t size = sizeof *s->shared + sizeof(struct stats_slot);
-    s->shared = aligned_alloc(_Alignof(struct stats_slot), size);
-    if (s->shared == NULL)
-        err(1, "aligned_alloc");
-    memset(s->shared, 0, size);
 
-    struct worker *w = &world->worker;
-    worker_init(w, s, s->shared->stats);
-    w->random = 1;
-    w->clock = (struct clock){.now_ms = 1000000, .seconds = WORLD_NOW};
-    clock_format_http_date(w->clock.date, WORLD_NOW);
+    http_context_init(&world->context, s, 1);
+    set_clock(world, 1000000);
 }
 
 void world_destroy(struct world *world)
 {
-    worker_free(&world->worker);
+    http_context_free(&world->context);
     buffer_free(&world->signed_with);
     close(world->server.public_folder);
     close(world->server.template_folder);
-    free(world->server.shared);
     folder_remove(&world->folder);
 }
 
 void world_pass(struct world *world, int64_t milliseconds)
 {
-    struct clock *clock = &world->worker.clock;
-    clock->now_ms += milliseconds;
-    clock->seconds = WORLD_NOW + (clock->now_ms - 1000000) / 1000;
-    clock_format_http_date(clock->date, clock->seconds);
+    set_clock(world, world->context.clock.now_ms + milliseconds);
 }
 
-/* redisReply has no const; nobody writes to these. */
+/* redisReply has no const members, but nothing writes to these. */
 #define STRING_REPLY(text) \
     {.type = REDIS_REPLY_STRING, .str = (text), .len = sizeof(text) - 1}
 
@@ -133,6 +127,11 @@ const redisReply *world_redis(struct world *world,
         integer = (redisReply){.type = REDIS_REPLY_INTEGER, .integer = 3};
         return &integer;
     }
+    if (slice_equal(name, SLICE("LTRIM"))) {
+        static char ok[] = "OK";
+        string = (redisReply){.type = REDIS_REPLY_STATUS, .str = ok, .len = 2};
+        return &string;
+    }
     integer = (redisReply){.type = REDIS_REPLY_INTEGER,
                            .integer = ++world->visitors};
     return &integer; /* INCR */
@@ -143,7 +142,7 @@ const redisReply *world_redis(struct world *world,
 void client_connect(struct client *client, struct world *world)
 {
     *client = (struct client){.world = world};
-    http_conn_open(&client->conn, &world->worker, NULL);
+    http_conn_open(&client->conn, &world->context);
 }
 
 static size_t portion(const struct client *client, size_t n)
@@ -152,22 +151,22 @@ static size_t portion(const struct client *client, size_t n)
                ? client->portion(client->portion_data, n) : n;
 }
 
-/* Each step below says whether anything was done. */
+/* Each step below returns whether it did anything. */
 
 static bool give_input(struct client *client)
 {
     size_t room;
     if (client->held_back)
-        errx(1, "an answer is held back, and neither more nor FIN follows");
+        errx(1, "MSG_MORE is set, but neither data nor FIN follows");
     if (client->unread.n == 0)
         return false;
     char *input = http_conn_input(&client->conn, &room);
     if (input == NULL) {
-        http_conn_eof(&client->conn);
+        http_conn_abort(&client->conn);
         return true;
     }
     if (room == 0)
-        errx(1, "a connection that wants to read has no room to");
+        errx(1, "a connection wants to read but has no room for input");
     size_t n = client->unread.n < room ? client->unread.n : room;
     n = portion(client, n);
     memcpy(input, client->unread.p, n);
@@ -198,7 +197,7 @@ static bool take_output(struct client *client)
     for (int i = 0; i < output.iov_count; i++)
         n += output.iov[i].iov_len;
     if (n == 0)
-        errx(1, "a connection that wants to write has nothing to");
+        errx(1, "a connection wants to write but has no output");
     n = portion(client, n);
 
     size_t left = n;
@@ -221,13 +220,18 @@ static bool take_output(struct client *client)
 
 bool client_step(struct client *client)
 {
-    switch (http_conn_want(&client->conn)) {
-    case HTTP_WANT_READ: return give_input(client);
-    case HTTP_WANT_REDIS: return ask_redis(client);
-    case HTTP_WANT_WRITE: return take_output(client);
+    struct http_conn *c = &client->conn;
+    bool done = false;
+    switch (http_conn_want(c)) {
+    case HTTP_WANT_READ: done = give_input(client); break;
+    case HTTP_WANT_REDIS: done = ask_redis(client); break;
+    case HTTP_WANT_WRITE: done = take_output(client); break;
+    case HTTP_WANT_ANSWER: done = true; break; /* after a timeout: 408 */
     case HTTP_WANT_CLOSE: break;
     }
-    return false;
+    while (http_conn_want(c) == HTTP_WANT_ANSWER)
+        http_conn_answer(c, client->world->may_keep);
+    return done;
 }
 
 enum http_want client_run(struct client *client)
@@ -246,6 +250,12 @@ enum http_want client_send(struct client *client, struct slice bytes)
 void client_forget(struct client *client)
 {
     buffer_reset(&client->received, SIZE_MAX);
+}
+
+bool client_is_over(const struct client *client)
+{
+    return http_conn_want(&client->conn) == HTTP_WANT_CLOSE ||
+           client->conn.state == HTTP_CONN_LINGER;
 }
 
 void client_disconnect(struct client *client)

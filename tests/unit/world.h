@@ -1,16 +1,15 @@
 /*
  * world - a server, a Redis and clients that exist in memory only.
  *
- * What http_conn says of itself, that it waits for nothing and knows no
- * socket, is what makes this possible: the driver in world.c is a third one
- * beside blocking.c and nonblocking.c, and it neither waits nor goes away, for
- * its client is made up. Unit tests and fuzz targets share it.
+ * http_conn neither waits nor knows a socket, so a test can drive it: world.c
+ * holds a third driver, next to serve_blocking.c and event_loop.c, whose client
+ * is a byte string. Unit tests and fuzz targets share it.
  *
  * The site:
  *     /               index.html, "home\n"
  *     /notes.txt      "0123456789"
  *     /empty.txt      nothing
- *     /big.bin        WORLD_BIG_SIZE bytes: too large to be kept in memory
+ *     /big.bin        WORLD_BIG_SIZE bytes
  *     /folder/        index.html, "inside\n"
  *     /.hidden, /folder/.hidden
  *     /pictures/one.svg, which /redirect names
@@ -22,6 +21,7 @@
 
 #include "folder.h"
 #include "http_conn.h"
+#include "server.h"
 
 enum {
     WORLD_NOW = 784111777,      /* Sun, 06 Nov 1994 08:49:37 GMT */
@@ -31,66 +31,73 @@ enum {
 
 struct world {
     struct server server;
-    struct worker worker;
+    struct http_context context;
     struct folder folder;
 
-    /* The made-up Redis: returns the reply to a command, good until it is asked
-     * again, or NULL when it is away. world_create() sets one that behaves;
-     * another may take its place. */
+    /* What the driver says when a request is answered: may the connection stay
+     * open afterwards? world_create() sets it to true. */
+    bool may_keep;
+
+    /* The Redis: returns the reply to a command, valid until the next command,
+     * or NULL when Redis is away. world_create() sets one that behaves; a test
+     * may replace it. */
     const redisReply *(*redis)(struct world *world,
                                const struct redis_command *command);
-    int commands;         /* that it was given */
-    struct buffer signed_with; /* the last remark that it was given */
+    int commands;              /* how many it has received */
+    struct buffer signed_with; /* the remark of the last RPUSH */
     long long visitors;
     char number[24];
 };
 
-/* Makes a world in which nothing has happened yet. What goes wrong ends the
- * program. */
+/* Makes a world in which nothing has happened yet. Ends the program when
+ * anything fails. */
 void world_create(struct world *world);
 void world_destroy(struct world *world);
 
-/* What world_create() puts into world->redis: two remarks are there already,
- * "first - Ada" and "second - Grace", and they stay all. */
+/* The Redis that world_create() installs. Its list always holds two remarks,
+ * "first - Ada" and "second - Grace". */
 const redisReply *world_redis(struct world *world,
                               const struct redis_command *command);
 
-/* Lets time pass for the worker; a real clock does not matter here. */
+/* Moves the context's clock forward; real time plays no part. */
 void world_pass(struct world *world, int64_t milliseconds);
 
 struct client {
     struct world *world;
     struct http_conn conn;
     struct slice unread;    /* sent, and not yet read by the connection */
-    struct buffer received; /* all that was written to the client */
+    struct buffer received; /* everything that was written to the client */
     /* How much of at most n bytes the next read or write takes, 1 to n. NULL:
      * all of them. */
     size_t (*portion)(void *data, size_t n);
     void *portion_data;
-    bool held_back; /* the last write waits for something that follows */
+    bool held_back; /* the last write was sent with MSG_MORE */
     bool finished;  /* FIN was sent */
 };
 
 void client_connect(struct client *client, struct world *world);
 
-/* Gives the connection bytes and lets it go on until it wants more of them or
- * is over. Returns which: HTTP_WANT_READ or HTTP_WANT_CLOSE. */
+/* Sends bytes and runs the connection until it needs more of them or is over.
+ * Returns which: HTTP_WANT_READ or HTTP_WANT_CLOSE. */
 enum http_want client_send(struct client *client, struct slice bytes);
 
 /* The same for a string literal. */
 #define client_says(client, literal) client_send((client), SLICE(literal))
 
-/* Goes on with what was sent before, by one step: one read, one write, or one
- * turn with Redis. Returns false when there is none to be made. */
+/* Runs one step: one read, one write, or one round trip to Redis, with the
+ * answers that it makes possible. Returns false when there is nothing to do. */
 bool client_step(struct client *client);
 
-/* Goes on as far as it goes, as client_send() does. */
+/* Runs all steps that are possible; returns as client_send() does. */
 enum http_want client_run(struct client *client);
 
 /* Forgets what was received. */
 void client_forget(struct client *client);
 
-/* Ends the connection, wherever it is. */
+/* Is the connection over, except for input that it discards? */
+bool client_is_over(const struct client *client);
+
+/* Ends the connection in whatever state it is. */
 void client_disconnect(struct client *client);
 
 #endif

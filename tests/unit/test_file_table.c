@@ -1,0 +1,396 @@
+/* file_table - the files that a worker keeps open; see common/file_table.h. */
+#include "file_table.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "folder.h"
+#include "unit.h"
+
+static struct folder folder; /* holds a folder "inside", and files */
+static int inside;           /* its descriptor: all that the table sees */
+static struct file_table table;
+static int64_t now;
+
+static int begin(void **state)
+{
+    (void)state;
+    folder_create(&folder);
+    folder_add(&folder, "inside");
+    folder_add(&folder, "inside/sub");
+    folder_write(&folder, "inside/file", "content", 7);
+    folder_write(&folder, "inside/sub/file", "deeper", 6);
+    folder_write(&folder, "outside", "secret", 6);
+    inside = openat(folder.fd, "inside", O_PATH | O_DIRECTORY);
+    assert_true(inside >= 0);
+    now = 1000000;
+    file_table_init(&table, inside);
+    return 0;
+}
+
+static bool is_empty(void)
+{
+    for (int i = 0; i < FILE_TABLE_SIZE; i++)
+        if (table.files[i] != NULL)
+            return false;
+    return true;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    file_table_free(&table);
+    assert_true(is_empty());
+    close(inside);
+    folder_remove(&folder);
+    return 0;
+}
+
+static struct open_file *open_file(const char *path)
+{
+    struct open_file *file;
+    int error = file_table_open(&table, path, now, &file);
+    if (error != 0)
+        fail_msg("%s: %s", path, strerror(error));
+    return file;
+}
+
+static int error_of(const char *path)
+{
+    struct open_file *file;
+    int error = file_table_open(&table, path, now, &file);
+    if (error == 0)
+        file_release(file);
+    return error;
+}
+
+static void assert_content(const char *path, const char *content)
+{
+    char bytes[64];
+    struct open_file *file = open_file(path);
+    ssize_t n = pread(file->fd, bytes, sizeof bytes, 0);
+    assert_int_equal(n, file->status.st_size);
+    assert_slice(((struct slice){bytes, (size_t)n}), content);
+    file_release(file);
+}
+
+static int open_descriptors(void)
+{
+    int count = 0;
+    for (int fd = 0; fd < 1024; fd++)
+        count += fcntl(fd, F_GETFD) != -1;
+    return count;
+}
+
+/* -------------------------------------------------- what can be opened */
+
+TEST(a_file_is_opened_by_its_path)
+{
+    assert_content("file", "content");
+    assert_content("sub/file", "deeper");
+    folder_write(&folder, "inside/empty", "", 0);
+    assert_content("empty", "");
+}
+
+TEST(other_than_regular_files_have_errors_of_their_own)
+{
+    assert_int_equal(error_of("nowhere"), ENOENT);
+    assert_int_equal(error_of("nowhere/file"), ENOENT);
+    assert_int_equal(error_of("file/file"), ENOENT);
+    assert_int_equal(error_of(""), ENOENT);
+    assert_int_equal(error_of("sub"), EISDIR);
+    assert_int_equal(error_of("sub/"), EISDIR);
+    assert_int_equal(mkfifoat(inside, "pipe", 0644), 0);
+    assert_int_equal(error_of("pipe"), EACCES); /* without waiting */
+}
+
+TEST(nothing_outside_the_folder_is_opened)
+{
+    static const struct {
+        const char *name, *target;
+    } links[] = {
+        {"up", ".."},
+        {"file-outside", "../outside"},
+        {"sub/file-outside", "../../outside"},
+        {"absolute", "/etc/passwd"},
+        {"root", "/"},
+        {"out-and-in", "../inside/file"},
+    };
+    for (size_t i = 0; i < LENGTH(links); i++)
+        assert_int_equal(symlinkat(links[i].target, inside, links[i].name), 0);
+    static const char *const paths[] = {
+        "../outside", "..", "/etc/passwd", "sub/../../outside", "up",
+        "up/outside", "file-outside", "sub/file-outside", "absolute",
+        "root/etc/passwd", "out-and-in", "up/inside/file"};
+    for (size_t i = 0; i < LENGTH(paths); i++)
+        if (error_of(paths[i]) != ENOENT)
+            fail_msg("%s: %s", paths[i], strerror(error_of(paths[i])));
+}
+
+TEST(a_link_that_stays_inside_is_followed)
+{
+    assert_int_equal(symlinkat("sub/file", inside, "link"), 0);
+    assert_int_equal(symlinkat("../file", inside, "sub/link"), 0);
+    assert_content("link", "deeper");
+    assert_content("sub/link", "content");
+}
+
+TEST(links_in_a_circle_lead_nowhere)
+{
+    assert_int_equal(symlinkat("b", inside, "a"), 0);
+    assert_int_equal(symlinkat("a", inside, "b"), 0);
+    assert_int_equal(error_of("a"), ELOOP);
+}
+
+/* --------------------------------------------- keeping, and looking again */
+
+TEST(a_file_is_opened_once)
+{
+    struct open_file *first = open_file("file");
+    struct open_file *second = open_file("file");
+    assert_ptr_equal(first, second);
+    assert_int_equal(first->references, 3); /* the table's, and these two */
+    file_release(first);
+    file_release(second);
+    assert_int_equal(first->references, 1);
+}
+
+TEST(a_file_is_opened_again_when_it_was_opened_long_enough_ago)
+{
+    struct open_file *first = open_file("file");
+    now += FILE_TABLE_FRESH_MS - 1;
+    struct open_file *second = open_file("file");
+    assert_ptr_equal(first, second);
+    now += 1;
+    file_release(second);
+    second = open_file("file");
+    assert_ptr_not_equal(first, second);
+    assert_int_equal(first->references, 1); /* no longer the table's */
+    file_release(first);
+    file_release(second);
+}
+
+TEST(a_change_is_seen_then)
+{
+    struct open_file *file = open_file("file");
+    assert_int_equal(file->status.st_size, 7);
+    file_release(file);
+    folder_write(&folder, "inside/file", "changed!", 8);
+    now += FILE_TABLE_FRESH_MS;
+    assert_content("file", "changed!");
+}
+
+TEST(so_is_a_change_within_the_same_time_stamp)
+{
+    folder_touch(&folder, "inside/file", 1000);
+    struct open_file *file;
+    assert_int_equal(file_table_open_text(&table, "file", now, &file), 0);
+    file_release(file);
+    folder_write(&folder, "inside/file", "CONTENT", 7);
+    folder_touch(&folder, "inside/file", 1000);
+    now += FILE_TABLE_FRESH_MS;
+    assert_int_equal(file_table_open_text(&table, "file", now, &file), 0);
+    assert_memory_equal(file->text, "CONTENT", 7);
+    file_release(file);
+}
+
+TEST(so_is_a_file_that_took_its_place)
+{
+    assert_content("file", "content");
+    folder_write(&folder, "inside/new", "replace", 7);
+    assert_int_equal(renameat(inside, "new", inside, "file"), 0);
+    assert_content("file", "content");
+    now += FILE_TABLE_FRESH_MS;
+    assert_content("file", "replace");
+}
+
+TEST(so_is_its_end)
+{
+    int before = open_descriptors();
+    assert_content("file", "content");
+    assert_int_equal(unlinkat(inside, "file", 0), 0);
+    now += FILE_TABLE_FRESH_MS;
+    assert_int_equal(error_of("file"), ENOENT);
+    assert_true(is_empty());
+    assert_int_equal(open_descriptors(), before);
+}
+
+TEST(a_response_in_progress_keeps_the_file_that_it_began_with)
+{
+    struct open_file *old = open_file("file");
+    assert_int_equal(unlinkat(inside, "file", 0), 0);
+    folder_write(&folder, "inside/file", "new", 3);
+    now += FILE_TABLE_FRESH_MS;
+    assert_content("file", "new");
+    assert_int_equal(old->references, 1);
+    char byte;
+    assert_int_equal(pread(old->fd, &byte, 1, 0), 1);
+    assert_int_equal(byte, 'c');
+    file_release(old);
+}
+
+/* -------------------------------------------------------------- the limit */
+
+/* Opens files "0", "1", ... "n-1", one millisecond after the other. */
+static void open_many(int n)
+{
+    for (int i = 0; i < n; i++) {
+        char name[32], path[32];
+        snprintf(name, sizeof name, "%d", i);
+        snprintf(path, sizeof path, "inside/%d", i);
+        folder_write(&folder, path, "x", 1);
+        now++;
+        file_release(open_file(name));
+    }
+}
+
+static bool is_kept(const char *name)
+{
+    for (int i = 0; i < FILE_TABLE_SIZE; i++)
+        if (table.files[i] != NULL && strcmp(table.files[i]->path, name) == 0)
+            return true;
+    return false;
+}
+
+TEST(when_the_table_is_full_the_file_opened_first_goes)
+{
+    open_many(FILE_TABLE_SIZE);
+    assert_true(is_kept("0"));
+    assert_content("file", "content");
+    assert_false(is_kept("0"));
+    assert_true(is_kept("1"));
+    assert_true(is_kept("file"));
+}
+
+TEST(a_file_that_is_gone_makes_room)
+{
+    open_many(FILE_TABLE_SIZE);
+    assert_int_equal(unlinkat(inside, "3", 0), 0);
+    now += FILE_TABLE_FRESH_MS;
+    assert_int_equal(error_of("3"), ENOENT);
+    assert_content("file", "content");
+    assert_true(is_kept("0"));
+}
+
+TEST(a_path_that_names_nothing_makes_no_file_go)
+{
+    open_many(FILE_TABLE_SIZE);
+    assert_int_equal(error_of("nowhere"), ENOENT);
+    for (int i = 0; i < FILE_TABLE_SIZE; i++)
+        assert_non_null(table.files[i]);
+}
+
+TEST(the_table_bounds_the_descriptors)
+{
+    int before = open_descriptors();
+    open_many(3 * FILE_TABLE_SIZE);
+    assert_int_equal(open_descriptors(), before + FILE_TABLE_SIZE);
+    file_table_free(&table);
+    assert_int_equal(open_descriptors(), before);
+}
+
+TEST(a_file_that_leaves_the_table_stays_open_until_it_is_sent)
+{
+    int before = open_descriptors();
+    struct open_file *file = open_file("file");
+    open_many(FILE_TABLE_SIZE);
+    assert_false(is_kept("file"));
+    assert_true(fcntl(file->fd, F_GETFD) >= 0);
+    file_release(file);
+    assert_int_equal(open_descriptors(), before + FILE_TABLE_SIZE);
+}
+
+TEST(errors_are_not_kept_and_cost_no_descriptor)
+{
+    int before = open_descriptors();
+    for (int i = 0; i < 100; i++) {
+        error_of("nowhere");
+        error_of("sub");
+        error_of("../outside");
+    }
+    assert_int_equal(open_descriptors(), before);
+    assert_true(is_empty());
+}
+
+TEST(nothing_can_be_released)
+{
+    file_release(NULL);
+}
+
+/* ------------------------------------------------------------ files as text */
+
+static int error_of_text(const char *path)
+{
+    struct open_file *file;
+    int error = file_table_open_text(&table, path, now, &file);
+    if (error == 0)
+        file_release(file);
+    return error;
+}
+
+TEST(a_text_is_read_once)
+{
+    struct open_file *file, *again;
+    assert_int_equal(file_table_open_text(&table, "file", now, &file), 0);
+    assert_slice(((struct slice){file->text, 7}), "content");
+    const char *text = file->text;
+    assert_int_equal(file_table_open_text(&table, "file", now, &again), 0);
+    assert_ptr_equal(again->text, text);
+    file_release(again);
+    file_release(file);
+}
+
+TEST(a_text_may_be_empty_but_not_too_large)
+{
+    folder_write(&folder, "inside/empty", "", 0);
+    assert_int_equal(error_of_text("empty"), 0);
+    folder_write(&folder, "inside/large", many('x', FILE_TEXT_MAX + 1),
+                 FILE_TEXT_MAX);
+    assert_int_equal(error_of_text("large"), 0);
+    folder_write(&folder, "inside/larger", many('x', FILE_TEXT_MAX + 1),
+                 FILE_TEXT_MAX + 1);
+    assert_int_equal(error_of_text("larger"), EFBIG);
+    assert_int_equal(error_of_text("nowhere"), ENOENT);
+    assert_int_equal(error_of_text("sub"), EISDIR);
+}
+
+TEST(a_text_that_shrank_is_an_error_for_now)
+{
+    file_release(open_file("file"));
+    folder_write(&folder, "inside/file", "con", 3);
+    assert_int_equal(error_of_text("file"), EAGAIN);
+    now += FILE_TABLE_FRESH_MS;
+    assert_int_equal(error_of_text("file"), 0);
+}
+
+int main(void)
+{
+#define FILES(test) cmocka_unit_test_setup_teardown(test, begin, end)
+    const struct CMUnitTest tests[] = {
+        FILES(a_file_is_opened_by_its_path),
+        FILES(other_than_regular_files_have_errors_of_their_own),
+        FILES(nothing_outside_the_folder_is_opened),
+        FILES(a_link_that_stays_inside_is_followed),
+        FILES(links_in_a_circle_lead_nowhere),
+        FILES(a_file_is_opened_once),
+        FILES(a_file_is_opened_again_when_it_was_opened_long_enough_ago),
+        FILES(a_change_is_seen_then),
+        FILES(so_is_a_change_within_the_same_time_stamp),
+        FILES(so_is_a_file_that_took_its_place),
+        FILES(so_is_its_end),
+        FILES(a_response_in_progress_keeps_the_file_that_it_began_with),
+        FILES(when_the_table_is_full_the_file_opened_first_goes),
+        FILES(a_file_that_is_gone_makes_room),
+        FILES(a_path_that_names_nothing_makes_no_file_go),
+        FILES(the_table_bounds_the_descriptors),
+        FILES(a_file_that_leaves_the_table_stays_open_until_it_is_sent),
+        FILES(errors_are_not_kept_and_cost_no_descriptor),
+        FILES(nothing_can_be_released),
+        FILES(a_text_is_read_once),
+        FILES(a_text_may_be_empty_but_not_too_large),
+        FILES(a_text_that_shrank_is_an_error_for_now),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
