@@ -276,11 +276,3 @@ void guestbook_answer(struct http_exchange *x)
         page->message = "Thank you! Your remark is in the guestbook.";
     begin_page(x);
 }
-
-void guestbook_load_template(struct http_context *context)
-{
-    struct cached_file *file;
-    if (file_cache_open(&context->templates, GUESTBOOK_TEMPLATE,
-                        context->clock.now_ms, &file) == 0)
-        file_release(file);
-}

@@ -116,6 +116,21 @@ static int raise_descriptor_limit(void)
     return limit.rlim_cur < INT_MAX ? (int)limit.rlim_cur : INT_MAX;
 }
 
+/* Threads share one table of descriptors, and each needs one for its client, one
+ * for Redis and one for a file. */
+static void clamp_threads(struct server *server, int descriptors)
+{
+    unsigned takes = server->architecture->takes;
+    int *threads = takes & TAKES_THREADS ? &server->options.threads
+                                         : &server->options.max_threads;
+    int most = descriptors / 4;
+    if (!(takes & (TAKES_THREADS | TAKES_MAX_THREADS)) || *threads <= most)
+        return;
+    warn_user("the limit of %d descriptors is enough for %d threads, not for "
+              "%d; ulimit -n raises it", descriptors, most, *threads);
+    *threads = most;
+}
+
 /* Gives up root's rights, for good. The order matters: after setuid(2) the
  * process may no longer change its groups, nor the owner of the log, which the
  * user has to reopen after a SIGHUP. */
@@ -195,6 +210,7 @@ void server_start(struct server *server,
         options->max_connections = descriptors > 2 * RESERVED_FDS
                                        ? descriptors - RESERVED_FDS
                                        : descriptors / 2;
+    clamp_threads(server, descriptors);
     server->public_folder = open_folder(options->root, "public");
     server->template_folder = open_folder(options->root, "templates");
     find_pictures(server);
