@@ -21,15 +21,16 @@ enum {
 };
 
 struct open_file {
-    int references;      /* the table's, and one for each response */
+    int references; /* the table's, and one for each response */
     int fd;
     int64_t opened_ms;
-    struct stat status;  /* as it was then */
-    char *text;          /* the content, after file_table_open_text() */
-    struct buffer fields;   /* these three are static_file's: the response */
-    time_t fields_modified; /* fields, made once, the Last-Modified that they */
-    char etag[48];          /* name, and the ETag */
-    char path[];         /* below the folder, without a leading slash */
+    struct stat status; /* as it was then */
+    char *text; /* the content, after file_table_open_text() */
+    /* static_file caches its response fields here: */
+    struct buffer fields;
+    time_t fields_modified; /* the Last-Modified in them */
+    char etag[48];
+    char path[]; /* below the folder, without a leading slash */
 };
 
 struct file_table {

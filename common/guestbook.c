@@ -13,13 +13,9 @@
 #define REMARKS "guestbook_remarks"
 #define VISITORS "visitor_count"
 
-#define REDIS_IS_AWAY                                                          \
-    "The guestbook keeps its remarks in Redis, which is not answering. "       \
-    "Please try again in a few seconds. The rest of the site works as usual."
-
-#define NO_TEMPLATE                                                            \
-    "The server cannot read this page's template, "                           \
-    "templates/guestbook/index.html, or it is larger than 64 KiB."
+static const char redis_is_away[] =
+    "The guestbook keeps its remarks in Redis, which is not answering. Please "
+    "try again in a few seconds. The rest of the site works as usual.";
 
 /* What the page asks Redis, and the type of reply that it needs. GET returns
  * the number that INCR has just returned; the third command is deliberate, as
@@ -91,10 +87,14 @@ static void answer_page(struct http_exchange *x, int status)
 {
     struct open_file *file;
     int error = open_template(x->context, &file);
+    if (error == EMFILE || error == ENFILE || error == ENOMEM ||
+        error == EAGAIN) {
+        response_error(x, 503, NULL);
+        return;
+    }
     if (error != 0) {
-        bool later = error == EMFILE || error == ENFILE || error == ENOMEM ||
-                     error == EAGAIN;
-        response_error(x, later ? 503 : 500, later ? NULL : NO_TEMPLATE);
+        response_error(x, 500, "This page's template, templates/" TEMPLATE
+                               ", cannot be read or is larger than 64 KiB.");
         return;
     }
     render(x, (struct slice){file->text, (size_t)file->status.st_size});
@@ -125,7 +125,7 @@ static void on_page_reply(struct http_exchange *x, const redisReply *reply)
     if (x->status != 0)
         return;
     if (reply == NULL || reply->type != steps[step].reply) {
-        response_error(x, 503, REDIS_IS_AWAY);
+        response_error(x, 503, redis_is_away);
         return;
     }
     if (step == 0)
@@ -152,7 +152,7 @@ static void on_sign_reply(struct http_exchange *x, const redisReply *reply)
     if (x->status != 0)
         return;
     if (reply == NULL || reply->type != REDIS_REPLY_INTEGER) {
-        response_error(x, 503, REDIS_IS_AWAY);
+        response_error(x, 503, redis_is_away);
         return;
     }
     /* See Other: the browser gets the page with GET, so that reloading it does

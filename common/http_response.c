@@ -191,12 +191,13 @@ static void end_error(struct http_exchange *x, const char *detail)
     int n = (int)text->line.n - 11;
     buffer_reset(&x->page, HTTP_BATCH_MAX);
     buffer_printf(&x->page,
-                  "<!DOCTYPE html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
-                  "<meta name=\"viewport\" "
+                  "<!DOCTYPE html>\n<html lang=\"en\">\n"
+                  "<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
                   "content=\"width=device-width, initial-scale=1\">\n"
                   "<title>%.*s</title>\n"
-                  "<link rel=\"stylesheet\" href=\"/style.css\">\n<main "
-                  "class=\"error\">\n<h1>%.*s</h1>\n<p>%s</p>\n</main>\n</html>\n",
+                  "<link rel=\"stylesheet\" href=\"/style.css\">\n"
+                  "<main class=\"error\">\n<h1>%.*s</h1>\n<p>%s</p>\n</main>\n"
+                  "</html>\n",
                   n, title, n, title,
                   detail != NULL ? detail : text->explanation);
     if (x->status == 503)

@@ -14,7 +14,7 @@
  *   - where nothing but the cutting is left to chance, it changes no answer;
  *   - every step makes progress, the connection stops only where it wants more
  *     bytes, and when none come it is over after its deadlines;
- *   - all that was lent is given back.
+ *   - every reference to a file is released.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -92,7 +92,7 @@ static const redisReply *faulty_redis(struct world *w,
     return which == n ? NULL : world_redis(w, command);
 }
 
-/* --------------------------------------- a reader who has all the bytes */
+/* ------------------------------------- what a reader of all bytes expects */
 
 struct expected {
     size_t requests;          /* whole, or wrong */

@@ -1,8 +1,7 @@
 /*
  * answer - reads our own answers, more strictly than any client does.
  *
- * Whatever a server of ours sends has to pass here: unit tests and fuzz
- * targets give it all bytes that a connection wrote.
+ * Unit tests and fuzz targets pass it everything that a connection wrote.
  */
 #ifndef ANSWER_H
 #define ANSWER_H
@@ -20,15 +19,15 @@ struct answer {
     } fields[ANSWER_FIELDS_MAX];
     size_t n_fields;
     struct slice body;
-    bool close; /* it said Connection: close */
+    bool close; /* it has Connection: close */
 };
 
-/* Takes one answer off *bytes. `to_head` says that it answers HEAD, and so has
- * no body whatever its Content-Length. Returns NULL, or what is wrong. */
+/* Removes one answer from *bytes. With `to_head` it answers HEAD and has no
+ * body, whatever its Content-Length. Returns NULL, or what is wrong with it. */
 const char *answer_read(struct slice *bytes, bool to_head,
                         struct answer *answer);
 
-/* The value of the first field of this name; p is NULL when there is none. */
+/* Returns the value of the first field of this name; p is NULL if absent. */
 struct slice answer_field(const struct answer *answer, const char *name);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * conversation - a client of a made-up world, for tests that talk to it.
  *
- * Each test gets a new world and a client that has just connected; when it
- * ends, the world must have got back all that was lent.
+ * Each test gets a new world and a client that has just connected. When the
+ * test ends, every reference to a file must have been released.
  */
 #ifndef CONVERSATION_H
 #define CONVERSATION_H
@@ -14,29 +14,29 @@
 extern struct world world;
 extern struct client client; /* connected */
 
-/* A test that talks. */
+/* Registers a test that talks. */
 #define TALK(test) cmocka_unit_test_setup_teardown(test, talk_begin, talk_end)
 int talk_begin(void **state);
 int talk_end(void **state);
 
-/* Fails unless what the client has received is, read strictly, a row of
- * answers with just these statuses: "200 404". Only the last may say that the
- * connection is closed, and then it is. */
+/* Fails unless the client has received answers with exactly these statuses,
+ * "200 404" for example. Only the last one may say Connection: close, and then
+ * the connection must be over. */
 #define assert_statuses(expected) assert_statuses_at((expected), __LINE__)
 void assert_statuses_at(const char *expected, int line);
 
-/* What the client has received, which must be one answer, to a GET. */
+/* Returns the answer that the client has received, exactly one, to a GET. */
 struct answer only_answer(void);
 
 /* Fails unless the answer has a field of this value (NULL: no such field). */
 void assert_field(const struct answer *answer, const char *name,
                   const char *expected);
 
-/* A new client sends a request; returns its answer, the only one. Good until
+/* Sends a request from a new client and returns the only answer, valid until
  * the next call. */
 struct answer answer_to(const char *request);
 
-/* ... and this is its body, and so good as long. */
+/* Returns its body as a string, valid until the next call. */
 const char *body_of(const struct answer *answer);
 
 #define REQUEST(method, target) method " " target " HTTP/1.1\r\nHost: a\r\n\r\n"

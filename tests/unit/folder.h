@@ -1,8 +1,8 @@
 /*
- * folder - a folder for a test's files, gone when the test is.
+ * folder - a temporary folder for a test's files.
  *
- * For unit tests and fuzz targets alike, so nothing here knows cmocka: what
- * goes wrong ends the program with a line that says what.
+ * Unit tests and fuzz targets share it, so it does not use cmocka: an error
+ * ends the program with a message.
  */
 #ifndef FOLDER_H
 #define FOLDER_H
@@ -12,13 +12,13 @@
 
 struct folder {
     char path[256];
-    int fd; /* to openat() from */
+    int fd; /* for openat(2) */
 };
 
 /* Makes a new folder below $TMPDIR, or /tmp. */
 void folder_create(struct folder *folder);
 
-/* Deletes it and all that is in it. */
+/* Deletes it and everything in it. */
 void folder_remove(struct folder *folder);
 
 /* Makes a folder in it. */
@@ -28,7 +28,7 @@ void folder_add(const struct folder *folder, const char *name);
 void folder_write(const struct folder *folder, const char *name,
                   const void *bytes, size_t n);
 
-/* Gives a file another time stamp (of modification). */
+/* Sets the time of the last modification. */
 void folder_touch(const struct folder *folder, const char *name, time_t t);
 
 #endif

@@ -39,7 +39,7 @@ TEST(characters_are_counted_not_bytes)
     assert_non_null(check("A", many_euros(1001)));
 }
 
-TEST(each_fault_has_a_sentence_that_says_what_to_change)
+TEST(each_mistake_has_a_sentence_that_says_what_to_change)
 {
     static const struct {
         const char *name, *text, *part;
@@ -129,7 +129,7 @@ TEST(three_commands_go_out_one_after_the_other)
     assert_statuses("200");
 }
 
-TEST(or_all_at_once_with_pipeline)
+TEST(or_together_with_pipeline)
 {
     world.server.options.pipeline = true;
     listen_to_redis(3);
@@ -142,7 +142,7 @@ TEST(or_all_at_once_with_pipeline)
     assert_statuses("200");
 }
 
-TEST(it_says_thanks_to_who_comes_from_signing)
+TEST(it_says_thanks_after_signing)
 {
     struct answer answer = answer_to(GET("/guestbook?thanks"));
     assert_int_equal(answer.status, 200);
@@ -228,7 +228,7 @@ TEST(the_fields_may_come_in_any_order_and_with_others)
     assert_signed_with("a & b - Ada");
 }
 
-TEST(blanks_around_them_are_taken_off)
+TEST(blanks_around_them_are_removed)
 {
     post("guest-name=+%09Ada+&guest-remarks=%0D%0A+two%0D%0Alines%0D%0A");
     assert_signed_with("two\r\nlines - Ada");
@@ -243,7 +243,7 @@ TEST(the_content_type_may_have_parameters)
     assert_int_equal(answer.status, 303);
 }
 
-TEST(another_content_type_is_not_taken)
+TEST(another_content_type_is_415)
 {
     static const char *const types[] = {
         "", "Content-Type:\r\n", "Content-Type: text/plain\r\n",
@@ -268,7 +268,7 @@ TEST(a_malformed_escape_is_400)
     assert_int_equal(world.commands, 0);
 }
 
-TEST(what_is_wrong_is_said_and_what_was_typed_is_kept)
+TEST(the_page_says_what_is_wrong_and_keeps_what_was_typed)
 {
     struct answer answer = post("guest-name=&guest-remarks=%3Cb%3E%20%22hi%22");
     assert_int_equal(answer.status, 400);
@@ -291,9 +291,9 @@ TEST(a_placeholder_that_was_typed_stays_text)
     assert_non_null(strstr(body_of(&answer), "[$VISITOR_COUNT$]"));
 }
 
-/* ------------------------------------- Redis away, or talking nonsense */
+/* ------------------------------------- Redis away, or replying unexpectedly */
 
-TEST(without_redis_there_is_503_at_whatever_point_it_goes)
+TEST(the_page_is_503_whenever_redis_goes_away)
 {
     for (int pipeline = 0; pipeline <= 1; pipeline++)
         for (int n = 0; n < 3; n++) {
@@ -320,7 +320,7 @@ TEST(it_is_back_as_soon_as_redis_is)
     assert_statuses("503 200");
 }
 
-TEST(behind_a_page_that_fails_the_pipeline_goes_on)
+TEST(pipelined_requests_after_a_failed_page_are_answered)
 {
     for (int pipeline = 0; pipeline <= 1; pipeline++) {
         world.server.options.pipeline = pipeline != 0;
@@ -368,7 +368,7 @@ TEST(a_reply_of_another_type_is_503)
     }
 }
 
-TEST(what_others_put_into_the_list_is_shown_as_text_or_not_at_all)
+TEST(other_entries_of_the_list_are_shown_as_text_or_not_at_all)
 {
     static char markup[] = "<script>$SERVER$</script>", zero[] = "a\0b";
     redisReply nested = {.type = REDIS_REPLY_ARRAY};
@@ -412,7 +412,7 @@ TEST(a_hundred_long_remarks_make_one_long_page)
 
 /* ----------------------------------------------------------- the template */
 
-TEST(a_template_that_is_not_there_is_a_fault_of_ours)
+TEST(a_missing_template_is_500)
 {
     assert_int_equal(unlinkat(world.folder.fd, "templates/guestbook/index.html",
                               0), 0);
@@ -442,28 +442,28 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_name_and_a_remark_within_the_limits_are_fine),
         cmocka_unit_test(characters_are_counted_not_bytes),
-        cmocka_unit_test(each_fault_has_a_sentence_that_says_what_to_change),
+        cmocka_unit_test(each_mistake_has_a_sentence_that_says_what_to_change),
         TALK(the_page_shows_the_newest_remark_first_and_the_count),
         TALK(three_commands_go_out_one_after_the_other),
-        TALK(or_all_at_once_with_pipeline),
-        TALK(it_says_thanks_to_who_comes_from_signing),
+        TALK(or_together_with_pipeline),
+        TALK(it_says_thanks_after_signing),
         TALK(a_remark_is_stored_and_thanked_for),
         TALK(the_list_is_cut_in_the_same_round_trip),
         TALK(thanks_depends_on_the_remark_alone),
         TALK(the_fields_may_come_in_any_order_and_with_others),
-        TALK(blanks_around_them_are_taken_off),
+        TALK(blanks_around_them_are_removed),
         TALK(the_content_type_may_have_parameters),
-        TALK(another_content_type_is_not_taken),
+        TALK(another_content_type_is_415),
         TALK(a_malformed_escape_is_400),
-        TALK(what_is_wrong_is_said_and_what_was_typed_is_kept),
+        TALK(the_page_says_what_is_wrong_and_keeps_what_was_typed),
         TALK(a_placeholder_that_was_typed_stays_text),
-        TALK(without_redis_there_is_503_at_whatever_point_it_goes),
+        TALK(the_page_is_503_whenever_redis_goes_away),
         TALK(it_is_back_as_soon_as_redis_is),
-        TALK(behind_a_page_that_fails_the_pipeline_goes_on),
+        TALK(pipelined_requests_after_a_failed_page_are_answered),
         TALK(a_reply_of_another_type_is_503),
-        TALK(what_others_put_into_the_list_is_shown_as_text_or_not_at_all),
+        TALK(other_entries_of_the_list_are_shown_as_text_or_not_at_all),
         TALK(a_hundred_long_remarks_make_one_long_page),
-        TALK(a_template_that_is_not_there_is_a_fault_of_ours),
+        TALK(a_missing_template_is_500),
         TALK(so_is_one_that_is_too_large),
         TALK(a_template_can_be_loaded_ahead_of_the_first_page),
     };

@@ -183,7 +183,7 @@ TEST(it_is_new_again_before_its_first_request)
 
 /* -------------------------------------------- pipelines, and bytes in bits */
 
-TEST(fifty_requests_at_once_get_fifty_answers_in_one_write)
+TEST(fifty_pipelined_requests_get_fifty_answers_in_one_write)
 {
     struct buffer requests = {0};
     for (int i = 0; i < 50; i++)
@@ -350,7 +350,7 @@ TEST(bodies_of_full_size_can_be_pipelined)
 #define EXPECT "Expect: 100-continue\r\n"
 #define CONTINUE "HTTP/1.1 100 Continue\r\n\r\n"
 
-TEST(a_client_that_waits_with_its_body_is_told_to_go_on)
+TEST(a_client_that_waits_with_its_body_gets_100_continue)
 {
     client_says(&client, "POST /guestbook HTTP/1.1\r\nHost: a\r\n" FORM_TYPE
                          EXPECT "Content-Length: 30\r\n\r\n");
@@ -360,7 +360,7 @@ TEST(a_client_that_waits_with_its_body_is_told_to_go_on)
     assert_statuses("100 303");
 }
 
-TEST(so_is_one_with_chunks)
+TEST(so_does_one_with_chunks)
 {
     client_says(&client, HELLO "POST /guestbook HTTP/1.1\r\nHost: a\r\n"
                          FORM_TYPE EXPECT "Transfer-Encoding: chunked\r\n\r\n");
@@ -369,7 +369,7 @@ TEST(so_is_one_with_chunks)
     assert_statuses("200 100 303");
 }
 
-TEST(one_that_does_not_wait_is_not_told)
+TEST(one_that_does_not_wait_gets_none)
 {
     client_says(&client, "POST /guestbook HTTP/1.1\r\nHost: a\r\n" FORM_TYPE
                          EXPECT "Content-Length: 30\r\n\r\ng");
@@ -378,7 +378,7 @@ TEST(one_that_does_not_wait_is_not_told)
     assert_statuses("303");
 }
 
-TEST(one_without_a_body_is_not_told)
+TEST(one_without_a_body_gets_none)
 {
     client_says(&client, "GET /hello HTTP/1.1\r\nHost: a\r\n" EXPECT "\r\n");
     assert_statuses("200");
@@ -442,7 +442,7 @@ TEST(a_chunked_body_beyond_the_limit_is_refused_when_it_gets_there)
     buffer_free(&request);
 }
 
-TEST(what_is_sent_after_a_refusal_is_read_and_thrown_away)
+TEST(input_after_a_refusal_is_discarded)
 {
     client_says(&client, "nonsense\r\n\r\n");
     assert_int_equal(client.conn.state, HTTP_CONN_LINGER);
@@ -463,7 +463,7 @@ TEST(lingering_ends_with_its_deadline)
     assert_int_equal(http_conn_want(&client.conn), HTTP_WANT_CLOSE);
 }
 
-TEST(who_goes_on_after_the_last_request_does_not_lose_the_answer)
+TEST(a_client_that_sends_more_after_the_last_request_gets_the_answer)
 {
     /* Closing over unread bytes would make the kernel send RST. */
     client_says(&client, "GET /hello HTTP/1.1\r\nHost: a\r\n"
@@ -523,7 +523,7 @@ TEST(a_read_that_brings_nothing_gives_the_buffer_back)
     assert_int_equal(http_conn_want(&client.conn), HTTP_WANT_READ);
 }
 
-TEST(an_idle_connection_times_out_without_a_word)
+TEST(an_idle_connection_times_out_without_an_answer)
 {
     client_says(&client, HELLO);
     client_forget(&client);
@@ -549,7 +549,7 @@ TEST(half_a_body_times_out_with_408)
     assert_statuses("408");
 }
 
-TEST(so_does_a_body_that_was_waited_for)
+TEST(so_does_a_body_that_100_continue_asked_for)
 {
     client_says(&client, "POST /guestbook HTTP/1.1\r\nHost: a\r\n" EXPECT
                          "Transfer-Encoding: chunked\r\n\r\n");
@@ -683,31 +683,31 @@ int main(void)
         TALK(what_follows_such_a_line_is_a_request_like_any_other),
         TALK(a_connection_that_read_only_empty_lines_is_idle_again),
         TALK(it_is_new_again_before_its_first_request),
-        TALK(fifty_requests_at_once_get_fifty_answers_in_one_write),
+        TALK(fifty_pipelined_requests_get_fifty_answers_in_one_write),
         TALK(the_mixture_is_answered_as_expected),
         TALK(it_does_not_matter_where_the_bytes_are_cut),
         TALK(it_does_not_matter_how_small_the_pieces_are),
         TALK(a_flood_of_requests_is_answered_in_batches),
         TALK(bodies_of_full_size_can_be_pipelined),
-        TALK(a_client_that_waits_with_its_body_is_told_to_go_on),
-        TALK(so_is_one_with_chunks),
-        TALK(one_that_does_not_wait_is_not_told),
-        TALK(one_without_a_body_is_not_told),
+        TALK(a_client_that_waits_with_its_body_gets_100_continue),
+        TALK(so_does_one_with_chunks),
+        TALK(one_that_does_not_wait_gets_none),
+        TALK(one_without_a_body_gets_none),
         TALK(one_with_too_large_a_body_need_not_send_it),
         TALK(a_wrong_request_gets_its_status_and_no_further_one_is_read),
         TALK(an_unknown_method_is_no_wrong_request),
         TALK(a_chunked_body_beyond_the_limit_is_refused_when_it_gets_there),
-        TALK(what_is_sent_after_a_refusal_is_read_and_thrown_away),
+        TALK(input_after_a_refusal_is_discarded),
         TALK(lingering_ends_with_its_deadline),
-        TALK(who_goes_on_after_the_last_request_does_not_lose_the_answer),
+        TALK(a_client_that_sends_more_after_the_last_request_gets_the_answer),
         cmocka_unit_test(each_phase_has_its_timeout),
         TALK(a_request_goes_through_its_phases),
         TALK(an_idle_connection_owns_no_buffer),
         TALK(a_read_that_brings_nothing_gives_the_buffer_back),
-        TALK(an_idle_connection_times_out_without_a_word),
+        TALK(an_idle_connection_times_out_without_an_answer),
         TALK(half_a_head_times_out_with_408),
         TALK(half_a_body_times_out_with_408),
-        TALK(so_does_a_body_that_was_waited_for),
+        TALK(so_does_a_body_that_100_continue_asked_for),
         TALK(a_late_head_request_gets_no_content_either),
         TALK(a_client_that_takes_nothing_is_closed),
         TALK(a_client_that_leaves_gets_nothing),

@@ -5,7 +5,7 @@
 
 static struct http_exchange *x;
 
-/* An exchange as http_conn would hand it to a page. */
+/* An exchange as http_conn passes it to a page. */
 static int lend_exchange(void **state)
 {
     talk_begin(state);
@@ -23,7 +23,7 @@ static int give_exchange_back(void **state)
 #define EXCHANGE(test) \
     cmocka_unit_test_setup_teardown(test, lend_exchange, give_exchange_back)
 
-/* What lies in x->out, which must be one answer. */
+/* Reads x->out, which must hold one answer. */
 static struct answer answer_in_out(void)
 {
     struct slice rest = {x->out.data, x->out.len};
@@ -79,7 +79,7 @@ TEST(an_error_may_have_a_sentence_of_its_own)
     assert_non_null(strstr(body_of(&answer), "<p>No pictures.</p>"));
 }
 
-TEST(a_status_that_nobody_knows_is_a_fault_of_ours)
+TEST(an_unknown_status_becomes_500)
 {
     response_text(x, 299, HTTP_TYPE_TEXT, SLICE("?"));
     struct answer answer = answer_in_out();
@@ -146,7 +146,7 @@ int main(void)
         EXCHANGE(control_bytes_are_left_out_of_a_field),
         EXCHANGE(an_error_says_what_is_wrong_and_what_to_do),
         EXCHANGE(an_error_may_have_a_sentence_of_its_own),
-        EXCHANGE(a_status_that_nobody_knows_is_a_fault_of_ours),
+        EXCHANGE(an_unknown_status_becomes_500),
         EXCHANGE(the_connection_field_is_there_only_when_needed),
         EXCHANGE(the_date_follows_the_clock),
         EXCHANGE(no_content_means_none),

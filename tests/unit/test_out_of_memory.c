@@ -80,8 +80,8 @@ static const struct {
      "200 200 200 404 200"},
 };
 
-/* A new client; what it receives costs no memory in the test. */
-static void connect_anew(void)
+/* Connects a new client, whose receive buffer needs no further memory. */
+static void reconnect(void)
 {
     client_disconnect(&client);
     client_connect(&client, &world);
@@ -114,7 +114,7 @@ static void assert_well_formed(size_t row, int at)
  * was such an allocation. */
 static bool serve_with_failure(size_t row, int at)
 {
-    connect_anew();
+    reconnect();
     armed = true;
     countdown = at;
     failures = 0;
@@ -122,7 +122,7 @@ static bool serve_with_failure(size_t row, int at)
     armed = false;
     assert_well_formed(row, at);
 
-    connect_anew();
+    reconnect();
     client_send(&client, slice_of(rows[row].request));
     assert_statuses(rows[row].statuses);
     return failures > 0;

@@ -22,7 +22,7 @@
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Fails unless the slice holds just the text. */
+/* Fails unless the slice holds exactly the text. */
 #define assert_slice(slice, text) assert_slice_at((slice), (text), __LINE__)
 void assert_slice_at(struct slice slice, const char *text, int line);
 
@@ -31,8 +31,8 @@ void assert_slice_at(struct slice slice, const char *text, int line);
  * 256 KiB. */
 char *before_guard_page(const void *bytes, size_t n);
 
-/* n times the same character, with a NUL; good until the next call but three.
- * n is at most 128 KiB. */
+/* Returns n times the same character, with a NUL, valid for the next three
+ * calls; n is at most 128 KiB. */
 const char *many(char c, size_t n);
 
 #endif
