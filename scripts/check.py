@@ -325,7 +325,7 @@ SUITES = [
           lambda r: r.build("CC=clang", "FLAVOUR=clang", "WERROR=1", "all",
                             "unit-tests")),
     Suite("layering", "what the modules of common/ may call", "default", 60,
-          lambda r: r.script("tests/layering.sh", "build/default/common")),
+          lambda r: r.script("tests/layering.py", "build/default/common")),
     Suite("frame", "this runner, the Makefile, the scripts", "default", 300,
           lambda r: r.pytest("tests/frame", workers=None)),
     Suite("unit", "the pure modules, with cmocka", "default", 300,
