@@ -11,7 +11,8 @@ when nothing failed. A suite that crashes, hangs or counts nothing has failed.
 
 Environment:
     SERVERS=epoll,poll   runs blackbox and faults on these servers only, in full
-    FULL=1               runs every case on every server, instead of a sample
+    FULL=1               runs every case on every server, instead of a sample,
+                         and fuzzes for 30 s per target instead of 10 s
     ARGS='-k guestbook'  passes these words to pytest
     WORKERS=4            runs this many tests at a time
     RETRIES=1            gives a few failed tests of a suite a second attempt,
@@ -37,8 +38,10 @@ FEW = 5                         # failed tests that RETRIES=1 runs again
 # What is ours in the environment: make and the suites' programs do not see it.
 OURS = ("SERVERS", "FULL", "ARGS", "WORKERS", "RETRIES")
 TAIL = 40                       # lines of a failing suite's log that are shown
-# Tests over sockets mostly wait. Twice as many as there are cores run at a time.
+# How many tests run at a time. Tests over sockets mostly wait, so there are more of
+# them than cores; tests of faults wait longest.
 WAITING = str(2 * (os.cpu_count() or 1))
+IDLE = str(4 * (os.cpu_count() or 1))
 ASAN = "address,undefined"      # the value of SANITIZE= and the folder's name
 
 # What the sanitizers do beyond their defaults. A test may set its own.
@@ -49,7 +52,7 @@ SANITIZER_OPTIONS = {
 }
 
 # flavour: the folder below build/ that the suite uses and that is built first.
-# limit: seconds after which the suite is taken for hung.
+# limit: seconds after which the suite counts as hung.
 Suite = collections.namedtuple("Suite", "name about flavour limit run")
 # again: how many of those that passed did so only at the second attempt.
 Count = collections.namedtuple("Count", "passed failed skipped again",
@@ -239,7 +242,7 @@ class Runner:
         if flavour != "default":
             options += ["--bin-dir", f"build/{flavour}/bin"]
         chosen = os.environ.get("SERVERS", "").replace(" ", ",")
-        if sample and not chosen and os.environ.get("FULL", "0") in ("", "0"):
+        if sample and not chosen and not full():
             options += ["--sample", sample]
         if servers and chosen:
             chosen = ",".join(s for s in chosen.split(",") if s in servers)
@@ -295,6 +298,11 @@ class Runner:
 def log_of(suite):
     """Return the path of the suite's log."""
     return LOGS / f"{suite.name}.log"
+
+
+def full():
+    """Return whether the user wants every case, not a sample."""
+    return os.environ.get("FULL", "") not in ("", "0")
 
 
 def retries():
@@ -356,7 +364,7 @@ SUITES = [
     Suite("shape", "sizes of the C, differences between neighbours", None, 120,
           lambda r: r.script("tests/shape.py")),
     Suite("frame", "this runner, the Makefile, the scripts", "default", 300,
-          lambda r: r.pytest("tests/frame", workers=None)),
+          lambda r: r.pytest("tests/frame")),
     Suite("unit", "the pure modules, with cmocka", "default", 300,
           lambda r: r.cmocka("default")),
     Suite("unit-asan", "the same, sanitized", ASAN, 600,
@@ -377,9 +385,10 @@ SUITES = [
           lambda r: r.script("tests/cost/instructions.py")),
     Suite("faults", "every server, with what it depends on failing", "default",
           1800, lambda r: r.servers("tests/faults", "default", "not browser",
-                                    workers=WAITING)),
-    Suite("fuzz", "made-up input, half a minute for each target", "default", 900,
-          lambda r: r.script("tests/fuzz/run.sh", TIME="30")),
+                                    workers=IDLE)),
+    Suite("fuzz", "made-up input, 10 s for each target (FULL=1: 30 s)", "default",
+          900, lambda r: r.script("tests/fuzz/run.sh",
+                                  TIME="30" if full() else "10")),
     Suite("differential", "our parser and others read the same requests",
           "default", 300,
           lambda r: r.script(sys.executable, "tests/fuzz/differential.py")),

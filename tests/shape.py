@@ -265,6 +265,8 @@ def touched_files(top):
     build.mkdir(parents=True, exist_ok=True)
     window = build / "accept_window.o"
     run(["gcc", "-O0", "-g", "-fPIE", "-c", "-o", window, WINDOW])
+    # make does not know that the executable depends on the window.
+    (build / "bin/iterative").unlink(missing_ok=True)
     run(["make", f"-j{os.cpu_count() or 1}", "FLAVOUR=gcov", "CC=gcc",
          "CFLAGS=-O0 -g --coverage", f"LDFLAGS={WRAP} {window}",
          f"{GCOV}/bin/iterative"], cwd=top)
@@ -274,15 +276,22 @@ def touched_files(top):
                            "none", "--root", top], stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True) as server:
         try:
-            ready = server.stdout.readline()
-            port = re.search(r"http://\S+:(\d+)/", ready)
-            if not port:
-                raise RuntimeError(f"the gcov build of 01 said {ready!r}")
+            port = ready_port(server.stdout)
             for _ in range(3):
-                get_index(int(port[1]))
+                get_index(port)
         finally:
             server.kill()
     return executed(build)
+
+
+def ready_port(lines):
+    """Return the port that a server's ready line names; warnings may precede it."""
+    said = []
+    for line in lines:
+        if port := re.search(r"http://\S+:(\d+)/", line):
+            return int(port[1])
+        said.append(line)
+    raise RuntimeError(f"the gcov build of 01 did not start: {''.join(said)}")
 
 
 def get_index(port):

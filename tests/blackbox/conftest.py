@@ -83,11 +83,11 @@ def pytest_collection_modifyitems(config, items):
 def in_sample(items, servers, mode):
     """Yield the tests that the mode of sampling keeps.
 
-    A test that holds for some servers alone is no test of the protocol.
+    A test with the marker `only` is about an architecture: it stays.
     """
     numbering = sampling.Numbering()
     for item in items:
-        if item.path.stem not in sampling.PROTOCOL \
+        if item.path.stem not in sampling.FILES[mode] \
                 or "server_name" not in item.fixturenames \
                 or item.get_closest_marker("only"):
             yield item

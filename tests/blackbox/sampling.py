@@ -1,9 +1,10 @@
 """Which servers run which cases, when not every case runs on all seven.
 
 All seven share the code that parses a request and makes an answer. What differs
-is how a server waits. So the tests of PROTOCOL, with thousands of cases, need not
-run on each server, but the tests of architecture, signals, faults and the
-guestbook do.
+is how a server waits. So the tests of the protocol, with thousands of cases, need
+not run on each server, but the tests of architecture, signals and faults do. The
+tests of the guestbook, of Redis and of deadlines do too, except in the slow
+sanitizer builds.
 
 The choice is deterministic: a case runs on the same servers each time.
 """
@@ -13,15 +14,17 @@ import zlib
 LOOPS = ("poll", "epoll")               # the event loops; the others block
 IN_FULL = ("iterative", "epoll")        # one of each kind
 
-# The files with tests of the protocol.
-PROTOCOL = {"test_connections", "test_endpoints", "test_error_pages",
-            "test_limits", "test_malformed", "test_options", "test_paths",
-            "test_static"}
-
 MODES = {
     "three": "iterative, epoll and one other server, in rotation",
     "two": "one blocking server and one event loop, both in rotation",
 }
+
+# The files of which each mode takes a sample.
+PROTOCOL = {"test_connections", "test_endpoints", "test_error_pages",
+            "test_limits", "test_malformed", "test_options", "test_paths",
+            "test_static"}
+FILES = {"three": PROTOCOL,
+         "two": PROTOCOL | {"test_guestbook", "test_redis", "test_timeouts"}}
 
 # Tests that take 0.5 s or more on one server, because they wait for a deadline.
 # `make test` leaves them out. None stands for all tests of a file.

@@ -1,4 +1,4 @@
-"""tests/layering.py on objects that are made up. It tests its rules itself, too."""
+"""tests/layering.py on objects that are made up. It also tests its own rules."""
 
 import importlib.util
 import subprocess
@@ -35,7 +35,7 @@ def test_a_call_is_found_through_other_modules():
         ["text > one > two calls read"]
 
 
-def test_who_is_not_reached_may_call_anything():
+def test_an_object_outside_the_layer_may_call_anything():
     assert failures(one=module("a", "read"), event_loop=module("b", "epoll_wait")) == []
 
 

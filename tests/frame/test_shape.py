@@ -218,6 +218,7 @@ int main(void)
     bind(fd, (struct sockaddr *)&a, size);
     listen(fd, 9 + at_start());
     getsockname(fd, (struct sockaddr *)&a, &size);
+    printf("a warning\n");
     printf("listening on http://127.0.0.1:%d/ (x)\n", ntohs(a.sin_port));
     fflush(stdout);
     for (n = 1; (client = accept4(fd, 0, 0, SOCK_CLOEXEC)) >= 0; n++) {
