@@ -207,9 +207,17 @@ name_of = $(or $(word 2,$(subst _, ,$(filter $(1)_%,$(FOLDERS)))),$(error There 
 
 CHECK = $(PYTHON) scripts/check.py --make '$(MAKE)' $(MAKEOVERRIDES)
 
-## check: everything below, then one line: N passed, N failed (WERROR=1: no warnings either)
+## check: all suites, then one line: N passed, N failed (WERROR=1: warnings are errors)
 check: build/deps/check
 	@$(CHECK)
+
+## check-all: the same, and each case of the protocol on all seven instead of a sample
+check-all: build/deps/check
+	@FULL=1 $(CHECK)
+
+## test: unit tests and two servers, in less than 30 seconds: the loop while you edit
+test: build/deps/test
+	@$(CHECK) unit quick
 
 ## check-unit: the pure modules of common/, with cmocka
 check-unit: build/deps/test
@@ -231,9 +239,17 @@ check-tsan: build/deps/test
 check-browser: build/deps/check
 	@$(CHECK) browser
 
-## check-layering: nm on the objects: the pure modules call no socket and no Redis
+## check-layering: nm on the objects: nothing that http_conn reaches waits or meets the world
 check-layering: build/deps/test
 	@$(CHECK) layering
+
+## check-shape: sizes of the C and differences between neighbours, against their budgets
+check-shape: build/deps/build
+	@$(CHECK) shape
+
+## variants-check: applies each patch of variants/ and tests what it makes
+variants-check: build/deps/test
+	@$(CHECK) variants
 
 ## check-faults: the servers under slow clients, dead workers, a failing Redis
 check-faults: build/deps/test
@@ -347,8 +363,9 @@ help:
 # Names of commands, not of files. (A pattern such as run-% cannot be named
 # here, so its members are.)
 .PHONY: FORCE all unit-tests fuzzers clean install uninstall deps doctor check \
-        check-unit check-blackbox check-asan check-tsan check-browser \
-        check-layering check-faults check-frame fuzz soak reliability compare \
+        check-all test check-unit check-blackbox check-asan check-tsan \
+        check-browser check-layering check-shape variants-check check-faults \
+        check-frame fuzz soak reliability compare \
         compare-settings compare-runs peers-deps bench-cost bench-flat \
         bench-pacing bench-redis bench-store bench-tricks bench-where \
         bench-reuseport docs \

@@ -136,7 +136,7 @@ static void begin_body(struct http_conn *c, size_t length)
     c->state = HTTP_CONN_BODY;
     /* The client waits for permission to send the body, unless part of it is
      * already here (RFC 9110, 10.1.1). */
-    if (r->expect_continue && x->in_start == x->in_end)
+    if (r->expect_continue && !complete && x->in_start == x->in_end)
         buffer_append_literal(&x->out, "HTTP/1.1 100 Continue\r\n\r\n");
 }
 

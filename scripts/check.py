@@ -1,20 +1,23 @@
 #!/usr/bin/python3
 """Run the test suites and count: what `make check` does.
 
-    scripts/check.py                 every suite
+    scripts/check.py                 every suite of `make check`
     scripts/check.py unit blackbox   these suites, and the builds they need
     scripts/check.py --list          their names
 
-A suite's output goes to build/check/NAME.log; the end of it is shown when the
-suite failed. The last line says `N passed, N failed`, and the exit status is
-0 only when nothing failed. A suite that crashes, hangs or counts nothing has
-failed: what did not run is not taken for what passed. A few tests that failed
-beside others are given a second attempt, alone, as they may have waited for a
-crowded machine; the summary says how many needed it.
+A suite's output goes to build/check/NAME.log; a failed suite shows the end of
+its log. The last line says `N passed, N failed`, and the exit status is 0 only
+when nothing failed. A suite that crashes, hangs or counts nothing has failed.
 
-Environment: SERVERS=epoll,poll narrows blackbox and faults to these servers,
-ARGS='-k guestbook -x' goes to pytest as it is, WORKERS=4 is how many tests it
-runs at a time (as many as there are cores).
+Environment:
+    SERVERS=epoll,poll   runs blackbox and faults on these servers only, in full
+    FULL=1               runs every case on every server, instead of a sample,
+                         and fuzzes for 30 s per target instead of 10 s
+    ARGS='-k guestbook'  passes these words to pytest
+    WORKERS=4            runs this many tests at a time
+    RETRIES=1            gives a few failed tests of a suite a second attempt,
+                         one at a time; CI=true does the same. Without it, a flaky
+                         test fails.
 """
 
 import argparse
@@ -31,8 +34,14 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parent.parent
 LOGS = TOP / "build" / "check"
-FEW = 5                         # failed tests that get a second attempt
+FEW = 5                         # failed tests that RETRIES=1 runs again
+# What is ours in the environment: make and the suites' programs do not see it.
+OURS = ("SERVERS", "FULL", "ARGS", "WORKERS", "RETRIES")
 TAIL = 40                       # lines of a failing suite's log that are shown
+# How many tests run at a time. Tests over sockets mostly wait, so there are more of
+# them than cores; tests of faults wait longest.
+WAITING = str(2 * (os.cpu_count() or 1))
+IDLE = str(4 * (os.cpu_count() or 1))
 ASAN = "address,undefined"      # the value of SANITIZE= and the folder's name
 
 # What the sanitizers do beyond their defaults. A test may set its own.
@@ -43,7 +52,7 @@ SANITIZER_OPTIONS = {
 }
 
 # flavour: the folder below build/ that the suite uses and that is built first.
-# limit: seconds after which the suite is taken for hung.
+# limit: seconds after which the suite counts as hung.
 Suite = collections.namedtuple("Suite", "name about flavour limit run")
 # again: how many of those that passed did so only at the second attempt.
 Count = collections.namedtuple("Count", "passed failed skipped again",
@@ -124,10 +133,11 @@ class Runner:
         self.child = None
         self.log = None         # the open log of the suite that runs now
         self.began = self.deadline = 0.0
+        self.interval = 60      # seconds between two lines of progress
         # The make that called us handed down its own switches.
         self.environment = {name: value for name, value in os.environ.items()
                             if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL",
-                                            "SERVERS", "ARGS", "WORKERS")}
+                                            *OURS)}
 
     def program(self, command, env=None):
         """Run a command, wait for it, and return (exit status, its output).
@@ -203,7 +213,7 @@ class Runner:
     def pytest(self, folder, *options, flavour="default", workers="auto"):
         """Run pytest on a folder; workers=None runs one test at a time."""
         parallel = ["-n", os.environ.get("WORKERS", workers)] if workers else []
-        # It notes there which tests failed.
+        # Where pytest notes which tests failed.
         notes = Path(self.log.name).with_suffix(".cache")
         shutil.rmtree(notes, ignore_errors=True)
         command = [*fixed_addresses(flavour), sys.executable, "-m", "pytest",
@@ -211,21 +221,29 @@ class Runner:
                    *shlex.split(os.environ.get("ARGS", ""))]
         status, text = self.program([*command, *parallel], SANITIZER_OPTIONS)
         first = judge(count_pytest(text), status)
-        if status != 1 or not 0 < first.failed <= FEW or \
+        if not retries() or status != 1 or not 0 < first.failed <= FEW or \
                 not any(notes.rglob("lastfailed")):
             return first
-        self.note("Those that failed, once more and alone:")
+        self.note("The failed tests again, one at a time (RETRIES=1):")
         status, text = self.program([*command, "--last-failed",
                                      "--last-failed-no-failures=none"],
                                     SANITIZER_OPTIONS)
         return add_attempts(first, judge(count_pytest(text), status))
 
-    def servers(self, folder, flavour, marker, servers=None, workers="auto"):
-        """Run the tests of a folder on the executables of a flavour."""
+    def servers(self, folder, flavour, marker, servers=None, sample=None,
+                workers="auto"):
+        """Run the tests of a folder on the executables of a flavour.
+
+        `servers` are those that the suite is for. `sample` runs each case of the
+        protocol on fewer servers (see tests/blackbox/sampling.py), unless the
+        user has chosen the servers or asks for all.
+        """
         options = ["-m", marker]
         if flavour != "default":
             options += ["--bin-dir", f"build/{flavour}/bin"]
         chosen = os.environ.get("SERVERS", "").replace(" ", ",")
+        if sample and not chosen and not full():
+            options += ["--sample", sample]
         if servers and chosen:
             chosen = ",".join(s for s in chosen.split(",") if s in servers)
         if chosen or servers:
@@ -245,24 +263,25 @@ class Runner:
         status, text = self.program(list(command), environment)
         return judge(count_plain(text), status)
 
-    # What the user sees meanwhile.
+    # What the user sees while a suite runs.
 
     def tick(self):
-        """Say once a second that, and on what, the suite is at work."""
+        """Show the progress of the suite: called once a second."""
         seconds = int(time.monotonic() - self.began)
         doing = " ".join(tail(Path(self.log.name), 1)).strip()
         if sys.stdout.isatty():
             width = shutil.get_terminal_size().columns - 1
             print("\r" + f"    {seconds:4d} s  {doing}"[:width].ljust(width),
                   end="", flush=True)
-        elif seconds > 0 and seconds % 60 == 0:
+        elif seconds > 0 and seconds % self.interval == 0:
             print(f"    {seconds:4d} s  {doing[:100]}", flush=True)
 
     def suite(self, suite):
         """Run one suite; return its Count and a word on why, if it failed."""
         self.began = time.monotonic()
         self.deadline = self.began + suite.limit
-        # Unbuffered and appending, for the programs write to it as well.
+        self.interval = 5 if suite.name in EXTRA else 60
+        # Unbuffered and appending: the programs write to the same file.
         with open(log_of(suite), "ab", buffering=0) as self.log:
             try:
                 count, why = suite.run(self), ""
@@ -279,6 +298,18 @@ class Runner:
 def log_of(suite):
     """Return the path of the suite's log."""
     return LOGS / f"{suite.name}.log"
+
+
+def full():
+    """Return whether the user wants every case, not a sample."""
+    return os.environ.get("FULL", "") not in ("", "0")
+
+
+def retries():
+    """Return whether failed tests get a second attempt. They get none by default:
+    the person who works on a flaky test has to see it fail."""
+    setting = os.environ.get("RETRIES") or os.environ.get("CI", "")
+    return setting in ("1", "true")
 
 
 def tail(path, lines):
@@ -305,7 +336,11 @@ def fixed_addresses(flavour):
 
 # ----------------------------------------------------------------- the suites
 
-THREADED = ["threaded", "prethreaded"]  # what the thread sanitizer has to see
+THREADED = ["threaded", "prethreaded"]  # for the thread sanitizer
+QUICK = ["prethreaded", "epoll"]        # one blocking server, one event loop
+
+# The scripts that may check variants/: the first one that exists.
+VARIANTS = ("variants/check.sh", "scripts/variant.py")
 
 # The builds. A suite names its flavour, and that build runs before it, once.
 BUILDS = {
@@ -325,43 +360,72 @@ SUITES = [
           lambda r: r.build("CC=clang", "FLAVOUR=clang", "WERROR=1", "all",
                             "unit-tests")),
     Suite("layering", "what the modules of common/ may call", "default", 60,
-          lambda r: r.script("tests/layering.sh", "build/default/common")),
+          lambda r: r.script("tests/layering.py", "build/default/common")),
+    Suite("shape", "sizes of the C, differences between neighbours", None, 120,
+          lambda r: r.script("tests/shape.py")),
     Suite("frame", "this runner, the Makefile, the scripts", "default", 300,
-          lambda r: r.pytest("tests/frame", workers=None)),
+          lambda r: r.pytest("tests/frame")),
     Suite("unit", "the pure modules, with cmocka", "default", 300,
           lambda r: r.cmocka("default")),
     Suite("unit-asan", "the same, sanitized", ASAN, 600,
           lambda r: r.cmocka(ASAN)),
     Suite("blackbox", "every server over real sockets", "default", 1800,
-          lambda r: r.servers("tests/blackbox", "default", "not browser")),
+          lambda r: r.servers("tests/blackbox", "default", "not browser",
+                              sample="three", workers=WAITING)),
     Suite("browser", "the guestbook in a headless Chromium", "default", 300,
           lambda r: r.browser()),
     Suite("blackbox-asan", "every server, sanitized", ASAN, 2400,
-          lambda r: r.servers("tests/blackbox", ASAN, "not browser")),
+          lambda r: r.servers("tests/blackbox", ASAN, "not browser",
+                              sample="two", workers=WAITING)),
     Suite("blackbox-tsan", "the threaded servers, for data races", "thread", 1800,
           lambda r: r.servers("tests/blackbox", "thread", "not browser",
-                              servers=THREADED)),
+                              servers=THREADED, sample="two",
+                              workers=WAITING)),
     Suite("cost", "instructions per request, under callgrind", "default", 300,
           lambda r: r.script("tests/cost/instructions.py")),
     Suite("faults", "every server, with what it depends on failing", "default",
           1800, lambda r: r.servers("tests/faults", "default", "not browser",
-                                    workers="4")),  # they wait, mostly
-    Suite("fuzz", "made-up input, half a minute for each target", "default", 900,
-          lambda r: r.script("tests/fuzz/run.sh", TIME="30")),
+                                    workers=IDLE)),
+    Suite("fuzz", "made-up input, 10 s for each target (FULL=1: 30 s)", "default",
+          900, lambda r: r.script("tests/fuzz/run.sh",
+                                  TIME="30" if full() else "10")),
     Suite("differential", "our parser and others read the same requests",
           "default", 300,
           lambda r: r.script(sys.executable, "tests/fuzz/differential.py")),
+    Suite("variants", "each patch of variants/, applied and tested", "default",
+          900, lambda r: r.script(first_of(VARIANTS))),
     Suite("bench", "the measuring programs", "default", 300,
           lambda r: r.pytest("bench/tests", workers=None)),
     Suite("docs", "figures, links and commands in docs/", "default", 300,
           lambda r: r.pytest("tests/docs", workers=None)),
 ]
 
-# Suites of parts that may be absent, each with the file that tells.
-OPTIONAL = {"bench": "bench/tests", "docs": "tests/docs",
-            "faults": "tests/faults", "fuzz": "tests/fuzz/run.sh",
-            "cost": "tests/cost/instructions.py",
-            "differential": "tests/fuzz/differential.py"}
+# Suites that `make check` does not run, since others do the same and more.
+EXTRA = {
+    "quick": Suite(
+        "quick", "two servers, without the slow tests", "default", 120,
+        lambda r: r.servers("tests/blackbox", "default",
+                            "not browser and not slow", workers=WAITING,
+                            servers=None if os.environ.get("SERVERS") else QUICK)),
+}
+
+# Suites of parts that may be absent, each with the files of which one must exist.
+OPTIONAL = {"bench": ("bench/tests",), "docs": ("tests/docs",),
+            "faults": ("tests/faults",), "fuzz": ("tests/fuzz/run.sh",),
+            "cost": ("tests/cost/instructions.py",),
+            "differential": ("tests/fuzz/differential.py",),
+            "variants": VARIANTS}
+
+
+def first_of(paths):
+    """Return the first of these paths that exists, else the first."""
+    return next((path for path in paths if (TOP / path).exists()), paths[0])
+
+
+def is_there(suite):
+    """Return whether the project has the files of a suite."""
+    return suite.name not in OPTIONAL or \
+        (TOP / first_of(OPTIONAL[suite.name])).exists()
 
 
 def choose(names):
@@ -369,14 +433,12 @@ def choose(names):
 
     Raises SystemExit for an unknown name.
     """
-    known = {suite.name: suite for suite in SUITES}
+    known = {**{suite.name: suite for suite in SUITES}, **EXTRA}
     for name in names:
         if name not in known:
             sys.exit(f"check.py: no suite {name!r}; there are: "
                      f"{' '.join(known)}")
-    wanted = [known[name] for name in names] or [
-        suite for suite in SUITES
-        if suite.name not in OPTIONAL or (TOP / OPTIONAL[suite.name]).exists()]
+    wanted = [known[name] for name in names] or list(filter(is_there, SUITES))
     plan = []
     for suite in wanted:
         if suite.flavour and BUILDS[suite.flavour] not in plan:
@@ -403,7 +465,7 @@ def report(results):
     total = Count(*(sum(numbers) for numbers in
                     zip(*(count for _, count, _ in results))))
     if total.again:
-        print(f"  {total.again} passed only at the second attempt, alone: "
+        print(f"  {total.again} passed only at the second attempt (RETRIES=1): "
               "the logs say which")
     if total.skipped:
         print(f"  {total.skipped} skipped: the logs say why")
@@ -419,13 +481,12 @@ def main():
                         help="a suite to run, or a variable for make")
     options = parser.parse_args()
     if options.list:
-        for suite in SUITES:
+        for suite in [*SUITES, *EXTRA.values()]:
             print(f"{suite.name:<14} {suite.about}")
         return 0
 
-    # SANITIZE and FLAVOUR are ours to set: every suite names its own. The others
-    # are for us.
-    ours = ("SANITIZE", "FLAVOUR", "SERVERS", "ARGS", "WORKERS")
+    # Every suite names its own SANITIZE and FLAVOUR.
+    ours = ("SANITIZE", "FLAVOUR", *OURS)
     runner = Runner(options.make, [word for word in options.words if "=" in word
                                    and word.split("=")[0] not in ours])
     LOGS.mkdir(parents=True, exist_ok=True)
@@ -441,7 +502,7 @@ def main():
         began = time.monotonic()
         log_of(suite).unlink(missing_ok=True)
         if suite.flavour in broken:
-            count, why = Count(0, 1, 0), "not run, for its build failed"
+            count, why = Count(0, 1, 0), "not run, because its build failed"
         else:
             try:
                 count, why = runner.suite(suite)

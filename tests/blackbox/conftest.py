@@ -2,10 +2,12 @@
 
     pytest -n auto tests/blackbox
     pytest tests/blackbox --servers epoll,poll -k guestbook
+    pytest tests/blackbox --sample three -m 'not slow'
     pytest tests/blackbox --bin-dir build/address,undefined/bin
 
 Every test that (directly or not) uses `server_name` runs once for each of the
-seven executables. The server is stopped with SIGTERM and must exit with 0;
+seven executables; with --sample, tests of the protocol run on some of them (see
+sampling.py). The server is stopped with SIGTERM and must exit with 0;
 see servers.Server.finish for what else it owes.
 """
 
@@ -15,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+import sampling
 from private_redis import PrivateRedis
 from processes import make_folder, remove_folder
 from servers import FOLDERS, SMALL_POOL, TOP, Server, ServerFault
@@ -26,6 +29,12 @@ def pytest_addoption(parser):
                     help="folder of the executables (default: %(default)s)")
     group.addoption("--servers", default=",".join(FOLDERS), metavar="A,B",
                     help="which of the seven to test (default: all)")
+    group.addoption("--full", dest="sample", action="store_const", const=None,
+                    help="run every case on every server (the default)")
+    group.addoption("--sample", choices=sampling.MODES, metavar="MODE",
+                    help="run each case of the protocol on fewer servers: "
+                    + "; ".join(f"{mode}: {what}"
+                                for mode, what in sampling.MODES.items()))
 
 
 def pytest_configure(config):
@@ -33,6 +42,8 @@ def pytest_configure(config):
         "markers", "only(*names): the rule holds for these servers alone")
     config.addinivalue_line(
         "markers", "browser: drives a real, headless Chromium")
+    config.addinivalue_line(
+        "markers", "slow: takes half a second or more (see sampling.SLOW)")
     for name in config.getoption("--servers").split(","):
         if name not in FOLDERS:
             raise pytest.UsageError(f"--servers: there is no {name!r}, only "
@@ -50,13 +61,43 @@ def pytest_generate_tests(metafunc):
                          scope="session")
 
 
-def pytest_collection_modifyitems(items):
-    """Drop tests that are left without a server by --servers and `only`."""
-    def has_server(item):
-        return "server_name" not in item.fixturenames or \
-            item.callspec.params["server_name"] in FOLDERS
+@pytest.hookimpl(tryfirst=True)     # before -m looks at the markers
+def pytest_collection_modifyitems(config, items):
+    """Mark slow tests, drop tests without a server, and sample the protocol."""
+    for item in items:
+        if sampling.is_slow(item.path.stem, item.originalname):
+            item.add_marker("slow")
 
-    items[:] = filter(has_server, items)
+    # --servers and `only` may leave a test without a server.
+    items[:] = [item for item in items if "server_name" not in item.fixturenames
+                or item.callspec.params["server_name"] in FOLDERS]
+
+    if config.getoption("--sample"):
+        kept = set(in_sample(items, config.getoption("--servers").split(","),
+                             config.getoption("--sample")))
+        config.hook.pytest_deselected(
+            items=[item for item in items if item not in kept])
+        items[:] = [item for item in items if item in kept]
+
+
+def in_sample(items, servers, mode):
+    """Yield the tests that the mode of sampling keeps.
+
+    A test with the marker `only` is about an architecture: it stays.
+    """
+    numbering = sampling.Numbering()
+    for item in items:
+        if item.path.stem not in sampling.FILES[mode] \
+                or "server_name" not in item.fixturenames \
+                or item.get_closest_marker("only"):
+            yield item
+            continue
+        server = item.callspec.params["server_name"]
+        case = item.callspec.id.split("-")      # such as epoll-POST-/answer
+        case.remove(server)
+        number = numbering.number(item.path.stem, item.originalname, tuple(case))
+        if server in sampling.servers_for(number, servers, mode):
+            yield item
 
 
 @pytest.fixture(scope="session")

@@ -23,8 +23,8 @@ FOLDERS = {
     "prethreaded": "05_prethreaded", "poll": "06_poll", "epoll": "07_epoll",
 }
 
-# Four workers or threads do for most tests; a hundred of each, in sanitizer
-# builds and several at once, cost more than they show.
+# Four workers or threads are enough for most tests. A hundred of each, in several
+# sanitizer builds at the same time, would only take longer to start.
 SMALL_POOL = {"preforking": ["--workers", "4"],
               "prethreaded": ["--threads", "4"]}
 
@@ -160,7 +160,7 @@ class Server:
         """
         try:
             status = self.wait()
-            # A child may be a moment later than its parent.
+            # A child may end shortly after its parent: wait for up to 5 s.
             end_of_grace = time.monotonic() + 5
             while (left := session_members(self.pid)) and \
                     time.monotonic() < end_of_grace:

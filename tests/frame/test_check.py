@@ -134,14 +134,109 @@ def test_at_the_second_attempt():
 """
 
 
+@pytest.fixture(autouse=True)
+def plain_environment(monkeypatch):
+    """No setting of the caller, or of CI, reaches these tests."""
+    for name in (*check.OURS, "CI"):
+        monkeypatch.delenv(name, raising=False)
+
+
+ALWAYS_FAIL = "\n".join(f"def test_{i}(): assert False" for i in range(check.FEW))
+
+
+@pytest.mark.parametrize("setting", [{"RETRIES": "1"}, {"CI": "true"}])
 @pytest.mark.parametrize("more, verdict", [
-    ("", check.Count(2, 0, 0, 1)),
-    ("def test_never(): assert False", check.Count(2, 1, 0, 1)),
-    ("\n".join(f"def test_{i}(): assert False" for i in range(check.FEW)),
-     check.Count(1, check.FEW + 1, 0))])
-def test_a_few_failed_tests_have_a_second_attempt(runner, tmp_path, more,
-                                                  verdict):
-    (tmp_path / "test_made_up.py").write_text(ONCE + more)
-    count, _ = runner.suite(suite(lambda r: r.pytest(str(tmp_path),
-                                                     workers=None)))
-    assert count == verdict
+    ("", Count(2, 0, 0, 1)),
+    ("def test_never(): assert False", Count(2, 1, 0, 1)),
+    (ALWAYS_FAIL, Count(1, check.FEW + 1, 0))])
+def test_ci_gives_a_few_failed_tests_a_second_attempt(
+        runner, tmp_path, monkeypatch, setting, more, verdict):
+    for name, value in setting.items():
+        monkeypatch.setenv(name, value)
+    assert run_made_up(runner, tmp_path, ONCE + more) == verdict
+
+
+@pytest.mark.parametrize("setting", [
+    {}, {"RETRIES": "0"}, {"RETRIES": ""}, {"CI": "false"},
+    {"CI": "true", "RETRIES": "0"}])
+def test_a_flaky_test_fails_where_nobody_asked_for_retries(
+        runner, tmp_path, monkeypatch, setting):
+    for name, value in setting.items():
+        monkeypatch.setenv(name, value)
+    assert run_made_up(runner, tmp_path, ONCE) == Count(1, 1, 0)
+
+
+def run_made_up(runner, folder, text):
+    """Run a file of tests as a suite; return the Count."""
+    (folder / "test_made_up.py").write_text(text)
+    count, _ = runner.suite(suite(lambda r: r.pytest(str(folder), workers=None)))
+    return count
+
+
+def test_ci_asks_for_retries():
+    text = (TOP / ".ci/run").read_text()
+    assert text.index("export RETRIES=") < text.index("make check")
+
+
+# --------------------------------------------------------- what a suite runs on
+
+def options_of(monkeypatch, suite_name, **environment):
+    """Return the words that a suite hands to pytest."""
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    words = []
+    runner = check.Runner("make", [])
+    monkeypatch.setattr(runner, "pytest",
+                        lambda folder, *options, **_: words.extend(options))
+    next(s for s in [*check.SUITES, *check.EXTRA.values()]
+         if s.name == suite_name).run(runner)
+    return " ".join(words)
+
+
+@pytest.mark.parametrize("name, sample", [
+    ("blackbox", "three"), ("blackbox-asan", "two"), ("blackbox-tsan", "two")])
+def test_the_protocol_is_sampled(monkeypatch, name, sample):
+    assert f"--sample {sample}" in options_of(monkeypatch, name)
+
+
+@pytest.mark.parametrize("setting", [{"FULL": "1"}, {"SERVERS": "threaded poll"}])
+@pytest.mark.parametrize("name", ["blackbox", "blackbox-asan", "blackbox-tsan"])
+def test_the_user_can_ask_for_every_case(monkeypatch, name, setting):
+    words = options_of(monkeypatch, name, **setting)
+    assert "--sample" not in words
+    if "SERVERS" in setting:
+        assert "--servers threaded" in words
+
+
+def test_faults_are_not_sampled(monkeypatch):
+    assert "--sample" not in options_of(monkeypatch, "faults")
+
+
+def test_the_quick_suite_has_a_server_of_each_kind(monkeypatch):
+    words = options_of(monkeypatch, "quick")
+    assert "--servers prethreaded,epoll" in words and "not slow" in words
+
+
+def test_the_quick_suite_runs_on_the_servers_that_are_named(monkeypatch):
+    assert "--servers poll" in options_of(monkeypatch, "quick", SERVERS="poll")
+
+
+def test_the_whole_check_has_no_quick_suite():
+    names = [s.name for s in check.choose([])]
+    assert "quick" not in names and {"unit", "shape", "layering"} <= set(names)
+    assert check.choose(["quick"])[-1].name == "quick"
+
+
+def test_a_part_that_is_absent_is_left_out(tmp_path, monkeypatch):
+    monkeypatch.setattr(check, "TOP", tmp_path)
+    assert not {*check.OPTIONAL} & {s.name for s in check.choose([])}
+    assert [s.name for s in check.choose(["variants"])] == ["build", "variants"]
+
+
+@pytest.mark.parametrize("script", check.VARIANTS)
+def test_either_script_checks_the_variants(tmp_path, monkeypatch, script):
+    monkeypatch.setattr(check, "TOP", tmp_path)
+    (tmp_path / script).parent.mkdir()
+    (tmp_path / script).touch()
+    assert "variants" in [s.name for s in check.choose([])]
+    assert check.first_of(check.VARIANTS) == script

@@ -90,7 +90,7 @@ def processes_with(word):
             if word.encode() in path.read_bytes():
                 found.append(int(path.parent.name))
         except OSError:
-            pass                        # ended meanwhile
+            pass                        # ended in between
     return found
 
 
@@ -136,7 +136,7 @@ def test_what_is_still_missing_after_the_installation_is_told(bare_path):
 
 def test_compare_goes_on_without_what_it_can_do_without(bare_path):
     """Compiler, Redis and Python are there, by whatever means; no load tool.
-    It is told, and no stamp is left: the next time it may come."""
+    The script says so and leaves no stamp: it looks again the next time."""
     stamp = Path(bare_path) / "stamp"
     for tool in "gcc ar pkg-config redis-server redis-cli".split():
         (Path(bare_path) / tool).write_text("#!/bin/sh\nexit 0\n")
@@ -171,7 +171,7 @@ def make(*arguments):
 
 def test_help_names_every_command():
     words = make("help").stdout.split()
-    for target in ("all check compare deps doctor install uninstall clean format "
+    for target in ("all check check-all test check-shape compare deps doctor install uninstall clean format "
                    "tidy compile_commands.json help diff-01-02 run-07").split():
         assert target in words
 

@@ -177,7 +177,7 @@ static bool misfortune(struct client *client)
         http_conn_on_timeout(c);
         return true;
     case 1:
-        http_conn_abort(c);
+        http_conn_close(c);
         return true;
     case 2:
         if (want == HTTP_WANT_READ) { /* woken up for nothing */

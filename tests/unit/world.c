@@ -162,7 +162,7 @@ static bool give_input(struct client *client)
         return false;
     char *input = http_conn_input(&client->conn, &room);
     if (input == NULL) {
-        http_conn_abort(&client->conn);
+        http_conn_close(&client->conn);
         return true;
     }
     if (room == 0)

@@ -1,0 +1,112 @@
+"""tests/layering.py on objects that are made up. It also tests its own rules."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).resolve().parents[2]
+_spec = importlib.util.spec_from_file_location("layering", TOP / "tests/layering.py")
+layering = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(layering)
+
+
+def module(defined="", undefined="", variables=""):
+    """Return an Object from words."""
+    return layering.Object(set(defined.split()), set(undefined.split()),
+                           set(variables.split()))
+
+
+def failures(**modules):
+    """Return what fails in a pure layer of empty roots and these modules."""
+    objects = {**{root: module() for root in layering.ROOTS}, **modules}
+    return [why for passed, why in layering.examine(objects) if not passed]
+
+
+def test_empty_modules_pass():
+    assert failures() == []
+
+
+def test_a_call_is_found_through_other_modules():
+    assert failures(text=module(undefined="a"), one=module("a", "b"),
+                    two=module("b", "__read_chk malloc")) == \
+        ["text > one > two calls read"]
+
+
+def test_an_object_outside_the_layer_may_call_anything():
+    assert failures(one=module("a", "read"), event_loop=module("b", "epoll_wait")) == []
+
+
+@pytest.mark.parametrize("driver", sorted(layering.DRIVERS))
+def test_no_driver_may_be_reached(driver):
+    found = {"text": module(undefined="a"), "one": module("a", "b"),
+             driver: module("b", "read")}
+    assert failures(**found) == [f"text > one reaches a driver: {driver} (b)"]
+
+
+@pytest.mark.parametrize("name", sorted(layering.FILE_OBJECTS))
+def test_files_of_the_site_may_be_opened_in_one_place(name):
+    calls = "__openat64_2 syscall fstat64 fstatat64 pread64 close"
+    reached = {"text": module(undefined="a")}
+    assert failures(**reached, **{name: module("a", calls)}) == []
+    assert failures(**reached, **{name: module("a", calls + " read time")}) == \
+        [f"text > {name} calls read, time"]
+    assert failures(**reached, one=module("a", "pread64")) == ["text > one calls pread"]
+
+
+@pytest.mark.parametrize("name", ["text", "serve_blocking"])
+def test_variables(name):
+    assert failures(**{name: module(variables="b a")}) == \
+        [f"common/{name}.c has variables: a, b"]
+    assert failures(signals=module(variables="a")) == []
+
+
+@pytest.mark.parametrize("symbol, name", [
+    ("__read_chk", "read"), ("__open_2", "open"), ("__openat64_2", "openat"),
+    ("__pread64_chk", "pread"), ("fstat64", "fstat"), ("__fxstat64", "fstat"),
+    ("__fprintf_chk", "fprintf"), ("accept4", "accept4"), ("openat2", "openat2"),
+    ("epoll_create1", "epoll_create1"), ("__errno_location", "__errno_location"),
+    ("__xstat64", "stat")])
+def test_names_of_glibc(symbol, name):
+    assert layering.plain_name(symbol) == name
+
+
+@pytest.mark.parametrize("name", """
+    socket accept accept4 poll ppoll epoll_wait epoll_pwait2 read write send
+    recv readv pwrite close open openat clock_gettime time gettimeofday getrandom
+    pthread_mutex_lock fork vfork wait waitpid wait4 kill sleep nanosleep syscall
+    redisCommand redisAppendCommandArgv freeReplyObject exit printf vfprintf
+    sendfile getsockopt setsockopt sigaction fstat stat fopen""".split())
+def test_forbidden(name):
+    assert failures(text=module(undefined=name)) == [f"text calls {name}"]
+
+
+@pytest.mark.parametrize("name", """
+    malloc free memcpy strlen snprintf vsnprintf strtoll redis_command gmtime_r
+    __stack_chk_fail __errno_location timegm opening reader""".split())
+def test_allowed(name):
+    assert failures(text=module(undefined=name)) == []
+
+
+def test_our_own_names_are_no_foreign_ones():
+    assert failures(text=module(undefined="redisOurs"), one=module("redisOurs")) == []
+
+
+def test_objects_of_deleted_sources_are_skipped(tmp_path):
+    folder, sources = tmp_path / "build/default/common", tmp_path / "common"
+    folder.mkdir(parents=True)
+    sources.mkdir()
+    for name in ("text", "deleted"):
+        subprocess.run(["gcc", "-c", "-x", "c", "-", "-o", folder / f"{name}.o"],
+                       input=f"int {name};", text=True, check=True)
+    (sources / "text.c").touch()
+    assert set(layering.read_folder(folder, sources)) == {"text"}
+
+
+def test_an_empty_folder_fails(tmp_path):
+    done = subprocess.run([sys.executable, TOP / "tests/layering.py", tmp_path],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[-1].endswith(f", {len(layering.ROOTS)} failed")

@@ -1,0 +1,300 @@
+#!/usr/bin/python3
+"""Hold common/ to its layers, by the symbol tables of its objects.
+
+    tests/layering.py [FOLDER]       default: build/default/common
+
+1. The pure layer is everything that http_conn and the other roots reach: each
+   object whose symbols they use, the objects whose symbols those use, and so on.
+   No object of it may call a function that waits or touches the world: sockets,
+   poll, files, the clock, the log, threads, processes, hiredis. The objects in
+   FILE_OBJECTS may open, examine and read regular files, for which Linux has no
+   non-blocking call. They may do nothing else.
+2. No driver belongs to the pure layer. A driver decides which task runs or waits.
+3. No object except `signals` has a writable variable. Data that changes belongs
+   to a caller, so that the same code is safe in threads and in processes.
+
+A failure names the path from a root to the object that breaks the rule. A call
+through a function pointer shows only where its address is taken. The check first
+proves on objects made for this purpose that each rule can fail. It closes with
+the line `N passed, N failed`; the exit status is 0 only if nothing failed.
+"""
+
+import collections
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parent.parent
+
+# The roots of the pure layer. Each must exist, or the check would pass on an
+# empty folder.
+ROOTS = ["http_conn", "http_parser", "http_response", "router", "endpoints",
+         "guestbook", "text", "bytes"]
+
+# Objects that must not be in the pure layer.
+DRIVERS = {"serve_blocking", "event_loop", "redis", "redis_async", "net",
+           "worker", "workers", "signals", "server", "sandbox", "options",
+           "access_log"}
+
+# Objects that open the files of the site and its templates, and what they may
+# call (openat2 has no wrapper in glibc, so it needs syscall).
+FILE_OBJECTS = {"file_cache", "file_table"}
+FILE_CALLS = {"open", "openat", "syscall", "fstat", "fstatat", "pread", "close"}
+
+# Writable variables are allowed here: a signal handler can reach nothing else.
+MAY_VARY = {"signals"}
+
+# Functions that wait, touch the world, or keep a state outside the caller. The
+# names of hiredis begin with `redis` and a capital letter; ours with `redis_`.
+FORBIDDEN = re.compile("|".join("""
+    socket socketpair bind listen accept4? connect shutdown
+    [gs]etsockopt getsockname getpeername getaddrinfo
+    p?readv? p?writev? preadv2 pwritev2 close close_range
+    open openat creat fopen fdopen opendir readdir
+    stat lstat fstat fstatat statx access faccessat readlink readlinkat
+    rename unlink mkdir lseek fcntl ioctl dup[23]? pipe2? mmap munmap
+    recv recvfrom recvmsg recvmmsg send sendto sendmsg sendmmsg sendfile splice
+    p?poll p?select epoll_\\w+ eventfd timerfd_\\w+ signalfd io_uring_\\w+
+    clock clock_\\w+ time times gettimeofday getrusage localtime(_r)?
+    getrandom getentropy arc4random\\w* s?rand s?random
+    pthread_\\w+ thrd_\\w+ mtx_\\w+ cnd_\\w+ sem_\\w+
+    v?fork clone posix_spawnp? exec[vlpe]+ system popen
+    wait waitpid waitid wait[34] kill tgkill raise alarm setitimer pause
+    sigaction signal sigprocmask sigwait\\w* sigsuspend
+    sleep usleep nanosleep sched_\\w+ syscall exit _exit quick_exit
+    v?f?printf v?dprintf fputs fputc puts putchar fwrite fread fflush
+    perror v?syslog
+    redis[A-Z]\\w* freeReplyObject
+    """.split()))
+
+
+def plain_name(symbol):
+    """Return the name in the source of a symbol of the C library.
+
+    glibc has other names for the same function: __read_chk, __open_2 and
+    __openat64_2 come from _FORTIFY_SOURCE, fstat64 from 64-bit file offsets.
+    """
+    name = re.sub(r"^__(.+)_(?:chk|2)$", r"\1", symbol)
+    name = re.sub(r"^__(?:fx|x|lx)?stat", lambda m: {
+        "__fxstat": "fstat", "__lxstat": "lstat"}.get(m[0], "stat"), name)
+    return re.sub(r"(?<=[a-z])64$", "", name)
+
+
+# -------------------------------------------------------------- symbol tables
+
+Object = collections.namedtuple("Object", "defined undefined variables")
+
+
+def read_folder(folder, sources=None):
+    """Return {name: Object} for the objects in a folder.
+
+    Given the folder of their sources, skip objects of sources that are deleted.
+    """
+    return {path.stem: read_object(path) for path in sorted(folder.glob("*.o"))
+            if not sources or (sources / f"{path.stem}.c").exists()}
+
+
+def read_object(path):
+    """Return the Object of one file."""
+    defined, undefined = set(), set()
+    for line in output("nm", "--format=posix", "--extern-only", path):
+        name, kind = line.split()[:2]
+        (undefined if kind in "Uvw" else defined).add(name)
+    return Object(defined, undefined, writable(path))
+
+
+def writable(path):
+    """Return the variables of an object that the program may write to.
+
+    A constant table of pointers does not count. It lies in .data.rel.ro, which
+    becomes read-only when the loader has filled in the addresses.
+    """
+    names = set()
+    for line in output("objdump", "--syms", path):
+        left, _, right = line.partition("\t")
+        words = right.split()
+        if len(words) < 2:
+            continue
+        section, name = left.split()[-1], words[-1]
+        if name != section and not section.startswith(".data.rel.ro") and \
+                re.match(r"\.(data|bss|tdata|tbss)|\*COM\*", section):
+            names.add(re.sub(r"\.\d+$", "", name))      # static in a function
+    return names
+
+
+def output(*command):
+    """Return the lines that a command prints."""
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True,
+                          check=True).stdout.splitlines()
+
+
+# ------------------------------------------------------------------ the rules
+
+def pure_layer(objects):
+    """Return {object: the shortest path from a root to it} of what roots reach.
+
+    A path is a list such as ["http_conn", "router", "static_file"]. It stops
+    before a driver: to reach one is a failure, whatever lies behind it.
+    """
+    paths = {root: [root] for root in ROOTS if root in objects}
+    waiting = collections.deque(paths)
+    while waiting:
+        name = waiting.popleft()
+        for reached in sorted(uses(objects, name)):
+            if reached not in paths and reached not in DRIVERS:
+                paths[reached] = [*paths[name], reached]
+                waiting.append(reached)
+    return paths
+
+
+def uses(objects, name):
+    """Return {other object: the symbols of it} for what an object refers to."""
+    found = {other: objects[name].undefined & objects[other].defined
+             for other in objects if other != name}
+    return {other: symbols for other, symbols in found.items() if symbols}
+
+
+def forbidden_calls(objects, name):
+    """Return the functions that an object of the pure layer must not call."""
+    ours = {symbol for found in objects.values() for symbol in found.defined}
+    called = {plain_name(symbol) for symbol in objects[name].undefined - ours}
+    bad = {symbol for symbol in called if FORBIDDEN.fullmatch(symbol)}
+    return bad - FILE_CALLS if name in FILE_OBJECTS else bad
+
+
+def examine(objects):
+    """Return the results of all rules: a list of (passed, sentence)."""
+    results = [(root in objects, f"{root}.o, a root of the pure layer, is missing")
+               for root in ROOTS]
+    for name, path in pure_layer(objects).items():
+        way = " > ".join(path)
+        bad = forbidden_calls(objects, name)
+        results.append((not bad, f"{way} calls {', '.join(sorted(bad))}"))
+        used = uses(objects, name)
+        drivers = [f"{driver} ({', '.join(sorted(used[driver]))})"
+                   for driver in sorted(DRIVERS.intersection(used))]
+        results.append((not drivers, f"{way} reaches a driver: "
+                                     f"{', '.join(drivers)}"))
+    for name, found in objects.items():
+        if name not in MAY_VARY:
+            results.append((not found.variables, f"common/{name}.c has variables: "
+                            f"{', '.join(sorted(found.variables))}"))
+    return results
+
+
+# ----------------------------------------------------- proof that it can fail
+
+# A tree of made-up modules. Each has the name of a real one, since the rules go
+# by names.
+MADE_UP = {
+    # Pure, and it reaches everything below.
+    "http_conn": """
+        int router_a(void); int file_table_open(const char *); int text_b(int);
+        const char *const names[] = {"a", "b"};
+        int http_conn_a(void);
+        int http_conn_a(void) { return router_a() + file_table_open("") + text_b(1); }""",
+    # Calls nothing that is forbidden, but reaches what does.
+    "router": """
+        int indirect_c(char *); int router_a(void); int net_d(void);
+        int router_a(void) { char c[9]; return indirect_c(c) + net_d(); }""",
+    # Two steps away from the root.
+    "indirect": """
+        #include <unistd.h>
+        #include <poll.h>
+        #include <time.h>
+        #include <hiredis.h>
+        int indirect_c(char *p); int redis_reply_ours(void);
+        int indirect_c(char *p) { struct timespec t; clock_gettime(0, &t);
+            redisCommand(0, "PING");
+            return (int)read(poll(0, 0, 1), p, 9) + redis_reply_ours(); }""",
+    # Our own names are no hiredis.
+    "redis_reply": """
+        int redis_reply_ours(void); int redis_reply_ours(void) { return 1; }""",
+    # A driver. The check reports the step into it and looks no further.
+    "net": """
+        #include <unistd.h>
+        int net_d(void); int net_d(void) { return getppid() + close(1); }""",
+    # The exception, with one call that it does not cover.
+    "file_table": """
+        #include <fcntl.h>
+        #include <sys/stat.h>
+        #include <time.h>
+        #include <unistd.h>
+        int file_table_open(const char *name);
+        int file_table_open(const char *name) { struct stat s; char c;
+            int fd = openat(3, name, O_RDONLY);
+            if (fstat(fd, &s) || fstatat(3, name, &s, 0) || pread(fd, &c, 1, 0) < 1)
+                close(fd);
+            return (int)syscall(1) + (int)time(0); }""",
+    # Variables of every kind, and constants that are none.
+    "text": """
+        int counter; static int started = 1; static __thread int mine;
+        static const char *movable[] = {"a", "b"};
+        static const char *const fixed[] = {"c", "d"};
+        static const int number = 3;
+        int text_b(int n); const char *text_c(int n);
+        int text_b(int n) { static int calls; mine += n + number;
+            return calls++ + counter++ + started++ + mine; }
+        const char *text_c(int n) { movable[n] = fixed[n]; return movable[1 - n]; }""",
+    # Not reached: a driver may do what it likes.
+    "event_loop": """
+        #include <sys/epoll.h>
+        int event_loop_a(void); int event_loop_a(void) { return epoll_create1(0); }""",
+}
+
+EXPECTED = {
+    "http_parser.o, a root of the pure layer, is missing",
+    "http_response.o, a root of the pure layer, is missing",
+    "endpoints.o, a root of the pure layer, is missing",
+    "guestbook.o, a root of the pure layer, is missing",
+    "bytes.o, a root of the pure layer, is missing",
+    "router > indirect calls clock_gettime, poll, read, redisCommand",
+    "router reaches a driver: net (net_d)",
+    "http_conn > file_table calls time",
+    "common/text.c has variables: calls, counter, mine, movable, started",
+}
+
+
+def self_test():
+    """Return (passed, sentence) for each finding that MADE_UP must give."""
+    compiler = shlex.split(os.environ.get("CC", "gcc"))
+    hiredis = shlex.split("\n".join(output("pkg-config", "--cflags", "hiredis")))
+    with tempfile.TemporaryDirectory() as folder:
+        for name, source in MADE_UP.items():
+            subprocess.run([*compiler, *hiredis, "-O2", "-fPIE", "-w",
+                            "-D_GNU_SOURCE", "-U_FORTIFY_SOURCE",
+                            "-D_FORTIFY_SOURCE=2", "-c", "-x", "c", "-", "-o",
+                            Path(folder) / f"{name}.o"], input=source, text=True,
+                           check=True)
+        found = {why for passed, why in examine(read_folder(Path(folder)))
+                 if not passed}
+    results = [(why in found, f"self-test: did not find: {why}")
+               for why in sorted(EXPECTED)]
+    wrong = sorted(found - EXPECTED)
+    return [*results, (not wrong, f"self-test: found what is not there: {wrong}")]
+
+
+def main():
+    if len(sys.argv) > 2 or sys.argv[1:2] in (["-h"], ["--help"]):
+        sys.exit(__doc__)
+    folder = Path(sys.argv[1] if sys.argv[1:] else TOP / "build/default/common")
+    # build/default/common may still hold objects of deleted sources.
+    sources = folder.resolve() / "../../../common"
+    objects = read_folder(folder, sources if sources.is_dir() else None)
+    layer = pure_layer(objects)
+    print(f"pure layer: {' '.join(sorted(layer))}")
+    print(f"others:     {' '.join(sorted(set(objects) - set(layer)))}")
+    results = [*self_test(), *examine(objects)]
+    failed = [why for passed, why in results if not passed]
+    for why in failed:
+        print(f"FAILED: {why}")
+    print(f"{len(results) - len(failed)} passed, {len(failed)} failed")
+    return int(bool(failed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
