@@ -19,10 +19,24 @@ struct clock { /* all zero, then clock_update() */
     char date[HTTP_DATE_LENGTH + 1]; /* `seconds` for the Date field */
 };
 
-/* Reads both COARSE clocks: a few milliseconds old, but read from a page that
- * the kernel shares with every process (vdso(7)), without a system call. */
-void clock_update(struct clock *clock);
-
 /* Returns the exact monotonic time in milliseconds, for code that has no struct
  * clock or has waited since its update. Safe in a signal handler. */
-int64_t clock_monotonic_ms(void);
+static inline int64_t clock_monotonic_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Reads both COARSE clocks: a few milliseconds old, but read from a page that
+ * the kernel shares with every process (vdso(7)), without a system call. */
+static inline void clock_update(struct clock *clock)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+    clock->now_ms = (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+    clock_gettime(CLOCK_REALTIME_COARSE, &t);
+    if (t.tv_sec != clock->seconds)
+        http_date_format(clock->date, t.tv_sec);
+    clock->seconds = t.tv_sec;
+}

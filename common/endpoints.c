@@ -1,6 +1,8 @@
 /* endpoints - small pages for load generators; see endpoints.h. */
 #include "endpoints.h"
 
+#include <stdlib.h>
+
 #include "http_response.h"
 #include "server.h"
 #include "text.h"
@@ -23,7 +25,7 @@ void endpoint_redirect(struct http_exchange *x)
                                "into public/pictures and restart the server.");
         return;
     }
-    uint32_t i = http_random(x->context, server->picture_count);
+    uint32_t i = (unsigned)rand_r(&x->context->seed) % server->picture_count;
     response_begin(x, 302);
     response_field(x, "Location", slice_of(server->pictures[i]));
     response_content(x, SLICE("text/plain"), SLICE(""));

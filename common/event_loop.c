@@ -23,8 +23,8 @@ enum {
      * huge file would keep all others waiting. */
     STEPS_PER_ITERATION = 6,
     ACCEPTS_PER_ITERATION = 64,
-    EXHAUSTED_PAUSE_MS = 50,
-    DRAIN_TICK_MS = 100, /* how often a stopping loop checks the time */
+    TICK_MS = 50, /* how often a stopping loop checks the time, and one that has
+                     run out of descriptors tries again */
 };
 
 static void on_reply(void *loop, void *client, const redisReply *reply);
@@ -44,7 +44,7 @@ void event_loop_init(struct event_loop *loop, const struct server *server,
 
 static void remove_deadline(struct event_loop *loop, struct client *client)
 {
-    if (client->prev != NULL)
+    if (client->prev != NULL) /* utlist: the first one's prev is the last */
         DL_DELETE(loop->deadline_queues[client->listed], client);
     client->prev = NULL;
 }
@@ -81,16 +81,6 @@ static void end_client(struct event_loop *loop, struct client *client)
     http_conn_close(&client->conn);
     LL_PREPEND(loop->ended, client);
     loop->clients--;
-}
-
-static void free_ended(struct event_loop *loop)
-{
-    struct client *client, *next;
-    LL_FOREACH_SAFE(loop->ended, client, next) {
-        free(client->peer);
-        free(client);
-    }
-    loop->ended = NULL;
 }
 
 /* Each step returns whether the next one can be taken now. */
@@ -265,41 +255,33 @@ void event_loop_ready(struct event_loop *loop, void *source, uint32_t events)
 
 static bool at_capacity(const struct event_loop *loop)
 {
-    return loop->clients >=
-           (unsigned)loop->worker.server->options.max_connections;
+    return loop->clients >= loop->worker.server->options.max_connections;
 }
 
 bool event_loop_may_accept(const struct event_loop *loop)
 {
+    /* At capacity the client that has been idle longest makes room. */
     return !loop->worker.draining && !loop->accept_exhausted &&
-           (!at_capacity(loop) ||
-            loop->deadline_queues[HTTP_PHASE_IDLE] != NULL);
-}
-
-/* Closes the client that has been idle longest: the head of its queue. */
-static void close_oldest_idle(struct event_loop *loop)
-{
-    if (loop->deadline_queues[HTTP_PHASE_IDLE] != NULL)
-        end_client(loop, loop->deadline_queues[HTTP_PHASE_IDLE]);
+           (!at_capacity(loop) || loop->deadline_queues[HTTP_PHASE_IDLE]);
 }
 
 static void accept_client(struct event_loop *loop)
 {
     const struct server *server = loop->worker.server;
+    struct client *idle = loop->deadline_queues[HTTP_PHASE_IDLE];
     struct client *client = calloc(1, sizeof *client);
-    int fd = client != NULL ? net_accept_nonblocking(server, loop->listener)
-                            : -1;
+    int fd = client == NULL ? -1
+                            : net_accept_nonblocking(server, loop->listener);
     if (fd < 0) {
         loop->accept_exhausted = client == NULL ||
                                  (errno != EAGAIN && errno != EINVAL);
         loop->accept_pending = loop->accept_exhausted;
-        if (loop->accept_exhausted)
-            close_oldest_idle(loop);
         free(client);
-        return;
     }
-    if (at_capacity(loop))
-        close_oldest_idle(loop);
+    if (idle != NULL && (fd < 0 ? loop->accept_exhausted : at_capacity(loop)))
+        end_client(loop, idle);
+    if (fd < 0)
+        return;
     client->fd = fd;
     client->readable = client->writable = true;
     client->peer = net_peer_name(server, fd);
@@ -319,23 +301,20 @@ void event_loop_accept(struct event_loop *loop)
 int event_loop_timeout_ms(const struct event_loop *loop)
 {
     int64_t now = loop->worker.http.clock.now_ms, next = INT64_MAX;
+    int redis = redis_async_timeout_ms(&loop->redis);
     for (int i = 0; i < HTTP_PHASES; i++) {
         const struct client *first = loop->deadline_queues[i];
         if (first != NULL && first->deadline_ms < next)
             next = first->deadline_ms;
     }
-    if (loop->accept_pending && event_loop_may_accept(loop))
-        next = now;
-    if (loop->accept_exhausted && now + EXHAUSTED_PAUSE_MS < next)
-        next = now + EXHAUSTED_PAUSE_MS;
-    if (loop->worker.draining && now + DRAIN_TICK_MS < next)
-        next = now + DRAIN_TICK_MS;
-    int redis = redis_async_timeout_ms(&loop->redis);
     if (redis >= 0 && now + redis < next)
         next = now + redis;
-    if (next == INT64_MAX)
-        return -1;
-    return next <= now ? 0 : (int)(next - now);
+    if ((loop->worker.draining || loop->accept_exhausted) &&
+        now + TICK_MS < next)
+        next = now + TICK_MS;
+    if (next <= now || (loop->accept_pending && event_loop_may_accept(loop)))
+        return 0;
+    return next == INT64_MAX ? -1 : (int)(next - now);
 }
 
 static void expire(struct event_loop *loop, enum http_phase phase)
@@ -370,6 +349,7 @@ void event_loop_begin_iteration(struct event_loop *loop)
 
 void event_loop_end_iteration(struct event_loop *loop)
 {
+    struct client *client, *next;
     for (int i = 0; i < HTTP_PHASES; i++)
         expire(loop, (enum http_phase)i);
     if (loop->worker.draining) {
@@ -377,7 +357,11 @@ void event_loop_end_iteration(struct event_loop *loop)
         end_queue(loop, HTTP_PHASE_IDLE);
     }
     redis_async_flush(&loop->redis);
-    free_ended(loop);
+    LL_FOREACH_SAFE(loop->ended, client, next) {
+        free(client->peer);
+        free(client);
+    }
+    loop->ended = NULL;
 }
 
 bool event_loop_is_over(const struct event_loop *loop)
@@ -391,6 +375,6 @@ void event_loop_free(struct event_loop *loop)
     redis_async_close(&loop->redis); /* delivers the replies that are due */
     for (int i = 0; i < HTTP_PHASES; i++)
         end_queue(loop, (enum http_phase)i);
-    free_ended(loop);
+    event_loop_end_iteration(loop);
     worker_free(&loop->worker);
 }

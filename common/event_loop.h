@@ -43,7 +43,7 @@ struct event_loop {
     int listener;
     struct client *deadline_queues[HTTP_PHASES];
     struct client *ended;   /* freed at the end of this iteration */
-    unsigned clients;
+    int clients;
     bool accept_pending;    /* the accept queue may not be empty */
     bool accept_exhausted;  /* accept failed for lack of descriptors or memory:
                                pause before the next attempt */

@@ -39,22 +39,15 @@ static bool has_output(const struct http_conn *c)
 
 enum http_want http_conn_want(const struct http_conn *c)
 {
-    switch ((enum http_conn_state)c->state) {
-    /* These come before output: answers to pipelined requests are collected
+    /* These two come before output: answers to pipelined requests are collected
      * and sent together. */
-    case HTTP_CONN_ANSWER:
+    if (c->state == HTTP_CONN_ANSWER)
         return HTTP_WANT_ANSWER;
-    case HTTP_CONN_REDIS:
+    if (c->state == HTTP_CONN_REDIS)
         return HTTP_WANT_REDIS;
-    case HTTP_CONN_CLOSING:
-        return has_output(c) ? HTTP_WANT_WRITE : HTTP_WANT_CLOSE;
-    case HTTP_CONN_IDLE:
-    case HTTP_CONN_HEAD:
-    case HTTP_CONN_BODY:
-    case HTTP_CONN_LINGER:
-        break;
-    }
-    return has_output(c) ? HTTP_WANT_WRITE : HTTP_WANT_READ;
+    if (has_output(c))
+        return HTTP_WANT_WRITE;
+    return c->state == HTTP_CONN_CLOSING ? HTTP_WANT_CLOSE : HTTP_WANT_READ;
 }
 
 enum http_phase http_conn_phase(const struct http_conn *c)
@@ -73,24 +66,6 @@ enum http_phase http_conn_phase(const struct http_conn *c)
 bool http_conn_has_pipelined(const struct http_conn *c)
 {
     return c->x->in_start < c->x->in_end;
-}
-
-/* Old clients send an extra CRLF after the body of a POST. The parser skips
- * empty lines too, but only once more bytes arrive: until then a leftover line
- * end would look like the start of a request (RFC 9112, 2.2). */
-static void skip_empty_lines(struct http_exchange *x)
-{
-    while (x->in_start < x->in_end) {
-        const char *p = x->in + x->in_start;
-        size_t n = x->in_end - x->in_start;
-        if (p[0] == '\n')
-            x->in_start += 1;
-        else if (n >= 2 && p[0] == '\r' && p[1] == '\n')
-            x->in_start += 2;
-        else
-            return;
-        x->scanned = 0;
-    }
 }
 
 /* Moves a request that has begun to the front of the buffer, where a request
@@ -227,18 +202,14 @@ char *http_conn_input(struct http_conn *c, size_t *room)
 void http_conn_received(struct http_conn *c, size_t n)
 {
     if (c->state == HTTP_CONN_LINGER)
-        return;
-    c->x->in_end += n;
-    if (c->state == HTTP_CONN_IDLE || c->state == HTTP_CONN_HEAD) {
-        skip_empty_lines(c->x);
-        if (!http_conn_has_pipelined(c)) {
-            c->state = HTTP_CONN_IDLE;
-            release_exchange(c);
-            return;
-        }
+        return; /* discarded */
+    if (n > 0 && c->state == HTTP_CONN_IDLE)
         c->state = HTTP_CONN_HEAD;
-    }
-    advance(c);
+    c->x->in_end += n;
+    if (c->state == HTTP_CONN_IDLE)
+        release_exchange(c);
+    else
+        advance(c);
 }
 
 /* The answer is complete: decide what follows it. */
@@ -250,14 +221,11 @@ static bool end_answer(struct http_conn *c)
                                      x->content_bytes};
     bool pipelined = http_conn_has_pipelined(c);
     x->scanned = 0;
-    if (x->close) {
-        c->state = HTTP_CONN_CLOSING;
-        c->linger |= pipelined; /* and more may be on its way */
-        c->close_unexpected = x->request.keep_alive;
-    } else {
-        c->state = pipelined ? HTTP_CONN_HEAD : HTTP_CONN_IDLE;
-        advance(c);
-    }
+    c->state = x->close ? HTTP_CONN_CLOSING
+               : pipelined ? HTTP_CONN_HEAD : HTTP_CONN_IDLE;
+    c->linger |= x->close && pipelined; /* and more may be on its way */
+    c->close_unexpected = x->close && x->request.keep_alive;
+    advance(c);
     return true;
 }
 
@@ -265,7 +233,6 @@ bool http_conn_answer(struct http_conn *c, bool may_keep)
 {
     struct http_exchange *x = c->x;
     int refused = x->refused;
-    skip_empty_lines(x);
     x->close = refused != 0 || !may_keep || !x->request.keep_alive;
     x->refused = x->status = 0;
     x->queued = x->sent = x->replied = 0;
@@ -304,13 +271,11 @@ void http_conn_output(const struct http_conn *c, struct http_output *output)
             (struct iovec){x->out.data + x->out_sent, x->out.len - x->out_sent};
     /* The last piece leaves in one packet with the FIN. */
     output->more = c->state == HTTP_CONN_CLOSING;
-    if (x->body.left == 0)
-        return;
-    if (x->body.memory != NULL) {
+    if (x->body.left > 0 && x->body.memory != NULL) {
         /* iov_base lacks const because readv(2) uses the same struct. */
         output->iov[output->iov_count++] =
             (struct iovec){(void *)(uintptr_t)x->body.memory, x->body.left};
-    } else {
+    } else if (x->body.left > 0) {
         output->more = true;
         output->file = x->body.file->fd;
         output->offset = x->body.offset;
@@ -321,16 +286,13 @@ void http_conn_output(const struct http_conn *c, struct http_output *output)
 bool http_conn_sent(struct http_conn *c, size_t n)
 {
     struct http_exchange *x = c->x;
-    size_t of_out = x->out.len - x->out_sent;
-    if (of_out > n)
-        of_out = n;
+    size_t unsent = x->out.len - x->out_sent;
+    size_t of_out = n < unsent ? n : unsent, of_body = n - of_out;
     x->out_sent += of_out;
-    n -= of_out;
-    x->body.left -= n;
+    x->body.left -= of_body;
     if (x->body.memory != NULL)
-        x->body.memory += n;
-    else
-        x->body.offset += (off_t)n;
+        x->body.memory += of_body;
+    x->body.offset += (off_t)of_body;
     if (has_output(c))
         return false;
 
@@ -353,33 +315,27 @@ bool http_conn_sent(struct http_conn *c, size_t n)
 int http_phase_timeout_ms(const struct options *options, enum http_phase phase)
 {
     switch (phase) {
-    case HTTP_PHASE_NEW:
-        return FIRST_BYTE_FACTOR * options->request_timeout_ms;
-    case HTTP_PHASE_IDLE:
-        return options->keep_alive_ms;
+    case HTTP_PHASE_NEW: return FIRST_BYTE_FACTOR * options->request_timeout_ms;
+    case HTTP_PHASE_IDLE: return options->keep_alive_ms;
     case HTTP_PHASE_REQUEST:
-    case HTTP_PHASE_WRITE:
-        return options->request_timeout_ms;
-    case HTTP_PHASE_REDIS:
-        return REDIS_TIMEOUT_MS;
+    case HTTP_PHASE_WRITE: return options->request_timeout_ms;
+    case HTTP_PHASE_REDIS: return REDIS_TIMEOUT_MS;
     case HTTP_PHASE_LINGER:
-    case HTTP_PHASES:
-        break;
+    case HTTP_PHASES: break;
     }
     return LINGER_MS;
 }
 
 void http_conn_on_timeout(struct http_conn *c)
 {
-    if (http_conn_phase(c) == HTTP_PHASE_REQUEST) {
-        struct http_exchange *x = c->x;
-        if (c->state == HTTP_CONN_HEAD) /* for the request line in the log */
-            http_parse_head(x->in + x->in_start, x->in_end - x->in_start,
-                            &x->request);
-        refuse(c, 408);
-    } else if (http_conn_want(c) != HTTP_WANT_CLOSE) {
+    if (http_conn_phase(c) != HTTP_PHASE_REQUEST) {
         http_conn_close(c);
+        return;
     }
+    if (c->state == HTTP_CONN_HEAD) /* for the request line in the log */
+        http_parse_head(c->x->in + c->x->in_start,
+                        c->x->in_end - c->x->in_start, &c->x->request);
+    refuse(c, 408);
 }
 
 void http_conn_linger(struct http_conn *c)

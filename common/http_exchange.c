@@ -2,6 +2,7 @@
 #include "http_exchange.h"
 
 #include <stdlib.h>
+#include <utlist.h>
 
 #include "server.h"
 
@@ -11,12 +12,9 @@ enum {
 };
 
 void http_context_init(struct http_context *context,
-                       const struct server *server, uint64_t seed)
+                       const struct server *server, unsigned seed)
 {
-    *context = (struct http_context){
-        .server = server,
-        .random = seed | 1, /* xorshift never leaves zero */
-    };
+    *context = (struct http_context){.server = server, .seed = seed};
     file_table_init(&context->files, server->public_folder);
     file_table_init(&context->templates, server->template_folder);
 }
@@ -32,11 +30,9 @@ static void exchange_free(struct http_exchange *x)
 
 void http_context_free(struct http_context *context)
 {
-    while (context->spare != NULL) {
-        struct http_exchange *x = context->spare;
-        context->spare = x->next;
+    struct http_exchange *x, *next;
+    LL_FOREACH_SAFE (context->spare, x, next)
         exchange_free(x);
-    }
     file_table_free(&context->files);
     file_table_free(&context->templates);
 }
@@ -45,7 +41,7 @@ struct http_exchange *http_exchange_acquire(struct http_context *context)
 {
     struct http_exchange *x = context->spare;
     if (x != NULL) {
-        context->spare = x->next;
+        LL_DELETE(context->spare, x);
         context->spares--;
         return x;
     }
@@ -56,12 +52,10 @@ struct http_exchange *http_exchange_acquire(struct http_context *context)
         return NULL;
     memset(x, 0, offsetof(struct http_exchange, in));
     x->context = context;
-    /* Without room for an answer an exchange is of no use. */
-    if (buffer_reserve(&x->out, 1) == NULL) {
-        free(x);
-        return NULL;
-    }
-    return x;
+    if (buffer_reserve(&x->out, 1) != NULL) /* room for a short answer at least */
+        return x;
+    free(x);
+    return NULL;
 }
 
 void http_exchange_release(struct http_exchange *x)
@@ -71,28 +65,15 @@ void http_exchange_release(struct http_exchange *x)
     struct http_context *context = x->context;
     file_release(x->body.file);
     x->body = (struct http_body){0};
-    x->in_start = x->in_end = x->scanned = 0;
-    x->out_sent = 0;
-    x->status = 0;
+    x->in_start = x->in_end = x->scanned = x->out_sent = 0;
     buffer_reset(&x->out, KEEP_BUFFER);
     buffer_reset(&x->page, KEEP_BUFFER);
     buffer_reset(&x->scratch, KEEP_BUFFER);
     buffer_reset(&x->guestbook.remarks, KEEP_BUFFER);
-    if (context->spares >= SPARE_EXCHANGES) {
+    if (context->spares == SPARE_EXCHANGES) {
         exchange_free(x);
-        return;
+    } else {
+        LL_PREPEND(context->spare, x);
+        context->spares++;
     }
-    x->next = context->spare;
-    context->spare = x;
-    context->spares++;
-}
-
-uint32_t http_random(struct http_context *context, uint32_t below)
-{
-    uint64_t r = context->random; /* Marsaglia's xorshift64 */
-    r ^= r << 13;
-    r ^= r >> 7;
-    r ^= r << 17;
-    context->random = r;
-    return (uint32_t)((r >> 32) * below >> 32);
 }

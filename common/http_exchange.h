@@ -2,9 +2,8 @@
  * http_exchange - one request and its answer, and the buffers they need.
  *
  * An idle connection has no exchange. It takes one from its worker's pool when
- * bytes arrive and gives it back when the answer is sent: so ten thousand
- * clients that are silent cost ten thousand small structs, and buffers only
- * for those that are being served.
+ * bytes arrive and returns it when the answer is sent. So ten thousand silent
+ * clients cost ten thousand small structs, not ten thousand buffers.
  */
 #pragma once
 
@@ -21,23 +20,20 @@ struct http_exchange;
 struct server;
 
 enum {
-    HTTP_READ_MAX = 16384, /* most that one read takes */
-    /* A head and a body from the front on, what of a further request came in
-     * the same read, and room for chunk framing behind a body of full size. */
+    HTTP_READ_MAX = 16384, /* bytes that one read takes */
+    /* Room for a head and a body, for what one read brings of the next request,
+     * and for the framing of chunks. */
     HTTP_INPUT_SIZE = HTTP_HEAD_MAX + HTTP_BODY_MAX + HTTP_READ_MAX + 4096,
-    /* Answers to pipelined requests are gathered up to this many bytes before
-     * they are sent. */
-    HTTP_BATCH_MAX = 65536,
-    HTTP_PATH_MAX = 1024, /* decoded path; a longer one names no file: 404 */
+    HTTP_BATCH_MAX = 65536, /* collected answers are sent from this size on */
+    HTTP_PATH_MAX = 1024,   /* decoded path; a longer one names no file: 404 */
     REDIS_COMMANDS_MAX = 3,
 };
 
-/* Called with each reply to a queued command, in order; NULL when there will
- * be none because Redis is away. The reply is only lent. */
+/* Called with each reply to a queued command, in order; NULL when there will be
+ * none because Redis is away. The reply stays the caller's. */
 typedef void http_on_reply(struct http_exchange *x, const redisReply *reply);
 
-/* What follows the bytes in `out`: at most one piece of memory or of a file,
- * sent from where it is. */
+/* What follows the bytes in `out`: a piece of memory or of a file. */
 struct http_body {
     const char *memory;     /* next byte to send, or NULL */
     struct open_file *file; /* holds a reference */
@@ -53,29 +49,28 @@ struct http_logged {
 };
 
 struct guestbook_page { /* what the guestbook remembers between replies */
-    struct slice name, text;  /* what was typed, to be shown again */
+    struct slice name, text;  /* what the guest typed, to show it again */
     const char *message;      /* a sentence for the guest, or NULL */
-    bool is_error;            /* of which kind the sentence is */
+    bool is_error;            /* is it about an error? */
     int64_t visitors;
     struct buffer remarks;    /* the list, as HTML */
 };
 
-/* What answers are made from, one for each worker. Pages and http_conn only read
- * the clock: the driver sets it. */
+/* What answers are made from, one for each worker. The driver sets the clock. */
 struct http_context {
     const struct server *server; /* its options, its name, its pictures */
     struct clock clock;
     struct file_table files;     /* below public/ */
     struct file_table templates; /* below templates/ */
 
-    struct http_exchange *spare; /* a stack: the exchange used last is still in
-                                    the processor's cache */
+    struct http_exchange *spare; /* a stack: the last one is still in the
+                                    processor's cache */
     unsigned spares;
 
     time_t fields_time; /* the second for which `fields` was made */
     size_t fields_length;
     char fields[160];   /* "Server: ...\r\nDate: ...\r\n" */
-    uint64_t random;    /* state of http_random(); never 0 */
+    unsigned seed;      /* of rand_r(3) */
 };
 
 struct http_exchange {
@@ -95,8 +90,7 @@ struct http_exchange {
     struct guestbook_page guestbook;
 
     /* The answer. `out` may start with answers to earlier requests. */
-    int refused;            /* the error status of a request that is not to be
-                               routed, or 0 */
+    int refused;            /* status of a malformed request, or 0 */
     int status;             /* 0: there is no answer yet */
     bool close;             /* the connection ends after this answer */
     uint64_t content_bytes; /* of the body */
@@ -108,16 +102,15 @@ struct http_exchange {
     struct buffer scratch;  /* decoded form fields */
     struct http_body body;
 
-    /* Input: in[in_start..in_end) has been read and not been used up. */
+    /* Input: in[in_start..in_end) has been read and not been used yet. */
     size_t in_start, in_end;
-    size_t scanned; /* of these, bytes already looked through in vain */
+    size_t scanned; /* of these, bytes already searched for the head's end */
     char in[HTTP_INPUT_SIZE]; /* last: only the pages touched cost memory */
 };
 
-/* Makes an empty context that serves `server`'s folders. `seed` starts
- * http_random(). */
+/* Initializes a context that serves `server`'s folders. */
 void http_context_init(struct http_context *context,
-                       const struct server *server, uint64_t seed);
+                       const struct server *server, unsigned seed);
 
 /* Frees what the context holds; every exchange must have been released. */
 void http_context_free(struct http_context *context);
@@ -128,6 +121,3 @@ struct http_exchange *http_exchange_acquire(struct http_context *context);
 
 /* Puts an exchange back into the pool. NULL is allowed. */
 void http_exchange_release(struct http_exchange *x);
-
-/* Returns a number from 0 to below - 1; not for secrets. below > 0. */
-uint32_t http_random(struct http_context *context, uint32_t below);

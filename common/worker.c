@@ -10,11 +10,11 @@
 
 /* Early at boot there may be no entropy yet. The process id will do: the seed
  * only decides which picture a visitor sees. */
-static uint64_t make_seed(void)
+static unsigned make_seed(void)
 {
-    uint64_t seed;
+    unsigned seed;
     if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != (ssize_t)sizeof seed)
-        seed = (uint64_t)getpid() * 0x9e3779b97f4a7c15u;
+        seed = (unsigned)getpid();
     return seed;
 }
 
@@ -62,7 +62,7 @@ void worker_before_fork(struct worker *worker)
 
 void worker_after_fork(struct worker *worker)
 {
-    worker->http.random = make_seed() | 1;
+    worker->http.seed = make_seed();
 }
 
 bool worker_may_keep(const struct worker *worker, const struct http_conn *conn)

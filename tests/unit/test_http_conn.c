@@ -130,28 +130,6 @@ static void assert_idle(void)
     assert_null(client.conn.x);
 }
 
-TEST(a_line_end_behind_a_form_begins_no_request)
-{
-    client_says(&client, FORM_AND_CRLF);
-    assert_idle();
-    http_conn_on_timeout(&client.conn);
-    client_run(&client);
-    assert_statuses("303"); /* and no 408 behind it */
-}
-
-TEST(nor_does_one_that_comes_later_or_in_two_pieces)
-{
-    client_says(&client, HELLO);
-    client_says(&client, "\r\n");
-    assert_idle();
-    client_says(&client, "\r");
-    assert_int_equal(http_conn_phase(&client.conn), HTTP_PHASE_REQUEST);
-    client_says(&client, "\n");
-    assert_idle();
-    client_says(&client, HELLO);
-    assert_statuses("200 200");
-}
-
 TEST(what_follows_such_a_line_is_a_request_like_any_other)
 {
     client_says(&client, FORM_AND_CRLF HELLO "\r\nGET /hel");
@@ -160,25 +138,6 @@ TEST(what_follows_such_a_line_is_a_request_like_any_other)
     assert_statuses("303 200 200");
     client_says(&client, "\rX");
     assert_statuses("303 200 200 400");
-}
-
-TEST(a_connection_that_read_only_empty_lines_is_idle_again)
-{
-    client_says(&client, HELLO);
-    for (int i = 0; i < 1000; i++) {
-        client_says(&client, "\r\n\n\r\n");
-        assert_idle();
-    }
-    client_says(&client, "\r\n\r\n" HELLO "\r\n");
-    assert_idle();
-    assert_statuses("200 200");
-}
-
-TEST(it_is_new_again_before_its_first_request)
-{
-    client_says(&client, "\r\n\r\n\r\n");
-    assert_null(client.conn.x);
-    assert_int_equal(http_conn_phase(&client.conn), HTTP_PHASE_NEW);
 }
 
 /* -------------------------------------------- pipelines, and bytes in bits */
@@ -608,14 +567,6 @@ TEST(without_leave_to_stay_open_the_next_answer_is_the_last)
     assert_int_equal(client.conn.state, HTTP_CONN_LINGER);
 }
 
-TEST(a_line_end_behind_a_form_is_no_pipelined_request)
-{
-    world.may_keep = false;
-    assert_int_equal(client_says(&client, FORM_AND_CRLF), HTTP_WANT_CLOSE);
-    struct answer answer = only_answer();
-    assert_field(&answer, "Connection", "close");
-}
-
 TEST(a_driver_can_ask_for_pipelined_requests_before_it_decides)
 {
     struct http_conn *c = &client.conn;
@@ -678,11 +629,7 @@ int main(void)
         TALK(head_gets_what_get_gets_without_the_content),
         TALK(the_body_of_a_request_is_not_taken_for_the_next_one),
         TALK(empty_lines_between_requests_do_no_harm),
-        TALK(a_line_end_behind_a_form_begins_no_request),
-        TALK(nor_does_one_that_comes_later_or_in_two_pieces),
         TALK(what_follows_such_a_line_is_a_request_like_any_other),
-        TALK(a_connection_that_read_only_empty_lines_is_idle_again),
-        TALK(it_is_new_again_before_its_first_request),
         TALK(fifty_pipelined_requests_get_fifty_answers_in_one_write),
         TALK(the_mixture_is_answered_as_expected),
         TALK(it_does_not_matter_where_the_bytes_are_cut),
@@ -712,7 +659,6 @@ int main(void)
         TALK(a_client_that_takes_nothing_is_closed),
         TALK(a_client_that_leaves_gets_nothing),
         TALK(without_leave_to_stay_open_the_next_answer_is_the_last),
-        TALK(a_line_end_behind_a_form_is_no_pipelined_request),
         TALK(a_driver_can_ask_for_pipelined_requests_before_it_decides),
         TALK(a_request_that_has_begun_is_answered_before_the_close),
         TALK(a_close_is_unexpected_when_the_client_did_not_ask_for_it),
