@@ -27,7 +27,9 @@ static const struct architecture architecture = {
     .folder = "02_forking", .name = "forking", .kind = PER_CONNECTION,
     .takes = TAKES_MAX_CHILDREN};
 
-static volatile sig_atomic_t children; /* running; the handler counts down */
+/* Each is written in one place only, so no update is lost. */
+static int started;
+static volatile sig_atomic_t ended;
 
 /* A child that has ended remains a zombie until its parent asks for its status.
  * Signals do not queue: one SIGCHLD may stand for several children. */
@@ -36,60 +38,46 @@ static void reap_children(int signal_number)
     int saved = errno;
     (void)signal_number;
     while (waitpid(-1, NULL, WNOHANG) > 0)
-        children--;
+        ended++;
     errno = saved;
 }
 
-/* Waits until at most `most` children run, or one has ended, or 100 ms have
- * passed. Only ppoll(2) lets signals in, so no child ends unnoticed between the
- * check and the wait. */
+/* If more than `most` children run, waits until one ends, at most 100 ms. Only
+ * ppoll(2) lets signals in, so no child ends unnoticed between the check and the
+ * wait. */
 static void wait_for_children(const struct server *server, int most)
 {
     const struct timespec tick = {.tv_nsec = 100 * 1000000L};
     sigset_t set, unblocked;
     signals_set(&set);
     sigprocmask(SIG_BLOCK, &set, &unblocked);
-    if (children > most)
+    if (started - ended > most)
         ppoll(NULL, 0, &tick, &unblocked);
     sigprocmask(SIG_SETMASK, &unblocked, NULL);
     server_housekeeping(server);
 }
 
-/* Ctrl-C goes to parent and child. Signals are blocked until the child has
- * replaced the handlers that it inherits: its copy would record a second request
- * to stop. For the parent, the handler must not interrupt `children++`. */
-static pid_t fork_with_signals_blocked(void)
-{
-    sigset_t set, unblocked;
-    signals_set(&set);
-    sigprocmask(SIG_BLOCK, &set, &unblocked);
-    pid_t pid = fork();
-    if (pid > 0)
-        children++;
-    if (pid != 0) /* the child unblocks them in signals_in_child() */
-        sigprocmask(SIG_SETMASK, &unblocked, NULL);
-    return pid;
-}
-
-/* Makes a child that serves the client with its copy of the parent's worker.
- * When the system allows no more processes, the client waits until it does. */
+/* Makes a child that serves the client with its copy of the parent's worker. */
 static void fork_child(struct blocking_worker *worker, int fd)
 {
-    const struct server *server = worker->worker.server;
-    pid_t parent = getpid(), pid;
+    pid_t parent = getpid();
+    pid_t pid = fork();
 
-    worker_before_fork(&worker->worker); /* once, not in every child */
-    while ((pid = fork_with_signals_blocked()) < 0) {
-        server_warn_exhausted(server, "cannot fork: %s; clients wait until a "
-                              "child has ended", strerror(errno));
-        wait_for_children(server, -1);
+    if (pid == 0) {
+        signals_in_child(parent);
+        worker_after_fork(&worker->worker);
+        serve_blocking(worker, fd);
+        _exit(0); /* not exit(3), which would write what stdio holds again */
     }
-    if (pid > 0)
+    if (pid > 0) {
+        started++;
+        close(fd); /* the child has its own */
         return;
-    signals_in_child(parent);
-    worker_after_fork(&worker->worker);
+    }
+    server_warn_exhausted(worker->worker.server, "cannot fork: %s; serving one "
+                          "client after the other", strerror(errno));
     serve_blocking(worker, fd);
-    _exit(0); /* not exit(3), which would write what stdio holds once more */
+    redis_close(&worker->redis); /* or the next child would inherit it */
 }
 
 /* Accepts clients, and makes a child for each. */
@@ -100,11 +88,11 @@ static void serve_clients(const struct server *server)
 
     blocking_worker_init(&worker, server, 0);
     while ((fd = net_accept(server)) >= 0) {
+        worker_before_fork(&worker.worker); /* once, not in every child */
         fork_child(&worker, fd);
-        close(fd); /* the child has its own */
         /* At the limit, children close connections that are idle while clients
          * wait in the accept queue (serve_blocking.c). */
-        while (children >= server->options.max_children &&
+        while (started - ended >= server->options.max_children &&
                !signals_stopping()) {
             atomic_store(&server->shared->at_capacity, true);
             wait_for_children(server, server->options.max_children - 1);
@@ -125,7 +113,7 @@ int main(int argc, char **argv)
     sigaction(SIGCHLD, &reap, NULL);
     server_ready(&server, "up to %d children", server.options.max_children);
     serve_clients(&server);
-    while (children > 0 &&
+    while (started > ended &&
            signals_stopping_ms() < server.options.drain_timeout_ms + 1000)
         wait_for_children(&server, 0);
     return server_finish(&server);

@@ -15,13 +15,11 @@
  * the handshake is complete, once more when the request arrives. (The kernel
  * wakes one worker for each connection, not all of them.)
  */
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "../common/serve_blocking.h"
 #include "../common/net.h"
 #include "../common/server.h"
-#include "../common/signals.h"
 #include "../common/worker_processes.h"
 
 static const struct architecture architecture = {
@@ -40,21 +38,6 @@ static void serve_clients(const struct server *server, int number)
     blocking_worker_free(&worker);
 }
 
-/* Starts a worker. The listening socket is the child's too, so all workers
- * accept from one queue. */
-static void fork_worker(struct worker_processes *workers, int number)
-{
-    pid_t parent = getpid();
-    pid_t pid = fork();
-
-    if (pid == 0) {
-        signals_in_child(parent);
-        serve_clients(workers->server, number);
-        exit(0);
-    }
-    record_fork(workers, number, pid);
-}
-
 int main(int argc, char **argv)
 {
     static struct server server; /* static: signal handlers use it */
@@ -66,7 +49,10 @@ int main(int argc, char **argv)
                  server.options.workers == 1 ? "" : "s");
     worker_processes_init(&workers, &server); /* all are dead at first */
     while ((number = wait_for_dead_worker(&workers)) >= 0)
-        fork_worker(&workers, number);
+        if (record_fork(&workers, number, fork())) { /* in the child */
+            serve_clients(&server, number);
+            return 0;
+        }
     wait_for_workers_to_end(&workers);
     return server_finish(&server);
 }

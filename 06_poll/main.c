@@ -1,17 +1,15 @@
 /*
  * 06 poll - one process, one loop, all clients together.
  *
- * No call here waits for a single client. poll(2) gets the descriptors of all of
- * them and sleeps until some are ready; the loop serves those as far as possible
- * without waiting, and asks again. A client that waits costs a small struct, not
- * a process or a thread.
+ * No call here waits for a single client. poll(2) gets the descriptors of all and
+ * sleeps until some are ready; the loop serves those as far as possible without
+ * waiting. A client that waits costs a small struct, not a process or a thread.
  *
- * The price is in the interface: the kernel keeps nothing between two calls, so
- * each call passes all descriptors, the kernel checks all of them, and we search
- * all of them for those that are ready.
+ * The price: the kernel keeps nothing between two calls. Each call passes all
+ * descriptors, the kernel checks all of them, and we search all of them.
  *
- *   .--> poll(all clients) --> each ready one: read, serve, write --.
- *   '---------------------------------------------------------------'
+ *   .--> wait for events --> each ready client: read, serve, write --.
+ *   '----------------------------------------------------------------'
  */
 #include <poll.h>
 #include <stdlib.h>
@@ -33,46 +31,43 @@ struct loop {
     int used;
 };
 
-/* Called whenever a client has to wait for its socket. The first time, it gets a
- * place at the end. poll is level-triggered: it reports again what we have left
- * unread, so `again` needs no care. */
+/* Called whenever a client has to wait for its socket. The first time, it is
+ * added. poll is level-triggered: it reports again what has been left unread. */
 static bool watch(struct event_loop *base, struct client *client,
                   enum http_want want, bool again)
 {
     struct loop *loop = (struct loop *)base;
+    struct pollfd event = {.fd = client->fd,
+                           .events = want == HTTP_WANT_READ    ? POLLIN
+                                     : want == HTTP_WANT_WRITE ? POLLOUT
+                                                               : 0};
     (void)again;
-    if (client->watched == 0) {
+    if (client->watched == 0)
         client->watched = loop->used++;
-        loop->fds[client->watched].fd = client->fd;
-        loop->sources[client->watched] = client;
-    }
-    loop->fds[client->watched].events = want == HTTP_WANT_READ    ? POLLIN
-                                        : want == HTTP_WANT_WRITE ? POLLOUT
-                                                                  : 0;
+    loop->fds[client->watched] = event;
+    loop->sources[client->watched] = client;
     return true;
 }
 
-/* Called before a client's descriptor is closed. The last one moves into its
- * place. */
+/* Called before a client's descriptor is closed. */
 static void unwatch(struct event_loop *base, struct client *client)
 {
     struct loop *loop = (struct loop *)base;
-    struct client *last = loop->sources[loop->used - 1];
-    if (client->watched == 0)
-        return;
-    loop->used--;
-    loop->fds[client->watched] = loop->fds[loop->used];
-    loop->sources[client->watched] = last;
-    last->watched = client->watched;
+    if (client->watched != 0) {
+        /* The last one moves into its place. */
+        struct client *last = loop->sources[--loop->used];
+        loop->fds[client->watched] = loop->fds[loop->used];
+        loop->sources[client->watched] = last;
+        last->watched = client->watched;
+    }
     client->watched = 0;
 }
 
 static void watch_redis(void *base, int fd, short events)
 {
     struct loop *loop = base;
-    loop->fds[REDIS] = (struct pollfd){
-        .fd = events != 0 ? fd : -1, /* poll skips negative ones */
-        .events = events};
+    /* poll skips negative descriptors. */
+    loop->fds[REDIS] = (struct pollfd){events != 0 ? fd : -1, events, 0};
 }
 
 /* Waits until a descriptor is ready, a deadline passes or a signal arrives.
@@ -85,24 +80,23 @@ static int wait_for_events(struct loop *loop)
                 event_loop_timeout_ms(&loop->base));
 }
 
-/* Serves what is ready, which means searching all. From the end: a client that
- * ends is replaced by the last one, which has been served already. */
+/* Serves what is ready. */
 static void serve_ready(struct loop *loop, int ready)
 {
+    /* All are searched, from the end: a client that ends is replaced by the last
+     * one, which has been served already. */
     for (int i = loop->used; ready > 0 && i-- > 0;) {
         short events = loop->fds[i].revents;
-        if (events == 0)
-            continue;
-        event_loop_ready(&loop->base, loop->sources[i], (uint32_t)events);
-        ready--;
+        if (events != 0 && ready-- > 0)
+            event_loop_ready(&loop->base, loop->sources[i], (uint32_t)events);
     }
 }
 
-/* Makes room for every client that may come. Pages that are never touched cost
- * no memory. */
-static void loop_init(struct loop *loop, const struct server *server)
+/* Makes room for all clients: pages that are never touched cost no memory. */
+static void loop_init(struct loop *loop)
 {
-    size_t n = FIRST_CLIENT + (size_t)server->options.max_connections;
+    int clients = loop->base.worker.server->options.max_connections;
+    size_t n = FIRST_CLIENT + (size_t)clients;
     loop->fds = calloc(n, sizeof *loop->fds);
     loop->sources = calloc(n, sizeof *loop->sources);
     if (loop->fds == NULL || loop->sources == NULL)
@@ -121,7 +115,7 @@ static void serve_clients(const struct server *server, int number)
         .watch = watch, .unwatch = unwatch, .watch_redis = watch_redis}};
 
     event_loop_init(&loop.base, server, number);
-    loop_init(&loop, server);
+    loop_init(&loop);
     while (!event_loop_is_over(&loop.base)) {
         int ready = wait_for_events(&loop);
         event_loop_begin_iteration(&loop.base);
@@ -130,8 +124,6 @@ static void serve_clients(const struct server *server, int number)
         event_loop_end_iteration(&loop.base);
     }
     event_loop_free(&loop.base);
-    free(loop.fds);
-    free(loop.sources);
 }
 
 int main(int argc, char **argv)

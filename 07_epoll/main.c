@@ -5,30 +5,24 @@
  * and epoll_wait(2) returns those that are ready, and only those. The cost of an
  * iteration depends on how many clients are busy, not on how many there are.
  *
- * The price is care: with EPOLLET the kernel reports each change only once, so
- * we must go on until it says EAGAIN. In return a client is added once, for
- * reading and writing, and never changed again.
+ * The price: with EPOLLET the kernel reports each change once, and we must go on
+ * until it says EAGAIN. --workers N runs N such loops, a process each, each with
+ * a listening socket of its own on the same port (SO_REUSEPORT).
  *
- * --workers N runs N such loops, a process each, each with a listening socket of
- * its own on the same port (SO_REUSEPORT).
- *
- *   .--> epoll_wait --> each ready one: read, serve, write --.
- *   '--------------------------------------------------------'
+ *   .--> wait for events --> each ready client: read, serve, write --.
+ *   '----------------------------------------------------------------'
  */
-#include <stdlib.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
 #include "../common/event_loop.h"
 #include "../common/fatal.h"
 #include "../common/server.h"
-#include "../common/signals.h"
 #include "../common/worker_processes.h"
 
 static const struct architecture architecture = {
     .folder = "07_epoll", .name = "epoll", .kind = EVENT_LOOP,
-    .takes = TAKES_MAX_CONNECTIONS | TAKES_WORKERS, .workers = 1,
-    .listener_each = true};
+    .takes = TAKES_MAX_CONNECTIONS | TAKES_WORKERS, .workers = 1};
 
 enum { EVENTS_PER_WAIT = 256 };
 
@@ -36,21 +30,18 @@ struct loop {
     struct event_loop base; /* first: one pointer serves for both */
     struct epoll_event events[EVENTS_PER_WAIT];
     int epoll;
-    bool redis_watched;
 };
 
 /* Called whenever a client has to wait for its socket. The first time, it is
- * added to the set. EPOLLET reports each change once; run_client() in
- * event_loop.c therefore reads and writes until EAGAIN. A client that it stopped
- * earlier (`again`) gets no new edge for what is already there, but
- * EPOLL_CTL_MOD makes the kernel look, and report it. */
+ * added. EPOLLET reports each change once: run_client() in event_loop.c
+ * therefore goes on until EAGAIN. One that it stopped earlier (`again`) gets no
+ * new edge, but EPOLL_CTL_MOD makes the kernel look again. */
 static bool watch(struct event_loop *base, struct client *client,
                   enum http_want want, bool again)
 {
     struct loop *loop = (struct loop *)base;
-    struct epoll_event event = {
-        .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
-        .data.ptr = client};
+    struct epoll_event event = {.data.ptr = client, .events =
+                                EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET};
     (void)want;
     if (client->watched == 0)
         client->watched = epoll_ctl(loop->epoll, EPOLL_CTL_ADD, client->fd,
@@ -60,11 +51,10 @@ static bool watch(struct event_loop *base, struct client *client,
     return client->watched != 0; /* 0: out of memory */
 }
 
-/* Called before a client's descriptor is closed, which takes it out of the set
- * too. */
+/* Called before a client's descriptor is closed. */
 static void unwatch(struct event_loop *base, struct client *client)
 {
-    (void)base;
+    (void)base; /* close(2) takes it out of the set */
     client->watched = 0;
 }
 
@@ -72,13 +62,9 @@ static void watch_redis(void *base, int fd, short events)
 {
     struct loop *loop = base;
     /* Level-triggered: hiredis does not promise to read until EAGAIN. */
-    struct epoll_event event = {.events = (uint32_t)events,
-                                .data.ptr = &loop->base.redis};
-    int operation = events == 0           ? EPOLL_CTL_DEL
-                    : loop->redis_watched ? EPOLL_CTL_MOD
-                                          : EPOLL_CTL_ADD;
-    if (epoll_ctl(loop->epoll, operation, fd, &event) == 0)
-        loop->redis_watched = events != 0;
+    struct epoll_event event = {(uint32_t)events, {.ptr = &loop->base.redis}};
+    if (epoll_ctl(loop->epoll, EPOLL_CTL_MOD, fd, &event) < 0)
+        epoll_ctl(loop->epoll, EPOLL_CTL_ADD, fd, &event); /* a new one */
 }
 
 /* Waits until a descriptor is ready, a deadline passes or a signal arrives.
@@ -89,7 +75,7 @@ static int wait_for_events(struct loop *loop)
                       event_loop_timeout_ms(&loop->base));
 }
 
-/* Serves what is ready: the kernel has listed it. */
+/* Serves what is ready. */
 static void serve_ready(struct loop *loop, int ready)
 {
     for (int i = 0; i < ready; i++)
@@ -125,21 +111,6 @@ static void serve_clients(const struct server *server, int number)
         event_loop_end_iteration(&loop.base);
     }
     event_loop_free(&loop.base);
-    close(loop.epoll);
-}
-
-/* Starts a loop in a process of its own. */
-static void fork_worker(struct worker_processes *workers, int number)
-{
-    pid_t parent = getpid();
-    pid_t pid = fork();
-
-    if (pid == 0) {
-        signals_in_child(parent);
-        serve_clients(workers->server, number);
-        exit(0);
-    }
-    record_fork(workers, number, pid);
 }
 
 int main(int argc, char **argv)
@@ -157,7 +128,10 @@ int main(int argc, char **argv)
     }
     worker_processes_init(&workers, &server); /* all are dead at first */
     while ((number = wait_for_dead_worker(&workers)) >= 0)
-        fork_worker(&workers, number);
+        if (record_fork(&workers, number, fork())) { /* in the child */
+            serve_clients(&server, number);
+            return 0;
+        }
     wait_for_workers_to_end(&workers);
     return server_finish(&server);
 }

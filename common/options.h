@@ -29,7 +29,6 @@ struct architecture {
     enum architecture_kind kind;
     unsigned takes;     /* TAKES_... */
     int workers;        /* default for --workers */
-    bool listener_each; /* a listening socket for each worker (SO_REUSEPORT) */
 };
 
 struct options {

@@ -179,7 +179,8 @@ static void open_listeners(struct server *server)
 {
     const struct architecture *architecture = server->architecture;
     const struct options *options = &server->options;
-    server->listener_count = architecture->listener_each
+    /* Loops each have a listening socket of their own (SO_REUSEPORT). */
+    server->listener_count = architecture->kind == EVENT_LOOP
                                  ? pool_size(architecture, options) : 1;
     server->listeners = calloc((size_t)server->listener_count, sizeof(int));
     if (server->listeners == NULL)

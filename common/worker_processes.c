@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "clock.h"
 #include "fatal.h"
@@ -25,6 +26,7 @@ void worker_processes_init(struct worker_processes *workers,
     struct sigaction action = {.sa_handler = on_child};
     sigset_t set;
     workers->server = server;
+    workers->parent = getpid();
     workers->processes = calloc((size_t)server->options.workers,
                                 sizeof *workers->processes);
     if (workers->processes == NULL)
@@ -88,13 +90,18 @@ int wait_for_dead_worker(struct worker_processes *workers)
     return -1;
 }
 
-void record_fork(struct worker_processes *workers, int number, pid_t pid)
+bool record_fork(struct worker_processes *workers, int number, pid_t pid)
 {
+    if (pid == 0) {
+        signals_in_child(workers->parent);
+        return true;
+    }
     if (pid < 0)
         server_warn_exhausted(workers->server, "cannot start worker %d: %s; "
                               "trying again", number, strerror(errno));
     workers->processes[number] = (struct worker_process){
         .pid = pid > 0 ? pid : 0, .started_ms = clock_monotonic_ms()};
+    return false;
 }
 
 void wait_for_workers_to_end(struct worker_processes *workers)

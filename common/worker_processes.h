@@ -15,6 +15,7 @@
 
 struct worker_processes {
     const struct server *server;
+    pid_t parent;
     struct worker_process {
         pid_t pid;          /* 0: not running */
         int64_t started_ms; /* monotonic */
@@ -31,9 +32,9 @@ void worker_processes_init(struct worker_processes *workers,
  * Returns its number, or -1 when the server is stopping. */
 int wait_for_dead_worker(struct worker_processes *workers);
 
-/* Records what fork(2) returned for a worker. After a failure, which it reports,
- * the worker is due again a second later. */
-void record_fork(struct worker_processes *workers, int number, pid_t pid);
+/* Records what fork(2) returned for a worker. Returns whether this is the child.
+ * After a failure, which it reports, the worker is due again a second later. */
+bool record_fork(struct worker_processes *workers, int number, pid_t pid);
 
 /* Waits until all workers have ended. Kills those that still run one second
  * after --drain-timeout. */
