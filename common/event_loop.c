@@ -56,9 +56,9 @@ static void set_deadline(struct event_loop *loop, struct client *client)
     client->progressed = false;
     if (phase == HTTP_PHASE_REDIS)
         return; /* redis_async has one deadline for all of them */
-    if (phase == HTTP_PHASE_WRITE || phase == HTTP_PHASE_LINGER)
+    if (phase == HTTP_PHASE_WRITE)
         client->unacknowledged = net_unacknowledged(client->fd);
-    client->listed = (unsigned)phase & 15u;
+    client->listed = (unsigned char)phase;
     client->deadline_ms =
         loop->worker.http.clock.now_ms +
         http_phase_timeout_ms(&loop->worker.server->options, phase);
@@ -70,14 +70,13 @@ static void set_deadline(struct event_loop *loop, struct client *client)
 static void end_client(struct event_loop *loop, struct client *client)
 {
     remove_deadline(loop, client);
-    if (client->fd >= 0) {
+    if (!client->dead) {
         loop->unwatch(loop, client);
         close(client->fd);
-        client->fd = -1;
     }
     client->dead = true;
     if (client->replies_due > 0)
-        return;
+        return; /* on_reply() comes back here */
     http_conn_close(&client->conn);
     LL_PREPEND(loop->ended, client);
     loop->clients--;
@@ -103,8 +102,8 @@ static bool read_request(struct event_loop *loop, struct client *client)
         if ((size_t)n < room && !client->hangup)
             client->readable = false;
         http_conn_received(&client->conn, (size_t)n);
-    } else if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
-        client->readable = errno == EINTR;
+    } else if (n < 0 && errno == EAGAIN) {
+        client->readable = false;
         http_conn_received(&client->conn, 0);
     } else {
         http_conn_close(&client->conn); /* end of file, or ECONNRESET */
@@ -128,16 +127,14 @@ static bool ask_redis(struct event_loop *loop, struct client *client)
 static bool write_response(struct client *client)
 {
     struct http_output output;
-    if (!client->writable)
-        return false;
     http_conn_output(&client->conn, &output);
     ssize_t n = net_send(client->fd, &output);
     if (n >= 0) {
         client->progressed = true;
         if (http_conn_sent(&client->conn, (size_t)n))
             shutdown(client->fd, SHUT_WR);
-    } else if (errno == EAGAIN || errno == EINTR) {
-        client->writable = errno == EINTR;
+    } else if (errno == EAGAIN) {
+        return false;
     } else {
         http_conn_close(&client->conn); /* EPIPE, ECONNRESET */
     }
@@ -227,19 +224,14 @@ static void on_reply(void *loop_data, void *client_data,
 static void client_ready(struct event_loop *loop, struct client *client,
                          uint32_t events)
 {
-    if (client->dead)
-        return;
-    if (events & (POLLRDHUP | POLLHUP))
-        client->hangup = true;
-    if (events & (POLLIN | POLLRDHUP | POLLHUP | POLLERR))
-        client->readable = true;
-    if (events & (POLLOUT | POLLHUP | POLLERR))
-        client->writable = true;
+    bool failed = events & (POLLHUP | POLLERR);
+    client->hangup |= failed || (events & POLLRDHUP);
+    client->readable |= client->hangup || (events & POLLIN);
     /* After a failure the next call on the socket returns the error. While the
      * client waits for Redis, there is no such call. */
-    if ((events & (POLLHUP | POLLERR)) && client->replies_due > 0)
+    if (failed && client->replies_due > 0 && !client->dead)
         end_client(loop, client);
-    else
+    else if (!client->dead)
         run_client(loop, client);
 }
 
@@ -283,7 +275,7 @@ static void accept_client(struct event_loop *loop)
     if (fd < 0)
         return;
     client->fd = fd;
-    client->readable = client->writable = true;
+    client->readable = true;
     client->peer = net_peer_name(server, fd);
     http_conn_open(&client->conn, &loop->worker.http);
     stats_add(&loop->worker.stats->connections, 1);
@@ -323,7 +315,7 @@ static void expire(struct event_loop *loop, enum http_phase phase)
     int64_t now = loop->worker.http.clock.now_ms;
     while ((client = loop->deadline_queues[phase]) != NULL &&
            client->deadline_ms <= now) {
-        if ((phase == HTTP_PHASE_WRITE || phase == HTTP_PHASE_LINGER) &&
+        if (phase == HTTP_PHASE_WRITE &&
             net_unacknowledged(client->fd) < client->unacknowledged) {
             set_deadline(loop, client); /* it takes what the kernel holds */
             continue;

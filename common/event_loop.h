@@ -21,14 +21,13 @@ struct client {
     int watched;              /* the loop's own: poll's index into its array,
                                  epoll's "is registered"; 0: not watched */
     int unacknowledged;       /* bytes, when the client's deadline was set */
-    unsigned replies_due : 8; /* from Redis */
-    unsigned readable : 1;    /* the kernel said so, and no EAGAIN since */
-    unsigned writable : 1;
-    unsigned hangup : 1;      /* the client has closed its side: read to the
-                                 end of file */
-    unsigned dead : 1;        /* closed, but replies are due */
-    unsigned progressed : 1;  /* it took bytes since its deadline was set */
-    unsigned listed : 4;      /* enum http_phase: in which deadline queue */
+    unsigned char replies_due; /* from Redis */
+    unsigned char listed;      /* enum http_phase: in which deadline queue */
+    bool readable;             /* the kernel said so, and no EAGAIN since */
+    bool hangup;               /* the client has closed its side: read to the
+                                  end of file */
+    bool dead;                 /* closed, but replies are due */
+    bool progressed;           /* it took bytes since its deadline was set */
     char *peer;               /* its address for the log, or NULL */
     int64_t deadline_ms;
     struct client *prev, *next; /* in that queue */

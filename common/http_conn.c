@@ -118,16 +118,8 @@ static void begin_body(struct http_conn *c, size_t length)
 static void parse_head(struct http_conn *c)
 {
     struct http_exchange *x = c->x;
-    const char *head = x->in + x->in_start;
-    size_t n = x->in_end - x->in_start, scanned = x->scanned;
-    x->scanned = n;
-    /* A head ends with a line end. If none has arrived since the last attempt,
-     * parsing again is useless; this keeps a client cheap that sends single
-     * bytes. */
-    if (n == 0 || (scanned > 0 && n < HTTP_HEAD_MAX &&
-                   memchr(head + scanned, '\n', n - scanned) == NULL))
-        return;
-    ssize_t length = http_parse_head(head, n, &x->request);
+    ssize_t length = http_parse_head(x->in + x->in_start,
+                                     x->in_end - x->in_start, &x->request);
     if (length < 0)
         refuse(c, (int)-length);
     else if (length > 0)
@@ -220,7 +212,6 @@ static bool end_answer(struct http_conn *c)
     x->logged = (struct http_logged){x->request.line, x->status,
                                      x->content_bytes};
     bool pipelined = http_conn_has_pipelined(c);
-    x->scanned = 0;
     c->state = x->close ? HTTP_CONN_CLOSING
                : pipelined ? HTTP_CONN_HEAD : HTTP_CONN_IDLE;
     c->linger |= x->close && pipelined; /* and more may be on its way */
@@ -265,34 +256,25 @@ bool http_conn_reply(struct http_conn *c, const redisReply *reply)
 void http_conn_output(const struct http_conn *c, struct http_output *output)
 {
     const struct http_exchange *x = c->x;
-    *output = (struct http_output){.file = -1};
-    if (x->out_sent < x->out.len)
-        output->iov[output->iov_count++] =
-            (struct iovec){x->out.data + x->out_sent, x->out.len - x->out_sent};
     /* The last piece leaves in one packet with the FIN. */
-    output->more = c->state == HTTP_CONN_CLOSING;
-    if (x->body.left > 0 && x->body.memory != NULL) {
-        /* iov_base lacks const because readv(2) uses the same struct. */
-        output->iov[output->iov_count++] =
-            (struct iovec){(void *)(uintptr_t)x->body.memory, x->body.left};
-    } else if (x->body.left > 0) {
-        output->more = true;
-        output->file = x->body.file->fd;
-        output->offset = x->body.offset;
-        output->count = x->body.left;
-    }
+    bool more = x->body.left > 0 || c->state == HTTP_CONN_CLOSING;
+    if (x->out_sent < x->out.len)
+        *output = (struct http_output){x->out.data + x->out_sent,
+                                       x->out.len - x->out_sent, more, -1, 0};
+    else
+        *output = (struct http_output){NULL, x->body.left, false,
+                                       x->body.file->fd, x->body.offset};
 }
 
 bool http_conn_sent(struct http_conn *c, size_t n)
 {
     struct http_exchange *x = c->x;
-    size_t unsent = x->out.len - x->out_sent;
-    size_t of_out = n < unsent ? n : unsent, of_body = n - of_out;
-    x->out_sent += of_out;
-    x->body.left -= of_body;
-    if (x->body.memory != NULL)
-        x->body.memory += of_body;
-    x->body.offset += (off_t)of_body;
+    if (x->out_sent < x->out.len) {
+        x->out_sent += n;
+    } else {
+        x->body.offset += (off_t)n;
+        x->body.left -= n;
+    }
     if (has_output(c))
         return false;
 
@@ -332,9 +314,6 @@ void http_conn_on_timeout(struct http_conn *c)
         http_conn_close(c);
         return;
     }
-    if (c->state == HTTP_CONN_HEAD) /* for the request line in the log */
-        http_parse_head(c->x->in + c->x->in_start,
-                        c->x->in_end - c->x->in_start, &c->x->request);
     refuse(c, 408);
 }
 

@@ -23,8 +23,6 @@
  */
 #pragma once
 
-#include <sys/uio.h>
-
 #include "http_exchange.h"
 #include "options.h"
 
@@ -67,14 +65,13 @@ struct http_conn { /* small: this is what an idle client costs */
     bool close_unexpected;   /* it closes although the client asked to go on */
 };
 
-/* What to send: iov first; if iov_count is 0, part of a file. */
+/* What to send next: a piece of memory or of a file. */
 struct http_output {
-    struct iovec iov[2];
-    int iov_count;
-    bool more;    /* part of a file or the FIN follows: MSG_MORE */
-    int file;     /* descriptor, or -1 */
-    off_t offset;
-    size_t count; /* bytes of the file */
+    const char *data; /* NULL: it is a file's */
+    size_t count;     /* bytes */
+    bool more;        /* a file or the FIN follows: MSG_MORE */
+    int file;         /* descriptor, or -1 */
+    off_t offset;     /* in the file */
 };
 
 /* Starts a connection, with what the context holds. */

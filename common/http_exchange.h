@@ -33,12 +33,10 @@ enum {
  * none because Redis is away. The reply stays the caller's. */
 typedef void http_on_reply(struct http_exchange *x, const redisReply *reply);
 
-/* What follows the bytes in `out`: a piece of memory or of a file. */
-struct http_body {
-    const char *memory;     /* next byte to send, or NULL */
+struct http_body { /* the part of a file that follows the bytes in `out` */
     struct open_file *file; /* holds a reference */
-    off_t offset;           /* in the file, when memory is NULL */
-    size_t left;            /* bytes still to send; 0: there is no body */
+    off_t offset;
+    size_t left;            /* bytes still to send; 0: none */
 };
 
 /* What the access log says about an answer. */
@@ -104,7 +102,6 @@ struct http_exchange {
 
     /* Input: in[in_start..in_end) has been read and not been used yet. */
     size_t in_start, in_end;
-    size_t scanned; /* of these, bytes already searched for the head's end */
     char in[HTTP_INPUT_SIZE]; /* last: only the pages touched cost memory */
 };
 

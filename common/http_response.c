@@ -148,12 +148,7 @@ void response_content(struct http_exchange *x, struct slice type,
 void response_page(struct http_exchange *x, struct slice type)
 {
     x->out.failed |= x->page.failed;
-    end_head(x, type, x->page.len);
-    if (x->request.method != HTTP_HEAD) {
-        x->content_bytes = x->page.len;
-        x->body = (struct http_body){x->page.data, NULL, 0, x->page.len};
-    }
-    end_answer(x);
+    response_content(x, type, buffer_slice(&x->page));
 }
 
 void response_file(struct http_exchange *x, struct open_file *file,
@@ -162,7 +157,7 @@ void response_file(struct http_exchange *x, struct open_file *file,
     end_head(x, (struct slice){NULL, 0}, length);
     if (x->request.method != HTTP_HEAD && length > 0) {
         x->content_bytes = length;
-        x->body = (struct http_body){NULL, file, offset, length};
+        x->body = (struct http_body){file, offset, length};
     } else {
         file_release(file);
     }
@@ -202,8 +197,7 @@ static void end_error(struct http_exchange *x, const char *detail)
                   detail != NULL ? detail : text->explanation);
     if (x->status == 503)
         buffer_append_literal(&x->out, "Retry-After: 1\r\n");
-    x->out.failed |= x->page.failed;
-    response_content(x, HTTP_TYPE_HTML, buffer_slice(&x->page));
+    response_page(x, HTTP_TYPE_HTML);
 }
 
 void response_error(struct http_exchange *x, int status, const char *detail)

@@ -240,16 +240,9 @@ ssize_t net_send(int fd, const struct http_output *output)
      * so that its head needs no packet of its own, or the FIN of shutdown(2),
      * which then leaves with the answer. That saves one packet to send, to
      * receive and to acknowledge, and one wake-up of the client. */
-    int flags = output->more ? MSG_MORE : 0;
-    if (output->iov_count == 1)
-        return send(fd, output->iov[0].iov_base, output->iov[0].iov_len, flags);
-    if (output->iov_count > 0) {
-        struct msghdr message = {
-            .msg_iov = (struct iovec *)(uintptr_t)output->iov,
-            .msg_iovlen = (size_t)output->iov_count,
-        };
-        return sendmsg(fd, &message, flags);
-    }
+    if (output->data != NULL)
+        return send(fd, output->data, output->count,
+                    output->more ? MSG_MORE : 0);
     /* From the page cache to the socket, without a copy through user space. */
     off_t offset = output->offset;
     size_t count = output->count < SENDFILE_MAX ? output->count : SENDFILE_MAX;

@@ -101,23 +101,20 @@ static bool has_progressed(struct connection *c)
     return c->unacknowledged < before;
 }
 
-/* A wait for the client has ended without result. Should it be closed? Idle
- * clients only after two looks: the first may have found a client that an idle
+/* A wait for the client has ended without result. Should it be closed? An idle
+ * one only after two looks: the first may have found a client that an idle
  * worker was about to accept. */
 static void on_tick(struct connection *c)
 {
     const struct worker *w = c->worker;
     bool waited = c->others_waited;
     bool waiting = c->others_waited = others_wait(w);
-    if (c->phase == HTTP_PHASE_LINGER && has_progressed(c)) {
-        start_deadline(c, HTTP_PHASE_LINGER);
-        return;
-    }
     if ((c->phase == HTTP_PHASE_NEW &&
          (w->draining ||
           (waiting && w->http.clock.now_ms >= c->grace_end_ms))) ||
         (c->phase == HTTP_PHASE_IDLE && (w->draining || (waiting && waited))) ||
-        (c->phase == HTTP_PHASE_LINGER && c->unacknowledged == 0 && waiting))
+        (c->phase == HTTP_PHASE_LINGER && waiting &&
+         net_unacknowledged(c->fd) == 0))
         http_conn_close(&c->conn);
 }
 

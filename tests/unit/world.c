@@ -193,28 +193,19 @@ static bool take_output(struct client *client)
     struct http_output output;
     struct buffer *received = &client->received;
     http_conn_output(&client->conn, &output);
-    size_t n = output.count;
-    for (int i = 0; i < output.iov_count; i++)
-        n += output.iov[i].iov_len;
-    if (n == 0)
+    if (output.count == 0)
         errx(1, "a connection wants to write but has no output");
-    n = portion(client, n);
-
-    size_t left = n;
-    for (int i = 0; i < output.iov_count; i++) {
-        size_t most = output.iov[i].iov_len < left ? output.iov[i].iov_len
-                                                   : left;
-        buffer_append(received, output.iov[i].iov_base, most);
-        left -= most;
-    }
-    char *room = buffer_reserve(received, left);
-    if (left > 0) {
-        if (pread(output.file, room, left, output.offset) != (ssize_t)left)
+    size_t n = portion(client, output.count);
+    if (output.data != NULL) {
+        buffer_append(received, output.data, n);
+    } else {
+        char *room = buffer_reserve(received, n);
+        if (pread(output.file, room, n, output.offset) != (ssize_t)n)
             err(1, "pread");
-        received->len += left;
+        received->len += n;
     }
     client->finished = http_conn_sent(&client->conn, n);
-    client->held_back = output.more && left == 0 && !client->finished;
+    client->held_back = output.more && !client->finished;
     return true;
 }
 
