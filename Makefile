@@ -11,7 +11,7 @@
 #     make SANITIZE=thread                    all of it in build/thread/
 #     make CC=clang FLAVOUR=clang             all of it in build/clang/
 #
-# so that they stand side by side and none has to be cleaned away for another.
+# so builds with different flags exist together, and none needs `make clean`.
 
 CC      = gcc
 CFLAGS  = -O2 -g
@@ -19,7 +19,7 @@ PREFIX  = /usr/local
 PYTHON  = /usr/bin/python3
 FLAVOUR = $(or $(SANITIZE),default)
 
-# Where things go. Only the default flavour's executables lie in this folder.
+# Where things go. Only the default flavour's executables are in this folder.
 OBJ = build/$(FLAVOUR)
 BIN = $(if $(filter default,$(FLAVOUR)),.,$(OBJ)/bin)
 LIB = $(OBJ)/libzerohttpd.a
@@ -37,35 +37,34 @@ FUZZERS     = $(patsubst tests/fuzz/fuzz_%.c,$(OBJ)/fuzz/%,$(wildcard tests/fuzz
 FUZZ_HELP   = $(patsubst %,$(OBJ)/tests/unit/%.o,answer folder world)
 SOURCES     = $(COMMON) $(FOLDERS:%=%/main.c) $(wildcard tests/unit/*.c tests/fuzz/*.c)
 
-# Flags. A user's CFLAGS take the place of -O2 -g, and of nothing else.
+# Flags. A user's CFLAGS replace -O2 -g, and nothing else.
 WARNINGS = -Wall -Wextra -Wshadow -Wmissing-prototypes -Wconversion \
            $(if $(WERROR),-Werror)
 
-# Hardening. A stack that is overrun ends the process; glibc checks the sizes
-# that it can (that needs the optimizer, and the sanitizers check better);
-# the program and what it calls lie at random addresses; the table of the
-# functions it imports is filled at start and then read-only.
+# Hardening. A stack overflow ends the process. glibc checks buffer sizes where
+# it can (this needs the optimizer; the sanitizers check better). The program
+# and its libraries are loaded at random addresses. The table of imported
+# functions is filled at start and then read-only.
 HARDEN_CC = -fstack-protector-strong -fPIE -fno-plt $(if $(SANITIZE),,$(FORTIFY))
 HARDEN_LD = -pie -Wl,-z,relro,-z,now,-z,noexecstack
 FORTIFY   = $(if $(filter -O1 -O2 -O3 -Os,$(CFLAGS)),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
 
-# A finding of a sanitizer ends the program: none can be overlooked.
+# A finding of a sanitizer ends the program, so that it fails a test.
 SANITIZERS = $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 
 COMPILE = $(CC) -std=c11 -D_GNU_SOURCE -Icommon $(CPPFLAGS) \
           $(WARNINGS) $(HARDEN_CC) $(SANITIZERS) $(CFLAGS) -pthread
 LINK    = $(CC) $(HARDEN_LD) -Wl,--as-needed $(SANITIZERS) $(CFLAGS) -pthread $(LDFLAGS)
 
-# pkg-config is asked when a rule first needs the answer, which is after
-# scripts/deps.sh had its turn: at the time this file is read it may not be
-# installed yet. The $(eval) then replaces the question by its answer.
-# -isystem instead of -I: our warnings are for our own code.
+# pkg-config runs when a rule first needs its answer, after scripts/deps.sh has
+# run: when make reads this file, pkg-config may not be installed yet. The $(eval)
+# stores the answer. -isystem instead of -I: our warnings are for our own code.
 HIREDIS_CFLAGS = $(eval HIREDIS_CFLAGS := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags hiredis)))$(HIREDIS_CFLAGS)
 HIREDIS_LIBS   = $(eval HIREDIS_LIBS := $(shell pkg-config --libs hiredis))$(HIREDIS_LIBS)
 CMOCKA_CFLAGS  = $(eval CMOCKA_CFLAGS := $(shell pkg-config --cflags cmocka))$(CMOCKA_CFLAGS)
 CMOCKA_LIBS    = $(eval CMOCKA_LIBS := $(shell pkg-config --libs cmocka))$(CMOCKA_LIBS)
 
-# V=1 shows the commands that are otherwise named in a word.
+# V=1 shows each command in full instead of a single word.
 Q = $(if $(V),,@)
 
 # ---------------------------------------------------------------- building
@@ -88,34 +87,34 @@ $(PROGRAMS): $(LIB)
 	@echo '  LINK  $@'
 	$(Q)$(LINK) -o $@ $(filter %.o,$^) $(LIB) $(HIREDIS_LIBS)
 
-# The archive is made anew, or objects of deleted sources would stay in it.
+# The archive is deleted first: objects of deleted sources would stay in it.
 $(LIB): $(COMMON:%.c=$(OBJ)/%.o)
 	@echo '  AR    $@'
 	@rm -f $@
 	$(Q)ar rcs $@ $^
 
-# -MMD writes beside each object which headers it was made from, -MP keeps
-# make going when one of them is deleted.
+# -MMD writes next to each object which headers it was made from. With -MP, make
+# continues when one of them has been deleted.
 $(OBJ)/%.o: %.c $(OBJ)/flags | build/deps/build
 	@mkdir -p $(@D)
 	@echo '  CC    $@'
 	$(Q)$(COMPILE) $(HIREDIS_CFLAGS) -MMD -MP -c -o $@ $<
 
-# The command objects were made with. It changes only when the flags do, and
-# then everything is compiled again: `make CFLAGS=-O3` needs no `make clean`.
+# This file holds the compiler's command. It changes only when the flags change,
+# and then everything is compiled again: `make CFLAGS=-O3` needs no `make clean`.
 $(OBJ)/flags: FORCE
 	@mkdir -p $(@D)
 	@echo '$(COMPILE) / $(LINK)' | cmp -s - $@ || echo '$(COMPILE) / $(LINK)' > $@
 
-# A unit test is one program: its source, what the tests share, cmocka and the
-# archive.
+# A unit test is one program: its source, the tests' shared objects, cmocka and
+# the archive.
 $(UNIT_TESTS): $(OBJ)/tests/%: $(OBJ)/tests/unit/%.o $(UNIT_HELP) $(LIB) | build/deps/test
 	@mkdir -p $(@D)
 	@echo '  LINK  $@'
 	$(Q)$(LINK) -o $@ $< $(UNIT_HELP) $(LIB) $(CMOCKA_LIBS) $(HIREDIS_LIBS)
 
-# This one takes malloc's place (ld's --wrap), to be told when to fail. Private:
-# what it is made of is linked for others too.
+# This test replaces malloc (ld's --wrap) and makes it fail. The variable is
+# private because other programs link the same objects.
 $(OBJ)/tests/test_out_of_memory: private LINK += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup
 
 # Only the tests see cmocka, so the servers build without it.
@@ -126,7 +125,7 @@ $(OBJ)/tests/unit/%.o: tests/unit/%.c $(OBJ)/flags | build/deps/test
 
 # A fuzz target is a function; -fsanitize=fuzzer adds the main() that calls it,
 # libFuzzer's or, with CC=afl-clang-fast, that of AFL++. tests/fuzz/run.sh knows
-# the flags. The targets borrow the unit tests' made-up world.
+# the flags. The targets share the unit tests' simulated environment.
 $(FUZZERS): $(OBJ)/fuzz/%: $(OBJ)/tests/fuzz/fuzz_%.o $(FUZZ_HELP) $(LIB)
 	@mkdir -p $(@D)
 	@echo '  LINK  $@'
@@ -134,8 +133,8 @@ $(FUZZERS): $(OBJ)/fuzz/%: $(OBJ)/tests/fuzz/fuzz_%.o $(FUZZ_HELP) $(LIB)
 
 fuzzers: $(FUZZERS)
 
-# Programs that parse what they are given, for tests/fuzz/differential.py: with
-# our parser, and with joyent's.
+# Programs that parse their input, for tests/fuzz/differential.py: one with our
+# parser, one with joyent's.
 PARSERS = $(OBJ)/fuzz/parse_ours $(OBJ)/fuzz/parse_http_parser
 $(OBJ)/fuzz/parse_http_parser: private HIREDIS_LIBS = -lhttp_parser
 $(PARSERS): $(OBJ)/fuzz/%: $(OBJ)/tests/fuzz/%.o $(OBJ)/tests/fuzz/parse_main.o $(LIB)
@@ -147,7 +146,7 @@ $(PARSERS): $(OBJ)/fuzz/%: $(OBJ)/tests/fuzz/%.o $(OBJ)/tests/fuzz/parse_main.o 
 unit-tests: $(UNIT_TESTS)
 
 # What is missing is installed once for each group; the stamp, which deps.sh
-# leaves when nothing is missing any more, remembers it.
+# leaves when nothing is missing, records that.
 PACKAGES = $(foreach g,build run test check tidy compare fuzz,build/deps/$(g))
 $(PACKAGES): build/deps/%: scripts/deps.sh
 	@mkdir -p $(@D)
@@ -179,21 +178,21 @@ uninstall:
 deps:
 	scripts/deps.sh check tidy compare fuzz
 
-## doctor: looks at this machine: limits, ports, compilers, packages
+## doctor: checks this machine: limits, ports, compilers, packages
 doctor:
 	@scripts/doctor.sh
 
 # ------------------------------------------------------------ trying it out
 
 ## run-01 ... run-07: builds and starts that server and a Redis of its own (ARGS='--port 8080')
-# Ctrl-C ends make as well. The shell stays a little longer than the server, as
-# make stumbles when it finds no child to wait for ("wait: No child processes").
+# Ctrl-C ends make too. The shell outlives the server by 0.3 s: make reports an
+# error when it has no child left ("wait: No child processes").
 run-%: build/deps/run all
 	@trap : INT; \
 	scripts/with_redis.sh $(BIN)/$(call name_of,$*) --redis @REDIS@ $(ARGS); \
 	status=$$?; sleep 0.3; exit $$status
 
-## diff-01-02 ... diff-06-07: two servers side by side; any two will do
+## diff-01-02 ... diff-06-07: two servers side by side; any two numbers work
 diff-%:
 	@scripts/diff_servers.sh $(foreach n,$(subst -, ,$*),$(wildcard $(n)_*/main.c))
 
@@ -203,7 +202,7 @@ name_of = $(or $(word 2,$(subst _, ,$(filter $(1)_%,$(FOLDERS)))),$(error There 
 # ----------------------------------------------------------------- checking
 #
 # scripts/check.py builds what a suite needs by calling make again, with the
-# variables that stand on this command line.
+# variables of this command line.
 
 CHECK = $(PYTHON) scripts/check.py --make '$(MAKE)' $(MAKEOVERRIDES)
 
@@ -239,7 +238,7 @@ check-tsan: build/deps/test
 check-browser: build/deps/check
 	@$(CHECK) browser
 
-## check-layering: nm on the objects: nothing that http_conn reaches waits or meets the world
+## check-layering: nm on the objects: nothing that http_conn reaches waits or does I/O
 check-layering: build/deps/test
 	@$(CHECK) layering
 
@@ -275,19 +274,19 @@ reliability: all build/deps/test
 
 # ---------------------------------------------------------------- measuring
 #
-# What narrows or widens a measurement goes to the scripts as environment
-# variables: EXPERIMENT FULL SERVERS CONCURRENCY REPEAT SECONDS BACKLOG PEERS
-# SERVER_CPUS. Those set on make's command line get there by themselves.
+# The scripts read their settings from environment variables: EXPERIMENT FULL
+# SERVERS CONCURRENCY REPEAT SECONDS BACKLOG PEERS SERVER_CPUS. make exports those
+# that are set on its command line.
 
 ## compare: measures the seven under load and draws their curves (EXPERIMENT=guestbook FULL=1 ...)
 compare: compare-settings build/deps/compare all
 	@$(PYTHON) bench/compare.py
 
-# A wrong setting is told before all is built (where there is Python already).
+# Reports a wrong setting before building (if Python is installed already).
 compare-settings:
 	@! command -v $(PYTHON) >/dev/null || $(PYTHON) bench/settings.py
 
-## compare-runs: whether two runs of `make compare` agree, cell by cell (RUNS="results/A results/B")
+## compare-runs: checks whether two runs of `make compare` agree, cell by cell (RUNS="results/A results/B")
 compare-runs:
 	@$(PYTHON) bench/agree.py $(RUNS)
 
@@ -295,7 +294,7 @@ compare-runs:
 peers-deps: build/deps/compare
 	@$(PYTHON) bench/peers_deps.py
 
-## bench-cost: CPU microseconds and instructions per request, ours and the peers'
+## bench-cost: CPU microseconds and instructions per request, for the seven and for other servers
 bench-cost: build/deps/compare all
 	@$(PYTHON) bench/cost.py
 
@@ -327,20 +326,20 @@ bench-where: build/deps/compare all
 bench-reuseport: build/deps/compare all
 	@$(PYTHON) bench/reuseport.py
 
-## docs: fills figures, pictures and quoted code into docs/ (`make check` says when it is due)
+## docs: fills figures, pictures and quoted code into docs/ (`make check` fails when they are stale)
 docs:
 	@$(PYTHON) docs/fill.py
 
-## docs-experiments: measures what docs/01, 05, 06 and 07 compare by programs of their own
+## docs-experiments: runs the programs of docs/experiments that docs/01, 05, 06 and 07 quote
 docs-experiments: all
 	$(PYTHON) docs/experiments/wake_up.py
 	$(PYTHON) docs/experiments/accept_ways.py
 	$(PYTHON) docs/experiments/idle_connections.py
 
-# ---------------------------------------------------------- looking after it
+# -------------------------------------------------------------- maintenance
 
-# The whole of a file would be too much: its tables are laid out by hand.
-## format: lays the lines of C that you changed out by .clang-format
+# Only changed lines, because tables in the sources are laid out by hand.
+## format: formats the lines of C that you changed, by .clang-format
 format: build/deps/tidy
 	git clang-format --extensions c,h
 
@@ -371,8 +370,8 @@ help:
         bench-reuseport docs \
         docs-experiments format tidy help
 
-# A file whose recipe failed is not kept: it would look finished next time.
+# Deletes a file whose recipe failed: it would look finished next time.
 .DELETE_ON_ERROR:
 
-# What -MMD wrote.
+# The lists of headers that -MMD wrote.
 -include $(wildcard $(OBJ)/*/*.d $(OBJ)/*/*/*.d)

@@ -129,7 +129,7 @@ def main():
     for path, content in sorted(changes.items()):
         name = os.path.relpath(path)
         if options.check:
-            print(f"{name} is out of date: run `make docs`")
+            print(f"{name} is stale: run `make docs`")
         else:
             path.parent.mkdir(exist_ok=True)
             path.write_text(content)

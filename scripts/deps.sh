@@ -1,7 +1,7 @@
 #!/bin/sh
 #
-# deps.sh GROUP... - looks for what a part of the project needs, installs what
-# is missing.
+# deps.sh GROUP... - checks what a part of the project needs, and installs what is
+# missing.
 #
 #   build     a compiler, pkg-config, hiredis, uthash
 #   run       build, and redis-server
@@ -9,31 +9,31 @@
 #   browser   Chromium and its WebDriver, for the one end-to-end test
 #   check     test, browser, fuzz and load
 #   tidy      clang-tidy, clang-format
-#   load      programs that put a server under load: ab, wrk, h2load, httperf
-#   compare   run and load, and what measures
+#   load      load tools: ab, wrk, h2load, httperf
+#   compare   run and load, and tools to measure with
 #   fuzz      build, and clang with libFuzzer
 #
 # NO_INSTALL=1 installs nothing: it prints the one command to run and exits 1.
-# When all that is missing can be done without, as one of four load tools can,
-# it says what will be left out and exits 0, as it does when that cannot be
-# installed. STAMP=FILE is touched only when nothing is missing.
+# When everything that is missing is optional, as each load tool is, the script says
+# what will be left out and exits 0. It does the same when an optional package cannot
+# be installed. STAMP=FILE is touched only when nothing is missing.
 #
-# A thing counts as there when it works (a command on PATH, a library known to
-# pkg-config), wherever it came from; the package manager is asked only to add
-# what does not. So on a system without apt-get this still says what to get.
+# A package counts as installed when it works (a command on PATH, a library known to
+# pkg-config), wherever it came from; apt-get only adds what is missing. So on a
+# system without apt-get the script still says what to install.
 # shellcheck disable=SC2086  # $missing and $lock are lists of words on purpose
 set -u
 
 missing=''   # packages, each once
 reasons=''   # a line for each of them
-vital=''     # those of them without which nothing goes
+vital=''     # those that are not optional
 
 # want PACKAGE WHY TEST...: PACKAGE is missing unless the command TEST succeeds.
 want() {
     if miss "$@"; then vital="$vital $1"; fi
 }
 
-# may PACKAGE WHY TEST...: the same for what can be done without.
+# may PACKAGE WHY TEST...: the same for an optional package.
 may() {
     miss "$@" || true
 }
@@ -53,8 +53,8 @@ header() { echo "#include <$1>" | ${CC:-gcc} -E - ; }
 python_has() { /usr/bin/python3 -c "import $1"; }
 library() { pkg-config --exists "$1"; }
 
-# Debian packs clang's runtime libraries apart from clang, with the version in
-# the name of the package; older releases pack both in libclang-common-N-dev.
+# Debian has clang's runtime libraries in a package of their own, with the version in
+# its name; older releases have both in libclang-common-N-dev.
 clang_runtime_package() {
     n=$(apt-cache depends clang 2>/dev/null |
         sed -n 's/.*Depends: clang-\([0-9]*\)$/\1/p' | head -n 1)
@@ -85,7 +85,7 @@ browser_package() {
 }
 any() { for c; do command -v "$c" && return; done; return 1; }
 
-# load_tools want|may: an experiment whose tool is not there can be left out.
+# load_tools want|may: `may` where an experiment without its tool can be left out.
 load_tools() {
     $1 apache2-utils "ab, a load tool" have ab
     $1 wrk "a load tool" have wrk
@@ -173,16 +173,16 @@ look_for_all() {
     missing='' reasons='' vital=''
     for group; do look_for "$group"; done
 }
-# complete: exit, for all is there.
+# complete: exits; nothing is missing.
 complete() {
     [ -z "${STAMP:-}" ] || touch "$STAMP"
     exit 0
 }
 
-# give_up: exit, for something could not be had; is it vital?
+# give_up: exits; with 1 if a package that is not optional is still missing.
 give_up() {
     [ -n "$vital" ] && exit 1
-    echo "Going on without; what needs them is left out."
+    echo "Continuing without them; what needs them is left out."
     exit 0
 }
 
@@ -195,7 +195,7 @@ echo "Missing for '$*':$reasons"
 command="${sudo}apt-get install -y --no-install-recommends$missing"
 
 if ! command -v apt-get >/dev/null; then
-    echo "This system has no apt-get; please install these (named as in Debian) by its own means."
+    echo "This system has no apt-get; please install these packages (Debian's names)."
     give_up
 fi
 if [ -n "${NO_INSTALL:-}" ]; then
@@ -204,25 +204,25 @@ if [ -n "${NO_INSTALL:-}" ]; then
     give_up
 fi
 if [ -n "$sudo" ] && ! command -v sudo >/dev/null; then
-    echo "That takes root, and there is no sudo; please run as root:"
+    echo "This needs root, and there is no sudo; please run as root:"
     echo "  apt-get update && ${command#sudo }"
     give_up
 fi
 
 echo "Running:  $command"
-lock='-o DPkg::Lock::Timeout=600' # another apt-get may be at work: wait for it
+lock='-o DPkg::Lock::Timeout=600' # wait if another apt-get is running
 apt_get() { ${sudo:+sudo} env DEBIAN_FRONTEND=noninteractive apt-get $lock "$@"; }
-apt_get -qq update || echo "apt-get update failed; trying with the lists that are there"
+apt_get -qq update || echo "apt-get update failed; trying with the old package lists"
 look_for_all "$@" # again: a package's name may be known only now
 apt_get install -y --no-install-recommends $missing || {
     echo "The installation failed; the lines above say why. To try again by hand:"
     echo "  $command"
-    look_for_all "$@" # some of it may have come
+    look_for_all "$@" # some of them may be installed now
     give_up
 }
 
-# Debian starts a service as soon as it is installed. Nothing here needs that
-# one: every test and measurement starts a private Redis and ends it.
+# Debian starts a service when it is installed. The project does not need this one:
+# every test and measurement starts a private Redis and ends it.
 case " $missing " in
 *" redis-server "*)
     if [ -d /run/systemd/system ]; then
@@ -232,7 +232,7 @@ case " $missing " in
     ;;
 esac
 
-# Believe it only when it works.
+# Check again: a package counts only when it works.
 look_for_all "$@"
 [ -n "$missing" ] || complete
 echo "Installed, yet still not found:$reasons"

@@ -2,8 +2,8 @@
 #
 # diff_servers.sh ONE/main.c OTHER/main.c - two servers side by side.
 #
-# All seven have the same functions in the same order, so what stands in the
-# middle column is the difference between two models and nothing else:
+# All seven have the same functions in the same order, so the marks in the middle
+# column show the difference between two models and nothing else:
 # | changed, < only left, > only right.
 set -u
 
@@ -22,7 +22,7 @@ show() {
     diff --side-by-side --expand-tabs --width="$width" --color="$color" "$1" "$2"
     printf '\nLines of code alone:'
     git --no-pager diff --no-index --shortstat -- "$1" "$2"
-    printf 'Read %s first; it says what its model is for.\n' "$(dirname "$2")/main.c"
+    printf 'Read the head of %s first: it explains the model.\n' "$(dirname "$2")/main.c"
 }
 
 if [ -t 1 ] && command -v less >/dev/null; then

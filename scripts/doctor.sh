@@ -1,10 +1,10 @@
 #!/bin/bash
 #
-# doctor.sh - looks whether this machine is fit to build, test and measure.
+# doctor.sh - checks whether this machine can build, test and measure.
 #
-# Each line is OK, or WARN with the remedy: something works less well (a curve
-# ends early), or FAIL with the remedy: something does not work at all. Changes
-# nothing. Exits 1 when there is a FAIL.
+# Each line is OK, WARN or FAIL. WARN: something works less well (a curve ends
+# early). FAIL: something does not work at all. Both come with a remedy. The script
+# changes nothing. It exits with 1 when there is a FAIL.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
@@ -29,7 +29,7 @@ if [ "$(uname -s)" != Linux ]; then
 elif printf '5.6\n%s\n' "$kernel" | sort -CV; then
     ok kernel "Linux $kernel"
 else
-    warn kernel "Linux $kernel has no openat2" "works, with a slower look at each path; 5.6 or newer has it"
+    warn kernel "Linux $kernel has no openat2" "works, with a slower check of each path; 5.6 or newer has it"
 fi
 
 # A connection takes a descriptor here and one at the load generator.
@@ -44,7 +44,7 @@ else
 fi
 
 at_least somaxconn "$(sysctl net/core/somaxconn)" 4096 \
-    'caps every --backlog; more clients at once overflow the accept queue' \
+    'limits every --backlog; more clients together overflow the accept queue' \
     'sudo sysctl net.core.somaxconn=4096'
 at_least tcp_max_syn_backlog "$(sysctl net/ipv4/tcp_max_syn_backlog)" 1024 \
     'half-open connections beyond it are dropped' \
@@ -52,7 +52,7 @@ at_least tcp_max_syn_backlog "$(sysctl net/ipv4/tcp_max_syn_backlog)" 1024 \
 
 read -r low high < /proc/sys/net/ipv4/ip_local_port_range
 at_least 'ports for clients' $((high - low + 1)) 28000 \
-    'each connection takes one, for a minute after its end as well' \
+    'each connection takes one, and keeps it for a minute after its end' \
     "sudo sysctl net.ipv4.ip_local_port_range='10240 65535'"
 waiting=$(awk '$1 == "TCP:" { for (i = 2; i < NF; i++) if ($i == "tw") print $(i + 1) }' /proc/net/sockstat)
 if [ "${waiting:-0}" -le $(((high - low) / 4)) ]; then
@@ -62,7 +62,7 @@ else
 fi
 
 at_least processes "$(ulimit -u | sed 's/unlimited/1048576/')" 1000 \
-    'bounds the children of forking' 'raise nproc in /etc/security/limits.conf'
+    'limits the children of forking' 'raise nproc in /etc/security/limits.conf'
 
 # ----------------------------------------------------------------- the machine
 
@@ -72,13 +72,13 @@ load=$(cut -d' ' -f1 /proc/loadavg)
 if awk -v load="$load" -v cores="$(nproc)" 'BEGIN { exit !(load < cores / 4) }'; then
     ok 'load average' "$load"
 else
-    warn 'load average' "$load: other programs are at work" 'measure when the machine is quiet (tests do not mind)'
+    warn 'load average' "$load: other programs are running" 'measure when the machine is quiet (for tests it does not matter)'
 fi
 memory=$(awk '$1 == "MemAvailable:" { print int($2 / 1024) }' /proc/meminfo)
 at_least 'memory, MiB' "$memory" 1000 'thousands of processes and threads need room' 'end other programs'
 
 if (exec 3<>/dev/tcp/127.0.0.1/8000) 2>/dev/null; then
-    warn 'port 8000' 'somebody listens there' "make run-07 ARGS='--port 8080'"
+    warn 'port 8000' 'another program listens there' "make run-07 ARGS='--port 8080'"
 else
     ok 'port 8000' free
 fi
@@ -87,7 +87,7 @@ fi
 
 for group in build run test browser tidy compare fuzz; do
     if lines=$(NO_INSTALL=1 scripts/deps.sh "$group" 2>&1); then
-        ok "packages: $group" "all there"
+        ok "packages: $group" "all installed"
     elif [ "$group" = build ]; then
         fail "packages: $group" "some are missing" "$(tail -n 1 <<<"$lines" | sed 's/^ *//')"
     else
@@ -102,7 +102,7 @@ command -v redis-server >/dev/null && ok Redis "$(redis-server --version | cut -
 
 echo
 if [ "$failures" -eq 0 ] && [ "$warnings" -eq 0 ]; then
-    echo 'This machine is fit for all of it.'
+    echo 'This machine can build, test and measure.'
 else
     echo "$failures things do not work, $warnings work less well than they could."
 fi

@@ -1,17 +1,16 @@
 #!/bin/bash
 #
-# with_redis.sh COMMAND [ARGUMENT...] - runs a command beside a Redis of its own.
+# with_redis.sh COMMAND [ARGUMENT...] - runs a command with a private Redis.
 #
 # The word @REDIS@ in an argument becomes the address of that Redis, in the form
 # that the servers take:
 #
 #     scripts/with_redis.sh ./epoll --redis @REDIS@
 #
-# This Redis listens on a Unix socket in a new temporary folder, so it is in
-# nobody's way, and writes nothing to disk. Where the socket is, is said first
-# (on stderr), for those who want to talk to Redis meanwhile: redis-cli -s SOCKET.
-# It ends, and the folder is removed, when the command and all its children have
-# ended, however they end.
+# This Redis listens on a Unix socket in a new temporary folder, so it uses no port,
+# and it writes nothing to disk. The script prints the socket's path first (on
+# stderr), for redis-cli -s SOCKET. Redis ends, and the folder is removed, when the
+# command and all its children have ended, even if they are killed.
 set -u
 
 die() { echo "with_redis.sh: $*" >&2; exit 1; }
@@ -23,11 +22,11 @@ folder=$(mktemp -d "${TMPDIR:-/tmp}/zerohttpd-redis.XXXXXX") || die "cannot make
 socket=$folder/redis.sock
 mkfifo "$folder/alive" || die "cannot make a pipe in $folder"
 
-# A guardian starts Redis, then reads from a pipe into which nobody ever writes:
-# end of file means that the last process that could have is gone. That holds
-# after kill -9 as well, when no trap of a shell would run. setsid takes both
-# out of the terminal's foreground group, so that Ctrl-C does not reach them:
-# the server must find Redis alive while it finishes its work.
+# A guardian starts Redis, then reads from a pipe that stays empty: end of file
+# means that the last process that holds its other end is gone. That works after
+# kill -9 too, when no trap of a shell would run. setsid takes both out of the
+# terminal's foreground group, so that Ctrl-C does not reach them: the server needs
+# Redis while it finishes its work.
 # shellcheck disable=SC2016  # $1 and $! are the guardian's
 setsid sh -c '
     redis-server --port 0 --unixsocket "$1/redis.sock" --dir "$1" \
@@ -44,12 +43,12 @@ exec 9>"$folder/alive"
 tries=0
 until [ "$(redis-cli -s "$socket" ping 2>/dev/null)" = PONG ]; do
     tries=$((tries + 1))
-    [ "$tries" -lt 200 ] || die "Redis does not answer; its last words: $(tail -n 3 "$folder/log")"
+    [ "$tries" -lt 200 ] || die "Redis does not answer; the end of its log: $(tail -n 3 "$folder/log")"
     sleep 0.05
 done
 
 echo "Redis: $socket" >&2
 
-# The command takes this shell's place, with descriptor 9, so that signals and
-# its exit status need nobody to hand them on.
+# The command replaces this shell and keeps descriptor 9, so signals reach it
+# directly, and its exit status is the script's.
 exec "${@//@REDIS@/unix:$socket}"

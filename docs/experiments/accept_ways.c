@@ -9,7 +9,7 @@
  *   direct  all threads sleep in accept(2); the kernel wakes one for a client
  *   mutex   only the thread that holds a mutex is in accept
  *   turn    the same, and it keeps the mutex until it has to wait for a client
- *           for longer than a moment; one mutex for each core
+ *           for longer than 1 ms; one mutex for each core
  *   queue   one more thread accepts, and hands descriptors to the others
  *           through a queue with a mutex and condition variables
  *
@@ -88,7 +88,7 @@ static unsigned cores(void)
                                                  : CORES_MAX;
 }
 
-/* Does the client speak, now or in a moment? Looking takes nothing away. */
+/* Has the client sent a byte, now or within 1 ms? MSG_PEEK leaves it there. */
 static bool speaks(int fd)
 {
     char byte;

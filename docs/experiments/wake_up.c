@@ -1,5 +1,5 @@
 /*
- * wake_up - what waiting for an answer costs when nobody else wants the core.
+ * wake_up - what waiting for an answer costs on a core that is otherwise idle.
  *
  *     wake_up tcp|unix sleep|look CORE OTHER_CORE ROUNDS
  *

@@ -43,8 +43,8 @@ def explained(lines):
     """Return the lines of a table, and what `~` means if it is in them."""
     if not any("| ~" in line for line in lines):
         return lines
-    return [*lines, "", "`~`: noisy, that is of few runs, or of runs far "
-            "apart, or of a time when a core was slow or others used it."]
+    return [*lines, "", "`~`: noisy: too few runs, or runs that scatter "
+            "widely, or a core that was slow or in use by others."]
 
 
 def points(text):

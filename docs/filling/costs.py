@@ -2,17 +2,15 @@
 
     cost.json         make bench-cost OUT=docs/results/cost
     where.json        make bench-where
-    tricks.json       make bench-tricks
     reuseport.json    make bench-reuseport
     flat.json         make bench-flat
     redis.json        make bench-redis
-    store.json        make bench-store
+    store.json        the ways to Redis
     pacing.json       make bench-pacing
 
 What they hold can be named in expressions, too:
 
     cost["keep-alive-100"].epoll.us     where.guestbook.iterative.calls.all
-    tricks["no-pool"]["epoll guestbook"].ratio
     spread["one queue, calm"].off       guard["epoll one-shot"]
     flat["guestbook epoll"].points["15000"].share
     redis["epoll, kept connections"].us
@@ -30,7 +28,6 @@ FLOORS = ("floor", "floor-threads", "floor-oneshot", "floor-preforked",
           "floor-oneshot-epoll", "floor-guestbook",
           "floor-guestbook-forking", "floor-guestbook-preforking",
           "floor-guestbook-threaded", "floor-guestbook-prethreaded")
-NOISE = 1.02        # figures repeat within 2 % on a quiet machine
 
 
 class Node:
@@ -62,22 +59,13 @@ class Node:
 def names(docs):
     """Return {name: Node} for expressions, of what was measured so far."""
     found = {}
-    for kind in ("cost", "where", "tricks", "reuseport", "flat", "redis",
-                 "store", "pacing"):
+    for kind in ("cost", "where", "reuseport", "flat", "redis", "store",
+                 "pacing"):
         path = docs / "results" / "cost" / f"{kind}.json"
         data = json.loads(path.read_text()) if path.is_file() else {}
         if data and data.get("schema_version") != 1:
             raise FigureError(f"{path}: has another schema")
-        if kind == "cost":
-            found["cost_machine"] = Node("cost_machine",
-                                         data.get("machine", {}))
-        if kind == "tricks":
-            told = {}
-            for row in data.get("tricks", []):
-                told.setdefault(row["name"], {})[
-                    f"{row['server']} {row['scenario']}"] = row
-            data = told
-        elif kind == "flat":
+        if kind == "flat":
             data = {f"{one['curve']} {one['server']}": one
                     for one in data.get("curves", [])}
         elif kind == "redis":
@@ -220,7 +208,7 @@ GOALS = (
     *((f"{name}, guestbook page, over the guestbook's floor", MOST, 1.5,
        over("guestbook", name, "floor-guestbook"), "3")
       for name in ("iterative", "poll", "epoll")),
-    *((f"{name}, guestbook page, over the floor of its own kind", MOST, 1.5,
+    *((f"{name}, guestbook page, over the floor of the same design", MOST, 1.5,
        over("guestbook", name, f"floor-guestbook-{name}"), "3")
       for name in ("forking", "preforking", "threaded", "prethreaded")),
     ("epoll, guestbook, rate at 15,000 clients over its best", LEAST, 0.9,
@@ -322,49 +310,6 @@ def where_calls(ctx, scenario):
         show(one.get("all") - sum(one.number(call) or 0 for call in shown),
              "2") for one in counts.values()])
     return table(["system call", *counts], rows)
-
-
-def worth(row):
-    """Return in words what a change did: only when the two quickest runs
-    agree, and say more than noise does, is it a gain or a loss."""
-    if row["ratio_min"] > 1 and row["ratio"] > NOISE:
-        return f"{100 * (row['ratio'] - 1):.0f} % dearer"
-    if row["ratio_max"] < 1 and row["ratio"] < 1 / NOISE:
-        return f"{100 * (1 - row['ratio']):.0f} % cheaper"
-    return "no difference"
-
-
-def tricks(ctx, *kinds):
-    """What changes to the sources or the build did, for these kinds."""
-    told = ctx.names.get("tricks")
-    rows, elsewhere = [], {}
-    here = ctx.names.get("cost_machine").get("cpu")
-    for name, loads in told.items():
-        for _, cell in loads.items():
-            row = cell.members
-            if row["kind"] not in kinds:
-                continue
-            label = f"[{row['title']}](../bench/tricks/{name}.patch)" \
-                if row.get("patch", row["kind"] != "build") else row["title"]
-            counts = row["instructions"], row["base_instructions"]
-            more = "–" if None in counts else f"{counts[0] - counts[1]:+,}"
-            mark = ""
-            if row.get("cpu", here) != here:
-                mark = elsewhere.setdefault(row["cpu"],
-                                            "°" * (len(elsewhere) + 1))
-            rows.append((row["ratio"], [
-                label, row["about"],
-                f"{row['server']} {row['scenario']}{mark}",
-                show(row["base_us"], "2"), show(row["us"], "2"),
-                worth(row), more]))
-    if not rows:
-        raise FigureError("tricks.json: holds none of these kinds")
-    rows.sort(key=lambda one: -one[0])
-    head = ["", "the change", "measured on", "as it is, µs", "changed, µs",
-            "the change is", "user instructions"]
-    notes = [line for cpu, mark in elsewhere.items()
-             for line in ("", f"{mark}: on another machine, {cpu}.")]
-    return table(head, [row for _, row in rows], words_first(3, head)) + notes
 
 
 def spread_table(ctx):
@@ -474,7 +419,7 @@ def guard(ctx):
 
 
 KINDS = {"goals": goals, "cost": cost, "where": where,
-         "where-calls": where_calls, "tricks": tricks,
+         "where-calls": where_calls,
          "spread": spread_table, "loops": loops_table, "guard": guard,
          "flat": flat_table, "redis": redis_table,
          "store": store_table,

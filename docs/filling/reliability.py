@@ -59,6 +59,8 @@ def reliability(ctx):
     rows = []
     for text, member, form, factor in ROWS:
         values = [told.get(one).number(member) for one in servers]
+        if values.count(None) == len(values):
+            continue        # not measured yet
         rows.append([text] + [
             or_dash(None if value is None else value * factor, form)
             for value in values])

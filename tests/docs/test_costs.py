@@ -64,17 +64,6 @@ def test_redis_alone_is_taken_at_its_best():
     assert costs.pages_over_redis("epoll", 3)(ctx) == 0.5
 
 
-@pytest.mark.parametrize("ratios, words", [
-    ((1.10, 1.2, 1.3), "20 % dearer"), ((0.7, 0.8, 0.9), "20 % cheaper"),
-    ((0.99, 1.2, 1.3), "no difference"), ((1.005, 1.01, 1.015),
-                                          "no difference")])
-def test_worth_of_a_trick(ratios, words):
-    """All rounds have to agree, and on more than noise."""
-    low, middle, high = ratios
-    assert costs.worth({"ratio": middle, "ratio_min": low,
-                        "ratio_max": high}) == words
-
-
 def test_missing_figures_are_named():
     """Neither zero nor a traceback."""
     with pytest.raises(FigureError, match="cost.idle.epoll"):

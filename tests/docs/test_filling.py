@@ -49,7 +49,7 @@ class MadeUp:
     ("peak(guestbook['kept'].epoll)", 100),
     ("published.guestbook.epoll[1000]", 2439),
     ("published.answer.best['nginx']", 136485),
-    ("source.options.DEFAULT_THREADS", 100),
+    ("source.file_table.FILE_TABLE_SIZE", 8),
     ("source.guestbook.GUESTBOOK_TEXT_MAX", 1000),
 ])
 def test_expression(names, text, value):
