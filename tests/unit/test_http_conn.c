@@ -123,13 +123,6 @@ TEST(empty_lines_between_requests_do_no_harm)
     "POST /guestbook HTTP/1.1\r\nHost: a\r\n" FORM_TYPE \
     "Content-Length: 30\r\n\r\nguest-name=Ada&guest-remarks=a\r\n"
 
-static void assert_idle(void)
-{
-    assert_int_equal(http_conn_want(&client.conn), HTTP_WANT_READ);
-    assert_int_equal(http_conn_phase(&client.conn), HTTP_PHASE_IDLE);
-    assert_null(client.conn.x);
-}
-
 TEST(what_follows_such_a_line_is_a_request_like_any_other)
 {
     client_says(&client, FORM_AND_CRLF HELLO "\r\nGET /hel");
