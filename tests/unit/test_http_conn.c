@@ -590,6 +590,8 @@ TEST(a_close_is_unexpected_when_the_client_did_not_ask_for_it)
     world.may_keep = false;
     client_says(&client, HELLO);
     assert_true(client.conn.close_unexpected);
+    /* Not IDLE, whose deadline passes immediately with --keep-alive 0. */
+    assert_int_equal(http_conn_phase(&client.conn), HTTP_PHASE_LINGER);
     answer_to("GET /hello HTTP/1.0\r\n\r\n");
     assert_false(client.conn.close_unexpected);
 }
