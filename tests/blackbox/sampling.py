@@ -30,8 +30,6 @@ FILES = {"three": PROTOCOL,
 # `make test` leaves them out. None stands for all tests of a file.
 SLOW = {
     "test_timeouts": None,
-    "test_connections": {
-        "test_a_line_end_behind_a_form_is_no_request_that_is_late"},
     "test_harness": {"test_a_server_that_ends_badly"},
     "test_models": {
         "test_a_silent_client_is_kept_while_no_client_waits",
