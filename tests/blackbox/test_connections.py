@@ -323,7 +323,7 @@ def test_chunk_sizes_in_either_case(server, size):
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS"])
-def test_a_body_nobody_asked_for_is_read_and_thrown_away(server, method):
+def test_an_unexpected_body_is_read_and_discarded(server, method):
     smuggled = b"GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"
     with server.connect() as connection:
         connection.send(build("/answer", method, body=smuggled)
@@ -411,7 +411,7 @@ def test_expect_for_a_body_that_is_too_large(server):
 
 # Data of one client must not reach another.
 
-def test_a_begun_answer_is_not_somebody_elses(server):
+def test_a_begun_answer_goes_to_no_other_client(server):
     """A client that breaks off must leave nothing for the next one."""
     for _ in range(20):
         with server.connect() as connection:
