@@ -89,14 +89,15 @@ static void serve_clients(const struct server *server)
     blocking_worker_init(&worker, server, 0);
     while ((fd = net_accept(server)) >= 0) {
         worker_before_fork(&worker.worker); /* once, not in every child */
-        fork_child(&worker, fd);
         /* At the limit, children close connections that are idle while clients
-         * wait in the accept queue (serve_blocking.c). */
+         * wait in the accept queue (serve_blocking.c). Set before the fork: the
+         * last child may look at once. */
+        atomic_store(&server->shared->at_capacity,
+                     started - ended + 1 >= server->options.max_children);
+        fork_child(&worker, fd);
         while (started - ended >= server->options.max_children &&
-               !signals_stopping()) {
-            atomic_store(&server->shared->at_capacity, true);
+               !signals_stopping())
             wait_for_children(server, server->options.max_children - 1);
-        }
         atomic_store(&server->shared->at_capacity, false);
     }
     blocking_worker_free(&worker);

@@ -42,11 +42,6 @@ static sem_t free_count;
 /* Returns a free slot, waiting for one at the limit. */
 static struct slot *acquire_slot(const struct server *server)
 {
-    int count = 0;
-    sem_getvalue(&free_count, &count);
-    /* At the limit, threads close connections that are idle while clients wait
-     * in the accept queue (serve_blocking.c). */
-    atomic_store(&server->shared->at_capacity, count == 0);
     while (sem_wait(&free_count) < 0) /* EINTR: a signal handler has run */
         server_housekeeping(server);
     atomic_store(&server->shared->at_capacity, false);
@@ -105,14 +100,20 @@ static void init_attributes(pthread_attr_t *attributes)
 /* Makes a thread for the client. */
 static void create_thread(struct slot *slot, const pthread_attr_t *attributes)
 {
+    const struct server *server = slot->worker.worker.server;
     pthread_t id;
-    int error = pthread_create(&id, attributes, serve_client, slot);
+    int count = 0;
 
+    /* At the limit, threads close connections that are idle while clients wait
+     * in the accept queue (serve_blocking.c). The last thread may look at once,
+     * so this comes first. */
+    sem_getvalue(&free_count, &count);
+    atomic_store(&server->shared->at_capacity, count == 0);
+    int error = pthread_create(&id, attributes, serve_client, slot);
     if (error == 0)
         return;
-    server_warn_exhausted(slot->worker.worker.server, "cannot make a thread: "
-                          "%s; serving one client after the other",
-                          strerror(error));
+    server_warn_exhausted(server, "cannot make a thread: %s; serving one "
+                          "client after the other", strerror(error));
     serve_client(slot);
 }
 

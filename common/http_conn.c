@@ -56,8 +56,8 @@ enum http_phase http_conn_phase(const struct http_conn *c)
         return HTTP_PHASE_REDIS;
     if (has_output(c))
         return HTTP_PHASE_WRITE;
-    if (c->state == HTTP_CONN_LINGER)
-        return HTTP_PHASE_LINGER;
+    if (c->state == HTTP_CONN_CLOSING || c->state == HTTP_CONN_LINGER)
+        return HTTP_PHASE_LINGER; /* not IDLE: --keep-alive may be 0 */
     if (c->state == HTTP_CONN_HEAD || c->state == HTTP_CONN_BODY)
         return HTTP_PHASE_REQUEST;
     return c->requests == 0 ? HTTP_PHASE_NEW : HTTP_PHASE_IDLE;

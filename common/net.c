@@ -23,8 +23,9 @@
 enum { SEND_TICK_MS = 500 };
 
 /* How long the kernel holds a client that sends nothing (TCP_DEFER_ACCEPT)
- * before it passes the client on all the same. */
-enum { DEFER_SECONDS = 10 };
+ * before it passes the client on all the same. It counts in repeated SYN-ACKs,
+ * so it rounds up to 1, 3, 7, 15 ... seconds. */
+enum { DEFER_SECONDS = 7 };
 
 /* How long to wait when no client can be accepted for lack of descriptors. */
 enum { EXHAUSTED_PAUSE_MS = 50 };

@@ -82,7 +82,7 @@ static void find_pictures(struct server *server)
  * ::1 before it is 127.0.0.1, and Redis listens on the latter. */
 static void resolve_redis(struct redis_address *redis)
 {
-    static char numeric[NI_MAXHOST];
+    char numeric[NI_MAXHOST];
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_family = AF_INET};
     struct addrinfo *found;
     if (redis->none || redis->path != NULL)
@@ -99,7 +99,9 @@ static void resolve_redis(struct redis_address *redis)
     if (error != 0)
         die("the Redis host '%s' is unknown (%s); give --redis another name "
             "or an address", redis->host, gai_strerror(error));
-    redis->host = numeric;
+    redis->host = strdup(numeric);
+    if (redis->host == NULL)
+        die("out of memory");
 }
 
 /* The soft limit of descriptors is often 1,024 for programs that use select(2).

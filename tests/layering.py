@@ -3,6 +3,8 @@
 
     tests/layering.py [FOLDER]       default: build/default/common
 
+FOLDER holds the objects of common/; those of the mains are next to it.
+
 1. The pure layer is everything that http_conn and the other roots reach: each
    object whose symbols they use, the objects whose symbols those use, and so on.
    No object of it may call a function that waits or touches the world: sockets,
@@ -12,6 +14,8 @@
 2. No driver belongs to the pure layer. A driver decides which task runs or waits.
 3. No object except `signals` has a writable variable. Data that changes belongs
    to a caller, so that the same code is safe in threads and in processes.
+4. Nothing, the mains included, waits until a time of day (CALENDAR_WAITS): when
+   an administrator sets the clock, such a wait ends early or lasts for hours.
 
 A failure names the path from a root to the object that breaks the rule. A call
 through a function pointer shows only where its address is taken. The check first
@@ -37,13 +41,20 @@ ROOTS = ["http_conn", "http_parser", "http_response", "router", "endpoints",
 
 # Objects that must not be in the pure layer.
 DRIVERS = {"serve_blocking", "event_loop", "redis", "redis_async", "net",
-           "worker", "workers", "signals", "server", "sandbox", "options",
-           "access_log"}
+           "worker", "worker_processes", "signals", "server", "sandbox",
+           "options", "access_log"}
 
 # Objects that open the files of the site and its templates, and what they may
 # call (openat2 has no wrapper in glibc, so it needs syscall).
-FILE_OBJECTS = {"file_cache", "file_table"}
+FILE_OBJECTS = {"file_table"}
 FILE_CALLS = {"open", "openat", "syscall", "fstat", "fstatat", "pread", "close"}
+
+# Functions whose deadline is a time on CLOCK_REALTIME. For each there is one that
+# takes the clock as an argument (pthread_cond_clockwait, pthread_clockjoin_np).
+CALENDAR_WAITS = {"pthread_cond_timedwait", "pthread_mutex_timedlock",
+                  "pthread_rwlock_timedrdlock", "pthread_rwlock_timedwrlock",
+                  "pthread_timedjoin_np", "sem_timedwait", "mq_timedsend",
+                  "mq_timedreceive", "cnd_timedwait", "mtx_timedlock"}
 
 # Writable variables are allowed here: a signal handler can reach nothing else.
 MAY_VARY = {"signals"}
@@ -166,8 +177,26 @@ def forbidden_calls(objects, name):
     return bad - FILE_CALLS if name in FILE_OBJECTS else bad
 
 
+def calendar_waits(objects):
+    """Return the results of rule 4 for {name: Object}, one for each object."""
+    results = []
+    for name, found in objects.items():
+        bad = CALENDAR_WAITS & {plain_name(symbol) for symbol in found.undefined}
+        results.append((not bad, f"{name} waits until a time of day: "
+                                 f"{', '.join(sorted(bad))}"))
+    return results
+
+
+def names_without_source(sources):
+    """Return a result for each name in the rules: is there such a source? A
+    module that is renamed must not leave its rule."""
+    return [((sources / f"{name}.c").exists(),
+             f"the rules name {name}, but there is no common/{name}.c")
+            for name in sorted(DRIVERS | FILE_OBJECTS | MAY_VARY)]
+
+
 def examine(objects):
-    """Return the results of all rules: a list of (passed, sentence)."""
+    """Return the results of rules 1 to 3: a list of (passed, sentence)."""
     results = [(root in objects, f"{root}.o, a root of the pure layer, is missing")
                for root in ROOTS]
     for name, path in pure_layer(objects).items():
@@ -285,10 +314,16 @@ def main():
     # build/default/common may still hold objects of deleted sources.
     sources = folder.resolve() / "../../../common"
     objects = read_folder(folder, sources if sources.is_dir() else None)
+    mains = {path.parent.name: read_object(path)
+             for path in sorted(folder.glob("../0*/main.o"))}
     layer = pure_layer(objects)
     print(f"pure layer: {' '.join(sorted(layer))}")
     print(f"others:     {' '.join(sorted(set(objects) - set(layer)))}")
-    results = [*self_test(), *examine(objects)]
+    results = [*self_test(), *examine(objects),
+               *calendar_waits({**objects, **mains})]
+    if sources.is_dir():
+        results += [*names_without_source(sources),
+                    (len(mains) == 7, f"{len(mains)} of 7 mains are there")]
     failed = [why for passed, why in results if not passed]
     for why in failed:
         print(f"FAILED: {why}")

@@ -137,8 +137,7 @@ def chunked(*chunks, extension="", trailers=()):
 class Connection:
     """One TCP connection. Every wait ends after `deadline` seconds."""
 
-    def __init__(self, address, deadline=DEADLINE, receive_buffer=None,
-                 segment=None):
+    def __init__(self, address, deadline=DEADLINE, receive_buffer=None):
         self.deadline = deadline
         self.socket = socket.socket(
             socket.AF_INET6 if ":" in address[0] else socket.AF_INET)
@@ -146,9 +145,6 @@ class Connection:
             if receive_buffer:          # before connect: it sets the window
                 self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF,
                                        receive_buffer)
-            if segment:                 # bytes of data in a packet, at most
-                self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG,
-                                       segment)
             self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self.socket.settimeout(deadline)
             self.socket.connect(address)

@@ -98,19 +98,6 @@ def threads(pid):
     return len(os.listdir(f"/proc/{pid}/task"))
 
 
-def policies(session):
-    """Return the scheduling policies (sched(7)) of all threads of all
-    processes of a session, as a set."""
-    found = set()
-    for pid in session_members(session):
-        for thread in os.listdir(f"/proc/{pid}/task"):
-            try:
-                found.add(os.sched_getscheduler(int(thread)))
-            except ProcessLookupError:
-                pass
-    return found
-
-
 def kill_session(session):
     """End every process of a session, now."""
     for pid in session_members(session):

@@ -30,11 +30,13 @@ FILES = {"three": PROTOCOL,
 # `make test` leaves them out. None stands for all tests of a file.
 SLOW = {
     "test_timeouts": None,
-    "test_connections": {
-        "test_a_line_end_behind_a_form_is_no_request_that_is_late"},
     "test_harness": {"test_a_server_that_ends_badly"},
-    "test_models": {"test_nothing_is_left_after_a_thousand_connections",
-                    "test_silence_has_an_end"},
+    "test_models": {
+        "test_a_silent_client_is_kept_while_no_client_waits",
+        "test_behind_silent_clients_a_client_waits_for_one_grace",
+        "test_more_silent_clients_than_descriptors",
+        "test_nothing_is_left_after_a_thousand_connections",
+        "test_the_kernel_holds_a_silent_client_of_an_event_loop"},
     "test_redis": {"test_a_client_that_goes_while_its_page_waits_for_redis",
                    "test_a_frozen_redis",
                    "test_redis_ends_an_idle_connection",

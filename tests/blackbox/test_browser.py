@@ -7,17 +7,24 @@ guardian's care like every other program of the tests.
 import re
 import shutil
 import subprocess
+import time
 
 import pytest
 
 from processes import (DEADLINE, end, make_folder, remove_folder, spawn,
                        wait_for)
+from servers import TOP
 
 pytestmark = pytest.mark.browser
 
 # The pages are the same files for all seven. Where only they are on test, the
 # most different two servers do: a browser opens several connections at once.
 FEW = pytest.mark.only("iterative", "epoll")
+
+# What a silent client of 01 may cost others; see test_models.py.
+GRACE = int(re.search(r"FIRST_BYTE_GRACE_MS = (\d+)",
+                      (TOP / "common/serve_blocking.c").read_text())[1]) / 1000
+SLACK = 3.0             # seconds that a browser on a busy machine may add
 
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
          "--disable-dev-shm-usage", "--no-first-run",
@@ -196,3 +203,13 @@ def test_pictures(visit):
         "return [...document.images].filter(i => !i.naturalWidth)"
         ".map(i => i.src)")
     assert broken == []
+
+
+@pytest.mark.only("iterative")
+def test_a_spare_connection_costs_one_grace(visit):
+    """Chromium opens connections in advance. One that it does not use yet blocks
+    its own next request, where one client is served at a time."""
+    for path in ["/", "/guestbook", "/"]:
+        began = time.monotonic()
+        visit(path)
+        assert time.monotonic() - began < GRACE + 1 + SLACK

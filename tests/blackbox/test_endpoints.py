@@ -178,7 +178,7 @@ def test_methods_that_a_page_does_not_take(server, page, method):
 
 @pytest.mark.parametrize("method", ["BREW", "get", "Get", "GETT", "M-SEARCH",
                                     "CONNECT"])
-def test_methods_that_nobody_takes(server, method):
+def test_methods_that_no_server_knows(server, method):
     target = "test:80" if method == "CONNECT" else "/answer"
     assert server.request(target, method).status == 501
 

@@ -191,7 +191,7 @@ def test_malformed(server, name):
 
 @pytest.mark.parametrize("name", ["line: garbage without a line",
                                   "line: a TLS hello"])
-def test_what_can_never_become_a_request_is_refused_at_once(server, name):
+def test_what_can_never_become_a_request_is_refused_immediately(server, name):
     """It has no line end yet; waiting for one would end in a time-out."""
     with server.connect() as connection:
         connection.send(CASES[name][0])

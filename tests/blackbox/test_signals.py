@@ -53,7 +53,7 @@ def test_stop_without_ever_having_served(launch):
     assert launch().stop() == (0, 0)
 
 
-def test_stop_at_once_after_the_start(launch):
+def test_stop_immediately_after_the_start(launch):
     """Ready means that signals are taken care of, too."""
     for _ in range(5):
         assert launch().stop() == (0, 0)
@@ -165,7 +165,7 @@ def test_the_drain_time_out_bounds_the_stop(launch, large):
             reader.read_response()
 
 
-def test_a_second_signal_stops_at_once(launch, large):
+def test_a_second_signal_stops_immediately(launch, large):
     server = launch("--drain-timeout", "3600", root=large.root)
     with server.connect(receive_buffer=8192) as reader:
         reader.send(build("/large.bin"))
@@ -236,7 +236,7 @@ def test_sigusr1_reports_and_goes_on(launch, server_name):
     assert server.stop() == (3, 3)
 
 
-def test_sigusr1_while_somebody_is_served(launch):
+def test_sigusr1_while_a_client_is_served(launch):
     """A signal that interrupts a wait must not end it."""
     server = launch()
     with server.connect() as connection:
@@ -329,7 +329,7 @@ def test_the_log_on_standard_output(launch):
     b"GET /%0a127.0.0.1%20-%20-%20%22forged HTTP/1.1\r\nHost: a\r\n\r\n",
     b"GET /" + b"x" * 7000 + b" HTTP/1.1\r\nHost: a\r\n\r\n",
 ], ids=["escape", "NUL", "garbage", "quotes", "CR", "encoded", "long"])
-def test_nobody_can_forge_a_line(launch, own_site, request_):
+def test_a_client_cannot_forge_a_line(launch, own_site, request_):
     """One request, one line, of printable ASCII."""
     log = own_site.root / "access.log"
     server = launch("--access-log", log)
@@ -371,7 +371,7 @@ def test_sighup_reopens_the_log(launch, own_site, server_name):
     assert len(log.read_text().splitlines()) >= 11
 
 
-def test_nobody_waits_for_a_reader_of_the_log(launch, own_site):
+def test_no_client_waits_for_a_reader_of_the_log(launch, own_site):
     """A pipe takes 64 KiB. When it is full lines are lost, and nothing else."""
     fifo = own_site.root / "log"
     os.mkfifo(fifo)

@@ -32,7 +32,7 @@ def test_keep_alive_time_out(launch):
         assert time.monotonic() - started > EARLY
 
 
-def test_keep_alive_starts_anew_with_each_request(launch):
+def test_keep_alive_starts_again_with_each_request(launch):
     server = launch("--keep-alive", SHORT, "--request-timeout", NEVER)
     with server.connect() as connection:
         started = time.monotonic()
@@ -148,7 +148,7 @@ def test_a_late_request_does_not_destroy_the_answer(launch, own_site):
 
 
 @pytest.mark.only("iterative")
-def test_who_was_refused_does_not_keep_others_waiting(launch):
+def test_a_refused_client_does_not_delay_others(launch):
     """Where one is served at a time, reading on what he may still send."""
     server = launch()
     with server.connect() as refused:

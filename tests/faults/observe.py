@@ -11,8 +11,8 @@ ESTABLISHED = "01"
 
 
 def cpu_seconds(server):
-    """User and system CPU time of a server's process, its living children and
-    those that it has buried, in seconds."""
+    """Return the seconds of CPU time of a server's process, its living children
+    and those that it has reaped."""
     total = 0
     for pid in session_members(server.pid):
         try:
@@ -22,7 +22,7 @@ def cpu_seconds(server):
         fields = text[text.rindex(")") + 2:].split()
         total += int(fields[11]) + int(fields[12])      # its own
         if pid == server.pid:
-            total += int(fields[13]) + int(fields[14])  # of buried children
+            total += int(fields[13]) + int(fields[14])  # of reaped children
     return total / TICK
 
 

@@ -37,7 +37,7 @@ def slow_clients(server, count):
         began = time.monotonic()
         normal.send(build("/answer"))
         while not normal.readable(0.05):
-            assert time.monotonic() - began < DEADLINE, "nobody is served"
+            assert time.monotonic() - began < DEADLINE, "no client is served"
             for connection in slow:
                 connection.send(b"y")
         took = time.monotonic() - began
@@ -151,14 +151,14 @@ def exactly_once(server, redis, rounds=5, guests=8):
 
 
 def replacement(server):
-    """Kill a worker process that is no longer young; return the seconds until
-    there is another in its place."""
+    """Kill a worker process that is older than a second, as younger ones are
+    replaced later; return the seconds until there is another."""
     before = set(children(server.pid))
     victim = max(before, key=age)
-    wait_for(lambda: age(victim) > 1.1, "a worker to grow up")
+    wait_for(lambda: age(victim) > 1.1, "a worker to be old enough")
     os.kill(victim, signal.SIGKILL)
     began = time.monotonic()
     while not set(children(server.pid)) - before:
-        assert time.monotonic() - began < DEADLINE, "nobody takes its place"
+        assert time.monotonic() - began < DEADLINE, "no other was started"
         time.sleep(0.001)
     return time.monotonic() - began

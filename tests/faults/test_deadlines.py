@@ -1,5 +1,5 @@
-"""Every wait for a client has an end, and slow clients do not stop the others
-beyond what the model itself lays down."""
+"""Every wait for a client has an end, and slow clients delay others only as far
+as the architecture does."""
 
 import time
 
@@ -14,8 +14,8 @@ from scenarios import slow_clients
 
 TIMEOUT = 0.6           # seconds, for the option under test
 NEVER = "3600"
-# What a busy machine may add to any of the times below. The figures of a quiet
-# one are in docs/reliability.md; these tests tell bounded from unbounded.
+# Seconds that a busy machine may add to each of the times below. These tests tell
+# bounded from unbounded; docs/reliability.md has the figures of a quiet machine.
 SLACK = 3.0
 
 POOLS = {"iterative": [], "preforking": ["--workers", "3"],
@@ -78,9 +78,9 @@ def test_a_body_that_drips(launch, framing, data):
     assert 0.8 * TIMEOUT < took < TIMEOUT + SLACK
 
 
-def test_who_was_refused_cannot_stay_by_talking_on(launch):
-    """After an error the server reads on for a second, so that its answer is
-    not destroyed by a reset; not for as long as somebody sends."""
+def test_a_refused_client_cannot_stay_by_sending_more(launch):
+    """After an error the server reads on, so that no reset destroys its answer:
+    for a second, not for as long as the client sends."""
     server = launch("--request-timeout", NEVER, "--keep-alive", NEVER)
     with server.connect() as connection:
         connection.send(b"nonsense\r\n\r\n")
@@ -94,7 +94,7 @@ def test_who_was_refused_cannot_stay_by_talking_on(launch):
 
 @pytest.mark.parametrize("chatty", [False, True], ids=["silent", "chatty"])
 def test_a_reader_that_does_not_read(launch, large, chatty):
-    """Also when it sends meanwhile: what counts is that the answer moves."""
+    """Also when it sends meanwhile: only taking the answer counts."""
     server = launch("--request-timeout", TIMEOUT, "--keep-alive", NEVER,
                     root=large.root)
     with server.connect(receive_buffer=8192) as reader:
@@ -108,8 +108,8 @@ def test_a_reader_that_does_not_read(launch, large, chatty):
 
 
 def test_a_reader_that_reads_slowly_is_served(launch, large):
-    """So slowly that the kernel's buffer, of some megabytes, has no room worth
-    speaking of before the time is over."""
+    """So slowly that the kernel's buffer, of several megabytes, is still nearly
+    full at the deadline."""
     server = launch("--request-timeout", 3 * TIMEOUT, "--keep-alive", NEVER,
                     root=large.root)
     with server.connect(receive_buffer=65536) as reader:
@@ -134,12 +134,12 @@ def test_an_idle_connection_that_was_busy(launch):
     assert 2 * TIMEOUT * 0.9 < took < 2 * TIMEOUT * 9 / 8 + SLACK
 
 
-# The others meanwhile
+# What others notice
 
 @pytest.mark.only("poll", "epoll")
 def test_two_thousand_slow_clients(launch):
-    """One byte a second each. A normal client does not notice, and each of
-    them is told 408 when its time is over."""
+    """One byte a second each. A normal client does not notice, and each slow
+    client gets a 408 at its deadline."""
     timeout = 6
     server = launch("--request-timeout", timeout)
     crowd = Crowd(server.address, 2000, 1.0)
@@ -160,15 +160,14 @@ def test_two_thousand_slow_clients(launch):
 
 
 @pytest.mark.only("poll", "epoll")
-def test_slow_clients_hold_nobody_in_an_event_loop(launch):
+def test_slow_clients_of_an_event_loop_delay_no_other(launch):
     assert slow_clients(launch("--request-timeout", NEVER), 50) < SLACK
 
 
 @pytest.mark.only(*POOLS)
-def test_slow_clients_that_take_every_place(launch, server_name):
-    """What the model forbids: where each client has a process or a thread
-    and these are bounded, as many slow clients as there are keep all others
-    waiting; and no longer than --request-timeout lets them."""
+def test_slow_clients_in_every_worker(launch, server_name):
+    """The price of a process or a thread for each client: as many slow clients
+    as there may be of them make all others wait, until --request-timeout."""
     places = 1 if server_name == "iterative" else 3
     timeout = 2.0
     server = launch(*POOLS[server_name], "--request-timeout", timeout)
@@ -177,6 +176,6 @@ def test_slow_clients_that_take_every_place(launch, server_name):
 
 
 @pytest.mark.only(*[name for name in POOLS if name != "iterative"])
-def test_slow_clients_that_leave_one_place(launch, server_name):
+def test_slow_clients_in_all_workers_but_one(launch, server_name):
     server = launch(*POOLS[server_name], "--request-timeout", NEVER)
     assert slow_clients(server, 2) < SLACK

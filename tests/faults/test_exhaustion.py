@@ -96,7 +96,7 @@ def test_half_requests_hold_every_descriptor(launch, server_name):
     expect_one_word(server)
 
 
-def test_idle_connections_hold_no_descriptor_that_somebody_needs(
+def test_idle_connections_make_room_when_descriptors_run_out(
         launch, server_name):
     """Clients that stay connected and silent make room for those that come."""
     server = patient(launch, server_name)
@@ -108,7 +108,7 @@ def test_idle_connections_hold_no_descriptor_that_somebody_needs(
     expect_one_word(server)
 
 
-def test_silent_clients_hold_no_descriptor_that_somebody_needs(
+def test_silent_clients_make_room_when_descriptors_run_out(
         launch, server_name):
     """Not even those that never said a word."""
     server = patient(launch, server_name)

@@ -39,7 +39,7 @@ def test_fault(launch, faulty_redis, mode, seconds, options):
 
 
 @BOTH_WAYS
-def test_replies_that_nobody_asked_for(launch, faulty_redis, options):
+def test_unrequested_replies(launch, faulty_redis, options):
     """They are not taken for the answer to the next question."""
     server = launch(*options, redis=faulty_redis.address)
     recovery(server)
@@ -66,7 +66,7 @@ def test_a_slow_redis_makes_slow_pages(launch, faulty_redis, options):
         assert server.request("/guestbook").status == 200
 
 
-def test_a_password_that_nobody_told_us(launch, own_redis):
+def test_a_password_that_we_do_not_know(launch, own_redis):
     """NOAUTH is Redis' way to be away for us; lifted, it is back."""
     own_redis("CONFIG", "SET", "requirepass", "secret")
     server = launch(redis=own_redis.address)

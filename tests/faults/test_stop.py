@@ -50,7 +50,7 @@ def test_stop_under_load(launch, keep_alive):
     assert load.refused > 0
 
 
-def test_who_has_begun_is_answered(launch, server_name):
+def test_requests_that_have_begun_are_answered(launch, server_name):
     """Two hundred clients have sent half a request. As many as the server has
     read of finish it after SIGTERM, and all of them get their answers."""
     server = launch("--drain-timeout", "3600", "--request-timeout", "3600",
@@ -81,7 +81,7 @@ def test_who_has_begun_is_answered(launch, server_name):
     assert server.finish()[0] == len(connections)
 
 
-def test_the_drain_time_out_with_a_crowd(launch, server_name):
+def test_the_drain_timeout_with_many_clients(launch, server_name):
     """Clients that never finish their requests do not keep the server."""
     server = launch("--drain-timeout", "1", "--request-timeout", "3600")
     connections = []
@@ -147,7 +147,7 @@ def test_the_log_rotates_under_load(launch, own_site):
     assert all(line.endswith('"GET /answer HTTP/1.1" 200 2') for line in lines)
 
 
-def test_who_hangs_up_while_the_server_stops(launch):
+def test_a_client_that_disconnects_while_the_server_stops(launch):
     """A client that goes away meanwhile is nothing special."""
     server = launch("--drain-timeout", "3600", "--request-timeout", "3600")
     connection = server.connect()

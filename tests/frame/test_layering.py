@@ -105,6 +105,28 @@ def test_objects_of_deleted_sources_are_skipped(tmp_path):
     assert set(layering.read_folder(folder, sources)) == {"text"}
 
 
+@pytest.mark.parametrize("name", sorted(layering.CALENDAR_WAITS))
+def test_a_wait_until_a_time_of_day_is_found(name):
+    objects = {"text": module(), "04_threaded": module(undefined=f"main {name}")}
+    assert [why for passed, why in layering.calendar_waits(objects) if not passed] \
+        == [f"04_threaded waits until a time of day: {name}"]
+
+
+def test_waits_on_a_clock_of_choice_are_allowed():
+    objects = {"one": module(undefined="pthread_cond_clockwait "
+                             "pthread_clockjoin_np pthread_cond_wait")}
+    assert all(passed for passed, _ in layering.calendar_waits(objects))
+
+
+def test_each_name_in_the_rules_has_its_source(tmp_path):
+    failed = [why for passed, why in layering.names_without_source(tmp_path)
+              if not passed]
+    assert len(failed) == len(layering.DRIVERS | layering.FILE_OBJECTS
+                              | layering.MAY_VARY)
+    results = layering.names_without_source(TOP / "common")
+    assert [why for passed, why in results if not passed] == []
+
+
 def test_an_empty_folder_fails(tmp_path):
     done = subprocess.run([sys.executable, TOP / "tests/layering.py", tmp_path],
                           capture_output=True, text=True, check=False)

@@ -10,12 +10,12 @@
 
 static char path[PATH_MAX];
 
-/* A new client, who comes from 192.0.2.1. */
-static void connect_from_afar(void)
+/* A new client, from 192.0.2.1. */
+static void connect_logged_client(void)
 {
     client_disconnect(&client);
     client_connect(&client, &world);
-    client.conn.peer = strdup("192.0.2.1");
+    client.peer = "192.0.2.1";
 }
 
 /* A server that keeps a log, and a client of it. */
@@ -24,7 +24,7 @@ static int log_begin(void **state)
     talk_begin(state);
     snprintf(path, sizeof path, "%s/log", world.folder.path);
     assert_int_equal(access_log_open(&world.server.log, path), 0);
-    connect_from_afar();
+    connect_logged_client();
     return 0;
 }
 
@@ -34,7 +34,7 @@ static int log_end(void **state)
     return talk_end(state);
 }
 
-/* What a file of the world holds; good until the next call. */
+/* Returns the content of a file of the world, valid until the next call. */
 static const char *content_of(const char *name)
 {
     static char text[16384];
@@ -46,7 +46,7 @@ static const char *content_of(const char *name)
     return text;
 }
 
-TEST(each_answer_has_its_line)
+TEST(each_answer_has_a_line)
 {
     client_says(&client, GET("/hello") REQUEST("HEAD", "/hello")
                          GET("/nowhere?a=b") "nonsense\r\n\r\n");
@@ -59,12 +59,12 @@ TEST(each_answer_has_its_line)
         "192.0.2.1 - - [06/Nov/1994:08:49:37 +0000] "
         "\"GET /nowhere?a=b HTTP/1.1\" 404 ";
     assert_memory_equal(log, expected, strlen(expected));
-    /* What was no request line is not repeated. */
+    /* What is no request line is not repeated. */
     assert_non_null(strstr(log, "\n192.0.2.1 - - [06/Nov/1994:08:49:37 +0000] "
                                 "\"-\" 400 "));
 }
 
-TEST(nobody_can_forge_a_line)
+TEST(a_client_cannot_forge_a_line)
 {
     client_says(&client, GET("/\"\\") "GET /\x1b[31m HTTP/1.1\r\n\r\n");
     const char *log = content_of("log");
@@ -72,14 +72,16 @@ TEST(nobody_can_forge_a_line)
     assert_null(strchr(log, '\x1b'));
 }
 
-TEST(a_request_that_came_too_late_is_named_as_far_as_it_is_known)
+TEST(a_request_that_times_out_is_logged_as_far_as_it_was_read)
 {
     client_says(&client, "POST /guestbook HTTP/1.1\r\nHost: a\r\n"
                          "Content-Length: 5\r\n\r\n1234");
-    http_conn_timeout(&client.conn);
-    connect_from_afar();
+    http_conn_on_timeout(&client.conn);
+    client_run(&client);
+    connect_logged_client();
     client_says(&client, "GET /slow HTTP/1.1\r\nHost:");
-    http_conn_timeout(&client.conn);
+    http_conn_on_timeout(&client.conn);
+    client_run(&client);
     const char *log = content_of("log");
     assert_non_null(strstr(log, "\"POST /guestbook HTTP/1.1\" 408"));
     assert_non_null(strstr(log, "\"GET /slow HTTP/1.1\" 408"));
@@ -96,7 +98,7 @@ TEST(a_long_request_line_is_cut)
     assert_non_null(strstr(log, "xxx...\" 404 "));
 }
 
-TEST(after_a_rotation_it_goes_on_in_a_new_file)
+TEST(after_a_rotation_lines_go_to_a_new_file)
 {
     client_says(&client, GET("/hello"));
     assert_int_equal(renameat(world.folder.fd, "log", world.folder.fd, "old"),
@@ -111,13 +113,38 @@ TEST(after_a_rotation_it_goes_on_in_a_new_file)
     assert_non_null(strstr(content_of("log"), "GET / "));
 }
 
-TEST(when_it_cannot_be_reopened_the_old_one_stays)
+TEST(if_reopening_fails_the_old_file_stays_in_use)
 {
     struct access_log *log = &world.server.log;
     log->path = "/nowhere/log";
     assert_int_equal(access_log_reopen(log), -1);
     client_says(&client, GET("/hello"));
     assert_non_null(strstr(content_of("log"), "GET /hello "));
+}
+
+TEST(a_line_is_made_from_an_entry_an_address_and_a_time)
+{
+    struct http_logged entry = {.line = SLICE("PUT /x HTTP/1.1"),
+                                .status = 501, .content_bytes = 5000000000};
+    access_log_write(&world.server.log, "::1", &entry, 0);
+    entry = (struct http_logged){.status = 400};
+    access_log_write(&world.server.log, "::1", &entry, 951782400);
+    assert_string_equal(content_of("log"),
+                        "::1 - - [01/Jan/1970:00:00:00 +0000] "
+                        "\"PUT /x HTTP/1.1\" 501 5000000000\n"
+                        "::1 - - [29/Feb/2000:00:00:00 +0000] \"-\" 400 0\n");
+}
+
+TEST(a_pipe_that_is_full_costs_lines_but_no_wait)
+{
+    int ends[2];
+    struct http_logged entry = {.line = SLICE("GET / HTTP/1.1"), .status = 200};
+    assert_int_equal(pipe(ends), 0);
+    struct access_log log = {.path = "a pipe", .fd = ends[1], .may_block = true};
+    for (int i = 0; i < 10000; i++) /* 60 bytes each; a pipe holds 64 KB */
+        access_log_write(&log, "192.0.2.1", &entry, WORLD_NOW);
+    close(ends[0]);
+    close(ends[1]);
 }
 
 TEST(without_a_path_there_is_no_log)
@@ -136,12 +163,14 @@ int main(void)
 {
 #define LOG(test) cmocka_unit_test_setup_teardown(test, log_begin, log_end)
     const struct CMUnitTest tests[] = {
-        LOG(each_answer_has_its_line),
-        LOG(nobody_can_forge_a_line),
-        LOG(a_request_that_came_too_late_is_named_as_far_as_it_is_known),
+        LOG(each_answer_has_a_line),
+        LOG(a_client_cannot_forge_a_line),
+        LOG(a_request_that_times_out_is_logged_as_far_as_it_was_read),
         LOG(a_long_request_line_is_cut),
-        LOG(after_a_rotation_it_goes_on_in_a_new_file),
-        LOG(when_it_cannot_be_reopened_the_old_one_stays),
+        LOG(after_a_rotation_lines_go_to_a_new_file),
+        LOG(if_reopening_fails_the_old_file_stays_in_use),
+        LOG(a_line_is_made_from_an_entry_an_address_and_a_time),
+        LOG(a_pipe_that_is_full_costs_lines_but_no_wait),
         LOG(without_a_path_there_is_no_log),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

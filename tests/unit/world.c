@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "access_log.h"
+
 static const struct architecture made_up = {.folder = "00_made_up",
                                             .name = "made-up"};
 
@@ -151,6 +153,14 @@ static size_t portion(const struct client *client, size_t n)
                ? client->portion(client->portion_data, n) : n;
 }
 
+static void log_answer(const struct client *client)
+{
+    if (client->peer != NULL)
+        access_log_write(&client->world->server.log, client->peer,
+                         &client->conn.x->logged,
+                         client->world->context.clock.seconds);
+}
+
 /* Each step below returns whether it did anything. */
 
 static bool give_input(struct client *client)
@@ -183,8 +193,9 @@ static bool ask_redis(struct client *client)
     while ((command = http_conn_next_command(&client->conn)) != NULL)
         commands[due++] = command;
     for (int i = 0; i < due; i++)
-        http_conn_reply(&client->conn,
-                        client->world->redis(client->world, commands[i]));
+        if (http_conn_reply(&client->conn,
+                            client->world->redis(client->world, commands[i])))
+            log_answer(client);
     return due > 0;
 }
 
@@ -221,7 +232,8 @@ bool client_step(struct client *client)
     case HTTP_WANT_CLOSE: break;
     }
     while (http_conn_want(c) == HTTP_WANT_ANSWER)
-        http_conn_answer(c, client->world->may_keep);
+        if (http_conn_answer(c, client->world->may_keep))
+            log_answer(client);
     return done;
 }
 

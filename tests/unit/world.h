@@ -65,6 +65,7 @@ void world_pass(struct world *world, int64_t milliseconds);
 struct client {
     struct world *world;
     struct http_conn conn;
+    const char *peer;       /* its address for the access log; NULL: no log */
     struct slice unread;    /* sent, and not yet read by the connection */
     struct buffer received; /* everything that was written to the client */
     /* How much of at most n bytes the next read or write takes, 1 to n. NULL:

@@ -1,0 +1,238 @@
+/* redis - the blocking connection to Redis; see common/redis.h.
+ *
+ * The tests play Redis, on a unix socket and in the same thread: connecting
+ * needs no accept(2), so a reply can be in the socket before it is read. */
+#include "redis.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "folder.h"
+#include "unit.h"
+
+static struct folder folder;
+static struct sockaddr_un place = {.sun_family = AF_UNIX};
+static struct redis_address address;
+static struct redis redis;
+static int listener, peer; /* peer: our end of the connection, or -1 */
+
+static const struct redis_command ping = {1, {"PING"}, {4}};
+static const struct redis_command get = {2, {"GET", "a b"}, {3, 3}};
+
+static int begin(void **state)
+{
+    (void)state;
+    folder_create(&folder);
+    snprintf(place.sun_path, sizeof place.sun_path, "%.90s/redis", folder.path);
+    address = (struct redis_address){.path = place.sun_path};
+    redis_init(&redis, &address);
+    peer = -1;
+    listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    return bind(listener, (struct sockaddr *)&place, sizeof place) |
+           listen(listener, 5);
+}
+
+static int end(void **state)
+{
+    (void)state;
+    redis_close(&redis);
+    close(peer);
+    close(listener);
+    folder_remove(&folder);
+    return 0;
+}
+
+/* Connects, with our end in `peer`. */
+static void connect_redis(void)
+{
+    assert_true(redis_begin(&redis, clock_monotonic_ms()));
+    close(peer);
+    peer = accept(listener, NULL, NULL);
+    assert_true(peer >= 0);
+}
+
+static void reply(const char *bytes)
+{
+    assert_int_equal(send(peer, bytes, strlen(bytes), MSG_NOSIGNAL),
+                     strlen(bytes));
+}
+
+static void assert_asked(const char *expected)
+{
+    char bytes[200] = "";
+    assert_true(recv(peer, bytes, sizeof bytes - 1, MSG_DONTWAIT) >= 0);
+    assert_string_equal(bytes, expected);
+}
+
+static void assert_receives(int type, const char *text)
+{
+    redisReply *r = redis_receive(&redis);
+    assert_non_null(r);
+    assert_int_equal(r->type, type);
+    assert_string_equal(r->str, text);
+    freeReplyObject(r);
+}
+
+static void assert_receives_nothing(void)
+{
+    assert_null(redis_receive(&redis));
+    assert_null(redis.context);
+}
+
+/* Is somebody connecting? */
+static bool is_connecting(void)
+{
+    struct pollfd fd = {.fd = listener, .events = POLLIN};
+    return poll(&fd, 1, 0) > 0;
+}
+
+TEST(a_command_is_sent_when_its_reply_is_awaited)
+{
+    connect_redis();
+    assert_true(redis_send(&redis, &get));
+    reply("$3\r\nx\ry\r\n");
+    assert_receives(REDIS_REPLY_STRING, "x\ry");
+    assert_asked("*2\r\n$3\r\nGET\r\n$3\r\na b\r\n");
+}
+
+TEST(several_commands_are_sent_together_and_replies_keep_their_order)
+{
+    connect_redis();
+    assert_true(redis_send(&redis, &ping));
+    assert_true(redis_send(&redis, &get));
+    reply("+PONG\r\n-ERR no\r\n");
+    assert_receives(REDIS_REPLY_STATUS, "PONG");
+    assert_receives(REDIS_REPLY_ERROR, "ERR no");
+    assert_asked("*1\r\n$4\r\nPING\r\n*2\r\n$3\r\nGET\r\n$3\r\na b\r\n");
+}
+
+TEST(a_connection_is_used_again)
+{
+    connect_redis();
+    for (int i = 0; i < 3; i++) {
+        /* 1000 ms later: it is not trusted any longer, and is examined. */
+        assert_true(redis_begin(&redis, clock_monotonic_ms() + 1000));
+        assert_true(redis_send(&redis, &ping));
+        reply("+PONG\r\n");
+        assert_receives(REDIS_REPLY_STATUS, "PONG");
+    }
+    assert_false(is_connecting());
+}
+
+TEST(a_connection_that_redis_has_closed_is_replaced_before_use)
+{
+    connect_redis();
+    shutdown(peer, SHUT_RDWR);
+    connect_redis();
+    assert_true(redis_send(&redis, &ping));
+    reply("+PONG\r\n");
+    assert_receives(REDIS_REPLY_STATUS, "PONG");
+}
+
+TEST(a_reply_that_was_not_asked_for_is_not_taken_for_the_next_one)
+{
+    connect_redis();
+    reply("+WRONG\r\n"); /* it arrives on its own */
+    connect_redis();
+    assert_true(redis_send(&redis, &ping));
+    reply("+PONG\r\n+WRONG\r\n"); /* it arrives with the right one */
+    assert_receives(REDIS_REPLY_STATUS, "PONG");
+    connect_redis();
+}
+
+TEST(no_reply_comes_from_a_connection_that_ends_or_speaks_another_protocol)
+{
+    static const char *const bytes[] = {"", "HTTP/1.1 400\r\n", "$5\r\nab",
+                                        "*2\r\n+OK\r\n", "$-7\r\n"};
+    for (size_t i = 0; i < LENGTH(bytes); i++) {
+        redis.backoff = (struct redis_backoff){0};
+        connect_redis();
+        assert_true(redis_send(&redis, &ping));
+        reply(bytes[i]);
+        shutdown(peer, SHUT_WR);
+        assert_receives_nothing();
+        assert_false(redis_send(&redis, &ping));
+        assert_null(redis_receive(&redis));
+    }
+}
+
+TEST(a_redis_that_does_not_reply_is_given_up_after_one_wait)
+{
+    connect_redis();
+    assert_true(redis_send(&redis, &ping));
+    int64_t began = clock_monotonic_ms();
+    assert_receives_nothing();
+    assert_in_range(clock_monotonic_ms() - began, REDIS_WAIT_MS - 20,
+                    REDIS_WAIT_MS + 5000);
+}
+
+TEST(replies_that_come_after_the_page_s_deadline_are_of_no_use)
+{
+    assert_true(redis_begin(&redis,
+                            clock_monotonic_ms() - REDIS_TIMEOUT_MS - 1));
+    peer = accept(listener, NULL, NULL);
+    assert_true(redis_send(&redis, &get));
+    reply("$3\r\na"); /* the rest could come byte by byte */
+    assert_receives_nothing();
+}
+
+TEST(without_a_listener_nothing_is_tried_until_the_back_off_is_over)
+{
+    shutdown(listener, SHUT_RDWR);
+    int64_t now = clock_monotonic_ms();
+    assert_false(redis_begin(&redis, now));
+    assert_int_equal(redis.backoff.delay_ms, 10);
+    assert_false(redis_begin(&redis, now)); /* no second attempt */
+    assert_int_equal(redis.backoff.delay_ms, 10);
+    assert_false(redis_begin(&redis, redis.backoff.retry_ms));
+    assert_int_equal(redis.backoff.delay_ms, 20);
+}
+
+TEST(the_back_off_doubles_up_to_a_limit_and_only_a_reply_resets_it)
+{
+    static const int delays[] = {10, 20, 40, 80, 160, 320, 500, 500};
+    for (size_t i = 0; i < LENGTH(delays); i++) {
+        redis_backoff_failed(&redis.backoff, 1000);
+        assert_int_equal(redis.backoff.delay_ms, delays[i]);
+        assert_int_equal(redis.backoff.retry_ms, 1000 + delays[i]);
+    }
+    redis.backoff.retry_ms = 0;
+    connect_redis();
+    assert_int_equal(redis.backoff.delay_ms, 500);
+    assert_true(redis_send(&redis, &ping));
+    reply("+PONG\r\n");
+    assert_receives(REDIS_REPLY_STATUS, "PONG");
+    assert_int_equal(redis.backoff.delay_ms, 0);
+}
+
+TEST(without_a_guestbook_there_is_no_connection)
+{
+    address.none = true;
+    assert_false(redis_begin(&redis, clock_monotonic_ms()));
+    assert_false(redis_send(&redis, &ping));
+    assert_null(redis_receive(&redis));
+    assert_false(is_connecting());
+}
+
+int main(void)
+{
+#define REDIS(test) cmocka_unit_test_setup_teardown(test, begin, end)
+    const struct CMUnitTest tests[] = {
+        REDIS(a_command_is_sent_when_its_reply_is_awaited),
+        REDIS(several_commands_are_sent_together_and_replies_keep_their_order),
+        REDIS(a_connection_is_used_again),
+        REDIS(a_connection_that_redis_has_closed_is_replaced_before_use),
+        REDIS(a_reply_that_was_not_asked_for_is_not_taken_for_the_next_one),
+        REDIS(no_reply_comes_from_a_connection_that_ends_or_speaks_another_protocol),
+        REDIS(a_redis_that_does_not_reply_is_given_up_after_one_wait),
+        REDIS(replies_that_come_after_the_page_s_deadline_are_of_no_use),
+        REDIS(without_a_listener_nothing_is_tried_until_the_back_off_is_over),
+        REDIS(the_back_off_doubles_up_to_a_limit_and_only_a_reply_resets_it),
+        REDIS(without_a_guestbook_there_is_no_connection),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
