@@ -51,8 +51,7 @@ static const struct rule rules[] = {
      "most threads that run together (256)", TAKES_MAX_THREADS,
      "04_threaded, which makes a thread for each connection"},
     {' ', "max-connections", "N", INTEGER, TO(max_connections), 1, INT_MAX,
-     "most clients; others wait in the accept queue (descriptors)",
-     TAKES_MAX_CONNECTIONS,
+     "most clients (3/4 of the descriptors)", TAKES_MAX_CONNECTIONS,
      "06_poll and 07_epoll; the others serve as many connections as they have "
      "processes or threads"},
     {' ', "redis", "WHERE", REDIS, TO(redis), 0, 0,
