@@ -100,13 +100,6 @@ int net_listen(struct server *server, int number)
     return fd;
 }
 
-/* Has accept(2) failed only because of a signal, or because its client has left
- * meanwhile? */
-static bool may_accept_next(void)
-{
-    return errno == EINTR || errno == ECONNABORTED;
-}
-
 static void warn_accept_failed(const struct server *server)
 {
     int saved = errno;
@@ -126,14 +119,11 @@ int net_accept(const struct server *server)
         if (signals_stopping())
             return -1;
         int fd = accept4(server->listeners[0], NULL, NULL, SOCK_CLOEXEC);
-        if (fd >= 0) {
-            if (atomic_load_explicit(exhausted, memory_order_relaxed))
-                atomic_store(exhausted, false);
+        if (fd >= 0 && atomic_load_explicit(exhausted, memory_order_relaxed))
+            atomic_store(exhausted, false);
+        if (fd >= 0 || errno == EINVAL) /* it is shut down, see signals.h */
             return fd;
-        }
-        if (errno == EINVAL) /* shut down, see signals.h */
-            return -1;
-        if (!may_accept_next()) {
+        if (errno != EINTR) {
             warn_accept_failed(server);
             atomic_store(exhausted, true); /* idle clients are closed */
             poll(NULL, 0, EXHAUSTED_PAUSE_MS); /* instead of spinning */
@@ -143,10 +133,7 @@ int net_accept(const struct server *server)
 
 int net_accept_nonblocking(const struct server *server, int listener)
 {
-    int fd;
-    do
-        fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    while (fd < 0 && may_accept_next());
+    int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0 && errno != EAGAIN && errno != EINVAL)
         warn_accept_failed(server);
     return fd;

@@ -70,8 +70,7 @@ void sandbox_enter(const struct server *server)
     long version = syscall(SYS_landlock_create_ruleset, NULL, (size_t)0,
                            LANDLOCK_CREATE_RULESET_VERSION);
     bool entered = version > 0 && enter(server, version);
-    if (server->options.verbose && entered)
-        warn_user("sandboxed by Landlock, version %ld", version);
-    else if (server->options.verbose)
-        warn_user("not sandboxed: this kernel offers no Landlock");
+    if (server->options.verbose)
+        warn_user(entered ? "sandboxed by Landlock"
+                          : "not sandboxed: this kernel offers no Landlock");
 }

@@ -1,7 +1,6 @@
 /* server - how a server starts and ends; see server.h. */
 #include "server.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -18,7 +17,6 @@
 #include "clock.h"
 #include "net.h"
 #include "sandbox.h"
-#include "text.h"
 
 /* How long one warning about a shortage stands for all that follow. */
 enum { WARN_INTERVAL_MS = 60 * 1000 };
@@ -68,24 +66,9 @@ static int is_picture(const struct dirent *entry)
 /* Lists the pictures for /redirect once: a new one needs a restart. */
 static void find_pictures(struct server *server)
 {
-    struct dirent **entries;
-    int n = scandirat(server->public_folder, "pictures", &entries, is_picture,
-                      NULL);
-    if (n <= 0)
-        return;
-    server->picture_count = (unsigned)n;
-    server->pictures = calloc((size_t)n, sizeof *server->pictures);
-    for (int i = 0; i < n; i++) {
-        struct buffer path = {0};
-        buffer_append_literal(&path, "/pictures/");
-        text_append_percent_encoded(&path, slice_of(entries[i]->d_name));
-        buffer_append(&path, "", 1);
-        if (server->pictures == NULL || path.failed)
-            die("out of memory");
-        server->pictures[i] = path.data;
-        free(entries[i]);
-    }
-    free(entries);
+    int n = scandirat(server->public_folder, "pictures", &server->pictures,
+                      is_picture, NULL);
+    server->picture_count = n > 0 ? (unsigned)n : 0;
 }
 
 /* Looks the host up now, because getaddrinfo(3) blocks and no event loop may

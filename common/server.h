@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include <dirent.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,7 +36,7 @@ struct server { /* constant once the first worker runs, except *shared */
     int listener_count;
     int public_folder;     /* descriptors of public/ and templates/ */
     int template_folder;
-    char **pictures;       /* "/pictures/NAME", percent-encoded */
+    struct dirent **pictures; /* the files in public/pictures/ */
     unsigned picture_count;
     struct access_log log;
     unsigned stats_slots;  /* one for each worker of a pool */

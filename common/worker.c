@@ -2,20 +2,16 @@
 #include "worker.h"
 
 #include <errno.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "guestbook.h"
 #include "signals.h"
 
-/* Early at boot there may be no entropy yet. The process id will do: the seed
- * only decides which picture a visitor sees. */
-static unsigned make_seed(void)
+/* Seeds rand_r(3), which chooses pictures: every process and every thread should
+ * choose others. */
+static unsigned make_seed(const struct worker *worker)
 {
-    unsigned seed;
-    if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != (ssize_t)sizeof seed)
-        seed = (unsigned)getpid();
-    return seed;
+    return (unsigned)getpid() ^ (unsigned)((uintptr_t)worker >> 8);
 }
 
 void worker_init(struct worker *worker, const struct server *server,
@@ -23,7 +19,7 @@ void worker_init(struct worker *worker, const struct server *server,
 {
     *worker = (struct worker){.server = server,
                               .stats = &server->shared->stats[number]};
-    http_context_init(&worker->http, server, make_seed());
+    http_context_init(&worker->http, server, make_seed(worker));
     worker_tick(worker);
 }
 
@@ -62,7 +58,7 @@ void worker_before_fork(struct worker *worker)
 
 void worker_after_fork(struct worker *worker)
 {
-    worker->http.seed = make_seed();
+    worker->http.seed = make_seed(worker);
 }
 
 bool worker_may_keep(const struct worker *worker, const struct http_conn *conn)
