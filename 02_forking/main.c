@@ -65,7 +65,6 @@ static void fork_child(struct blocking_worker *worker, int fd)
 
     if (pid == 0) {
         signals_in_child(parent);
-        worker_after_fork(&worker->worker);
         serve_blocking(worker, fd);
         _exit(0); /* not exit(3), which would write what stdio holds again */
     }

@@ -5,9 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Longer request lines are cut, with "...". Even if every byte has to be escaped,
- * a line is then no longer than PIPE_BUF: a pipe takes it in one piece or not at
- * all. */
+/* Longer request lines are cut, with "...". So a line is at most PIPE_BUF bytes
+ * long, even if each has to be escaped: a pipe takes all of it or nothing. */
 enum { LINE_REQUEST_MAX = 960 };
 
 static int open_path(const char *path)
@@ -59,7 +58,7 @@ void access_log_write(const struct access_log *log, const char *peer,
     struct buffer line = {0};
     struct tm tm;
     char when[64];
-    if (log->fd < 0 || gmtime_r(&now, &tm) == NULL)
+    if (gmtime_r(&now, &tm) == NULL)
         return;
     strftime(when, sizeof when, "%d/%b/%Y:%H:%M:%S +0000", &tm);
     buffer_printf(&line, "%s - - [%s] \"", peer, when);

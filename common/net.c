@@ -14,12 +14,8 @@
 #include <sys/socket.h>
 
 enum {
-    /* How often a blocked send returns, so that its deadline can be checked. */
-    SEND_TICK_MS = 500,
-    /* How long the kernel holds a client that sends nothing (TCP_DEFER_ACCEPT)
-     * before it passes the client on all the same. */
-    DEFER_SECONDS = 10,
-    /* How long to wait when no client can be accepted. */
+    SEND_TICK_MS = 500, /* a blocked send returns, for its deadline's sake */
+    DEFER_SECONDS = 10, /* for TCP_DEFER_ACCEPT: wait this long for a request */
     EXHAUSTED_PAUSE_MS = 50,
     /* The most that one call sends of a file. While a client takes bytes,
      * however slowly, a blocking sendfile(2) returns only after the whole count:
@@ -53,20 +49,13 @@ static void set_listener_options(int fd, bool event_loop)
         set_option(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, DEFER_SECONDS);
 }
 
-static int bound_port(int fd)
-{
-    struct sockaddr_in6 address; /* sockaddr_in has its port in the same place */
-    socklen_t length = sizeof address;
-    if (getsockname(fd, (struct sockaddr *)&address, &length) < 0)
-        die("getsockname: %s", strerror(errno));
-    return ntohs(address.sin6_port);
-}
-
 int net_listen(struct server *server, int number)
 {
     const struct options *options = &server->options;
     bool event_loop = server->architecture->kind == EVENT_LOOP;
     int type = SOCK_STREAM | SOCK_CLOEXEC | (event_loop ? SOCK_NONBLOCK : 0);
+    struct sockaddr_in6 bound; /* sockaddr_in has its port in the same place */
+    socklen_t length = sizeof bound;
     char service[16];
     snprintf(service, sizeof service, "%d", server->port);
     struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICSERV,
@@ -88,7 +77,8 @@ int net_listen(struct server *server, int number)
     int failed = bind(fd, address->ai_addr, address->ai_addrlen);
     if (failed == 0 && server->listener_count > 1)
         set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
-    if (failed < 0 || listen(fd, options->backlog) < 0)
+    if (failed < 0 || listen(fd, options->backlog) < 0 ||
+        getsockname(fd, (struct sockaddr *)&bound, &length) < 0)
         die("cannot listen on %s:%d: %s; %s", options->host, server->port,
             strerror(errno),
             errno == EADDRINUSE
@@ -96,7 +86,7 @@ int net_listen(struct server *server, int number)
             : errno == EACCES ? "only root may use ports below 1024"
                               : "give --host an address of this machine");
     freeaddrinfo(address);
-    server->port = bound_port(fd);
+    server->port = ntohs(bound.sin6_port);
     return fd;
 }
 

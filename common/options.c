@@ -52,8 +52,7 @@ static const struct rule rules[] = {
      "04_threaded, which makes a thread for each connection"},
     {' ', "max-connections", "N", INTEGER, TO(max_connections), 1, INT_MAX,
      "most clients (3/4 of the descriptors)", TAKES_MAX_CONNECTIONS,
-     "06_poll and 07_epoll; the others serve as many connections as they have "
-     "processes or threads"},
+     "06_poll and 07_epoll, whose workers each serve many"},
     {' ', "redis", "WHERE", REDIS, TO(redis), 0, 0,
      "HOST:PORT, unix:PATH or none (127.0.0.1:6379)", 0, 0},
     {' ', "pipeline", NULL, FLAG, TO(pipeline), 0, 0,

@@ -15,16 +15,14 @@ enum {
     SAME_REQUEST_MS = 200, /* two signals within it are one request to stop */
 };
 
-/* What a handler touches has to be global. These are the only writable globals
- * in common/. Lock-free atomics are as safe in a handler as sig_atomic_t (C11,
- * 7.14.1.1), and other threads can read them too. */
+/* The only writable globals in common/: a handler can reach nothing else.
+ * Lock-free atomics are as safe there as sig_atomic_t (C11, 7.14.1.1). */
 atomic_uint signals_recorded;
 _Atomic int64_t *signals_stop_ms;
 static const struct server *_Atomic stoppable;
 
-/* SIGCHLD needs no action, but has to interrupt a parent's wait. */
-static const int handled[] = {SIGINT,  SIGTERM, SIGUSR1,
-                              SIGHUP, SIGALRM, SIGCHLD};
+static const int handled[] = {SIGINT, SIGTERM, SIGUSR1, SIGHUP, SIGALRM,
+                              SIGCHLD /* for what it interrupts */};
 enum { HANDLED = sizeof handled / sizeof handled[0] };
 
 static void request_stop(void)

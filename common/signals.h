@@ -19,15 +19,12 @@
 
 struct server;
 
+/* What the handler writes: these bits, and the monotonic time of the request to
+ * stop, 0 before it, in memory that children share. */
 enum { REPORT_REQUESTED = 1, REOPEN_REQUESTED = 2 };
-
-/* Written by the handler: REPORT_... and REOPEN_REQUESTED, and the monotonic time
- * of the request to stop, 0 before it. The time stands in memory that children
- * share. */
 extern atomic_uint signals_recorded;
 extern _Atomic int64_t *signals_stop_ms;
 
-/* Is the server stopping? */
 static inline bool signals_stopping(void)
 {
     return atomic_load_explicit(signals_stop_ms, memory_order_relaxed) != 0;
@@ -41,12 +38,11 @@ int64_t signals_stopping_ms(void);
  * gone is an error of that client, EPIPE, and must not end the server. */
 void signals_install(const struct server *server);
 
-/* Sets *set to the signals handled here, with SIGCHLD. */
+/* Sets *set to the signals handled here, and SIGCHLD. */
 void signals_set(sigset_t *set);
 
 /* What the handler does, for threads that use sigwait(3). A second SIGINT or
- * SIGTERM ends the process immediately, unless it comes within 200 ms: then it
- * counts as the same one. */
+ * SIGTERM ends the process immediately, but within 200 ms counts as the same. */
 void signals_record(int signal_number);
 
 /* What a child calls after fork(2). It blocks the signals: Ctrl-C and service

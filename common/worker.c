@@ -2,24 +2,20 @@
 #include "worker.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "guestbook.h"
 #include "signals.h"
-
-/* Seeds rand_r(3), which chooses pictures: every process and every thread should
- * choose others. */
-static unsigned make_seed(const struct worker *worker)
-{
-    return (unsigned)getpid() ^ (unsigned)((uintptr_t)worker >> 8);
-}
 
 void worker_init(struct worker *worker, const struct server *server,
                  int number)
 {
     *worker = (struct worker){.server = server,
                               .stats = &server->shared->stats[number]};
-    http_context_init(&worker->http, server, make_seed(worker));
+    /* The seed should differ in all processes and threads. */
+    http_context_init(&worker->http, server, (unsigned)getpid() ^
+                      (unsigned)((uintptr_t)worker >> 8));
     worker_tick(worker);
 }
 
@@ -54,11 +50,7 @@ void worker_before_fork(struct worker *worker)
     worker_tick(worker);
     guestbook_load_template(&worker->http);
     http_exchange_release(http_exchange_acquire(&worker->http));
-}
-
-void worker_after_fork(struct worker *worker)
-{
-    worker->http.seed = make_seed(worker);
+    rand_r(&worker->http.seed); /* each child continues from another number */
 }
 
 bool worker_may_keep(const struct worker *worker, const struct http_conn *conn)
