@@ -36,17 +36,18 @@ static void allow(int ruleset, int parent, const char *path, uint64_t rights)
     close(folder);
 }
 
-/* Returns whether the process is restricted to what the server needs. glibc has
- * no wrappers for Landlock's calls, so they go by number. */
-static bool enter(const struct server *server, long version)
+/* glibc has no wrappers for Landlock's calls, so they go by number. */
+static int create_ruleset(uint64_t rights)
 {
-    /* The kernel rejects a right that it does not know. */
-    struct landlock_ruleset_attr attr = {.handled_access_fs =
-        VERSION_1 | (version >= 3 ? LANDLOCK_ACCESS_FS_TRUNCATE : 0)};
-    int ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof attr,
-                               0u);
-    if (ruleset < 0)
-        return false;
+    struct landlock_ruleset_attr attr = {.handled_access_fs = rights};
+    return (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof attr, 0u);
+}
+
+void sandbox_enter(const struct server *server)
+{
+    int ruleset = create_ruleset(VERSION_1 | LANDLOCK_ACCESS_FS_TRUNCATE);
+    if (ruleset < 0) /* the kernel rejects a right that it does not know */
+        ruleset = create_ruleset(VERSION_1);
     allow(ruleset, server->public_folder, ".", MAY_READ);
     allow(ruleset, server->template_folder, ".", MAY_READ);
     allow(ruleset, AT_FDCWD, "/proc", MAY_READ);
@@ -62,14 +63,6 @@ static bool enter(const struct server *server, long version)
     bool entered = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
                    syscall(SYS_landlock_restrict_self, ruleset, 0u) == 0;
     close(ruleset);
-    return entered;
-}
-
-void sandbox_enter(const struct server *server)
-{
-    long version = syscall(SYS_landlock_create_ruleset, NULL, (size_t)0,
-                           LANDLOCK_CREATE_RULESET_VERSION);
-    bool entered = version > 0 && enter(server, version);
     if (server->options.verbose)
         warn_user(entered ? "sandboxed by Landlock"
                           : "not sandboxed: this kernel offers no Landlock");

@@ -158,7 +158,7 @@ void server_start(struct server *server,
                   const struct architecture *architecture, int argc,
                   char **argv)
 {
-    *server = (struct server){.architecture = architecture};
+    *server = (struct server){.architecture = architecture, .pid = getpid()};
     struct options *options = &server->options;
     options_parse(options, architecture, argc, argv);
     snprintf(server->signature, sizeof server->signature, "%s (%s)",

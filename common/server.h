@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "access_log.h"
 #include "fatal.h"
@@ -30,6 +31,7 @@ struct server_shared {
 struct server { /* constant once the first worker runs, except *shared */
     const struct architecture *architecture;
     struct options options;
+    pid_t pid;             /* of the first process, the parent of all others */
     char signature[64];    /* "zerohttpd/0.1 (epoll)" */
     int port;              /* where it listens, also if --port was 0 */
     int *listeners;        /* one, or one for each worker */

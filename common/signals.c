@@ -73,14 +73,14 @@ void signals_set(sigset_t *set)
         sigaddset(set, handled[i]);
 }
 
-void signals_in_child(pid_t parent)
+void signals_in_child(void)
 {
     sigset_t set;
     signals_set(&set);
     sigprocmask(SIG_BLOCK, &set, NULL);
     atomic_store(&signals_recorded, 0); /* a note left for the parent */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) /* it died before the line above */
+    if (getppid() != atomic_load(&stoppable)->pid) /* it died before the line above */
         _exit(1);
 }
 

@@ -15,7 +15,6 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 struct server;
 
@@ -49,4 +48,4 @@ void signals_record(int signal_number);
  * managers signal every process of a group, and a child learns from the shared
  * time that it should stop. When its parent dies, the kernel kills it
  * (PR_SET_PDEATHSIG). */
-void signals_in_child(pid_t parent);
+void signals_in_child(void);

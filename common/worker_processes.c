@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "clock.h"
 #include "fatal.h"
@@ -20,7 +19,7 @@ void worker_processes_init(struct worker_processes *workers,
 {
     sigset_t set;
     *workers = (struct worker_processes){
-        .server = server, .parent = getpid(),
+        .server = server,
         .processes = calloc((size_t)server->options.workers,
                             sizeof *workers->processes)};
     if (workers->processes == NULL)
@@ -80,7 +79,7 @@ int wait_for_dead_worker(struct worker_processes *workers)
 bool record_fork(struct worker_processes *workers, int number, pid_t pid)
 {
     if (pid == 0) {
-        signals_in_child(workers->parent);
+        signals_in_child();
         return true;
     }
     if (pid < 0)

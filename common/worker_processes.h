@@ -15,7 +15,6 @@
 
 struct worker_processes {
     const struct server *server;
-    pid_t parent;
     struct worker_process {
         pid_t pid;      /* 0: not running */
         int64_t due_ms; /* start it then at the earliest; monotonic */
