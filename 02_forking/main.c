@@ -60,12 +60,10 @@ static void wait_for_children(const struct server *server, int most)
 /* Makes a child that serves the client with its copy of the parent's worker. */
 static void fork_child(struct blocking_worker *worker, int fd)
 {
-    pid_t parent = getpid();
     pid_t pid = fork();
 
     if (pid == 0) {
-        signals_in_child(parent);
-        worker_after_fork(&worker->worker);
+        signals_in_child();
         serve_blocking(worker, fd);
         _exit(0); /* not exit(3), which would write what stdio holds again */
     }

@@ -2,29 +2,25 @@
 #include "access_log.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-/* Longer request lines are cut, with "...". Even if every byte has to be escaped,
- * a line is then no longer than PIPE_BUF: a pipe takes that much in one piece,
- * and has room for it when poll(2) says so. */
+/* Longer request lines are cut, with "...". So a line is at most PIPE_BUF bytes
+ * long, even if each has to be escaped: a pipe takes all of it or nothing. */
 enum { LINE_REQUEST_MAX = 960 };
 
-static int open_path(const char *path, int flags)
+static int open_path(const char *path)
 {
-    return open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | flags, 0644);
+    return open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK,
+                0644);
 }
 
 int access_log_open(struct access_log *log, const char *path)
 {
-    struct stat status;
     *log = (struct access_log){.path = path, .fd = -1};
     if (path == NULL)
         return 0;
-    log->fd = strcmp(path, "-") == 0 ? STDOUT_FILENO : open_path(path, 0);
-    log->may_block = fstat(log->fd, &status) == 0 && !S_ISREG(status.st_mode);
+    log->fd = strcmp(path, "-") == 0 ? STDOUT_FILENO : open_path(path);
     return log->fd < 0 ? -1 : 0;
 }
 
@@ -32,8 +28,7 @@ int access_log_reopen(const struct access_log *log)
 {
     if (log->fd < 0 || log->fd == STDOUT_FILENO)
         return 0;
-    /* Without O_NONBLOCK, opening a FIFO waits for a reader. */
-    int fd = open_path(log->path, O_NONBLOCK);
+    int fd = open_path(log->path);
     if (fd < 0)
         return -1;
     /* dup3(2) puts the new file under the old number in one step: other threads
@@ -63,20 +58,16 @@ void access_log_write(const struct access_log *log, const char *peer,
     struct buffer line = {0};
     struct tm tm;
     char when[64];
-    if (log->fd < 0 || gmtime_r(&now, &tm) == NULL)
+    if (gmtime_r(&now, &tm) == NULL)
         return;
     strftime(when, sizeof when, "%d/%b/%Y:%H:%M:%S +0000", &tm);
     buffer_printf(&line, "%s - - [%s] \"", peer, when);
     append_escaped(&line, entry->line.p != NULL ? entry->line : SLICE("-"));
     buffer_printf(&line, "\" %d %llu\n", entry->status,
                   (unsigned long long)entry->content_bytes);
-    /* O_NONBLOCK is no alternative to poll: it belongs to the open file
-     * description, and on standard output would affect every program that writes
-     * to the same terminal. When the disk is full the line is lost, and the log
-     * itself would have been the place to report that. */
-    struct pollfd reader = {.fd = log->fd, .events = POLLOUT};
-    bool has_room = !log->may_block || poll(&reader, 1, 0) > 0;
-    if (has_room && !line.failed && write(log->fd, line.data, line.len) < 0) {
+    /* When the disk is full the line is lost, and the log itself would have been
+     * the place to report that. */
+    if (!line.failed && write(log->fd, line.data, line.len) < 0) {
     }
     buffer_free(&line);
 }

@@ -7,14 +7,12 @@
  * the end and writes in one step, so lines of several processes and threads do
  * not mix. A client's bytes are escaped, so no client can forge a line.
  *
- * When the log is a pipe or a terminal whose reader has stopped, lines are
- * dropped so that no request waits for the reader. That is not a guarantee:
- * between the check for room and the write, another process may fill the pipe,
- * and then the write blocks.
+ * A FIFO is opened with O_NONBLOCK: when its reader is too slow, lines are lost
+ * and no request waits. Standard output is not ours alone: when it is a pipe that
+ * nobody reads, the write blocks, and with it the worker.
  */
 #pragma once
 
-#include <stdbool.h>
 #include <time.h>
 
 #include "http_exchange.h"
@@ -22,7 +20,6 @@
 struct access_log {
     const char *path; /* NULL: no log; "-": standard output */
     int fd;           /* -1: no log */
-    bool may_block;   /* it is not a regular file */
 };
 
 /* Opens the log, creating it if necessary; path may be NULL. Returns 0, or -1

@@ -20,14 +20,20 @@ void endpoint_hello(struct http_exchange *x)
 void endpoint_redirect(struct http_exchange *x)
 {
     const struct server *server = x->context->server;
+    struct buffer *location = &x->scratch;
     if (server->picture_count == 0) {
         response_error(x, 404, "There are no pictures to redirect to. Put some "
                                "into public/pictures and restart the server.");
         return;
     }
     uint32_t i = (unsigned)rand_r(&x->context->seed) % server->picture_count;
+    buffer_reset(location, HTTP_BATCH_MAX);
+    buffer_append_slice(location, SLICE("/pictures/"));
+    text_append_percent_encoded(location,
+                                slice_of(server->pictures[i]->d_name));
+    x->out.failed |= location->failed;
     response_begin(x, 302);
-    response_field(x, "Location", slice_of(server->pictures[i]));
+    response_field(x, "Location", buffer_slice(location));
     response_content(x, SLICE("text/plain"), SLICE(""));
 }
 

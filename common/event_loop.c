@@ -39,7 +39,6 @@ void event_loop_init(struct event_loop *loop, const struct server *server,
                                        .watch = loop->watch_redis,
                                        .on_reply = on_reply};
     loop->listener = server->listeners[number];
-    net_set_nonblocking(loop->listener);
 }
 
 static void remove_deadline(struct event_loop *loop, struct client *client)
@@ -91,7 +90,8 @@ static bool read_request(struct event_loop *loop, struct client *client)
         return false;
     char *input = http_conn_input(&client->conn, &room);
     if (input == NULL) {
-        net_refuse(loop->worker.server, client->fd);
+        server_warn_exhausted(loop->worker.server, "out of memory; some clients "
+                              "are closed");
         http_conn_close(&client->conn);
         return true;
     }

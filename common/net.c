@@ -2,47 +2,37 @@
 #include "net.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/sockios.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include "fatal.h"
-#include "signals.h"
+enum {
+    SEND_TICK_MS = 500, /* a blocked send returns, for its deadline's sake */
+    /* How long the kernel keeps a client that sends nothing. It counts in
+     * repeated SYN-ACKs, so it rounds up to 1, 3, 7, 15 ... seconds. */
+    DEFER_SECONDS = 7,
+    EXHAUSTED_PAUSE_MS = 50,
+    /* The most that one call sends of a file. While a client takes bytes,
+     * however slowly, a blocking sendfile(2) returns only after the whole count:
+     * a slow client of a huge file would keep us in it for minutes. */
+    SENDFILE_MAX = 256 * 1024,
+};
 
-/* How often a blocked send returns, so that its deadline can be checked. */
-enum { SEND_TICK_MS = 500 };
-
-/* How long the kernel holds a client that sends nothing (TCP_DEFER_ACCEPT)
- * before it passes the client on all the same. It counts in repeated SYN-ACKs,
- * so it rounds up to 1, 3, 7, 15 ... seconds. */
-enum { DEFER_SECONDS = 7 };
-
-/* How long to wait when no client can be accepted for lack of descriptors. */
-enum { EXHAUSTED_PAUSE_MS = 50 };
-
-/* The most that one call sends of a file. While a client takes bytes, however
- * slowly, a blocking sendfile(2) returns only after the whole count: without
- * this limit a slow client of a huge file would keep us in it for minutes. */
-enum { SENDFILE_MAX = 256 * 1024 };
-
+/* Each option improves the server, none is necessary: when a kernel lacks one,
+ * the server works without it. */
 static void set_option(int fd, int level, int name, int value)
 {
-    /* Each of these improves the server, none is necessary: when a kernel lacks
-     * an option, the server works without it. */
     setsockopt(fd, level, name, &value, sizeof value);
 }
 
-static void set_listener_options(int fd, bool defer)
+static void set_listener_options(int fd, bool event_loop)
 {
     /* Without SO_REUSEADDR a restart fails with EADDRINUSE while an old
      * connection is in TIME_WAIT, which lasts a minute. */
@@ -54,40 +44,32 @@ static void set_listener_options(int fd, bool defer)
     set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
     struct timeval tick = {.tv_usec = SEND_TICK_MS * 1000L};
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tick, sizeof tick);
-    /* An event loop gets a client together with its request, and reads at once.
-     * The blocking designs do without: their accept queue is often full, and
-     * then deferred connections fill the SYN queue too. */
-    if (defer)
+    /* An event loop gets a client together with its request, and reads
+     * immediately. The blocking designs do without: their accept queue is often
+     * full, and then deferred connections fill the SYN queue too. */
+    if (event_loop)
         set_option(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, DEFER_SECONDS);
 }
 
-static int bound_port(int fd)
+int net_listen(struct server *server, int number)
 {
-    struct sockaddr_storage address;
-    socklen_t length = sizeof address;
-    if (getsockname(fd, (struct sockaddr *)&address, &length) < 0)
-        die("getsockname: %s", strerror(errno));
-    return ntohs(address.ss_family == AF_INET6
-                     ? ((struct sockaddr_in6 *)&address)->sin6_port
-                     : ((struct sockaddr_in *)&address)->sin_port);
-}
-
-int net_listen(const struct options *options, int *port, int number, int count,
-               bool defer)
-{
+    const struct options *options = &server->options;
+    bool event_loop = server->architecture->kind == EVENT_LOOP;
+    int type = SOCK_STREAM | SOCK_CLOEXEC | (event_loop ? SOCK_NONBLOCK : 0);
+    struct sockaddr_in6 bound; /* sockaddr_in has its port in the same place */
+    socklen_t length = sizeof bound;
     char service[16];
-    snprintf(service, sizeof service, "%d", *port);
+    snprintf(service, sizeof service, "%d", server->port);
     struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICSERV,
-                             .ai_socktype = SOCK_STREAM};
-    struct addrinfo *address;
+                             .ai_socktype = SOCK_STREAM}, *address;
     int error = getaddrinfo(options->host, service, &hints, &address);
     if (error != 0)
         die("cannot listen on '%s': %s; give --host an address of this machine",
             options->host, gai_strerror(error));
-    int fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = socket(address->ai_family, type, 0);
     if (fd < 0)
         die("cannot make a socket: %s", strerror(errno));
-    set_listener_options(fd, defer);
+    set_listener_options(fd, event_loop);
     /* SO_REUSEPORT: several sockets on one port, each with an accept queue of
      * its own; the kernel spreads connections over them by a hash of the
      * addresses. The first socket asks for it only after bind(2), so that a
@@ -95,52 +77,29 @@ int net_listen(const struct options *options, int *port, int number, int count,
     if (number > 0)
         set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
     int failed = bind(fd, address->ai_addr, address->ai_addrlen);
-    if (failed == 0 && number == 0 && count > 1)
+    if (failed == 0 && server->listener_count > 1)
         set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
-    if (failed < 0 || listen(fd, options->backlog) < 0)
-        die("cannot listen on %s:%d: %s; %s", options->host, *port,
+    if (failed < 0 || listen(fd, options->backlog) < 0 ||
+        getsockname(fd, (struct sockaddr *)&bound, &length) < 0)
+        die("cannot listen on %s:%d: %s; %s", options->host, server->port,
             strerror(errno),
             errno == EADDRINUSE
                 ? "stop the other server or choose another port with --port"
             : errno == EACCES ? "only root may use ports below 1024"
                               : "give --host an address of this machine");
     freeaddrinfo(address);
-    *port = bound_port(fd);
+    server->port = ntohs(bound.sin6_port);
     return fd;
 }
 
-int net_effective_backlog(int backlog)
+static void warn_accept_failed(const struct server *server)
 {
-    int limit = backlog;
-    FILE *file = fopen("/proc/sys/net/core/somaxconn", "re");
-    if (file != NULL) {
-        if (fscanf(file, "%d", &limit) != 1)
-            limit = backlog;
-        fclose(file);
-    }
-    return limit < backlog ? limit : backlog;
-}
-
-/* Has accept(2) failed because of one client, which left between connecting and
- * accept(2)? Pending network errors are reported there too (accept(2)). */
-static bool is_client_error(int error)
-{
-    switch (error) {
-    case ECONNABORTED: case ENETDOWN: case EPROTO: case ENOPROTOOPT:
-    case EHOSTDOWN: case ENONET: case EHOSTUNREACH: case EOPNOTSUPP:
-    case ENETUNREACH: case EPERM:
-        return true;
-    default:
-        return false;
-    }
-}
-
-static void warn_accept_failed(const struct server *server, int error)
-{
+    int saved = errno;
     server_warn_exhausted(
         server, "cannot accept more clients now: %s; new clients wait in the "
         "accept queue. A higher descriptor limit (ulimit -n) or more memory "
-        "would help", strerror(error));
+        "would help", strerror(saved));
+    errno = saved;
 }
 
 int net_accept(const struct server *server)
@@ -152,15 +111,12 @@ int net_accept(const struct server *server)
         if (signals_stopping())
             return -1;
         int fd = accept4(server->listeners[0], NULL, NULL, SOCK_CLOEXEC);
-        if (fd >= 0) {
-            if (atomic_load_explicit(exhausted, memory_order_relaxed))
-                atomic_store(exhausted, false);
+        if (fd >= 0 && atomic_load_explicit(exhausted, memory_order_relaxed))
+            atomic_store(exhausted, false);
+        if (fd >= 0 || errno == EINVAL) /* it is shut down, see signals.h */
             return fd;
-        }
-        if (errno == EINVAL) /* shut down, see signals.h */
-            return -1;
-        if (errno != EINTR && !is_client_error(errno)) {
-            warn_accept_failed(server, errno);
+        if (errno != EINTR) {
+            warn_accept_failed(server);
             atomic_store(exhausted, true); /* idle clients are closed */
             poll(NULL, 0, EXHAUSTED_PAUSE_MS); /* instead of spinning */
         }
@@ -169,54 +125,36 @@ int net_accept(const struct server *server)
 
 int net_accept_nonblocking(const struct server *server, int listener)
 {
-    for (;;) {
-        int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (fd >= 0 || errno == EAGAIN || errno == EINVAL)
-            return fd;
-        if (errno == EINTR || is_client_error(errno))
-            continue;
-        int error = errno;
-        warn_accept_failed(server, error);
-        errno = error;
-        return -1;
-    }
+    int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0 && errno != EAGAIN && errno != EINVAL)
+        warn_accept_failed(server);
+    return fd;
 }
 
-void net_set_nonblocking(int fd)
+/* Returns what the kernel knows of a connection; all 0 when it does not say.
+ * tcp_info(7) has no page: for a listening socket tcpi_unacked and tcpi_sacked
+ * are the length and the limit of the accept queue, as `ss -lt` shows them. */
+static struct tcp_info tcp_info(int fd)
 {
-    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-}
-
-/* tcp_info(7) has no page: for a listening socket tcpi_unacked is the length of
- * the accept queue, the Recv-Q of `ss -lt`. */
-static bool get_tcp_info(int fd, struct tcp_info *info)
-{
-    socklen_t size = sizeof *info;
-    return getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &size) == 0;
+    struct tcp_info info = {0};
+    socklen_t size = sizeof info;
+    getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size);
+    return info;
 }
 
 unsigned net_accept_queue_length(int listener)
 {
-    struct tcp_info info;
-    return get_tcp_info(listener, &info) ? info.tcpi_unacked : 0;
+    return tcp_info(listener).tcpi_unacked;
+}
+
+int net_accept_queue_limit(int listener)
+{
+    return (int)tcp_info(listener).tcpi_sacked;
 }
 
 int net_silent_ms(int fd)
 {
-    struct tcp_info info;
-    return get_tcp_info(fd, &info) ? (int)info.tcpi_last_data_recv : 0;
-}
-
-void net_refuse(const struct server *server, int fd)
-{
-    static const char answer[] = "HTTP/1.1 503 Service Unavailable\r\n"
-                                 "Retry-After: 1\r\nContent-Length: 0\r\n"
-                                 "Connection: close\r\n\r\n";
-    char unread[4096]; /* closing with unread bytes would reset the connection */
-    if (recv(fd, unread, sizeof unread, MSG_DONTWAIT) > 0)
-        send(fd, answer, sizeof answer - 1, MSG_DONTWAIT);
-    server_warn_exhausted(server, "out of memory; some clients are asked to "
-                          "come back later");
+    return (int)tcp_info(fd).tcpi_last_data_recv;
 }
 
 bool net_close_may_reset(int fd)

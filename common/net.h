@@ -7,19 +7,12 @@
 #include <sys/types.h>
 
 #include "http_conn.h"
-#include "options.h"
 #include "server.h"
 
-/* Returns a listening socket for options->host and *port; port 0 is replaced by
- * the one that the kernel picked. It is number `number` of `count` sockets that
- * share the port (SO_REUSEPORT). With `defer`, accept(2) returns a client only
- * once it has sent something. Failure ends the program. */
-int net_listen(const struct options *options, int *port, int number, int count,
-               bool defer);
-
-/* Returns the queue length that the kernel makes of a backlog: at most
- * net.core.somaxconn. */
-int net_effective_backlog(int backlog);
+/* Returns listening socket `number` of server->listener_count, which all share
+ * server->port (SO_REUSEPORT); port 0 is replaced by the one that the kernel
+ * picked. An event loop's does not block. Failure ends the program. */
+int net_listen(struct server *server, int number);
 
 /* Waits for the next client. Returns its socket, or -1 when the server is
  * stopping. Handles every other failure: without descriptors or memory it warns,
@@ -31,19 +24,14 @@ int net_accept(const struct server *server);
  * is stopping, or another errno when no client can be accepted now. */
 int net_accept_nonblocking(const struct server *server, int listener);
 
-/* Sets O_NONBLOCK. */
-void net_set_nonblocking(int fd);
-
-/* Returns how many clients wait in the accept queue; 0 when unknown. */
+/* Return how many clients wait in the accept queue, and how many it holds: of
+ * --backlog the kernel takes at most net.core.somaxconn. */
 unsigned net_accept_queue_length(int listener);
+int net_accept_queue_limit(int listener);
 
 /* Returns for how many milliseconds the client has sent nothing, counted from
- * its handshake or its last data; 0 when unknown. */
+ * its handshake or its last data. */
 int net_silent_ms(int fd);
-
-/* Sends a 503 that needs no memory to a client that has sent something, and
- * warns. The caller closes the socket. */
-void net_refuse(const struct server *server, int fd);
 
 /* Would close(2) now make the kernel send RST, now or when the client sends
  * more, and discard what it has not sent yet? It would if there is input that

@@ -1,7 +1,6 @@
 /* options - the command line; see options.h. */
 #include "options.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <limits.h>
 #include <stddef.h>
@@ -52,10 +51,8 @@ static const struct rule rules[] = {
      "most threads that run together (256)", TAKES_MAX_THREADS,
      "04_threaded, which makes a thread for each connection"},
     {' ', "max-connections", "N", INTEGER, TO(max_connections), 1, INT_MAX,
-     "most clients; others wait in the accept queue (descriptors)",
-     TAKES_MAX_CONNECTIONS,
-     "06_poll and 07_epoll; the others serve as many connections as they have "
-     "processes or threads"},
+     "most clients (3/4 of the descriptors)", TAKES_MAX_CONNECTIONS,
+     "06_poll and 07_epoll, whose workers each serve many"},
     {' ', "redis", "WHERE", REDIS, TO(redis), 0, 0,
      "HOST:PORT, unix:PATH or none (127.0.0.1:6379)", 0, 0},
     {' ', "pipeline", NULL, FLAG, TO(pipeline), 0, 0,
@@ -79,6 +76,9 @@ static const struct rule rules[] = {
 
 enum { RULES = sizeof rules / sizeof rules[0], LONG_OPTION = 256 };
 
+/* The letters of these rules; a colon follows one that takes an argument. */
+#define LETTERS "p:H:r:b:w:t:qvhV"
+
 static void print_help(const struct architecture *architecture)
 {
     printf("Usage: %s [OPTION]... [PORT [REDIS_HOST]]\n"
@@ -94,30 +94,18 @@ static void print_help(const struct architecture *architecture)
            "SIGHUP: reopen\nthe access log.\n");
 }
 
-static int parse_integer(const char *name, const char *text, double low,
-                         double high)
+static double parse_number(const char *name, const char *text, bool whole,
+                           double low, double high)
 {
     char *end;
-    errno = 0;
-    long value = strtol(text, &end, 10);
-    if (errno != 0 || end == text || *end != '\0' || (double)value < low ||
-        (double)value > high)
-        die_usage("%s must be a whole number from %.0f to %.0f, not '%s'", name,
-                  low, high, text);
-    return (int)value;
-}
-
-static int parse_seconds(const struct rule *r, const char *text)
-{
-    char *end;
-    errno = 0;
     double value = strtod(text, &end);
     /* Written so that NaN fails too. */
-    if (errno != 0 || end == text || *end != '\0' ||
-        !(value >= r->low && value <= r->high))
-        die_usage("--%s must be a number of seconds from %g to %g, not '%s'",
-                  r->name, r->low, r->high, text);
-    return (int)(value * 1000 + 0.5);
+    if (end == text || *end != '\0' || !(value >= low && value <= high) ||
+        (whole && text[strspn(text, "0123456789")] != '\0'))
+        die_usage("%s must be a %s from %.10g to %.10g, not '%s'", name,
+                  whole ? "whole number" : "number of seconds", low, high,
+                  text);
+    return value;
 }
 
 /* HOST, HOST:PORT, and for IPv6 also [HOST]:PORT (RFC 3986, 3.2.2), because
@@ -125,11 +113,9 @@ static int parse_seconds(const struct rule *r, const char *text)
 static void parse_redis(struct redis_address *redis, char *text)
 {
     const size_t path_room = sizeof((struct sockaddr_un *)NULL)->sun_path;
-    *redis = (struct redis_address){.port = 6379, .host = text};
-    if (strcmp(text, "none") == 0) {
-        redis->none = true;
-        return;
-    }
+    char *colon = strrchr(text, ':'), *bracket = strrchr(text, ']');
+    *redis = (struct redis_address){.port = 6379, .host = text,
+                                    .none = strcmp(text, "none") == 0};
     if (strncmp(text, "unix:", 5) == 0 && text[5] != '\0') {
         redis->path = text + 5;
         if (strlen(redis->path) >= path_room)
@@ -138,17 +124,16 @@ static void parse_redis(struct redis_address *redis, char *text)
                       path_room - 1);
         return;
     }
-    char *colon = strrchr(text, ':'), *bracket = strrchr(text, ']');
-    if (text[0] == '[' && bracket != NULL &&
-        (bracket[1] == ':' || bracket[1] == '\0')) {
+    if (text[0] == '[' && bracket != NULL) {
         redis->host = text + 1;
-        colon = bracket[1] == ':' ? bracket + 1 : NULL;
         *bracket = '\0';
+        colon = bracket[1] != '\0' ? bracket + 1 : NULL;
     } else if (strchr(text, ':') != colon) { /* an IPv6 address alone */
         colon = NULL;
     }
     if (colon != NULL) {
-        redis->port = parse_integer("the port in --redis", colon + 1, 1, 65535);
+        redis->port = (int)parse_number("the port in --redis", colon + 1, true,
+                                        1, 65535);
         *colon = '\0';
     }
     if (redis->host[0] == '\0')
@@ -160,15 +145,18 @@ static void apply(struct options *options, const struct rule *r, char *text,
 {
     void *member = (char *)options + r->offset;
     char name[32];
+    double number;
+    snprintf(name, sizeof name, "--%s", r->name);
     if (r->takes != 0 && !(r->takes & architecture->takes))
-        die_usage("--%s does not apply to %s: it is for %s", r->name,
+        die_usage("%s does not apply to %s: it is for %s", name,
                   architecture->folder, r->servers);
     switch (r->kind) {
     case INTEGER:
-        snprintf(name, sizeof name, "--%s", r->name);
-        *(int *)member = parse_integer(name, text, r->low, r->high);
+    case SECONDS:
+        number = parse_number(name, text, r->kind == INTEGER, r->low, r->high);
+        *(int *)member = (int)(r->kind == INTEGER ? number
+                                                  : number * 1000 + 0.5);
         break;
-    case SECONDS: *(int *)member = parse_seconds(r, text); break;
     case TEXT: *(const char **)member = text; break;
     case FLAG: *(bool *)member = true; break;
     case REDIS: parse_redis(member, text); break;
@@ -183,8 +171,7 @@ void options_parse(struct options *o, const struct architecture *architecture,
                    int argc, char **argv)
 {
     struct option long_options[RULES + 1] = {{0}};
-    char letters[2 * RULES + 1] = "", *end = letters;
-    int c;
+    int c, i;
     *o = (struct options){
         .host = "127.0.0.1", .port = 8000, .root = ".", .backlog = 4096,
         .workers = architecture->workers, .threads = 100, .max_children = 128,
@@ -192,29 +179,21 @@ void options_parse(struct options *o, const struct architecture *architecture,
         .keep_alive_ms = 5000, .request_timeout_ms = 10000,
         .drain_timeout_ms = 10000,
     };
-    for (int i = 0; i < RULES; i++) {
-        const struct rule *r = &rules[i];
-        long_options[i] = (struct option){r->name, r->argument != NULL, NULL,
-                                          LONG_OPTION + i};
-        if (r->letter != ' ')
-            *end++ = r->letter;
-        if (r->letter != ' ' && r->argument != NULL)
-            *end++ = ':';
-    }
-    while ((c = getopt_long(argc, argv, letters, long_options, NULL)) != -1) {
+    for (i = 0; i < RULES; i++)
+        long_options[i] = (struct option){
+            rules[i].name, rules[i].argument != NULL, NULL, LONG_OPTION + i};
+    while ((c = getopt_long(argc, argv, LETTERS, long_options, NULL)) != -1) {
         if (c == '?') { /* getopt_long has printed what is wrong */
             fprintf(stderr, "Try '%s --help'.\n", architecture->name);
             exit(2);
         }
-        int i = c - LONG_OPTION;
-        for (int n = 0; i < 0; n++)
-            if (rules[n].letter == c)
-                i = n;
+        for (i = 0; c != LONG_OPTION + i && c != rules[i].letter;)
+            i++;
         apply(o, &rules[i], optarg, architecture);
     }
     /* The short form of the article that this collection follows. */
     if (optind < argc)
-        o->port = parse_integer("PORT", argv[optind++], 0, 65535);
+        o->port = (int)parse_number("PORT", argv[optind++], true, 0, 65535);
     if (optind < argc)
         parse_redis(&o->redis, argv[optind++]);
     if (optind < argc)

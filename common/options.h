@@ -36,10 +36,7 @@ struct options {
     int port;         /* 0: the kernel picks one */
     const char *root; /* the folder that holds public/ and templates/ */
     int backlog;
-    int workers;
-    int threads;
-    int max_children;
-    int max_threads;
+    int workers, threads, max_children, max_threads;
     int max_connections; /* 0: as many as descriptors allow */
     struct redis_address redis;
     bool pipeline;

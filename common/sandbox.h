@@ -16,6 +16,6 @@
 
 struct server;
 
-/* Enters the sandbox; with --verbose, prints its version. On a kernel without
+/* Enters the sandbox; with --verbose, says so. On a kernel without
  * Landlock nothing changes. Call it when everything is open. */
 void sandbox_enter(const struct server *server);

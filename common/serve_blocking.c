@@ -138,7 +138,8 @@ static void read_request(struct connection *c)
     size_t room;
     char *input = http_conn_input(&c->conn, &room);
     if (input == NULL) {
-        net_refuse(c->worker->server, c->fd);
+        server_warn_exhausted(c->worker->server, "out of memory; some clients "
+                              "are closed");
         http_conn_close(&c->conn);
         return;
     }

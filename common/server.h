@@ -3,12 +3,16 @@
  */
 #pragma once
 
+#include <dirent.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "access_log.h"
+#include "fatal.h"
 #include "options.h"
+#include "signals.h"
 #include "stats.h"
 
 #define SERVER_VERSION "zerohttpd/0.1"
@@ -27,14 +31,14 @@ struct server_shared {
 struct server { /* constant once the first worker runs, except *shared */
     const struct architecture *architecture;
     struct options options;
+    pid_t pid;             /* of the first process, the parent of all others */
     char signature[64];    /* "zerohttpd/0.1 (epoll)" */
     int port;              /* where it listens, also if --port was 0 */
-    int backlog;           /* what the kernel makes of --backlog */
     int *listeners;        /* one, or one for each worker */
     int listener_count;
     int public_folder;     /* descriptors of public/ and templates/ */
     int template_folder;
-    char **pictures;       /* "/pictures/NAME", percent-encoded */
+    struct dirent **pictures; /* the files in public/pictures/ */
     unsigned picture_count;
     struct access_log log;
     unsigned stats_slots;  /* one for each worker of a pool */
@@ -53,13 +57,19 @@ void server_ready(const struct server *server, const char *model, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Acts on what signal handlers recorded: prints the report, reopens the log.
- * Cheap when there is nothing to do. */
-void server_housekeeping(const struct server *server);
+ * Without a signal it costs one comparison. */
+void server_act_on_signals(const struct server *server);
+static inline void server_housekeeping(const struct server *server)
+{
+    if (atomic_load_explicit(&signals_recorded, memory_order_relaxed) != 0)
+        server_act_on_signals(server);
+}
 
 /* Warns, as printf formats it, that descriptors, memory or processes ran out;
  * at most once a minute for the whole server. */
-void server_warn_exhausted(const struct server *server, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+#define server_warn_exhausted(server, ...) \
+    (server_warning_due(server) ? warn_user(__VA_ARGS__) : (void)0)
+bool server_warning_due(const struct server *server);
 
 /* The last thing that main does: prints the report. Returns the exit status. */
 int server_finish(const struct server *server);

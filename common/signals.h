@@ -5,46 +5,47 @@
  * sockets down. A thread that waits in accept(2), or is just about to, finds
  * the socket shut; poll(2) and epoll_wait(2) report it. So there is no gap
  * between checking a flag and going to sleep in which the signal could be lost.
- * The time stands in memory that children share.
  *
  * SIGUSR1 and SIGHUP leave a note that server_housekeeping() finds. Here there
- * is a gap, and SIGALRM closes it: one second later it interrupts the wait, and
- * does so again until no note is left.
+ * is a gap, and SIGALRM closes it: one second later it interrupts the wait.
  */
 #pragma once
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 struct server;
+
+/* What the handler writes: these bits, and the monotonic time of the request to
+ * stop, 0 before it, in memory that children share. */
+enum { REPORT_REQUESTED = 1, REOPEN_REQUESTED = 2 };
+extern atomic_uint signals_recorded;
+extern _Atomic int64_t *signals_stop_ms;
+
+static inline bool signals_stopping(void)
+{
+    return atomic_load_explicit(signals_stop_ms, memory_order_relaxed) != 0;
+}
+
+/* Returns for how many milliseconds the server has been stopping; else 0. */
+int64_t signals_stopping_ms(void);
 
 /* Installs the handlers, without SA_RESTART: a waiting system call fails with
  * EINTR, so that notes are found. Ignores SIGPIPE: writing to a client that has
  * gone is an error of that client, EPIPE, and must not end the server. */
 void signals_install(const struct server *server);
 
-/* What a child calls after fork(2): it ignores the signals of its parent, whose
- * shared flag it sees, as Ctrl-C and service managers signal every process of a
- * group. When its parent dies it is killed (PR_SET_PDEATHSIG). Call it with the
- * signals blocked since before fork(2); it unblocks them. */
-void signals_in_child(pid_t parent);
-
 /* Sets *set to the signals handled here, and SIGCHLD. */
 void signals_set(sigset_t *set);
 
 /* What the handler does, for threads that use sigwait(3). A second SIGINT or
- * SIGTERM ends the process at once, unless it comes within 200 ms: then it
- * counts as the same one. */
+ * SIGTERM ends the process immediately, but within 200 ms counts as the same. */
 void signals_record(int signal_number);
 
-/* Is the server stopping? */
-bool signals_stopping(void);
-
-/* Returns for how many milliseconds the server has been stopping; else 0. */
-int64_t signals_stopping_ms(void);
-
-/* Has SIGUSR1, has SIGHUP come since the last call? */
-bool signals_take_report(void);
-bool signals_take_reopen(void);
+/* What a child calls after fork(2). It blocks the signals: Ctrl-C and service
+ * managers signal every process of a group, and a child learns from the shared
+ * time that it should stop. When its parent dies, the kernel kills it
+ * (PR_SET_PDEATHSIG). */
+void signals_in_child(void);

@@ -2,68 +2,49 @@
 #include "stats.h"
 
 #include <stdio.h>
-#include <string.h>
-#include <sys/resource.h>
+#include <sys/times.h>
 #include <unistd.h>
 
-struct cpu_time {
-    double user, system; /* seconds */
-};
-
-static void add_usage(struct cpu_time *cpu, int who)
+/* Adds fields 14 and 15 of /proc/PID/stat. Field 2 is the name of the program,
+ * in parentheses. */
+static void add_process(int pid, long *user, long *system)
 {
-    struct rusage usage = {0};
-    getrusage(who, &usage);
-    cpu->user += (double)usage.ru_utime.tv_sec + (double)usage.ru_utime.tv_usec / 1e6;
-    cpu->system += (double)usage.ru_stime.tv_sec + (double)usage.ru_stime.tv_usec / 1e6;
-}
-
-/* Adds fields 14 and 15 of /proc/PID/stat, in clock ticks. Field 2 is the name
- * in parentheses and may hold spaces, so counting starts at the last ')'. */
-static void add_process(struct cpu_time *cpu, int pid)
-{
-    char path[64], line[1024] = "";
-    unsigned long user = 0, system = 0;
+    char path[64];
+    long u, s;
     snprintf(path, sizeof path, "/proc/%d/stat", pid);
     FILE *file = fopen(path, "re");
     if (file == NULL)
-        return; /* it has ended: RUSAGE_CHILDREN includes it */
-    const char *name_end =
-        fgets(line, sizeof line, file) != NULL ? strrchr(line, ')') : NULL;
-    if (name_end != NULL)
-        sscanf(name_end, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
-               &user, &system);
-    double ticks = (double)sysconf(_SC_CLK_TCK);
-    cpu->user += (double)user / ticks;
-    cpu->system += (double)system / ticks;
+        return; /* it has ended: times() includes it */
+    if (fscanf(file, "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u "
+               "%ld %ld", &u, &s) == 2) {
+        *user += u;
+        *system += s;
+    }
     fclose(file);
-}
-
-/* The kernel lists the children that are alive. */
-static void add_living_children(struct cpu_time *cpu)
-{
-    int child;
-    FILE *file = fopen("/proc/thread-self/children", "re");
-    while (file != NULL && fscanf(file, "%d", &child) == 1)
-        add_process(cpu, child);
-    if (file != NULL)
-        fclose(file);
 }
 
 void stats_report(const struct stats_slot *slots, unsigned n)
 {
-    struct cpu_time cpu = {0};
-    uint64_t requests = 0, connections = 0;
-    add_usage(&cpu, RUSAGE_SELF);
-    add_usage(&cpu, RUSAGE_CHILDREN);
-    add_living_children(&cpu);
+    unsigned long long requests = 0, connections = 0;
+    struct tms own; /* in clock ticks, as in /proc */
+    int child;
+    times(&own);
+    long user = own.tms_utime + own.tms_cutime;
+    long system = own.tms_stime + own.tms_cstime;
+    /* The kernel lists the children that are alive. */
+    FILE *children = fopen("/proc/thread-self/children", "re");
+    while (children != NULL && fscanf(children, "%d", &child) == 1)
+        add_process(child, &user, &system);
+    if (children != NULL)
+        fclose(children);
     for (unsigned i = 0; i < n; i++) {
         requests += atomic_load(&slots[i].requests);
         connections += atomic_load(&slots[i].connections);
     }
+    double second = (double)sysconf(_SC_CLK_TCK);
     printf("served %llu requests on %llu connections; "
-           "CPU %.3f s user, %.3f s system\n",
-           (unsigned long long)requests, (unsigned long long)connections,
-           cpu.user, cpu.system);
+           "CPU %.2f s user, %.2f s system\n",
+           requests, connections, (double)user / second,
+           (double)system / second);
     fflush(stdout);
 }

@@ -2,28 +2,20 @@
 #include "worker.h"
 
 #include <errno.h>
-#include <sys/random.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "guestbook.h"
 #include "signals.h"
-
-/* Early at boot there may be no entropy yet. The process id will do: the seed
- * only decides which picture a visitor sees. */
-static unsigned make_seed(void)
-{
-    unsigned seed;
-    if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != (ssize_t)sizeof seed)
-        seed = (unsigned)getpid();
-    return seed;
-}
 
 void worker_init(struct worker *worker, const struct server *server,
                  int number)
 {
     *worker = (struct worker){.server = server,
                               .stats = &server->shared->stats[number]};
-    http_context_init(&worker->http, server, make_seed());
+    /* The seed should differ in all processes and threads. */
+    http_context_init(&worker->http, server, (unsigned)getpid() ^
+                      (unsigned)((uintptr_t)worker >> 8));
     worker_tick(worker);
 }
 
@@ -58,11 +50,7 @@ void worker_before_fork(struct worker *worker)
     worker_tick(worker);
     guestbook_load_template(&worker->http);
     http_exchange_release(http_exchange_acquire(&worker->http));
-}
-
-void worker_after_fork(struct worker *worker)
-{
-    worker->http.seed = make_seed();
+    rand_r(&worker->http.seed); /* each child continues from another number */
 }
 
 bool worker_may_keep(const struct worker *worker, const struct http_conn *conn)

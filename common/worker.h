@@ -36,9 +36,6 @@ void worker_tick(struct worker *worker);
  * rotated log, reads the template, has memory for a request ready. */
 void worker_before_fork(struct worker *worker);
 
-/* Gives a child of fork(2) random numbers of its own. */
-void worker_after_fork(struct worker *worker);
-
 /* May this connection stay open after the request it has just received? */
 bool worker_may_keep(const struct worker *worker, const struct http_conn *conn);
 

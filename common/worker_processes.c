@@ -7,53 +7,42 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "clock.h"
 #include "fatal.h"
 #include "signals.h"
 
-enum { RESTART_INTERVAL_MS = 1000, STOP_TICK_MS = 100 };
-
-static void on_child(int signal_number)
-{
-    (void)signal_number; /* its arrival is enough: it interrupts ppoll(2) */
-}
+enum { RESTART_INTERVAL_MS = 1000, TICK_MS = 100 };
 
 void worker_processes_init(struct worker_processes *workers,
                            const struct server *server)
 {
-    struct sigaction action = {.sa_handler = on_child};
     sigset_t set;
-    workers->server = server;
-    workers->parent = getpid();
-    workers->processes = calloc((size_t)server->options.workers,
-                                sizeof *workers->processes);
+    *workers = (struct worker_processes){
+        .server = server,
+        .processes = calloc((size_t)server->options.workers,
+                            sizeof *workers->processes)};
     if (workers->processes == NULL)
         die("out of memory");
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGCHLD, &action, NULL);
     signals_set(&set);
     sigprocmask(SIG_BLOCK, &set, &workers->unblocked);
 }
 
 /* ppoll(2) unblocks signals and goes to sleep in one step, so a signal that
- * arrived since the last check ends the wait at once. */
-static void wait_for_signal(const struct worker_processes *workers, int64_t ms)
+ * arrived since the last check, SIGCHLD for example, ends the wait. */
+static void wait_for_signal(const struct worker_processes *workers)
 {
-    struct timespec time = {ms / 1000, (ms % 1000) * 1000000L};
-    ppoll(NULL, 0, ms < 0 ? NULL : &time, &workers->unblocked);
+    const struct timespec tick = {.tv_nsec = TICK_MS * 1000000L};
+    bool all_run = workers->running == workers->server->options.workers;
+    ppoll(NULL, 0, all_run && !signals_stopping() ? NULL : &tick,
+          &workers->unblocked);
     server_housekeeping(workers->server);
 }
 
-static void record_end(struct worker_processes *workers, pid_t pid, int status)
+static void record_end(struct worker_processes *workers, int number, int status)
 {
-    int number = 0, count = workers->server->options.workers;
-    while (number < count && workers->processes[number].pid != pid)
-        number++;
-    if (number == count)
-        return; /* not one of ours: exec(3) keeps the children of a shell */
     workers->processes[number].pid = 0;
+    workers->running--;
     if (!signals_stopping())
         warn_user("worker %d %s %d; starting another", number,
                   WIFSIGNALED(status) ? "was killed by signal"
@@ -68,24 +57,21 @@ static void reap_workers(struct worker_processes *workers)
     int status;
     pid_t pid;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-        record_end(workers, pid, status);
+        for (int i = 0; i < workers->server->options.workers; i++)
+            if (workers->processes[i].pid == pid)
+                record_end(workers, i, status);
 }
 
 int wait_for_dead_worker(struct worker_processes *workers)
 {
     while (!signals_stopping()) {
-        int64_t now = clock_monotonic_ms(), next = -1;
+        int64_t now = clock_monotonic_ms();
         reap_workers(workers);
-        for (int i = 0; i < workers->server->options.workers; i++) {
-            const struct worker_process *p = &workers->processes[i];
-            int64_t due = p->started_ms == 0
-                              ? 0 : p->started_ms + RESTART_INTERVAL_MS - now;
-            if (p->pid == 0 && due <= 0)
+        for (int i = 0; i < workers->server->options.workers; i++)
+            if (workers->processes[i].pid == 0 &&
+                workers->processes[i].due_ms <= now)
                 return i;
-            if (p->pid == 0 && (next < 0 || due < next))
-                next = due;
-        }
-        wait_for_signal(workers, next);
+        wait_for_signal(workers);
     }
     return -1;
 }
@@ -93,33 +79,25 @@ int wait_for_dead_worker(struct worker_processes *workers)
 bool record_fork(struct worker_processes *workers, int number, pid_t pid)
 {
     if (pid == 0) {
-        signals_in_child(workers->parent);
+        signals_in_child();
         return true;
     }
     if (pid < 0)
         server_warn_exhausted(workers->server, "cannot start worker %d: %s; "
                               "trying again", number, strerror(errno));
+    workers->running += pid > 0;
     workers->processes[number] = (struct worker_process){
-        .pid = pid > 0 ? pid : 0, .started_ms = clock_monotonic_ms()};
+        .pid = pid > 0 ? pid : 0,
+        .due_ms = clock_monotonic_ms() + RESTART_INTERVAL_MS};
     return false;
 }
 
 void wait_for_workers_to_end(struct worker_processes *workers)
 {
-    const struct options *options = &workers->server->options;
-    int running;
-    do {
-        running = 0;
+    int64_t most = workers->server->options.drain_timeout_ms + 1000;
+    reap_workers(workers);
+    while (workers->running > 0 && signals_stopping_ms() <= most) {
+        wait_for_signal(workers);
         reap_workers(workers);
-        for (int i = 0; i < options->workers; i++) {
-            pid_t pid = workers->processes[i].pid;
-            running += pid > 0;
-            if (pid > 0 &&
-                signals_stopping_ms() > options->drain_timeout_ms + 1000)
-                kill(pid, SIGKILL);
-        }
-        if (running > 0)
-            wait_for_signal(workers, STOP_TICK_MS);
-    } while (running > 0);
-    sigprocmask(SIG_SETMASK, &workers->unblocked, NULL);
+    }
 }

@@ -2,9 +2,9 @@
  * worker_processes - the books that a parent keeps about its workers.
  *
  * For 03, and for 07 with several loops. main forks; this module reaps, and says
- * which worker has to be started, and when: one that died within a second of its
- * start is replaced when that second is over, because what killed it may kill
- * the next one too, and the machine would do nothing but fork.
+ * which worker has to be started, and when: at the earliest one second after its
+ * last start. What killed it may kill the next one too, and without that pause
+ * the machine would do nothing but fork.
  */
 #pragma once
 
@@ -15,12 +15,12 @@
 
 struct worker_processes {
     const struct server *server;
-    pid_t parent;
     struct worker_process {
-        pid_t pid;          /* 0: not running */
-        int64_t started_ms; /* monotonic */
-    } *processes;           /* options.workers of them */
-    sigset_t unblocked;     /* the signal mask for waiting */
+        pid_t pid;      /* 0: not running */
+        int64_t due_ms; /* start it then at the earliest; monotonic */
+    } *processes;       /* options.workers of them */
+    int running;
+    sigset_t unblocked; /* the signal mask for waiting */
 };
 
 /* Prepares for options.workers workers, none of which runs. From here on signals
@@ -36,6 +36,7 @@ int wait_for_dead_worker(struct worker_processes *workers);
  * After a failure, which it reports, the worker is due again a second later. */
 bool record_fork(struct worker_processes *workers, int number, pid_t pid);
 
-/* Waits until all workers have ended. Kills those that still run one second
- * after --drain-timeout. */
+/* Waits until all workers have ended, but not longer than a second after
+ * --drain-timeout: when the parent exits, the kernel kills those still running
+ * (signals_in_child()). */
 void wait_for_workers_to_end(struct worker_processes *workers);

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import time
 
@@ -408,3 +409,37 @@ def test_the_log_s_folder_may_vanish(launch, own_site):
     for _ in range(3):
         assert server.request("/answer").body == b"42"
     log_lines(moved / "access.log", 4)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another")
+def test_another_user_reopens_the_log(launch, own_site):
+    """Root opened it, so the server gives it to --user before it changes."""
+    log = own_site.root / "access.log"
+    server = launch("--access-log", log, "--user", "nobody")
+    server.send_signal(signal.SIGHUP)
+    for _ in range(3):
+        server.request("/answer")
+    assert server.stderr() == ""
+    log_lines(log, 3)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another")
+def test_a_log_that_cannot_be_reopened_is_tried_once(launch, own_site):
+    """For each SIGHUP, not at every request after it."""
+    folder = own_site.root / "logs"
+    folder.mkdir(mode=0o755)
+    log = folder / "access.log"
+    server = launch("--access-log", log, "--user", "nobody")
+    server.request("/answer")
+    old = log.rename(folder / "access.log.1")
+    server.send_signal(signal.SIGHUP)
+    wait_for(lambda: "cannot reopen" in server.stderr(), "the one attempt")
+    for _ in range(20):     # each worker of a pool has noticed the signal
+        server.request("/answer")
+    log.touch()
+    shutil.chown(log, "nobody")
+    for _ in range(5):
+        server.request("/answer")
+    assert log.stat().st_size == 0
+    log_lines(old, 26)
+    assert server.stderr().count("cannot reopen") == 1

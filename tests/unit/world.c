@@ -33,8 +33,8 @@ static int open_folder(const struct folder *folder, const char *name)
 static void build_site(struct world *world)
 {
     static char big[WORLD_BIG_SIZE];
-    static char picture[] = "/pictures/one.svg";
-    static char *pictures[] = {picture};
+    static struct dirent picture = {.d_name = "one.svg"};
+    static struct dirent *pictures[] = {&picture};
     const struct folder *f = &world->folder;
 
     for (size_t i = 0; i < sizeof big; i++)
