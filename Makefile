@@ -310,13 +310,9 @@ bench-pacing: build/deps/compare all
 bench-redis: build/deps/compare all
 	@$(PYTHON) bench/redis_limit.py
 
-## bench-store: what the way to Redis costs: TCP or a unix socket, one by one or at once
-bench-store: build/deps/compare all
-	@$(PYTHON) bench/store_ways.py
-
-## bench-tricks: what each trick is worth: builds without it, measured beside the one with (TRICKS=no-pool,lto)
-bench-tricks: build/deps/compare all
-	@$(PYTHON) bench/tricks.py
+## bench-redis-ways: what the way to Redis costs: TCP or a Unix socket, one command at a time or three together
+bench-redis-ways: build/deps/compare all
+	@$(PYTHON) bench/redis_ways.py
 
 ## bench-where: where the microseconds of a request go: system calls, user code, switches, faults
 bench-where: build/deps/compare all
@@ -366,9 +362,8 @@ help:
         check-browser check-layering check-shape variants-check check-faults \
         check-frame fuzz soak reliability compare \
         compare-settings compare-runs peers-deps bench-cost bench-flat \
-        bench-pacing bench-redis bench-store bench-tricks bench-where \
-        bench-reuseport docs \
-        docs-experiments format tidy help
+        bench-pacing bench-redis bench-redis-ways bench-where bench-reuseport \
+        docs docs-experiments format tidy help
 
 # Deletes a file whose recipe failed: it would look finished next time.
 .DELETE_ON_ERROR:

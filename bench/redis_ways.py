@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What the way to Redis costs: TCP or a unix socket, one by one or at once.
+"""What the way to Redis costs: TCP or a Unix socket, one command or three.
 
-    make bench-store                           all, medians of REPEAT
+    make bench-redis-ways                      all, medians of REPEAT
 
-A guestbook page asks Redis three things. One by one, each sent when the reply
-before it is in, they are three round trips; with --pipeline they are one. TCP
-to 127.0.0.1 goes through all of the kernel's network code, a unix socket only
-through a queue. Nothing else is different. New connections, as in the article.
+A guestbook page sends Redis three commands. One at a time, each sent when the
+previous reply has arrived, they are three round trips; with --pipeline they are
+one. TCP to 127.0.0.1 passes through all of the kernel's network code, a Unix
+socket only through a queue. Nothing else differs. Each page is a new connection.
 
 Writes docs/results/cost/store.json, from which docs/performance.md is filled.
 """
@@ -49,9 +49,9 @@ def run_all(repeat, seconds, folder):
 def main():
     options = committed.parser(__doc__, "store.json",
                                seconds=1.0).parse_args()
-    with tempfile.TemporaryDirectory(prefix="bench-store-") as folder:
+    with tempfile.TemporaryDirectory(prefix="bench-redis-ways-") as folder:
         found = run_all(options.repeat, options.seconds, folder)
-    committed.write(options, "make bench-store", servers={
+    committed.write(options, "make bench-redis-ways", servers={
         name: {way: committed.medians(rows) for way, rows in ways.items()}
         for name, ways in found.items()})
 
@@ -61,4 +61,4 @@ if __name__ == "__main__":
         main()
     except (load.LoadError, servers.ServerError,
             subprocess.CalledProcessError) as error:
-        sys.exit(f"store_ways.py: {error}")
+        sys.exit(f"redis_ways.py: {error}")
