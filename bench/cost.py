@@ -7,7 +7,7 @@
 Requests per second say little when the load tool is the bottleneck. The CPU
 time of the server divided by the requests that it answered does not depend on
 who was waiting for whom. Server on one core, load and Redis on the other. The
-floors (bench/peers/floor*) make the same system calls and do nothing between
+floors (bench/peers/floors) make the same system calls and do nothing between
 them, so what a server costs above its floor is what it does itself.
 
 Writes results/<UTC time>-cost/cost.json and cost.csv, and prints a table.
@@ -42,9 +42,8 @@ ALL = ("iterative", "forking", "preforking", "threaded", "prethreaded",
        "poll", "epoll")
 PEERS = ("nginx", "lighttpd", "h2o", "haproxy", "libmicrohttpd", "libevent",
          "hyper", "go", "node")
-GUESTBOOK_FLOORS = ("floor-guestbook", "floor-guestbook-forking",
-                    "floor-guestbook-preforking", "floor-guestbook-threaded",
-                    "floor-guestbook-prethreaded")
+FLOORS = tuple(f"floor-{name}" for name in ALL)
+KEPT_FLOORS = tuple(f"floor-{name}-kept" for name in EVENT)
 STATIC_PEERS = ("nginx", "nginx-ofc", "lighttpd", "h2o")
 IDLE_CONNECTIONS = 15000
 
@@ -65,24 +64,22 @@ class Scenario:
 
 
 SCENARIOS = [
-    Scenario("keep-alive-100", "/answer", ("floor",) + ALL + PEERS, "floor"),
-    Scenario("keep-alive-1000", "/answer", ("floor",) + EVENT + PEERS, "floor",
-             connections=1000),
-    Scenario("threads-100", "/answer",
-             ("floor-threads", "threaded", "prethreaded"), "floor-threads"),
-    Scenario("one-shot-100", "/answer",
-             ("floor-oneshot", "floor-preforked", "floor-oneshot-epoll")
-             + ALL + PEERS, "floor-oneshot", keep_alive=False),
+    Scenario("keep-alive-100", "/answer", KEPT_FLOORS + ALL + PEERS,
+             "floor-epoll-kept"),
+    Scenario("keep-alive-1000", "/answer", KEPT_FLOORS + EVENT + PEERS,
+             "floor-epoll-kept", connections=1000),
+    Scenario("one-shot-100", "/answer", FLOORS + ALL + PEERS, "floor-epoll",
+             keep_alive=False),
     Scenario("pipelined-16", "/answer", EVENT + ("prethreaded", "nginx", "h2o"),
              "epoll", script=os.path.join(TOP, "bench", "pipeline.lua")),
     Scenario("file-10k", "/10k", EVENT + ("prethreaded",) + STATIC_PEERS,
              "epoll"),
     Scenario("file-1m", "/1m", EVENT + ("prethreaded",) + STATIC_PEERS,
              "epoll", connections=20),
-    Scenario("guestbook", "/guestbook", GUESTBOOK_FLOORS + ALL,
-             "floor-guestbook", keep_alive=False, redis=True),
-    Scenario("guestbook-pipelined", "/guestbook", ("floor-guestbook",) + ALL,
-             "floor-guestbook", keep_alive=False, redis=True,
+    Scenario("guestbook", "/guestbook", ALL, "epoll", keep_alive=False,
+             redis=True),
+    Scenario("guestbook-pipelined", "/guestbook", ALL, "epoll",
+             keep_alive=False, redis=True,
              extra={name: ("--pipeline",) for name in ALL}),
 ]
 

@@ -78,7 +78,7 @@ CURVES = (Curve("epoll", "/guestbook", CLIENTS),
           Curve("epoll", "/answer", CLIENTS, keep_alive=True),
           # The same from a loop that parses nothing: what is left to the
           # kernel, the caches and wrk.
-          Curve("floor", "/answer", CLIENTS, keep_alive=True))
+          Curve("floor-epoll-kept", "/answer", CLIENTS, keep_alive=True))
 
 
 def job_for(curve, clients, live, seconds):

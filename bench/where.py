@@ -34,9 +34,9 @@ import instructions  # noqa: E402
 ONE_WORKER = {"preforking": ["--workers", "1"],
               "prethreaded": ["--threads", "1"]}
 LOADS = {       # scenario of cost.py: its floors
-    "keep-alive-100": ("floor",),
-    "one-shot-100": ("floor-oneshot", "floor-oneshot-epoll"),
-    "guestbook": ("floor-guestbook",),
+    "keep-alive-100": cost.KEPT_FLOORS,
+    "one-shot-100": cost.FLOORS,
+    "guestbook": (),
     "file-10k": (),
 }
 FIGURES = ("cpu_us", "cpu_user_us", "cpu_system_us", "switches",
