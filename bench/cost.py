@@ -29,6 +29,7 @@ from dataclasses import dataclass, field, replace
 import child
 import load
 import machine
+import meter
 import peers
 import procfs
 import servers
@@ -128,20 +129,21 @@ def measure(scenario, name, root, redis, seconds, cores=SERVER_CORES):
     server = known(name)
     log = os.path.join(root, f"{server.name}.log")
     start = replace(start_for(scenario, server, root, redis), cores=cores)
-    with servers.running(server, start, log) as live:
+    with servers.running(server, start, log) as live, \
+            meter.of_tree(live.pid) as cpu:
         job = load.Job(urls=(live.url(scenario.path),), seconds=seconds,
                        connections=scenario.connections,
                        keep_alive=scenario.keep_alive, script=scenario.script)
-        before = procfs.cpu_time(procfs.tree(live.pid))
+        before = cpu.read()
         result = load.run("wrk", job, LOAD_CORES)
         procfs.settle(live.pid)
-        after = procfs.cpu_time(procfs.tree(live.pid))
+        used = cpu.read() - before
     if not result.good:
         raise load.LoadError("no request was answered")
-    user, system = (1e6 * (b - a) / result.good
-                    for a, b in zip(before, after))
+    each = 1e6 / result.good
     return {"scenario": scenario.name, "server": server.name,
-            "us": user + system, "user_us": user, "system_us": system,
+            "us": used.total * each, "user_us": used.user * each,
+            "system_us": used.system * each,
             "rps": result.rate, "good": result.good, "failed": result.failed}
 
 

@@ -21,6 +21,7 @@ import tempfile
 import committed
 import cost
 import load
+import meter
 import servers
 import syscalls
 from cost_meter import CostMeter
@@ -65,11 +66,12 @@ def running(name, scenario, root, redis):
 
 def timed(name, scenario, root, redis, seconds):
     """Return {figure: a request's share} of one timed run."""
-    with running(name, scenario, root, redis) as live:
-        meter = CostMeter(live)
-        meter.begin()
-        meter.end(put_load(live, scenario, seconds, meter.tick))
-    values = meter.finish()
+    with running(name, scenario, root, redis) as live, \
+            meter.of_tree(live.pid) as cpu:
+        costs = CostMeter(live, cpu=cpu)
+        costs.begin()
+        costs.end(put_load(live, scenario, seconds, costs.tick))
+    values = costs.finish()
     return {figure: values.get(figure) for figure in FIGURES}
 
 
