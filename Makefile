@@ -298,6 +298,10 @@ peers-deps: build/deps/compare
 bench-cost: build/deps/compare all
 	@$(PYTHON) bench/cost.py
 
+## floors: CPU time for a request, of each server and of its floor (ROUNDS=6 SERVERS=epoll,poll)
+floors: build/deps/compare all
+	@$(PYTHON) bench/floors.py
+
 ## bench-flat: whether the curves stay flat: the rate with 15,000 clients over the best one
 bench-flat: build/deps/compare all
 	@$(PYTHON) bench/flat.py
@@ -361,7 +365,7 @@ help:
         check-all test check-unit check-blackbox check-asan check-tsan \
         check-browser check-layering check-shape variants-check check-faults \
         check-frame fuzz soak reliability compare \
-        compare-settings compare-runs peers-deps bench-cost bench-flat \
+        compare-settings compare-runs peers-deps bench-cost floors bench-flat \
         bench-pacing bench-redis bench-redis-ways bench-where bench-reuseport \
         docs docs-experiments format tidy help
 

@@ -33,10 +33,12 @@ import meter
 import peers
 import procfs
 import servers
+import settings
 from redis_server import RedisServer
 
 TOP = servers.TOP
-SERVER_CORES, LOAD_CORES = frozenset({0}), frozenset({1})
+SERVER_CORES = frozenset(settings.cores(os.environ.get("SERVER_CPUS") or "0"))
+LOAD_CORES = frozenset(os.sched_getaffinity(0)) - SERVER_CORES or SERVER_CORES
 EVENT = ("poll", "epoll")
 BLOCKING = ("iterative", "preforking", "prethreaded")
 ALL = ("iterative", "forking", "preforking", "threaded", "prethreaded",
