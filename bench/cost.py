@@ -141,7 +141,7 @@ def measure(scenario, name, root, redis, seconds, cores=SERVER_CORES):
         procfs.settle(live.pid)
         used = cpu.read() - before
     if not result.good:
-        raise load.LoadError("no request was answered")
+        raise load.LoadError(f"{server.name}: no request was answered")
     each = 1e6 / result.good
     return {"scenario": scenario.name, "server": server.name,
             "us": used.total * each, "user_us": used.user * each,

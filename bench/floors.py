@@ -79,13 +79,13 @@ def compare(server, floor):
             **{name: {key: statistics.median(row[key] for row in rows)
                       for key in ("us", "user_us", "system_us")}
                for name, rows in (("server", server), ("floor", floor))},
-            "failed": sum(row["failed"] for row in server + floor)}
+            "failed": sum(row["failed"] for row in (*server, *floor))}
 
 
 def sentence(row):
     """Return a line of the table."""
     if row["low"] is None:
-        sure = f"{row['rounds']} rounds give no interval"
+        sure = f"no interval of so few rounds ({row['rounds']})"
     elif row["high"] < 1:
         sure = f"{row['low']:.2f} to {row['high']:.2f}: BELOW ITS FLOOR"
     else:
@@ -102,15 +102,15 @@ def measure_all(wanted, rounds, seconds, folder):
 
     def both(design, told, floor):
         scenario = scenarios[SCENARIOS[told]]
-        return {name: cost.measure(scenario, name, folder, None, seconds)
+        rows = {name: cost.measure(scenario, name, folder, None, seconds)
                 for name in random.sample((design, floor), 2)}
+        return rows[design], rows[floor]
 
     found = committed.in_rounds(
-        wanted, rounds, both, lambda rows: ", ".join(
-            f"{name} {row['us']:.2f} us" for name, row in rows.items()))
+        wanted, rounds, both,
+        lambda rows: " / ".join(f"{row['us']:.2f} us" for row in rows))
     return [{"design": design, "load": told,
-             **compare([rows[design] for rows in found[design, told, floor]],
-                       [rows[floor] for rows in found[design, told, floor]])}
+             **compare(*zip(*found[design, told, floor]))}
             for design, told, floor in wanted]
 
 

@@ -34,7 +34,7 @@ def test_interval(n, place):
 
 def test_no_interval_of_few_rounds():
     assert floors.interval(range(5)) is None
-    assert "3 rounds" in floors.sentence(
+    assert "few rounds (3)" in floors.sentence(
         {"design": "epoll", "load": floors.NEW,
          **floors.compare(rows(1, 2, 3), rows(1, 2, 3))})
 
