@@ -298,6 +298,10 @@ peers-deps: build/deps/compare
 bench-cost: build/deps/compare all
 	@$(PYTHON) bench/cost.py
 
+## floors: CPU time for a request, of each server and of its floor (ROUNDS=6 SERVERS=epoll,poll)
+floors: build/deps/compare all
+	@$(PYTHON) bench/floors.py
+
 ## bench-flat: whether the curves stay flat: the rate with 15,000 clients over the best one
 bench-flat: build/deps/compare all
 	@$(PYTHON) bench/flat.py
@@ -310,13 +314,9 @@ bench-pacing: build/deps/compare all
 bench-redis: build/deps/compare all
 	@$(PYTHON) bench/redis_limit.py
 
-## bench-store: what the way to Redis costs: TCP or a unix socket, one by one or at once
-bench-store: build/deps/compare all
-	@$(PYTHON) bench/store_ways.py
-
-## bench-tricks: what each trick is worth: builds without it, measured beside the one with (TRICKS=no-pool,lto)
-bench-tricks: build/deps/compare all
-	@$(PYTHON) bench/tricks.py
+## bench-redis-ways: what the way to Redis costs: TCP or a Unix socket, one command at a time or three together
+bench-redis-ways: build/deps/compare all
+	@$(PYTHON) bench/redis_ways.py
 
 ## bench-where: where the microseconds of a request go: system calls, user code, switches, faults
 bench-where: build/deps/compare all
@@ -365,10 +365,9 @@ help:
         check-all test check-unit check-blackbox check-asan check-tsan \
         check-browser check-layering check-shape variants-check check-faults \
         check-frame fuzz soak reliability compare \
-        compare-settings compare-runs peers-deps bench-cost bench-flat \
-        bench-pacing bench-redis bench-store bench-tricks bench-where \
-        bench-reuseport docs \
-        docs-experiments format tidy help
+        compare-settings compare-runs peers-deps bench-cost floors bench-flat \
+        bench-pacing bench-redis bench-redis-ways bench-where bench-reuseport \
+        docs docs-experiments format tidy help
 
 # Deletes a file whose recipe failed: it would look finished next time.
 .DELETE_ON_ERROR:

@@ -3,7 +3,7 @@
 
     make compare
     EXPERIMENT=guestbook FULL=1 bench/compare.py
-    bench/compare.py --experiment answer --servers epoll --peers nginx,floor
+    bench/compare.py --experiment answer --servers epoll --peers nginx,floor-epoll
 
 --help lists what can be asked for. Exit status: 0 when all was measured, 1
 when it cannot begin or go on, 2 for a wrong setting, 130 after Ctrl-C. What

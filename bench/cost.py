@@ -7,7 +7,7 @@
 Requests per second say little when the load tool is the bottleneck. The CPU
 time of the server divided by the requests that it answered does not depend on
 who was waiting for whom. Server on one core, load and Redis on the other. The
-floors (bench/peers/floor*) make the same system calls and do nothing between
+floors (bench/peers/floors) make the same system calls and do nothing between
 them, so what a server costs above its floor is what it does itself.
 
 Writes results/<UTC time>-cost/cost.json and cost.csv, and prints a table.
@@ -29,22 +29,24 @@ from dataclasses import dataclass, field, replace
 import child
 import load
 import machine
+import meter
 import peers
 import procfs
 import servers
+import settings
 from redis_server import RedisServer
 
 TOP = servers.TOP
-SERVER_CORES, LOAD_CORES = frozenset({0}), frozenset({1})
+SERVER_CORES = frozenset(settings.cores(os.environ.get("SERVER_CPUS") or "0"))
+LOAD_CORES = frozenset(os.sched_getaffinity(0)) - SERVER_CORES or SERVER_CORES
 EVENT = ("poll", "epoll")
 BLOCKING = ("iterative", "preforking", "prethreaded")
 ALL = ("iterative", "forking", "preforking", "threaded", "prethreaded",
        "poll", "epoll")
 PEERS = ("nginx", "lighttpd", "h2o", "haproxy", "libmicrohttpd", "libevent",
          "hyper", "go", "node")
-GUESTBOOK_FLOORS = ("floor-guestbook", "floor-guestbook-forking",
-                    "floor-guestbook-preforking", "floor-guestbook-threaded",
-                    "floor-guestbook-prethreaded")
+FLOORS = tuple(f"floor-{name}" for name in ALL)
+KEPT_FLOORS = tuple(f"floor-{name}-kept" for name in EVENT)
 STATIC_PEERS = ("nginx", "nginx-ofc", "lighttpd", "h2o")
 IDLE_CONNECTIONS = 15000
 
@@ -65,24 +67,22 @@ class Scenario:
 
 
 SCENARIOS = [
-    Scenario("keep-alive-100", "/answer", ("floor",) + ALL + PEERS, "floor"),
-    Scenario("keep-alive-1000", "/answer", ("floor",) + EVENT + PEERS, "floor",
-             connections=1000),
-    Scenario("threads-100", "/answer",
-             ("floor-threads", "threaded", "prethreaded"), "floor-threads"),
-    Scenario("one-shot-100", "/answer",
-             ("floor-oneshot", "floor-preforked", "floor-oneshot-epoll")
-             + ALL + PEERS, "floor-oneshot", keep_alive=False),
+    Scenario("keep-alive-100", "/answer", KEPT_FLOORS + ALL + PEERS,
+             "floor-epoll-kept"),
+    Scenario("keep-alive-1000", "/answer", KEPT_FLOORS + EVENT + PEERS,
+             "floor-epoll-kept", connections=1000),
+    Scenario("one-shot-100", "/answer", FLOORS + ALL + PEERS, "floor-epoll",
+             keep_alive=False),
     Scenario("pipelined-16", "/answer", EVENT + ("prethreaded", "nginx", "h2o"),
              "epoll", script=os.path.join(TOP, "bench", "pipeline.lua")),
     Scenario("file-10k", "/10k", EVENT + ("prethreaded",) + STATIC_PEERS,
              "epoll"),
     Scenario("file-1m", "/1m", EVENT + ("prethreaded",) + STATIC_PEERS,
              "epoll", connections=20),
-    Scenario("guestbook", "/guestbook", GUESTBOOK_FLOORS + ALL,
-             "floor-guestbook", keep_alive=False, redis=True),
-    Scenario("guestbook-pipelined", "/guestbook", ("floor-guestbook",) + ALL,
-             "floor-guestbook", keep_alive=False, redis=True,
+    Scenario("guestbook", "/guestbook", ALL, "epoll", keep_alive=False,
+             redis=True),
+    Scenario("guestbook-pipelined", "/guestbook", ALL, "epoll",
+             keep_alive=False, redis=True,
              extra={name: ("--pipeline",) for name in ALL}),
 ]
 
@@ -131,20 +131,21 @@ def measure(scenario, name, root, redis, seconds, cores=SERVER_CORES):
     server = known(name)
     log = os.path.join(root, f"{server.name}.log")
     start = replace(start_for(scenario, server, root, redis), cores=cores)
-    with servers.running(server, start, log) as live:
+    with servers.running(server, start, log) as live, \
+            meter.of_tree(live.pid) as cpu:
         job = load.Job(urls=(live.url(scenario.path),), seconds=seconds,
                        connections=scenario.connections,
                        keep_alive=scenario.keep_alive, script=scenario.script)
-        before = procfs.cpu_time(procfs.tree(live.pid))
+        before = cpu.read()
         result = load.run("wrk", job, LOAD_CORES)
         procfs.settle(live.pid)
-        after = procfs.cpu_time(procfs.tree(live.pid))
+        used = cpu.read() - before
     if not result.good:
-        raise load.LoadError("no request was answered")
-    user, system = (1e6 * (b - a) / result.good
-                    for a, b in zip(before, after))
+        raise load.LoadError(f"{server.name}: no request was answered")
+    each = 1e6 / result.good
     return {"scenario": scenario.name, "server": server.name,
-            "us": user + system, "user_us": user, "system_us": system,
+            "us": used.total * each, "user_us": used.user * each,
+            "system_us": used.system * each,
             "rps": result.rate, "good": result.good, "failed": result.failed}
 
 

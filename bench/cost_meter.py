@@ -1,6 +1,6 @@
 """Measure what a server costs while a load tool works on it.
 
-    meter = CostMeter(live, redis_pid, count_connections)
+    meter = CostMeter(live, redis_pid, count_connections, cpu)
     meter.begin(seconds)
     result = load.run(..., tick=meter.tick)
     meter.end(result)
@@ -8,12 +8,14 @@
     values = meter.finish()     {column key: value}, see metrics/
 
 Nothing of this runs on the server's cores while the load lasts; what it took
-from the load tool's meanwhile is in `result.own_cpu`.
+from the load tool's meanwhile is in `result.own_cpu`. `cpu` is what meter.of_tree() gives; without it, CPU time is
+that of /proc.
 """
 
 import math
 import time
 
+import meter
 import metrics
 import procfs
 
@@ -41,9 +43,11 @@ class Watch:
 class CostMeter:
     """All metrics together, for one cell."""
 
-    def __init__(self, live, redis_pid=None, count_connections=False):
+    def __init__(self, live, redis_pid=None, count_connections=False,
+                 cpu=None):
         self.watch = Watch(live, redis_pid, count_connections)
         self.metrics = metrics.all_metrics()
+        self.cpu = cpu or meter.ProcMeter(live.pid)
 
     def _look(self, method):
         """Call `method` of every metric on the tree as it is now."""
@@ -56,7 +60,7 @@ class CostMeter:
         lasts for `seconds`, as far as one knows."""
         self._look("begin")
         dear = self._sample()       # nobody is kept waiting yet
-        self.cpu = procfs.cpu_time(self.watch.tree)
+        self.before = self.cpu.read()
         self.cores = procfs.core_times()
         self.begun = time.monotonic()
         self.interval = min(INTERVAL, seconds / SAMPLES) if seconds \
@@ -105,16 +109,16 @@ class CostMeter:
             core: (user - self.cores[core][0], system - self.cores[core][1])
             for core, (user, system) in procfs.core_times().items()
             if core in self.cores}
-        self.watch.busy_cpu = self._used(procfs.tree(self.watch.live.pid))
+        self.watch.busy_cpu = self._used()
         # Children that have just lost their client end now: their cost is
         # known only when their parent has reaped them.
         procfs.settle(self.watch.live.pid)
         self._look("end")
-        self.watch.server_cpu = self._used(self.watch.tree)
+        self.watch.server_cpu = self._used()
 
-    def _used(self, tree):
-        """Return the CPU seconds that `tree` has used since begin()."""
-        return max(0.0, sum(procfs.cpu_time(tree)) - sum(self.cpu))
+    def _used(self):
+        """Return the CPU seconds that the server has used since begin()."""
+        return max(0.0, (self.cpu.read() - self.before).total)
 
     def finish(self):
         """Call when the server has ended; return {key: value}."""

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 import committed
 import cost
 import load
+import meter
 import own_network
 import procfs
 import servers
@@ -78,7 +79,7 @@ CURVES = (Curve("epoll", "/guestbook", CLIENTS),
           Curve("epoll", "/answer", CLIENTS, keep_alive=True),
           # The same from a loop that parses nothing: what is left to the
           # kernel, the caches and wrk.
-          Curve("floor", "/answer", CLIENTS, keep_alive=True))
+          Curve("floor-epoll-kept", "/answer", CLIENTS, keep_alive=True))
 
 
 def job_for(curve, clients, live, seconds):
@@ -102,12 +103,13 @@ def measure(curve, clients, redis, folder, seconds):
     start = servers.Start(cores=cost.SERVER_CORES, redis=redis.address,
                           host="0.0.0.0", backlog=curve.queue)
     with servers.running(cost.known(curve.server), start,
-                         os.path.join(folder, "flat.log")) as live:
+                         os.path.join(folder, "flat.log")) as live, \
+            meter.of_tree(live.pid) as cpu:
         tool, job = job_for(curve, clients, live, seconds)
-        before, sent = cost.used(live.pid), counters()
+        before, sent = cpu.read(), counters()
         result = load.run(tool, job, cost.LOAD_CORES)
         procfs.settle(live.pid)
-        seconds_used = cost.used(live.pid) - before
+        seconds_used = (cpu.read() - before).total
     if not result.good:
         raise load.LoadError(f"{curve.server} answered nothing")
     return {"rate": result.rate, "us": 1e6 * seconds_used / result.good,

@@ -10,9 +10,8 @@ interrupted by it is work, in a virtual machine several times that of sending
 64 KiB.
 
 The same servers send the same file of 1 MiB under both, in a network of its own
-(own_network.py) whose default is changed; the machine's stays. "long turns" is
-epoll with tricks/long-turns.patch. Timers are counted by perf, all of the
-server's core.
+(own_network.py) whose default is changed; the machine's stays. Timers are
+counted by perf, all of the server's core.
 
 Writes docs/results/cost/pacing.json, from which docs/performance.md is filled.
 """
@@ -29,12 +28,10 @@ import load
 import own_network
 import peers
 import servers
-import tricks
 
 CONTROLS = ("cubic", "bbr")
 SETTING = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 NAMES = ("epoll", "poll", "prethreaded") + cost.STATIC_PEERS
-LONG_TURNS = "epoll, long turns"
 SCENARIO = next(one for one in cost.SCENARIOS if one.name == "file-1m")
 
 
@@ -119,11 +116,7 @@ def main():
             sys.exit(f"pacing.py: this kernel has no {control}: "
                      f"`modprobe tcp_{control}` as root")
     servers.raise_descriptor_limit()
-    patches = {one.name: one for one in tricks.all_tricks()}
-    tricks.build(tricks.BASE, ["epoll"])
     ways = {name: name for name in NAMES if not cost.usable(name)}
-    ways[LONG_TURNS] = tricks.variant("epoll", tricks.build(
-        "long-turns", ["epoll"], patches["long-turns"]))
     with tempfile.TemporaryDirectory(prefix="bench-pacing-") as folder:
         cost.site_with_files(folder)
         found = run_all(ways, options.repeat, options.seconds, folder)
@@ -136,6 +129,5 @@ def main():
 if __name__ == "__main__":
     try:
         main()
-    except (tricks.TrickError, load.LoadError, peers.PeerError,
-            servers.ServerError) as error:
+    except (load.LoadError, peers.PeerError, servers.ServerError) as error:
         sys.exit(f"pacing.py: {error}")

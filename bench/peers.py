@@ -4,7 +4,9 @@ peer.json says how one is built and started. Its words may hold {host} (the
 address to listen on; without it a peer takes part only where one is enough),
 {port}, {workers}, {redis} (HOST:PORT), {dir} (the peer's folder), {build} (a
 folder for what it makes), {public} (the files to serve) and {conf} (its
-config_template, filled in).
+config_template, filled in). A folder may hold several peers: `peers` in its
+peer.json then says by name in which keys they differ, and its words may hold
+{name} and {design}.
 """
 
 import glob
@@ -39,17 +41,12 @@ class Peer:
 
     def __init__(self, name):
         self.name = name
-        self.dir = os.path.join(FOLDER, name)
-        try:
-            with open(os.path.join(self.dir, "peer.json"),
-                      encoding="utf-8") as file:
-                told = json.load(file)
-        except OSError as error:
+        self.dir = _folders().get(name)
+        if self.dir is None:
             raise PeerError(f"there is no peer {name!r}; there are "
-                            + ", ".join(names())) from error
-        except ValueError as error:
-            raise PeerError(f"peers/{name}/peer.json: {error}") from error
-        self.told = told
+                            + ", ".join(names()))
+        told = _read(self.dir)
+        self.told = told = {**told, **told.get("peers", {}).get(name, {})}
         self.title = told.get("title", name)
         self.folder = ""
         self.kind = "floor" if told.get("kind") == "floor" else "peer"
@@ -75,6 +72,11 @@ class Peer:
         """Where what it makes is put."""
         return os.path.join(BUILD, self.name)
 
+    def _values(self):
+        """What stands for the placeholders that are known before a start."""
+        return {"name": self.name, "design": self.told.get("design", ""),
+                "dir": self.dir, "build": self.build_folder}
+
     def problem(self):
         """Return why it cannot be started, or "" when it can."""
         if shutil.which(self.told["check"]):
@@ -85,7 +87,7 @@ class Peer:
     def build(self):
         """Run its build commands. Raises PeerError with what they said."""
         os.makedirs(self.build_folder, exist_ok=True)
-        values = {"dir": self.dir, "build": self.build_folder}
+        values = self._values()
         for command in self.told.get("build", []):
             argv = [fill(word, values) for word in command]
             try:
@@ -103,8 +105,7 @@ class Peer:
         """Return (argv, folder to run it in). The filled-in configuration
         is written into the build folder: peers want it there."""
         os.makedirs(self.build_folder, exist_ok=True)
-        values = {"dir": self.dir, "build": self.build_folder, "port": port,
-                  "host": start.host,
+        values = {**self._values(), "port": port, "host": start.host,
                   "workers": start.workers or 1, "redis": start.redis,
                   "public": start.public}
         template = self.told.get("config_template")
@@ -120,8 +121,27 @@ class Peer:
 
 def names():
     """Return the names of all peers."""
-    paths = glob.glob(os.path.join(FOLDER, "*", "peer.json"))
-    return sorted(os.path.basename(os.path.dirname(path)) for path in paths)
+    return sorted(_folders())
+
+
+def _read(folder):
+    """Return what the peer.json of a folder says. Raises PeerError."""
+    path = os.path.join(folder, "peer.json")
+    try:
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+    except (OSError, ValueError) as error:
+        raise PeerError(f"{os.path.relpath(path, FOLDER)}: {error}") from error
+
+
+def _folders():
+    """Return {name: folder} of all peers. Raises PeerError."""
+    found = {}
+    for path in glob.glob(os.path.join(FOLDER, "*", "peer.json")):
+        folder = os.path.dirname(path)
+        names_here = _read(folder).get("peers", [os.path.basename(folder)])
+        found.update((name, folder) for name in names_here)
+    return found
 
 
 def chosen(text):

@@ -24,6 +24,7 @@ from functools import partial
 import committed
 import cost
 import load
+import meter
 import procfs
 import servers
 from redis_server import RedisServer
@@ -66,13 +67,14 @@ def served(folder, name, keep_alive, redis, seconds, unix=False, extra=()):
     start = servers.Start(cores=cost.SERVER_CORES, extra=extra,
                           redis=redis.unix if unix else redis.address)
     with servers.running(servers.named(name), start,
-                         os.path.join(folder, "redis.log")) as live:
+                         os.path.join(folder, "redis.log")) as live, \
+            meter.of_tree(live.pid) as cpu:
         job = load.Job((live.url("/guestbook"),), connections=CLIENTS,
                        seconds=seconds, keep_alive=keep_alive)
-        before = cost.used(live.pid), cost.used(redis.pid)
+        before = cpu.read().total, cost.used(redis.pid)
         result = load.run("wrk", job, cost.LOAD_CORES)
         procfs.settle(live.pid)
-        after = cost.used(live.pid), cost.used(redis.pid)
+        after = cpu.read().total, cost.used(redis.pid)
     if not result.good or result.failed:
         raise load.LoadError(f"{name}: {result.good} pages, {result.failed} "
                              "failed")

@@ -4,23 +4,19 @@
     make bench-reuseport                       all, medians of REPEAT
 
 `./epoll --workers N` gives each loop a listening socket of its own
-(SO_REUSEPORT), and the kernel chooses one by a hash of the addresses. What is
-compared with it is one listening socket for all loops, EPOLLEXCLUSIVE
-(tricks/shared-queue.patch): there a loop takes clients when it has time.
+(SO_REUSEPORT), and the kernel chooses one by a hash of the addresses.
 
 Spread: keep-alive connections are held open, and each loop's descriptors are
 counted. "calm" opens them one after the other; "burst" is wrk, which opens all
 of them at once and then keeps the loops busy. Cost: CPU microseconds per
 request with one and with two loops, on one core (nothing but the second loop
-is different), and on two of which the load has a part; and with two loops that
-preempt each other (tricks/preempting-loops.patch).
+is different), and on two of which the load has a part.
 
 Writes docs/results/cost/reuseport.json, from which docs/performance.md is
 filled.
 """
 
 import os
-import random
 import statistics
 import subprocess
 import sys
@@ -33,12 +29,11 @@ import cost
 import load
 import procfs
 import servers
-import tricks
 
 LOOPS = 2
 CONNECTIONS = (1000, 10000)
-QUEUES = {"a queue for each loop": tricks.BASE, "one queue": "shared-queue"}
-PREEMPTING = {"a queue for each, preempting": "preempting-loops"}
+QUEUE = "a queue for each loop"
+WAYS = {"one loop": 1, QUEUE: LOOPS}
 COST_LOADS = ("keep-alive-100", "one-shot-100")
 CORES = {"one core": cost.SERVER_CORES,
          "two cores": cost.SERVER_CORES | cost.LOAD_CORES}
@@ -92,11 +87,11 @@ def burst(live, count):
     return max(seen)[1]
 
 
-def spread(program, arrive, count, root):
+def spread(arrive, count, root):
     """Return the clients of each loop after `count` have arrived."""
     start = servers.Start(cores=CORES["two cores"], workers=LOOPS,
                           extra=("--keep-alive", "600"))
-    with servers.running(program, start,
+    with servers.running(servers.named("epoll"), start,
                          os.path.join(root, "spread.log")) as live:
         clients = arrive(live, count)
     if sum(clients) < 0.98 * count:
@@ -112,45 +107,37 @@ def far(clients):
     return 100 * max(abs(one - mean) for one in clients) / mean
 
 
-def measure_spread(queues, root, repeat):
+def measure_spread(root, repeat):
     """Return the cells of the spread, each with the median of its rounds."""
     cells = []
-    for queue, program in queues.items():
-        for arrive in (calm, burst):
-            for count in CONNECTIONS:
-                runs = [spread(program, arrive, count, root)
-                        for _ in range(repeat)]
-                offs = [far(run) for run in runs]
-                cells.append({"queue": queue, "arrival": arrive.__name__,
-                              "connections": count, "clients": runs,
-                              "off": statistics.median(offs),
-                              "off_max": max(offs)})
-                print(f"{queue:24} {arrive.__name__:6} {count:6} {runs}",
-                      flush=True)
+    for arrive in (calm, burst):
+        for count in CONNECTIONS:
+            runs = [spread(arrive, count, root) for _ in range(repeat)]
+            offs = [far(run) for run in runs]
+            cells.append({"queue": QUEUE, "arrival": arrive.__name__,
+                          "connections": count, "clients": runs,
+                          "off": statistics.median(offs),
+                          "off_max": max(offs)})
+            print(f"{arrive.__name__:6} {count:6} {runs}", flush=True)
     return cells
 
 
-def measure_cost(programs, root, repeat, seconds):
+def measure_cost(root, repeat, seconds):
     """Return the cells of the cost; `ratio` is that of a round's figure to
     the one with a single loop in the same round, of these the median."""
-    one_loop = next(iter(programs.values()))
-    ways = {"one loop": (one_loop, 1),
-            **{way: (program, LOOPS) for way, program in programs.items()}}
     scenarios = {one.name: one for one in cost.SCENARIOS}
+
+    def once(name, cores, way):
+        scenario = replace(scenarios[name],
+                           extra={"epoll": ("--workers", str(WAYS[way]))})
+        return cost.measure(scenario, "epoll", root, None, seconds,
+                            CORES[cores])
+
     cells = [(name, cores, way) for name in COST_LOADS for cores in CORES
-             for way in ways]
-    runs = {cell: [] for cell in cells}
-    for number in range(repeat):
-        for cell in random.sample(cells, len(cells)):
-            name, cores, way = cell
-            program, loops = ways[way]
-            scenario = replace(scenarios[name],
-                               extra={"epoll": ("--workers", str(loops))})
-            row = cost.measure(scenario, program, root, None, seconds,
-                               CORES[cores])
-            runs[cell].append(row["us"])
-            print(f"{number + 1}/{repeat} {name:16} {cores:10} {way:24} "
-                  f"{row['us']:8.2f} us", flush=True)
+             for way in WAYS]
+    found = committed.in_rounds(cells, repeat, once,
+                                lambda row: f"{row['us']:8.2f} us")
+    runs = {cell: [row["us"] for row in rows] for cell, rows in found.items()}
     return [{"scenario": name, "cores": cores, "way": way,
              "us": statistics.median(runs[name, cores, way]),
              "ratio": statistics.median(
@@ -162,22 +149,14 @@ def measure_cost(programs, root, repeat, seconds):
 def main():
     options = committed.parser(__doc__, "reuseport.json").parse_args()
     servers.raise_descriptor_limit()
-    patches = {one.name: one for one in tricks.all_tricks()}
-    programs = {way: tricks.variant("epoll", tricks.build(
-        tree, ["epoll"], patches.get(tree)))
-        for way, tree in (QUEUES | PREEMPTING).items()}
-    queues = {queue: programs[queue] for queue in QUEUES}
-
     with tempfile.TemporaryDirectory(prefix="bench-reuseport-") as root:
-        found = {"spread": measure_spread(queues, root, options.repeat),
-                 "cost": measure_cost(programs, root, options.repeat,
-                                      options.seconds)}
+        found = {"spread": measure_spread(root, options.repeat),
+                 "cost": measure_cost(root, options.repeat, options.seconds)}
     committed.write(options, "make bench-reuseport", loops=LOOPS, **found)
 
 
 if __name__ == "__main__":
     try:
         main()
-    except (tricks.TrickError, load.LoadError,
-            servers.ServerError) as error:
+    except (load.LoadError, servers.ServerError) as error:
         sys.exit(f"reuseport.py: {error}")

@@ -7,6 +7,7 @@ import time
 import cost_meter
 import limits
 import load
+import meter
 import plan
 import procfs
 import results
@@ -118,20 +119,21 @@ class Runner:
         experiment, tool = cell.experiment, load.TOOLS[row["tool"]]
         with tempfile.TemporaryDirectory(prefix="bench-cell-") as folder:
             log = os.path.join(folder, "server")
-            with servers.running(cell.server, start, log) as live:
+            with servers.running(cell.server, start, log) as live, \
+                    meter.of_tree(live.pid) as cpu:
                 self._check(cell, live)
                 self._warm_up(cell, live)
-                meter = cost_meter.CostMeter(
+                costs = cost_meter.CostMeter(
                     live, self.redis.pid if experiment.needs_redis else None,
-                    count_connections=experiment.holds_connections)
+                    count_connections=experiment.holds_connections, cpu=cpu)
                 limit = procfs.descriptor_limit(live.pid)
                 job = experiment.job(live, cell.variant, cell.x, seconds,
                                      self.machine, self.settings.full)
-                meter.begin(job.seconds)
+                costs.begin(job.seconds)
                 result = load.run(tool.name, job, self.machine.load_cores,
-                                  meter.tick)
-                meter.end(result)
-            self._fill(row, cell, live, meter, result, limit)
+                                  costs.tick)
+                costs.end(result)
+            self._fill(row, cell, live, costs, result, limit)
             width = min(job.threads * len(job.urls),
                         len(self.machine.load_cores))
             row["limit"], row["evidence"] = limits.judge(row, tool, width)
@@ -156,11 +158,11 @@ class Runner:
                            keep_alive=cell.variant.keep_alive)
             load.run("wrk", job, self.machine.load_cores)
 
-    def _fill(self, row, cell, live, meter, result, limit):
+    def _fill(self, row, cell, live, costs, result, limit):
         """Put what was found into the row."""
-        values = meter.finish()
+        values = costs.finish()
         self.own_cpu += result.own_cpu
-        self.server_cpu += meter.watch.server_cpu
+        self.server_cpu += costs.watch.server_cpu
         notes = list(dict.fromkeys(result.notes))
         status = "lossy" if result.failed or result.unfinished else "ok"
         if result.hung:
@@ -173,7 +175,7 @@ class Runner:
                             f"{live.exit}")
         elif not live.clean:
             notes.append("the server had to be killed at the end")
-        unseen = (meter.watch.answered or 0) - (result.good or 0)
+        unseen = (costs.watch.answered or 0) - (result.good or 0)
         # One for each client is under way when the load tool ends.
         if result.reported and unseen > cell.x + cost_meter.CHECKS:
             notes.append(f"{row['tool']} saw {unseen:,} fewer answers than "

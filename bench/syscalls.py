@@ -117,6 +117,7 @@ class Strace:
     """`strace -f -c`."""
 
     name = "strace"
+    options = ("-c",)
 
     def problem(self):
         """Return why strace cannot be used, or ""."""
@@ -126,7 +127,7 @@ class Strace:
 
     def attach(self, pids, cores, folder):
         """Begin to count the calls of `pids`; return when it counts."""
-        argv = ["strace", "-f", "-c", "-o", "out"]
+        argv = ["strace", "-f", *self.options, "-o", "out"]
         for pid in pids:
             argv += ["-p", str(pid)]
         log_path = os.path.join(folder, "log")

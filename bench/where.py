@@ -21,16 +21,23 @@ import tempfile
 import committed
 import cost
 import load
+import meter
 import servers
 import syscalls
-import tricks
 from cost_meter import CostMeter
 from redis_server import RedisServer
 
+sys.path.insert(0, os.path.join(servers.TOP, "tests", "cost"))
+import instructions  # noqa: E402
+
+# A pool that serves one client at a time warms up one worker after the other,
+# which would be counted as a cost of the requests.
+ONE_WORKER = {"preforking": ["--workers", "1"],
+              "prethreaded": ["--threads", "1"]}
 LOADS = {       # scenario of cost.py: its floors
-    "keep-alive-100": ("floor",),
-    "one-shot-100": ("floor-oneshot", "floor-oneshot-epoll"),
-    "guestbook": ("floor-guestbook",),
+    "keep-alive-100": cost.KEPT_FLOORS,
+    "one-shot-100": cost.FLOORS,
+    "guestbook": (),
     "file-10k": (),
 }
 FIGURES = ("cpu_us", "cpu_user_us", "cpu_system_us", "switches",
@@ -59,11 +66,12 @@ def running(name, scenario, root, redis):
 
 def timed(name, scenario, root, redis, seconds):
     """Return {figure: a request's share} of one timed run."""
-    with running(name, scenario, root, redis) as live:
-        meter = CostMeter(live)
-        meter.begin()
-        meter.end(put_load(live, scenario, seconds, meter.tick))
-    values = meter.finish()
+    with running(name, scenario, root, redis) as live, \
+            meter.of_tree(live.pid) as cpu:
+        costs = CostMeter(live, cpu=cpu)
+        costs.begin()
+        costs.end(put_load(live, scenario, seconds, costs.tick))
+    values = costs.finish()
     return {figure: values.get(figure) for figure in FIGURES}
 
 
@@ -73,6 +81,26 @@ def counted(name, scenario, root, redis):
         return syscalls.count(
             syscalls.counter(), live, cost.LOAD_CORES,
             lambda: put_load(live, scenario, 1).good)
+
+
+def instructions_of(server, scenario, root, redis):
+    """Return user instructions per request of a server, counted by callgrind;
+    None where they cannot be counted."""
+    options = ["--root", root] if scenario.path in ("/10k", "/1m") else []
+    options += ONE_WORKER.get(server, [])
+    if scenario.redis:
+        options += ["--redis", redis.address]
+    few, many = (160, 960) if scenario.path != "/1m" else (20, 60)
+    if server == "forking":         # valgrind takes long to fork
+        few, many = 20, 70
+    talk = instructions.Talk(scenario.path, scenario.keep_alive,
+                             16 if scenario.script else 1)
+    try:
+        return round(instructions.per_request(
+            os.path.join(servers.TOP, server), options, talk, few, many))
+    except RuntimeError as error:
+        print(f"not counted: {error}", flush=True)
+        return None
 
 
 def medians(runs):
@@ -113,8 +141,8 @@ def main():
             calls = counted(server, scenarios[name], root, redis)
             row = {**medians(runs[name, server]), "calls": calls}
             if server in cost.ALL:
-                row["instructions"] = tricks.instructions_of(
-                    servers.TOP, server, scenarios[name], root, redis)
+                row["instructions"] = instructions_of(
+                    server, scenarios[name], root, redis)
             table.setdefault(name, {})[server] = row
             print(f"{name:16} {server:20} {calls['all']:6.2f} calls "
                   f"{row.get('instructions', '')} instructions", flush=True)

@@ -6,8 +6,8 @@ from metrics import Base, Column
 class Metric(Base):
     """User and system time between two looks at the process tree.
 
-    Resolution: nanoseconds for living threads, 10 ms in all for children and
-    threads that have ended.
+    Resolution: nanoseconds in a control group, see meter.py; else nanoseconds
+    for living threads, 10 ms in all for children and threads that have ended.
 
     How it divides into user and system is taken from the server's cores. A
     process's own division is worth nothing if it lives for milliseconds: the

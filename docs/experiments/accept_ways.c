@@ -33,6 +33,7 @@
 
 enum { QUEUE_SIZE = 1024, STACK_SIZE = 64 * 1024, CORES_MAX = 64 };
 
+static const char bytes[] = FLOOR_ANSWER("floor", FLOOR_CLOSE);
 static int listener;
 static atomic_ullong requests;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -43,7 +44,7 @@ static void answer(int fd)
     if (fd < 0)
         return;
     if (recv(fd, request, sizeof request, 0) > 0 &&
-        write(fd, floor_last_answer, sizeof floor_last_answer - 1) > 0)
+        write(fd, bytes, sizeof bytes - 1) > 0)
         atomic_fetch_add_explicit(&requests, 1, memory_order_relaxed);
     close(fd);
 }
@@ -221,7 +222,7 @@ int main(int argc, char *argv[])
     pthread_sigmask(SIG_BLOCK, &stop, NULL);
     signal(SIGPIPE, SIG_IGN);
 
-    listener = floor_listen(argv[2]);
+    listener = floor_listen(argv[2], false);
     for (int i = 0; i < CORES_MAX; i++)
         pthread_mutex_init(&turns[i].lock, NULL);
     for (long i = strtol(argv[3], NULL, 10); i > 0; i--)

@@ -39,7 +39,7 @@ def build():
     PROGRAM.parent.mkdir(parents=True, exist_ok=True)
     subprocess.run(
         ["gcc", "-std=c11", "-O2", "-g", "-Wall", "-Wextra", "-Wconversion",
-         "-I", TOP / "bench" / "peers" / "floor", "-pthread", "-o", PROGRAM,
+         "-I", TOP / "bench" / "peers" / "floors", "-pthread", "-o", PROGRAM,
          Path(__file__).with_suffix(".c")], check=True)
 
 

@@ -10,8 +10,8 @@ changed in the same commit:
     tests/cost/instructions.py --update
 
 What is counted is the difference between a run with many requests and one with
-few, so that starting and stopping do not count. bench/where.py and
-bench/tricks.py count other requests and other builds the same way.
+few, so that starting and stopping do not count. bench/where.py counts
+other requests the same way.
 """
 import argparse
 import json
