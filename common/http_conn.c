@@ -174,8 +174,8 @@ static void read_body(struct http_conn *c)
 static void advance(struct http_conn *c)
 {
     const struct http_exchange *x = c->x;
-    /* A body that is sent from its own memory, and a full batch, must go out
-     * before the next answer can be made. */
+    /* Part of a file, and a full batch, must go out before the next answer can
+     * be made. */
     if (c->state == HTTP_CONN_HEAD && x->body.left == 0 &&
         x->out.len < HTTP_BATCH_MAX)
         parse_head(c);
@@ -271,11 +271,7 @@ void http_conn_output(const struct http_conn *c, struct http_output *output)
             (struct iovec){x->out.data + x->out_sent, x->out.len - x->out_sent};
     /* The last piece leaves in one packet with the FIN. */
     output->more = c->state == HTTP_CONN_CLOSING;
-    if (x->body.left > 0 && x->body.memory != NULL) {
-        /* iov_base lacks const because readv(2) uses the same struct. */
-        output->iov[output->iov_count++] =
-            (struct iovec){(void *)(uintptr_t)x->body.memory, x->body.left};
-    } else if (x->body.left > 0) {
+    if (x->body.left > 0) {
         output->more = true;
         output->file = x->body.file->fd;
         output->offset = x->body.offset;
@@ -290,8 +286,6 @@ bool http_conn_sent(struct http_conn *c, size_t n)
     size_t of_out = n < unsent ? n : unsent, of_body = n - of_out;
     x->out_sent += of_out;
     x->body.left -= of_body;
-    if (x->body.memory != NULL)
-        x->body.memory += of_body;
     x->body.offset += (off_t)of_body;
     if (has_output(c))
         return false;

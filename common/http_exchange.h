@@ -33,11 +33,10 @@ enum {
  * none because Redis is away. The reply stays the caller's. */
 typedef void http_on_reply(struct http_exchange *x, const redisReply *reply);
 
-/* What follows the bytes in `out`: a piece of memory or of a file. */
+/* What follows the bytes in `out`: part of a file. */
 struct http_body {
-    const char *memory;     /* next byte to send, or NULL */
     struct open_file *file; /* holds a reference */
-    off_t offset;           /* in the file, when memory is NULL */
+    off_t offset;           /* of the next byte to send */
     size_t left;            /* bytes still to send; 0: there is no body */
 };
 
@@ -61,7 +60,6 @@ struct http_context {
     const struct server *server; /* its options, its name, its pictures */
     struct clock clock;
     struct file_table files;     /* below public/ */
-    struct file_table templates; /* below templates/ */
 
     struct http_exchange *spare; /* a stack: the last one is still in the
                                     processor's cache */

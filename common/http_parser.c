@@ -36,20 +36,6 @@ static bool is_target_char(char c) /* visible ASCII; '#' starts a fragment */
     return c > ' ' && c < 0x7f && c != '#';
 }
 
-/* Returns the value of decimal digits, or -1 if s holds any other byte. A value
- * above HTTP_BODY_MAX may not be exact, so that it cannot overflow. */
-static int64_t read_number(struct slice s)
-{
-    int64_t number = 0;
-    for (size_t i = 0; i < s.n; i++) {
-        if (!isdigit((unsigned char)s.p[i]))
-            return -1;
-        if (number <= HTTP_BODY_MAX)
-            number = number * 10 + (s.p[i] - '0');
-    }
-    return number;
-}
-
 /* Cuts a word and the separator after it off *s. Returns false if the word is
  * empty, or if *s ends or has another byte after it. */
 static inline bool cut_word(struct slice *s, bool (*in_class)(char),
@@ -106,8 +92,10 @@ static bool is_authority(struct slice s)
                 return false; /* '%' without two hexadecimal digits */
     if (n == s.n)
         return true;
-    int64_t port = read_number((struct slice){s.p + n + 1, s.n - n - 1});
-    return s.p[n] == ':' && port >= 0 && port <= UINT16_MAX;
+    struct slice port = {s.p + n + 1, s.n - n - 1};
+    return s.p[n] == ':' &&
+           (port.n == 0 || (slice_next_number(&port) <= UINT16_MAX &&
+                            port.n == 0));
 }
 
 static enum http_method method_of(struct slice name) /* case-sensitive */
@@ -192,18 +180,11 @@ struct summary {
     int error; /* minus the lowest status of an invalid field, or 0 */
 };
 
-/* Compares without regard to case. Most clients use the usual spelling, and the
- * compiler compares so few bytes without a call. */
-static inline bool equal_nocase(struct slice s, struct slice word)
-{
-    return slice_equal(s, word) || slice_equal_nocase(s, word);
-}
-
 static int parse_content_length(struct slice value, struct http_request *r,
                                 struct summary *s)
 {
-    int64_t length = read_number(value);
-    if (value.n == 0 || length < 0 ||
+    int64_t length = slice_next_number(&value);
+    if (length < 0 || value.n > 0 ||
         (s->content_length && (uint64_t)length != r->content_length))
         return -400;
     s->content_length = true;
@@ -219,11 +200,11 @@ static int parse_transfer_encoding(struct slice value, struct http_request *r,
         return -400;
     s->transfer_encoding = true;
     while (value.n > 0) {
-        struct slice coding = slice_next_element(&value);
+        struct slice coding = slice_trim(slice_next(&value, ','));
         if (coding.n == 0)
             continue; /* an empty list element: RFC 9110, 5.6.1.2 */
         codings++;
-        r->chunked = equal_nocase(coding, SLICE("chunked"));
+        r->chunked = slice_equal_nocase(coding, SLICE("chunked"));
     }
     /* Only "chunked" as the last coding tells where the body ends. It does in
      * "gzip, chunked", but this server cannot decode gzip. */
@@ -247,46 +228,46 @@ static void keep_if_single(struct slice *kept, struct slice value)
     *kept = (struct slice){value.p, kept->p == NULL ? value.n : 0};
 }
 
-/* Stores what one field says. The chain is cheap, because equal_nocase compares
+/* Stores what one field says. The chain is cheap, because slice_equal_nocase compares
  * the lengths first, and few names have the same. */
 static int store_field(struct slice name, struct slice value,
                        struct http_request *r, struct summary *s)
 {
-    if (equal_nocase(name, SLICE("Host"))) {
+    if (slice_equal_nocase(name, SLICE("Host"))) {
         s->hosts++;
         if (r->host.p == NULL) /* else the target names the host */
             r->host = value;
         return is_authority(value) ? 0 : -400;
     }
-    if (equal_nocase(name, SLICE("Content-Length")))
+    if (slice_equal_nocase(name, SLICE("Content-Length")))
         return parse_content_length(value, r, s);
-    if (equal_nocase(name, SLICE("Transfer-Encoding")))
+    if (slice_equal_nocase(name, SLICE("Transfer-Encoding")))
         return parse_transfer_encoding(value, r, s);
-    if (equal_nocase(name, SLICE("If-Match")))
+    if (slice_equal_nocase(name, SLICE("If-Match")))
         return add_line(&r->if_match, value);
-    if (equal_nocase(name, SLICE("If-None-Match")))
+    if (slice_equal_nocase(name, SLICE("If-None-Match")))
         return add_line(&r->if_none_match, value);
-    if (equal_nocase(name, SLICE("Expect"))) {
-        r->expect_continue = equal_nocase(value, SLICE("100-continue"));
+    if (slice_equal_nocase(name, SLICE("Expect"))) {
+        r->expect_continue = slice_equal_nocase(value, SLICE("100-continue"));
         return r->expect_continue ? 0 : -417;
     }
-    if (equal_nocase(name, SLICE("Connection"))) {
+    if (slice_equal_nocase(name, SLICE("Connection"))) {
         while (value.n > 0) {
-            struct slice option = slice_next_element(&value);
-            s->close |= equal_nocase(option, SLICE("close"));
-            s->keep_alive |= equal_nocase(option, SLICE("keep-alive"));
+            struct slice option = slice_trim(slice_next(&value, ','));
+            s->close |= slice_equal_nocase(option, SLICE("close"));
+            s->keep_alive |= slice_equal_nocase(option, SLICE("keep-alive"));
         }
         return 0;
     }
-    if (equal_nocase(name, SLICE("Content-Type")))
+    if (slice_equal_nocase(name, SLICE("Content-Type")))
         r->content_type = value;
-    else if (equal_nocase(name, SLICE("Range")))
+    else if (slice_equal_nocase(name, SLICE("Range")))
         keep_if_single(&r->range, value);
-    else if (equal_nocase(name, SLICE("If-Range")))
+    else if (slice_equal_nocase(name, SLICE("If-Range")))
         keep_if_single(&r->if_range, value);
-    else if (equal_nocase(name, SLICE("If-Modified-Since")))
+    else if (slice_equal_nocase(name, SLICE("If-Modified-Since")))
         keep_if_single(&r->if_modified_since, value);
-    else if (equal_nocase(name, SLICE("If-Unmodified-Since")))
+    else if (slice_equal_nocase(name, SLICE("If-Unmodified-Since")))
         keep_if_single(&r->if_unmodified_since, value);
     return 0;
 }

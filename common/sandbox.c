@@ -88,7 +88,6 @@ void sandbox_enter(const struct server *server)
         (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof attr, 0u);
     if (ruleset >= 0) {
         allow(ruleset, server->public_folder, MAY_READ);
-        allow(ruleset, server->template_folder, MAY_READ);
         allow_path(ruleset, "/proc", MAY_READ);
         allow_log(ruleset, &server->log);
     }

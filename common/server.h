@@ -32,8 +32,8 @@ struct server { /* constant once the first worker runs, except *shared */
     int backlog;           /* what the kernel makes of --backlog */
     int *listeners;        /* one, or one for each worker */
     int listener_count;
-    int public_folder;     /* descriptors of public/ and templates/ */
-    int template_folder;
+    int public_folder;     /* descriptor of public/ */
+    struct slice guestbook_template; /* read once: changes need a restart */
     char **pictures;       /* "/pictures/NAME", percent-encoded */
     unsigned picture_count;
     struct access_log log;

@@ -5,7 +5,6 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "guestbook.h"
 #include "signals.h"
 
 /* Early at boot there may be no entropy yet. The process id will do: the seed
@@ -56,7 +55,6 @@ void worker_tick(struct worker *worker)
 void worker_before_fork(struct worker *worker)
 {
     worker_tick(worker);
-    guestbook_load_template(&worker->http);
     http_exchange_release(http_exchange_acquire(&worker->http));
 }
 
