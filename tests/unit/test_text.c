@@ -48,13 +48,6 @@ TEST(a_name_has_to_match_whole)
     assert_string_equal(field("Name=1", "name"), "(none)");
 }
 
-TEST(a_name_may_be_escaped)
-{
-    assert_string_equal(field("%6eame=1", "name"), "1");
-    assert_string_equal(field("guest+name=1", "guest name"), "1");
-    assert_string_equal(field("%zz=1&name=2", "name"), "2");
-}
-
 TEST(values_may_be_empty_or_left_out)
 {
     assert_string_equal(field("a=", "a"), "");
@@ -92,10 +85,12 @@ TEST(a_malformed_field_does_no_harm_to_others)
 /* --------------------------------------------------------------- templates */
 
 static const struct template_value values[] = {
-    {{"$NAME$", 6}, {"Ada", 3}},
-    {{"$COUNT$", 7}, {"42", 2}},
-    {{"$EMPTY$", 7}, {NULL, 0}},
-    {{"$EVIL$", 6}, {"$NAME$ $COUNT$", 14}},
+    {{"$NAME$", 6}, {"Ada", 3}, false},
+    {{"$COUNT$", 7}, {"42", 2}, false},
+    {{"$EMPTY$", 7}, {NULL, 0}, false},
+    {{"$EVIL$", 6}, {"$NAME$ $COUNT$", 14}, false},
+    {{"$BOLD$", 6}, {"<b>", 3}, true},
+    {{"$TYPED$", 7}, {"<b>", 3}, false},
 };
 
 static void assert_renders_to(const char *text, const char *expected)
@@ -113,6 +108,11 @@ TEST(placeholders_are_filled_in)
 {
     assert_renders_to("Dear $NAME$, you are number $COUNT$.",
                       "Dear Ada, you are number 42.");
+}
+
+TEST(a_value_is_escaped_unless_it_is_html)
+{
+    assert_renders_to("$BOLD$$TYPED$", "<b>&lt;b&gt;");
 }
 
 TEST(they_may_stand_anywhere_and_more_than_once)
@@ -147,7 +147,7 @@ TEST(a_value_is_not_searched_for_placeholders)
 
 TEST(a_value_completes_no_placeholder_with_the_text_around_it)
 {
-    const struct template_value halves[] = {{SLICE("$A$"), SLICE("$B")}};
+    const struct template_value halves[] = {{SLICE("$A$"), SLICE("$B"), true}};
     struct buffer out = {0};
     template_render(&out, SLICE("$A$$"), halves, 1);
     assert_slice(((struct slice){out.data, out.len}), "$B$");
@@ -322,13 +322,13 @@ int main(void)
         cmocka_unit_test(a_field_is_found_wherever_it_stands),
         cmocka_unit_test(the_first_of_several_counts),
         cmocka_unit_test(a_name_has_to_match_whole),
-        cmocka_unit_test(a_name_may_be_escaped),
         cmocka_unit_test(values_may_be_empty_or_left_out),
         cmocka_unit_test(only_the_first_equals_sign_separates),
         cmocka_unit_test(escapes_and_plus_are_decoded),
         cmocka_unit_test(an_escape_without_two_digits_is_malformed),
         cmocka_unit_test(a_malformed_field_does_no_harm_to_others),
         cmocka_unit_test(placeholders_are_filled_in),
+        cmocka_unit_test(a_value_is_escaped_unless_it_is_html),
         cmocka_unit_test(they_may_stand_anywhere_and_more_than_once),
         cmocka_unit_test(text_without_any_stays_as_it_is),
         cmocka_unit_test(a_dollar_that_begins_no_known_name_stays),
