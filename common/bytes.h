@@ -32,8 +32,8 @@ static inline bool slice_equal(struct slice a, struct slice b)
     return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
 
-/* HTTP ignores case in field names and most tokens (RFC 9110, 5.1). Most clients
- * use the usual spelling, and memcmp(3) of a few bytes needs no call. */
+/* HTTP ignores case in field names and most tokens (RFC 9110, 5.1). Most
+ * clients use the usual spelling, which the compiler compares without a call. */
 static inline bool slice_equal_nocase(struct slice a, struct slice b)
 {
     return slice_equal(a, b) ||
@@ -78,7 +78,7 @@ static inline struct slice slice_next(struct slice *s, char separator)
 }
 
 /* Removes the decimal digits at the start of *s and returns their value, or -1
- * if there are none. A value above 2^59 may not be exact: it cannot overflow. */
+ * if there are none. One above 2^59 may not be exact, so that none overflows. */
 int64_t slice_next_number(struct slice *s);
 
 /* Removes one byte from *s, which must not be empty, and returns it; %XX, with

@@ -81,21 +81,20 @@ static size_t ipv6_length(struct slice s)
  * might find different hosts in one request. */
 static bool is_authority(struct slice s)
 {
-    size_t n = 0;
     if (s.n > 0 && s.p[0] == '[')
-        n = ipv6_length(s);
+        slice_skip(&s, ipv6_length(s));
     else
-        for (; n < s.n && byte_class[(unsigned char)s.p[n]] & IN_HOST; n++)
-            if (s.p[n] == '%' && (s.n - n < 3 ||
-                                  !isxdigit((unsigned char)s.p[n + 1]) ||
-                                  !isxdigit((unsigned char)s.p[n + 2])))
-                return false; /* '%' without two hexadecimal digits */
-    if (n == s.n)
+        while (s.n > 0 && byte_class[(unsigned char)s.p[0]] & IN_HOST)
+            if (s.p[0] != '%')
+                slice_skip(&s, 1);
+            else if (slice_next_decoded(&s) < 0)
+                return false;
+    if (s.n == 0)
         return true;
-    struct slice port = {s.p + n + 1, s.n - n - 1};
-    return s.p[n] == ':' &&
-           (port.n == 0 || (slice_next_number(&port) <= UINT16_MAX &&
-                            port.n == 0));
+    if (s.p[0] != ':')
+        return false;
+    slice_skip(&s, 1);
+    return s.n == 0 || (slice_next_number(&s) <= UINT16_MAX && s.n == 0);
 }
 
 static enum http_method method_of(struct slice name) /* case-sensitive */
@@ -132,12 +131,9 @@ static int parse_target(struct slice target, struct http_request *r)
             return -400;
         target = (struct slice){target.p + n, target.n - n};
     }
-    const char *mark = memchr(target.p, '?', target.n);
-    r->path = target;
-    if (mark != NULL) {
-        r->path.n = (size_t)(mark - target.p);
-        r->query = (struct slice){mark + 1, target.n - r->path.n - 1};
-    }
+    r->path = slice_next(&target, '?');
+    if (target.p > r->path.p + r->path.n) /* behind a '?' */
+        r->query = target;
     if (r->path.n == 0) /* "http://host" or "http://host?query" */
         r->path = SLICE("/");
     return 0;
@@ -174,7 +170,7 @@ static int parse_request_line(struct slice line, bool complete,
 
 /* What the fields say beyond struct http_request. */
 struct summary {
-    unsigned fields, hosts;
+    unsigned hosts;
     bool content_length, transfer_encoding; /* was the field sent? */
     bool close, keep_alive;                 /* options of Connection */
     int error; /* minus the lowest status of an invalid field, or 0 */
@@ -228,8 +224,8 @@ static void keep_if_single(struct slice *kept, struct slice value)
     *kept = (struct slice){value.p, kept->p == NULL ? value.n : 0};
 }
 
-/* Stores what one field says. The chain is cheap, because slice_equal_nocase compares
- * the lengths first, and few names have the same. */
+/* Stores what one field says. The chain is cheap, because lengths are compared
+ * first, and few names have the same. */
 static int store_field(struct slice name, struct slice value,
                        struct http_request *r, struct summary *s)
 {
@@ -284,7 +280,6 @@ static int parse_field(struct slice line, bool complete, struct http_request *r,
     for (size_t i = 0; i < line.n; i++)
         if (!is_value_char(line.p[i]))
             return -400;
-    s->fields++;
     /* An invalid value is reported when all fields are known. The lowest status
      * wins, so that the order of the fields does not matter. */
     int status = complete ? store_field(name, slice_trim(line), r, s) : 0;
@@ -303,8 +298,6 @@ static int check_framing(struct http_request *r, const struct summary *s)
         return -400; /* RFC 9112, 6.1 and 6.3: may be request smuggling */
     if (s->error != 0)
         return s->error;
-    if (s->fields > HTTP_FIELDS_MAX)
-        return -431;
     r->expect_continue &= r->minor_version >= 1; /* RFC 9110, 10.1.1 */
     r->keep_alive = !s->close && (r->minor_version >= 1 || s->keep_alive);
     return 0;

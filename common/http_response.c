@@ -5,8 +5,9 @@
 
 #include "server.h"
 
-/* Fields for every HTML answer: a page loads from this server only and runs no
- * inline script or style, so markup that slips through escaping does nothing. */
+/* Fields for every HTML answer: a page loads from this server only and runs
+ * no inline script or style, so markup that slips through escaping does
+ * nothing. */
 #define HTML_FIELDS                                                            \
     "Content-Security-Policy: default-src 'none'; style-src 'self'; "          \
     "img-src 'self'; script-src 'self'; connect-src 'self'; "                  \
@@ -54,8 +55,8 @@ static const struct status_text {
     {417, LINE("417 Expectation Failed"),
      "The server cannot do what the Expect field asks for. Please remove it."},
     {431, LINE("431 Request Header Fields Too Large"),
-     "The request has more than 16 KiB or 100 lines of header fields. Deleting "
-     "the cookies of this site often helps."},
+     "The request has more than 16 KiB of header fields. Deleting the "
+     "cookies of this site often helps."},
     {500, LINE("500 Internal Server Error"),
      "The server could not answer because of a problem on its side. If it is "
      "yours, look at its error output."},
