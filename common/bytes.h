@@ -78,7 +78,7 @@ static inline struct slice slice_next(struct slice *s, char separator)
 }
 
 /* Removes the decimal digits at the start of *s and returns their value, or -1
- * if there are none. One above 2^59 may not be exact, so that none overflows. */
+ * if there are none. One above 2^59 may not be exact: none overflows. */
 int64_t slice_next_number(struct slice *s);
 
 /* Removes one byte from *s, which must not be empty, and returns it; %XX, with

@@ -9,8 +9,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* O_NONBLOCK: otherwise opening a FIFO would wait for its writer. */
-enum { OPEN_FLAGS = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC };
+enum {
+    /* O_NONBLOCK: otherwise opening a FIFO would wait for its writer. */
+    OPEN_FLAGS = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
+    OPEN_ATTEMPTS = 64,
+};
 
 /* Opens one folder of the path after the other, following no link and no "..".
  * For kernels before 5.6, and sandboxes that do not know openat2(2). */
@@ -41,14 +44,18 @@ static int open_stepwise(int folder, const char *path)
 
 /* RESOLVE_BENEATH: the kernel itself refuses "..", absolute paths and symbolic
  * links that lead out of the folder, without the race between a check and the
- * open that follows it. glibc has no wrapper for openat2(2). */
+ * open that follows it. It returns EAGAIN when a rename, anywhere, crosses a
+ * ".." in a symbolic link. glibc has no wrapper for openat2(2). */
 static int open_beneath(int folder, const char *path)
 {
     struct open_how how = {
         .flags = OPEN_FLAGS,
         .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
     };
-    long fd = syscall(SYS_openat2, folder, path, &how, sizeof how);
+    long fd = -1;
+    errno = EAGAIN;
+    for (int i = 0; fd < 0 && errno == EAGAIN && i < OPEN_ATTEMPTS; i++)
+        fd = syscall(SYS_openat2, folder, path, &how, sizeof how);
     if (fd < 0 && (errno == ENOSYS || errno == EPERM))
         return open_stepwise(folder, path);
     return (int)fd;
@@ -61,7 +68,7 @@ static int status_of(int error)
         return 404;
     case EACCES: case EPERM: case ENXIO: /* ENXIO: a socket */
         return 403;
-    default: /* EMFILE, ENFILE, ENOMEM; EAGAIN: a rename came in between */
+    default: /* EMFILE, ENFILE, ENOMEM, EAGAIN, EIO */
         return 503;
     }
 }
