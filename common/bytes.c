@@ -1,11 +1,40 @@
-/* bytes - buffers that grow; see bytes.h. */
+/* bytes - slices and buffers; see bytes.h. */
 #include "bytes.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 enum { FIRST_CAPACITY = 2048 };
+
+int64_t slice_next_number(struct slice *s)
+{
+    int64_t number = 0;
+    if (s->n == 0 || !isdigit((unsigned char)s->p[0]))
+        return -1;
+    for (; s->n > 0 && isdigit((unsigned char)s->p[0]); slice_skip(s, 1))
+        if (number < INT64_MAX / 16)
+            number = number * 10 + (s->p[0] - '0');
+    return number;
+}
+
+int slice_next_decoded(struct slice *s)
+{
+    char digits[3] = {0};
+    size_t used = 1;
+    int byte = (unsigned char)s->p[0];
+    if (byte == '%') {
+        if (s->n < 3 || !isxdigit((unsigned char)s->p[1]) ||
+            !isxdigit((unsigned char)s->p[2]))
+            return -1;
+        memcpy(digits, s->p + 1, 2);
+        byte = (int)strtol(digits, NULL, 16);
+        used = 3;
+    }
+    slice_skip(s, used);
+    return byte;
+}
 
 void buffer_free(struct buffer *b)
 {
@@ -39,7 +68,7 @@ char *buffer_reserve(struct buffer *b, size_t n)
 
 void buffer_append_uint(struct buffer *b, uint64_t value)
 {
-    char digits[BUFFER_UINT_MAX];
+    char digits[20]; /* 2^64 has as many */
     size_t i = sizeof digits;
     do {
         digits[--i] = (char)('0' + value % 10);

@@ -32,10 +32,12 @@ static inline bool slice_equal(struct slice a, struct slice b)
     return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
 
-/* HTTP ignores case in field names and most tokens (RFC 9110, 5.1). */
+/* HTTP ignores case in field names and most tokens (RFC 9110, 5.1). Most
+ * clients use the usual spelling, which the compiler compares without a call. */
 static inline bool slice_equal_nocase(struct slice a, struct slice b)
 {
-    return a.n == b.n && (a.n == 0 || strncasecmp(a.p, b.p, a.n) == 0);
+    return slice_equal(a, b) ||
+           (a.n == b.n && strncasecmp(a.p, b.p, a.n) == 0);
 }
 
 static inline bool slice_has_prefix(struct slice s, struct slice prefix)
@@ -50,12 +52,17 @@ static inline void slice_skip(struct slice *s, size_t n)
     s->n -= n;
 }
 
-/* Returns s without the spaces and tabs at both ends (RFC 9110's OWS). */
+static inline bool is_white(char c) /* space, tab, line end */
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/* Returns s without the white space at both ends. */
 static inline struct slice slice_trim(struct slice s)
 {
-    while (s.n > 0 && (s.p[0] == ' ' || s.p[0] == '\t'))
+    while (s.n > 0 && is_white(s.p[0]))
         slice_skip(&s, 1);
-    while (s.n > 0 && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
+    while (s.n > 0 && is_white(s.p[s.n - 1]))
         s.n--;
     return s;
 }
@@ -70,11 +77,13 @@ static inline struct slice slice_next(struct slice *s, char separator)
     return part;
 }
 
-/* The same for a comma-separated list (RFC 9110, 5.6.1), trimmed. */
-static inline struct slice slice_next_element(struct slice *list)
-{
-    return slice_trim(slice_next(list, ','));
-}
+/* Removes the decimal digits at the start of *s and returns their value, or -1
+ * if there are none. One above 2^59 may not be exact: none overflows. */
+int64_t slice_next_number(struct slice *s);
+
+/* Removes one byte from *s, which must not be empty, and returns it; %XX, with
+ * two hexadecimal digits, stands for one byte. Returns -1 for any other '%'. */
+int slice_next_decoded(struct slice *s);
 
 struct buffer { /* all zero is a valid, empty buffer */
     char *data;
@@ -116,7 +125,6 @@ static inline void buffer_append_slice(struct buffer *b, struct slice s)
 
 #define buffer_append_literal(b, s) buffer_append((b), (s), sizeof(s) - 1)
 
-enum { BUFFER_UINT_MAX = 20 }; /* decimal digits of 2^64 */
 void buffer_append_uint(struct buffer *b, uint64_t value);
 
 /* Appends as printf would; too slow for the hot path. */

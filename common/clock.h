@@ -11,12 +11,9 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "http_date.h"
-
 struct clock { /* all zero, then clock_update() */
     int64_t now_ms; /* monotonic, milliseconds */
     time_t seconds; /* calendar time */
-    char date[HTTP_DATE_LENGTH + 1]; /* `seconds` for the Date field */
 };
 
 /* Returns the exact monotonic time in milliseconds, for code that has no struct
@@ -36,7 +33,5 @@ static inline void clock_update(struct clock *clock)
     clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
     clock->now_ms = (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
     clock_gettime(CLOCK_REALTIME_COARSE, &t);
-    if (t.tv_sec != clock->seconds)
-        http_date_format(clock->date, t.tv_sec);
     clock->seconds = t.tv_sec;
 }

@@ -9,12 +9,14 @@
 
 void endpoint_answer(struct http_exchange *x)
 {
-    response_text(x, 200, SLICE("text/plain"), SLICE("42"));
+    response_begin(x, 200);
+    response_content(x, SLICE("text/plain"), SLICE("42"));
 }
 
 void endpoint_hello(struct http_exchange *x)
 {
-    response_text(x, 200, SLICE("text/plain"), SLICE("Hello, World!"));
+    response_begin(x, 200);
+    response_content(x, SLICE("text/plain"), SLICE("Hello, World!"));
 }
 
 void endpoint_redirect(struct http_exchange *x)
@@ -49,9 +51,11 @@ void endpoint_echo(struct http_exchange *x)
                                         : SLICE("no value specified"));
     buffer_append_slice(page, found > 0 ? SLICE("</value></http_test>")
                                         : SLICE("</error></http_test>"));
-    x->out.failed |= value->failed | page->failed;
-    if (found < 0)
+    page->failed |= value->failed;
+    if (found < 0) {
         response_error(x, 400, NULL);
-    else
-        response_text(x, 200, HTTP_TYPE_XML, buffer_slice(page));
+        return;
+    }
+    response_begin(x, 200);
+    response_page(x, SLICE("text/xml; charset=utf-8"));
 }

@@ -61,86 +61,67 @@ static int open_beneath(int folder, const char *path)
     return (int)fd;
 }
 
+static int status_of(int error)
+{
+    switch (error) {
+    case ENOENT: case ENOTDIR: case ENAMETOOLONG: case ELOOP: case EXDEV:
+        return 404;
+    case EACCES: case EPERM: case ENXIO: /* ENXIO: a socket */
+        return 403;
+    default: /* EMFILE, ENFILE, ENOMEM, EAGAIN, EIO */
+        return 503;
+    }
+}
+
 static int open_new(const struct file_table *table, const char *path,
                     int64_t now_ms, struct open_file **opened)
 {
-    int error = 0;
+    int status = 0;
     size_t n = strlen(path) + 1;
     struct open_file *file = calloc(1, sizeof *file + n);
     if (file == NULL)
-        return ENOMEM;
+        return 503;
     memcpy(file->path, path, n);
     file->references = 1;
     file->opened_ms = now_ms;
     file->fd = open_beneath(table->folder, path);
     if (file->fd < 0 || fstat(file->fd, &file->status) < 0)
-        error = errno == EXDEV || errno == ENOTDIR ? ENOENT : errno;
+        status = status_of(errno);
     else if (!S_ISREG(file->status.st_mode))
-        error = S_ISDIR(file->status.st_mode) ? EISDIR : EACCES;
-    if (error == 0)
-        *opened = file;
-    else
+        status = S_ISDIR(file->status.st_mode) ? 301 : 403;
+    *opened = file;
+    if (status != 0)
         file_release(file);
-    return error;
-}
-
-/* Returns the place of the file with this path; if there is none, the place to
- * use for it: a free one, or that of the file that was opened first. (A file in
- * use is opened again every FILE_TABLE_FRESH_MS, so it is never that one.) */
-static struct open_file **find(struct file_table *table, const char *path)
-{
-    struct open_file **first = &table->files[0];
-    for (int i = 0; i < FILE_TABLE_SIZE; i++) {
-        struct open_file **place = &table->files[i];
-        if (*place != NULL && strcmp((*place)->path, path) == 0)
-            return place;
-        if (*first != NULL &&
-            (*place == NULL || (*place)->opened_ms < (*first)->opened_ms))
-            first = place;
-    }
-    return first;
+    return status;
 }
 
 int file_table_open(struct file_table *table, const char *path, int64_t now_ms,
                     struct open_file **found)
 {
-    struct open_file **place = find(table, path), *file = *place;
-    bool known = file != NULL && strcmp(file->path, path) == 0;
-    if (!known || now_ms - file->opened_ms >= FILE_TABLE_FRESH_MS) {
-        if (known) { /* first, as its descriptor may be the only one to have */
-            *place = NULL;
-            file_release(file);
+    struct open_file **place = &table->files[0]; /* a free one, or the oldest */
+    for (size_t i = 0; i < FILE_TABLE_SIZE; i++) {
+        struct open_file **file = &table->files[i];
+        if (*file != NULL &&
+            now_ms - (*file)->opened_ms >= FILE_TABLE_FRESH_MS) {
+            file_release(*file);
+            *file = NULL;
         }
-        int error = open_new(table, path, now_ms, &file);
-        if (error != 0)
-            return error;
+        if (*file != NULL && strcmp((*file)->path, path) == 0) {
+            (*file)->references++;
+            *found = *file;
+            return 0;
+        }
+        if (*place != NULL &&
+            (*file == NULL || (*file)->opened_ms < (*place)->opened_ms))
+            place = file;
+    }
+    int status = open_new(table, path, now_ms, found);
+    if (status == 0) {
         file_release(*place);
-        *place = file;
+        *place = *found;
+        (*found)->references++;
     }
-    file->references++;
-    *found = file;
-    return 0;
-}
-
-int file_table_open_text(struct file_table *table, const char *path,
-                         int64_t now_ms, struct open_file **found)
-{
-    int error = file_table_open(table, path, now_ms, found);
-    if (error != 0 || (*found)->text != NULL)
-        return error;
-    struct open_file *file = *found;
-    size_t size = (size_t)file->status.st_size;
-    char *text = size <= FILE_TEXT_MAX ? malloc(size + 1) : NULL;
-    ssize_t n = text != NULL ? pread(file->fd, text, size, 0) : 0;
-    if (text != NULL && n == (ssize_t)size) {
-        file->text = text;
-        return 0;
-    }
-    error = size > FILE_TEXT_MAX ? EFBIG : text == NULL ? ENOMEM
-            : n < 0              ? errno : EAGAIN;
-    free(text);
-    file_release(file);
-    return error;
+    return status;
 }
 
 void file_release(struct open_file *file)
@@ -149,8 +130,6 @@ void file_release(struct open_file *file)
         return;
     if (file->fd >= 0)
         close(file->fd);
-    free(file->text);
-    buffer_free(&file->fields);
     free(file);
 }
 

@@ -3,7 +3,7 @@
  *
  * Opening a file costs a path walk and three system calls, more than the rest
  * of its answer. So a worker keeps the last 8 files open. One that was opened
- * 500 ms ago is opened again, because it may have been replaced or changed.
+ * 500 ms ago is dropped, because it may have been replaced or changed.
  *
  * This is the one module below the drivers that makes system calls. It may wait
  * for the disk: for regular files, Linux offers no readiness.
@@ -15,9 +15,8 @@
 #include "bytes.h"
 
 enum {
-    FILE_TABLE_SIZE = 8,        /* files, so at most as many descriptors */
-    FILE_TABLE_FRESH_MS = 500,  /* how old a descriptor may be */
-    FILE_TEXT_MAX = 64 * 1024,  /* bytes that file_table_open_text() reads */
+    FILE_TABLE_SIZE = 8,       /* files, so at most as many descriptors */
+    FILE_TABLE_FRESH_MS = 500, /* how old a descriptor may be */
 };
 
 struct open_file {
@@ -25,11 +24,11 @@ struct open_file {
     int fd;
     int64_t opened_ms;
     struct stat status; /* as it was then */
-    char *text; /* the content, after file_table_open_text() */
-    /* static_file caches its response fields here: */
-    struct buffer fields;
-    time_t fields_modified; /* the Last-Modified in them */
+    /* static_file caches here what it says about the file: */
+    time_t modified; /* the Last-Modified in `fields` */
     char etag[48];
+    char fields[160]; /* empty: not made yet */
+    const char *type;
     char path[]; /* below the folder, without a leading slash */
 };
 
@@ -44,16 +43,11 @@ void file_table_init(struct file_table *table, int folder);
 void file_table_free(struct file_table *table);
 
 /* Finds or opens a regular file. Returns 0 and in *found a file that the caller
- * must release; or an errno: ENOENT (also for a path out of the folder),
- * EISDIR, EACCES (also for other things that are no regular file), EMFILE,
- * ENOMEM ... */
+ * must release; or the status to answer with: 301 for a folder, 403 (also for
+ * other things that are no regular file), 404 (also for a path out of the
+ * folder), 503 without a descriptor or memory. */
 int file_table_open(struct file_table *table, const char *path, int64_t now_ms,
                     struct open_file **found);
-
-/* The same, with the content in (*found)->text. EFBIG: larger than
- * FILE_TEXT_MAX; EAGAIN: it shrank while it was read. */
-int file_table_open_text(struct file_table *table, const char *path,
-                         int64_t now_ms, struct open_file **found);
 
 /* Releases one reference; the last one closes and frees. NULL is allowed. */
 void file_release(struct open_file *file);

@@ -1,7 +1,6 @@
 /* guestbook - a page that needs Redis three times; see guestbook.h. */
 #include "guestbook.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,7 +8,6 @@
 #include "server.h"
 #include "text.h"
 
-#define TEMPLATE "guestbook/index.html" /* below templates/ */
 #define REMARKS "guestbook_remarks"
 #define VISITORS "visitor_count"
 
@@ -39,66 +37,29 @@ static void queue_command(struct http_exchange *x, struct redis_command command)
     x->commands[x->queued++] = command;
 }
 
-static int open_template(struct http_context *context, struct open_file **file)
-{
-    return file_table_open_text(&context->templates, TEMPLATE,
-                                context->clock.now_ms, file);
-}
-
-void guestbook_load_template(struct http_context *context)
-{
-    struct open_file *file;
-    if (open_template(context, &file) == 0)
-        file_release(file);
-}
-
-/* Fills the template in x->page from what is known: list, count, what was
- * typed. */
-static void render(struct http_exchange *x, struct slice template)
-{
-    struct guestbook_page *page = &x->guestbook;
-    struct buffer message = {0}, name = {0}, text = {0};
-    char count[BUFFER_UINT_MAX + 1];
-    snprintf(count, sizeof count, "%ju", (uintmax_t)page->visitors);
-    if (page->message != NULL)
-        buffer_printf(&message,
-                      "<p class=\"message %s\" role=\"status\">%s</p>",
-                      page->is_error ? "error" : "ok", page->message);
-    text_append_escaped(&name, page->name);
-    text_append_escaped(&text, page->text);
-    const struct template_value values[] = {
-        {SLICE("$GUEST_REMARKS$"), buffer_slice(&page->remarks)},
-        {SLICE("$VISITOR_COUNT$"), slice_of(count)},
-        {SLICE("$MESSAGE$"), buffer_slice(&message)},
-        {SLICE("$GUEST_NAME$"), buffer_slice(&name)},
-        {SLICE("$GUEST_TEXT$"), buffer_slice(&text)},
-        {SLICE("$SERVER$"), slice_of(x->context->server->architecture->name)},
-    };
-    buffer_reset(&x->page, HTTP_BATCH_MAX);
-    template_render(&x->page, template, values, sizeof values / sizeof *values);
-    x->page.failed |= message.failed | name.failed | text.failed |
-                      page->remarks.failed;
-    buffer_free(&message);
-    buffer_free(&name);
-    buffer_free(&text);
-}
-
+/* Answers with the page: list, count, message, and what was typed. */
 static void answer_page(struct http_exchange *x, int status)
 {
-    struct open_file *file;
-    int error = open_template(x->context, &file);
-    if (error == EMFILE || error == ENFILE || error == ENOMEM ||
-        error == EAGAIN) {
-        response_error(x, 503, NULL);
-        return;
-    }
-    if (error != 0) {
-        response_error(x, 500, "This page's template, templates/" TEMPLATE
-                               ", cannot be read or is larger than 64 KiB.");
-        return;
-    }
-    render(x, (struct slice){file->text, (size_t)file->status.st_size});
-    file_release(file);
+    const struct guestbook_page *page = &x->guestbook;
+    const struct server *server = x->context->server;
+    char count[24], message[160] = "";
+    snprintf(count, sizeof count, "%jd", (intmax_t)page->visitors);
+    if (page->message != NULL)
+        snprintf(message, sizeof message,
+                 "<p class=\"message %s\" role=\"status\">%s</p>",
+                 page->is_error ? "error" : "ok", page->message);
+    const struct template_value values[] = {
+        {SLICE("$GUEST_REMARKS$"), buffer_slice(&page->remarks), true},
+        {SLICE("$VISITOR_COUNT$"), slice_of(count), true},
+        {SLICE("$MESSAGE$"), slice_of(message), true},
+        {SLICE("$GUEST_NAME$"), page->name, false},
+        {SLICE("$GUEST_TEXT$"), page->text, false},
+        {SLICE("$SERVER$"), slice_of(server->architecture->name), false},
+    };
+    buffer_reset(&x->page, HTTP_BATCH_MAX);
+    template_render(&x->page, server->guestbook_template, values,
+                    sizeof values / sizeof values[0]);
+    x->page.failed |= page->remarks.failed;
     response_begin(x, status);
     response_field(x, "Cache-Control", SLICE("no-store"));
     response_page(x, HTTP_TYPE_HTML);
@@ -162,38 +123,13 @@ static void on_sign_reply(struct http_exchange *x, const redisReply *reply)
     response_content(x, HTTP_TYPE_TEXT, SLICE("Thank you for your remark.\n"));
 }
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
-static struct slice trim_blank(struct slice s)
-{
-    while (s.n > 0 && is_blank(s.p[0]))
-        slice_skip(&s, 1);
-    while (s.n > 0 && is_blank(s.p[s.n - 1]))
-        s.n--;
-    return s;
-}
-
-static bool has_control(struct slice s)
-{
-    for (size_t i = 0; i < s.n; i++)
-        if (((unsigned char)s.p[i] < ' ' && !is_blank(s.p[i])) ||
-            s.p[i] == 0x7f)
-            return true;
-    return false;
-}
-
 const char *guestbook_check(struct slice name, struct slice text)
 {
     long name_length = text_utf8_length(name);
     long text_length = text_utf8_length(text);
     if (name_length < 0 || text_length < 0)
-        return "Please send your name and your remark as UTF-8 text.";
-    if (has_control(name) || has_control(text))
-        return "Please remove the control characters from your name and your "
-               "remark.";
+        return "Please send your name and your remark as UTF-8 text without "
+               "control characters.";
     if (name_length == 0)
         return "Please tell us your name.";
     if (name_length > GUESTBOOK_NAME_MAX)
@@ -219,8 +155,8 @@ static int read_form(struct http_exchange *x)
     if (b->failed)
         return 503;
     if (b->len > 0) { /* else both are empty, and there is no memory */
-        x->guestbook.text = trim_blank((struct slice){b->data, text_end});
-        x->guestbook.name = trim_blank(
+        x->guestbook.text = slice_trim((struct slice){b->data, text_end});
+        x->guestbook.name = slice_trim(
             (struct slice){b->data + text_end, b->len - text_end});
     }
     return 0;

@@ -19,10 +19,6 @@ enum {
 
 void guestbook_answer(struct http_exchange *x);
 
-/* Reads the template before the first page needs it, so that a process inherits
- * it when it is forked for one client. */
-void guestbook_load_template(struct http_context *context);
-
 /* Checks a name and a remark, both trimmed. Returns NULL, or a sentence that
  * tells the guest what to change. */
 const char *guestbook_check(struct slice name, struct slice text);

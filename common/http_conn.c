@@ -166,8 +166,8 @@ static void read_body(struct http_conn *c)
 static void advance(struct http_conn *c)
 {
     const struct http_exchange *x = c->x;
-    /* A body that is sent from its own memory, and a full batch, must go out
-     * before the next answer can be made. */
+    /* Part of a file, and a full batch, must go out before the next answer can
+     * be made. */
     if (c->state == HTTP_CONN_HEAD && x->body.left == 0 &&
         x->out.len < HTTP_BATCH_MAX)
         parse_head(c);

@@ -16,7 +16,6 @@ void http_context_init(struct http_context *context,
 {
     *context = (struct http_context){.server = server, .seed = seed};
     file_table_init(&context->files, server->public_folder);
-    file_table_init(&context->templates, server->template_folder);
 }
 
 static void exchange_free(struct http_exchange *x)
@@ -34,7 +33,6 @@ void http_context_free(struct http_context *context)
     LL_FOREACH_SAFE (context->spare, x, next)
         exchange_free(x);
     file_table_free(&context->files);
-    file_table_free(&context->templates);
 }
 
 struct http_exchange *http_exchange_acquire(struct http_context *context)

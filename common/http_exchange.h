@@ -59,7 +59,6 @@ struct http_context {
     const struct server *server; /* its options, its name, its pictures */
     struct clock clock;
     struct file_table files;     /* below public/ */
-    struct file_table templates; /* below templates/ */
 
     struct http_exchange *spare; /* a stack: the last one is still in the
                                     processor's cache */

@@ -15,7 +15,6 @@
 enum { /* the limits, and the status of a request that exceeds one of them */
     HTTP_TARGET_MAX = 8000,     /* bytes of the request target: 414 */
     HTTP_HEAD_MAX = 16384,      /* bytes of request line and fields: 431 */
-    HTTP_FIELDS_MAX = 100,      /* header fields: 431 */
     HTTP_LIST_LINES_MAX = 4,    /* lines of one list, such as If-Match: 431 */
     HTTP_BODY_MAX = 65536,      /* bytes of content: 413 */
     HTTP_CHUNK_OVERHEAD = 16384 /* extensions, trailers, leading zeros: 413 */

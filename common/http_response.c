@@ -5,6 +5,15 @@
 
 #include "server.h"
 
+/* Fields for every HTML answer: a page loads from this server only and runs
+ * no inline script or style, so markup that slips through escaping does
+ * nothing. */
+#define HTML_FIELDS                                                            \
+    "Content-Security-Policy: default-src 'none'; style-src 'self'; "          \
+    "img-src 'self'; script-src 'self'; connect-src 'self'; "                  \
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'\r\n"          \
+    "X-Content-Type-Options: nosniff\r\n"
+
 #define LINE(text) SLICE("HTTP/1.1 " text "\r\n")
 
 static const struct status_text {
@@ -46,8 +55,8 @@ static const struct status_text {
     {417, LINE("417 Expectation Failed"),
      "The server cannot do what the Expect field asks for. Please remove it."},
     {431, LINE("431 Request Header Fields Too Large"),
-     "The request has more than 16 KiB or 100 lines of header fields. Deleting "
-     "the cookies of this site often helps."},
+     "The request has more than 16 KiB of header fields. Deleting the "
+     "cookies of this site often helps."},
     {500, LINE("500 Internal Server Error"),
      "The server could not answer because of a problem on its side. If it is "
      "yours, look at its error output."},
@@ -68,15 +77,26 @@ static const struct status_text *text_of(int status)
     return text_of(500);
 }
 
+void http_date_format(char out[HTTP_DATE_LENGTH + 1], time_t t)
+{
+    const time_t last = 253402300799; /* Fri, 31 Dec 9999 23:59:59 GMT */
+    struct tm tm;
+    t = t < 0 ? 0 : t > last ? last : t; /* a file can carry any time stamp */
+    gmtime_r(&t, &tm);
+    /* English names of days and months: no server calls setlocale(3). */
+    strftime(out, HTTP_DATE_LENGTH + 1, "%a, %d %b %Y %H:%M:%S GMT", &tm);
+}
+
 void response_begin(struct http_exchange *x, int status)
 {
     struct http_context *context = x->context;
     if (context->fields_time != context->clock.seconds) { /* once a second */
+        char date[HTTP_DATE_LENGTH + 1];
+        http_date_format(date, context->clock.seconds);
         context->fields_time = context->clock.seconds;
         context->fields_length = (size_t)snprintf(
             context->fields, sizeof context->fields, /* a signature is short */
-            "Server: %s\r\nDate: %s\r\n", context->server->signature,
-            context->clock.date);
+            "Server: %s\r\nDate: %s\r\n", context->server->signature, date);
     }
     x->status = status;
     x->content_bytes = 0;
@@ -100,16 +120,13 @@ void response_field(struct http_exchange *x, const char *name,
     buffer_append_literal(&x->out, "\r\n");
 }
 
-/* Ends the head; for a file the type has been added. */
 static void end_head(struct http_exchange *x, struct slice type, size_t length)
 {
-    if (type.p != NULL) {
-        buffer_append_literal(&x->out, "Content-Type: ");
-        buffer_append_slice(&x->out, type);
-        buffer_append_literal(&x->out, "\r\n");
-    }
+    buffer_append_literal(&x->out, "Content-Type: ");
+    buffer_append_slice(&x->out, type);
+    buffer_append_literal(&x->out, "\r\n");
     if (slice_has_prefix(type, SLICE("text/html")))
-        buffer_append_literal(&x->out, HTTP_HTML_FIELDS);
+        buffer_append_literal(&x->out, HTML_FIELDS);
     buffer_append_literal(&x->out, "Content-Length: ");
     buffer_append_uint(&x->out, length);
     buffer_append_literal(&x->out, "\r\n\r\n");
@@ -151,10 +168,10 @@ void response_page(struct http_exchange *x, struct slice type)
     response_content(x, type, buffer_slice(&x->page));
 }
 
-void response_file(struct http_exchange *x, struct open_file *file,
-                   off_t offset, size_t length)
+void response_file(struct http_exchange *x, struct slice type,
+                   struct open_file *file, off_t offset, size_t length)
 {
-    end_head(x, (struct slice){NULL, 0}, length);
+    end_head(x, type, length);
     if (x->request.method != HTTP_HEAD && length > 0) {
         x->content_bytes = length;
         x->body = (struct http_body){file, offset, length};
@@ -170,15 +187,7 @@ void response_no_content(struct http_exchange *x)
     end_answer(x);
 }
 
-void response_text(struct http_exchange *x, int status, struct slice type,
-                   struct slice content)
-{
-    response_begin(x, status);
-    response_content(x, type, content);
-}
-
-/* Ends an error that has been begun, with its page. */
-static void end_error(struct http_exchange *x, const char *detail)
+void response_error_page(struct http_exchange *x, const char *detail)
 {
     const struct status_text *text = text_of(x->status);
     /* "404 Not Found": the status line without "HTTP/1.1 " and CRLF. */
@@ -203,34 +212,5 @@ static void end_error(struct http_exchange *x, const char *detail)
 void response_error(struct http_exchange *x, int status, const char *detail)
 {
     response_begin(x, status);
-    end_error(x, detail);
-}
-
-static void append_allow(struct http_exchange *x, unsigned methods)
-{
-    buffer_append_literal(&x->out, "Allow: GET, HEAD, ");
-    if (methods & HTTP_POST)
-        buffer_append_literal(&x->out, "POST, ");
-    buffer_append_literal(&x->out, "OPTIONS\r\n");
-}
-
-void response_not_allowed(struct http_exchange *x, unsigned methods)
-{
-    response_begin(x, 405);
-    append_allow(x, methods);
-    end_error(x, NULL);
-}
-
-void response_unsatisfiable(struct http_exchange *x, uint64_t size)
-{
-    response_begin(x, 416);
-    buffer_printf(&x->out, "Content-Range: bytes */%ju\r\n", (uintmax_t)size);
-    end_error(x, NULL);
-}
-
-void response_options(struct http_exchange *x, unsigned methods)
-{
-    response_begin(x, 204);
-    append_allow(x, methods);
-    response_no_content(x);
+    response_error_page(x, detail);
 }

@@ -8,12 +8,11 @@
 
 #include "clock.h"
 
-enum { BACKOFF_FIRST_MS = 10, BACKOFF_MAX_MS = 500 };
-
-enum { CONNECT_MEMORY = 32 * 1024 }; /* more than hiredis needs to connect */
-
-/* A connection that delivered a reply this recently is not probed. */
-enum { TRUSTED_MS = 50 };
+enum {
+    BACKOFF_FIRST_MS = 10,
+    BACKOFF_MAX_MS = 500,
+    CONNECT_MEMORY = 32 * 1024, /* more than hiredis needs to connect */
+};
 
 bool redis_has_memory(void)
 {
@@ -25,10 +24,8 @@ bool redis_has_memory(void)
 
 void redis_backoff_failed(struct redis_backoff *backoff, int64_t now_ms)
 {
-    int delay = backoff->delay_ms * 2;
-    if (delay == 0)
-        delay = BACKOFF_FIRST_MS;
-    backoff->delay_ms = delay < BACKOFF_MAX_MS ? delay : BACKOFF_MAX_MS;
+    int ms = backoff->delay_ms > 0 ? 2 * backoff->delay_ms : BACKOFF_FIRST_MS;
+    backoff->delay_ms = ms < BACKOFF_MAX_MS ? ms : BACKOFF_MAX_MS;
     backoff->retry_ms = now_ms + backoff->delay_ms;
 }
 
@@ -72,22 +69,18 @@ static bool try_connect(struct redis *redis, int64_t now_ms)
  * nobody asked for? Finding out before a POST matters: when a command is lost
  * with its connection, it may or may not have been executed, so it must not be
  * sent again. */
-static bool is_stale(const struct redis *redis, int64_t now_ms)
+static bool is_stale(const redisContext *context)
 {
-    const redisReader *reader = redis->context->reader;
     char byte;
-    if (reader->pos < reader->len)
-        return true;
-    if (now_ms - redis->used_ms < TRUSTED_MS)
-        return false;
-    ssize_t n = recv(redis->context->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    return n >= 0 || errno != EAGAIN;
+    return context->reader->pos < context->reader->len ||
+           recv(context->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 ||
+           errno != EAGAIN;
 }
 
 bool redis_begin(struct redis *redis, int64_t now_ms)
 {
     redis->deadline_ms = now_ms + REDIS_TIMEOUT_MS;
-    if (redis->context != NULL && is_stale(redis, now_ms))
+    if (redis->context != NULL && is_stale(redis->context))
         redis_close(redis);
     return redis->context != NULL || try_connect(redis, now_ms);
 }
@@ -111,21 +104,16 @@ redisReply *redis_receive(struct redis *redis)
 
     if (context == NULL)
         return NULL;
-    while (!sent)
-        if (redisBufferWrite(context, &sent) != REDIS_OK)
-            goto failed;
-    while (redisGetReplyFromReader(context, &reply) == REDIS_OK) {
+    while (!sent && context->err == 0)
+        redisBufferWrite(context, &sent);
+    while (context->err == 0 && clock_monotonic_ms() <= redis->deadline_ms &&
+           redisGetReplyFromReader(context, &reply) == REDIS_OK) {
         if (reply != NULL) {
             redis->backoff.delay_ms = 0; /* connecting alone proves nothing */
             return reply;
         }
-        if (redisBufferRead(context) != REDIS_OK)
-            break;
-        redis->used_ms = clock_monotonic_ms();
-        if (redis->used_ms > redis->deadline_ms)
-            break;
+        redisBufferRead(context);
     }
-failed:
     fail(redis);
     return NULL;
 }

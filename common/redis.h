@@ -43,7 +43,7 @@ struct redis_backoff { /* all zero: at once */
 };
 
 /* Is there memory to connect with? hiredis 0.14 ends the process when there is
- * none; what this has just given back to malloc(3) is most likely still there. */
+ * none. */
 bool redis_has_memory(void);
 
 /* Records a failure at now_ms. */
@@ -54,8 +54,7 @@ struct redis {
     const struct redis_address *address;
     redisContext *context; /* NULL: not connected */
     struct redis_backoff backoff;
-    int64_t used_ms;       /* when a reply last arrived */
-    int64_t deadline_ms;   /* of the current page */
+    int64_t deadline_ms;    /* of the current page */
 };
 
 void redis_init(struct redis *redis, const struct redis_address *address);

@@ -14,11 +14,6 @@ static void add_read(void *data)
     ((struct redis_async *)data)->wanted |= POLLIN;
 }
 
-static void del_read(void *data)
-{
-    ((struct redis_async *)data)->wanted &= ~POLLIN;
-}
-
 static void add_write(void *data)
 {
     ((struct redis_async *)data)->wanted |= POLLOUT;
@@ -37,14 +32,6 @@ static void tell_loop(struct redis_async *redis)
     redis->watch(redis->loop, redis->fd, redis->wanted);
 }
 
-/* hiredis is about to close the descriptor. */
-static void cleanup(void *data)
-{
-    struct redis_async *redis = data;
-    redis->wanted = 0;
-    tell_loop(redis);
-}
-
 /* Redis is away: forget the context, so that callbacks which send again are
  * refused, and start the back-off. */
 static void fail(struct redis_async *redis)
@@ -53,18 +40,14 @@ static void fail(struct redis_async *redis)
     redis_backoff_failed(&redis->backoff, redis->clock->now_ms);
 }
 
-static void on_connect(const redisAsyncContext *context, int status)
+/* hiredis is about to close the descriptor: we asked for it and have forgotten
+ * the context, or connecting has failed, or Redis has closed the connection. */
+static void cleanup(void *data)
 {
-    struct redis_async *redis = context->data;
-    if (status != REDIS_OK && redis->context == context)
-        fail(redis);
-}
-
-static void on_disconnect(const redisAsyncContext *context, int status)
-{
-    struct redis_async *redis = context->data;
-    (void)status;
-    if (redis->context == context)
+    struct redis_async *redis = data;
+    redis->wanted = 0;
+    tell_loop(redis);
+    if (redis->context != NULL)
         fail(redis);
 }
 
@@ -86,17 +69,11 @@ static bool start_connecting(struct redis_async *redis)
     redis->context = context;
     redis->fd = context->c.fd;
     redis->wanted = redis->watched = 0;
-    context->data = redis;
-    /* The hooks come first: setting the connect callback already calls
-     * add_write, because connecting ends when the socket becomes writable. */
-    context->ev.data = redis;
+    context->data = context->ev.data = redis;
     context->ev.addRead = add_read;
-    context->ev.delRead = del_read;
     context->ev.addWrite = add_write;
     context->ev.delWrite = del_write;
     context->ev.cleanup = cleanup;
-    redisAsyncSetConnectCallback(context, on_connect);
-    redisAsyncSetDisconnectCallback(context, on_disconnect);
     return true;
 }
 
@@ -114,13 +91,11 @@ static void on_reply(redisAsyncContext *context, void *reply, void *client)
     struct redis_async *redis = context->data;
     redis->due--;
     redis->progress_ms = redis->clock->now_ms;
-    if (reply == NULL && redis->context == context)
-        fail(redis); /* this context is being freed */
-    /* Only a reply resets the back-off: a frozen Redis still accepts
-     * connections. */
     if (reply != NULL)
-        redis->backoff.delay_ms = 0;
-    if (redis->context == context && has_surplus(redis))
+        redis->backoff.delay_ms = 0; /* connecting alone proves nothing */
+    else if (redis->context != NULL)
+        fail(redis); /* this context is being freed */
+    if (redis->context != NULL && has_surplus(redis))
         redis_async_close(redis);
     redis->on_reply(redis->loop, client, reply);
 }
@@ -154,12 +129,11 @@ static void read_replies(struct redis_async *redis)
 
 void redis_async_ready(struct redis_async *redis, uint32_t events)
 {
-    /* After an error, the next call on the socket returns it. */
-    bool failed = (events & (POLLERR | POLLHUP)) != 0;
-    if (redis->context != NULL && (redis->wanted & POLLOUT) &&
-        ((events & POLLOUT) || failed))
+    if (events & (POLLERR | POLLHUP)) /* the next call returns the error */
+        events |= POLLIN | POLLOUT;
+    if (redis->context != NULL && ((unsigned)redis->wanted & events & POLLOUT))
         redisAsyncHandleWrite(redis->context);
-    if (redis->context == NULL || !((events & POLLIN) || failed))
+    if (redis->context == NULL || !(events & POLLIN))
         return;
     if (redis->due > 0) {
         read_replies(redis);

@@ -5,7 +5,6 @@
 #include "guestbook.h"
 #include "http_response.h"
 #include "static_file.h"
-#include "text.h"
 
 static const struct route {
     const char *path;
@@ -24,7 +23,7 @@ int router_decode_path(struct slice raw, char *path, size_t size)
 {
     size_t n = 0;
     while (raw.n > 0) {
-        int byte = form_decode_byte(&raw, false);
+        int byte = slice_next_decoded(&raw);
         if (byte < 0)
             return 400;
         if (byte == 0 || n + 1 >= size)
@@ -33,6 +32,19 @@ int router_decode_path(struct slice raw, char *path, size_t size)
     }
     path[n] = '\0';
     return 0;
+}
+
+/* Answers with the methods that a path takes: 204 to OPTIONS, or 405. */
+static void answer_allow(struct http_exchange *x, int status, unsigned methods)
+{
+    response_begin(x, status);
+    response_field(x, "Allow", methods & HTTP_POST
+                                   ? SLICE("GET, HEAD, POST, OPTIONS")
+                                   : SLICE("GET, HEAD, OPTIONS"));
+    if (status == 204)
+        response_no_content(x);
+    else
+        response_error_page(x, NULL);
 }
 
 void router_dispatch(struct http_exchange *x)
@@ -48,11 +60,11 @@ void router_dispatch(struct http_exchange *x)
     while (route->path != NULL && strcmp(x->path, route->path) != 0)
         route++;
     if (x->path[0] == '*') /* OPTIONS *: the whole server */
-        response_options(x, HTTP_GET | HTTP_POST);
+        answer_allow(x, 204, HTTP_GET | HTTP_POST);
     else if (method == HTTP_OPTIONS)
-        response_options(x, route->methods);
+        answer_allow(x, 204, route->methods);
     else if (method & route->methods)
         route->answer(x);
     else
-        response_not_allowed(x, route->methods);
+        answer_allow(x, 405, route->methods);
 }

@@ -49,7 +49,6 @@ void sandbox_enter(const struct server *server)
     if (ruleset < 0) /* the kernel rejects a right that it does not know */
         ruleset = create_ruleset(VERSION_1);
     allow(ruleset, server->public_folder, ".", MAY_READ);
-    allow(ruleset, server->template_folder, ".", MAY_READ);
     allow(ruleset, AT_FDCWD, "/proc", MAY_READ);
     /* SIGHUP creates the log again in its folder. The name on the command line
      * may be a symbolic link to a file elsewhere. */

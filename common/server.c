@@ -58,6 +58,22 @@ static int open_folder(const char *root, const char *name)
     return fd;
 }
 
+/* Before fork(2), so that all processes share the text. */
+static void read_template(struct server *server)
+{
+    char path[PATH_MAX], *text = NULL;
+    size_t size = 0;
+    snprintf(path, sizeof path, "%s/templates/guestbook/index.html",
+             server->options.root);
+    FILE *file = fopen(path, "re");
+    ssize_t n = file != NULL ? getdelim(&text, &size, '\0', file) : -1;
+    if (n < 0)
+        die("cannot read %s (%s); start in the folder that holds public/ and "
+            "templates/, or name it with --root", path, strerror(errno));
+    fclose(file);
+    server->guestbook_template = (struct slice){text, (size_t)n};
+}
+
 static int is_picture(const struct dirent *entry)
 {
     return entry->d_name[0] != '.' && entry->d_type != DT_DIR;
@@ -165,7 +181,7 @@ void server_start(struct server *server,
              SERVER_VERSION, architecture->name);
     fit_descriptor_limit(options);
     server->public_folder = open_folder(options->root, "public");
-    server->template_folder = open_folder(options->root, "templates");
+    read_template(server);
     find_pictures(server);
     resolve_redis(&options->redis);
     make_shared(server);

@@ -36,8 +36,8 @@ struct server { /* constant once the first worker runs, except *shared */
     int port;              /* where it listens, also if --port was 0 */
     int *listeners;        /* one, or one for each worker */
     int listener_count;
-    int public_folder;     /* descriptors of public/ and templates/ */
-    int template_folder;
+    int public_folder;     /* descriptor of public/ */
+    struct slice guestbook_template; /* read once: changes need a restart */
     struct dirent **pictures; /* the files in public/pictures/ */
     unsigned picture_count;
     struct access_log log;

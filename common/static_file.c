@@ -1,7 +1,6 @@
 /* static_file - files below public/; see static_file.h. */
 #include "static_file.h"
 
-#include <errno.h>
 #include <stdio.h>
 
 #include "http_response.h"
@@ -37,49 +36,51 @@ bool static_file_path_allowed(const char *path)
            strstr(path, "/.") == NULL;
 }
 
-/* Reads a decimal number at the start of *s and removes it. Returns false if
- * there is none. A number too large for off_t stops growing: no file is as
- * large as that either. */
-static bool take_number(struct slice *s, off_t *number)
+int static_file_range(struct slice range, off_t size, off_t *first,
+                      off_t *length)
 {
-    const char *start = s->p;
-    *number = 0;
-    while (s->n > 0 && s->p[0] >= '0' && s->p[0] <= '9') {
-        if (*number < INT64_MAX / 10)
-            *number = *number * 10 + (s->p[0] - '0');
-        slice_skip(s, 1);
-    }
-    return s->p > start;
-}
-
-enum range_result static_file_range(struct slice range, off_t size,
-                                    off_t *first, off_t *length)
-{
-    const struct slice unit = SLICE("bytes=");
-    off_t from, to;
-    if (range.n < unit.n || strncasecmp(range.p, unit.p, unit.n) != 0)
-        return RANGE_WHOLE;
-    slice_skip(&range, unit.n);
+    if (!slice_equal_nocase(slice_next(&range, '='), SLICE("bytes")))
+        return 200;
     range = slice_trim(range);
-    bool has_from = take_number(&range, &from);
+    off_t from = slice_next_number(&range); /* -1: none */
     if (range.n == 0 || range.p[0] != '-')
-        return RANGE_WHOLE;
+        return 200;
     slice_skip(&range, 1);
-    bool has_to = take_number(&range, &to);
-    if (range.n > 0 || (!has_from && !has_to) ||
-        (has_from && has_to && to < from))
-        return RANGE_WHOLE; /* malformed, or a list of ranges */
-    if (!has_from) { /* the last `to` bytes */
+    off_t to = slice_next_number(&range);
+    if (range.n > 0 || (from < 0 && to < 0) || (to >= 0 && to < from))
+        return 200; /* malformed, or a list of ranges */
+    if (from < 0) { /* "-5": the last 5 bytes */
         from = to < size ? size - to : 0;
-        to = to > 0 ? size - 1 : -1;
-    } else if (!has_to || to >= size) {
-        to = size - 1;
+        to = -1;
     }
+    if (to < 0 || to >= size)
+        to = size - 1;
     if (from > to)
-        return RANGE_UNSATISFIABLE;
+        return 416;
     *first = from;
     *length = to - from + 1;
-    return RANGE_PART;
+    return 206;
+}
+
+time_t http_date_parse(struct slice s)
+{
+    static const char *const formats[] = {
+        "%a, %d %b %Y %H:%M:%S GMT", /* IMF-fixdate */
+        "%A, %d-%b-%y %H:%M:%S GMT", /* RFC 850 */
+        "%a %b %d %H:%M:%S %Y",      /* asctime */
+    };
+    char text[64];
+    if (s.p == NULL || s.n >= sizeof text)
+        return -1;
+    memcpy(text, s.p, s.n);
+    text[s.n] = '\0';
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+        struct tm tm = {0};
+        const char *end = strptime(text, formats[i], &tm);
+        if (end != NULL && *end == '\0')
+            return timegm(&tm);
+    }
+    return -1;
 }
 
 /* With `weak`, W/"x" matches "x" (RFC 9110, 8.8.3.2). */
@@ -89,7 +90,7 @@ static bool list_has_etag(const struct http_list *list, struct slice etag,
     for (size_t i = 0; i < list->count; i++) {
         struct slice line = list->lines[i];
         while (line.n > 0) {
-            struct slice element = slice_next_element(&line);
+            struct slice element = slice_trim(slice_next(&line, ','));
             if (weak && slice_has_prefix(element, SLICE("W/")))
                 slice_skip(&element, 2);
             if (slice_equal(element, etag) || slice_equal(element, SLICE("*")))
@@ -127,23 +128,21 @@ bool static_file_if_range(struct slice if_range, struct slice etag,
     return date != -1 && date == modified && now - modified > 1;
 }
 
-/* The fields that every answer with this file has; cached with the file. */
+/* What every answer with this file says about it. */
 static void make_fields(struct open_file *file, time_t modified)
 {
     char date[HTTP_DATE_LENGTH + 1];
-    const char *type = static_file_type(file->path);
     const struct stat *status = &file->status;
     http_date_format(date, modified);
     /* From the size and the time stamp, to the nanosecond. */
     snprintf(file->etag, sizeof file->etag, "\"%jx-%jx%08lx\"",
              (intmax_t)status->st_size, (intmax_t)status->st_mtim.tv_sec,
              status->st_mtim.tv_nsec);
-    buffer_free(&file->fields);
-    buffer_printf(&file->fields,
-                  "Last-Modified: %s\r\nETag: %s\r\nAccept-Ranges: bytes\r\n"
-                  "Content-Type: %s\r\n%s", date, file->etag, type,
-                  strncmp(type, "text/html", 9) == 0 ? HTTP_HTML_FIELDS : "");
-    file->fields_modified = modified;
+    snprintf(file->fields, sizeof file->fields,
+             "Last-Modified: %s\r\nETag: %s\r\nAccept-Ranges: bytes\r\n", date,
+             file->etag);
+    file->modified = modified;
+    file->type = static_file_type(file->path);
 }
 
 /* Answers with the file and takes over the caller's reference. */
@@ -151,54 +150,40 @@ static void answer_with(struct http_exchange *x, struct open_file *file)
 {
     const struct http_request *r = &x->request;
     const time_t now = x->context->clock.seconds;
-    off_t first = 0, size = file->status.st_size, length = size;
+    const off_t size = file->status.st_size;
+    off_t first = 0, length = size;
     /* Last-Modified must not be later than Date (RFC 9110, 8.8.2.1), and cannot
      * be before 1970. The conditions compare what is sent. */
     time_t modified = file->status.st_mtim.tv_sec;
     modified = modified < 0 ? 0 : modified > now ? now : modified;
-    if (file->fields.len == 0 || file->fields_modified != modified)
+    if (file->fields[0] == '\0' || file->modified != modified)
         make_fields(file, modified);
-    x->out.failed |= file->fields.failed;
 
     struct slice etag = slice_of(file->etag);
-    enum range_result range = RANGE_WHOLE;
     int status = static_file_evaluate(r, etag, modified);
     if (status == 200 && r->range.p != NULL && r->method == HTTP_GET &&
         static_file_if_range(r->if_range, etag, modified, now))
-        range = static_file_range(r->range, size, &first, &length);
-    if (status == 412) {
-        response_error(x, 412, NULL);
-    } else if (status == 304) {
-        response_begin(x, 304);
-        response_field(x, "ETag", etag);
-        response_no_content(x);
-    } else if (range == RANGE_UNSATISFIABLE) {
-        response_unsatisfiable(x, (uint64_t)size);
-    } else {
-        response_begin(x, range == RANGE_PART ? 206 : 200);
-        buffer_append_slice(&x->out, buffer_slice(&file->fields));
-        if (range == RANGE_PART)
+        status = static_file_range(r->range, size, &first, &length);
+    response_begin(x, status);
+    if (status == 200 || status == 206) {
+        buffer_append_slice(&x->out, slice_of(file->fields));
+        if (status == 206)
             buffer_printf(&x->out, "Content-Range: bytes %jd-%jd/%jd\r\n",
                           (intmax_t)first, (intmax_t)(first + length - 1),
                           (intmax_t)size);
-        response_file(x, file, first, (size_t)length);
+        response_file(x, slice_of(file->type), file, first, (size_t)length);
         return;
     }
-    file_release(file);
-}
-
-static int status_of(int error)
-{
-    switch (error) {
-    case EACCES: case EPERM:
-        return 403;
-    case EMFILE: case ENFILE: case ENOMEM: case EAGAIN: case EINTR:
-        return 503;
-    case EIO:
-        return 500;
-    default: /* ENOENT, ELOOP, ENAMETOOLONG */
-        return 404;
+    if (status == 416)
+        buffer_printf(&x->out, "Content-Range: bytes */%jd\r\n",
+                      (intmax_t)size);
+    if (status == 304) {
+        response_field(x, "ETag", etag);
+        response_no_content(x);
+    } else {
+        response_error_page(x, NULL); /* 412 or 416 */
     }
+    file_release(file);
 }
 
 /* Without the slash, relative links in the folder's index would name other
@@ -210,9 +195,7 @@ static void redirect_to_folder(struct http_exchange *x)
     response_begin(x, 301);
     buffer_append_literal(&x->out, "Location: ");
     buffer_append_slice(&x->out, r->path);
-    buffer_append_literal(&x->out, "/");
-    if (r->query.p != NULL)
-        buffer_append_literal(&x->out, "?");
+    buffer_append_slice(&x->out, r->query.p != NULL ? SLICE("/?") : SLICE("/"));
     buffer_append_slice(&x->out, r->query);
     buffer_append_literal(&x->out, "\r\n");
     response_content(x, HTTP_TYPE_TEXT, SLICE("It is a folder: add a /\n"));
@@ -225,16 +208,16 @@ void static_file_answer(struct http_exchange *x)
     struct open_file *file;
     size_t n = strlen(x->path);
     bool folder = n > 0 && x->path[n - 1] == '/';
-    int error = ENOENT;
+    int status = 404;
     if (folder && n + sizeof index <= sizeof x->path)
         memcpy(x->path + n, index, sizeof index);
     if (static_file_path_allowed(x->path))
-        error = file_table_open(&context->files, x->path + 1,
-                                context->clock.now_ms, &file);
-    if (error == 0)
+        status = file_table_open(&context->files, x->path + 1,
+                                 context->clock.now_ms, &file);
+    if (status == 0)
         answer_with(x, file);
-    else if (error == EISDIR && !folder)
+    else if (status == 301 && !folder)
         redirect_to_folder(x);
     else
-        response_error(x, status_of(error), NULL);
+        response_error(x, status == 301 ? 404 : status, NULL);
 }

@@ -21,15 +21,15 @@ const char *static_file_type(const char *path);
  * empty or start with a dot, which excludes ".", ".." and hidden files. */
 bool static_file_path_allowed(const char *path);
 
-enum range_result {
-    RANGE_WHOLE,        /* none, malformed, or several: the whole file, 200 */
-    RANGE_PART,         /* *first and *length are set: 206 */
-    RANGE_UNSATISFIABLE /* beyond the end: 416 */
-};
+/* Reads a date in any of the three formats that RFC 9110, 5.6.7 requires.
+ * Returns (time_t)-1 when s is in none of them. */
+time_t http_date_parse(struct slice s);
 
-/* Applies a Range field (RFC 9110, 14.1.2) to a file of `size` bytes. */
-enum range_result static_file_range(struct slice range, off_t size,
-                                    off_t *first, off_t *length);
+/* Applies a Range field (RFC 9110, 14.1.2) to a file of `size` bytes. Returns
+ * 206 with *first and *length set; 416 for a range beyond the end; 200, the
+ * whole file, for one that is malformed and for several. */
+int static_file_range(struct slice range, off_t size, off_t *first,
+                      off_t *length);
 
 /* Evaluates the conditions of a request as RFC 9110, 13.2.2 orders them.
  * Returns 412, 304, or 200: continue. */

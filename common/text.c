@@ -1,41 +1,22 @@
 /* text - forms, templates and escaping; see text.h. */
 #include "text.h"
 
+#include <ctype.h>
+
 /* ------------------------------------------------------------------- forms */
 
-static int hex_digit(char c)
+static int next_byte(struct slice *encoded)
 {
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20; /* to lower case */
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-int form_decode_byte(struct slice *encoded, bool plus_is_space)
-{
-    int c = (unsigned char)encoded->p[0];
-    size_t used = 1;
-    if (c == '+' && plus_is_space) {
-        c = ' ';
-    } else if (c == '%') {
-        int high = encoded->n < 3 ? -1 : hex_digit(encoded->p[1]);
-        int low = encoded->n < 3 ? -1 : hex_digit(encoded->p[2]);
-        if (high < 0 || low < 0)
-            return -1;
-        c = high * 16 + low;
-        used = 3;
-    }
-    slice_skip(encoded, used);
-    return c;
+    bool plus = encoded->p[0] == '+'; /* stands for a space */
+    int byte = slice_next_decoded(encoded);
+    return plus ? ' ' : byte;
 }
 
 static bool name_matches(struct slice encoded, struct slice name)
 {
-    while (encoded.n > 0 && name.n > 0) {
-        if (form_decode_byte(&encoded, true) != (unsigned char)name.p[0])
+    for (; encoded.n > 0 && name.n > 0; slice_skip(&name, 1))
+        if (next_byte(&encoded) != (unsigned char)name.p[0])
             return false;
-        slice_skip(&name, 1);
-    }
     return encoded.n == 0 && name.n == 0;
 }
 
@@ -46,7 +27,7 @@ int form_get(struct slice encoded, struct slice name, struct buffer *out)
         if (value.n == 0 || !name_matches(slice_next(&value, '='), name))
             continue;
         while (value.n > 0) {
-            int byte = form_decode_byte(&value, true);
+            int byte = next_byte(&value);
             if (byte < 0)
                 return -1;
             buffer_append(out, &(char){(char)byte}, 1);
@@ -71,43 +52,50 @@ void template_render(struct buffer *out, struct slice text,
         size_t i = 0;
         while (i < n && !slice_has_prefix(text, values[i].name))
             i++;
-        buffer_append_slice(out, i < n ? values[i].value : SLICE("$"));
+        if (i == n)
+            buffer_append_literal(out, "$");
+        else if (values[i].is_html)
+            buffer_append_slice(out, values[i].value);
+        else
+            text_append_escaped(out, values[i].value);
         slice_skip(&text, i < n ? values[i].name.n : 1);
     }
 }
 
 /* ------------------------------------------------------- UTF-8 and escaping */
 
+/* Noncharacters, surrogates, and control characters other than white space. */
+static bool is_forbidden(unsigned code)
+{
+    return (code < ' ' && code != '\t' && code != '\n' && code != '\r') ||
+           code == 0x7f || (code >= 0xd800 && code <= 0xdfff) ||
+           code == 0xfffe || code == 0xffff || code > 0x10ffff;
+}
+
 size_t text_utf8_next(struct slice s, unsigned *code)
 {
+    /* The first byte says how many follow. `least` is the smallest code point
+     * that needs so many: anything below is an overlong form. */
+    static const struct {
+        unsigned char mask, bits;
+        unsigned least;
+    } forms[] = {{0x80, 0x00, 0}, {0xe0, 0xc0, 0x80}, {0xf0, 0xe0, 0x800},
+                 {0xf8, 0xf0, 0x10000}};
+    const unsigned char *p = (const unsigned char *)s.p;
+    size_t follow = 0;
     if (s.n == 0)
         return 0;
-    /* The first byte says how many follow. `least` is the smallest code point
-     * that needs this length: anything below is an overlong form. */
-    const unsigned char *p = (const unsigned char *)s.p;
-    size_t n;
-    unsigned value, least;
-    if (p[0] < 0x80) {
-        n = 1, value = p[0], least = 0;
-    } else if ((p[0] & 0xe0) == 0xc0) {
-        n = 2, value = p[0] & 0x1fu, least = 0x80;
-    } else if ((p[0] & 0xf0) == 0xe0) {
-        n = 3, value = p[0] & 0x0fu, least = 0x800;
-    } else if ((p[0] & 0xf8) == 0xf0) {
-        n = 4, value = p[0] & 0x07u, least = 0x10000;
-    } else {
+    while (follow < 4 && (p[0] & forms[follow].mask) != forms[follow].bits)
+        follow++;
+    if (follow >= s.n || follow == 4)
         return 0;
-    }
-    if (s.n < n)
-        return 0;
-    for (size_t i = 1; i < n; i++) {
+    *code = p[0] & (0xffu ^ forms[follow].mask);
+    for (size_t i = 1; i <= follow; i++) {
         if ((p[i] & 0xc0) != 0x80)
             return 0;
-        value = value << 6 | (p[i] & 0x3fu);
+        *code = *code << 6 | (p[i] & 0x3fu);
     }
-    bool surrogate = value >= 0xd800 && value <= 0xdfff;
-    *code = value;
-    return value < least || value > 0x10ffff || surrogate ? 0 : n;
+    return *code < forms[follow].least || is_forbidden(*code) ? 0 : follow + 1;
 }
 
 long text_utf8_length(struct slice s)
@@ -123,16 +111,10 @@ long text_utf8_length(struct slice s)
     return count;
 }
 
-static bool is_forbidden(unsigned code)
-{
-    return (code < ' ' && code != '\t' && code != '\n' && code != '\r') ||
-           code == 0x7f || code == 0xfffe || code == 0xffff;
-}
-
-/* What replaces a character that takes n bytes at s; n == 0: not UTF-8. */
+/* What replaces a character that takes n bytes at s; n == 0: there is none. */
 static struct slice escaped(struct slice s, size_t n, unsigned code)
 {
-    if (n == 0 || is_forbidden(code))
+    if (n == 0)
         return SLICE("\xef\xbf\xbd"); /* U+FFFD */
     switch (code) {
     case '&': return SLICE("&amp;");
@@ -170,13 +152,9 @@ void text_append_escaped(struct buffer *b, struct slice s)
 
 void text_append_percent_encoded(struct buffer *b, struct slice s)
 {
-    static const char unreserved[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
-    static const char hex[] = "0123456789ABCDEF";
-    for (size_t i = 0; i < s.n; i++) {
-        unsigned char c = (unsigned char)s.p[i];
-        const char encoded[] = {'%', hex[c >> 4], hex[c & 15]};
-        bool plain = memchr(unreserved, c, sizeof unreserved - 1) != NULL;
-        buffer_append(b, plain ? &s.p[i] : encoded, plain ? 1 : 3);
-    }
+    for (; s.n > 0; slice_skip(&s, 1))
+        if (isalnum((unsigned char)s.p[0]) || memchr("-._~", s.p[0], 4) != NULL)
+            buffer_append(b, s.p, 1);
+        else
+            buffer_printf(b, "%%%02X", (unsigned char)s.p[0]);
 }

@@ -5,11 +5,6 @@
 
 #include "bytes.h"
 
-/* Removes one byte from *encoded, which must not be empty, and returns it
- * decoded; with plus_is_space a '+' is a space. Returns -1 for a '%' that two
- * hexadecimal digits do not follow. */
-int form_decode_byte(struct slice *encoded, bool plus_is_space);
-
 /* Appends the decoded value of the first field called name; without '=' it is
  * empty. Returns 1; 0 when there is no such field; -1 when an escape in the
  * value is malformed. Out of memory shows only in out->failed. */
@@ -17,7 +12,8 @@ int form_get(struct slice encoded, struct slice name, struct buffer *out);
 
 struct template_value {
     struct slice name;  /* the placeholder, with its two '$' */
-    struct slice value; /* what replaces it */
+    struct slice value; /* what replaces it ... */
+    bool is_html;       /* ... as it is; else it is escaped */
 };
 
 /* Appends the template to *out with its placeholders replaced. A '$' that does
@@ -26,17 +22,17 @@ void template_render(struct buffer *out, struct slice text,
                      const struct template_value *values, size_t n);
 
 /* Reads one Unicode character at s.p into *code. Returns its length in bytes, 1
- * to 4, or 0 where s is not UTF-8; overlong forms, surrogates and numbers above
- * U+10FFFF are not (RFC 3629). */
+ * to 4, or 0 where s is not UTF-8 (overlong forms, surrogates and numbers above
+ * U+10FFFF are not: RFC 3629), or has a character that XML forbids, or DEL. */
 size_t text_utf8_next(struct slice s, unsigned *code);
 
-/* Returns the number of Unicode characters in s, or -1 if s is not UTF-8. */
+/* Returns the number of Unicode characters in s, or -1 if text_utf8_next()
+ * finds none at some place in it. */
 long text_utf8_length(struct slice s);
 
 /* Appends s so that browsers and XML parsers show it as text, inside elements
- * and quoted attributes: & < > " ' become references. Bytes that are not UTF-8,
- * control characters that XML forbids, and the invisible DEL become U+FFFD, the
- * replacement character. */
+ * and quoted attributes: & < > " ' become references. A byte that begins no
+ * character for text_utf8_next() becomes U+FFFD, the replacement character. */
 void text_append_escaped(struct buffer *b, struct slice s);
 
 /* Appends s as part of a path in a URL: letters, digits and -._~ as they are,

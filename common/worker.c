@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "guestbook.h"
 #include "signals.h"
 
 void worker_init(struct worker *worker, const struct server *server,
@@ -48,7 +47,6 @@ void worker_tick(struct worker *worker)
 void worker_before_fork(struct worker *worker)
 {
     worker_tick(worker);
-    guestbook_load_template(&worker->http);
     http_exchange_release(http_exchange_acquire(&worker->http));
     rand_r(&worker->http.seed); /* each child continues from another number */
 }

@@ -33,7 +33,7 @@ void worker_free(struct worker *worker);
 void worker_tick(struct worker *worker);
 
 /* Prepares what every child of fork(2) would otherwise repeat: follows a
- * rotated log, reads the template, has memory for a request ready. */
+ * rotated log, has memory for a request ready. */
 void worker_before_fork(struct worker *worker);
 
 /* May this connection stay open after the request it has just received? */

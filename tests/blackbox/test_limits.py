@@ -6,7 +6,6 @@ from client import build, chunked
 
 TARGET = 8000           # bytes of the request target: 414
 HEAD = 16384            # bytes of request line and fields: 431
-FIELDS = 100            # header fields: 431
 BODY = 65536            # bytes of content: 413
 URLENCODED = ("Content-Type", "application/x-www-form-urlencoded")
 
@@ -31,11 +30,6 @@ def head(length):
     """A request whose head has that many bytes."""
     request = build("/answer", fields=[("X", "")])
     return request[:-4] + b"x" * (length - len(request)) + b"\r\n\r\n"
-
-
-def fields(count):
-    """A request with that many header fields, Host included."""
-    return build("/answer", fields=[("X", str(i)) for i in range(count - 1)])
 
 
 def test_target_within_the_limit(server):
@@ -71,16 +65,6 @@ def test_head_without_end(server):
 
 def test_method_without_end(server):
     refused(server, b"G" * 1_000_000, 431)
-
-
-def test_fields_within_the_limit(server):
-    with server.connect() as connection:
-        connection.send(fields(FIELDS))
-        assert connection.read_response().body == b"42"
-
-
-def test_too_many_fields(server):
-    refused(server, fields(FIELDS + 1), 431)
 
 
 def form(length):

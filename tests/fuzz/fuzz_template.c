@@ -34,9 +34,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct slice text = {(const char *)data, size};
     struct template_value values[VALUES] = {
-        {SLICE("$A$"), {NULL, 0}},
-        {SLICE("$BB$"), {NULL, 0}},
-        {SLICE("$A"), {NULL, 0}}};
+        {SLICE("$A$"), {NULL, 0}, true},
+        {SLICE("$BB$"), {NULL, 0}, true},
+        {SLICE("$A"), {NULL, 0}, true}};
     for (int i = 0; i < VALUES; i++) {
         const char *end = text.n > 0 ? memchr(text.p, '\n', text.n) : NULL;
         if (end == NULL)

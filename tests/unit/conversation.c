@@ -27,7 +27,6 @@ int talk_end(void **state)
     (void)state;
     client_disconnect(&client);
     assert_all_released(&world.context.files);
-    assert_all_released(&world.context.templates);
     world_destroy(&world);
     return 0;
 }

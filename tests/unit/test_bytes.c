@@ -1,6 +1,9 @@
 /* bytes - slices and buffers; see common/bytes.h. */
 #include "bytes.h"
 
+#include <ctype.h>
+#include <stdio.h>
+
 #include "unit.h"
 
 TEST(equality_is_of_all_bytes)
@@ -35,13 +38,13 @@ TEST(a_prefix_is_at_most_as_long_as_the_whole)
     assert_false(slice_has_prefix(SLICE("texts"), SLICE("text/")));
 }
 
-TEST(trimming_takes_spaces_and_tabs_off_both_ends)
+TEST(trimming_takes_white_space_off_both_ends)
 {
     assert_slice(slice_trim(SLICE(" \t a b \t ")), "a b");
     assert_slice(slice_trim(SLICE("a")), "a");
     assert_slice(slice_trim(SLICE(" \t ")), "");
     assert_slice(slice_trim(SLICE("")), "");
-    assert_slice(slice_trim(SLICE("\r\n")), "\r\n");
+    assert_slice(slice_trim(SLICE("\r\n a\r\nb \n")), "a\r\nb");
 }
 
 TEST(parts_end_at_the_separator)
@@ -53,13 +56,50 @@ TEST(parts_end_at_the_separator)
     assert_int_equal(s.n, 0);
 }
 
-TEST(a_list_comes_apart_at_its_commas)
+TEST(numbers_are_read_up_to_the_first_other_byte)
 {
-    struct slice list = SLICE("close , ,\tkeep-alive,");
-    assert_slice(slice_next_element(&list), "close");
-    assert_slice(slice_next_element(&list), "");
-    assert_slice(slice_next_element(&list), "keep-alive");
-    assert_int_equal(list.n, 0);
+    struct slice s = SLICE("007-x");
+    assert_int_equal(slice_next_number(&s), 7);
+    assert_slice(s, "-x");
+    assert_int_equal(slice_next_number(&s), -1);
+    assert_slice(s, "-x");
+    s = SLICE("99999999999999999999999999");
+    assert_true(slice_next_number(&s) > INT64_MAX / 32);
+    assert_int_equal(s.n, 0);
+    assert_int_equal(slice_next_number(&s), -1);
+}
+
+TEST(only_hexadecimal_digits_follow_a_percent_sign)
+{
+    for (int high = 0; high < 256; high++)
+        for (int low = 0; low < 256; low++) {
+            const char text[3] = {'%', (char)high, (char)low};
+            struct slice s = {text, sizeof text};
+            bool fine = isxdigit(high) && isxdigit(low);
+            if ((slice_next_decoded(&s) >= 0) != fine)
+                fail_msg("%%\\x%02x\\x%02x", (unsigned)high, (unsigned)low);
+        }
+}
+
+TEST(decoding_leaves_plus_as_it_is)
+{
+    struct slice s = SLICE("+%2F");
+    assert_int_equal(slice_next_decoded(&s), '+');
+    assert_int_equal(slice_next_decoded(&s), '/');
+    assert_int_equal(s.n, 0);
+}
+
+TEST(every_byte_can_be_written_as_an_escape)
+{
+    for (int i = 0; i < 256; i++)
+        for (int upper = 0; upper < 2; upper++) {
+            char text[4];
+            snprintf(text, sizeof text, upper ? "%%%02X" : "%%%02x",
+                     (unsigned)i);
+            struct slice s = slice_of(text);
+            assert_int_equal(slice_next_decoded(&s), i);
+            assert_int_equal(s.n, 0);
+        }
 }
 
 TEST(pieces_are_appended_one_behind_the_other)
@@ -180,9 +220,12 @@ int main(void)
         cmocka_unit_test(equality_may_ignore_the_case_of_letters),
         cmocka_unit_test(a_slice_that_is_not_there_equals_an_empty_one),
         cmocka_unit_test(a_prefix_is_at_most_as_long_as_the_whole),
-        cmocka_unit_test(trimming_takes_spaces_and_tabs_off_both_ends),
+        cmocka_unit_test(trimming_takes_white_space_off_both_ends),
         cmocka_unit_test(parts_end_at_the_separator),
-        cmocka_unit_test(a_list_comes_apart_at_its_commas),
+        cmocka_unit_test(numbers_are_read_up_to_the_first_other_byte),
+        cmocka_unit_test(only_hexadecimal_digits_follow_a_percent_sign),
+        cmocka_unit_test(decoding_leaves_plus_as_it_is),
+        cmocka_unit_test(every_byte_can_be_written_as_an_escape),
         cmocka_unit_test(pieces_are_appended_one_behind_the_other),
         cmocka_unit_test(nothing_may_be_appended),
         cmocka_unit_test(content_survives_growth),

@@ -6,12 +6,9 @@
 TEST(an_update_asks_the_kernel)
 {
     struct clock clock = {0};
-    char date[HTTP_DATE_LENGTH + 1];
     time_t before = time(NULL);
     clock_update(&clock);
     assert_in_range(clock.seconds, before - 1, time(NULL));
-    http_date_format(date, clock.seconds);
-    assert_string_equal(clock.date, date);
     int64_t then = clock.now_ms;
     clock_update(&clock);
     assert_true(clock.now_ms >= then);

@@ -1,7 +1,6 @@
 /* file_table - the files that a worker keeps open; see common/file_table.h. */
 #include "file_table.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -51,19 +50,19 @@ static int end(void **state)
 static struct open_file *open_file(const char *path)
 {
     struct open_file *file;
-    int error = file_table_open(&table, path, now, &file);
-    if (error != 0)
-        fail_msg("%s: %s", path, strerror(error));
+    int status = file_table_open(&table, path, now, &file);
+    if (status != 0)
+        fail_msg("%s: %d", path, status);
     return file;
 }
 
-static int error_of(const char *path)
+static int status_of(const char *path)
 {
     struct open_file *file;
-    int error = file_table_open(&table, path, now, &file);
-    if (error == 0)
+    int status = file_table_open(&table, path, now, &file);
+    if (status == 0)
         file_release(file);
-    return error;
+    return status;
 }
 
 static void assert_content(const char *path, const char *content)
@@ -94,16 +93,16 @@ TEST(a_file_is_opened_by_its_path)
     assert_content("empty", "");
 }
 
-TEST(other_than_regular_files_have_errors_of_their_own)
+TEST(other_than_regular_files_have_statuses_of_their_own)
 {
-    assert_int_equal(error_of("nowhere"), ENOENT);
-    assert_int_equal(error_of("nowhere/file"), ENOENT);
-    assert_int_equal(error_of("file/file"), ENOENT);
-    assert_int_equal(error_of(""), ENOENT);
-    assert_int_equal(error_of("sub"), EISDIR);
-    assert_int_equal(error_of("sub/"), EISDIR);
+    assert_int_equal(status_of("nowhere"), 404);
+    assert_int_equal(status_of("nowhere/file"), 404);
+    assert_int_equal(status_of("file/file"), 404);
+    assert_int_equal(status_of(""), 404);
+    assert_int_equal(status_of("sub"), 301);
+    assert_int_equal(status_of("sub/"), 301);
     assert_int_equal(mkfifoat(inside, "pipe", 0644), 0);
-    assert_int_equal(error_of("pipe"), EACCES); /* without waiting */
+    assert_int_equal(status_of("pipe"), 403); /* without waiting */
 }
 
 TEST(nothing_outside_the_folder_is_opened)
@@ -125,8 +124,8 @@ TEST(nothing_outside_the_folder_is_opened)
         "up/outside", "file-outside", "sub/file-outside", "absolute",
         "root/etc/passwd", "out-and-in", "up/inside/file"};
     for (size_t i = 0; i < LENGTH(paths); i++)
-        if (error_of(paths[i]) != ENOENT)
-            fail_msg("%s: %s", paths[i], strerror(error_of(paths[i])));
+        if (status_of(paths[i]) != 404)
+            fail_msg("%s: %d", paths[i], status_of(paths[i]));
 }
 
 TEST(a_link_that_stays_inside_is_followed)
@@ -141,7 +140,7 @@ TEST(links_in_a_circle_lead_nowhere)
 {
     assert_int_equal(symlinkat("b", inside, "a"), 0);
     assert_int_equal(symlinkat("a", inside, "b"), 0);
-    assert_int_equal(error_of("a"), ELOOP);
+    assert_int_equal(status_of("a"), 404);
 }
 
 /* --------------------------------------------- keeping, and looking again */
@@ -182,20 +181,6 @@ TEST(a_change_is_seen_then)
     assert_content("file", "changed!");
 }
 
-TEST(so_is_a_change_within_the_same_time_stamp)
-{
-    folder_touch(&folder, "inside/file", 1000);
-    struct open_file *file;
-    assert_int_equal(file_table_open_text(&table, "file", now, &file), 0);
-    file_release(file);
-    folder_write(&folder, "inside/file", "CONTENT", 7);
-    folder_touch(&folder, "inside/file", 1000);
-    now += FILE_TABLE_FRESH_MS;
-    assert_int_equal(file_table_open_text(&table, "file", now, &file), 0);
-    assert_memory_equal(file->text, "CONTENT", 7);
-    file_release(file);
-}
-
 TEST(so_is_a_file_that_took_its_place)
 {
     assert_content("file", "content");
@@ -212,7 +197,7 @@ TEST(so_is_its_end)
     assert_content("file", "content");
     assert_int_equal(unlinkat(inside, "file", 0), 0);
     now += FILE_TABLE_FRESH_MS;
-    assert_int_equal(error_of("file"), ENOENT);
+    assert_int_equal(status_of("file"), 404);
     assert_true(is_empty());
     assert_int_equal(open_descriptors(), before);
 }
@@ -264,20 +249,18 @@ TEST(when_the_table_is_full_the_file_opened_first_goes)
     assert_true(is_kept("file"));
 }
 
-TEST(a_file_that_is_gone_makes_room)
+TEST(opening_a_file_drops_those_that_are_too_old)
 {
     open_many(FILE_TABLE_SIZE);
-    assert_int_equal(unlinkat(inside, "3", 0), 0);
     now += FILE_TABLE_FRESH_MS;
-    assert_int_equal(error_of("3"), ENOENT);
-    assert_content("file", "content");
-    assert_true(is_kept("0"));
+    assert_int_equal(status_of("nowhere"), 404);
+    assert_true(is_empty());
 }
 
 TEST(a_path_that_names_nothing_makes_no_file_go)
 {
     open_many(FILE_TABLE_SIZE);
-    assert_int_equal(error_of("nowhere"), ENOENT);
+    assert_int_equal(status_of("nowhere"), 404);
     for (int i = 0; i < FILE_TABLE_SIZE; i++)
         assert_non_null(table.files[i]);
 }
@@ -306,9 +289,9 @@ TEST(errors_are_not_kept_and_cost_no_descriptor)
 {
     int before = open_descriptors();
     for (int i = 0; i < 100; i++) {
-        error_of("nowhere");
-        error_of("sub");
-        error_of("../outside");
+        status_of("nowhere");
+        status_of("sub");
+        status_of("../outside");
     }
     assert_int_equal(open_descriptors(), before);
     assert_true(is_empty());
@@ -319,78 +302,28 @@ TEST(nothing_can_be_released)
     file_release(NULL);
 }
 
-/* ------------------------------------------------------------ files as text */
-
-static int error_of_text(const char *path)
-{
-    struct open_file *file;
-    int error = file_table_open_text(&table, path, now, &file);
-    if (error == 0)
-        file_release(file);
-    return error;
-}
-
-TEST(a_text_is_read_once)
-{
-    struct open_file *file, *again;
-    assert_int_equal(file_table_open_text(&table, "file", now, &file), 0);
-    assert_slice(((struct slice){file->text, 7}), "content");
-    const char *text = file->text;
-    assert_int_equal(file_table_open_text(&table, "file", now, &again), 0);
-    assert_ptr_equal(again->text, text);
-    file_release(again);
-    file_release(file);
-}
-
-TEST(a_text_may_be_empty_but_not_too_large)
-{
-    folder_write(&folder, "inside/empty", "", 0);
-    assert_int_equal(error_of_text("empty"), 0);
-    folder_write(&folder, "inside/large", many('x', FILE_TEXT_MAX + 1),
-                 FILE_TEXT_MAX);
-    assert_int_equal(error_of_text("large"), 0);
-    folder_write(&folder, "inside/larger", many('x', FILE_TEXT_MAX + 1),
-                 FILE_TEXT_MAX + 1);
-    assert_int_equal(error_of_text("larger"), EFBIG);
-    assert_int_equal(error_of_text("nowhere"), ENOENT);
-    assert_int_equal(error_of_text("sub"), EISDIR);
-}
-
-TEST(a_text_that_shrank_is_an_error_for_now)
-{
-    file_release(open_file("file"));
-    folder_write(&folder, "inside/file", "con", 3);
-    assert_int_equal(error_of_text("file"), EAGAIN);
-    now += FILE_TABLE_FRESH_MS;
-    assert_int_equal(error_of_text("file"), 0);
-}
-
 int main(void)
 {
 #define FILES(test) cmocka_unit_test_setup_teardown(test, begin, end)
     const struct CMUnitTest tests[] = {
         FILES(a_file_is_opened_by_its_path),
-        FILES(other_than_regular_files_have_errors_of_their_own),
+        FILES(other_than_regular_files_have_statuses_of_their_own),
         FILES(nothing_outside_the_folder_is_opened),
         FILES(a_link_that_stays_inside_is_followed),
         FILES(links_in_a_circle_lead_nowhere),
         FILES(a_file_is_opened_once),
         FILES(a_file_is_opened_again_when_it_was_opened_long_enough_ago),
         FILES(a_change_is_seen_then),
-        FILES(so_is_a_change_within_the_same_time_stamp),
         FILES(so_is_a_file_that_took_its_place),
         FILES(so_is_its_end),
         FILES(a_response_in_progress_keeps_the_file_that_it_began_with),
         FILES(when_the_table_is_full_the_file_opened_first_goes),
-        FILES(a_file_that_is_gone_makes_room),
+        FILES(opening_a_file_drops_those_that_are_too_old),
         FILES(a_path_that_names_nothing_makes_no_file_go),
         FILES(the_table_bounds_the_descriptors),
         FILES(a_file_that_leaves_the_table_stays_open_until_it_is_sent),
         FILES(errors_are_not_kept_and_cost_no_descriptor),
         FILES(nothing_can_be_released),
-        FILES(a_text_is_read_once),
-        FILES(a_text_may_be_empty_but_not_too_large),
-        FILES(a_text_that_shrank_is_an_error_for_now),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -410,33 +410,6 @@ TEST(a_hundred_long_remarks_make_one_long_page)
     assert_true(x->scratch.cap <= most && x->guestbook.remarks.cap <= most);
 }
 
-/* ----------------------------------------------------------- the template */
-
-TEST(a_missing_template_is_500)
-{
-    assert_int_equal(unlinkat(world.folder.fd, "templates/guestbook/index.html",
-                              0), 0);
-    struct answer answer = answer_to(GET("/guestbook"));
-    assert_int_equal(answer.status, 500);
-}
-
-TEST(so_is_one_that_is_too_large)
-{
-    folder_write(&world.folder, "templates/guestbook/index.html",
-                 many('x', FILE_TEXT_MAX + 1), FILE_TEXT_MAX + 1);
-    struct answer answer = answer_to(GET("/guestbook"));
-    assert_int_equal(answer.status, 500);
-}
-
-TEST(a_template_can_be_loaded_ahead_of_the_first_page)
-{
-    guestbook_load_template(&world.context);
-    assert_int_equal(unlinkat(world.folder.fd, "templates/guestbook/index.html",
-                              0), 0);
-    struct answer answer = answer_to(GET("/guestbook"));
-    assert_int_equal(answer.status, 200);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -463,9 +436,6 @@ int main(void)
         TALK(a_reply_of_another_type_is_503),
         TALK(other_entries_of_the_list_are_shown_as_text_or_not_at_all),
         TALK(a_hundred_long_remarks_make_one_long_page),
-        TALK(a_missing_template_is_500),
-        TALK(so_is_one_that_is_too_large),
-        TALK(a_template_can_be_loaded_ahead_of_the_first_page),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
-/* http_date - dates as HTTP writes them; see common/http_date.h. */
-#include "http_date.h"
+/* Dates as HTTP writes them; see common/http_response.h and static_file.h. */
+#include "http_response.h"
+#include "static_file.h"
 
 #include "unit.h"
 

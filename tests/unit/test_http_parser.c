@@ -588,23 +588,6 @@ TEST(a_head_has_at_most_16384_bytes)
     assert_int_equal(parse_long("", 'M', HTTP_HEAD_MAX, ""), -431);
 }
 
-TEST(a_head_has_at_most_100_fields)
-{
-    struct buffer text = {0};
-    buffer_append_literal(&text, "GET / HTTP/1.1\r\n" HOST);
-    for (int i = 1; i < HTTP_FIELDS_MAX; i++)
-        buffer_append_literal(&text, "X: x\r\n");
-    buffer_append_literal(&text, "\r\n");
-    assert_true(parse_bytes(text.data, text.len) > 0);
-    text.len -= 2;
-    buffer_append_literal(&text, "X: x\r\n\r\n");
-    assert_int_equal(parse_bytes(text.data, text.len), -431);
-    text.len -= 2;
-    buffer_append_literal(&text, HOST "\r\n"); /* 400 precedes 431 */
-    assert_int_equal(parse_bytes(text.data, text.len), -400);
-    buffer_free(&text);
-}
-
 TEST(a_list_has_at_most_4_lines)
 {
     static const char *const names[] = {"If-Match", "If-None-Match"};
@@ -653,7 +636,6 @@ int main(void)
             a_missing_or_doubled_host_is_400_whatever_else_is_wrong),
         cmocka_unit_test(a_target_has_at_most_8000_bytes),
         cmocka_unit_test(a_head_has_at_most_16384_bytes),
-        cmocka_unit_test(a_head_has_at_most_100_fields),
         cmocka_unit_test(a_list_has_at_most_4_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -72,9 +72,9 @@ TEST(a_range_is_cut_to_the_size_of_the_file)
     };
     for (size_t i = 0; i < LENGTH(rows); i++) {
         off_t first = -1, length = -1;
-        enum range_result result = static_file_range(slice_of(rows[i].range),
+        int result = static_file_range(slice_of(rows[i].range),
                                                      10, &first, &length);
-        if (result != RANGE_PART || first != rows[i].first ||
+        if (result != 206 || first != rows[i].first ||
             length != rows[i].length)
             fail_msg("%s: %d, %lld, %lld", rows[i].range, (int)result,
                      (long long)first, (long long)length);
@@ -89,12 +89,12 @@ TEST(a_range_beyond_the_end_cannot_be_satisfied)
     off_t first, length;
     for (size_t i = 0; i < LENGTH(ranges); i++)
         if (static_file_range(slice_of(ranges[i]), 10, &first, &length) !=
-            RANGE_UNSATISFIABLE)
+            416)
             fail_msg("%s", ranges[i]);
     assert_int_equal(static_file_range(SLICE("bytes=0-"), 0, &first, &length),
-                     RANGE_UNSATISFIABLE);
+                     416);
     assert_int_equal(static_file_range(SLICE("bytes=-1"), 0, &first, &length),
-                     RANGE_UNSATISFIABLE);
+                     416);
 }
 
 TEST(anything_but_a_single_range_is_ignored)
@@ -108,7 +108,7 @@ TEST(anything_but_a_single_range_is_ignored)
     for (size_t i = 0; i < LENGTH(ranges); i++) {
         size_t n = strlen(ranges[i]);
         struct slice range = {before_guard_page(ranges[i], n), n};
-        if (static_file_range(range, 10, &first, &length) != RANGE_WHOLE)
+        if (static_file_range(range, 10, &first, &length) != 200)
             fail_msg("'%s' is taken", ranges[i]);
     }
 }
@@ -126,7 +126,7 @@ TEST(a_range_lies_within_the_file_whatever_the_numbers)
                 snprintf(text, sizeof text, "bytes=%lld-%lld",
                          (long long)numbers[i], (long long)numbers[j]);
                 if (static_file_range(slice_of(text), sizes[s], &first,
-                                      &length) != RANGE_PART)
+                                      &length) != 206)
                     continue;
                 assert_int_equal(first, numbers[i]);
                 assert_true(length > 0 && first + length <= sizes[s]);

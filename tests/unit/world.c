@@ -42,8 +42,6 @@ static void build_site(struct world *world)
     folder_add(f, "public");
     folder_add(f, "public/folder");
     folder_add(f, "public/pictures");
-    folder_add(f, "templates");
-    folder_add(f, "templates/guestbook");
     add_file(f, "public/index.html", "home\n", 5);
     add_file(f, "public/notes.txt", "0123456789", 10);
     add_file(f, "public/empty.txt", "", 0);
@@ -52,9 +50,8 @@ static void build_site(struct world *world)
     add_file(f, "public/.hidden", "secret\n", 7);
     add_file(f, "public/folder/.hidden", "secret\n", 7);
     add_file(f, "public/pictures/one.svg", "<svg/>\n", 7);
-    add_file(f, "templates/guestbook/index.html", page, sizeof page - 1);
     world->server.public_folder = open_folder(f, "public");
-    world->server.template_folder = open_folder(f, "templates");
+    world->server.guestbook_template = slice_of(page);
     world->server.pictures = pictures;
     world->server.picture_count = 1;
 }
@@ -64,7 +61,6 @@ static void set_clock(struct world *world, int64_t now_ms)
     struct clock *clock = &world->context.clock;
     clock->now_ms = now_ms;
     clock->seconds = WORLD_NOW + (now_ms - 1000000) / 1000;
-    http_date_format(clock->date, clock->seconds);
 }
 
 void world_create(struct world *world)
@@ -88,7 +84,6 @@ void world_destroy(struct world *world)
     http_context_free(&world->context);
     buffer_free(&world->signed_with);
     close(world->server.public_folder);
-    close(world->server.template_folder);
     folder_remove(&world->folder);
 }
 
