@@ -158,11 +158,6 @@ static bool step(struct event_loop *loop, struct client *client,
     case HTTP_WANT_WRITE:
         return write_response(client);
     case HTTP_WANT_CLOSE:
-        if (conn->close_unexpected && net_close_may_reset(client->fd)) {
-            http_conn_linger(conn);
-            client->readable = true;
-            return true;
-        }
         end_client(loop, client);
         break;
     }

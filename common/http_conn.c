@@ -28,7 +28,6 @@ void http_conn_close(struct http_conn *c)
     /* Half a request is useless, and complete ones have been answered. */
     release_exchange(c);
     c->state = HTTP_CONN_CLOSING;
-    c->close_unexpected = false;
 }
 
 static bool has_output(const struct http_conn *c)
@@ -215,7 +214,6 @@ static bool end_answer(struct http_conn *c)
     c->state = x->close ? HTTP_CONN_CLOSING
                : pipelined ? HTTP_CONN_HEAD : HTTP_CONN_IDLE;
     c->linger |= x->close && pipelined; /* and more may be on its way */
-    c->close_unexpected = x->close && x->request.keep_alive;
     advance(c);
     return true;
 }
@@ -315,10 +313,4 @@ void http_conn_on_timeout(struct http_conn *c)
         return;
     }
     refuse(c, 408);
-}
-
-void http_conn_linger(struct http_conn *c)
-{
-    c->state = HTTP_CONN_LINGER;
-    c->close_unexpected = false;
 }

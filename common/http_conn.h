@@ -62,7 +62,6 @@ struct http_conn { /* small: this is what an idle client costs */
     uint32_t requests;       /* answered on this connection */
     unsigned char state;     /* enum http_conn_state */
     bool linger;             /* after its last answer, linger before closing */
-    bool close_unexpected;   /* it closes although the client asked to go on */
 };
 
 /* What to send next: a piece of memory or of a file. */
@@ -125,7 +124,3 @@ int http_phase_timeout_ms(const struct options *options, enum http_phase phase);
 /* The deadline of the phase has passed. A request that has begun is answered
  * with 408, anything else closes. Not for REDIS: pass NULL replies instead. */
 void http_conn_on_timeout(struct http_conn *c);
-
-/* CLOSE: go on reading and discarding instead, because closing now would reset
- * the connection; see net_close_may_reset(). */
-void http_conn_linger(struct http_conn *c);

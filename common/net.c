@@ -157,15 +157,6 @@ int net_silent_ms(int fd)
     return (int)tcp_info(fd).tcpi_last_data_recv;
 }
 
-bool net_close_may_reset(int fd)
-{
-    char byte;
-    int unsent = 0;
-    /* Bytes that have left do not count: they arrive before a RST does. */
-    ioctl(fd, SIOCOUTQNSD, &unsent);
-    return unsent > 0 || recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
-}
-
 int net_unacknowledged(int fd)
 {
     int bytes = 0;

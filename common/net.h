@@ -33,11 +33,6 @@ int net_accept_queue_limit(int listener);
  * its handshake or its last data. */
 int net_silent_ms(int fd);
 
-/* Would close(2) now make the kernel send RST, now or when the client sends
- * more, and discard what it has not sent yet? It would if there is input that
- * nobody has read, or output that has not left. */
-bool net_close_may_reset(int fd);
-
 /* Returns how many bytes the kernel holds that the client has not acknowledged.
  * A socket counts as writable when a third of its buffer is free, which can be
  * a megabyte; this tells earlier that a slow reader makes progress. */

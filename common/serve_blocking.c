@@ -233,9 +233,7 @@ void serve_blocking(struct blocking_worker *bw, int fd)
             write_response(&c);
             break;
         case HTTP_WANT_CLOSE:
-            over = !c.conn.close_unexpected || !net_close_may_reset(fd);
-            if (!over)
-                http_conn_linger(&c.conn);
+            over = true;
             break;
         }
     }
