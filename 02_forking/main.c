@@ -24,8 +24,7 @@
 #include "../common/signals.h"
 
 static const struct architecture architecture = {
-    .folder = "02_forking", .name = "forking", .kind = PER_CONNECTION,
-    .takes = TAKES_MAX_CHILDREN};
+    .folder = "02_forking", .name = "forking", .kind = PER_CONNECTION};
 
 /* Each is written in one place only, so no update is lost. */
 static int started;

@@ -24,7 +24,7 @@
 
 static const struct architecture architecture = {
     .folder = "03_preforking", .name = "preforking", .kind = POOL,
-    .takes = TAKES_WORKERS, .workers = 100};
+    .workers = 100};
 
 /* A worker process: accepts clients and serves each to the end. */
 static void serve_clients(const struct server *server, int number)

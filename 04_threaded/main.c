@@ -26,8 +26,7 @@
 #include "../common/signals.h"
 
 static const struct architecture architecture = {
-    .folder = "04_threaded", .name = "threaded", .kind = PER_CONNECTION,
-    .takes = TAKES_MAX_THREADS};
+    .folder = "04_threaded", .name = "threaded", .kind = PER_CONNECTION};
 
 struct slot {
     struct blocking_worker worker;

@@ -26,7 +26,7 @@
 
 static const struct architecture architecture = {
     .folder = "05_prethreaded", .name = "prethreaded", .kind = POOL,
-    .takes = TAKES_THREADS};
+    .threads = 100};
 
 /* A thread: accepts clients and serves each to the end. */
 static void *serve_clients(void *data)

@@ -19,8 +19,7 @@
 #include "../common/server.h"
 
 static const struct architecture architecture = {
-    .folder = "06_poll", .name = "poll", .kind = EVENT_LOOP,
-    .takes = TAKES_MAX_CONNECTIONS};
+    .folder = "06_poll", .name = "poll", .kind = EVENT_LOOP};
 
 enum { LISTENER, REDIS, FIRST_CLIENT };
 

@@ -22,7 +22,7 @@
 
 static const struct architecture architecture = {
     .folder = "07_epoll", .name = "epoll", .kind = EVENT_LOOP,
-    .takes = TAKES_MAX_CONNECTIONS | TAKES_WORKERS, .workers = 1};
+    .workers = 1};
 
 enum { EVENTS_PER_WAIT = 256 };
 

@@ -65,7 +65,7 @@ void access_log_write(const struct access_log *log, const char *peer,
     append_escaped(&line, entry->line.p != NULL ? entry->line : SLICE("-"));
     buffer_printf(&line, "\" %d %llu\n", entry->status,
                   (unsigned long long)entry->content_bytes);
-    /* When the disk is full the line is lost, and the log itself would have been
+    /* When the disk is full the line is lost: the log itself would have been
      * the place to report that. */
     if (!line.failed && write(log->fd, line.data, line.len) < 0) {
     }

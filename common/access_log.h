@@ -8,8 +8,8 @@
  * not mix. A client's bytes are escaped, so no client can forge a line.
  *
  * A FIFO is opened with O_NONBLOCK: when its reader is too slow, lines are lost
- * and no request waits. Standard output is not ours alone: when it is a pipe that
- * nobody reads, the write blocks, and with it the worker.
+ * and no request waits. Standard output is shared with other programs and stays
+ * as it is: when it is a pipe that nobody reads, the worker blocks.
  */
 #pragma once
 

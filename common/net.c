@@ -19,9 +19,8 @@ enum {
      * repeated SYN-ACKs, so it rounds up to 1, 3, 7, 15 ... seconds. */
     DEFER_SECONDS = 7,
     EXHAUSTED_PAUSE_MS = 50,
-    /* The most that one call sends of a file. While a client takes bytes,
-     * however slowly, a blocking sendfile(2) returns only after the whole count:
-     * a slow client of a huge file would keep us in it for minutes. */
+    /* The most that one call sends of a file: for a slow client, a blocking
+     * sendfile(2) returns only after the whole count. */
     SENDFILE_MAX = 256 * 1024,
 };
 
@@ -34,11 +33,10 @@ static void set_option(int fd, int level, int name, int value)
 
 static void set_listener_options(int fd, bool event_loop)
 {
-    /* Without SO_REUSEADDR a restart fails with EADDRINUSE while an old
-     * connection is in TIME_WAIT, which lasts a minute. */
+    /* Otherwise a restart fails while an old connection is in TIME_WAIT, which
+     * lasts a minute. */
     set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-    /* An accepted socket inherits the options below, so they cost no system
-     * call for each connection. TCP_NODELAY: Nagle's algorithm would hold back
+    /* Accepted sockets inherit what follows. Nagle's algorithm would hold back
      * the last short piece of an answer until the client has acknowledged the
      * rest. */
     set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
@@ -71,15 +69,12 @@ int net_listen(struct server *server, int number)
         die("cannot make a socket: %s", strerror(errno));
     set_listener_options(fd, event_loop);
     /* SO_REUSEPORT: several sockets on one port, each with an accept queue of
-     * its own; the kernel spreads connections over them by a hash of the
-     * addresses. The first socket asks for it only after bind(2), so that a
-     * port which another server shares still counts as in use. */
+     * its own; the kernel spreads connections over them. The first socket asks
+     * for it after bind(2), so that another server's port counts as in use. */
     if (number > 0)
         set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
-    int failed = bind(fd, address->ai_addr, address->ai_addrlen);
-    if (failed == 0 && server->listener_count > 1)
-        set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
-    if (failed < 0 || listen(fd, options->backlog) < 0 ||
+    if (bind(fd, address->ai_addr, address->ai_addrlen) < 0 ||
+        listen(fd, options->backlog) < 0 ||
         getsockname(fd, (struct sockaddr *)&bound, &length) < 0)
         die("cannot listen on %s:%d: %s; %s", options->host, server->port,
             strerror(errno),
@@ -87,6 +82,8 @@ int net_listen(struct server *server, int number)
                 ? "stop the other server or choose another port with --port"
             : errno == EACCES ? "only root may use ports below 1024"
                               : "give --host an address of this machine");
+    if (server->listener_count > 1)
+        set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
     freeaddrinfo(address);
     server->port = ntohs(bound.sin6_port);
     return fd;
@@ -166,10 +163,9 @@ int net_unacknowledged(int fd)
 
 ssize_t net_send(int fd, const struct http_output *output)
 {
-    /* MSG_MORE holds back a packet that is not full until more follows: a file,
-     * so that its head needs no packet of its own, or the FIN of shutdown(2),
-     * which then leaves with the answer. That saves one packet to send, to
-     * receive and to acknowledge, and one wake-up of the client. */
+    /* MSG_MORE holds back a packet that is not full until more follows, a file
+     * or the FIN of shutdown(2). That saves one packet to send, to receive and
+     * to acknowledge, and one wake-up of the client. */
     if (output->data != NULL)
         return send(fd, output->data, output->count,
                     output->more ? MSG_MORE : 0);

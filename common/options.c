@@ -22,8 +22,7 @@ struct rule {
     size_t offset;        /* of the member in struct options */
     double low, high;
     const char *help;
-    unsigned takes;       /* TAKES_..., if not every server has the option */
-    const char *servers;  /* which ones have it, and why */
+    const char *servers;  /* which have it, and why; NULL: all */
 };
 
 #define TO(member) offsetof(struct options, member)
@@ -31,47 +30,44 @@ struct rule {
 /* One line for each option. getopt_long(3), the help and all checks use it. */
 static const struct rule rules[] = {
     {'p', "port", "N", INTEGER, TO(port), 0, 65535,
-     "listen on port N; 0: any free one (8000)", 0, 0},
+     "listen on port N; 0: any free one (8000)", NULL},
     {'H', "host", "ADDRESS", TEXT, TO(host), 0, 0,
-     "listen on this address (127.0.0.1)", 0, 0},
+     "listen on this address (127.0.0.1)", NULL},
     {'r', "root", "DIR", TEXT, TO(root), 0, 0,
-     "where public/ and templates/ are (.)", 0, 0},
+     "where public/ and templates/ are (.)", NULL},
     {'b', "backlog", "N", INTEGER, TO(backlog), 1, INT_MAX,
-     "length of the accept queue (4096)", 0, 0},
-    {'w', "workers", "N", INTEGER, TO(workers), 1, 1024,
-     "worker processes", TAKES_WORKERS,
+     "length of the accept queue (4096)", NULL},
+    {'w', "workers", "N", INTEGER, TO(workers), 1, 1024, "worker processes",
      "03_preforking and 07_epoll, which have worker processes"},
     {'t', "threads", "N", INTEGER, TO(threads), 1, 16384,
-     "worker threads (100)", TAKES_THREADS,
-     "05_prethreaded, which has a pool of threads"},
+     "worker threads (100)", "05_prethreaded, which has a pool of threads"},
     {' ', "max-children", "N", INTEGER, TO(max_children), 1, 32768,
-     "most children that run together (128)", TAKES_MAX_CHILDREN,
+     "most children that run together (128)",
      "02_forking, which makes a child for each connection"},
     {' ', "max-threads", "N", INTEGER, TO(max_threads), 1, 16384,
-     "most threads that run together (256)", TAKES_MAX_THREADS,
+     "most threads that run together (256)",
      "04_threaded, which makes a thread for each connection"},
     {' ', "max-connections", "N", INTEGER, TO(max_connections), 1, INT_MAX,
-     "most clients (3/4 of the descriptors)", TAKES_MAX_CONNECTIONS,
+     "most clients (3/4 of the descriptors)",
      "06_poll and 07_epoll, whose workers each serve many"},
     {' ', "redis", "WHERE", REDIS, TO(redis), 0, 0,
-     "HOST:PORT, unix:PATH or none (127.0.0.1:6379)", 0, 0},
+     "HOST:PORT, unix:PATH or none (127.0.0.1:6379)", NULL},
     {' ', "pipeline", NULL, FLAG, TO(pipeline), 0, 0,
-     "send a page's Redis commands together", 0, 0},
+     "send a page's Redis commands together", NULL},
     {' ', "keep-alive", "SEC", SECONDS, TO(keep_alive_ms), 0, 86400,
-     "keep an idle connection this long; 0: never (5)", 0, 0},
+     "keep an idle connection this long; 0: never (5)", NULL},
     {' ', "request-timeout", "SEC", SECONDS, TO(request_timeout_ms), 0.001,
-     86400, "time for a request to arrive completely (10)", 0, 0},
+     86400, "time for a request to arrive completely (10)", NULL},
     {' ', "drain-timeout", "SEC", SECONDS, TO(drain_timeout_ms), 0, 86400,
-     "time to finish requests when stopped (10)", 0, 0},
+     "time to finish requests when stopped (10)", NULL},
     {' ', "access-log", "FILE", TEXT, TO(access_log), 0, 0,
-     "a line for each answer; - for standard output", 0, 0},
+     "a line for each answer; - for standard output", NULL},
     {' ', "user", "NAME", TEXT, TO(user), 0, 0,
-     "become this user once the port is open", 0, 0},
-    {'q', "quiet", NULL, FLAG, TO(quiet), 0, 0, "print errors only", 0, 0},
-    {'v', "verbose", NULL, FLAG, TO(verbose), 0, 0, "print more", 0, 0},
-    {'h', "help", NULL, HELP, 0, 0, 0, "print this and exit", 0, 0},
-    {'V', "version", NULL, VERSION, 0, 0, 0, "print the version and exit", 0,
-     0},
+     "become this user once the port is open", NULL},
+    {'q', "quiet", NULL, FLAG, TO(quiet), 0, 0, "print errors only", NULL},
+    {'v', "verbose", NULL, FLAG, TO(verbose), 0, 0, "print more", NULL},
+    {'h', "help", NULL, HELP, 0, 0, 0, "print this and exit", NULL},
+    {'V', "version", NULL, VERSION, 0, 0, 0, "print version and exit", NULL},
 };
 
 enum { RULES = sizeof rules / sizeof rules[0], LONG_OPTION = 256 };
@@ -79,13 +75,18 @@ enum { RULES = sizeof rules / sizeof rules[0], LONG_OPTION = 256 };
 /* The letters of these rules; a colon follows one that takes an argument. */
 #define LETTERS "p:H:r:b:w:t:qvhV"
 
+static bool applies(const struct rule *r, const char *folder)
+{
+    return r->servers == NULL || strstr(r->servers, folder) != NULL;
+}
+
 static void print_help(const struct architecture *architecture)
 {
     printf("Usage: %s [OPTION]... [PORT [REDIS_HOST]]\n"
            "A web server with the %s architecture. See docs/%s.md.\n\n",
            architecture->name, architecture->name, architecture->folder);
     for (const struct rule *r = rules; r < rules + RULES; r++)
-        if (r->takes == 0 || (r->takes & architecture->takes))
+        if (applies(r, architecture->folder))
             printf("  %c%c%c --%s %-*s%s\n", r->letter == ' ' ? ' ' : '-',
                    r->letter, r->letter == ' ' ? ' ' : ',', r->name,
                    (int)(23 - strlen(r->name)),
@@ -147,7 +148,7 @@ static void apply(struct options *options, const struct rule *r, char *text,
     char name[32];
     double number;
     snprintf(name, sizeof name, "--%s", r->name);
-    if (r->takes != 0 && !(r->takes & architecture->takes))
+    if (!applies(r, architecture->folder))
         die_usage("%s does not apply to %s: it is for %s", name,
                   architecture->folder, r->servers);
     switch (r->kind) {
@@ -174,8 +175,9 @@ void options_parse(struct options *o, const struct architecture *architecture,
     int c, i;
     *o = (struct options){
         .host = "127.0.0.1", .port = 8000, .root = ".", .backlog = 4096,
-        .workers = architecture->workers, .threads = 100, .max_children = 128,
-        .max_threads = 256, .redis = {.host = "127.0.0.1", .port = 6379},
+        .workers = architecture->workers, .threads = architecture->threads,
+        .max_children = 128, .max_threads = 256,
+        .redis = {.host = "127.0.0.1", .port = 6379},
         .keep_alive_ms = 5000, .request_timeout_ms = 10000,
         .drain_timeout_ms = 10000,
     };

@@ -7,15 +7,6 @@
 
 #include "redis.h"
 
-/* Which of the options that not every server has. */
-enum {
-    TAKES_WORKERS = 1 << 0,
-    TAKES_THREADS = 1 << 1,
-    TAKES_MAX_CHILDREN = 1 << 2,
-    TAKES_MAX_THREADS = 1 << 3,
-    TAKES_MAX_CONNECTIONS = 1 << 4,
-};
-
 enum architecture_kind {
     POOL,           /* a fixed number of workers accept: 01, 03, 05 */
     PER_CONNECTION, /* a process or a thread for each client: 02, 04 */
@@ -27,8 +18,7 @@ struct architecture {
     const char *folder; /* "07_epoll" */
     const char *name;   /* "epoll" */
     enum architecture_kind kind;
-    unsigned takes;     /* TAKES_... */
-    int workers;        /* default for --workers */
+    int workers, threads; /* defaults of the options; 0: it has none */
 };
 
 struct options {

@@ -24,8 +24,8 @@ enum {
     MAY_LOG = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG,
 };
 
-/* Keeps `rights` below a folder. If that fails the right is missing later, and a
- * page becomes a visible 403. */
+/* Keeps `rights` below a folder. If that fails the right is missing later, and
+ * a page becomes a visible 403. */
 static void allow(int ruleset, int parent, const char *path, uint64_t rights)
 {
     int folder = openat(parent, path, O_PATH | O_DIRECTORY | O_CLOEXEC);

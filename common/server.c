@@ -18,13 +18,10 @@
 #include "net.h"
 #include "sandbox.h"
 
-/* How long one warning about a shortage stands for all that follow. */
-enum { WARN_INTERVAL_MS = 60 * 1000 };
-
-/* The soft limit of descriptors is often 1,024 for programs that use select(2).
- * Ours may have what the hard limit allows. Each thread needs four: for its
- * client, Redis, the log and a file. An event loop keeps a quarter for those
- * three: if clients took the last one, there would be none to serve them with. */
+/* The soft limit of descriptors is often 1,024, for the sake of select(2);
+ * ours may have what the hard limit allows. A thread needs one for its client,
+ * one for Redis, some for files. If the clients of an event loop took them all,
+ * none would be left to serve them with. */
 static void fit_descriptor_limit(struct options *options)
 {
     struct rlimit limit;
@@ -87,9 +84,9 @@ static void find_pictures(struct server *server)
     server->picture_count = n > 0 ? (unsigned)n : 0;
 }
 
-/* Looks the host up now, because getaddrinfo(3) blocks and no event loop may
- * call it later. IPv4 goes first, as in hiredis itself: "localhost" is often
- * ::1 before it is 127.0.0.1, and Redis listens on the latter. */
+/* Looks the host up now, because getaddrinfo(3) blocks. IPv4 goes first, as in
+ * hiredis: "localhost" is often ::1 before it is 127.0.0.1, where Redis
+ * listens. */
 static void resolve_redis(struct redis_address *redis)
 {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
@@ -114,11 +111,10 @@ static void resolve_redis(struct redis_address *redis)
 
 static void make_shared(struct server *server)
 {
-    unsigned takes = server->architecture->takes;
     const struct options *options = &server->options;
-    server->stats_slots = takes & TAKES_WORKERS   ? (unsigned)options->workers
-                          : takes & TAKES_THREADS ? (unsigned)options->threads
-                                                  : 1;
+    server->stats_slots = options->workers > 0   ? (unsigned)options->workers
+                          : options->threads > 0 ? (unsigned)options->threads
+                                                 : 1;
     /* MAP_SHARED: parent and children write to the same pages, where fork(2)
      * would copy ordinary memory at the first write. They start zeroed. */
     server->shared = mmap(NULL, sizeof *server->shared +
@@ -149,9 +145,8 @@ static void open_listeners(struct server *server)
     options->backlog = backlog;
 }
 
-/* Gives up root's rights, for good. The order matters: after setuid(2) the
- * process may no longer change its groups, nor the owner of the log, which the
- * user has to reopen after a SIGHUP. */
+/* Gives up root's rights, for good. After setuid(2) the process can no longer
+ * change its groups, nor the owner of the log, which SIGHUP makes it reopen. */
 static void become_user(const struct server *server)
 {
     const char *name = server->options.user;
@@ -230,7 +225,7 @@ bool server_warning_due(const struct server *server)
 {
     int64_t now_ms = clock_monotonic_ms();
     int64_t last_ms = atomic_load(&server->shared->warned_ms);
-    return (last_ms == 0 || now_ms - last_ms >= WARN_INTERVAL_MS) &&
+    return (last_ms == 0 || now_ms - last_ms >= 60 * 1000) &&
            atomic_compare_exchange_strong(&server->shared->warned_ms, &last_ms,
                                           now_ms);
 }

@@ -80,8 +80,8 @@ void signals_in_child(void)
     sigprocmask(SIG_BLOCK, &set, NULL);
     atomic_store(&signals_recorded, 0); /* a note left for the parent */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != atomic_load(&stoppable)->pid) /* it died before the line above */
-        _exit(1);
+    if (getppid() != atomic_load(&stoppable)->pid)
+        _exit(1); /* it died before the call above */
 }
 
 int64_t signals_stopping_ms(void)

@@ -41,7 +41,7 @@ void signals_install(const struct server *server);
 void signals_set(sigset_t *set);
 
 /* What the handler does, for threads that use sigwait(3). A second SIGINT or
- * SIGTERM ends the process immediately, but within 200 ms counts as the same. */
+ * SIGTERM ends the process, unless it comes within 200 ms. */
 void signals_record(int signal_number);
 
 /* What a child calls after fork(2). It blocks the signals: Ctrl-C and service

@@ -1,10 +1,10 @@
 /*
  * worker_processes - the books that a parent keeps about its workers.
  *
- * For 03, and for 07 with several loops. main forks; this module reaps, and says
- * which worker has to be started, and when: at the earliest one second after its
- * last start. What killed it may kill the next one too, and without that pause
- * the machine would do nothing but fork.
+ * For 03, and for 07 with several loops. main forks; this module reaps, and
+ * says which worker has to be started, and when: at the earliest one second
+ * after its last start. What killed it may kill the next one too, and without
+ * that pause the machine would do nothing but fork.
  */
 #pragma once
 

@@ -15,8 +15,7 @@
 #include "unit.h"
 
 static const struct architecture epoll = {
-    .folder = "07_epoll", .name = "epoll",
-    .takes = TAKES_WORKERS | TAKES_MAX_CONNECTIONS, .workers = 1};
+    .folder = "07_epoll", .name = "epoll", .workers = 1};
 static const struct architecture iterative = {
     .folder = "01_iterative", .name = "iterative"};
 
