@@ -31,7 +31,8 @@ def pytest_addoption(parser):
                     help="which of the seven to test (default: all)")
     group.addoption("--full", dest="sample", action="store_const", const=None,
                     help="run every case on every server (the default)")
-    group.addoption("--sample", choices=sampling.MODES, metavar="MODE",
+    group.addoption("--sample", dest="sample", choices=sampling.MODES,
+                    metavar="MODE",
                     help="run each case of the protocol on fewer servers: "
                     + "; ".join(f"{mode}: {what}"
                                 for mode, what in sampling.MODES.items()))
