@@ -114,7 +114,8 @@ static inline void floor_serve_clients(int listener, struct answer answer)
     }
 }
 
-/* The signals that the servers handle: blocked around a fork, and in threads. */
+/* The signals that the servers handle; a child of 02 ignores them, threads block
+ * them. */
 static const int floor_signals[] = {SIGINT, SIGTERM, SIGUSR1, SIGHUP, SIGALRM};
 enum { FLOOR_SIGNALS = sizeof floor_signals / sizeof floor_signals[0] };
 

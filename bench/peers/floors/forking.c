@@ -49,15 +49,11 @@ static void start_child(pid_t parent)
 
 static void fork_child(int fd, char *request)
 {
-    pid_t parent = getpid(), pid;
-    sigset_t set, unblocked;
-    floor_signal_set(&set);
-    sigprocmask(SIG_BLOCK, &set, &unblocked);
-    pid = fork();
+    pid_t parent = getpid();
+    pid_t pid = fork();
     if (pid < 0)
         err(1, "fork");
     if (pid > 0) {
-        sigprocmask(SIG_SETMASK, &unblocked, NULL);
         close(fd);
         return;
     }
