@@ -52,11 +52,6 @@ static void set_deadline(struct event_loop *loop, struct client *client)
 {
     enum http_phase phase = http_conn_phase(&client->conn);
     remove_deadline(loop, client);
-    client->progressed = false;
-    if (phase == HTTP_PHASE_REDIS)
-        return; /* redis_async has one deadline for all of them */
-    if (phase == HTTP_PHASE_WRITE)
-        client->unacknowledged = net_unacknowledged(client->fd);
     client->listed = (unsigned char)phase;
     client->deadline_ms =
         loop->worker.http.clock.now_ms +
@@ -124,19 +119,19 @@ static bool ask_redis(struct event_loop *loop, struct client *client)
     return client->replies_due == 0;
 }
 
-static bool write_response(struct client *client)
+static bool write_response(struct event_loop *loop, struct client *client)
 {
     struct http_output output;
     http_conn_output(&client->conn, &output);
     ssize_t n = net_send(client->fd, &output);
     if (n >= 0) {
-        client->progressed = true;
+        remove_deadline(loop, client); /* the next phase has its own */
         if (http_conn_sent(&client->conn, (size_t)n))
             shutdown(client->fd, SHUT_WR);
     } else if (errno == EAGAIN) {
         return false;
     } else {
-        http_conn_close(&client->conn); /* EPIPE, ECONNRESET */
+        http_conn_close(&client->conn); /* EPIPE, ECONNRESET, ETIMEDOUT */
     }
     return true;
 }
@@ -156,7 +151,7 @@ static bool step(struct event_loop *loop, struct client *client,
     case HTTP_WANT_REDIS:
         return ask_redis(loop, client);
     case HTTP_WANT_WRITE:
-        return write_response(client);
+        return write_response(loop, client);
     case HTTP_WANT_CLOSE:
         end_client(loop, client);
         break;
@@ -181,14 +176,9 @@ static void run_client(struct event_loop *loop, struct client *client)
         if (client->dead)
             return;
     }
-    if (loop->worker.draining && client->conn.x == NULL) {
-        end_client(loop, client); /* idle, and the server is stopping */
-        return;
-    }
-    /* A deadline starts with a phase, and again when the client has taken part
-     * of its answer. Bytes that it sends do not extend it. */
-    if (client->progressed || client->prev == NULL ||
-        client->listed != http_conn_phase(&client->conn))
+    /* A deadline starts with a phase. Bytes that the client sends do not extend
+     * it. */
+    if (client->prev == NULL || client->listed != http_conn_phase(&client->conn))
         set_deadline(loop, client);
     /* Redis' reply brings a client back, not its socket. One that never waits
      * for its socket is never watched: most are answered and gone before. */
@@ -287,20 +277,18 @@ void event_loop_accept(struct event_loop *loop)
 
 int event_loop_timeout_ms(const struct event_loop *loop)
 {
-    int64_t now = loop->worker.http.clock.now_ms, next = INT64_MAX;
-    int redis = redis_async_timeout_ms(&loop->redis);
+    bool tick = loop->worker.draining || loop->accept_exhausted;
+    int64_t now = loop->worker.http.clock.now_ms;
+    int64_t next = redis_async_deadline_ms(&loop->redis);
     for (int i = 0; i < HTTP_PHASES; i++) {
         const struct client *first = loop->deadline_queues[i];
         if (first != NULL && first->deadline_ms < next)
             next = first->deadline_ms;
     }
-    if (redis >= 0 && now + redis < next)
-        next = now + redis;
-    if ((loop->worker.draining || loop->accept_exhausted) &&
-        now + TICK_MS < next)
-        next = now + TICK_MS;
     if (next <= now || (loop->accept_pending && event_loop_may_accept(loop)))
         return 0;
+    if (tick && next > now + TICK_MS)
+        return TICK_MS;
     return next == INT64_MAX ? -1 : (int)(next - now);
 }
 
@@ -310,11 +298,6 @@ static void expire(struct event_loop *loop, enum http_phase phase)
     int64_t now = loop->worker.http.clock.now_ms;
     while ((client = loop->deadline_queues[phase]) != NULL &&
            client->deadline_ms <= now) {
-        if (phase == HTTP_PHASE_WRITE &&
-            net_unacknowledged(client->fd) < client->unacknowledged) {
-            set_deadline(loop, client); /* it takes what the kernel holds */
-            continue;
-        }
         http_conn_on_timeout(&client->conn);
         run_client(loop, client);
         if (loop->deadline_queues[phase] == client)

@@ -20,14 +20,12 @@ struct client {
     int fd;
     int watched;              /* the loop's own: poll's index into its array,
                                  epoll's "is registered"; 0: not watched */
-    int unacknowledged;       /* bytes, when the client's deadline was set */
     unsigned char replies_due; /* from Redis */
     unsigned char listed;      /* enum http_phase: in which deadline queue */
     bool readable;             /* the kernel said so, and no EAGAIN since */
     bool hangup;               /* the client has closed its side: read to the
                                   end of file */
     bool dead;                 /* closed, but replies are due */
-    bool progressed;           /* it took bytes since its deadline was set */
     char *peer;               /* its address for the log, or NULL */
     int64_t deadline_ms;
     struct client *prev, *next; /* in that queue */

@@ -1,6 +1,8 @@
 /* http_conn - one client's connection as a state machine; see http_conn.h. */
 #include "http_conn.h"
 
+#include <limits.h>
+
 #include "http_response.h"
 #include "router.h"
 
@@ -51,10 +53,8 @@ enum http_want http_conn_want(const struct http_conn *c)
 
 enum http_phase http_conn_phase(const struct http_conn *c)
 {
-    if (c->state == HTTP_CONN_REDIS)
-        return HTTP_PHASE_REDIS;
-    if (has_output(c))
-        return HTTP_PHASE_WRITE;
+    if (c->state == HTTP_CONN_REDIS || has_output(c))
+        return HTTP_PHASE_ANSWER;
     if (c->state == HTTP_CONN_CLOSING || c->state == HTTP_CONN_LINGER)
         return HTTP_PHASE_LINGER; /* not IDLE: --keep-alive may be 0 */
     if (c->state == HTTP_CONN_HEAD || c->state == HTTP_CONN_BODY)
@@ -297,13 +297,12 @@ int http_phase_timeout_ms(const struct options *options, enum http_phase phase)
     switch (phase) {
     case HTTP_PHASE_NEW: return FIRST_BYTE_FACTOR * options->request_timeout_ms;
     case HTTP_PHASE_IDLE: return options->keep_alive_ms;
-    case HTTP_PHASE_REQUEST:
-    case HTTP_PHASE_WRITE: return options->request_timeout_ms;
-    case HTTP_PHASE_REDIS: return REDIS_TIMEOUT_MS;
-    case HTTP_PHASE_LINGER:
+    case HTTP_PHASE_REQUEST: return options->request_timeout_ms;
+    case HTTP_PHASE_LINGER: return LINGER_MS;
+    case HTTP_PHASE_ANSWER:
     case HTTP_PHASES: break;
     }
-    return LINGER_MS;
+    return INT_MAX;
 }
 
 void http_conn_on_timeout(struct http_conn *c)

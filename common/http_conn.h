@@ -39,8 +39,7 @@ enum http_phase {
     HTTP_PHASE_NEW,     /* before the first byte of the first request */
     HTTP_PHASE_IDLE,    /* before the first byte of a later request */
     HTTP_PHASE_REQUEST, /* before the end of a request that has begun */
-    HTTP_PHASE_REDIS,   /* before Redis has replied */
-    HTTP_PHASE_WRITE,   /* before the client has taken its answer */
+    HTTP_PHASE_ANSWER,  /* before the client has taken its answer */
     HTTP_PHASE_LINGER,  /* after the last answer, before the client closes */
     HTTP_PHASES
 };
@@ -116,11 +115,11 @@ void http_conn_output(const struct http_conn *c, struct http_output *output);
  * releases the packet that MSG_MORE held back. */
 bool http_conn_sent(struct http_conn *c, size_t n);
 
-/* Returns how many milliseconds a phase may last: WRITE and LINGER since the
- * client last accepted bytes, IDLE since the last answer, the others since they
- * began. */
+/* Returns how many milliseconds a phase may last: IDLE since the last answer, the
+ * others since they began. For ANSWER, INT_MAX: Redis has a deadline of its own,
+ * and so has a client that takes nothing (TCP_USER_TIMEOUT, see net.c). */
 int http_phase_timeout_ms(const struct options *options, enum http_phase phase);
 
 /* The deadline of the phase has passed. A request that has begun is answered
- * with 408, anything else closes. Not for REDIS: pass NULL replies instead. */
+ * with 408, anything else closes. */
 void http_conn_on_timeout(struct http_conn *c);

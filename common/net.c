@@ -2,14 +2,12 @@
 #include "net.h"
 
 #include <errno.h>
-#include <linux/sockios.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 
@@ -31,7 +29,8 @@ static void set_option(int fd, int level, int name, int value)
     setsockopt(fd, level, name, &value, sizeof value);
 }
 
-static void set_listener_options(int fd, bool event_loop)
+static void set_listener_options(int fd, bool event_loop,
+                                 int timeout_ms)
 {
     /* Otherwise a restart fails while an old connection is in TIME_WAIT, which
      * lasts a minute. */
@@ -40,6 +39,9 @@ static void set_listener_options(int fd, bool event_loop)
      * the last short piece of an answer until the client has acknowledged the
      * rest. */
     set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    /* A client that acknowledges nothing, or leaves no room for the rest of its
+     * answer, for this long: the kernel ends the connection with ETIMEDOUT. */
+    set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, timeout_ms);
     struct timeval tick = {.tv_usec = SEND_TICK_MS * 1000L};
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tick, sizeof tick);
     /* An event loop gets a client together with its request, and reads
@@ -67,7 +69,7 @@ int net_listen(struct server *server, int number)
     int fd = socket(address->ai_family, type, 0);
     if (fd < 0)
         die("cannot make a socket: %s", strerror(errno));
-    set_listener_options(fd, event_loop);
+    set_listener_options(fd, event_loop, options->request_timeout_ms);
     /* SO_REUSEPORT: several sockets on one port, each with an accept queue of
      * its own; the kernel spreads connections over them. The first socket asks
      * for it after bind(2), so that another server's port counts as in use. */
@@ -152,13 +154,6 @@ int net_accept_queue_limit(int listener)
 int net_silent_ms(int fd)
 {
     return (int)tcp_info(fd).tcpi_last_data_recv;
-}
-
-int net_unacknowledged(int fd)
-{
-    int bytes = 0;
-    ioctl(fd, SIOCOUTQ, &bytes);
-    return bytes;
 }
 
 ssize_t net_send(int fd, const struct http_output *output)

@@ -33,11 +33,6 @@ int net_accept_queue_limit(int listener);
  * its handshake or its last data. */
 int net_silent_ms(int fd);
 
-/* Returns how many bytes the kernel holds that the client has not acknowledged.
- * A socket counts as writable when a third of its buffer is free, which can be
- * a megabyte; this tells earlier that a slow reader makes progress. */
-int net_unacknowledged(int fd);
-
 /* Sends part of an output, waiting if the socket blocks. Returns the number of
  * bytes that the kernel took, or -1 with errno; EIO when a file has become
  * shorter than promised. */

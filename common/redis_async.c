@@ -148,7 +148,7 @@ void redis_async_ready(struct redis_async *redis, uint32_t events)
 
 void redis_async_flush(struct redis_async *redis)
 {
-    if (redis_async_timeout_ms(redis) == 0)
+    if (redis_async_deadline_ms(redis) <= redis->clock->now_ms)
         redis_async_close(redis);
     /* The socket mostly has room, so write without asking the kernel first.
      * This may find the connection broken, and free the context. */
@@ -159,13 +159,9 @@ void redis_async_flush(struct redis_async *redis)
         tell_loop(redis);
 }
 
-int redis_async_timeout_ms(const struct redis_async *redis)
+int64_t redis_async_deadline_ms(const struct redis_async *redis)
 {
-    int64_t left = redis->progress_ms + REDIS_TIMEOUT_MS -
-                   redis->clock->now_ms;
-    if (redis->due == 0)
-        return -1;
-    return left > 0 ? (int)left : 0;
+    return redis->due > 0 ? redis->progress_ms + REDIS_TIMEOUT_MS : INT64_MAX;
 }
 
 void redis_async_close(struct redis_async *redis)

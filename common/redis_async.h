@@ -57,8 +57,9 @@ void redis_async_ready(struct redis_async *redis, uint32_t events);
  * clients, the last one waits long for a Redis that is in perfect health.) */
 void redis_async_flush(struct redis_async *redis);
 
-/* Returns for how many milliseconds Redis may stay silent; -1: none is due. */
-int redis_async_timeout_ms(const struct redis_async *redis);
+/* Returns when Redis has been silent for too long, in monotonic milliseconds;
+ * INT64_MAX: no reply is due. */
+int64_t redis_async_deadline_ms(const struct redis_async *redis);
 
 /* Closes the connection; replies that are due are NULL. */
 void redis_async_close(struct redis_async *redis);

@@ -34,7 +34,6 @@ struct connection {
     struct http_conn conn;
     int fd;
     char *peer;            /* the client's address for the log, or NULL */
-    int unacknowledged;    /* bytes when last looked at */
     bool has_tick;         /* SO_RCVTIMEO is set */
     bool others_waited;    /* at the previous tick */
     enum http_phase phase; /* the one that deadline_ms belongs to */
@@ -72,49 +71,33 @@ static bool others_wait(const struct worker *worker)
     return waiting > idle;
 }
 
-static void start_deadline(struct connection *c, enum http_phase phase)
-{
-    c->phase = phase;
-    c->deadline_ms =
-        c->worker->http.clock.now_ms +
-        http_phase_timeout_ms(&c->worker->server->options, phase);
-}
-
 /* Called before every step: a client that sends single bytes, or takes its
  * answer steadily for ever, never makes a call time out. */
 static void check_deadline(struct connection *c)
 {
     enum http_phase phase = http_conn_phase(&c->conn);
-    if (phase != c->phase)
-        start_deadline(c, phase);
-    else if (phase != HTTP_PHASE_REDIS &&
-             (c->worker->drain_expired ||
-              c->worker->http.clock.now_ms >= c->deadline_ms))
+    const struct worker *w = c->worker;
+    if (phase != c->phase) {
+        c->phase = phase;
+        c->deadline_ms = w->http.clock.now_ms +
+                         http_phase_timeout_ms(&w->server->options, phase);
+    } else if (w->drain_expired || w->http.clock.now_ms >= c->deadline_ms) {
         http_conn_on_timeout(&c->conn);
+    }
 }
 
-/* Has the client acknowledged bytes since the last call? */
-static bool has_progressed(struct connection *c)
-{
-    int before = c->unacknowledged;
-    c->unacknowledged = net_unacknowledged(c->fd);
-    return c->unacknowledged < before;
-}
-
-/* A wait for the client has ended without result. Should it be closed? An idle
- * one only after two looks: the first may have found a client that an idle
+/* A wait for the client has ended without result. Should it be closed? Others
+ * must have waited at two looks: the first may have found a client that an idle
  * worker was about to accept. */
 static void on_tick(struct connection *c)
 {
     const struct worker *w = c->worker;
     bool waited = c->others_waited;
-    bool waiting = c->others_waited = others_wait(w);
-    if ((c->phase == HTTP_PHASE_NEW &&
-         (w->draining ||
-          (waiting && w->http.clock.now_ms >= c->grace_end_ms))) ||
-        (c->phase == HTTP_PHASE_IDLE && (w->draining || (waiting && waited))) ||
-        (c->phase == HTTP_PHASE_LINGER && waiting &&
-         net_unacknowledged(c->fd) == 0))
+    c->others_waited = others_wait(w);
+    bool make_room = c->others_waited &&
+                     (c->phase == HTTP_PHASE_NEW
+                          ? w->http.clock.now_ms >= c->grace_end_ms : waited);
+    if (c->phase != HTTP_PHASE_REQUEST && (w->draining || make_room))
         http_conn_close(&c->conn);
 }
 
@@ -196,12 +179,8 @@ static void write_response(struct connection *c)
     if (n >= 0) {
         if (http_conn_sent(&c->conn, (size_t)n))
             shutdown(c->fd, SHUT_WR);
-        start_deadline(c, http_conn_phase(&c->conn));
-    } else if (errno == EAGAIN || errno == EINTR) { /* SO_SNDTIMEO */
-        if (has_progressed(c))
-            start_deadline(c, HTTP_PHASE_WRITE);
-    } else {
-        http_conn_close(&c->conn); /* EPIPE, ECONNRESET */
+    } else if (errno != EAGAIN && errno != EINTR) { /* not SO_SNDTIMEO's tick */
+        http_conn_close(&c->conn); /* EPIPE, ECONNRESET, ETIMEDOUT */
     }
 }
 
@@ -209,13 +188,12 @@ void serve_blocking(struct blocking_worker *bw, int fd)
 {
     struct worker *w = &bw->worker;
     struct connection c = {.worker = w, .redis = &bw->redis, .fd = fd,
-                           .peer = net_peer_name(w->server, fd)};
+                           .phase = HTTP_PHASES, .peer = net_peer_name(w->server, fd)};
     bool over = false;
     atomic_store_explicit(&w->stats->idle, false, memory_order_relaxed);
     stats_add(&w->stats->connections, 1);
     worker_tick(w);
     http_conn_open(&c.conn, &w->http);
-    start_deadline(&c, HTTP_PHASE_NEW);
     while (!over) {
         check_deadline(&c);
         switch (http_conn_want(&c.conn)) {

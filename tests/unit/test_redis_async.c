@@ -200,13 +200,15 @@ TEST(another_protocol_is_no_reply)
 
 TEST(silence_has_a_limit_that_each_reply_starts_again)
 {
-    assert_int_equal(redis_async_timeout_ms(&redis), -1);
+    assert_true(redis_async_deadline_ms(&redis) == INT64_MAX);
     assert_true(ask("A") && ask("B"));
     accept_redis();
-    assert_int_equal(redis_async_timeout_ms(&redis), REDIS_TIMEOUT_MS);
+    assert_int_equal(redis_async_deadline_ms(&redis),
+                     clock_of_loop.now_ms + REDIS_TIMEOUT_MS);
     clock_of_loop.now_ms += REDIS_TIMEOUT_MS - 1;
     reply("+1\r\n");
-    assert_int_equal(redis_async_timeout_ms(&redis), REDIS_TIMEOUT_MS);
+    assert_int_equal(redis_async_deadline_ms(&redis),
+                     clock_of_loop.now_ms + REDIS_TIMEOUT_MS);
     clock_of_loop.now_ms += REDIS_TIMEOUT_MS - 1;
     run_loop();
     assert_string_equal(replies, "A=1 ");
