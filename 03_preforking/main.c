@@ -41,7 +41,7 @@ static void serve_clients(const struct server *server, int number)
 int main(int argc, char **argv)
 {
     static struct server server; /* static: signal handlers use it */
-    struct worker_processes workers;
+    static struct worker_processes workers; /* static: freed with the process */
     int number;
 
     server_start(&server, &architecture, argc, argv);
