@@ -6,8 +6,7 @@
  * a small GET at a time. What the server costs above its floor is what HTTP
  * costs. bench/floor_calls.py compares the calls of both.
  */
-#ifndef FLOOR_H
-#define FLOOR_H
+#pragma once
 
 #include <arpa/inet.h>
 #include <err.h>
@@ -114,8 +113,8 @@ static inline void floor_serve_clients(int listener, struct answer answer)
     }
 }
 
-/* The signals that the servers handle; a child of 02 ignores them, threads block
- * them. */
+/* The signals that the servers handle. A child of 02 ignores them, a thread of
+ * 04 blocks them. */
 static const int floor_signals[] = {SIGINT, SIGTERM, SIGUSR1, SIGHUP, SIGALRM};
 enum { FLOOR_SIGNALS = sizeof floor_signals / sizeof floor_signals[0] };
 
@@ -126,5 +125,3 @@ static inline void floor_signal_set(sigset_t *set)
         sigaddset(set, floor_signals[i]);
     sigaddset(set, SIGCHLD);
 }
-
-#endif

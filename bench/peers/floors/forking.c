@@ -8,8 +8,8 @@
 
 #include "floor.h"
 
-/* What the server's parent has touched of its heap before it forks: a fork
- * copies the page tables, and the child's first write to each page copies it. */
+/* What the server's parent has touched of its heap before it forks: fork(2)
+ * copies the page tables, and the first write to a page copies the page. */
 enum { HEAP_SIZE = 32 * 1024 };
 
 static const char bytes[] = FLOOR_ANSWER("forking", FLOOR_CLOSE);
