@@ -113,15 +113,13 @@ static inline void floor_serve_clients(int listener, struct answer answer)
     }
 }
 
-/* The signals that the servers handle. A child of 02 ignores them, a thread of
- * 04 blocks them. */
-static const int floor_signals[] = {SIGINT, SIGTERM, SIGUSR1, SIGHUP, SIGALRM};
-enum { FLOOR_SIGNALS = sizeof floor_signals / sizeof floor_signals[0] };
-
+/* The signals that the servers handle. A child of 02 and a thread of 04 block
+ * them. */
 static inline void floor_signal_set(sigset_t *set)
 {
+    static const int handled[] = {SIGINT, SIGTERM, SIGUSR1,
+                                  SIGHUP, SIGALRM, SIGCHLD};
     sigemptyset(set);
-    for (int i = 0; i < FLOOR_SIGNALS; i++)
-        sigaddset(set, floor_signals[i]);
-    sigaddset(set, SIGCHLD);
+    for (size_t i = 0; i < sizeof handled / sizeof handled[0]; i++)
+        sigaddset(set, handled[i]);
 }
