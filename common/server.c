@@ -185,6 +185,9 @@ void server_start(struct server *server,
         die("cannot open the access log %s: %s; check the path and its rights",
             options->access_log, strerror(errno));
     become_user(server);
+    /* strftime(3) reads /etc/localtime once for each process: here, where the
+     * file can be opened, and not in every child of 02. */
+    tzset();
     sandbox_enter(server);
     signals_install(server);
 }

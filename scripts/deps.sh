@@ -142,6 +142,7 @@ look_for() {
         look_for browser
         look_for fuzz
         look_for load # the tests of bench/ use them, and the docs name them
+        may strace "compares the floors of bench/ with the servers" have strace
         ;;
     tidy)
         want clang-tidy "reads the sources for mistakes" have clang-tidy

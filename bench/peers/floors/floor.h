@@ -6,8 +6,7 @@
  * a small GET at a time. What the server costs above its floor is what HTTP
  * costs. bench/floor_calls.py compares the calls of both.
  */
-#ifndef FLOOR_H
-#define FLOOR_H
+#pragma once
 
 #include <arpa/inet.h>
 #include <err.h>
@@ -114,17 +113,13 @@ static inline void floor_serve_clients(int listener, struct answer answer)
     }
 }
 
-/* The signals that the servers handle; a child of 02 ignores them, threads block
+/* The signals that the servers handle. A child of 02 and a thread of 04 block
  * them. */
-static const int floor_signals[] = {SIGINT, SIGTERM, SIGUSR1, SIGHUP, SIGALRM};
-enum { FLOOR_SIGNALS = sizeof floor_signals / sizeof floor_signals[0] };
-
 static inline void floor_signal_set(sigset_t *set)
 {
+    static const int handled[] = {SIGINT, SIGTERM, SIGUSR1,
+                                  SIGHUP, SIGALRM, SIGCHLD};
     sigemptyset(set);
-    for (int i = 0; i < FLOOR_SIGNALS; i++)
-        sigaddset(set, floor_signals[i]);
-    sigaddset(set, SIGCHLD);
+    for (size_t i = 0; i < sizeof handled / sizeof handled[0]; i++)
+        sigaddset(set, handled[i]);
 }
-
-#endif

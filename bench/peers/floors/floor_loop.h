@@ -1,7 +1,7 @@
-/* What the floors of the two event loops share: accepting until there is no
- * client, and serving one until it would have to wait. floor_watch() is theirs. */
-#ifndef FLOOR_LOOP_H
-#define FLOOR_LOOP_H
+/* What the floors of the two event loops share: accepting until no client is
+ * left, and serving a client until it would have to wait. Each has its own
+ * floor_watch() and floor_unwatch(). */
+#pragma once
 
 #include <fcntl.h>
 
@@ -78,5 +78,3 @@ static void floor_loop_init(int argc, char **argv, struct answer close,
     if (fcntl(floor_listener, F_SETFL, flags | O_NONBLOCK) < 0)
         err(1, "fcntl");
 }
-
-#endif

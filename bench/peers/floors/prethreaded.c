@@ -29,7 +29,8 @@ int main(int argc, char **argv)
     pthread_attr_setstacksize(&attributes, STACK_SIZE);
     listener = floor_listen(argv[1], false);
     for (int i = 0; i < THREADS; i++)
-        if ((errno = pthread_create(&id, &attributes, serve_clients, NULL)) != 0)
+        if ((errno = pthread_create(&id, &attributes, serve_clients,
+                                    NULL)) != 0)
             err(1, "pthread_create");
     pause();
 }
