@@ -40,17 +40,15 @@ static void fit_descriptor_limit(struct options *options)
         options->max_connections = 3 * quarter;
 }
 
-static int open_folder(const char *root, const char *name)
+static int open_below(const char *root, const char *name, int flags)
 {
     char *path;
     if (asprintf(&path, "%s/%s", root, name) < 0)
         die("out of memory");
-    /* O_PATH: a place to start a path walk from, with nothing to read. */
-    int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int fd = open(path, flags | O_CLOEXEC);
     if (fd < 0)
-        die("there is no folder %s (%s); start in the folder that holds "
-            "public/ and templates/, or name it with --root",
-            path, strerror(errno));
+        die("cannot open %s (%s); start in the folder that holds public/ and "
+            "templates/, or name it with --root", path, strerror(errno));
     free(path);
     return fd;
 }
@@ -58,15 +56,14 @@ static int open_folder(const char *root, const char *name)
 /* Before fork(2), so that all processes share the text. */
 static void read_template(struct server *server)
 {
-    char path[PATH_MAX], *text = NULL;
+    char *text = NULL;
     size_t size = 0;
-    snprintf(path, sizeof path, "%s/templates/guestbook/index.html",
-             server->options.root);
-    FILE *file = fopen(path, "re");
+    FILE *file = fdopen(open_below(server->options.root,
+                                   "templates/guestbook/index.html", O_RDONLY),
+                        "r");
     ssize_t n = file != NULL ? getdelim(&text, &size, '\0', file) : -1;
     if (n < 0)
-        die("cannot read %s (%s); start in the folder that holds public/ and "
-            "templates/, or name it with --root", path, strerror(errno));
+        die("cannot read the guestbook's template: %s", strerror(errno));
     fclose(file);
     server->guestbook_template = (struct slice){text, (size_t)n};
 }
@@ -175,7 +172,9 @@ void server_start(struct server *server,
     snprintf(server->signature, sizeof server->signature, "%s (%s)",
              SERVER_VERSION, architecture->name);
     fit_descriptor_limit(options);
-    server->public_folder = open_folder(options->root, "public");
+    /* O_PATH: a place to start a path walk from, with nothing to read. */
+    server->public_folder = open_below(options->root, "public",
+                                       O_PATH | O_DIRECTORY);
     read_template(server);
     find_pictures(server);
     resolve_redis(&options->redis);
