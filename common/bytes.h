@@ -81,6 +81,12 @@ static inline struct slice slice_next(struct slice *s, char separator)
  * if there are none. One above 2^59 may not be exact: none overflows. */
 int64_t slice_next_number(struct slice *s);
 
+/* In ASCII, the low four bits of 'A' and 'a' are 1. */
+static inline int hex_value(char digit)
+{
+    return (digit & 15) + (digit > '9' ? 9 : 0);
+}
+
 /* Removes one byte from *s, which must not be empty, and returns it; %XX, with
  * two hexadecimal digits, stands for one byte. Returns -1 for any other '%'. */
 int slice_next_decoded(struct slice *s);
