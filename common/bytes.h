@@ -33,7 +33,7 @@ static inline bool slice_equal(struct slice a, struct slice b)
 }
 
 /* HTTP ignores case in field names and most tokens (RFC 9110, 5.1). Most
- * clients use the usual spelling, which the compiler compares without a call. */
+ * clients use the usual spelling, compared here without a call. */
 static inline bool slice_equal_nocase(struct slice a, struct slice b)
 {
     return slice_equal(a, b) ||
