@@ -21,15 +21,13 @@ int64_t slice_next_number(struct slice *s)
 
 int slice_next_decoded(struct slice *s)
 {
-    char digits[3] = {0};
     size_t used = 1;
     int byte = (unsigned char)s->p[0];
     if (byte == '%') {
         if (s->n < 3 || !isxdigit((unsigned char)s->p[1]) ||
             !isxdigit((unsigned char)s->p[2]))
             return -1;
-        memcpy(digits, s->p + 1, 2);
-        byte = (int)strtol(digits, NULL, 16);
+        byte = 16 * hex_value(s->p[1]) + hex_value(s->p[2]);
         used = 3;
     }
     slice_skip(s, used);

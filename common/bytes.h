@@ -33,7 +33,7 @@ static inline bool slice_equal(struct slice a, struct slice b)
 }
 
 /* HTTP ignores case in field names and most tokens (RFC 9110, 5.1). Most
- * clients use the usual spelling, which the compiler compares without a call. */
+ * clients use the usual spelling, compared here without a call. */
 static inline bool slice_equal_nocase(struct slice a, struct slice b)
 {
     return slice_equal(a, b) ||
@@ -80,6 +80,12 @@ static inline struct slice slice_next(struct slice *s, char separator)
 /* Removes the decimal digits at the start of *s and returns their value, or -1
  * if there are none. One above 2^59 may not be exact: none overflows. */
 int64_t slice_next_number(struct slice *s);
+
+/* In ASCII, the low four bits of 'A' and 'a' are 1. */
+static inline int hex_value(char digit)
+{
+    return (digit & 15) + (digit > '9' ? 9 : 0);
+}
 
 /* Removes one byte from *s, which must not be empty, and returns it; %XX, with
  * two hexadecimal digits, stands for one byte. Returns -1 for any other '%'. */

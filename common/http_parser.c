@@ -81,20 +81,21 @@ static size_t ipv6_length(struct slice s)
  * might find different hosts in one request. */
 static bool is_authority(struct slice s)
 {
+    size_t n = 0;
     if (s.n > 0 && s.p[0] == '[')
-        slice_skip(&s, ipv6_length(s));
+        n = ipv6_length(s);
     else
-        while (s.n > 0 && byte_class[(unsigned char)s.p[0]] & IN_HOST)
-            if (s.p[0] != '%')
-                slice_skip(&s, 1);
-            else if (slice_next_decoded(&s) < 0)
+        for (; n < s.n && byte_class[(unsigned char)s.p[n]] & IN_HOST; n++)
+            if (s.p[n] == '%' &&
+                slice_next_decoded(&(struct slice){s.p + n, s.n - n}) < 0)
                 return false;
-    if (s.n == 0)
+    struct slice port = {s.p + n, s.n - n};
+    if (port.n == 0)
         return true;
-    if (s.p[0] != ':')
-        return false;
-    slice_skip(&s, 1);
-    return s.n == 0 || (slice_next_number(&s) <= UINT16_MAX && s.n == 0);
+    slice_skip(&port, 1);
+    return s.p[n] == ':' &&
+           (port.n == 0 || (slice_next_number(&port) <= UINT16_MAX &&
+                            port.n == 0));
 }
 
 static enum http_method method_of(struct slice name) /* case-sensitive */
@@ -396,8 +397,8 @@ int http_chunked_decode(struct http_chunked *d, char *dst, const char *src,
             return -400;
         if (d->state >= EXT_BWS || (c == '0' && d->left == 0))
             d->overhead++;
-        if (next == SIZE) /* in ASCII, the low four bits of 'A' and 'a' are 1 */
-            d->left = d->left * 16 + (unsigned)(c & 15) + (c > '9' ? 9 : 0);
+        if (next == SIZE)
+            d->left = d->left * 16 + (unsigned)hex_value(c);
         if (d->left > HTTP_BODY_MAX || d->overhead > HTTP_CHUNK_OVERHEAD)
             return -413;
         /* The last chunk has the size 0 and no data. */

@@ -26,43 +26,34 @@ static const struct status_text {
     {301, LINE("301 Moved Permanently"), ""}, {302, LINE("302 Found"), ""},
     {303, LINE("303 See Other"), ""}, {304, LINE("304 Not Modified"), ""},
     {400, LINE("400 Bad Request"),
-     "The server received something that is not a valid HTTP request. If you "
-     "typed the address, check it. Otherwise the program you use has a bug."},
+     "This is not a valid HTTP request. Please check the address you typed."},
     {403, LINE("403 Forbidden"),
-     "The server may not read this file. If it is yours, make it a regular "
-     "file that the server's user can read."},
+     "The server may not read this file, or it is not a regular file."},
     {404, LINE("404 Not Found"),
      "There is no page at this address. Check the spelling, or start from the "
      "<a href=\"/\">home page</a>."},
     {405, LINE("405 Method Not Allowed"),
-     "This page exists but does not accept the request's method. The Allow "
-     "field of this answer lists the methods that it accepts."},
+     "This page does not accept this method. Allow names those it accepts."},
     {408, LINE("408 Request Timeout"),
      "The request did not arrive completely in time. Please send it again."},
     {412, LINE("412 Precondition Failed"),
-     "The file is not the version that If-Match or If-Unmodified-Since asks "
-     "for. Please download it again."},
+     "The file is not the version that the request is for. Fetch it again."},
     {413, LINE("413 Content Too Large"),
      "The request has more than 64 KiB of content. Please send less."},
     {414, LINE("414 URI Too Long"),
      "The address has more than 8,000 bytes. Please shorten it."},
     {415, LINE("415 Unsupported Media Type"),
-     "This page accepts only form fields (application/x-www-form-urlencoded). "
-     "Please use the form on the page."},
+     "This page accepts only form fields. Please use the form on the page."},
     {416, LINE("416 Range Not Satisfiable"),
-     "The requested range starts beyond the end of the file. The Content-Range "
-     "field of this answer gives the file's length."},
+     "The range starts beyond the end of the file; see Content-Range."},
     {417, LINE("417 Expectation Failed"),
      "The server cannot do what the Expect field asks for. Please remove it."},
     {431, LINE("431 Request Header Fields Too Large"),
-     "The request has more than 16 KiB of header fields. Deleting the "
-     "cookies of this site often helps."},
+     "The header fields exceed 16 KiB. Deleting this site's cookies may help."},
     {500, LINE("500 Internal Server Error"),
-     "The server could not answer because of a problem on its side. If it is "
-     "yours, look at its error output."},
+     "The server could not answer because of a problem on its side."},
     {501, LINE("501 Not Implemented"),
-     "The server does not support this method or this transfer coding. Use "
-     "GET, HEAD, POST or OPTIONS."},
+     "The server does not support this method or this transfer coding."},
     {503, LINE("503 Service Unavailable"),
      "The server is short of resources. Please try again in a few seconds."},
     {505, LINE("505 HTTP Version Not Supported"),

@@ -14,8 +14,11 @@ enum {
     CONNECT_MEMORY = 32 * 1024, /* more than hiredis needs to connect */
 };
 
-bool redis_has_memory(void)
+bool redis_may_connect(const struct redis_address *address,
+                       const struct redis_backoff *backoff, int64_t now_ms)
 {
+    if (address->none || now_ms < backoff->retry_ms)
+        return false;
     /* volatile: or the compiler removes both calls. */
     void *volatile probe = malloc(CONNECT_MEMORY);
     free(probe);
@@ -51,7 +54,7 @@ static bool try_connect(struct redis *redis, int64_t now_ms)
 {
     const struct timeval wait = {.tv_usec = REDIS_WAIT_MS * 1000L};
     const struct redis_address *a = redis->address;
-    if (a->none || now_ms < redis->backoff.retry_ms || !redis_has_memory())
+    if (!redis_may_connect(a, &redis->backoff, now_ms))
         return false;
     redis->context = a->path != NULL
                          ? redisConnectUnixWithTimeout(a->path, wait)

@@ -42,9 +42,10 @@ struct redis_backoff { /* all zero: at once */
     int delay_ms;      /* doubles with each failure; 0 after a reply */
 };
 
-/* Is there memory to connect with? hiredis 0.14 ends the process when there is
- * none. */
-bool redis_has_memory(void);
+/* Is it time to try to connect, and is there memory for it? (hiredis 0.14 ends
+ * the process when there is none.) */
+bool redis_may_connect(const struct redis_address *address,
+                       const struct redis_backoff *backoff, int64_t now_ms);
 
 /* Records a failure at now_ms. */
 void redis_backoff_failed(struct redis_backoff *backoff, int64_t now_ms);

@@ -54,8 +54,7 @@ static void cleanup(void *data)
 static bool start_connecting(struct redis_async *redis)
 {
     const struct redis_address *a = redis->address;
-    if (a->none || redis->clock->now_ms < redis->backoff.retry_ms ||
-        !redis_has_memory())
+    if (!redis_may_connect(a, &redis->backoff, redis->clock->now_ms))
         return false;
     redisAsyncContext *context = a->path != NULL
                                      ? redisAsyncConnectUnix(a->path)
