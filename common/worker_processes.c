@@ -30,48 +30,43 @@ void worker_processes_init(struct worker_processes *workers,
 
 /* ppoll(2) unblocks signals and goes to sleep in one step, so a signal that
  * arrived since the last check, SIGCHLD for example, ends the wait. */
-static void wait_for_signal(const struct worker_processes *workers)
+static void wait_for_signal(const struct worker_processes *workers, bool tick)
 {
-    const struct timespec tick = {.tv_nsec = TICK_MS * 1000000L};
-    bool all_run = workers->running == workers->server->options.workers;
-    ppoll(NULL, 0, all_run && !signals_stopping() ? NULL : &tick,
-          &workers->unblocked);
+    const struct timespec time = {.tv_nsec = TICK_MS * 1000000L};
+    ppoll(NULL, 0, tick ? &time : NULL, &workers->unblocked);
     server_housekeeping(workers->server);
 }
 
-static void record_end(struct worker_processes *workers, int number, int status)
+/* A child that has ended remains a zombie until its parent asks for its
+ * status. */
+static bool is_running(struct worker_processes *workers, int number)
 {
-    workers->processes[number].pid = 0;
-    workers->running--;
+    struct worker_process *worker = &workers->processes[number];
+    int status = 0;
+    if (worker->pid == 0 || waitpid(worker->pid, &status, WNOHANG) == 0)
+        return worker->pid != 0;
+    worker->pid = 0;
     if (!signals_stopping())
         warn_user("worker %d %s %d; starting another", number,
                   WIFSIGNALED(status) ? "was killed by signal"
                                       : "ended with status",
                   WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
-}
-
-/* A child that has ended remains a zombie until its parent asks for its status.
- * Signals do not queue: one SIGCHLD may stand for several children. */
-static void reap_workers(struct worker_processes *workers)
-{
-    int status;
-    pid_t pid;
-    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-        for (int i = 0; i < workers->server->options.workers; i++)
-            if (workers->processes[i].pid == pid)
-                record_end(workers, i, status);
+    return false;
 }
 
 int wait_for_dead_worker(struct worker_processes *workers)
 {
     while (!signals_stopping()) {
         int64_t now = clock_monotonic_ms();
-        reap_workers(workers);
-        for (int i = 0; i < workers->server->options.workers; i++)
-            if (workers->processes[i].pid == 0 &&
-                workers->processes[i].due_ms <= now)
+        bool one_is_dead = false;
+        for (int i = 0; i < workers->server->options.workers; i++) {
+            if (is_running(workers, i))
+                continue;
+            if (workers->processes[i].due_ms <= now)
                 return i;
-        wait_for_signal(workers);
+            one_is_dead = true;
+        }
+        wait_for_signal(workers, one_is_dead);
     }
     return -1;
 }
@@ -85,7 +80,6 @@ bool record_fork(struct worker_processes *workers, int number, pid_t pid)
     if (pid < 0)
         server_warn_exhausted(workers->server, "cannot start worker %d: %s; "
                               "trying again", number, strerror(errno));
-    workers->running += pid > 0;
     workers->processes[number] = (struct worker_process){
         .pid = pid > 0 ? pid : 0,
         .due_ms = clock_monotonic_ms() + RESTART_INTERVAL_MS};
@@ -94,10 +88,9 @@ bool record_fork(struct worker_processes *workers, int number, pid_t pid)
 
 void wait_for_workers_to_end(struct worker_processes *workers)
 {
-    int64_t most = workers->server->options.drain_timeout_ms + 1000;
-    reap_workers(workers);
-    while (workers->running > 0 && signals_stopping_ms() <= most) {
-        wait_for_signal(workers);
-        reap_workers(workers);
-    }
+    const struct options *options = &workers->server->options;
+    for (int i = 0; i < options->workers; i++)
+        while (is_running(workers, i) &&
+               signals_stopping_ms() <= options->drain_timeout_ms + 1000)
+            wait_for_signal(workers, true);
 }

@@ -19,7 +19,6 @@ struct worker_processes {
         pid_t pid;      /* 0: not running */
         int64_t due_ms; /* start it then at the earliest; monotonic */
     } *processes;       /* options.workers of them */
-    int running;
     sigset_t unblocked; /* the signal mask for waiting */
 };
 
