@@ -53,7 +53,7 @@ MODULES = {
     ("router", "endpoints"): 130,
     ("guestbook",): 280,
     ("static_file", "file_table"): 400,
-    ("text", "http_date"): 230,
+    ("text",): 230,
     ("bytes",): 190,
     ("redis",): 180,
     ("redis_async",): 260,

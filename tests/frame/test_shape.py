@@ -186,10 +186,10 @@ def test_functions():
 
 
 def test_modules_are_added_up_and_others_listed():
-    rows = shape.module_table({"common/text.c": "a\n" * 3, "common/text.h": "a\n",
-                               "common/http_date.c": "a\n", "common/new.c": "a\n",
+    rows = shape.module_table({"common/router.c": "a\n" * 3, "common/router.h": "a\n",
+                               "common/endpoints.c": "a\n", "common/new.c": "a\n",
                                "01_iterative/main.c": "a\n"})
-    assert ("text + http_date", 5, 230) in rows
+    assert ("router + endpoints", 5, 130) in rows
     assert [row for row in rows if row[0].startswith("other")] == [("other: new", 1, None)]
 
 
