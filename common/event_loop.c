@@ -84,13 +84,10 @@ static bool read_request(struct event_loop *loop, struct client *client)
     if (!client->readable)
         return false;
     char *input = http_conn_input(&client->conn, &room);
-    if (input == NULL) {
-        server_warn_exhausted(loop->worker.server, "out of memory; some clients "
-                              "are closed");
-        http_conn_close(&client->conn);
-        return true;
-    }
-    ssize_t n = recv(client->fd, input, room, 0);
+    if (input == NULL)
+        server_warn_exhausted(loop->worker.server,
+                              "out of memory; clients are closed");
+    ssize_t n = input != NULL ? recv(client->fd, input, room, 0) : 0;
     if (n > 0) {
         /* Less than there was room for means that the socket is empty now.
          * Reading again would only return EAGAIN (epoll(7), question 9). */
@@ -292,23 +289,18 @@ int event_loop_timeout_ms(const struct event_loop *loop)
     return next == INT64_MAX ? -1 : (int)(next - now);
 }
 
+/* Ends what has lasted too long, and when the server is stopping, what has not
+ * begun a request. */
 static void expire(struct event_loop *loop, enum http_phase phase)
 {
+    bool all = loop->worker.draining &&
+               (phase == HTTP_PHASE_NEW || phase == HTTP_PHASE_IDLE);
     struct client *client;
-    int64_t now = loop->worker.http.clock.now_ms;
     while ((client = loop->deadline_queues[phase]) != NULL &&
-           client->deadline_ms <= now) {
+           (all || client->deadline_ms <= loop->worker.http.clock.now_ms)) {
         http_conn_on_timeout(&client->conn);
         run_client(loop, client);
-        if (loop->deadline_queues[phase] == client)
-            return;
     }
-}
-
-static void end_queue(struct event_loop *loop, enum http_phase phase)
-{
-    while (loop->deadline_queues[phase] != NULL)
-        end_client(loop, loop->deadline_queues[phase]);
 }
 
 void event_loop_begin_iteration(struct event_loop *loop)
@@ -322,10 +314,6 @@ void event_loop_end_iteration(struct event_loop *loop)
     struct client *client, *next;
     for (int i = 0; i < HTTP_PHASES; i++)
         expire(loop, (enum http_phase)i);
-    if (loop->worker.draining) {
-        end_queue(loop, HTTP_PHASE_NEW);
-        end_queue(loop, HTTP_PHASE_IDLE);
-    }
     redis_async_flush(&loop->redis);
     LL_FOREACH_SAFE(loop->ended, client, next) {
         free(client->peer);
@@ -344,7 +332,8 @@ void event_loop_free(struct event_loop *loop)
 {
     redis_async_close(&loop->redis); /* delivers the replies that are due */
     for (int i = 0; i < HTTP_PHASES; i++)
-        end_queue(loop, (enum http_phase)i);
+        while (loop->deadline_queues[i] != NULL)
+            end_client(loop, loop->deadline_queues[i]);
     event_loop_end_iteration(loop);
     worker_free(&loop->worker);
 }

@@ -68,7 +68,7 @@ void redis_close(struct redis *redis);
 bool redis_begin(struct redis *redis, int64_t now_ms);
 
 /* Queues a command; redis_receive() sends it. Returns false when there is no
- * connection or no memory. */
+ * connection or no memory; redis_receive() will return NULL then. */
 bool redis_send(struct redis *redis, const struct redis_command *command);
 
 /* Sends what is queued and waits for the next reply. The caller frees it with

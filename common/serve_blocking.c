@@ -71,9 +71,9 @@ static bool others_wait(const struct worker *worker)
     return waiting > idle;
 }
 
-/* Called before every step: a client that sends single bytes, or takes its
- * answer steadily for ever, never makes a call time out. */
-static void check_deadline(struct connection *c)
+/* Returns the next step. Looks at the deadline before each: a client that sends
+ * single bytes never makes a call time out. */
+static enum http_want next_want(struct connection *c)
 {
     enum http_phase phase = http_conn_phase(&c->conn);
     const struct worker *w = c->worker;
@@ -84,6 +84,7 @@ static void check_deadline(struct connection *c)
     } else if (w->drain_expired || w->http.clock.now_ms >= c->deadline_ms) {
         http_conn_on_timeout(&c->conn);
     }
+    return http_conn_want(&c->conn);
 }
 
 /* A wait for the client has ended without result. Should it be closed? Others
@@ -120,13 +121,11 @@ static void read_request(struct connection *c)
 {
     size_t room;
     char *input = http_conn_input(&c->conn, &room);
-    if (input == NULL) {
-        server_warn_exhausted(c->worker->server, "out of memory; some clients "
-                              "are closed");
-        http_conn_close(&c->conn);
-        return;
-    }
-    ssize_t n = recv(c->fd, input, room, c->has_tick ? 0 : MSG_DONTWAIT);
+    if (input == NULL)
+        server_warn_exhausted(c->worker->server,
+                              "out of memory; clients are closed");
+    ssize_t n = input != NULL ? recv(c->fd, input, room,
+                                     c->has_tick ? 0 : MSG_DONTWAIT) : 0;
     worker_tick(c->worker);
     if (n > 0)
         http_conn_received(&c->conn, (size_t)n);
@@ -138,31 +137,29 @@ static void read_request(struct connection *c)
         begin_to_wait(c);
 }
 
-static bool may_keep(const struct connection *c)
+static void answer_request(struct connection *c)
 {
-    const struct http_conn *conn = &c->conn;
-    if (!conn->x->request.keep_alive || !worker_may_keep(c->worker, conn))
-        return false;
-    if (http_conn_has_pipelined(conn) &&
-        (conn->requests + 1) % YIELD_EVERY != 0)
-        return true;
-    return !others_wait(c->worker);
+    struct http_conn *conn = &c->conn;
+    bool go_on = http_conn_has_pipelined(conn) &&
+                 (conn->requests + 1) % YIELD_EVERY != 0;
+    bool may_keep = conn->x->request.keep_alive &&
+                    worker_may_keep(c->worker, conn) &&
+                    (go_on || !others_wait(c->worker));
+    if (http_conn_answer(conn, may_keep))
+        worker_log_answer(c->worker, conn, c->peer);
 }
 
 static void ask_redis(struct connection *c)
 {
-    struct redis *redis = c->redis;
     const struct redis_command *command;
     int due = 0;
-    bool complete = false, up = redis->context != NULL;
+    bool complete = false;
     if (c->conn.x->sent == 0) /* the first command of a page */
-        up = redis_begin(redis, c->worker->http.clock.now_ms);
-    while ((command = http_conn_next_command(&c->conn)) != NULL) {
-        up = up && redis_send(redis, command);
-        due++;
-    }
-    while (due-- > 0) {
-        redisReply *reply = up ? redis_receive(redis) : NULL;
+        redis_begin(c->redis, c->worker->http.clock.now_ms);
+    for (; (command = http_conn_next_command(&c->conn)) != NULL; due++)
+        redis_send(c->redis, command);
+    for (; due > 0; due--) {
+        redisReply *reply = redis_receive(c->redis); /* NULL: Redis is away */
         complete = http_conn_reply(&c->conn, reply);
         freeReplyObject(reply);
     }
@@ -188,33 +185,21 @@ void serve_blocking(struct blocking_worker *bw, int fd)
 {
     struct worker *w = &bw->worker;
     struct connection c = {.worker = w, .redis = &bw->redis, .fd = fd,
-                           .phase = HTTP_PHASES, .peer = net_peer_name(w->server, fd)};
-    bool over = false;
+                           .peer = net_peer_name(w->server, fd),
+                           .phase = HTTP_PHASES};
+    enum http_want want;
     atomic_store_explicit(&w->stats->idle, false, memory_order_relaxed);
     stats_add(&w->stats->connections, 1);
     worker_tick(w);
     http_conn_open(&c.conn, &w->http);
-    while (!over) {
-        check_deadline(&c);
-        switch (http_conn_want(&c.conn)) {
-        case HTTP_WANT_READ:
-            read_request(&c);
-            break;
-        case HTTP_WANT_ANSWER:
-            if (http_conn_answer(&c.conn, may_keep(&c)))
-                worker_log_answer(w, &c.conn, c.peer);
-            break;
-        case HTTP_WANT_REDIS:
-            ask_redis(&c);
-            break;
-        case HTTP_WANT_WRITE:
-            write_response(&c);
-            break;
-        case HTTP_WANT_CLOSE:
-            over = true;
-            break;
+    while ((want = next_want(&c)) != HTTP_WANT_CLOSE)
+        switch (want) {
+        case HTTP_WANT_READ: read_request(&c); break;
+        case HTTP_WANT_ANSWER: answer_request(&c); break;
+        case HTTP_WANT_REDIS: ask_redis(&c); break;
+        case HTTP_WANT_WRITE: write_response(&c); break;
+        case HTTP_WANT_CLOSE: break;
         }
-    }
     http_conn_close(&c.conn);
     close(fd);
     free(c.peer);
