@@ -70,7 +70,7 @@ static void *serve_client(void *data)
     return NULL;
 }
 
-static void create_slots(const struct server *server)
+static struct slot *create_slots(const struct server *server)
 {
     size_t count = (size_t)server->options.max_threads;
     struct slot *slots = calloc(count, sizeof *slots);
@@ -81,6 +81,7 @@ static void create_slots(const struct server *server)
         blocking_worker_init(&slots[i].worker, server, 0);
         release_slot(&slots[i]);
     }
+    return slots;
 }
 
 /* A thread's stack is 8 MiB of address space by default. Ours needs little, and
@@ -138,10 +139,12 @@ int main(int argc, char **argv)
     static struct server server; /* static: signal handlers use it */
 
     server_start(&server, &architecture, argc, argv);
-    create_slots(&server);
+    struct slot *slots = create_slots(&server);
     server_ready(&server, "up to %d threads", server.options.max_threads);
     serve_clients(&server);
+    /* When all slots have been acquired, all threads have ended. */
     for (int i = 0; i < server.options.max_threads; i++)
-        acquire_slot(&server); /* when all are free, all threads have ended */
+        blocking_worker_free(&acquire_slot(&server)->worker);
+    free(slots);
     return server_finish(&server);
 }

@@ -1,11 +1,14 @@
 """Deadlines. Only their lower bounds are measured, which no slow machine can
 break; that they pass at all is what the client's patience checks."""
 
+import os
 import time
 
 import pytest
 
 from client import Closed, build
+from processes import wait_for
+from sockets import unread
 
 SHORT = 0.5             # seconds, for the option under test
 EARLY = 0.35            # what would be too soon
@@ -126,13 +129,31 @@ def test_the_answer_s_time_does_not_count_as_the_request_s(launch, own_site):
         assert len(reader.read_response().body) == 32_000_000
 
 
+# Closing after the last answer (RFC 9112, 9.6)
+
+def test_a_pipelined_request_does_not_destroy_the_last_answer(launch, own_site):
+    """Closing with unread input would make the kernel send RST, and forget what
+    the client had no room for yet."""
+    content = os.urandom(400_000)
+    own_site.write("large.bin", content)
+    server = launch("--keep-alive", "0", root=own_site.root)
+    with server.connect(receive_buffer=16384) as connection:
+        connection.send(build("/large.bin") + build("/answer"))
+        assert connection.receive(1000)
+        client = connection.socket.getsockname()
+        wait_for(lambda: unread(server.address, client) is None,
+                 "the server to end its side")
+        connection.send(build("/answer"))   # and more of them
+        assert connection.read_response().body == content
+
+
 @pytest.mark.only("iterative")
 def test_a_refused_client_does_not_delay_others(launch):
-    """Where one is served at a time, reading on what he may still send."""
+    """Although the server reads on for a second."""
     server = launch()
     with server.connect() as refused:
         refused.send(b"nonsense\r\n\r\n")
         assert refused.read_response().status == 400
         began = time.monotonic()
         assert server.request("/answer").body == b"42"
-        assert time.monotonic() - began < 0.8  # of the second that he may have
+        assert time.monotonic() - began < 0.8  # of that second
