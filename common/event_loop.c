@@ -76,8 +76,6 @@ static void end_client(struct event_loop *loop, struct client *client)
     loop->clients--;
 }
 
-/* Each step returns whether the next one can be taken now. */
-
 static bool read_request(struct event_loop *loop, struct client *client)
 {
     size_t room;
@@ -133,25 +131,24 @@ static bool write_response(struct event_loop *loop, struct client *client)
     return true;
 }
 
+static bool answer_request(struct event_loop *loop, struct client *client)
+{
+    struct http_conn *conn = &client->conn;
+    if (http_conn_answer(conn, worker_may_keep(&loop->worker, conn)))
+        worker_log_answer(&loop->worker, conn, client->peer);
+    return true;
+}
+
 /* Takes one step. Returns whether the next one can be taken now. */
 static bool step(struct event_loop *loop, struct client *client,
                  enum http_want want)
 {
-    struct http_conn *conn = &client->conn;
     switch (want) {
-    case HTTP_WANT_READ:
-        return read_request(loop, client);
-    case HTTP_WANT_ANSWER:
-        if (http_conn_answer(conn, worker_may_keep(&loop->worker, conn)))
-            worker_log_answer(&loop->worker, conn, client->peer);
-        return true;
-    case HTTP_WANT_REDIS:
-        return ask_redis(loop, client);
-    case HTTP_WANT_WRITE:
-        return write_response(loop, client);
-    case HTTP_WANT_CLOSE:
-        end_client(loop, client);
-        break;
+    case HTTP_WANT_READ: return read_request(loop, client);
+    case HTTP_WANT_ANSWER: return answer_request(loop, client);
+    case HTTP_WANT_REDIS: return ask_redis(loop, client);
+    case HTTP_WANT_WRITE: return write_response(loop, client);
+    case HTTP_WANT_CLOSE: end_client(loop, client);
     }
     return false;
 }

@@ -198,7 +198,7 @@ static void talk(struct client *client, struct slice bytes, bool cut)
     struct buffer received = client->received;
     int tiny_left = TINY_MAX;
     world.visitors = world.commands = 0;
-    world.context.random = 1;
+    world.context.seed = 1;
     client_connect(client, &world);
     client->received = received;
     client_forget(client);
