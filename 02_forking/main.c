@@ -88,7 +88,7 @@ static void serve_clients(const struct server *server)
         worker_before_fork(&worker.worker); /* once, not in every child */
         /* At the limit, children close connections that are idle while clients
          * wait in the accept queue (serve_blocking.c). Set before the fork: the
-         * last child may look at once. */
+         * last child may look immediately. */
         atomic_store(&server->shared->at_capacity,
                      started - ended + 1 >= server->options.max_children);
         fork_child(&worker, fd);

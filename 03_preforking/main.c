@@ -5,7 +5,7 @@
  * processes each run the loop of 01, and all accept from the same socket. The
  * number of workers is the number of clients served together; the others wait in
  * the accept queue. Each worker keeps its connection to Redis. The parent serves
- * nobody: it waits, and replaces a worker that dies.
+ * no client: it waits, and replaces a worker that dies.
  *
  *                          .-> worker: accept -> serve -> accept ...
  *   clients ---> [ ][ ] ---+-> worker: accept -> serve -> accept ...

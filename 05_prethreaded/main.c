@@ -3,7 +3,7 @@
  *
  * Like 03, with threads: --threads of them each run the loop of 01, and all
  * accept from the same socket. Each has a worker of its own: buffers, open
- * files, a connection to Redis. The main thread serves nobody.
+ * files, a connection to Redis. The main thread serves no client.
  *
  * Stevens put a mutex around accept, because kernels of that time woke every
  * waiting thread for one client (the "thundering herd"). Linux queues the
@@ -90,7 +90,7 @@ static void wait_for_stop(const struct server *server)
             signals_record(signal_number);
         server_housekeeping(server);
     }
-    pthread_sigmask(SIG_UNBLOCK, &set, NULL); /* a second one: stop at once */
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL); /* a second one ends us */
 }
 
 int main(int argc, char **argv)

@@ -37,7 +37,7 @@ struct redis_address {
 /* When the next attempt to connect may be made. Without back-off a hundred
  * workers would try a Redis that is just starting with every request, and every
  * page would wait for one that hangs. */
-struct redis_backoff { /* all zero: at once */
+struct redis_backoff { /* all zero: immediately */
     int64_t retry_ms;  /* monotonic */
     int delay_ms;      /* doubles with each failure; 0 after a reply */
 };

@@ -139,7 +139,7 @@ void redis_async_ready(struct redis_async *redis, uint32_t events)
         return;
     }
     /* Redis has closed an idle connection, or sends something unasked. Either
-     * way this connection is of no use; the next page may connect at once. */
+     * way this connection is of no use; the next page may connect. */
     redisAsyncContext *context = redis->context;
     redis->context = NULL;
     redisAsyncFree(context);

@@ -6,7 +6,7 @@
  * iteration of the loop leaves in one write at its end: the busier the loop,
  * the fewer system calls a page.
  *
- * hiredis' asynchronous API does the work. It has to be told what happens on
+ * hiredis' asynchronous API does the work. It needs to know what happens on
  * its socket, and says what to watch that socket for: this file is the adapter
  * between hiredis and our loops, as hiredis' adapters/ are for libevent and
  * others.

@@ -55,7 +55,7 @@ void blocking_worker_free(struct blocking_worker *bw)
     worker_free(&bw->worker);
 }
 
-/* Do clients wait whom no other worker is free to accept? */
+/* Do more clients wait than there are idle workers to accept them? */
 static bool others_wait(const struct worker *worker)
 {
     const struct server *server = worker->server;
@@ -103,7 +103,7 @@ static void on_tick(struct connection *c)
 }
 
 /* The first attempt to read does not wait, so that a client whose request is
- * already here costs no further system call. This one has to be waited for. The
+ * already here costs no further system call. This time we have to wait. The
  * grace counts from the handshake: when 500 silent clients have waited in the
  * accept queue together, it has passed for all of them. */
 static void begin_to_wait(struct connection *c)
