@@ -105,8 +105,8 @@ static void create_thread(struct slot *slot, const pthread_attr_t *attributes)
     int count = 0;
 
     /* At the limit, threads close connections that are idle while clients wait
-     * in the accept queue (serve_blocking.c). The last thread may look immediately,
-     * so this comes first. */
+     * in the accept queue (serve_blocking.c). Set before the thread runs: the
+     * last one may look immediately. */
     sem_getvalue(&free_count, &count);
     atomic_store(&server->shared->at_capacity, count == 0);
     int error = pthread_create(&id, attributes, serve_client, slot);

@@ -103,20 +103,16 @@ static void warn_accept_failed(const struct server *server)
 
 int net_accept(const struct server *server)
 {
-    atomic_bool *exhausted = &server->shared->accept_exhausted;
     for (;;) {
         /* A signal may have come while no system call was waiting. */
         server_housekeeping(server);
         if (signals_stopping())
             return -1;
         int fd = accept4(server->listeners[0], NULL, NULL, SOCK_CLOEXEC);
-        if (fd >= 0 && atomic_load_explicit(exhausted, memory_order_relaxed))
-            atomic_store(exhausted, false);
         if (fd >= 0 || errno == EINVAL) /* it is shut down, see signals.h */
             return fd;
         if (errno != EINTR) {
             warn_accept_failed(server);
-            atomic_store(exhausted, true); /* idle clients are closed */
             poll(NULL, 0, EXHAUSTED_PAUSE_MS); /* instead of spinning */
         }
     }

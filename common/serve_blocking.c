@@ -59,8 +59,6 @@ void blocking_worker_free(struct blocking_worker *bw)
 static bool others_wait(const struct worker *worker)
 {
     const struct server *server = worker->server;
-    if (atomic_load(&server->shared->accept_exhausted))
-        return true;
     unsigned waiting = net_accept_queue_length(server->listeners[0]);
     if (server->architecture->kind == PER_CONNECTION)
         return waiting > 0 && atomic_load(&server->shared->at_capacity);

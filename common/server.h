@@ -22,8 +22,6 @@ struct server_shared {
     _Atomic int64_t stop_ms;     /* monotonic time of SIGTERM; 0: none yet */
     atomic_uint log_generation;  /* goes up with each SIGHUP */
     atomic_bool at_capacity;     /* 02, 04: as many clients as allowed */
-    atomic_bool accept_exhausted; /* accept(2) failed for lack of descriptors
-                                     or memory */
     _Atomic int64_t warned_ms;   /* when a shortage was last reported */
     struct stats_slot stats[];   /* server.stats_slots of them */
 };
