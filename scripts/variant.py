@@ -220,10 +220,20 @@ def lines_changed(patch):
     return found
 
 
+def cost(variant):
+    """Return (files, lines added, lines removed) of a variant's patch. Raises
+    VariantError when there is none."""
+    changed = lines_changed(variant.patch.read_text()) \
+        if variant.patch.exists() else {}
+    if not changed:
+        raise VariantError(f"there is no variants/{variant.name}.patch, or it "
+                           "changes nothing")
+    return changed, *map(sum, zip(*changed.values()))
+
+
 def cost_in_words(variant):
     """Return a sentence: what one has to read."""
-    changed = lines_changed(variant.patch.read_text())
-    added, removed = map(sum, zip(*changed.values()))
+    changed, added, removed = cost(variant)
     return (f"The patch adds {added} and removes {removed} "
             f"line{'s' if removed != 1 else ''}, in "
             + ", ".join(f"`{file}`" for file in changed) + ".")
@@ -239,8 +249,7 @@ def filled_index(top=TOP):
     rows = ["", "| variant | of | lines | what it adds |", "|---|---|---:|---|"]
     for name in names(top):
         one = read(name, top)
-        changed = lines_changed(one.patch.read_text())
-        added, removed = map(sum, zip(*changed.values()))
+        _, added, removed = cost(one)
         numbers = ", ".join(folder[:2] for folder in one.folders)
         rows.append(f"| [{name}]({name}.md) | {numbers} | +{added} −{removed} | "
                     f"{one.about} |")
@@ -262,7 +271,7 @@ def smoke(variant, executable, redis):
     """Start an executable with a Redis, use it, stop it. AssertionError or
     ServerFault when something is wrong."""
     from servers import SMALL_POOL, Server
-    options = ["--port", 0, "--root", variant.top, "--access-log", "none",
+    options = ["--port", 0, "--root", variant.top,
                *SMALL_POOL.get(executable.name, []), *variant.options]
     server = Server(executable, *options, "--redis", redis)
     try:
