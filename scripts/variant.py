@@ -5,6 +5,7 @@
     scripts/variant.py check NAME...     checks these
     scripts/variant.py build NAME        builds it in build/variants/NAME/
     scripts/variant.py diff NAME         writes the patch from that folder again
+    scripts/variant.py port NAME         fits a patch that no longer applies
     scripts/variant.py pages             fills line counts and the index
     scripts/variant.py measure NAME      compares its CPU time, fills its page
 
@@ -110,9 +111,10 @@ def sources(variant, top):
     return [path.relative_to(top) for path in found]
 
 
-def apply(variant):
-    """Copy the sources to a fresh folder and patch them. Raises VariantError
-    with the file and the hunk that no longer fit."""
+def apply(variant, *options):
+    """Copy the sources to a fresh folder and patch them; `options` are further
+    ones for patch(1). Raises VariantError with the file and the hunk that no
+    longer fit."""
     shutil.rmtree(variant.copy, ignore_errors=True)
     for path in sources(variant, variant.top):
         (variant.copy / path).parent.mkdir(parents=True, exist_ok=True)
@@ -122,8 +124,8 @@ def apply(variant):
     # No fuzz: git apply has none either, and a hunk that only nearly fits may
     # go to a wrong place.
     done = subprocess.run(
-        ["patch", "-p1", "--batch", "--forward", "--fuzz=0",
-         "--no-backup-if-mismatch", "-i", variant.patch],
+        ["patch", "-p1", "--batch", "--forward", "--no-backup-if-mismatch",
+         *(options or ["--fuzz=0"]), "-i", variant.patch],
         cwd=variant.copy, text=True, check=False, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT)
     if done.returncode != 0:
@@ -138,7 +140,7 @@ def rejected(said):
     for line in said.splitlines():
         if line.startswith(("patching file", "checking file")):
             file = line.split(" ", 2)[2]
-        elif re.match(r"Hunk #\d+ (FAILED|ignored)", line):
+        elif re.match(r"Hunk #\d+ .*(FAILED|ignored|NOT MERGED)", line):
             lines.append(f"  {file}: {line}")
         elif "can't find file" in line or "malformed" in line:
             lines.append(f"  {line}")
@@ -190,6 +192,19 @@ def write_patch(variant):
         old = f"a/{path}" if (variant.top / path).exists() else "/dev/null"
         changes.append(done.stdout.replace(f"--- a/{path}", f"--- {old}", 1))
     variant.patch.write_text("".join(changes))
+
+
+def port(variant):
+    """Fit a patch to sources that have changed, as far as patch(1) can; write
+    it again. Raises VariantError when there are conflicts: they are marked in
+    the copy, as git marks them."""
+    try:
+        apply(variant, "--merge")
+    except VariantError as error:
+        raise VariantError(
+            f"{error}\nEdit what is marked with <<<<<<< in {variant.copy}, then "
+            f"run: scripts/variant.py diff {variant.name}") from None
+    write_patch(variant)
 
 
 # ---------------------------------------------------------------------- pages
@@ -382,7 +397,7 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("command", nargs="?", default="check", choices=(
-        "check", "build", "diff", "pages", "measure"))
+        "check", "build", "diff", "port", "pages", "measure"))
     parser.add_argument("words", nargs="*", metavar="NAME|VARIABLE=VALUE")
     parser.add_argument("--rounds", type=int,
                         default=int(os.environ.get("ROUNDS") or 6))
@@ -403,8 +418,8 @@ def main():
                 "SANITIZE", "default")
             for path in build(variant, words, flavour):
                 print(path.relative_to(TOP))
-        elif options.command == "diff":
-            write_patch(variant)
+        elif options.command in ("diff", "port"):
+            (write_patch if options.command == "diff" else port)(variant)
             print(cost_in_words(variant))
         else:
             measure(variant, words, options.rounds, options.seconds)
