@@ -246,6 +246,14 @@ check-layering: build/deps/test
 check-shape: build/deps/build
 	@$(CHECK) shape
 
+## variant: builds one variant of a server in build/variants/NAME/ (NAME=leader-followers)
+variant: build/deps/test all
+	@$(PYTHON) scripts/variant.py build $(NAME) $(MAKEOVERRIDES)
+
+## variant-measure: CPU time of a variant, its plain server and its floor (NAME=... ROUNDS=6)
+variant-measure: build/deps/compare all
+	@$(PYTHON) scripts/variant.py measure $(NAME)
+
 ## variants-check: applies each patch of variants/ and tests what it makes
 variants-check: build/deps/test
 	@$(CHECK) variants
@@ -363,7 +371,8 @@ help:
 # here, so its members are.)
 .PHONY: FORCE all unit-tests fuzzers clean install uninstall deps doctor check \
         check-all test check-unit check-blackbox check-asan check-tsan \
-        check-browser check-layering check-shape variants-check check-faults \
+        check-browser check-layering check-shape variant variant-measure \
+        variants-check check-faults \
         check-frame fuzz soak reliability compare \
         compare-settings compare-runs peers-deps bench-cost floors bench-flat \
         bench-pacing bench-redis bench-redis-ways bench-where bench-reuseport \

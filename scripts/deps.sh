@@ -5,7 +5,7 @@
 #
 #   build     a compiler, pkg-config, hiredis, uthash
 #   run       build, and redis-server
-#   test      run, and cmocka, pytest, valgrind, clang as the second compiler
+#   test      run, and cmocka, pytest, valgrind, patch, clang as the second compiler
 #   browser   Chromium and its WebDriver, for the one end-to-end test
 #   check     test, browser, fuzz and load
 #   tidy      clang-tidy, clang-format
@@ -117,6 +117,7 @@ look_for() {
         want libcmocka-dev "unit tests in C" library cmocka
         want clang "the second compiler that must not warn" have clang
         want valgrind "counts instructions" have valgrind
+        want patch "applies the patches of variants/" have patch
         want python3 "runs the black-box tests" have /usr/bin/python3
         want python3-pytest "runs the black-box tests" python_has pytest
         want python3-pytest-xdist "... on all cores" python_has xdist

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 
 # How long anything may take before a test gives up on it. It is no measure of
@@ -96,6 +97,20 @@ def descriptors(pid):
 def threads(pid):
     """Return how many threads a process has."""
     return len(os.listdir(f"/proc/{pid}/task"))
+
+
+def system_calls(*pids):
+    """Return {number: how many threads of these processes are in that system
+    call}; -1 stands for a page fault, "running" for none."""
+    calls = Counter()
+    for pid in pids:
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            try:
+                calls[Path(f"/proc/{pid}/task/{thread}/syscall").read_text()
+                      .split()[0]] += 1
+            except (FileNotFoundError, ProcessLookupError):
+                pass                    # it has ended
+    return calls
 
 
 def kill_session(session):

@@ -1,0 +1,16 @@
+"""Silent clients delay no other, and are served when they speak."""
+
+import time
+
+
+def check(server):
+    silent = [server.connect() for _ in range(50)]
+    began = time.monotonic()
+    assert server.request("/hello").status == 200
+    assert time.monotonic() - began < 2
+    for connection in silent[:25]:
+        assert connection.request("/hello").status == 200
+    for connection in silent:
+        connection.close()
+    assert server.request("/hello").status == 200
+    silent = [server.connect() for _ in range(5)]   # they do not delay the stop
