@@ -399,7 +399,10 @@ def measure(variant, words, rounds, seconds):
     sys.modules.pop("servers", None)
     sys.path.insert(0, str(TOP / "bench"))
     import variant_cost
-    lines = variant_cost.measure(variant, executables, rounds, seconds) + lines
+    try:
+        lines = variant_cost.measure(variant, executables, rounds, seconds) + lines
+    except variant_cost.ERRORS as error:
+        raise VariantError(str(error)) from error
     variant.page.write_text(block("measured", variant.page.read_text(),
                                   ["", *lines, ""]))
 
