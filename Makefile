@@ -252,7 +252,7 @@ variant: build/deps/test all
 
 ## variant-measure: CPU time of a variant, its plain server and its floor (NAME=... ROUNDS=6)
 variant-measure: build/deps/compare all
-	@$(PYTHON) scripts/variant.py measure $(NAME)
+	@$(PYTHON) scripts/variant.py measure $(NAME) $(MAKEOVERRIDES)
 
 ## variants-check: applies each patch of variants/ and tests what it makes
 variants-check: build/deps/test
@@ -372,8 +372,7 @@ help:
 .PHONY: FORCE all unit-tests fuzzers clean install uninstall deps doctor check \
         check-all test check-unit check-blackbox check-asan check-tsan \
         check-browser check-layering check-shape variant variant-measure \
-        variants-check check-faults \
-        check-frame fuzz soak reliability compare \
+        variants-check check-faults check-frame fuzz soak reliability compare \
         compare-settings compare-runs peers-deps bench-cost floors bench-flat \
         bench-pacing bench-redis bench-redis-ways bench-where bench-reuseport \
         docs docs-experiments format tidy help

@@ -14,10 +14,13 @@ import time
 import committed
 import cost
 import floors
+import load
 import machine
 import peers
 import servers
 from redis_server import RedisServer
+
+ERRORS = (load.LoadError, peers.PeerError, servers.ServerError)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,8 +95,10 @@ def caption(scenario, rounds, seconds):
 
 def measure(variant, executables, rounds, seconds):
     """Measure a variant that is built; return the lines for its page. Raises
-    KeyError for an unknown load."""
-    scenario = {one.name: one for one in cost.SCENARIOS}[variant.load]
+    ERRORS."""
+    scenario = {one.name: one for one in cost.SCENARIOS}.get(variant.load)
+    if scenario is None:
+        raise load.LoadError(f"bench/cost.py has no load {variant.load!r}")
     servers.raise_descriptor_limit()
     measured = {}
     with tempfile.TemporaryDirectory(prefix="variant-") as folder, \

@@ -9,9 +9,10 @@
     scripts/variant.py pages             fills line counts and the index
     scripts/variant.py measure NAME      compares its CPU time, fills its page
 
-variants/NAME.patch is the patch, variants/NAME.md its page, and variants/NAME.py
-has a function check(server) that tests what is special about it. The head of the
-page says what the patch is for:
+variants/NAME.patch is the patch, variants/NAME.md its page. variants/NAME.py has a
+function check(server) that tests what is special about it, and perhaps
+effect(server), which returns milliseconds that the variant improves. The head of
+the page says what the patch is for:
 
     # NAME: what it does in one line
 
@@ -38,6 +39,7 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parent.parent
 FILES = ("Makefile", "scripts/deps.sh")     # what a copy needs to build
+BLACKBOX = TOP / "tests" / "blackbox"       # how to start a server and talk to it
 
 
 class VariantError(Exception):
@@ -282,34 +284,41 @@ def fill_pages(top=TOP):
 
 # ------------------------------------------------------------------- checking
 
-def smoke(variant, executable, redis):
-    """Start an executable with a Redis, use it, stop it. AssertionError or
-    ServerFault when something is wrong."""
+def start(variant, executable, redis):
+    """Start an executable as the variant is to be started; return the Server."""
     from servers import SMALL_POOL, Server
-    options = ["--port", 0, "--root", variant.top,
-               *SMALL_POOL.get(executable.name, []), *variant.options]
-    server = Server(executable, *options, "--redis", redis)
+    return Server(executable, "--port", 0, "--root", variant.top,
+                  *SMALL_POOL.get(executable.name, []), *variant.options,
+                  "--redis", redis)
+
+
+def smoke(variant, executable, redis):
+    """Start an executable, use it, stop it. AssertionError or ServerFault when
+    something is wrong."""
+    server = start(variant, executable, redis)
     try:
         for _ in range(20):
             assert server.request("/hello").status == 200
         expected = 503 if redis == "none" else 200
         assert server.request("/guestbook").status == expected
         if redis != "none":
-            own_check(variant, server)
+            own(variant, "check")(server)
     except BaseException:
         server.end()
         raise
     server.stop()                       # SIGTERM; it must end with 0
 
 
-def own_check(variant, server):
-    """Run check(server) of variants/NAME.py, if there is one."""
+def own(variant, function):
+    """Return a function of variants/NAME.py; one that does nothing if there is
+    none of that name."""
     path = variant.page.with_suffix(".py")
-    if path.exists():
-        spec = importlib.util.spec_from_file_location("own", path)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        module.check(server)
+    if not path.exists():
+        return lambda server: None
+    spec = importlib.util.spec_from_file_location("own", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return getattr(module, function, lambda server: None)
 
 
 def steps(variant, redis):
@@ -351,7 +360,7 @@ def check_one(name, redis, top=TOP):
 def check(wanted, top=TOP):
     """Check variants, as many at a time as there are cores; print a line for
     each and the sum. Return the exit status."""
-    sys.path.insert(0, str(TOP / "tests" / "blackbox"))
+    sys.path.insert(0, str(BLACKBOX))
     from private_redis import PrivateRedis
     redis = PrivateRedis()
     passed = failed = 0
@@ -384,11 +393,39 @@ def measure(variant, words, rounds, seconds):
     block("measured", variant.page.read_text(), [])
     subprocess.run(["make", *words, "all"], cwd=TOP, check=True)
     executables = build(variant, words)
+    sys.path.append(str(BLACKBOX))
+    lines = effects(variant, executables)
+    # Both folders have a module `servers`: from here on it is that of bench/.
+    sys.modules.pop("servers", None)
     sys.path.insert(0, str(TOP / "bench"))
     import variant_cost
-    lines = variant_cost.measure(variant, executables, rounds, seconds)
+    try:
+        lines = variant_cost.measure(variant, executables, rounds, seconds) + lines
+    except variant_cost.ERRORS as error:
+        raise VariantError(str(error)) from error
     variant.page.write_text(block("measured", variant.page.read_text(),
                                   ["", *lines, ""]))
+
+
+def effects(variant, executables):
+    """Return the lines of a list: what effect(server) says of the plain server
+    and of the variant, the median of three."""
+    effect, lines = own(variant, "effect"), []
+    for name, executable in zip(variant.servers, executables):
+        told = []
+        for path in (TOP / name, executable):
+            values = []
+            for _ in range(3):
+                server = start(variant, path, "none")
+                try:
+                    values.append(effect(server))
+                finally:
+                    server.end()
+            told.append(sorted(values, key=lambda value: value or 0)[1])
+        if None not in told:
+            lines.append(f"- {name}: {effect.__doc__}: {told[0]:,.0f} ms with the "
+                         f"plain server, {told[1]:,.0f} ms with the variant.")
+    return ["", *lines] if lines else []
 
 
 # ------------------------------------------------------------ the command line

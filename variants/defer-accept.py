@@ -11,3 +11,12 @@ def check(server):
     assert silent[0].request("/hello").status == 200
     for connection in silent:
         connection.close()
+
+
+def effect(server):
+    """A request behind 500 silent clients"""
+    silent = [server.connect() for _ in range(500)]
+    began = time.monotonic()
+    assert server.request("/hello").status == 200
+    del silent
+    return 1000 * (time.monotonic() - began)

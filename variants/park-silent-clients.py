@@ -14,3 +14,12 @@ def check(server):
         connection.close()
     assert server.request("/hello").status == 200
     silent = [server.connect() for _ in range(5)]   # they do not delay the stop
+
+
+def effect(server):
+    """A request behind 50 silent clients"""
+    silent = [server.connect() for _ in range(50)]
+    began = time.monotonic()
+    assert server.request("/hello").status == 200
+    del silent
+    return 1000 * (time.monotonic() - began)

@@ -14,7 +14,8 @@ from filling import run  # noqa: E402
 DOCUMENTS = sorted(DOCS.glob("*.md"))
 CHAPTERS = [path for path in DOCUMENTS if path.name[:2].isdigit()]
 # What else a reader meets; its links and commands have to work, too.
-GUIDES = [TOP / "README.md", TOP / "CONTRIBUTING.md", TOP / "CHANGES.md"]
+GUIDES = [TOP / "README.md", TOP / "CONTRIBUTING.md", TOP / "CHANGES.md",
+          *sorted((TOP / "variants").glob("*.md"))]
 
 
 def name_of(path):
