@@ -117,9 +117,8 @@ char *buffer_reserve(struct buffer *b, size_t n);
 static inline void buffer_append(struct buffer *b, const void *bytes, size_t n)
 {
     /* n may be 0 where data or bytes is NULL, which memcpy must not see. */
-    char *room = n > 0 ? buffer_reserve(b, n) : NULL;
-    if (room != NULL) {
-        memcpy(room, bytes, n);
+    if (n > 0 && (n <= b->cap - b->len || buffer_reserve(b, n) != NULL)) {
+        memcpy(b->data + b->len, bytes, n);
         b->len += n;
     }
 }
