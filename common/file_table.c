@@ -5,15 +5,13 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/openat2.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum {
-    /* O_NONBLOCK: otherwise opening a FIFO would wait for its writer. */
-    OPEN_FLAGS = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
-    OPEN_ATTEMPTS = 64,
-};
+/* O_NONBLOCK: otherwise opening a FIFO would wait for its writer. */
+enum { OPEN_FLAGS = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC };
 
 /* Opens one folder of the path after the other, following no link and no "..".
  * For kernels before 5.6, and sandboxes that do not know openat2(2). */
@@ -23,14 +21,12 @@ static int open_stepwise(int folder, const char *path)
     for (;;) {
         size_t n = strcspn(path, "/");
         bool last = path[n] == '\0';
-        char name[NAME_MAX + 1] = "";
-        int fd = -1;
-        errno = ENOENT;
-        if (n <= NAME_MAX)
-            memcpy(name, path, n);
-        if (strcmp(name, "..") != 0)
-            fd = openat(at, name, O_NOFOLLOW | O_CLOEXEC |
-                                  (last ? OPEN_FLAGS : O_PATH | O_DIRECTORY));
+        int flags = last ? OPEN_FLAGS : O_PATH | O_DIRECTORY | O_CLOEXEC;
+        char name[PATH_MAX];
+        snprintf(name, sizeof name, "%.*s", (int)n, path);
+        errno = EXDEV;
+        int fd = strcmp(name, "..") == 0
+                     ? -1 : openat(at, name, flags | O_NOFOLLOW);
         int error = errno;
         if (at != folder)
             close(at);
@@ -44,18 +40,14 @@ static int open_stepwise(int folder, const char *path)
 
 /* RESOLVE_BENEATH: the kernel itself refuses "..", absolute paths and symbolic
  * links that lead out of the folder, without the race between a check and the
- * open that follows it. It returns EAGAIN when a rename, anywhere, crosses a
- * ".." in a symbolic link. glibc has no wrapper for openat2(2). */
+ * open that follows it. glibc has no wrapper for openat2(2). */
 static int open_beneath(int folder, const char *path)
 {
     struct open_how how = {
         .flags = OPEN_FLAGS,
         .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
     };
-    long fd = -1;
-    errno = EAGAIN;
-    for (int i = 0; fd < 0 && errno == EAGAIN && i < OPEN_ATTEMPTS; i++)
-        fd = syscall(SYS_openat2, folder, path, &how, sizeof how);
+    long fd = syscall(SYS_openat2, folder, path, &how, sizeof how);
     if (fd < 0 && (errno == ENOSYS || errno == EPERM))
         return open_stepwise(folder, path);
     return (int)fd;
@@ -68,7 +60,7 @@ static int status_of(int error)
         return 404;
     case EACCES: case EPERM: case ENXIO: /* ENXIO: a socket */
         return 403;
-    default: /* EMFILE, ENFILE, ENOMEM, EAGAIN, EIO */
+    default: /* EMFILE, ENFILE, ENOMEM, EIO; EAGAIN: renamed meanwhile */
         return 503;
     }
 }
@@ -98,27 +90,21 @@ static int open_new(const struct file_table *table, const char *path,
 int file_table_open(struct file_table *table, const char *path, int64_t now_ms,
                     struct open_file **found)
 {
-    struct open_file **place = &table->files[0]; /* a free one, or the oldest */
     for (size_t i = 0; i < FILE_TABLE_SIZE; i++) {
-        struct open_file **file = &table->files[i];
-        if (*file != NULL &&
-            now_ms - (*file)->opened_ms >= FILE_TABLE_FRESH_MS) {
-            file_release(*file);
-            *file = NULL;
-        }
-        if (*file != NULL && strcmp((*file)->path, path) == 0) {
-            (*file)->references++;
-            *found = *file;
+        struct open_file *file = table->files[i];
+        if (file != NULL && now_ms - file->opened_ms < FILE_TABLE_FRESH_MS &&
+            strcmp(file->path, path) == 0) {
+            file->references++;
+            *found = file;
             return 0;
         }
-        if (*place != NULL &&
-            (*file == NULL || (*file)->opened_ms < (*place)->opened_ms))
-            place = file;
     }
     int status = open_new(table, path, now_ms, found);
     if (status == 0) {
-        file_release(*place);
-        *place = *found;
+        struct open_file **oldest = &table->files[table->next];
+        table->next = (table->next + 1) % FILE_TABLE_SIZE;
+        file_release(*oldest);
+        *oldest = *found;
         (*found)->references++;
     }
     return status;
@@ -133,14 +119,9 @@ void file_release(struct open_file *file)
     free(file);
 }
 
-void file_table_init(struct file_table *table, int folder)
-{
-    *table = (struct file_table){.folder = folder};
-}
-
 void file_table_free(struct file_table *table)
 {
     for (int i = 0; i < FILE_TABLE_SIZE; i++)
         file_release(table->files[i]);
-    file_table_init(table, table->folder);
+    *table = (struct file_table){.folder = table->folder};
 }

@@ -2,7 +2,6 @@
 #include "guestbook.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "http_response.h"
 #include "server.h"
@@ -15,42 +14,30 @@ static const char redis_is_away[] =
     "The guestbook keeps its remarks in Redis, which is not answering. Please "
     "try again in a few seconds. The rest of the site works as usual.";
 
-/* What the page asks Redis, and the type of reply that it needs. GET returns
- * the number that INCR has just returned; the third command is deliberate, as
- * in the article that this collection follows. */
-static const struct {
-    struct redis_command command;
-    int reply;
-} steps[] = {
-    {{4, {"LRANGE", REMARKS, "-100", "-1"}, {0}}, REDIS_REPLY_ARRAY},
-    {{2, {"INCR", VISITORS}, {0}}, REDIS_REPLY_INTEGER},
-    {{2, {"GET", VISITORS}, {0}}, REDIS_REPLY_STRING},
+/* What the page asks Redis. GET returns the number that INCR has just returned;
+ * the third command is deliberate, as in the article that this collection
+ * follows. */
+static const struct redis_command steps[] = {
+    {4, {"LRANGE", REMARKS, "-100", "-1"}, REDIS_REPLY_ARRAY},
+    {2, {"INCR", VISITORS}, REDIS_REPLY_INTEGER},
+    {2, {"GET", VISITORS}, REDIS_REPLY_STRING},
 };
 enum { STEPS = sizeof steps / sizeof steps[0] };
 
-/* An argvlen of 0 stands for strlen(argv). */
-static void queue_command(struct http_exchange *x, struct redis_command command)
-{
-    for (int i = 0; i < command.argc; i++)
-        if (command.argvlen[i] == 0)
-            command.argvlen[i] = strlen(command.argv[i]);
-    x->commands[x->queued++] = command;
-}
-
 /* Answers with the page: list, count, message, and what was typed. */
-static void answer_page(struct http_exchange *x, int status)
+static void answer_page(struct http_exchange *x, struct slice count)
 {
     const struct guestbook_page *page = &x->guestbook;
     const struct server *server = x->context->server;
-    char count[24], message[160] = "";
-    snprintf(count, sizeof count, "%jd", (intmax_t)page->visitors);
+    const bool is_error = x->request.method == HTTP_POST; /* else it says 303 */
+    char message[160] = "";
     if (page->message != NULL)
         snprintf(message, sizeof message,
                  "<p class=\"message %s\" role=\"status\">%s</p>",
-                 page->is_error ? "error" : "ok", page->message);
+                 is_error ? "error" : "ok", page->message);
     const struct template_value values[] = {
         {SLICE("$GUEST_REMARKS$"), buffer_slice(&page->remarks), true},
-        {SLICE("$VISITOR_COUNT$"), slice_of(count), true},
+        {SLICE("$VISITOR_COUNT$"), count, false},
         {SLICE("$MESSAGE$"), slice_of(message), true},
         {SLICE("$GUEST_NAME$"), page->name, false},
         {SLICE("$GUEST_TEXT$"), page->text, false},
@@ -60,67 +47,62 @@ static void answer_page(struct http_exchange *x, int status)
     template_render(&x->page, server->guestbook_template, values,
                     sizeof values / sizeof values[0]);
     x->page.failed |= page->remarks.failed;
-    response_begin(x, status);
+    response_begin(x, is_error ? 400 : 200);
     response_field(x, "Cache-Control", SLICE("no-store"));
     response_page(x, HTTP_TYPE_HTML);
+}
+
+static struct slice reply_text(const redisReply *reply)
+{
+    return (struct slice){reply->str, (size_t)reply->len};
 }
 
 static void append_remarks(struct buffer *list, const redisReply *reply)
 {
     for (size_t i = reply->elements; i-- > 0;) {
-        const redisReply *remark = reply->element[i];
-        if (remark->type != REDIS_REPLY_STRING)
+        if (reply->element[i]->type != REDIS_REPLY_STRING)
             continue;
         buffer_append_literal(list, "<li>");
-        text_append_escaped(list,
-                            (struct slice){remark->str, (size_t)remark->len});
+        text_append_escaped(list, reply_text(reply->element[i]));
         buffer_append_literal(list, "</li>\n");
     }
 }
 
-/* Called with the reply to each step. One that is missing, or not of the type
- * needed, such as an error, makes the page a 503; later replies are ignored. */
-static void on_page_reply(struct http_exchange *x, const redisReply *reply)
+/* Queues the next command of the page, or with --pipeline all of them. */
+static void queue_page(struct http_exchange *x)
 {
-    int step = x->replied - 1;
-    if (x->status != 0)
-        return;
-    if (reply == NULL || reply->type != steps[step].reply) {
-        response_error(x, 503, redis_is_away);
-        return;
-    }
-    if (step == 0)
-        append_remarks(&x->guestbook.remarks, reply);
-    if (step + 1 < STEPS && x->queued == x->replied) /* no --pipeline */
-        queue_command(x, steps[step + 1].command);
-    if (step + 1 == STEPS) {
-        x->guestbook.visitors = strtoll(reply->str, NULL, 10);
-        answer_page(x, x->guestbook.is_error ? 400 : 200);
-    }
+    do
+        x->commands[x->queued] = steps[x->queued];
+    while (++x->queued < STEPS && x->context->server->options.pipeline);
 }
 
-static void begin_page(struct http_exchange *x)
+/* The remark is stored. See Other: the browser gets the page with GET, so that
+ * reloading it does not sign again. */
+static void answer_thanks(struct http_exchange *x)
 {
-    x->on_reply = on_page_reply;
-    for (int i = 0; i < (x->context->server->options.pipeline ? STEPS : 1); i++)
-        queue_command(x, steps[i].command);
-}
-
-/* Called with the replies to RPUSH and LTRIM. The remark is stored when RPUSH
- * says so; a failed LTRIM is made up for by the next one. */
-static void on_sign_reply(struct http_exchange *x, const redisReply *reply)
-{
-    if (x->status != 0)
-        return;
-    if (reply == NULL || reply->type != REDIS_REPLY_INTEGER) {
-        response_error(x, 503, redis_is_away);
-        return;
-    }
-    /* See Other: the browser gets the page with GET, so that reloading it does
-     * not sign again. */
     response_begin(x, 303);
     response_field(x, "Location", SLICE("/guestbook?thanks"));
     response_content(x, HTTP_TYPE_TEXT, SLICE("Thank you for your remark.\n"));
+}
+
+/* Called with each reply. One that is missing, or of another type, such as an
+ * error, makes the answer a 503. Replies after the answer are ignored: the next
+ * LTRIM makes up for one that failed. */
+static void on_reply(struct http_exchange *x, const redisReply *reply)
+{
+    const struct redis_command *command = &x->commands[x->replied - 1];
+    if (x->status != 0)
+        return;
+    if (reply == NULL || reply->type != command->reply_type)
+        response_error(x, 503, redis_is_away);
+    else if (x->replied == STEPS)
+        answer_page(x, reply_text(reply));
+    else if (reply->type == REDIS_REPLY_ARRAY)
+        append_remarks(&x->guestbook.remarks, reply);
+    else if (strcmp(command->argv[0], "RPUSH") == 0)
+        answer_thanks(x);
+    if (x->status == 0 && x->queued == x->replied)
+        queue_page(x);
 }
 
 const char *guestbook_check(struct slice name, struct slice text)
@@ -178,25 +160,24 @@ static void sign(struct http_exchange *x)
         return;
     }
     page->message = guestbook_check(page->name, page->text);
-    page->is_error = page->message != NULL;
-    if (page->is_error) {
-        begin_page(x); /* the form again, with what was typed */
+    if (page->message != NULL) {
+        queue_page(x); /* the form again, with what was typed */
         return;
     }
     buffer_reset(&x->page, HTTP_BATCH_MAX); /* free until there is an answer */
     buffer_append_slice(&x->page, page->text);
     buffer_append_literal(&x->page, " - ");
     buffer_append_slice(&x->page, page->name);
+    buffer_append(&x->page, "", 1); /* NUL: no remark contains one */
     if (x->page.failed) {
         response_error(x, 503, NULL);
         return;
     }
-    x->on_reply = on_sign_reply;
-    queue_command(x, (struct redis_command){3,
-        {"RPUSH", REMARKS, x->page.data}, {0, 0, x->page.len}});
+    x->commands[x->queued++] = (struct redis_command){
+        3, {"RPUSH", REMARKS, x->page.data}, REDIS_REPLY_INTEGER};
     /* Untrimmed, the list would grow until Redis runs out of memory. */
-    queue_command(x, (struct redis_command){4,
-        {"LTRIM", REMARKS, "-10000", "-1"}, {0}});
+    x->commands[x->queued++] = (struct redis_command){
+        4, {"LTRIM", REMARKS, "-10000", "-1"}, REDIS_REPLY_STATUS};
 }
 
 void guestbook_answer(struct http_exchange *x)
@@ -204,11 +185,12 @@ void guestbook_answer(struct http_exchange *x)
     struct guestbook_page *page = &x->guestbook;
     buffer_reset(&page->remarks, HTTP_BATCH_MAX);
     *page = (struct guestbook_page){.remarks = page->remarks};
+    x->on_reply = on_reply;
     if (x->request.method == HTTP_POST) {
         sign(x);
         return;
     }
     if (slice_equal(x->request.query, SLICE("thanks")))
         page->message = "Thank you! Your remark is in the guestbook.";
-    begin_page(x);
+    queue_page(x);
 }

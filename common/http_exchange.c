@@ -14,8 +14,9 @@ enum {
 void http_context_init(struct http_context *context,
                        const struct server *server, unsigned seed)
 {
-    *context = (struct http_context){.server = server, .seed = seed};
-    file_table_init(&context->files, server->public_folder);
+    *context = (struct http_context){
+        .server = server, .files = {.folder = server->public_folder},
+        .seed = seed};
 }
 
 static void exchange_free(struct http_exchange *x)

@@ -49,8 +49,6 @@ struct http_logged {
 struct guestbook_page { /* what the guestbook remembers between replies */
     struct slice name, text;  /* what the guest typed, to show it again */
     const char *message;      /* a sentence for the guest, or NULL */
-    bool is_error;            /* is it about an error? */
-    int64_t visitors;
     struct buffer remarks;    /* the list, as HTML */
 };
 

@@ -8,6 +8,7 @@
 
 #include <arpa/inet.h>
 #include <ctype.h>
+#include <stdio.h>
 
 /* Bytes of a token (RFC 9110, 5.6.2), of a host name (RFC 3986, 3.2.2), or of
  * both. '%' starts a percent-encoded byte of a host name. */
@@ -66,14 +67,12 @@ static bool cut_line(struct slice *s, struct slice *line)
  * it is invalid. */
 static size_t ipv6_length(struct slice s)
 {
-    char text[INET6_ADDRSTRLEN] = {0}; /* inet_pton(3) needs a NUL at the end */
+    char text[INET6_ADDRSTRLEN + 1]; /* what is cut off is too long anyway */
     struct in6_addr address;
     const char *bracket = memchr(s.p, ']', s.n);
-    size_t n = bracket != NULL ? (size_t)(bracket - s.p) : 0;
-    if (n == 0 || n > sizeof text)
-        return 0;
-    memcpy(text, s.p + 1, n - 1);
-    return inet_pton(AF_INET6, text, &address) == 1 ? n + 1 : 0;
+    int n = bracket != NULL ? (int)(bracket - s.p) - 1 : 0;
+    snprintf(text, sizeof text, "%.*s", n, s.p + 1);
+    return inet_pton(AF_INET6, text, &address) == 1 ? (size_t)n + 2 : 0;
 }
 
 /* Is s a host, perhaps with ':' and a port (RFC 9112, 3.2)? A name and a port
@@ -93,9 +92,8 @@ static bool is_authority(struct slice s)
     if (port.n == 0)
         return true;
     slice_skip(&port, 1);
-    return s.p[n] == ':' &&
-           (port.n == 0 || (slice_next_number(&port) <= UINT16_MAX &&
-                            port.n == 0));
+    return s.p[n] == ':' && slice_next_number(&port) <= UINT16_MAX &&
+           port.n == 0;
 }
 
 static enum http_method method_of(struct slice name) /* case-sensitive */
@@ -113,7 +111,7 @@ static enum http_method method_of(struct slice name) /* case-sensitive */
 
 /* Splits the request target (RFC 9112, 3.2). It is "/path?query", "*" for
  * OPTIONS, or "http://host/path?query": clients send that one to proxies, and a
- * server must accept it. Its host then replaces the Host field. */
+ * server must accept it. (All hosts name the one site of this server.) */
 static int parse_target(struct slice target, struct http_request *r)
 {
     const struct slice scheme = SLICE("http://");
@@ -126,9 +124,9 @@ static int parse_target(struct slice target, struct http_request *r)
             return -400;
         while (n < target.n && target.p[n] != '/' && target.p[n] != '?')
             n++;
-        r->host = (struct slice){target.p + scheme.n, n - scheme.n};
+        struct slice host = {target.p + scheme.n, n - scheme.n};
         /* An empty host is valid in Host, but not here (RFC 9110, 4.2.1). */
-        if (r->host.n == 0 || r->host.p[0] == ':' || !is_authority(r->host))
+        if (host.n == 0 || host.p[0] == ':' || !is_authority(host))
             return -400;
         target = (struct slice){target.p + n, target.n - n};
     }
@@ -140,24 +138,16 @@ static int parse_target(struct slice target, struct http_request *r)
     return 0;
 }
 
-/* Parses "METHOD target HTTP/1.1". A line that is not complete is checked as
- * far as it goes: no byte that follows can make an invalid line valid. */
-static int parse_request_line(struct slice line, bool complete,
-                              struct http_request *r)
+static int parse_request_line(struct slice line, struct http_request *r)
 {
     struct slice method, target, rest = line;
-    const int at_end = complete ? -400 : 0; /* for a line that ends too soon */
     if (!cut_word(&rest, is_token_char, ' ', &method))
-        return rest.n > 0 ? -400 : at_end;
+        return -400;
     r->method = method_of(method);
     bool more = cut_word(&rest, is_target_char, ' ', &target);
     if (target.n > HTTP_TARGET_MAX)
         return -414;
-    if (!more)
-        return rest.n > 0 ? -400 : at_end;
-    if (!complete)
-        return 0;
-    if (rest.n != 8 || memcmp(rest.p, "HTTP/", 5) != 0 ||
+    if (!more || rest.n != 8 || memcmp(rest.p, "HTTP/", 5) != 0 ||
         !isdigit((unsigned char)rest.p[5]) || rest.p[6] != '.' ||
         !isdigit((unsigned char)rest.p[7]))
         return -400;
@@ -232,8 +222,6 @@ static int store_field(struct slice name, struct slice value,
 {
     if (slice_equal_nocase(name, SLICE("Host"))) {
         s->hosts++;
-        if (r->host.p == NULL) /* else the target names the host */
-            r->host = value;
         return is_authority(value) ? 0 : -400;
     }
     if (slice_equal_nocase(name, SLICE("Content-Length")))
@@ -269,21 +257,20 @@ static int store_field(struct slice name, struct slice value,
     return 0;
 }
 
-/* Parses "Name: value", or the part of it that has arrived. */
-static int parse_field(struct slice line, bool complete, struct http_request *r,
+static int parse_field(struct slice line, struct http_request *r,
                        struct summary *s)
 {
     struct slice name;
     /* White space before the colon is invalid, and so is a folded line: it
      * starts with white space, so its name is empty (RFC 9112, 5.1, 5.2). */
     if (!cut_word(&line, is_token_char, ':', &name))
-        return line.n == 0 && !complete ? 0 : -400;
+        return -400;
     for (size_t i = 0; i < line.n; i++)
         if (!is_value_char(line.p[i]))
             return -400;
     /* An invalid value is reported when all fields are known. The lowest status
      * wins, so that the order of the fields does not matter. */
-    int status = complete ? store_field(name, slice_trim(line), r, s) : 0;
+    int status = store_field(name, slice_trim(line), r, s);
     if (status != 0 && (s->error == 0 || status > s->error))
         s->error = status;
     return 0;
@@ -291,8 +278,11 @@ static int parse_field(struct slice line, bool complete, struct http_request *r,
 
 /* Checks what depends on several fields. Host comes first, because RFC 9112,
  * 3.2 demands 400 whatever else is wrong. */
-static int check_framing(struct http_request *r, const struct summary *s)
+static ssize_t end_head(size_t length, struct http_request *r,
+                        const struct summary *s)
 {
+    if (length > HTTP_HEAD_MAX)
+        return -431;
     if (s->hosts > 1 || (s->hosts == 0 && r->minor_version >= 1))
         return -400;
     if (s->transfer_encoding && (s->content_length || r->minor_version == 0))
@@ -301,7 +291,7 @@ static int check_framing(struct http_request *r, const struct summary *s)
         return s->error;
     r->expect_continue &= r->minor_version >= 1; /* RFC 9110, 10.1.1 */
     r->keep_alive = !s->close && (r->minor_version >= 1 || s->keep_alive);
-    return 0;
+    return (ssize_t)length;
 }
 
 ssize_t http_parse_head(const char *bytes, size_t length,
@@ -310,25 +300,21 @@ ssize_t http_parse_head(const char *bytes, size_t length,
     struct slice rest = {bytes, length}, line;
     struct summary summary = {0};
     *request = (struct http_request){.method = HTTP_UNKNOWN};
-    for (;;) {
-        int status = 0;
-        bool complete = cut_line(&rest, &line);
-        bool empty = complete && line.n == 0;
-        if (request->line.p != NULL) { /* after the request line */
-            if (empty)
-                break;
-            status = parse_field(line, complete, request, &summary);
-        } else if (!empty) { /* ignore empty lines before it: RFC 9112, 2.2 */
-            status = parse_request_line(line, complete, request);
-        }
-        if (status != 0)
-            return status;
-        if (!complete)
-            return length < HTTP_HEAD_MAX ? 0 : -431;
+    int status = 0;
+    while (status == 0 && cut_line(&rest, &line)) {
+        if (line.n > 0 && request->line.p == NULL)
+            status = parse_request_line(line, request);
+        else if (line.n > 0)
+            status = parse_field(line, request, &summary);
+        else if (request->line.p != NULL) /* else RFC 9112, 2.2: ignore it */
+            return end_head(length - rest.n, request, &summary);
     }
-    size_t head = length - rest.n;
-    int status = head > HTTP_HEAD_MAX ? -431 : check_framing(request, &summary);
-    return status != 0 ? status : (ssize_t)head;
+    if (status != 0)
+        return status;
+    if (length >= HTTP_HEAD_MAX)
+        return request->line.p == NULL ? -414 : -431;
+    /* A TLS handshake has no line ends; its client should not wait for one. */
+    return line.n > 0 && !is_token_char(line.p[0]) ? -400 : 0;
 }
 
 /* The grammar of chunked framing (RFC 9112, 7.1): which bytes may come next in

@@ -49,8 +49,8 @@ struct http_request {
     struct slice line;  /* the request line without its line end, for the log */
     struct slice path;  /* of the target, percent-encoded; "*" for OPTIONS * */
     struct slice query; /* the text after the first '?' of the target */
-    struct slice host, content_type, range;
-    struct slice if_range, if_modified_since, if_unmodified_since;
+    struct slice content_type, range, if_range;
+    struct slice if_modified_since, if_unmodified_since;
     struct http_list if_match, if_none_match;
 };
 

@@ -94,7 +94,7 @@ bool redis_send(struct redis *redis, const struct redis_command *command)
     return redis->context != NULL &&
            redisAppendCommandArgv(redis->context, command->argc,
                                   (const char **)(uintptr_t)command->argv,
-                                  command->argvlen) == REDIS_OK;
+                                  NULL) == REDIS_OK;
 }
 
 /* redisGetReply() in its three steps, with a deadline between them: Redis could

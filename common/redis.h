@@ -24,7 +24,7 @@ enum {
 struct redis_command {
     int argc;
     const char *argv[REDIS_ARGS_MAX]; /* not owned; valid until sent */
-    size_t argvlen[REDIS_ARGS_MAX];
+    int reply_type; /* of a reply that is no error: REDIS_REPLY_... */
 };
 
 struct redis_address {

@@ -76,25 +76,19 @@ static bool start_connecting(struct redis_async *redis)
     return true;
 }
 
-/* Has the server at the other end sent more than it was asked for? Then it is
- * no Redis, and the next reply would go to the wrong client. (hiredis would end
- * the process with assert(3).) */
-static bool has_surplus(const struct redis_async *redis)
-{
-    const redisReader *reader = redis->context->c.reader;
-    return redis->due == 0 && reader->pos < reader->len;
-}
-
 static void on_reply(redisAsyncContext *context, void *reply, void *client)
 {
     struct redis_async *redis = context->data;
+    const redisReader *reader = context->c.reader;
     redis->due--;
     redis->progress_ms = redis->clock->now_ms;
     if (reply != NULL)
         redis->backoff.delay_ms = 0; /* connecting alone proves nothing */
     else if (redis->context != NULL)
         fail(redis); /* this context is being freed */
-    if (redis->context != NULL && has_surplus(redis))
+    /* A server that sends more than it was asked for is no Redis: the next
+     * reply would go to the wrong client, and hiredis would abort(3). */
+    if (redis->due == 0 && reader->pos < reader->len)
         redis_async_close(redis);
     redis->on_reply(redis->loop, client, reply);
 }
@@ -106,7 +100,7 @@ bool redis_async_send(struct redis_async *redis,
         return false;
     if (redisAsyncCommandArgv(redis->context, on_reply, client, command->argc,
                               (const char **)(uintptr_t)command->argv,
-                              command->argvlen) != REDIS_OK)
+                              NULL) != REDIS_OK)
         return false;
     if (redis->due++ == 0)
         redis->progress_ms = redis->clock->now_ms;
@@ -134,21 +128,18 @@ void redis_async_ready(struct redis_async *redis, uint32_t events)
         redisAsyncHandleWrite(redis->context);
     if (redis->context == NULL || !(events & POLLIN))
         return;
-    if (redis->due > 0) {
+    if (redis->due > 0)
         read_replies(redis);
-        return;
-    }
-    /* Redis has closed an idle connection, or sends something unasked. Either
-     * way this connection is of no use; the next page may connect. */
-    redisAsyncContext *context = redis->context;
-    redis->context = NULL;
-    redisAsyncFree(context);
+    else /* Redis has closed an idle connection, or sends something unasked */
+        redis_async_close(redis);
 }
 
 void redis_async_flush(struct redis_async *redis)
 {
-    if (redis_async_deadline_ms(redis) <= redis->clock->now_ms)
+    if (redis_async_deadline_ms(redis) <= redis->clock->now_ms) {
+        redis_backoff_failed(&redis->backoff, redis->clock->now_ms);
         redis_async_close(redis);
+    }
     /* The socket mostly has room, so write without asking the kernel first.
      * This may find the connection broken, and free the context. */
     if (redis->context != NULL && (redis->wanted & POLLOUT) &&
@@ -166,8 +157,7 @@ int64_t redis_async_deadline_ms(const struct redis_async *redis)
 void redis_async_close(struct redis_async *redis)
 {
     redisAsyncContext *context = redis->context;
-    if (context == NULL)
-        return;
-    fail(redis); /* before the callbacks, which may want to send again */
-    redisAsyncFree(context);
+    redis->context = NULL; /* no failure: the next page may connect at once */
+    if (context != NULL)
+        redisAsyncFree(context);
 }

@@ -24,8 +24,7 @@ const char *static_file_type(const char *path)
     };
     const char *dot = strrchr(path, '.');
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
-        if (dot != NULL && dot != path &&
-            strcasecmp(dot + 1, types[i].extension) == 0)
+        if (dot != NULL && strcasecmp(dot + 1, types[i].extension) == 0)
             return types[i].type;
     return "application/octet-stream";
 }
@@ -70,10 +69,9 @@ time_t http_date_parse(struct slice s)
         "%a %b %d %H:%M:%S %Y",      /* asctime */
     };
     char text[64];
-    if (s.p == NULL || s.n >= sizeof text)
+    if (s.p == NULL)
         return -1;
-    memcpy(text, s.p, s.n);
-    text[s.n] = '\0';
+    snprintf(text, sizeof text, "%.*s", (int)s.n, s.p);
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
         struct tm tm = {0};
         const char *end = strptime(text, formats[i], &tm);

@@ -5,32 +5,18 @@
 
 /* ------------------------------------------------------------------- forms */
 
-static int next_byte(struct slice *encoded)
-{
-    bool plus = encoded->p[0] == '+'; /* stands for a space */
-    int byte = slice_next_decoded(encoded);
-    return plus ? ' ' : byte;
-}
-
-static bool name_matches(struct slice encoded, struct slice name)
-{
-    for (; encoded.n > 0 && name.n > 0; slice_skip(&name, 1))
-        if (next_byte(&encoded) != (unsigned char)name.p[0])
-            return false;
-    return encoded.n == 0 && name.n == 0;
-}
-
 int form_get(struct slice encoded, struct slice name, struct buffer *out)
 {
     while (encoded.n > 0) {
         struct slice value = slice_next(&encoded, '&');
-        if (value.n == 0 || !name_matches(slice_next(&value, '='), name))
+        if (value.n == 0 || !slice_equal(slice_next(&value, '='), name))
             continue;
         while (value.n > 0) {
-            int byte = next_byte(&value);
+            bool is_plus = value.p[0] == '+'; /* stands for a space */
+            int byte = slice_next_decoded(&value);
             if (byte < 0)
                 return -1;
-            buffer_append(out, &(char){(char)byte}, 1);
+            buffer_append(out, is_plus ? " " : &(char){(char)byte}, 1);
         }
         return 1;
     }

@@ -37,7 +37,6 @@ static void check_request(const struct http_request *r, const char *head,
     check_slice(r->line, head, n);
     check_slice(r->path, head, n);
     check_slice(r->query, head, n);
-    check_slice(r->host, head, n);
     check_slice(r->content_type, head, n);
     check_slice(r->range, head, n);
     check_slice(r->if_range, head, n);
@@ -49,8 +48,6 @@ static void check_request(const struct http_request *r, const char *head,
     assert(r->path.n <= HTTP_TARGET_MAX && r->query.n <= HTTP_TARGET_MAX);
     assert(r->minor_version == 0 || r->minor_version == 1);
     assert(!r->chunked || (r->content_length == 0 && r->minor_version == 1));
-    assert(r->minor_version == 0 || r->host.p != NULL ||
-           r->method == HTTP_UNKNOWN);
     if (r->method != HTTP_UNKNOWN)
         assert(r->path.n > 0 && (r->path.p[0] == '/' ||
                                  (r->path.p[0] == '*' && r->path.n == 1 &&

@@ -85,8 +85,7 @@ static const redisReply *listening_redis(struct world *w,
 {
     for (int i = 0; i < command->argc; i++) {
         size_t n = strlen(asked);
-        snprintf(asked + n, sizeof asked - n, "%.*s%s",
-                 (int)command->argvlen[i], command->argv[i],
+        snprintf(asked + n, sizeof asked - n, "%s%s", command->argv[i],
                  i + 1 < command->argc ? " " : "\n");
     }
     return replies-- > 0 ? world_redis(w, command) : NULL;

@@ -515,8 +515,6 @@ TEST(a_late_head_request_gets_no_content_either)
     static const char *const requests[] = {
         "HEAD /hello HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n1234",
         "HEAD /hello HTTP/1.1\r\nHo",
-        "HEAD /hello",
-        "HEAD ",
     };
     for (size_t i = 0; i < LENGTH(requests); i++) {
         client_disconnect(&client);

@@ -20,8 +20,8 @@ static struct redis_address address;
 static struct redis redis;
 static int listener, peer; /* peer: our end of the connection, or -1 */
 
-static const struct redis_command ping = {1, {"PING"}, {4}};
-static const struct redis_command get = {2, {"GET", "a b"}, {3, 3}};
+static const struct redis_command ping = {1, {"PING"}, REDIS_REPLY_STATUS};
+static const struct redis_command get = {2, {"GET", "a b"}, REDIS_REPLY_STRING};
 
 static int begin(void **state)
 {

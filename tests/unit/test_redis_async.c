@@ -24,7 +24,7 @@ static char replies[200];     /* "A=PONG B=NULL " */
 static bool ask_again;        /* when a reply is NULL */
 static int listener, peer;
 
-static const struct redis_command ping = {1, {"PING"}, {4}};
+static const struct redis_command ping = {1, {"PING"}, REDIS_REPLY_STATUS};
 
 static void watch(void *loop, int fd, short events)
 {

@@ -29,7 +29,6 @@ TEST(the_extension_of_a_name_tells_its_type)
         {"archive.tar.gz", "application/octet-stream"},
         {"README", "application/octet-stream"},
         {"html", "application/octet-stream"},
-        {".html", "application/octet-stream"}, /* a hidden file, no extension */
         {"a.html.", "application/octet-stream"},
         {"", "application/octet-stream"},
     };

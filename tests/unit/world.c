@@ -107,7 +107,7 @@ const redisReply *world_redis(struct world *world,
     static redisReply integer, string;
 
     world->commands++;
-    struct slice name = {command->argv[0], command->argvlen[0]};
+    struct slice name = slice_of(command->argv[0]);
     if (slice_equal(name, SLICE("LRANGE")))
         return &lrange;
     if (slice_equal(name, SLICE("GET"))) {
@@ -119,8 +119,7 @@ const redisReply *world_redis(struct world *world,
     }
     if (slice_equal(name, SLICE("RPUSH"))) {
         buffer_reset(&world->signed_with, SIZE_MAX);
-        buffer_append(&world->signed_with, command->argv[2],
-                      command->argvlen[2]);
+        buffer_append_slice(&world->signed_with, slice_of(command->argv[2]));
         integer = (redisReply){.type = REDIS_REPLY_INTEGER, .integer = 3};
         return &integer;
     }
