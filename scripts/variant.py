@@ -139,12 +139,14 @@ def rejected(said):
     """Return the lines of what patch(1) said that name files and hunks that it
     could not patch."""
     lines, file = [], ""
+    said = re.sub(r"can't find file.*?\n\|\+\+\+ b/(\S+).*?(?=\n[^|])",
+                  r"there is no file \1", said, flags=re.DOTALL)
     for line in said.splitlines():
         if line.startswith(("patching file", "checking file")):
             file = line.split(" ", 2)[2]
         elif re.match(r"Hunk #\d+ .*(FAILED|ignored|NOT MERGED)", line):
             lines.append(f"  {file}: {line}")
-        elif "can't find file" in line or "malformed" in line:
+        elif "there is no file" in line or "malformed" in line:
             lines.append(f"  {line}")
     return "\n".join(lines or [said.strip()])
 
