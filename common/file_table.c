@@ -13,43 +13,41 @@
 /* O_NONBLOCK: otherwise opening a FIFO would wait for its writer. */
 enum { OPEN_FLAGS = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC };
 
-/* Opens one folder of the path after the other, following no link and no "..".
- * For kernels before 5.6, and sandboxes that do not know openat2(2). */
-static int open_stepwise(int folder, const char *path)
+/* For kernels before 5.6, and sandboxes that do not know openat2(2): asks the
+ * kernel where the file is that it has opened. */
+static int open_and_check(int folder, const char *path)
 {
-    int at = folder;
-    for (;;) {
-        size_t n = strcspn(path, "/");
-        bool last = path[n] == '\0';
-        int flags = last ? OPEN_FLAGS : O_PATH | O_DIRECTORY | O_CLOEXEC;
-        char name[PATH_MAX];
-        snprintf(name, sizeof name, "%.*s", (int)n, path);
-        errno = EXDEV;
-        int fd = strcmp(name, "..") == 0
-                     ? -1 : openat(at, name, flags | O_NOFOLLOW);
-        int error = errno;
-        if (at != folder)
-            close(at);
-        errno = error;
-        if (fd < 0 || last)
-            return fd;
-        at = fd;
-        path += n + 1;
-    }
+    char link[64], root[PATH_MAX], place[PATH_MAX];
+    int fd = openat(folder, path, OPEN_FLAGS);
+    if (fd < 0)
+        return -1;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", folder);
+    ssize_t n = readlink(link, root, sizeof root);
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    if (n > 0 && readlink(link, place, sizeof place) > n &&
+        memcmp(place, root, (size_t)n) == 0 && place[n] == '/')
+        return fd;
+    close(fd);
+    errno = EXDEV;
+    return -1;
 }
 
 /* RESOLVE_BENEATH: the kernel itself refuses "..", absolute paths and symbolic
  * links that lead out of the folder, without the race between a check and the
- * open that follows it. glibc has no wrapper for openat2(2). */
+ * open that follows it. It returns EAGAIN when a rename, anywhere, crosses a
+ * ".." in a symbolic link. glibc has no wrapper for openat2(2). */
 static int open_beneath(int folder, const char *path)
 {
     struct open_how how = {
         .flags = OPEN_FLAGS,
         .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
     };
-    long fd = syscall(SYS_openat2, folder, path, &how, sizeof how);
+    long fd;
+    do
+        fd = syscall(SYS_openat2, folder, path, &how, sizeof how);
+    while (fd < 0 && errno == EAGAIN);
     if (fd < 0 && (errno == ENOSYS || errno == EPERM))
-        return open_stepwise(folder, path);
+        return open_and_check(folder, path);
     return (int)fd;
 }
 
@@ -60,7 +58,7 @@ static int status_of(int error)
         return 404;
     case EACCES: case EPERM: case ENXIO: /* ENXIO: a socket */
         return 403;
-    default: /* EMFILE, ENFILE, ENOMEM, EIO; EAGAIN: renamed meanwhile */
+    default: /* EMFILE, ENFILE, ENOMEM, EIO */
         return 503;
     }
 }
@@ -91,11 +89,15 @@ int file_table_open(struct file_table *table, const char *path, int64_t now_ms,
                     struct open_file **found)
 {
     for (size_t i = 0; i < FILE_TABLE_SIZE; i++) {
-        struct open_file *file = table->files[i];
-        if (file != NULL && now_ms - file->opened_ms < FILE_TABLE_FRESH_MS &&
-            strcmp(file->path, path) == 0) {
-            file->references++;
-            *found = file;
+        struct open_file **file = &table->files[i];
+        if (*file != NULL &&
+            now_ms - (*file)->opened_ms >= FILE_TABLE_FRESH_MS) {
+            file_release(*file);
+            *file = NULL;
+        }
+        if (*file != NULL && strcmp((*file)->path, path) == 0) {
+            (*file)->references++;
+            *found = *file;
             return 0;
         }
     }

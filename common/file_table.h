@@ -3,7 +3,7 @@
  *
  * Opening a file costs a path walk and three system calls, more than the rest
  * of its answer. So a worker keeps the last 8 files open. One that was opened
- * 500 ms ago is opened again, because it may have been replaced or changed.
+ * 500 ms ago is dropped, because it may have been replaced or changed.
  *
  * This is the one module below the drivers that makes system calls. It may wait
  * for the disk: for regular files, Linux offers no readiness.
@@ -33,8 +33,8 @@ struct open_file {
 };
 
 struct file_table {
-    int folder; /* descriptor, not owned */
-    unsigned next; /* the slot to use next: a free one, or the oldest */
+    int folder;    /* descriptor, not owned */
+    unsigned next; /* the slot to fill next: free, or with the oldest file */
     struct open_file *files[FILE_TABLE_SIZE];
 };
 

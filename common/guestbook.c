@@ -131,16 +131,13 @@ static int read_form(struct http_exchange *x)
     buffer_reset(b, HTTP_BATCH_MAX);
     if (form_get(x->request_body, SLICE("guest-remarks"), b) < 0)
         return 400;
-    size_t text_end = b->len;
+    size_t n = b->len;
     if (form_get(x->request_body, SLICE("guest-name"), b) < 0)
         return 400;
-    if (b->failed)
+    if (buffer_reserve(b, 1) == NULL) /* even if both are empty */
         return 503;
-    if (b->len > 0) { /* else both are empty, and there is no memory */
-        x->guestbook.text = slice_trim((struct slice){b->data, text_end});
-        x->guestbook.name = slice_trim(
-            (struct slice){b->data + text_end, b->len - text_end});
-    }
+    x->guestbook.text = slice_trim((struct slice){b->data, n});
+    x->guestbook.name = slice_trim((struct slice){b->data + n, b->len - n});
     return 0;
 }
 

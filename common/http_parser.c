@@ -208,13 +208,6 @@ static int add_line(struct http_list *list, struct slice value)
     return 0;
 }
 
-/* Keeps the value of a single-value field. If the field has two lines, neither
- * counts: the parser cannot know which one the client means. */
-static void keep_if_single(struct slice *kept, struct slice value)
-{
-    *kept = (struct slice){value.p, kept->p == NULL ? value.n : 0};
-}
-
 /* Stores what one field says. The chain is cheap, because lengths are compared
  * first, and few names have the same. */
 static int store_field(struct slice name, struct slice value,
@@ -244,16 +237,16 @@ static int store_field(struct slice name, struct slice value,
         }
         return 0;
     }
-    if (slice_equal_nocase(name, SLICE("Content-Type")))
-        r->content_type = value;
-    else if (slice_equal_nocase(name, SLICE("Range")))
-        keep_if_single(&r->range, value);
-    else if (slice_equal_nocase(name, SLICE("If-Range")))
-        keep_if_single(&r->if_range, value);
-    else if (slice_equal_nocase(name, SLICE("If-Modified-Since")))
-        keep_if_single(&r->if_modified_since, value);
-    else if (slice_equal_nocase(name, SLICE("If-Unmodified-Since")))
-        keep_if_single(&r->if_unmodified_since, value);
+    struct slice *single =
+        slice_equal_nocase(name, SLICE("Content-Type")) ? &r->content_type
+        : slice_equal_nocase(name, SLICE("Range"))      ? &r->range
+        : slice_equal_nocase(name, SLICE("If-Range"))   ? &r->if_range
+        : slice_equal_nocase(name, SLICE("If-Modified-Since"))
+            ? &r->if_modified_since
+        : slice_equal_nocase(name, SLICE("If-Unmodified-Since"))
+            ? &r->if_unmodified_since : NULL;
+    if (single != NULL) /* of two lines neither counts: which one is meant? */
+        *single = (struct slice){value.p, single->p == NULL ? value.n : 0};
     return 0;
 }
 

@@ -37,8 +37,8 @@ struct http_list {
 };
 
 /* The slices point into the parsed bytes; p is NULL if the field was not sent.
- * A Range or If-... field that may have one value and was sent twice is empty,
- * so that it is ignored (RFC 9110, 13.1.3, 13.1.4 and 14.2). */
+ * A field that may have one value and was sent twice is empty, so that it is
+ * ignored (RFC 9110, 13.1.3, 13.1.4 and 14.2). */
 struct http_request {
     enum http_method method;
     int minor_version;    /* HTTP/1.minor_version */

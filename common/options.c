@@ -15,8 +15,8 @@
 enum kind { INTEGER, SECONDS, TEXT, FLAG, REDIS, HELP, VERSION };
 
 struct rule {
-    char letter;          /* ' ' if it has a long name only */
-    const char *name;
+    const char *letter;   /* "-p"; blank if it has a long name only */
+    const char *name;     /* "--port" */
     const char *argument; /* its name in the help, NULL if it takes none */
     enum kind kind;
     size_t offset;        /* of the member in struct options */
@@ -29,45 +29,45 @@ struct rule {
 
 /* One line for each option. getopt_long(3), the help and all checks use it. */
 static const struct rule rules[] = {
-    {'p', "port", "N", INTEGER, TO(port), 0, 65535,
+    {"-p", "--port", "N", INTEGER, TO(port), 0, 65535,
      "listen on port N; 0: any free one (8000)", NULL},
-    {'H', "host", "ADDRESS", TEXT, TO(host), 0, 0,
+    {"-H", "--host", "ADDRESS", TEXT, TO(host), 0, 0,
      "listen on this address (127.0.0.1)", NULL},
-    {'r', "root", "DIR", TEXT, TO(root), 0, 0,
+    {"-r", "--root", "DIR", TEXT, TO(root), 0, 0,
      "where public/ and templates/ are (.)", NULL},
-    {'b', "backlog", "N", INTEGER, TO(backlog), 1, INT_MAX,
+    {"-b", "--backlog", "N", INTEGER, TO(backlog), 1, INT_MAX,
      "length of the accept queue (4096)", NULL},
-    {'w', "workers", "N", INTEGER, TO(workers), 1, 1024, "worker processes",
+    {"-w", "--workers", "N", INTEGER, TO(workers), 1, 1024, "worker processes",
      "03_preforking and 07_epoll, which have worker processes"},
-    {'t', "threads", "N", INTEGER, TO(threads), 1, 16384,
+    {"-t", "--threads", "N", INTEGER, TO(threads), 1, 16384,
      "worker threads (100)", "05_prethreaded, which has a pool of threads"},
-    {' ', "max-children", "N", INTEGER, TO(max_children), 1, 32768,
+    {"  ", "--max-children", "N", INTEGER, TO(max_children), 1, 32768,
      "most children that run together (128)",
      "02_forking, which makes a child for each connection"},
-    {' ', "max-threads", "N", INTEGER, TO(max_threads), 1, 16384,
+    {"  ", "--max-threads", "N", INTEGER, TO(max_threads), 1, 16384,
      "most threads that run together (256)",
      "04_threaded, which makes a thread for each connection"},
-    {' ', "max-connections", "N", INTEGER, TO(max_connections), 1, INT_MAX,
+    {"  ", "--max-connections", "N", INTEGER, TO(max_connections), 1, INT_MAX,
      "most clients (3/4 of the descriptors)",
      "06_poll and 07_epoll, whose workers each serve many"},
-    {' ', "redis", "WHERE", REDIS, TO(redis), 0, 0,
+    {"  ", "--redis", "WHERE", REDIS, TO(redis), 0, 0,
      "HOST:PORT, unix:PATH or none (127.0.0.1:6379)", NULL},
-    {' ', "pipeline", NULL, FLAG, TO(pipeline), 0, 0,
+    {"  ", "--pipeline", NULL, FLAG, TO(pipeline), 0, 0,
      "send a page's Redis commands together", NULL},
-    {' ', "keep-alive", "SEC", SECONDS, TO(keep_alive_ms), 0, 86400,
+    {"  ", "--keep-alive", "SEC", SECONDS, TO(keep_alive_ms), 0, 86400,
      "keep an idle connection this long; 0: never (5)", NULL},
-    {' ', "request-timeout", "SEC", SECONDS, TO(request_timeout_ms), 0.001,
+    {"  ", "--request-timeout", "SEC", SECONDS, TO(request_timeout_ms), 0.001,
      86400, "time for a request to arrive completely (10)", NULL},
-    {' ', "drain-timeout", "SEC", SECONDS, TO(drain_timeout_ms), 0, 86400,
+    {"  ", "--drain-timeout", "SEC", SECONDS, TO(drain_timeout_ms), 0, 86400,
      "time to finish requests when stopped (10)", NULL},
-    {' ', "access-log", "FILE", TEXT, TO(access_log), 0, 0,
+    {"  ", "--access-log", "FILE", TEXT, TO(access_log), 0, 0,
      "a line for each answer; - for standard output", NULL},
-    {' ', "user", "NAME", TEXT, TO(user), 0, 0,
+    {"  ", "--user", "NAME", TEXT, TO(user), 0, 0,
      "become this user once the port is open", NULL},
-    {'q', "quiet", NULL, FLAG, TO(quiet), 0, 0, "print errors only", NULL},
-    {'v', "verbose", NULL, FLAG, TO(verbose), 0, 0, "print more", NULL},
-    {'h', "help", NULL, HELP, 0, 0, 0, "print this and exit", NULL},
-    {'V', "version", NULL, VERSION, 0, 0, 0, "print version and exit", NULL},
+    {"-q", "--quiet", NULL, FLAG, TO(quiet), 0, 0, "print errors only", NULL},
+    {"-v", "--verbose", NULL, FLAG, TO(verbose), 0, 0, "print more", NULL},
+    {"-h", "--help", NULL, HELP, 0, 0, 0, "print this and exit", NULL},
+    {"-V", "--version", NULL, VERSION, 0, 0, 0, "print version and exit", NULL},
 };
 
 enum { RULES = sizeof rules / sizeof rules[0], LONG_OPTION = 256 };
@@ -87,9 +87,9 @@ static void print_help(const struct architecture *architecture)
            architecture->name, architecture->name, architecture->folder);
     for (const struct rule *r = rules; r < rules + RULES; r++)
         if (applies(r, architecture->folder))
-            printf("  %c%c%c --%s %-*s%s\n", r->letter == ' ' ? ' ' : '-',
-                   r->letter, r->letter == ' ' ? ' ' : ',', r->name,
-                   (int)(23 - strlen(r->name)),
+            printf("  %s%c %s %-*s%s\n", r->letter,
+                   r->letter[0] == '-' ? ',' : ' ', r->name,
+                   (int)(25 - strlen(r->name)),
                    r->argument ? r->argument : "", r->help);
     printf("\nSIGINT, SIGTERM: finish requests, report, exit. SIGUSR1: report. "
            "SIGHUP: reopen\nthe access log.\n");
@@ -145,16 +145,15 @@ static void apply(struct options *options, const struct rule *r, char *text,
                   const struct architecture *architecture)
 {
     void *member = (char *)options + r->offset;
-    char name[32];
     double number;
-    snprintf(name, sizeof name, "--%s", r->name);
     if (!applies(r, architecture->folder))
-        die_usage("%s does not apply to %s: it is for %s", name,
+        die_usage("%s does not apply to %s: it is for %s", r->name,
                   architecture->folder, r->servers);
     switch (r->kind) {
     case INTEGER:
     case SECONDS:
-        number = parse_number(name, text, r->kind == INTEGER, r->low, r->high);
+        number = parse_number(r->name, text, r->kind == INTEGER, r->low,
+                              r->high);
         *(int *)member = (int)(r->kind == INTEGER ? number
                                                   : number * 1000 + 0.5);
         break;
@@ -183,13 +182,14 @@ void options_parse(struct options *o, const struct architecture *architecture,
     };
     for (i = 0; i < RULES; i++)
         long_options[i] = (struct option){
-            rules[i].name, rules[i].argument != NULL, NULL, LONG_OPTION + i};
+            rules[i].name + 2, rules[i].argument != NULL, NULL,
+            LONG_OPTION + i};
     while ((c = getopt_long(argc, argv, LETTERS, long_options, NULL)) != -1) {
         if (c == '?') { /* getopt_long has printed what is wrong */
             fprintf(stderr, "Try '%s --help'.\n", architecture->name);
             exit(2);
         }
-        for (i = 0; c != LONG_OPTION + i && c != rules[i].letter;)
+        for (i = 0; c != LONG_OPTION + i && c != rules[i].letter[1];)
             i++;
         apply(o, &rules[i], optarg, architecture);
     }

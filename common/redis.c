@@ -32,11 +32,6 @@ void redis_backoff_failed(struct redis_backoff *backoff, int64_t now_ms)
     backoff->retry_ms = now_ms + backoff->delay_ms;
 }
 
-void redis_init(struct redis *redis, const struct redis_address *address)
-{
-    *redis = (struct redis){.address = address};
-}
-
 void redis_close(struct redis *redis)
 {
     if (redis->context != NULL)

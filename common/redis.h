@@ -50,15 +50,13 @@ bool redis_may_connect(const struct redis_address *address,
 /* Records a failure at now_ms. */
 void redis_backoff_failed(struct redis_backoff *backoff, int64_t now_ms);
 
-/* One connection, owned by one blocking worker. */
+/* One connection, owned by one blocking worker, which sets the address. */
 struct redis {
     const struct redis_address *address;
     redisContext *context; /* NULL: not connected */
     struct redis_backoff backoff;
     int64_t deadline_ms;    /* of the current page */
 };
-
-void redis_init(struct redis *redis, const struct redis_address *address);
 
 /* Closes the connection. The next redis_begin() connects again. */
 void redis_close(struct redis *redis);

@@ -45,7 +45,7 @@ void blocking_worker_init(struct blocking_worker *bw,
                           const struct server *server, int number)
 {
     worker_init(&bw->worker, server, number);
-    redis_init(&bw->redis, &server->options.redis);
+    bw->redis = (struct redis){.address = &server->options.redis};
     atomic_store(&bw->worker.stats->idle, true);
 }
 

@@ -60,28 +60,24 @@ static bool is_forbidden(unsigned code)
 
 size_t text_utf8_next(struct slice s, unsigned *code)
 {
-    /* The first byte says how many follow. `least` is the smallest code point
-     * that needs so many: anything below is an overlong form. */
-    static const struct {
-        unsigned char mask, bits;
-        unsigned least;
-    } forms[] = {{0x80, 0x00, 0}, {0xe0, 0xc0, 0x80}, {0xf0, 0xe0, 0x800},
-                 {0xf8, 0xf0, 0x10000}};
+    /* The smallest number that needs so many bytes: a smaller one in as many is
+     * an overlong form. */
+    static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
     const unsigned char *p = (const unsigned char *)s.p;
-    size_t follow = 0;
     if (s.n == 0)
         return 0;
-    while (follow < 4 && (p[0] & forms[follow].mask) != forms[follow].bits)
-        follow++;
-    if (follow >= s.n || follow == 4)
+    /* The first byte begins with a 1 for each byte; ASCII begins with 0. */
+    int ones = __builtin_clz(~((unsigned)p[0] << 24));
+    size_t n = ones == 0 ? 1 : (size_t)ones;
+    if (ones == 1 || ones > 4 || n > s.n)
         return 0;
-    *code = p[0] & (0xffu ^ forms[follow].mask);
-    for (size_t i = 1; i <= follow; i++) {
+    *code = p[0] & (0x7fu >> ones);
+    for (size_t i = 1; i < n; i++) {
         if ((p[i] & 0xc0) != 0x80)
             return 0;
         *code = *code << 6 | (p[i] & 0x3fu);
     }
-    return *code < forms[follow].least || is_forbidden(*code) ? 0 : follow + 1;
+    return *code < least[n] || is_forbidden(*code) ? 0 : n;
 }
 
 long text_utf8_length(struct slice s)

@@ -47,7 +47,8 @@ DRIVERS = {"serve_blocking", "event_loop", "redis", "redis_async", "net",
 # Objects that open the files of the site and its templates, and what they may
 # call (openat2 has no wrapper in glibc, so it needs syscall).
 FILE_OBJECTS = {"file_table"}
-FILE_CALLS = {"open", "openat", "syscall", "fstat", "fstatat", "pread", "close"}
+FILE_CALLS = {"open", "openat", "syscall", "fstat", "fstatat", "pread", "close",
+              "readlink"}
 
 # Functions whose deadline is a time on CLOCK_REALTIME. For each there is one that
 # takes the clock as an argument (pthread_cond_clockwait, pthread_clockjoin_np).

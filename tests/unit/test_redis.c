@@ -29,7 +29,7 @@ static int begin(void **state)
     folder_create(&folder);
     snprintf(place.sun_path, sizeof place.sun_path, "%.90s/redis", folder.path);
     address = (struct redis_address){.path = place.sun_path};
-    redis_init(&redis, &address);
+    redis = (struct redis){.address = &address};
     peer = -1;
     listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     return bind(listener, (struct sockaddr *)&place, sizeof place) |
