@@ -58,8 +58,7 @@ void access_log_write(const struct access_log *log, const char *peer,
     struct buffer line = {0};
     struct tm tm;
     char when[64];
-    if (gmtime_r(&now, &tm) == NULL)
-        return;
+    gmtime_r(&now, &tm);
     strftime(when, sizeof when, "%d/%b/%Y:%H:%M:%S +0000", &tm);
     buffer_printf(&line, "%s - - [%s] \"", peer, when);
     append_escaped(&line, entry->line.p != NULL ? entry->line : SLICE("-"));

@@ -123,9 +123,7 @@ static void end_head(struct http_exchange *x, struct slice type, size_t length)
     buffer_append_literal(&x->out, "\r\n\r\n");
 }
 
-/* If memory ran out on the way, a short 503 replaces the answer; if not even
- * that fits into what the buffer has, the connection closes without an
- * answer. */
+/* If memory ran out on the way, the connection closes without this answer. */
 static void end_answer(struct http_exchange *x)
 {
     if (!x->out.failed)
@@ -134,11 +132,7 @@ static void end_answer(struct http_exchange *x)
     x->body = (struct http_body){0};
     x->out.failed = false;
     x->out.len = x->out_start;
-    buffer_append_literal(&x->out, "HTTP/1.1 503 Service Unavailable\r\n"
-                                   "Connection: close\r\nRetry-After: 1\r\n"
-                                   "Content-Length: 0\r\n\r\n");
-    x->out.failed = false;
-    x->status = 503;
+    x->status = 503; /* for the log */
     x->close = true;
 }
 

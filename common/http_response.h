@@ -3,7 +3,7 @@
  *
  * A page begins an answer, adds fields, and ends it with content; for HEAD the
  * content is left out. Everything goes to x->out, except files, which are sent
- * from where they are. If memory runs out, a 503 replaces the answer.
+ * from where they are. If memory runs out, the connection closes instead.
  */
 #pragma once
 

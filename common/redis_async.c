@@ -107,39 +107,30 @@ bool redis_async_send(struct redis_async *redis,
     return true;
 }
 
-/* hiredis reads 16 KiB at a time, about three lists of remarks. Going back to
- * the loop for each 16 KiB would make poll look at every client each time. */
-static void read_replies(struct redis_async *redis)
-{
-    int unread = 1;
-    for (int i = 0; i < READS_PER_EVENT && unread > 0; i++) {
-        redisAsyncHandleRead(redis->context); /* may free the context */
-        if (redis->context == NULL || redis->due == 0 ||
-            ioctl(redis->fd, FIONREAD, &unread) < 0)
-            return;
-    }
-}
-
 void redis_async_ready(struct redis_async *redis, uint32_t events)
 {
     if (events & (POLLERR | POLLHUP)) /* the next call returns the error */
         events |= POLLIN | POLLOUT;
     if (redis->context != NULL && ((unsigned)redis->wanted & events & POLLOUT))
         redisAsyncHandleWrite(redis->context);
-    if (redis->context == NULL || !(events & POLLIN))
+    if (!(events & POLLIN))
         return;
-    if (redis->due > 0)
-        read_replies(redis);
-    else /* Redis has closed an idle connection, or sends something unasked */
+    if (redis->due == 0) /* Redis has closed, or sends something unasked */
         redis_async_close(redis);
+    /* hiredis reads 16 KiB at a time, about three lists of remarks. Going back
+     * to the loop for each 16 KiB would make poll look at every client. */
+    int unread = 1;
+    for (int i = 0; i < READS_PER_EVENT && unread > 0 && redis->due > 0; i++) {
+        redisAsyncHandleRead(redis->context); /* may free it: due is 0 then */
+        if (redis->due > 0)
+            ioctl(redis->fd, FIONREAD, &unread);
+    }
 }
 
 void redis_async_flush(struct redis_async *redis)
 {
-    if (redis_async_deadline_ms(redis) <= redis->clock->now_ms) {
-        redis_backoff_failed(&redis->backoff, redis->clock->now_ms);
+    if (redis_async_deadline_ms(redis) <= redis->clock->now_ms)
         redis_async_close(redis);
-    }
     /* The socket mostly has room, so write without asking the kernel first.
      * This may find the connection broken, and free the context. */
     if (redis->context != NULL && (redis->wanted & POLLOUT) &&
@@ -157,7 +148,10 @@ int64_t redis_async_deadline_ms(const struct redis_async *redis)
 void redis_async_close(struct redis_async *redis)
 {
     redisAsyncContext *context = redis->context;
-    redis->context = NULL; /* no failure: the next page may connect at once */
-    if (context != NULL)
-        redisAsyncFree(context);
+    if (context == NULL)
+        return;
+    redis->context = NULL;
+    if (redis->due > 0) /* refuse callbacks that want to send again */
+        redis_backoff_failed(&redis->backoff, redis->clock->now_ms);
+    redisAsyncFree(context);
 }

@@ -1,6 +1,7 @@
 /*
  * router - which page answers a request: a table of paths, with the methods
- * that each takes. Every other path names a file below public/.
+ * that each takes, and the smallest pages. Every other path names a file below
+ * public/.
  */
 #pragma once
 

@@ -50,7 +50,7 @@ MODULES = {
     ("http_parser",): 520,
     ("http_conn", "http_exchange"): 540,
     ("http_response",): 300,
-    ("router", "endpoints"): 130,
+    ("router",): 130,
     ("guestbook",): 280,
     ("static_file", "file_table"): 400,
     ("text",): 230,

@@ -186,10 +186,11 @@ def test_functions():
 
 
 def test_modules_are_added_up_and_others_listed():
-    rows = shape.module_table({"common/router.c": "a\n" * 3, "common/router.h": "a\n",
-                               "common/endpoints.c": "a\n", "common/new.c": "a\n",
+    rows = shape.module_table({"common/redis.c": "a\n", "common/static_file.c": "a\n" * 3,
+                               "common/static_file.h": "a\n",
+                               "common/file_table.c": "a\n", "common/new.c": "a\n",
                                "01_iterative/main.c": "a\n"})
-    assert ("router + endpoints", 5, 130) in rows
+    assert ("static_file + file_table", 5, 400) in rows
     assert [row for row in rows if row[0].startswith("other")] == [("other: new", 1, None)]
 
 

@@ -1,5 +1,5 @@
-/* endpoints - the small pages; see common/endpoints.h. */
-#include "endpoints.h"
+/* router - the small pages; see common/router.h. */
+#include "router.h"
 
 #include "conversation.h"
 
