@@ -5,36 +5,31 @@
 #include <sys/times.h>
 #include <unistd.h>
 
-/* Adds fields 14 and 15 of /proc/PID/stat. Field 2 is the name of the program,
- * in parentheses. */
-static void add_process(int pid, long *user, long *system)
-{
-    char path[64];
-    long u, s;
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
-        return; /* it has ended: times() includes it */
-    if (fscanf(file, "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u "
-               "%ld %ld", &u, &s) == 2) {
-        *user += u;
-        *system += s;
-    }
-    fclose(file);
-}
-
 void stats_report(const struct stats_slot *slots, unsigned n)
 {
     unsigned long long requests = 0, connections = 0;
     struct tms own; /* in clock ticks, as in /proc */
+    long u = 0, s = 0;
+    char path[64];
     int child;
     times(&own);
     long user = own.tms_utime + own.tms_cutime;
     long system = own.tms_stime + own.tms_cstime;
-    /* The kernel lists the children that are alive. */
+    /* The kernel lists the children that are alive. Fields 14 and 15 of their
+     * /proc/PID/stat are wanted; field 2 is the program, in parentheses. */
     FILE *children = fopen("/proc/thread-self/children", "re");
-    while (children != NULL && fscanf(children, "%d", &child) == 1)
-        add_process(child, &user, &system);
+    while (children != NULL && fscanf(children, "%d", &child) == 1) {
+        snprintf(path, sizeof path, "/proc/%d/stat", child);
+        FILE *file = fopen(path, "re");
+        if (file == NULL)
+            continue; /* it has just ended */
+        if (fscanf(file, "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u "
+                   "%*u %ld %ld", &u, &s) == 2) {
+            user += u;
+            system += s;
+        }
+        fclose(file);
+    }
     if (children != NULL)
         fclose(children);
     for (unsigned i = 0; i < n; i++) {

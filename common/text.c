@@ -5,11 +5,20 @@
 
 /* ------------------------------------------------------------------- forms */
 
+/* No name has a space, so '+' needs no decoding here. */
+static bool name_matches(struct slice encoded, struct slice name)
+{
+    while (encoded.n > 0 && name.n > 0 &&
+           slice_next_decoded(&encoded) == name.p[0])
+        slice_skip(&name, 1);
+    return encoded.n == 0 && name.n == 0;
+}
+
 int form_get(struct slice encoded, struct slice name, struct buffer *out)
 {
     while (encoded.n > 0) {
         struct slice value = slice_next(&encoded, '&');
-        if (value.n == 0 || !slice_equal(slice_next(&value, '='), name))
+        if (value.n == 0 || !name_matches(slice_next(&value, '='), name))
             continue;
         while (value.n > 0) {
             bool is_plus = value.p[0] == '+'; /* stands for a space */

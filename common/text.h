@@ -5,10 +5,9 @@
 
 #include "bytes.h"
 
-/* Appends the decoded value of the first field called name, which is compared
- * as it was sent: browsers escape no letter. Without '=' the value is empty.
- * Returns 1; 0 when there is no such field; -1 when an escape in the value is
- * malformed. Out of memory shows only in out->failed. */
+/* Appends the decoded value of the first field called name; without '=' it is
+ * empty. Returns 1; 0 when there is no such field; -1 when an escape in the
+ * value is malformed. Out of memory shows only in out->failed. */
 int form_get(struct slice encoded, struct slice name, struct buffer *out);
 
 struct template_value {
