@@ -128,6 +128,11 @@ const char *guestbook_check(struct slice name, struct slice text)
 static int read_form(struct http_exchange *x)
 {
     struct buffer *b = &x->scratch;
+    struct slice type = x->request.content_type;
+    if (type.n == 0 ||
+        !slice_equal_nocase(slice_trim(slice_next(&type, ';')),
+                            SLICE("application/x-www-form-urlencoded")))
+        return 415;
     buffer_reset(b, HTTP_BATCH_MAX);
     if (form_get(x->request_body, SLICE("guest-remarks"), b) < 0)
         return 400;
@@ -141,17 +146,10 @@ static int read_form(struct http_exchange *x)
     return 0;
 }
 
-static bool is_form(struct slice type)
-{
-    return type.n > 0 &&
-           slice_equal_nocase(slice_trim(slice_next(&type, ';')),
-                              SLICE("application/x-www-form-urlencoded"));
-}
-
 static void sign(struct http_exchange *x)
 {
     struct guestbook_page *page = &x->guestbook;
-    int status = is_form(x->request.content_type) ? read_form(x) : 415;
+    int status = read_form(x);
     if (status != 0) {
         response_error(x, status, NULL);
         return;
