@@ -9,6 +9,11 @@ changed in the same commit:
 
     tests/cost/instructions.py --update
 
+To count another request or another program, name them; the program's options
+may follow:
+
+    tests/cost/instructions.py --path /hello build/variants/reply-arena/epoll
+
 What is counted is the difference between a run with many requests and one with
 few, so that starting and stopping do not count. bench/where.py counts
 other requests the same way.
@@ -166,7 +171,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--update", action="store_true",
                         help="write what is measured to instructions.json")
+    parser.add_argument("--path", default="/answer",
+                        help="what is asked for, on one connection")
+    parser.add_argument("program", nargs=argparse.REMAINDER,
+                        help="what is asked, instead of the three servers")
     arguments = parser.parse_args()
+    if arguments.program:
+        program, *options = arguments.program
+        print(round(per_request(TOP / program, options, Talk(arguments.path))))
+        return 0
     measured = measure()
     if arguments.update:
         FIGURES.write_text(json.dumps(measured, indent=2) + "\n")
