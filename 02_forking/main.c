@@ -21,7 +21,6 @@
 #include "../common/serve_blocking.h"
 #include "../common/net.h"
 #include "../common/server.h"
-#include "../common/signals.h"
 
 static const struct architecture architecture = {
     .folder = "02_forking", .name = "forking", .kind = PER_CONNECTION};

@@ -19,11 +19,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../common/fatal.h"
 #include "../common/serve_blocking.h"
 #include "../common/net.h"
 #include "../common/server.h"
-#include "../common/signals.h"
 
 static const struct architecture architecture = {
     .folder = "04_threaded", .name = "threaded", .kind = PER_CONNECTION};

@@ -15,7 +15,6 @@
 #include <stdlib.h>
 
 #include "../common/event_loop.h"
-#include "../common/fatal.h"
 #include "../common/server.h"
 
 static const struct architecture architecture = {

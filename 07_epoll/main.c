@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "../common/event_loop.h"
-#include "../common/fatal.h"
 #include "../common/server.h"
 #include "../common/worker_processes.h"
 
