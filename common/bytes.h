@@ -117,7 +117,8 @@ char *buffer_reserve(struct buffer *b, size_t n);
 static inline void buffer_append(struct buffer *b, const void *bytes, size_t n)
 {
     /* n may be 0 where data or bytes is NULL, which memcpy must not see. */
-    if (n > 0 && (n <= b->cap - b->len || buffer_reserve(b, n) != NULL)) {
+    const bool fits = !b->failed && n <= b->cap - b->len;
+    if (n > 0 && (fits || buffer_reserve(b, n) != NULL)) {
         memcpy(b->data + b->len, bytes, n);
         b->len += n;
     }
