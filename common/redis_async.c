@@ -7,7 +7,7 @@
 enum { READS_PER_EVENT = 16 };
 
 /* The adapter: hiredis calls these to say what it waits for. It calls add_write
- * for every command, so they only take a note; tell_loop() makes at most one
+ * for every command, so they only set a flag; tell_loop() makes at most one
  * system call an iteration of it. */
 static void add_read(void *data)
 {
@@ -32,23 +32,22 @@ static void tell_loop(struct redis_async *redis)
     redis->watch(redis->loop, redis->fd, redis->wanted);
 }
 
-/* Redis is away: forget the context, so that callbacks which send again are
- * refused, and start the back-off. */
-static void fail(struct redis_async *redis)
+/* Forgets the context, whose descriptor hiredis is about to close. */
+static void forget(struct redis_async *redis, bool failed)
 {
+    redis->wanted = 0;
+    tell_loop(redis);
     redis->context = NULL;
-    redis_backoff_failed(&redis->backoff, redis->clock->now_ms);
+    if (failed) /* callbacks that want to send again are refused */
+        redis_backoff_failed(&redis->backoff, redis->clock->now_ms);
 }
 
-/* hiredis is about to close the descriptor: we asked for it and have forgotten
- * the context, or connecting has failed, or Redis has closed the connection. */
+/* Connecting has failed, Redis has closed the connection, or we have. */
 static void cleanup(void *data)
 {
     struct redis_async *redis = data;
-    redis->wanted = 0;
-    tell_loop(redis);
     if (redis->context != NULL)
-        fail(redis);
+        forget(redis, true);
 }
 
 static bool start_connecting(struct redis_async *redis)
@@ -62,7 +61,7 @@ static bool start_connecting(struct redis_async *redis)
     if (context == NULL || context->err != 0) {
         if (context != NULL)
             redisAsyncFree(context);
-        fail(redis);
+        redis_backoff_failed(&redis->backoff, redis->clock->now_ms);
         return false;
     }
     redis->context = context;
@@ -84,12 +83,14 @@ static void on_reply(redisAsyncContext *context, void *reply, void *client)
     redis->progress_ms = redis->clock->now_ms;
     if (reply != NULL)
         redis->backoff.delay_ms = 0; /* connecting alone proves nothing */
-    else if (redis->context != NULL)
-        fail(redis); /* this context is being freed */
+    else if (redis->context != NULL) /* this context is being freed */
+        forget(redis, true);
     /* A server that sends more than it was asked for is no Redis: the next
      * reply would go to the wrong client, and hiredis would abort(3). */
-    if (redis->due == 0 && reader->pos < reader->len)
-        redis_async_close(redis);
+    if (redis->context != NULL && redis->due == 0 && reader->pos < reader->len) {
+        forget(redis, true);
+        redisAsyncFree(context);
+    }
     redis->on_reply(redis->loop, client, reply);
 }
 
@@ -150,8 +151,6 @@ void redis_async_close(struct redis_async *redis)
     redisAsyncContext *context = redis->context;
     if (context == NULL)
         return;
-    redis->context = NULL;
-    if (redis->due > 0) /* refuse callbacks that want to send again */
-        redis_backoff_failed(&redis->backoff, redis->clock->now_ms);
+    forget(redis, redis->due > 0);
     redisAsyncFree(context);
 }
