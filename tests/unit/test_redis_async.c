@@ -22,6 +22,7 @@ static struct pollfd watched; /* what the loop watches */
 static int watch_calls;
 static char replies[200];     /* "A=PONG B=NULL " */
 static bool ask_again;        /* when a reply is NULL */
+static bool ask_next;         /* when it is not */
 static int listener, peer;
 
 static const struct redis_command ping = {1, {"PING"}, REDIS_REPLY_STATUS};
@@ -39,7 +40,7 @@ static void on_reply(void *loop, void *client, const redisReply *reply)
     size_t n = strlen(replies);
     snprintf(replies + n, sizeof replies - n, "%s=%s ", (const char *)client,
              reply != NULL ? reply->str : "NULL");
-    if (reply == NULL && ask_again)
+    if (reply == NULL ? ask_again : ask_next)
         assert_false(redis_async_send(&redis, &ping, client));
 }
 
@@ -56,7 +57,7 @@ static int begin(void **state)
     watched = (struct pollfd){.fd = -1};
     watch_calls = 0;
     replies[0] = '\0';
-    ask_again = false;
+    ask_again = ask_next = false;
     peer = -1;
     listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     return bind(listener, (struct sockaddr *)&place, sizeof place) |
@@ -189,6 +190,17 @@ TEST(a_reply_that_was_not_asked_for_goes_to_nobody)
     assert_null(redis.context);
 }
 
+TEST(a_page_that_goes_on_after_a_surplus_reply_finds_redis_away)
+{
+    ask_next = true; /* a connection made now would be forgotten with this one */
+    assert_true(ask("A"));
+    accept_redis();
+    reply("+1\r\n+2\r\n");
+    assert_string_equal(replies, "A=1 ");
+    assert_null(redis.context);
+    assert_int_equal(watched.events, 0);
+}
+
 TEST(another_protocol_is_no_reply)
 {
     assert_true(ask("A"));
@@ -250,6 +262,7 @@ int main(void)
         REDIS(a_redis_that_ends_the_connection_owes_nobody_a_reply),
         REDIS(a_redis_that_closes_an_idle_connection_is_asked_again_at_once),
         REDIS(a_reply_that_was_not_asked_for_goes_to_nobody),
+        REDIS(a_page_that_goes_on_after_a_surplus_reply_finds_redis_away),
         REDIS(another_protocol_is_no_reply),
         REDIS(silence_has_a_limit_that_each_reply_starts_again),
         REDIS(without_a_listener_there_is_a_back_off),
