@@ -14,7 +14,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -106,7 +105,6 @@ int main(int argc, char **argv)
                              .sa_flags = SA_NOCLDSTOP};
 
     server_start(&server, &architecture, argc, argv);
-    sigemptyset(&reap.sa_mask);
     sigaction(SIGCHLD, &reap, NULL);
     server_ready(&server, "up to %d children", server.options.max_children);
     serve_clients(&server);

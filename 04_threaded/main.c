@@ -17,7 +17,6 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "../common/serve_blocking.h"
 #include "../common/net.h"

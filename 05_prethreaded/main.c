@@ -16,7 +16,6 @@
  */
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "../common/serve_blocking.h"
 #include "../common/net.h"

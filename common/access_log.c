@@ -2,7 +2,6 @@
 #include "access_log.h"
 
 #include <fcntl.h>
-#include <string.h>
 #include <unistd.h>
 
 /* Longer request lines are cut, with "...". So a line is at most PIPE_BUF bytes

@@ -13,8 +13,6 @@
  */
 #pragma once
 
-#include <time.h>
-
 #include "http_exchange.h"
 
 struct access_log {

@@ -16,16 +16,15 @@
 
 #include "net.h"
 
-enum {
-    /* How many steps one client may take before the others have their turn:
-     * enough for a batch of pipelined requests, or for a request, the head of
-     * its answer and three pieces of a file. With more, one fast reader of a
-     * huge file would keep all others waiting. */
-    STEPS_PER_ITERATION = 6,
-    ACCEPTS_PER_ITERATION = 64,
-    TICK_MS = 50, /* how often a stopping loop checks the time, and one that has
-                     run out of descriptors tries again */
-};
+/* How many steps one client may take before the others have their turn: enough
+ * for a batch of pipelined requests, or for a request, the head of its answer
+ * and three pieces of a file. With more, one fast reader of a huge file would
+ * keep all others waiting. */
+enum { STEPS_PER_ITERATION = 6, ACCEPTS_PER_ITERATION = 64 };
+
+/* How often a stopping loop checks the time, and one that has run out of
+ * descriptors tries again. */
+enum { RECHECK_MS = 50 };
 
 static void on_reply(void *loop, void *client, const redisReply *reply);
 
@@ -191,8 +190,7 @@ static void on_reply(void *loop_data, void *client_data,
     client->replies_due--;
     bool complete = http_conn_reply(&client->conn, reply);
     if (client->dead) {
-        if (client->replies_due == 0)
-            end_client(loop, client);
+        end_client(loop, client); /* if no other reply is due */
         return;
     }
     if (complete)
@@ -281,8 +279,8 @@ int event_loop_timeout_ms(const struct event_loop *loop)
     }
     if (next <= now || (loop->accept_pending && event_loop_may_accept(loop)))
         return 0;
-    if (tick && next > now + TICK_MS)
-        return TICK_MS;
+    if (tick && next > now + RECHECK_MS)
+        return RECHECK_MS;
     return next == INT64_MAX ? -1 : (int)(next - now);
 }
 
@@ -332,5 +330,5 @@ void event_loop_free(struct event_loop *loop)
         while (loop->deadline_queues[i] != NULL)
             end_client(loop, loop->deadline_queues[i]);
     event_loop_end_iteration(loop);
-    worker_free(&loop->worker);
+    http_context_free(&loop->worker.http);
 }

@@ -6,29 +6,22 @@
 #include "http_response.h"
 #include "router.h"
 
-enum {
-    /* A client may stay silent before its first request this many times as
-     * long as a request may take: browsers open connections in advance. */
-    FIRST_BYTE_FACTOR = 6,
-    /* How long a refused client may go on sending before the close. */
-    LINGER_MS = 1000,
-};
+/* A client may stay silent before its first request this many times as long as
+ * a request may take: browsers open connections in advance. */
+enum { FIRST_BYTE_FACTOR = 6 };
+
+/* How long a refused client may go on sending before the close. */
+enum { LINGER_MS = 1000 };
 
 void http_conn_open(struct http_conn *c, struct http_context *context)
 {
     *c = (struct http_conn){.context = context, .state = HTTP_CONN_IDLE};
 }
 
-static void release_exchange(struct http_conn *c)
-{
-    http_exchange_release(c->x);
-    c->x = NULL;
-}
-
 void http_conn_close(struct http_conn *c)
 {
     /* Half a request is useless, and complete ones have been answered. */
-    release_exchange(c);
+    http_exchange_release(&c->x);
     c->state = HTTP_CONN_CLOSING;
 }
 
@@ -198,7 +191,7 @@ void http_conn_received(struct http_conn *c, size_t n)
         c->state = HTTP_CONN_HEAD;
     c->x->in_end += n;
     if (c->state == HTTP_CONN_IDLE)
-        release_exchange(c);
+        http_exchange_release(&c->x);
     else
         advance(c);
 }
@@ -286,7 +279,7 @@ bool http_conn_sent(struct http_conn *c, size_t n)
         return true;
     }
     if (c->state == HTTP_CONN_IDLE)
-        release_exchange(c);
+        http_exchange_release(&c->x);
     else
         advance(c); /* the next pipelined request may be complete */
     return false;

@@ -6,10 +6,8 @@
 
 #include "server.h"
 
-enum {
-    SPARE_EXCHANGES = 32,    /* kept for reuse; more are freed */
-    KEEP_BUFFER = 64 * 1024, /* a pooled buffer keeps up to this */
-};
+enum { SPARE_EXCHANGES = 32 };    /* kept for reuse; more are freed */
+enum { KEEP_BUFFER = 64 * 1024 }; /* a pooled buffer keeps up to this */
 
 void http_context_init(struct http_context *context,
                        const struct server *server, unsigned seed)
@@ -51,14 +49,13 @@ struct http_exchange *http_exchange_acquire(struct http_context *context)
         return NULL;
     memset(x, 0, offsetof(struct http_exchange, in));
     x->context = context;
-    if (buffer_reserve(&x->out, 1) != NULL) /* room for a short answer at least */
-        return x;
-    free(x);
-    return NULL;
+    return x;
 }
 
-void http_exchange_release(struct http_exchange *x)
+void http_exchange_release(struct http_exchange **released)
 {
+    struct http_exchange *x = *released;
+    *released = NULL;
     if (x == NULL)
         return;
     struct http_context *context = x->context;

@@ -7,9 +7,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "bytes.h"
 #include "clock.h"
 #include "file_table.h"
@@ -113,5 +110,5 @@ void http_context_free(struct http_context *context);
  * it. */
 struct http_exchange *http_exchange_acquire(struct http_context *context);
 
-/* Puts an exchange back into the pool. NULL is allowed. */
-void http_exchange_release(struct http_exchange *x);
+/* Puts *x back into the pool, unless it is NULL, and sets it to NULL. */
+void http_exchange_release(struct http_exchange **x);

@@ -7,20 +7,21 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 
-enum {
-    SEND_TICK_MS = 500, /* a blocked send returns, for its deadline's sake */
-    /* How long the kernel keeps a client that sends nothing. It counts in
-     * repeated SYN-ACKs, so it rounds up to 1, 3, 7, 15 ... seconds. */
-    DEFER_SECONDS = 7,
-    EXHAUSTED_PAUSE_MS = 50,
-    /* The most that one call sends of a file: for a slow client, a blocking
-     * sendfile(2) returns only after the whole count. */
-    SENDFILE_MAX = 256 * 1024,
-};
+/* How often a blocked send returns, so that its caller can look at the time. */
+enum { SEND_TIMEOUT_MS = 500 };
+
+/* How long the kernel keeps a client that sends nothing. It counts in repeated
+ * SYN-ACKs, so it rounds up to 1, 3, 7, 15 ... seconds. */
+enum { DEFER_SECONDS = 7 };
+
+enum { EXHAUSTED_PAUSE_MS = 50 };
+
+/* The most that one call sends of a file: for a slow client, a blocking
+ * sendfile(2) returns only after the whole count. */
+enum { SENDFILE_MAX = 256 * 1024 };
 
 /* Each option improves the server, none is necessary: when a kernel lacks one,
  * the server works without it. */
@@ -42,11 +43,13 @@ static void set_listener_options(int fd, bool event_loop,
     /* A client that acknowledges nothing, or leaves no room for the rest of its
      * answer, for this long: the kernel ends the connection with ETIMEDOUT. */
     set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, timeout_ms);
-    struct timeval tick = {.tv_usec = SEND_TICK_MS * 1000L};
-    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tick, sizeof tick);
-    /* An event loop gets a client together with its request, and reads
+    struct timeval wait = {.tv_usec = SEND_TIMEOUT_MS * 1000L};
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait);
+    /* TCP_DEFER_ACCEPT: accept(2) returns a client only when it has sent
+     * something, or after DEFER_SECONDS. So an event loop can mostly read
      * immediately. The blocking designs do without: their accept queue is often
-     * full, and then deferred connections fill the SYN queue too. */
+     * full, and then deferred clients also fill the SYN queue, the kernel's list
+     * of connections whose handshake is not complete. */
     if (event_loop)
         set_option(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, DEFER_SECONDS);
 }
@@ -70,9 +73,10 @@ int net_listen(struct server *server, int number)
     if (fd < 0)
         die("cannot make a socket: %s", strerror(errno));
     set_listener_options(fd, event_loop, options->request_timeout_ms);
-    /* SO_REUSEPORT: several sockets on one port, each with an accept queue of
-     * its own; the kernel spreads connections over them. The first socket asks
-     * for it after bind(2), so that another server's port counts as in use. */
+    /* SO_REUSEPORT lets several sockets listen on one port, each with an accept
+     * queue of its own; the kernel spreads connections over them. The first
+     * socket sets it only after bind(2): before, bind would succeed even on a
+     * port that another server with SO_REUSEPORT uses. */
     if (number > 0)
         set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
     if (bind(fd, address->ai_addr, address->ai_addrlen) < 0 ||
@@ -109,8 +113,8 @@ int net_accept(const struct server *server)
         if (signals_stopping())
             return -1;
         int fd = accept4(server->listeners[0], NULL, NULL, SOCK_CLOEXEC);
-        if (fd >= 0 || errno == EINVAL) /* it is shut down, see signals.h */
-            return fd;
+        if (fd >= 0 || errno == EINVAL) /* the signal handler has shut the */
+            return fd;                  /* listening socket down */
         if (errno != EINTR) {
             warn_accept_failed(server);
             poll(NULL, 0, EXHAUSTED_PAUSE_MS); /* instead of spinning */
@@ -127,7 +131,7 @@ int net_accept_nonblocking(const struct server *server, int listener)
 }
 
 /* Returns what the kernel knows of a connection; all 0 when it does not say.
- * tcp_info(7) has no page: for a listening socket tcpi_unacked and tcpi_sacked
+ * There is no page tcp_info(7): for a listening socket tcpi_unacked and tcpi_sacked
  * are the length and the limit of the accept queue, as `ss -lt` shows them. */
 static struct tcp_info tcp_info(int fd)
 {

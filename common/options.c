@@ -3,10 +3,8 @@
 
 #include <getopt.h>
 #include <limits.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/un.h>
 
 #include "fatal.h"

@@ -8,11 +8,8 @@
 
 #include "clock.h"
 
-enum {
-    BACKOFF_FIRST_MS = 10,
-    BACKOFF_MAX_MS = 500,
-    CONNECT_MEMORY = 32 * 1024, /* more than hiredis needs to connect */
-};
+enum { BACKOFF_FIRST_MS = 10, BACKOFF_MAX_MS = 500 };
+enum { CONNECT_MEMORY = 32 * 1024 }; /* more than hiredis needs to connect */
 
 bool redis_may_connect(const struct redis_address *address,
                        const struct redis_backoff *backoff, int64_t now_ms)

@@ -4,8 +4,6 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <linux/landlock.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -13,18 +11,14 @@
 
 #include "server.h"
 
-/* Newer than many distributions' headers: version 3, Linux 6.2. */
-#ifndef LANDLOCK_ACCESS_FS_TRUNCATE
-#define LANDLOCK_ACCESS_FS_TRUNCATE (1ULL << 14)
-#endif
-
 enum {
     VERSION_1 = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1, /* all its rights */
     MAY_READ = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR,
     MAY_LOG = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG,
 };
 
-/* Keeps `rights` below a folder. If that fails the right is missing later, and
+/* glibc has no wrappers for Landlock's calls, so they go by number. This one
+ * keeps `rights` below a folder. If that fails the right is missing later, and
  * a page becomes a visible 403. */
 static void allow(int ruleset, int parent, const char *path, uint64_t rights)
 {
@@ -36,18 +30,11 @@ static void allow(int ruleset, int parent, const char *path, uint64_t rights)
     close(folder);
 }
 
-/* glibc has no wrappers for Landlock's calls, so they go by number. */
-static int create_ruleset(uint64_t rights)
-{
-    struct landlock_ruleset_attr attr = {.handled_access_fs = rights};
-    return (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof attr, 0u);
-}
-
 void sandbox_enter(const struct server *server)
 {
-    int ruleset = create_ruleset(VERSION_1 | LANDLOCK_ACCESS_FS_TRUNCATE);
-    if (ruleset < 0) /* the kernel rejects a right that it does not know */
-        ruleset = create_ruleset(VERSION_1);
+    struct landlock_ruleset_attr attr = {.handled_access_fs = VERSION_1};
+    int ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof attr,
+                               0u);
     allow(ruleset, server->public_folder, ".", MAY_READ);
     allow(ruleset, AT_FDCWD, "/proc", MAY_READ);
     /* SIGHUP creates the log again in its folder. The name on the command line

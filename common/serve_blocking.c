@@ -52,7 +52,7 @@ void blocking_worker_init(struct blocking_worker *bw,
 void blocking_worker_free(struct blocking_worker *bw)
 {
     redis_close(&bw->redis);
-    worker_free(&bw->worker);
+    http_context_free(&bw->worker.http);
 }
 
 /* Do more clients wait than there are idle workers to accept them? */

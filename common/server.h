@@ -4,9 +4,6 @@
 #pragma once
 
 #include <dirent.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "access_log.h"

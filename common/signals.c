@@ -2,7 +2,6 @@
 #include "signals.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -10,10 +9,8 @@
 #include "clock.h"
 #include "server.h"
 
-enum {
-    REMIND_SECONDS = 1,
-    SAME_REQUEST_MS = 200, /* two signals within it are one request to stop */
-};
+/* Two signals within SAME_REQUEST_MS are one request to stop. */
+enum { REMIND_SECONDS = 1, SAME_REQUEST_MS = 200 };
 
 /* The only writable globals in common/: a handler can reach nothing else.
  * Lock-free atomics are as safe there as sig_atomic_t (C11, 7.14.1.1). */

@@ -18,11 +18,6 @@ void worker_init(struct worker *worker, const struct server *server,
     worker_tick(worker);
 }
 
-void worker_free(struct worker *worker)
-{
-    http_context_free(&worker->http);
-}
-
 void worker_tick(struct worker *worker)
 {
     const struct server *server = worker->server;
@@ -47,7 +42,8 @@ void worker_tick(struct worker *worker)
 void worker_before_fork(struct worker *worker)
 {
     worker_tick(worker);
-    http_exchange_release(http_exchange_acquire(&worker->http));
+    struct http_exchange *x = http_exchange_acquire(&worker->http);
+    http_exchange_release(&x);
     rand_r(&worker->http.seed); /* each child continues from another number */
 }
 

@@ -8,8 +8,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-
 #include "http_conn.h"
 #include "server.h"
 
@@ -25,8 +23,6 @@ struct worker {
 /* Initializes worker `number`, which counts in that slot of the statistics. */
 void worker_init(struct worker *worker, const struct server *server,
                  int number);
-
-void worker_free(struct worker *worker);
 
 /* Looks at the clock and at what signal handlers recorded. Call it after each
  * system call that may have waited. Keeps errno. */

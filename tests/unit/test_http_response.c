@@ -16,7 +16,7 @@ static int lend_exchange(void **state)
 
 static int give_exchange_back(void **state)
 {
-    http_exchange_release(x);
+    http_exchange_release(&x);
     return talk_end(state);
 }
 
