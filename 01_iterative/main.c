@@ -9,8 +9,9 @@
  *                 accept queue
  *   clients ---> [ ][ ][ ][ ] ---> accept -> serve -> accept -> serve ...
  *
- * The price: a client that sends nothing blocks every other one until its
- * deadline.
+ * The price: one slow client blocks all others. While others wait, a client that
+ * sends nothing is closed 3 seconds after its handshake, and one that stops in
+ * the middle of a request is refused after 10 seconds (--request-timeout).
  */
 #include "../common/serve_blocking.h"
 #include "../common/net.h"

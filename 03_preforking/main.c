@@ -47,8 +47,8 @@ int main(int argc, char **argv)
     server_start(&server, &architecture, argc, argv);
     server_ready(&server, "%d worker%s", server.options.workers,
                  server.options.workers == 1 ? "" : "s");
-    worker_processes_init(&workers, &server); /* all are dead at first */
-    while ((number = wait_for_dead_worker(&workers)) >= 0)
+    worker_processes_init(&workers, &server); /* none runs yet */
+    while ((number = wait_for_missing_worker(&workers)) >= 0)
         if (record_fork(&workers, number, fork())) { /* in the child */
             serve_clients(&server, number);
             return 0;

@@ -28,12 +28,12 @@ static const struct architecture architecture = {
 /* A thread: accepts clients and serves each to the end. */
 static void *serve_clients(void *data)
 {
-    static atomic_int started;
+    static atomic_int next_number;
     const struct server *server = data;
     struct blocking_worker worker;
     int fd;
 
-    blocking_worker_init(&worker, server, atomic_fetch_add(&started, 1));
+    blocking_worker_init(&worker, server, atomic_fetch_add(&next_number, 1));
     while ((fd = net_accept(server)) >= 0)
         serve_blocking(&worker, fd);
     blocking_worker_free(&worker);

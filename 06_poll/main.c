@@ -20,7 +20,7 @@
 static const struct architecture architecture = {
     .folder = "06_poll", .name = "poll", .kind = EVENT_LOOP};
 
-enum { LISTENER, REDIS, FIRST_CLIENT };
+enum { LISTENER, REDIS, FIRST_CLIENT }; /* so 0 can mean "not watched" */
 
 struct loop {
     struct event_loop base; /* first: one pointer serves for both */

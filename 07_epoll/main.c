@@ -5,9 +5,12 @@
  * and epoll_wait(2) returns those that are ready, and only those. The cost of an
  * iteration depends on how many clients are busy, not on how many there are.
  *
- * The price: with EPOLLET the kernel reports each change once, and we must go on
- * until it says EAGAIN. --workers N runs N such loops, a process each, each with
- * a listening socket of its own on the same port (SO_REUSEPORT).
+ * The price: with edge-triggered events (EPOLLET) the kernel reports a socket
+ * when something changes, and not again because data is left. So the loop must
+ * go on until the socket has nothing more to give or to take.
+ *
+ * --workers N starts N processes, each with a loop and a listening socket of its
+ * own on the same port (SO_REUSEPORT).
  *
  *   .--> wait for events --> each ready client: read, serve, write --.
  *   '----------------------------------------------------------------'
@@ -32,9 +35,9 @@ struct loop {
 };
 
 /* Called whenever a client has to wait for its socket. The first time, it is
- * added. EPOLLET reports each change once: run_client() in event_loop.c
- * therefore goes on until EAGAIN. One that it stopped earlier (`again`) gets no
- * new edge, but EPOLL_CTL_MOD makes the kernel look again. */
+ * added, and stays. EPOLLET reports a change once: run_client() in event_loop.c
+ * goes on until EAGAIN. If it has stopped earlier (`again`), no new event would
+ * come, but EPOLL_CTL_MOD makes the kernel look, and report the socket. */
 static bool watch(struct event_loop *base, struct client *client,
                   enum http_want want, bool again)
 {
@@ -125,8 +128,8 @@ int main(int argc, char **argv)
         serve_clients(&server, 0);
         return server_finish(&server);
     }
-    worker_processes_init(&workers, &server); /* all are dead at first */
-    while ((number = wait_for_dead_worker(&workers)) >= 0)
+    worker_processes_init(&workers, &server); /* none runs yet */
+    while ((number = wait_for_missing_worker(&workers)) >= 0)
         if (record_fork(&workers, number, fork())) { /* in the child */
             serve_clients(&server, number);
             return 0;

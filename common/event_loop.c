@@ -1,5 +1,5 @@
 /*
- * event_loop - serves many clients with calls that never wait; see
+ * event_loop - serves many clients with non-blocking calls; see
  * event_loop.h.
  *
  * Read it next to serve_blocking.c: the same switch, the same steps. Where that
@@ -26,7 +26,7 @@ enum { STEPS_PER_ITERATION = 6, ACCEPTS_PER_ITERATION = 64 };
  * descriptors tries again. */
 enum { RECHECK_MS = 50 };
 
-static void on_reply(void *loop, void *client, const redisReply *reply);
+static void client_replied(void *loop, void *client, const redisReply *reply);
 
 void event_loop_init(struct event_loop *loop, const struct server *server,
                      int number)
@@ -36,14 +36,14 @@ void event_loop_init(struct event_loop *loop, const struct server *server,
                                        .clock = &loop->worker.http.clock,
                                        .loop = loop,
                                        .watch = loop->watch_redis,
-                                       .on_reply = on_reply};
+                                       .on_reply = client_replied};
     loop->listener = server->listeners[number];
 }
 
 static void remove_deadline(struct event_loop *loop, struct client *client)
 {
-    if (client->prev != NULL) /* utlist: the first one's prev is the last */
-        DL_DELETE(loop->deadline_queues[client->listed], client);
+    if (client->prev != NULL) /* queued: utlist lets the first point to the last */
+        DL_DELETE(loop->deadline_queues[client->deadline_queue], client);
     client->prev = NULL;
 }
 
@@ -51,7 +51,7 @@ static void set_deadline(struct event_loop *loop, struct client *client)
 {
     enum http_phase phase = http_conn_phase(&client->conn);
     remove_deadline(loop, client);
-    client->listed = (unsigned char)phase;
+    client->deadline_queue = (unsigned char)phase;
     client->deadline_ms =
         loop->worker.http.clock.now_ms +
         http_phase_timeout_ms(&loop->worker.server->options, phase);
@@ -63,14 +63,14 @@ static void set_deadline(struct event_loop *loop, struct client *client)
 static void end_client(struct event_loop *loop, struct client *client)
 {
     remove_deadline(loop, client);
-    if (!client->dead) {
+    if (!client->closed) {
         loop->unwatch(loop, client);
         close(client->fd);
     }
-    client->dead = true;
+    client->closed = true;
     if (client->replies_due > 0)
-        return; /* on_reply() comes back here */
-    http_conn_close(&client->conn);
+        return; /* client_replied() comes back here */
+    http_conn_abort(&client->conn);
     LL_PREPEND(loop->ended, client);
     loop->clients--;
 }
@@ -95,7 +95,7 @@ static bool read_request(struct event_loop *loop, struct client *client)
         client->readable = false;
         http_conn_received(&client->conn, 0);
     } else {
-        http_conn_close(&client->conn); /* end of file, or ECONNRESET */
+        http_conn_abort(&client->conn); /* end of file, or ECONNRESET */
     }
     return true;
 }
@@ -105,7 +105,7 @@ static bool ask_redis(struct event_loop *loop, struct client *client)
     const struct redis_command *command;
     while (http_conn_want(&client->conn) == HTTP_WANT_REDIS &&
            (command = http_conn_next_command(&client->conn)) != NULL) {
-        if (redis_async_send(&loop->redis, command, client))
+        if (redis_async_queue(&loop->redis, command, client))
             client->replies_due++;
         else if (http_conn_reply(&client->conn, NULL))
             worker_log_answer(&loop->worker, &client->conn, client->peer);
@@ -121,11 +121,11 @@ static bool write_response(struct event_loop *loop, struct client *client)
     if (n >= 0) {
         remove_deadline(loop, client); /* the next phase has its own */
         if (http_conn_sent(&client->conn, (size_t)n))
-            shutdown(client->fd, SHUT_WR);
+            shutdown(client->fd, SHUT_WR); /* FIN: no more will follow */
     } else if (errno == EAGAIN) {
         return false;
     } else {
-        http_conn_close(&client->conn); /* EPIPE, ECONNRESET, ETIMEDOUT */
+        http_conn_abort(&client->conn); /* EPIPE, ECONNRESET, ETIMEDOUT */
     }
     return true;
 }
@@ -152,8 +152,9 @@ static bool step(struct event_loop *loop, struct client *client,
     return false;
 }
 
-/* Serves a client until it would have to wait: reads until EAGAIN, writes until
- * EAGAIN. */
+/* Serves a client until its next step would have to wait, or until it has had its
+ * share of this iteration. A read has to wait after EAGAIN, or after recv() has
+ * returned less than it had room for: the socket is empty then. */
 static void run_client(struct event_loop *loop, struct client *client)
 {
     enum http_want want;
@@ -166,12 +167,12 @@ static void run_client(struct event_loop *loop, struct client *client)
             (want == HTTP_WANT_READ || want == HTTP_WANT_WRITE))
             break;
         again = step(loop, client, want);
-        if (client->dead)
+        if (client->closed)
             return;
     }
     /* A deadline starts with a phase. Bytes that the client sends do not extend
      * it. */
-    if (client->prev == NULL || client->listed != http_conn_phase(&client->conn))
+    if (client->prev == NULL || client->deadline_queue != http_conn_phase(&client->conn))
         set_deadline(loop, client);
     /* Redis' reply brings a client back, not its socket. One that never waits
      * for its socket is never watched: most are answered and gone before. */
@@ -181,15 +182,16 @@ static void run_client(struct event_loop *loop, struct client *client)
         end_client(loop, client);
 }
 
-/* Redis has replied to one of the clients, or will not (NULL). */
-static void on_reply(void *loop_data, void *client_data,
+/* Called for each reply, in the order of the commands; NULL when there will be
+ * none. Passes it to the page and goes on serving the client. */
+static void client_replied(void *loop_data, void *client_data,
                      const redisReply *reply)
 {
     struct event_loop *loop = loop_data;
     struct client *client = client_data;
     client->replies_due--;
     bool complete = http_conn_reply(&client->conn, reply);
-    if (client->dead) {
+    if (client->closed) {
         end_client(loop, client); /* if no other reply is due */
         return;
     }
@@ -206,9 +208,9 @@ static void client_ready(struct event_loop *loop, struct client *client,
     client->readable |= client->hangup || (events & POLLIN);
     /* After a failure the next call on the socket returns the error. While the
      * client waits for Redis, there is no such call. */
-    if (failed && client->replies_due > 0 && !client->dead)
+    if (failed && client->replies_due > 0 && !client->closed)
         end_client(loop, client);
-    else if (!client->dead)
+    else if (!client->closed)
         run_client(loop, client);
 }
 
@@ -237,7 +239,7 @@ bool event_loop_may_accept(const struct event_loop *loop)
 static void accept_client(struct event_loop *loop)
 {
     const struct server *server = loop->worker.server;
-    struct client *idle = loop->deadline_queues[HTTP_PHASE_IDLE];
+    struct client *longest_idle = loop->deadline_queues[HTTP_PHASE_IDLE];
     struct client *client = calloc(1, sizeof *client);
     int fd = client == NULL ? -1
                             : net_accept_nonblocking(server, loop->listener);
@@ -247,8 +249,11 @@ static void accept_client(struct event_loop *loop)
         loop->accept_pending = loop->accept_exhausted;
         free(client);
     }
-    if (idle != NULL && (fd < 0 ? loop->accept_exhausted : at_capacity(loop)))
-        end_client(loop, idle);
+    /* Make room for the client just accepted, or, when descriptors or memory ran
+     * out, for the next attempt. */
+    if (longest_idle != NULL &&
+        (fd < 0 ? loop->accept_exhausted : at_capacity(loop)))
+        end_client(loop, longest_idle);
     if (fd < 0)
         return;
     client->fd = fd;
@@ -300,7 +305,7 @@ static void expire(struct event_loop *loop, enum http_phase phase)
 
 void event_loop_begin_iteration(struct event_loop *loop)
 {
-    worker_tick(&loop->worker);
+    worker_update(&loop->worker);
     loop->accept_exhausted = false;
 }
 

@@ -1,5 +1,5 @@
 /*
- * event_loop - serves many clients with calls that never wait.
+ * event_loop - serves many clients with non-blocking calls.
  *
  * For 06 and 07. The steps are those of serve_blocking.h, but where a call
  * would have to wait (EAGAIN), the client stays as it is, and the loop serves
@@ -21,11 +21,12 @@ struct client {
     int watched;              /* the loop's own: poll's index into its array,
                                  epoll's "is registered"; 0: not watched */
     unsigned char replies_due; /* from Redis */
-    unsigned char listed;      /* enum http_phase: in which deadline queue */
-    bool readable;             /* the kernel said so, and no EAGAIN since */
+    unsigned char deadline_queue; /* enum http_phase; in it if prev != NULL */
+    bool readable;             /* recv() may find data: false after EAGAIN or a
+                                  short read */
     bool hangup;               /* the client has closed its side: read to the
                                   end of file */
-    bool dead;                 /* closed, but replies are due */
+    bool closed;               /* its socket is; freed when no reply is due */
     char *peer;               /* its address for the log, or NULL */
     int64_t deadline_ms;
     struct client *prev, *next; /* in that queue */
@@ -69,8 +70,8 @@ bool event_loop_may_accept(const struct event_loop *loop);
 
 /* Passes on what the kernel reported. `source` is a client, &loop->redis or
  * &loop->listener; `events` are POLLIN and so on, and epoll's constants have the
- * same values. A client is served until it would have to wait, that is until
- * EAGAIN, which makes edge-triggered events safe. It may be gone afterwards. */
+ * same values. A client is served until its next step would have to wait, or its
+ * share of this iteration is used up. It may be gone afterwards. */
 void event_loop_ready(struct event_loop *loop, void *source, uint32_t events);
 
 /* Accepts clients that are waiting, and serves each immediately: with

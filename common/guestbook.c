@@ -88,7 +88,7 @@ static void answer_thanks(struct http_exchange *x)
 /* Called with each reply. One that is missing, or of another type, such as an
  * error, makes the answer a 503. Replies after the answer are ignored: the next
  * LTRIM makes up for one that failed. */
-static void on_reply(struct http_exchange *x, const redisReply *reply)
+static void guestbook_on_reply(struct http_exchange *x, const redisReply *reply)
 {
     const struct redis_command *command = &x->commands[x->replied - 1];
     if (x->status != 0)
@@ -180,7 +180,7 @@ void guestbook_answer(struct http_exchange *x)
     struct guestbook_page *page = &x->guestbook;
     buffer_reset(&page->remarks, HTTP_BATCH_MAX);
     *page = (struct guestbook_page){.remarks = page->remarks};
-    x->on_reply = on_reply;
+    x->on_reply = guestbook_on_reply;
     if (x->request.method == HTTP_POST) {
         sign(x);
         return;

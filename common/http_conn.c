@@ -18,7 +18,7 @@ void http_conn_open(struct http_conn *c, struct http_context *context)
     *c = (struct http_conn){.context = context, .state = HTTP_CONN_IDLE};
 }
 
-void http_conn_close(struct http_conn *c)
+void http_conn_abort(struct http_conn *c)
 {
     /* Half a request is useless, and complete ones have been answered. */
     http_exchange_release(&c->x);
@@ -154,12 +154,13 @@ static void read_body(struct http_conn *c)
     }
 }
 
-/* Looks for a complete request in what has been read. */
+/* Looks for a complete request in what has been read: HEAD, BODY, ANSWER. One
+ * without a body passes through BODY in the same call. */
 static void advance(struct http_conn *c)
 {
     const struct http_exchange *x = c->x;
-    /* Part of a file, and a full batch, must go out before the next answer can
-     * be made. */
+    /* While part of a file, or HTTP_BATCH_MAX bytes of collected answers, wait
+     * to be sent, no further request is begun. */
     if (c->state == HTTP_CONN_HEAD && x->body.left == 0 &&
         x->out.len < HTTP_BATCH_MAX)
         parse_head(c);
@@ -301,7 +302,7 @@ int http_phase_timeout_ms(const struct options *options, enum http_phase phase)
 void http_conn_on_timeout(struct http_conn *c)
 {
     if (http_conn_phase(c) != HTTP_PHASE_REQUEST) {
-        http_conn_close(c);
+        http_conn_abort(c);
         return;
     }
     refuse(c, 408);

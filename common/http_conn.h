@@ -1,14 +1,15 @@
 /*
  * http_conn - one client's connection as a state machine, without the socket.
  *
- * Bytes go in, bytes come out ("sans-I/O"). No function here reads, writes or
- * waits. The connection always wants exactly one thing, and its driver decides
- * how to wait for it:
+ * Bytes go in, bytes come out ("sans-I/O"). This module never touches the
+ * client's socket or Redis. It says what it wants next, and the code that calls
+ * it, the driver, makes that system call and waits in its own way. (A static
+ * file is opened while its answer is made: see file_table.h.)
  *
  *     for (;;)
  *         switch (http_conn_want(c)) {
  *         case HTTP_WANT_READ:   read into http_conn_input(), then call
- *                                http_conn_received(), or http_conn_close()
+ *                                http_conn_received(), or http_conn_abort()
  *                                at end of file
  *         case HTTP_WANT_ANSWER: a request is complete: http_conn_answer()
  *         case HTTP_WANT_REDIS:  send each http_conn_next_command(), pass each
@@ -28,7 +29,8 @@
 
 enum http_want {
     HTTP_WANT_READ,   /* more bytes from the client */
-    HTTP_WANT_ANSWER, /* the driver's word on keep-alive, then an answer */
+    HTTP_WANT_ANSWER, /* to be answered; no wait. The driver says whether the
+                         connection may stay open */
     HTTP_WANT_REDIS,  /* replies to its Redis commands */
     HTTP_WANT_WRITE,  /* room in the socket's send buffer */
     HTTP_WANT_CLOSE   /* nothing: the connection is over */
@@ -41,12 +43,11 @@ enum http_phase {
     HTTP_PHASE_REQUEST, /* before the end of a request that has begun */
     HTTP_PHASE_ANSWER,  /* before the client has taken its answer */
     HTTP_PHASE_LINGER,  /* after the last answer, before the client closes */
-    HTTP_PHASES
+    HTTP_PHASES         /* how many there are; also: none yet */
 };
 
 enum http_conn_state {
-    HTTP_CONN_IDLE,    /* between requests; owns no exchange once it has read
-                          nothing */
+    HTTP_CONN_IDLE,    /* between requests: nothing of the next has arrived */
     HTTP_CONN_HEAD,    /* part of a request's head has been read */
     HTTP_CONN_BODY,    /* the head is complete, the body is not */
     HTTP_CONN_ANSWER,  /* the request is complete, or refused */
@@ -57,7 +58,7 @@ enum http_conn_state {
 
 struct http_conn { /* small: this is what an idle client costs */
     struct http_context *context;
-    struct http_exchange *x; /* NULL while idle */
+    struct http_exchange *x; /* may be NULL between requests */
     uint32_t requests;       /* answered on this connection */
     unsigned char state;     /* enum http_conn_state */
     bool linger;             /* after its last answer, linger before closing */
@@ -75,9 +76,9 @@ struct http_output {
 /* Starts a connection, with what the context holds. */
 void http_conn_open(struct http_conn *c, struct http_context *context);
 
-/* Ends the connection where it is, and releases what it holds. Not while replies
- * are due. */
-void http_conn_close(struct http_conn *c);
+/* Gives the connection up: drops unfinished input and unsent output. It wants
+ * CLOSE next. Not while replies from Redis are due: they need its exchange. */
+void http_conn_abort(struct http_conn *c);
 
 enum http_want http_conn_want(const struct http_conn *c);
 enum http_phase http_conn_phase(const struct http_conn *c);

@@ -1,9 +1,10 @@
 /*
  * http_exchange - one request and its answer, and the buffers they need.
  *
- * An idle connection has no exchange. It takes one from its worker's pool when
- * bytes arrive and returns it when the answer is sent. So ten thousand silent
- * clients cost ten thousand small structs, not ten thousand buffers.
+ * A connection takes an exchange from its worker's pool before it reads, and
+ * returns it when no answer is left to send. An event loop also returns it when
+ * the read found nothing: ten thousand idle clients cost it ten thousand small
+ * structs, not ten thousand buffers.
  */
 #pragma once
 

@@ -80,7 +80,7 @@ bool redis_begin(struct redis *redis, int64_t now_ms)
     return redis->context != NULL || try_connect(redis, now_ms);
 }
 
-bool redis_send(struct redis *redis, const struct redis_command *command)
+bool redis_queue(struct redis *redis, const struct redis_command *command)
 {
     /* hiredis takes no pointer to const pointers, but does not write there. */
     return redis->context != NULL &&

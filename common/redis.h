@@ -67,7 +67,7 @@ bool redis_begin(struct redis *redis, int64_t now_ms);
 
 /* Queues a command; redis_receive() sends it. Returns false when there is no
  * connection or no memory; redis_receive() will return NULL then. */
-bool redis_send(struct redis *redis, const struct redis_command *command);
+bool redis_queue(struct redis *redis, const struct redis_command *command);
 
 /* Sends what is queued and waits for the next reply. The caller frees it with
  * freeReplyObject(). Returns NULL when Redis is away, too slow or does not

@@ -75,7 +75,7 @@ static bool start_connecting(struct redis_async *redis)
     return true;
 }
 
-static void on_reply(redisAsyncContext *context, void *reply, void *client)
+static void hiredis_replied(redisAsyncContext *context, void *reply, void *client)
 {
     struct redis_async *redis = context->data;
     const redisReader *reader = context->c.reader;
@@ -94,12 +94,12 @@ static void on_reply(redisAsyncContext *context, void *reply, void *client)
     redis->on_reply(redis->loop, client, reply);
 }
 
-bool redis_async_send(struct redis_async *redis,
+bool redis_async_queue(struct redis_async *redis,
                       const struct redis_command *command, void *client)
 {
     if (redis->context == NULL && !start_connecting(redis))
         return false;
-    if (redisAsyncCommandArgv(redis->context, on_reply, client, command->argc,
+    if (redisAsyncCommandArgv(redis->context, hiredis_replied, client, command->argc,
                               (const char **)(uintptr_t)command->argv,
                               NULL) != REDIS_OK)
         return false;

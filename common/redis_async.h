@@ -42,7 +42,7 @@ struct redis_async {
 
 /* Queues a command, and starts to connect if necessary. Returns false when
  * Redis is away; there will be no reply then. */
-bool redis_async_send(struct redis_async *redis,
+bool redis_async_queue(struct redis_async *redis,
                       const struct redis_command *command, void *client);
 
 /* Passes on what poll or epoll reported for the socket: POLLIN and so on. */

@@ -1,5 +1,5 @@
 /*
- * serve_blocking - serves one client with calls that wait; see
+ * serve_blocking - serves one client with blocking calls; see
  * serve_blocking.h.
  *
  * Read it next to event_loop.c: the same switch, the same steps. Where that one
@@ -15,17 +15,17 @@
 
 #include "net.h"
 
-/* A waiting recv() returns this often, to check the deadline, whether the
- * server is stopping and whether other clients wait. */
-enum { TICK_MS = 50 };
+/* A blocking recv() returns after this long even without data. Then we check
+ * the deadline, whether the server is stopping and whether others wait. */
+enum { RECV_TIMEOUT_MS = 50 };
 
 /* A client that has sent nothing for this long since its handshake is closed
  * when others wait. One lost packet costs a client 1 s or 3 s (RFC 6298), and a
  * load tool that opens 15,000 connections needs 1.2 s to write to the last. */
 enum { FIRST_BYTE_GRACE_MS = 3000 };
 
-/* Even a client that never stops pipelining gives way to others after this many
- * requests. */
+/* A client may send many requests without waiting for answers (pipelining). If
+ * others wait, we close its connection after this many. */
 enum { YIELD_EVERY = 64 };
 
 struct connection {
@@ -34,8 +34,8 @@ struct connection {
     struct http_conn conn;
     int fd;
     char *peer;            /* the client's address for the log, or NULL */
-    bool has_tick;         /* SO_RCVTIMEO is set */
-    bool others_waited;    /* at the previous tick */
+    bool has_timeout;      /* SO_RCVTIMEO is set: recv() blocks */
+    bool others_waited;    /* when we last looked */
     enum http_phase phase; /* the one that deadline_ms belongs to */
     int64_t deadline_ms;
     int64_t grace_end_ms;  /* of a client that has sent nothing */
@@ -55,7 +55,9 @@ void blocking_worker_free(struct blocking_worker *bw)
     http_context_free(&bw->worker.http);
 }
 
-/* Do more clients wait than there are idle workers to accept them? */
+/* Does a client wait in the accept queue that no other worker will accept soon?
+ * 02 and 04 accept each client until they are at their limit. In a pool, each
+ * idle worker will accept one. */
 static bool others_wait(const struct worker *worker)
 {
     const struct server *server = worker->server;
@@ -69,8 +71,8 @@ static bool others_wait(const struct worker *worker)
     return waiting > idle;
 }
 
-/* Returns the next step. Looks at the deadline before each: a client that sends
- * single bytes never makes a call time out. */
+/* Checks the deadline, then returns the next step. The timeout of recv() is not
+ * enough: a client that sends a byte every 40 ms never runs into it. */
 static enum http_want next_want(struct connection *c)
 {
     enum http_phase phase = http_conn_phase(&c->conn);
@@ -85,10 +87,12 @@ static enum http_want next_want(struct connection *c)
     return http_conn_want(&c->conn);
 }
 
-/* A wait for the client has ended without result. Should it be closed? Others
- * must have waited at two looks: the first may have found a client that an idle
- * worker was about to accept. */
-static void on_tick(struct connection *c)
+/* recv() returned no data. Closes the client if the server is stopping or if
+ * others need this worker, but never in the middle of a request. One that has
+ * sent nothing yet may stay until its grace ends. One that is idle after a
+ * request must go when others waited at two looks: the first may have found a
+ * client that an idle worker was about to accept. */
+static void on_no_data(struct connection *c)
 {
     const struct worker *w = c->worker;
     bool waited = c->others_waited;
@@ -97,24 +101,27 @@ static void on_tick(struct connection *c)
                      (c->phase == HTTP_PHASE_NEW
                           ? w->http.clock.now_ms >= c->grace_end_ms : waited);
     if (c->phase != HTTP_PHASE_REQUEST && (w->draining || make_room))
-        http_conn_close(&c->conn);
+        http_conn_abort(&c->conn);
 }
 
-/* The first attempt to read does not wait, so that a client whose request is
- * already here costs no further system call. This time we have to wait. The
- * grace counts from the handshake: when 500 silent clients have waited in the
- * accept queue together, it has passed for all of them. */
-static void begin_to_wait(struct connection *c)
+/* Lets recv() block. Called only when the first recv() found nothing, because
+ * this costs two system calls. The grace counts from the handshake, not from
+ * now: otherwise 500 silent clients in the accept queue would hold the worker
+ * for 3 seconds each, one after the other. */
+static void enable_blocking_reads(struct connection *c)
 {
-    const struct timeval tick = {.tv_usec = TICK_MS * 1000L};
-    setsockopt(c->fd, SOL_SOCKET, SO_RCVTIMEO, &tick, sizeof tick);
-    c->has_tick = true;
+    const struct timeval wait = {.tv_usec = RECV_TIMEOUT_MS * 1000L};
+    setsockopt(c->fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
+    c->has_timeout = true;
     c->grace_end_ms = c->worker->http.clock.now_ms + FIRST_BYTE_GRACE_MS -
                       net_silent_ms(c->fd);
     if (c->worker->http.clock.now_ms >= c->grace_end_ms)
-        on_tick(c);
+        on_no_data(c);
 }
 
+/* The first recv() does not block: often the request is already here. If not,
+ * the next one sleeps for up to 50 ms at a time. This is where 01 to 05 wait for
+ * a client. */
 static void read_request(struct connection *c)
 {
     size_t room;
@@ -123,26 +130,29 @@ static void read_request(struct connection *c)
         server_warn_exhausted(c->worker->server,
                               "out of memory; clients are closed");
     ssize_t n = input != NULL ? recv(c->fd, input, room,
-                                     c->has_tick ? 0 : MSG_DONTWAIT) : 0;
-    worker_tick(c->worker);
+                                     c->has_timeout ? 0 : MSG_DONTWAIT) : 0;
+    worker_update(c->worker);
     if (n > 0)
         http_conn_received(&c->conn, (size_t)n);
     else if (n == 0 || (errno != EAGAIN && errno != EINTR))
-        http_conn_close(&c->conn); /* end of file, or ECONNRESET */
-    else if (c->has_tick)
-        on_tick(c);
+        http_conn_abort(&c->conn); /* end of file, or ECONNRESET */
+    else if (c->has_timeout)
+        on_no_data(c);
     else
-        begin_to_wait(c);
+        enable_blocking_reads(c);
 }
 
+/* A connection that stays open occupies this worker, so it may stay open only
+ * while no other client needs the worker. Pipelined requests that are already
+ * here are answered first. */
 static void answer_request(struct connection *c)
 {
     struct http_conn *conn = &c->conn;
-    bool go_on = http_conn_has_pipelined(conn) &&
-                 (conn->requests + 1) % YIELD_EVERY != 0;
+    bool more_here = http_conn_has_pipelined(conn) &&
+                     (conn->requests + 1) % YIELD_EVERY != 0;
     bool may_keep = conn->x->request.keep_alive &&
                     worker_may_keep(c->worker, conn) &&
-                    (go_on || !others_wait(c->worker));
+                    (more_here || !others_wait(c->worker));
     if (http_conn_answer(conn, may_keep))
         worker_log_answer(c->worker, conn, c->peer);
 }
@@ -152,10 +162,12 @@ static void ask_redis(struct connection *c)
     const struct redis_command *command;
     int due = 0;
     bool complete = false;
-    if (c->conn.x->sent == 0) /* the first command of a page */
+    /* Queue what the page asks now, mostly one command. redis_receive() sends
+     * it and blocks until the reply arrives. */
+    if (c->conn.x->sent == 0) /* the page's first command */
         redis_begin(c->redis, c->worker->http.clock.now_ms);
     for (; (command = http_conn_next_command(&c->conn)) != NULL; due++)
-        redis_send(c->redis, command);
+        redis_queue(c->redis, command);
     for (; due > 0; due--) {
         redisReply *reply = redis_receive(c->redis); /* NULL: Redis is away */
         complete = http_conn_reply(&c->conn, reply);
@@ -170,12 +182,12 @@ static void write_response(struct connection *c)
     struct http_output output;
     http_conn_output(&c->conn, &output);
     ssize_t n = net_send(c->fd, &output);
-    worker_tick(c->worker);
+    worker_update(c->worker);
     if (n >= 0) {
         if (http_conn_sent(&c->conn, (size_t)n))
-            shutdown(c->fd, SHUT_WR);
+            shutdown(c->fd, SHUT_WR); /* FIN: no more will follow */
     } else if (errno != EAGAIN && errno != EINTR) { /* not SO_SNDTIMEO's tick */
-        http_conn_close(&c->conn); /* EPIPE, ECONNRESET, ETIMEDOUT */
+        http_conn_abort(&c->conn); /* EPIPE, ECONNRESET, ETIMEDOUT */
     }
 }
 
@@ -188,7 +200,7 @@ void serve_blocking(struct blocking_worker *bw, int fd)
     enum http_want want;
     atomic_store_explicit(&w->stats->idle, false, memory_order_relaxed);
     stats_add(&w->stats->connections, 1);
-    worker_tick(w);
+    worker_update(w);
     http_conn_open(&c.conn, &w->http);
     while ((want = next_want(&c)) != HTTP_WANT_CLOSE)
         switch (want) {
@@ -198,7 +210,7 @@ void serve_blocking(struct blocking_worker *bw, int fd)
         case HTTP_WANT_WRITE: write_response(&c); break;
         case HTTP_WANT_CLOSE: break;
         }
-    http_conn_close(&c.conn);
+    http_conn_abort(&c.conn);
     close(fd);
     free(c.peer);
     atomic_store_explicit(&w->stats->idle, true, memory_order_relaxed);

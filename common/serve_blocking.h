@@ -1,5 +1,5 @@
 /*
- * serve_blocking - serves one client with calls that wait.
+ * serve_blocking - serves one client with blocking calls.
  *
  * For servers that give each client a process or a thread for as long as it is
  * served: 01 to 05. Its counterpart for event loops is event_loop.h.

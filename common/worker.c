@@ -15,10 +15,10 @@ void worker_init(struct worker *worker, const struct server *server,
     /* The seed should differ in all processes and threads. */
     http_context_init(&worker->http, server, (unsigned)getpid() ^
                       (unsigned)((uintptr_t)worker >> 8));
-    worker_tick(worker);
+    worker_update(worker);
 }
 
-void worker_tick(struct worker *worker)
+void worker_update(struct worker *worker)
 {
     const struct server *server = worker->server;
     int saved = errno; /* of the call that this tick follows */
@@ -41,7 +41,7 @@ void worker_tick(struct worker *worker)
 
 void worker_before_fork(struct worker *worker)
 {
-    worker_tick(worker);
+    worker_update(worker);
     struct http_exchange *x = http_exchange_acquire(&worker->http);
     http_exchange_release(&x);
     rand_r(&worker->http.seed); /* each child continues from another number */

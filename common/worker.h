@@ -26,7 +26,7 @@ void worker_init(struct worker *worker, const struct server *server,
 
 /* Looks at the clock and at what signal handlers recorded. Call it after each
  * system call that may have waited. Keeps errno. */
-void worker_tick(struct worker *worker);
+void worker_update(struct worker *worker);
 
 /* Prepares what every child of fork(2) would otherwise repeat: follows a
  * rotated log, has memory for a request ready. */

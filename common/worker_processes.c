@@ -1,5 +1,4 @@
-/* worker_processes - a parent's books about its workers; see
- * worker_processes.h. */
+/* worker_processes - which workers run; see worker_processes.h. */
 #include "worker_processes.h"
 
 #include <errno.h>
@@ -53,7 +52,7 @@ static bool is_running(struct worker_processes *workers, int number)
     return false;
 }
 
-int wait_for_dead_worker(struct worker_processes *workers)
+int wait_for_missing_worker(struct worker_processes *workers)
 {
     while (!signals_stopping()) {
         int64_t now = clock_monotonic_ms();

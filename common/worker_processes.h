@@ -1,10 +1,10 @@
 /*
- * worker_processes - the books that a parent keeps about its workers.
+ * worker_processes - which workers run, and which have to be started.
  *
- * For 03, and for 07 with several loops. main forks; this module reaps, and
- * says which worker has to be started, and when: at the earliest one second
- * after its last start. What killed it may kill the next one too, and without
- * that pause the machine would do nothing but fork.
+ * For 03, and for 07 with several loops. main() forks. This module reaps the
+ * children that end and says which worker to start next. A worker starts at most
+ * once a second: if each crashes immediately, the parent must not spend all its
+ * time forking.
  */
 #pragma once
 
@@ -29,7 +29,7 @@ void worker_processes_init(struct worker_processes *workers,
 
 /* Waits until a worker has to be started, for the first time or because it died.
  * Returns its number, or -1 when the server is stopping. */
-int wait_for_dead_worker(struct worker_processes *workers);
+int wait_for_missing_worker(struct worker_processes *workers);
 
 /* Records what fork(2) returned for a worker. Returns whether this is the child.
  * After a failure, which it reports, the worker is due again a second later. */

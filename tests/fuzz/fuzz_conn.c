@@ -165,7 +165,7 @@ static bool misfortune(struct client *client)
         http_conn_on_timeout(c);
         return true;
     case 1:
-        http_conn_close(c);
+        http_conn_abort(c);
         return true;
     case 2:
         if (want == HTTP_WANT_READ) { /* woken up for nothing */
@@ -365,11 +365,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!(conditions & FAULTS)) {
         talk(&other, bytes, false);
         compare(&client, &other, &expected);
-        http_conn_close(&other.conn);
+        http_conn_abort(&other.conn);
     }
     wait_for_the_end(&client);
     read_answers(&client, &expected, &last);
-    http_conn_close(&client.conn);
+    http_conn_abort(&client.conn);
     check_all_released(&world.context.files);
     return 0;
 }

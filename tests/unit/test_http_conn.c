@@ -405,7 +405,7 @@ TEST(input_after_a_refusal_is_discarded)
         assert_int_equal(client_send(&client, slice_of(many('x', 60000))),
                          HTTP_WANT_READ);
     assert_int_equal(client.received.len, 0);
-    http_conn_close(&client.conn);
+    http_conn_abort(&client.conn);
     assert_int_equal(http_conn_want(&client.conn), HTTP_WANT_CLOSE);
 }
 
@@ -542,7 +542,7 @@ TEST(a_client_that_takes_nothing_is_closed)
 TEST(a_client_that_leaves_gets_nothing)
 {
     client_says(&client, "GET /hello HTTP/1.1\r\n");
-    http_conn_close(&client.conn);
+    http_conn_abort(&client.conn);
     assert_int_equal(client_run(&client), HTTP_WANT_CLOSE);
     assert_int_equal(client.received.len, 0);
     assert_null(client.conn.x);

@@ -93,7 +93,7 @@ static bool is_connecting(void)
 TEST(a_command_is_sent_when_its_reply_is_awaited)
 {
     connect_redis();
-    assert_true(redis_send(&redis, &get));
+    assert_true(redis_queue(&redis, &get));
     reply("$3\r\nx\ry\r\n");
     assert_receives(REDIS_REPLY_STRING, "x\ry");
     assert_asked("*2\r\n$3\r\nGET\r\n$3\r\na b\r\n");
@@ -102,8 +102,8 @@ TEST(a_command_is_sent_when_its_reply_is_awaited)
 TEST(several_commands_are_sent_together_and_replies_keep_their_order)
 {
     connect_redis();
-    assert_true(redis_send(&redis, &ping));
-    assert_true(redis_send(&redis, &get));
+    assert_true(redis_queue(&redis, &ping));
+    assert_true(redis_queue(&redis, &get));
     reply("+PONG\r\n-ERR no\r\n");
     assert_receives(REDIS_REPLY_STATUS, "PONG");
     assert_receives(REDIS_REPLY_ERROR, "ERR no");
@@ -116,7 +116,7 @@ TEST(a_connection_is_used_again)
     for (int i = 0; i < 3; i++) {
         /* 1000 ms later: it is not trusted any longer, and is examined. */
         assert_true(redis_begin(&redis, clock_monotonic_ms() + 1000));
-        assert_true(redis_send(&redis, &ping));
+        assert_true(redis_queue(&redis, &ping));
         reply("+PONG\r\n");
         assert_receives(REDIS_REPLY_STATUS, "PONG");
     }
@@ -128,7 +128,7 @@ TEST(a_connection_that_redis_has_closed_is_replaced_before_use)
     connect_redis();
     shutdown(peer, SHUT_RDWR);
     connect_redis();
-    assert_true(redis_send(&redis, &ping));
+    assert_true(redis_queue(&redis, &ping));
     reply("+PONG\r\n");
     assert_receives(REDIS_REPLY_STATUS, "PONG");
 }
@@ -138,7 +138,7 @@ TEST(a_reply_that_was_not_asked_for_is_not_taken_for_the_next_one)
     connect_redis();
     reply("+WRONG\r\n"); /* it arrives on its own */
     connect_redis();
-    assert_true(redis_send(&redis, &ping));
+    assert_true(redis_queue(&redis, &ping));
     reply("+PONG\r\n+WRONG\r\n"); /* it arrives with the right one */
     assert_receives(REDIS_REPLY_STATUS, "PONG");
     connect_redis();
@@ -151,11 +151,11 @@ TEST(no_reply_comes_from_a_connection_that_ends_or_speaks_another_protocol)
     for (size_t i = 0; i < LENGTH(bytes); i++) {
         redis.backoff = (struct redis_backoff){0};
         connect_redis();
-        assert_true(redis_send(&redis, &ping));
+        assert_true(redis_queue(&redis, &ping));
         reply(bytes[i]);
         shutdown(peer, SHUT_WR);
         assert_receives_nothing();
-        assert_false(redis_send(&redis, &ping));
+        assert_false(redis_queue(&redis, &ping));
         assert_null(redis_receive(&redis));
     }
 }
@@ -163,7 +163,7 @@ TEST(no_reply_comes_from_a_connection_that_ends_or_speaks_another_protocol)
 TEST(a_redis_that_does_not_reply_is_given_up_after_one_wait)
 {
     connect_redis();
-    assert_true(redis_send(&redis, &ping));
+    assert_true(redis_queue(&redis, &ping));
     int64_t began = clock_monotonic_ms();
     assert_receives_nothing();
     assert_in_range(clock_monotonic_ms() - began, REDIS_WAIT_MS - 20,
@@ -175,7 +175,7 @@ TEST(replies_that_come_after_the_page_s_deadline_are_of_no_use)
     assert_true(redis_begin(&redis,
                             clock_monotonic_ms() - REDIS_TIMEOUT_MS - 1));
     peer = accept(listener, NULL, NULL);
-    assert_true(redis_send(&redis, &get));
+    assert_true(redis_queue(&redis, &get));
     reply("$3\r\na"); /* the rest could come byte by byte */
     assert_receives_nothing();
 }
@@ -203,7 +203,7 @@ TEST(the_back_off_doubles_up_to_a_limit_and_only_a_reply_resets_it)
     redis.backoff.retry_ms = 0;
     connect_redis();
     assert_int_equal(redis.backoff.delay_ms, 500);
-    assert_true(redis_send(&redis, &ping));
+    assert_true(redis_queue(&redis, &ping));
     reply("+PONG\r\n");
     assert_receives(REDIS_REPLY_STATUS, "PONG");
     assert_int_equal(redis.backoff.delay_ms, 0);
@@ -213,7 +213,7 @@ TEST(without_a_guestbook_there_is_no_connection)
 {
     address.none = true;
     assert_false(redis_begin(&redis, clock_monotonic_ms()));
-    assert_false(redis_send(&redis, &ping));
+    assert_false(redis_queue(&redis, &ping));
     assert_null(redis_receive(&redis));
     assert_false(is_connecting());
 }

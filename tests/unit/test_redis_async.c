@@ -41,7 +41,7 @@ static void on_reply(void *loop, void *client, const redisReply *reply)
     snprintf(replies + n, sizeof replies - n, "%s=%s ", (const char *)client,
              reply != NULL ? reply->str : "NULL");
     if (reply == NULL ? ask_again : ask_next)
-        assert_false(redis_async_send(&redis, &ping, client));
+        assert_false(redis_async_queue(&redis, &ping, client));
 }
 
 static int begin(void **state)
@@ -86,7 +86,7 @@ static void run_loop(void)
 
 static bool ask(const char *client)
 {
-    return redis_async_send(&redis, &ping, (void *)(uintptr_t)client);
+    return redis_async_queue(&redis, &ping, (void *)(uintptr_t)client);
 }
 
 static void accept_redis(void)

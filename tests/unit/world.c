@@ -166,7 +166,7 @@ static bool give_input(struct client *client)
         return false;
     char *input = http_conn_input(&client->conn, &room);
     if (input == NULL) {
-        http_conn_close(&client->conn);
+        http_conn_abort(&client->conn);
         return true;
     }
     if (room == 0)
@@ -257,6 +257,6 @@ bool client_is_over(const struct client *client)
 
 void client_disconnect(struct client *client)
 {
-    http_conn_close(&client->conn);
+    http_conn_abort(&client->conn);
     buffer_free(&client->received);
 }
