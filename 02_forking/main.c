@@ -24,9 +24,10 @@
 static const struct architecture architecture = {
     .folder = "02_forking", .name = "forking", .kind = PER_CONNECTION};
 
-/* Each is written in one place only, so no update is lost. */
-static int started;
-static volatile sig_atomic_t ended;
+/* How many children: the difference is how many run. Each is written in one place
+ * only, so no update is lost. */
+static unsigned started;
+static atomic_uint ended;
 
 /* A child that has ended remains a zombie until its parent asks for its status.
  * Signals do not queue: one SIGCHLD may stand for several children. */
@@ -48,7 +49,7 @@ static void wait_for_children(const struct server *server, int most)
     sigset_t set, unblocked;
     signals_set(&set);
     sigprocmask(SIG_BLOCK, &set, &unblocked);
-    if (started - ended > most)
+    if ((int)(started - ended) > most)
         ppoll(NULL, 0, &tick, &unblocked);
     sigprocmask(SIG_SETMASK, &unblocked, NULL);
     server_housekeeping(server);
@@ -69,6 +70,7 @@ static void fork_child(struct blocking_worker *worker, int fd)
         close(fd); /* the child has its own */
         return;
     }
+    atomic_store(&worker->worker.server->shared->at_capacity, true);
     server_warn_exhausted(worker->worker.server, "cannot fork: %s; serving one "
                           "client after the other", strerror(errno));
     serve_blocking(worker, fd);
@@ -88,9 +90,9 @@ static void serve_clients(const struct server *server)
          * wait in the accept queue (serve_blocking.c). Set before the fork: the
          * last child may look immediately. */
         atomic_store(&server->shared->at_capacity,
-                     started - ended + 1 >= server->options.max_children);
+                     (int)(started - ended) + 1 >= server->options.max_children);
         fork_child(&worker, fd);
-        while (started - ended >= server->options.max_children &&
+        while ((int)(started - ended) >= server->options.max_children &&
                !signals_stopping())
             wait_for_children(server, server->options.max_children - 1);
         atomic_store(&server->shared->at_capacity, false);
@@ -101,14 +103,12 @@ static void serve_clients(const struct server *server)
 int main(int argc, char **argv)
 {
     static struct server server; /* static: signal handlers use it */
-    struct sigaction reap = {.sa_handler = reap_children,
-                             .sa_flags = SA_NOCLDSTOP};
 
     server_start(&server, &architecture, argc, argv);
-    sigaction(SIGCHLD, &reap, NULL);
+    signal(SIGCHLD, reap_children);
     server_ready(&server, "up to %d children", server.options.max_children);
     serve_clients(&server);
-    while (started > ended &&
+    while ((int)(started - ended) > 0 &&
            signals_stopping_ms() < server.options.drain_timeout_ms + 1000)
         wait_for_children(&server, 0);
     return server_finish(&server);

@@ -109,6 +109,7 @@ static void create_thread(struct slot *slot, const pthread_attr_t *attributes)
     int error = pthread_create(&id, attributes, serve_client, slot);
     if (error == 0)
         return;
+    atomic_store(&server->shared->at_capacity, true);
     server_warn_exhausted(server, "cannot make a thread: %s; serving one "
                           "client after the other", strerror(error));
     serve_client(slot);
@@ -139,7 +140,7 @@ int main(int argc, char **argv)
     struct slot *slots = create_slots(&server);
     server_ready(&server, "up to %d threads", server.options.max_threads);
     serve_clients(&server);
-    /* When all slots have been acquired, all threads have ended. */
+    /* When all slots have been acquired, all threads have served their client. */
     for (int i = 0; i < server.options.max_threads; i++)
         blocking_worker_free(&acquire_slot(&server)->worker);
     free(slots);

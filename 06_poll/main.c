@@ -72,8 +72,9 @@ static void watch_redis(void *base, int fd, short events)
  * Returns how many are ready. */
 static int wait_for_events(struct loop *loop)
 {
-    loop->fds[LISTENER].fd =
-        event_loop_may_accept(&loop->base) ? loop->base.listener : -1;
+    loop->fds[LISTENER] = (struct pollfd){
+        loop->base.worker.draining ? -1 : loop->base.listener,
+        event_loop_may_accept(&loop->base) ? POLLIN : 0, 0};
     return poll(loop->fds, (nfds_t)loop->used,
                 event_loop_timeout_ms(&loop->base));
 }
@@ -100,7 +101,6 @@ static void loop_init(struct loop *loop)
     if (loop->fds == NULL || loop->sources == NULL)
         die("out of memory; ask for fewer clients with --max-connections");
     loop->used = FIRST_CLIENT;
-    loop->fds[LISTENER].events = POLLIN;
     loop->fds[REDIS].fd = -1;
     loop->sources[LISTENER] = &loop->base.listener;
     loop->sources[REDIS] = &loop->base.redis;

@@ -65,7 +65,7 @@ void access_log_write(const struct access_log *log, const char *peer,
                   (unsigned long long)entry->content_bytes);
     /* When the disk is full the line is lost: the log itself would have been
      * the place to report that. */
-    if (!line.failed && write(log->fd, line.data, line.len) < 0) {
-    }
+    ssize_t n = line.failed ? -1 : write(log->fd, line.data, line.len);
+    (void)n;
     buffer_free(&line);
 }

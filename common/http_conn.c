@@ -46,7 +46,8 @@ enum http_want http_conn_want(const struct http_conn *c)
 
 enum http_phase http_conn_phase(const struct http_conn *c)
 {
-    if (c->state == HTTP_CONN_REDIS || has_output(c))
+    if (c->state == HTTP_CONN_ANSWER || c->state == HTTP_CONN_REDIS ||
+        has_output(c))
         return HTTP_PHASE_ANSWER;
     if (c->state == HTTP_CONN_CLOSING || c->state == HTTP_CONN_LINGER)
         return HTTP_PHASE_LINGER; /* not IDLE: --keep-alive may be 0 */

@@ -41,8 +41,9 @@ static void set_listener_options(int fd, bool event_loop,
      * rest. */
     set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
     /* A client that acknowledges nothing, or leaves no room for the rest of its
-     * answer, for this long: the kernel ends the connection with ETIMEDOUT. */
-    set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, timeout_ms);
+     * answer, for this long: the kernel ends the connection with ETIMEDOUT. One
+     * that reads makes room in steps of a sixteenth of its buffer. */
+    set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 2 * timeout_ms);
     struct timeval wait = {.tv_usec = SEND_TIMEOUT_MS * 1000L};
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait);
     /* TCP_DEFER_ACCEPT: accept(2) returns a client only when it has sent

@@ -36,5 +36,5 @@ int net_silent_ms(int fd);
 ssize_t net_send(int fd, const struct http_output *output);
 
 /* Returns the client's address as text for the access log, to be freed by the
- * caller; NULL when no log is kept or memory runs out. */
+ * caller; NULL when no log is kept, the client has left or memory runs out. */
 char *net_peer_name(const struct server *server, int fd);

@@ -20,8 +20,8 @@
 enum { RECV_TIMEOUT_MS = 50 };
 
 /* A client that has sent nothing for this long since its handshake is closed
- * when others wait. One lost packet costs a client 1 s or 3 s (RFC 6298), and a
- * load tool that opens 15,000 connections needs 1.2 s to write to the last. */
+ * when others wait. One lost packet costs a client 1 s (RFC 6298), and a load
+ * tool that opens 15,000 connections needs 1.2 s to write to the last. */
 enum { FIRST_BYTE_GRACE_MS = 3000 };
 
 /* A client may send many requests without waiting for answers (pipelining). If
@@ -173,6 +173,7 @@ static void ask_redis(struct connection *c)
         complete = http_conn_reply(&c->conn, reply);
         freeReplyObject(reply);
     }
+    worker_update(c->worker);
     if (complete)
         worker_log_answer(c->worker, &c->conn, c->peer);
 }

@@ -36,7 +36,7 @@ static void fit_descriptor_limit(struct options *options)
     if (options->max_threads > quarter)
         options->max_threads = quarter;
     if (options->max_connections == 0)
-        options->max_connections = 3 * quarter;
+        options->max_connections = quarter < 1 << 20 ? 3 * quarter : 1 << 20;
 }
 
 static int open_below(const char *root, const char *name, int flags)

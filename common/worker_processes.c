@@ -44,6 +44,7 @@ static bool is_running(struct worker_processes *workers, int number)
     if (worker->pid == 0 || waitpid(worker->pid, &status, WNOHANG) == 0)
         return worker->pid != 0;
     worker->pid = 0;
+    atomic_store(&workers->server->shared->stats[number].idle, false);
     if (!signals_stopping())
         warn_user("worker %d %s %d; starting another", number,
                   WIFSIGNALED(status) ? "was killed by signal"

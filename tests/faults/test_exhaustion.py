@@ -235,6 +235,20 @@ def test_no_more_processes_or_threads(launch, few_tasks, server_name):
 
 
 @as_root
+@pytest.mark.only("forking", "threaded")
+def test_a_silent_client_where_no_more_tasks_can_be_made(launch, few_tasks):
+    """The server serves it itself, and gives it up for the next one when its
+    grace is over, not after the minute that a silent client may take otherwise."""
+    server = launch(preexec_fn=few_tasks)
+    silent = [server.connect() for _ in range(LIMIT + 1)]
+    began = time.monotonic()
+    assert server.request("/answer").body == b"42"
+    assert time.monotonic() - began < 20
+    for connection in silent:
+        connection.close()
+
+
+@as_root
 @pytest.mark.only("preforking", "epoll")
 def test_fewer_workers_than_asked_for(launch, few_tasks, server_name):
     """It works with those it gets, and goes on trying. What the model forbids:

@@ -455,6 +455,17 @@ TEST(a_request_goes_through_its_phases)
     assert_int_equal(http_conn_phase(c), HTTP_PHASE_IDLE);
 }
 
+TEST(a_complete_request_has_no_deadline)
+{
+    struct http_conn *c = &client.conn;
+    size_t room;
+    client_says(&client, HELLO);
+    memcpy(http_conn_input(c, &room), HELLO, sizeof HELLO - 1);
+    http_conn_received(c, sizeof HELLO - 1);
+    assert_int_equal(http_conn_want(c), HTTP_WANT_ANSWER);
+    assert_int_equal(http_conn_phase(c), HTTP_PHASE_ANSWER);
+}
+
 TEST(an_idle_connection_owns_no_buffer)
 {
     assert_null(client.conn.x);
@@ -639,6 +650,7 @@ int main(void)
         TALK(a_client_that_sends_more_after_the_last_request_gets_the_answer),
         cmocka_unit_test(each_phase_has_its_timeout),
         TALK(a_request_goes_through_its_phases),
+        TALK(a_complete_request_has_no_deadline),
         TALK(an_idle_connection_owns_no_buffer),
         TALK(a_read_that_brings_nothing_gives_the_buffer_back),
         TALK(an_idle_connection_times_out_without_an_answer),
