@@ -1,4 +1,4 @@
-"""Silent clients delay no other, and are served when they speak."""
+"""Silent clients delay no other, and are served when they send."""
 
 import time
 
