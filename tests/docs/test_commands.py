@@ -1,5 +1,6 @@
 """Every command that a document quotes exists, and so do its options."""
 
+import itertools
 import os
 import re
 import shlex
@@ -20,7 +21,7 @@ SERVERS = ["iterative", "forking", "preforking", "threaded", "prethreaded",
 REQUIRED = {"ab", "wrk", "h2load", "httperf", "redis-cli", "strace", "nm",
             "git", "objdump"}
 OTHERS = {"perf", "nstat", "ss", "curl", "head", "vmstat", "ulimit", "printf",
-          "ps", "sysctl", "man"}
+          "ps", "sysctl", "man", "seq", "redis-server"}
 
 # Names of make's variables that our Makefile leaves to others to read.
 READ_BY_SCRIPTS = {"SERVERS", "ARGS", "NO_INSTALL", "DESTDIR"}
@@ -142,8 +143,9 @@ def test_own_program_has_these_options(words):
             "/" not in words[0].rstrip("/"), words[0]
         if path not in SERVERS:
             return
-    options = [word.partition("=")[0] for word in words[1:]
-               if word.startswith("--")]
+    # What follows "$program" is for that program.
+    own = list(itertools.takewhile(lambda word: word != "$program", words[1:]))
+    options = [word.partition("=")[0] for word in own if word.startswith("--")]
     if options:
         text = help_of(TOP / path, "--help")
         for option in options:
