@@ -55,7 +55,7 @@ static const struct rule rules[] = {
     {"  ", "--keep-alive", "SEC", SECONDS, TO(keep_alive_ms), 0, 86400,
      "keep an idle connection this long; 0: never (5)", NULL},
     {"  ", "--request-timeout", "SEC", SECONDS, TO(request_timeout_ms), 0.001,
-     86400, "for a request to arrive; twice as long to take it (10)", NULL},
+     86400, "for a request; twice that for its answer (10)", NULL},
     {"  ", "--drain-timeout", "SEC", SECONDS, TO(drain_timeout_ms), 0, 86400,
      "time to finish requests when stopped (10)", NULL},
     {"  ", "--access-log", "FILE", TEXT, TO(access_log), 0, 0,

@@ -237,7 +237,7 @@ static size_t read_answers(const struct client *client,
         const char *complaint =
             answer_read(&rest, expected->head[answers], &answer);
         if (complaint == NULL && rest.n > 0 &&
-            (answer.status == 408 || answer.status == 431)) {
+            (answer.status == 408 || answer.status == 414)) {
             /* The timeout, or 16 KiB of empty lines, came before it was known
              * to be HEAD. */
             rest = (struct slice){client->received.data + at,

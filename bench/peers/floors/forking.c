@@ -53,10 +53,7 @@ int main(int argc, char **argv)
      * page tables, and the first write to a page copies the page. */
     memset(request, 1, REQUEST_SIZE);
     int listener = floor_listen(argv[1], false);
-    struct sigaction reap = {.sa_handler = reap_children,
-                             .sa_flags = SA_NOCLDSTOP};
-    sigemptyset(&reap.sa_mask);
-    sigaction(SIGCHLD, &reap, NULL);
+    signal(SIGCHLD, reap_children);
     parent = getpid();
     for (;;) {
         int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
