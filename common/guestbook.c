@@ -52,18 +52,14 @@ static void answer_page(struct http_exchange *x, struct slice count)
     response_page(x, HTTP_TYPE_HTML);
 }
 
-static struct slice reply_text(const redisReply *reply)
-{
-    return (struct slice){reply->str, (size_t)reply->len};
-}
-
 static void append_remarks(struct buffer *list, const redisReply *reply)
 {
     for (size_t i = reply->elements; i-- > 0;) {
-        if (reply->element[i]->type != REDIS_REPLY_STRING)
+        const redisReply *remark = reply->element[i];
+        if (remark->type != REDIS_REPLY_STRING)
             continue;
         buffer_append_literal(list, "<li>");
-        text_append_escaped(list, reply_text(reply->element[i]));
+        text_append_escaped(list, (struct slice){remark->str, remark->len});
         buffer_append_literal(list, "</li>\n");
     }
 }
@@ -96,7 +92,7 @@ static void guestbook_on_reply(struct http_exchange *x, const redisReply *reply)
     if (reply == NULL || reply->type != command->reply_type)
         response_error(x, 503, redis_is_away);
     else if (x->replied == STEPS)
-        answer_page(x, reply_text(reply));
+        answer_page(x, (struct slice){reply->str, reply->len});
     else if (reply->type == REDIS_REPLY_ARRAY)
         append_remarks(&x->guestbook.remarks, reply);
     else if (strcmp(command->argv[0], "RPUSH") == 0)

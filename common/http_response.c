@@ -78,17 +78,22 @@ void http_date_format(char out[HTTP_DATE_LENGTH + 1], time_t t)
     strftime(out, HTTP_DATE_LENGTH + 1, "%a, %d %b %Y %H:%M:%S GMT", &tm);
 }
 
+void response_update_fields(struct http_context *context)
+{
+    char date[HTTP_DATE_LENGTH + 1];
+    if (context->fields_time == context->clock.seconds)
+        return;
+    http_date_format(date, context->clock.seconds);
+    context->fields_time = context->clock.seconds;
+    context->fields_length = (size_t)snprintf(
+        context->fields, sizeof context->fields, /* a signature is short */
+        "Server: %s\r\nDate: %s\r\n", context->server->signature, date);
+}
+
 void response_begin(struct http_exchange *x, int status)
 {
     struct http_context *context = x->context;
-    if (context->fields_time != context->clock.seconds) { /* once a second */
-        char date[HTTP_DATE_LENGTH + 1];
-        http_date_format(date, context->clock.seconds);
-        context->fields_time = context->clock.seconds;
-        context->fields_length = (size_t)snprintf(
-            context->fields, sizeof context->fields, /* a signature is short */
-            "Server: %s\r\nDate: %s\r\n", context->server->signature, date);
-    }
+    response_update_fields(context);
     x->status = status;
     x->content_bytes = 0;
     x->out_start = x->out.len;

@@ -18,6 +18,9 @@ enum { HTTP_DATE_LENGTH = 29 }; /* Sun, 06 Nov 1994 08:49:37 GMT */
  * 1970 is written as the start of 1970, one after 9999 as the end of 9999. */
 void http_date_format(char out[HTTP_DATE_LENGTH + 1], time_t t);
 
+/* Makes the fields that all answers of a second share, unless they are made. */
+void response_update_fields(struct http_context *context);
+
 /* Begins an answer: status line, Server, Date, Connection. */
 void response_begin(struct http_exchange *x, int status);
 

@@ -17,8 +17,6 @@ enum { SEND_TIMEOUT_MS = 500 };
  * SYN-ACKs, so it rounds up to 1, 3, 7, 15 ... seconds. */
 enum { DEFER_SECONDS = 7 };
 
-enum { EXHAUSTED_PAUSE_MS = 50 };
-
 /* The most that one call sends of a file: for a slow client, a blocking
  * sendfile(2) returns only after the whole count. */
 enum { SENDFILE_MAX = 256 * 1024 };
@@ -118,7 +116,7 @@ int net_accept(const struct server *server)
             return fd;                  /* listening socket down */
         if (errno != EINTR) {
             warn_accept_failed(server);
-            poll(NULL, 0, EXHAUSTED_PAUSE_MS); /* instead of spinning */
+            poll(NULL, 0, 50); /* a pause, instead of spinning */
         }
     }
 }

@@ -52,12 +52,11 @@ static void page_echo(struct http_exchange *x)
     buffer_reset(value, HTTP_BATCH_MAX);
     buffer_reset(page, HTTP_BATCH_MAX);
     int found = form_get(x->request.query, SLICE("value"), value);
-    buffer_append_slice(page, found > 0 ? SLICE("<http_test><value>")
-                                        : SLICE("<http_test><error>"));
+    const char *tag = found > 0 ? "value" : "error";
+    buffer_printf(page, "<http_test><%s>", tag);
     text_append_escaped(page, found > 0 ? buffer_slice(value)
                                         : SLICE("no value specified"));
-    buffer_append_slice(page, found > 0 ? SLICE("</value></http_test>")
-                                        : SLICE("</error></http_test>"));
+    buffer_printf(page, "</%s></http_test>", tag);
     page->failed |= value->failed;
     if (found < 0) {
         response_error(x, 400, NULL);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "signals.h"
+#include "http_response.h"
 
 void worker_init(struct worker *worker, const struct server *server,
                  int number)
@@ -15,6 +15,8 @@ void worker_init(struct worker *worker, const struct server *server,
     /* The seed should differ in all processes and threads. */
     http_context_init(&worker->http, server, (unsigned)getpid() ^
                       (unsigned)((uintptr_t)worker >> 8));
+    struct http_exchange *x = http_exchange_acquire(&worker->http);
+    http_exchange_release(&x); /* the memory for a request is ready */
     worker_update(worker);
 }
 
@@ -42,8 +44,7 @@ void worker_update(struct worker *worker)
 void worker_before_fork(struct worker *worker)
 {
     worker_update(worker);
-    struct http_exchange *x = http_exchange_acquire(&worker->http);
-    http_exchange_release(&x);
+    response_update_fields(&worker->http);
     rand_r(&worker->http.seed); /* each child continues from another number */
 }
 

@@ -29,7 +29,7 @@ void worker_init(struct worker *worker, const struct server *server,
 void worker_update(struct worker *worker);
 
 /* Prepares what every child of fork(2) would otherwise repeat: follows a
- * rotated log, has memory for a request ready. */
+ * rotated log, makes the fields of this second. */
 void worker_before_fork(struct worker *worker);
 
 /* May this connection stay open after the request it has just received? */
