@@ -4,14 +4,16 @@
  * The simplest server there is: accept a client, serve it until it is done,
  * accept the next. All other clients wait in the kernel's accept queue. While
  * this server waits, for its client's bytes or for Redis, the processor is idle
- * although clients are waiting. Each of the other six is a way to use that time.
+ * although clients are waiting. Each of the other six is a way to use that
+ * time.
  *
  *                 accept queue
  *   clients ---> [ ][ ][ ][ ] ---> accept -> serve -> accept -> serve ...
  *
- * The price: one slow client blocks all others. While others wait, a client that
- * sends nothing is closed 3 seconds after its handshake, and one that stops in
- * the middle of a request is refused after 10 seconds (--request-timeout).
+ * The price: one slow client blocks all others. While others wait, a client
+ * that sends nothing is closed 3 seconds after its handshake, and one that
+ * stops in the middle of a request is refused after 10 seconds
+ * (--request-timeout).
  */
 #include "../common/serve_blocking.h"
 #include "../common/net.h"

@@ -1,11 +1,12 @@
 /*
  * 02 forking - a new process for each client.
  *
- * The parent only accepts. fork(2) makes a copy of it for each client; the child
- * serves that client and exits. While one child waits, the kernel runs another.
- * A crash costs one client, and a leak ends with the child. The price is the
- * fork: for every client, page tables to copy, a process to create, schedule and
- * reap, and a connection to Redis, because processes cannot share one.
+ * The parent only accepts. fork(2) makes a copy of it for each client; the
+ * child serves that client and exits. While one child waits, the kernel runs
+ * another. A crash costs one client, and a leak ends with the child. The price
+ * is the fork: for every client, page tables to copy, a process to create,
+ * schedule and reap, and a connection to Redis, because processes cannot share
+ * one.
  *
  *   clients ---> [ ][ ][ ] ---> accept --fork--> child: serve, exit
  *                                  |  --fork--> child: serve, exit
@@ -24,8 +25,8 @@
 static const struct architecture architecture = {
     .folder = "02_forking", .name = "forking", .kind = PER_CONNECTION};
 
-/* How many children: the difference is how many run. Each is written in one place
- * only, so no update is lost. */
+/* How many children: the difference is how many run. Each is written in one
+ * place only, so no update is lost. */
 static unsigned started;
 static atomic_uint ended;
 
@@ -41,8 +42,8 @@ static void reap_children(int signal_number)
 }
 
 /* If more than `most` children run, waits until one ends, at most 100 ms. Only
- * ppoll(2) lets signals in, so no child ends unnoticed between the check and the
- * wait. */
+ * ppoll(2) lets signals in, so no child ends unnoticed between the check and
+ * the wait. */
 static void wait_for_children(const struct server *server, int most)
 {
     const struct timespec tick = {.tv_nsec = 100 * 1000000L};
@@ -80,6 +81,7 @@ static void fork_child(struct blocking_worker *worker, int fd)
 /* Accepts clients, and makes a child for each. */
 static void serve_clients(const struct server *server)
 {
+    const int most = server->options.max_children;
     struct blocking_worker worker;
     int fd;
 
@@ -90,11 +92,10 @@ static void serve_clients(const struct server *server)
          * wait in the accept queue (serve_blocking.c). Set before the fork: the
          * last child may look immediately. */
         atomic_store(&server->shared->at_capacity,
-                     (int)(started - ended) + 1 >= server->options.max_children);
+                     (int)(started - ended) + 1 >= most);
         fork_child(&worker, fd);
-        while ((int)(started - ended) >= server->options.max_children &&
-               !signals_stopping())
-            wait_for_children(server, server->options.max_children - 1);
+        while ((int)(started - ended) >= most && !signals_stopping())
+            wait_for_children(server, most - 1);
         atomic_store(&server->shared->at_capacity, false);
     }
     blocking_worker_free(&worker);

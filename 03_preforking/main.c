@@ -3,9 +3,9 @@
  *
  * Forking is what is expensive in 02, so it happens in advance: --workers
  * processes each run the loop of 01, and all accept from the same socket. The
- * number of workers is the number of clients served together; the others wait in
- * the accept queue. Each worker keeps its connection to Redis. The parent serves
- * no client: it waits, and replaces a worker that dies.
+ * number of workers is the number of clients served together; the others wait
+ * in the accept queue. Each worker keeps its connection to Redis. The parent
+ * serves no client: it waits, and replaces a worker that dies.
  *
  *                          .-> worker: accept -> serve -> accept ...
  *   clients ---> [ ][ ] ---+-> worker: accept -> serve -> accept ...

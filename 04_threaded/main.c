@@ -1,10 +1,9 @@
 /*
  * 04 threaded - a new thread for each client.
  *
- * Like 02, with threads. A thread shares the memory of its process, so there are
- * no page tables to copy and no process to reap, and making one is several times
- * cheaper than a fork. The price is that all share one fate: a crash ends all,
- * and shared data must be protected.
+ * Like 02, with threads. They share the memory of the process: no page tables
+ * to copy, no process to reap. Making one is several times cheaper than a fork.
+ * The price: a crash ends all, and shared data must be protected.
  *
  * Each thread takes a slot: a worker with its own buffers, open files and
  * connection to Redis. Slots outlive their threads, because connecting is
@@ -31,7 +30,7 @@ struct slot {
     struct slot *next; /* among the free ones */
 };
 
-static struct slot *free_slots; /* a stack: the last one is still in the cache */
+static struct slot *free_slots; /* a stack: the last one is in the cache */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for the stack */
 static sem_t free_count;
 
@@ -140,7 +139,8 @@ int main(int argc, char **argv)
     struct slot *slots = create_slots(&server);
     server_ready(&server, "up to %d threads", server.options.max_threads);
     serve_clients(&server);
-    /* When all slots have been acquired, all threads have served their client. */
+    /* When all slots have been acquired, all threads have served their
+     * client. */
     for (int i = 0; i < server.options.max_threads; i++)
         blocking_worker_free(&acquire_slot(&server)->worker);
     free(slots);

@@ -73,8 +73,8 @@ static pthread_t *create_threads(struct server *server)
     return threads;
 }
 
-/* Takes signals, and acts on them, until one of them says stop. They are blocked
- * in between: none arrives unnoticed between the check and the wait. */
+/* Takes signals, and acts on them, until one of them says stop. They are
+ * blocked in between: none arrives unnoticed between the check and the wait. */
 static void wait_for_stop(const struct server *server)
 {
     sigset_t set;

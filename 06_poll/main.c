@@ -1,9 +1,9 @@
 /*
  * 06 poll - one process, one loop, all clients together.
  *
- * No call here waits for a single client. poll(2) gets the descriptors of all and
- * sleeps until some are ready; the loop serves those as far as possible without
- * waiting. A client that waits costs a small struct, not a process or a thread.
+ * No call here waits for a single client. poll(2) gets the descriptors of all
+ * and sleeps until some are ready; the loop serves those as far as possible
+ * without waiting. A client that waits costs a small struct, not a process.
  *
  * The price: the kernel keeps nothing between two calls. Each call passes all
  * descriptors, the kernel checks all of them, and we search all of them.
@@ -30,7 +30,7 @@ struct loop {
 };
 
 /* Called whenever a client has to wait for its socket. The first time, it is
- * added. poll is level-triggered: it reports again what has been left unread. */
+ * added. poll is level-triggered: it reports again what is left unread. */
 static bool watch(struct event_loop *base, struct client *client,
                   enum http_want want, bool again)
 {
@@ -82,8 +82,8 @@ static int wait_for_events(struct loop *loop)
 /* Serves what is ready. */
 static void serve_ready(struct loop *loop, int ready)
 {
-    /* All are searched, from the end: a client that ends is replaced by the last
-     * one, which has been served already. */
+    /* All are searched, from the end: a client that ends is replaced by the
+     * last one, which has been served already. */
     for (int i = loop->used; ready > 0 && i-- > 0;) {
         short events = loop->fds[i].revents;
         if (events != 0 && ready-- > 0)

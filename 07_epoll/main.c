@@ -2,15 +2,15 @@
  * 07 epoll - one loop, all clients together, and the kernel remembers them.
  *
  * Like 06, but the kernel keeps the set of descriptors: a client is added once,
- * and epoll_wait(2) returns those that are ready, and only those. The cost of an
- * iteration depends on how many clients are busy, not on how many there are.
+ * and epoll_wait(2) returns those that are ready, and only those. The cost of
+ * an iteration depends on how many clients are busy, not on how many there are.
  *
  * The price: with edge-triggered events (EPOLLET) the kernel reports a socket
  * when something changes, and not again because data is left. So the loop must
  * go on until the socket has nothing more to give or to take.
  *
- * --workers N starts N processes, each with a loop and a listening socket of its
- * own on the same port (SO_REUSEPORT).
+ * --workers N starts N processes, each with a loop and a listening socket of
+ * its own on the same port (SO_REUSEPORT).
  *
  *   .--> wait for events --> each ready client: read, serve, write --.
  *   '----------------------------------------------------------------'
@@ -85,8 +85,8 @@ static void serve_ready(struct loop *loop, int ready)
                          loop->events[i].events);
 }
 
-/* The listening socket is edge-triggered too; base.accept_pending remembers that
- * its queue may not be empty. */
+/* The listening socket is edge-triggered too; base.accept_pending remembers
+ * that its queue may not be empty. */
 static void loop_init(struct loop *loop)
 {
     struct epoll_event event = {.events = EPOLLIN | EPOLLET,

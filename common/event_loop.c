@@ -42,8 +42,8 @@ void event_loop_init(struct event_loop *loop, const struct server *server,
 
 static void remove_deadline(struct event_loop *loop, struct client *client)
 {
-    if (client->prev != NULL) /* queued: utlist lets the first point to the last */
-        DL_DELETE(loop->deadline_queues[client->deadline_queue], client);
+    if (client->prev != NULL) /* queued: the first points to the last */
+        DL_DELETE(loop->deadline_queues[client->queue], client);
     client->prev = NULL;
 }
 
@@ -51,7 +51,7 @@ static void set_deadline(struct event_loop *loop, struct client *client)
 {
     enum http_phase phase = http_conn_phase(&client->conn);
     remove_deadline(loop, client);
-    client->deadline_queue = (unsigned char)phase;
+    client->queue = (unsigned char)phase;
     client->deadline_ms =
         loop->worker.http.clock.now_ms +
         http_phase_timeout_ms(&loop->worker.server->options, phase);
@@ -152,9 +152,9 @@ static bool step(struct event_loop *loop, struct client *client,
     return false;
 }
 
-/* Serves a client until its next step would have to wait, or until it has had its
- * share of this iteration. A read has to wait after EAGAIN, or after recv() has
- * returned less than it had room for: the socket is empty then. */
+/* Serves a client until its next step would have to wait, or until it has had
+ * its share of this iteration. A read has to wait after EAGAIN, or after recv()
+ * has returned less than it had room for: the socket is empty then. */
 static void run_client(struct event_loop *loop, struct client *client)
 {
     enum http_want want;
@@ -172,7 +172,7 @@ static void run_client(struct event_loop *loop, struct client *client)
     }
     /* A deadline starts with a phase. Bytes that the client sends do not extend
      * it. */
-    if (client->prev == NULL || client->deadline_queue != http_conn_phase(&client->conn))
+    if (client->prev == NULL || client->queue != http_conn_phase(&client->conn))
         set_deadline(loop, client);
     /* Redis' reply brings a client back, not its socket. One that never waits
      * for its socket is never watched: most are answered and gone before. */
@@ -249,8 +249,8 @@ static void accept_client(struct event_loop *loop)
         loop->accept_pending = loop->accept_exhausted;
         free(client);
     }
-    /* Make room for the client just accepted, or, when descriptors or memory ran
-     * out, for the next attempt. */
+    /* Make room for the client just accepted, or, when descriptors or memory
+     * ran out, for the next attempt. */
     if (longest_idle != NULL &&
         (fd < 0 ? loop->accept_exhausted : at_capacity(loop)))
         end_client(loop, longest_idle);

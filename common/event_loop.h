@@ -5,8 +5,8 @@
  * would have to wait (EAGAIN), the client stays as it is, and the loop serves
  * others until the kernel says that the call would succeed now.
  *
- * A loop embeds struct event_loop and fills in three functions: how it watches a
- * client, how it stops watching one, how it watches Redis' socket. Everything
+ * A loop embeds struct event_loop and fills in three functions: how it watches
+ * a client, how it stops watching one, how it watches Redis' socket. Everything
  * that poll and epoll do differently is behind them.
  */
 #pragma once
@@ -21,7 +21,8 @@ struct client {
     int watched;              /* the loop's own: poll's index into its array,
                                  epoll's "is registered"; 0: not watched */
     unsigned char replies_due; /* from Redis */
-    unsigned char deadline_queue; /* enum http_phase; in it if prev != NULL */
+    unsigned char queue;       /* its deadline queue, enum http_phase; in it
+                                  if prev != NULL */
     bool readable;             /* recv() may find data: false after EAGAIN or a
                                   short read */
     bool hangup;               /* the client has closed its side: read to the
@@ -69,9 +70,9 @@ void event_loop_free(struct event_loop *loop);
 bool event_loop_may_accept(const struct event_loop *loop);
 
 /* Passes on what the kernel reported. `source` is a client, &loop->redis or
- * &loop->listener; `events` are POLLIN and so on, and epoll's constants have the
- * same values. A client is served until its next step would have to wait, or its
- * share of this iteration is used up. It may be gone afterwards. */
+ * &loop->listener; `events` are POLLIN and so on, and epoll's constants have
+ * the same values. A client is served until its next step would have to wait,
+ * or its share of this iteration is used up. It may be gone afterwards. */
 void event_loop_ready(struct event_loop *loop, void *source, uint32_t events);
 
 /* Accepts clients that are waiting, and serves each immediately: with

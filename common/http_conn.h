@@ -116,9 +116,9 @@ void http_conn_output(const struct http_conn *c, struct http_output *output);
  * releases the packet that MSG_MORE held back. */
 bool http_conn_sent(struct http_conn *c, size_t n);
 
-/* Returns how many milliseconds a phase may last: IDLE since the last answer, the
- * others since they began. For ANSWER, INT_MAX: Redis has a deadline of its own,
- * and so has a client that takes nothing (TCP_USER_TIMEOUT, see net.c). */
+/* Returns how many milliseconds a phase may last: IDLE since the last answer,
+ * the others since they began. For ANSWER, INT_MAX: Redis has a deadline of its
+ * own, and so has a client that takes nothing (TCP_USER_TIMEOUT, see net.c). */
 int http_phase_timeout_ms(const struct options *options, enum http_phase phase);
 
 /* The deadline of the phase has passed. A request that has begun is answered

@@ -50,7 +50,8 @@ struct guestbook_page { /* what the guestbook remembers between replies */
     struct buffer remarks;    /* the list, as HTML */
 };
 
-/* What answers are made from, one for each worker. The driver sets the clock. */
+/* What answers are made from, one for each worker. The driver sets the
+ * clock. */
 struct http_context {
     const struct server *server; /* its options, its name, its pictures */
     struct clock clock;

@@ -47,8 +47,8 @@ static void set_listener_options(int fd, bool event_loop,
     /* TCP_DEFER_ACCEPT: accept(2) returns a client only when it has sent
      * something, or after DEFER_SECONDS. So an event loop can mostly read
      * immediately. The blocking designs do without: their accept queue is often
-     * full, and then deferred clients also fill the SYN queue, the kernel's list
-     * of connections whose handshake is not complete. */
+     * full, and then deferred clients also fill the SYN queue, the kernel's
+     * list of connections whose handshake is not complete. */
     if (event_loop)
         set_option(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, DEFER_SECONDS);
 }
@@ -130,8 +130,9 @@ int net_accept_nonblocking(const struct server *server, int listener)
 }
 
 /* Returns what the kernel knows of a connection; all 0 when it does not say.
- * There is no page tcp_info(7): for a listening socket tcpi_unacked and tcpi_sacked
- * are the length and the limit of the accept queue, as `ss -lt` shows them. */
+ * There is no page tcp_info(7): for a listening socket tcpi_unacked and
+ * tcpi_sacked are the length and the limit of the accept queue, as `ss -lt`
+ * shows them. */
 static struct tcp_info tcp_info(int fd)
 {
     struct tcp_info info = {0};

@@ -12,13 +12,13 @@
 int net_listen(struct server *server, int number);
 
 /* Waits for the next client. Returns its socket, or -1 when the server is
- * stopping. Handles every other failure: without descriptors or memory it warns,
- * waits a little and tries again. */
+ * stopping. Handles every other failure: without descriptors or memory it
+ * warns, waits a little and tries again. */
 int net_accept(const struct server *server);
 
 /* The same for an event loop: neither the call nor the client's socket waits.
- * Returns -1 with errno EAGAIN when no client is waiting, EINVAL when the server
- * is stopping, or another errno when no client can be accepted now. */
+ * Returns -1 with errno EAGAIN when no client is waiting, EINVAL when the
+ * server is stopping, or another errno when no client can be accepted now. */
 int net_accept_nonblocking(const struct server *server, int listener);
 
 /* Return how many clients wait in the accept queue, and how many it holds: of

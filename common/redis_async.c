@@ -75,7 +75,7 @@ static bool start_connecting(struct redis_async *redis)
     return true;
 }
 
-static void hiredis_replied(redisAsyncContext *context, void *reply, void *client)
+static void replied(redisAsyncContext *context, void *reply, void *client)
 {
     struct redis_async *redis = context->data;
     const redisReader *reader = context->c.reader;
@@ -87,7 +87,7 @@ static void hiredis_replied(redisAsyncContext *context, void *reply, void *clien
         forget(redis, true);
     /* A server that sends more than it was asked for is no Redis: the next
      * reply would go to the wrong client, and hiredis would abort(3). */
-    if (redis->context != NULL && redis->due == 0 && reader->pos < reader->len) {
+    if (reply != NULL && redis->due == 0 && reader->pos < reader->len) {
         forget(redis, true);
         redisAsyncFree(context);
     }
@@ -99,7 +99,7 @@ bool redis_async_queue(struct redis_async *redis,
 {
     if (redis->context == NULL && !start_connecting(redis))
         return false;
-    if (redisAsyncCommandArgv(redis->context, hiredis_replied, client, command->argc,
+    if (redisAsyncCommandArgv(redis->context, replied, client, command->argc,
                               (const char **)(uintptr_t)command->argv,
                               NULL) != REDIS_OK)
         return false;

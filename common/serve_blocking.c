@@ -120,8 +120,8 @@ static void enable_blocking_reads(struct connection *c)
 }
 
 /* The first recv() does not block: often the request is already here. If not,
- * the next one sleeps for up to 50 ms at a time. This is where 01 to 05 wait for
- * a client. */
+ * the next one sleeps for up to 50 ms at a time. This is where 01 to 05 wait
+ * for a client. */
 static void read_request(struct connection *c)
 {
     size_t room;

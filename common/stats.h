@@ -1,9 +1,9 @@
 /*
  * stats - how much was served, and what it cost.
  *
- * The counters are in memory that fork(2) shares, so that a parent can read what
- * its children count. Each worker has a slot of its own, one cache line wide:
- * cores that write to the same line have to pass it back and forth.
+ * The counters are in memory that fork(2) shares, so that a parent can read
+ * what its children count. Each worker has a slot of its own, one cache line
+ * wide: cores that write to the same line have to pass it back and forth.
  */
 #pragma once
 
