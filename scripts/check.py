@@ -39,9 +39,8 @@ FEW = 5                         # failed tests that RETRIES=1 runs again
 OURS = ("SERVERS", "FULL", "ARGS", "WORKERS", "RETRIES")
 TAIL = 40                       # lines of a failing suite's log that are shown
 # How many tests run at a time. Tests over sockets mostly wait, so there are more of
-# them than cores; tests of faults wait longest.
-WAITING = str(2 * (os.cpu_count() or 1))
-IDLE = str(4 * (os.cpu_count() or 1))
+# them than cores.
+WAITING = str(4 * (os.cpu_count() or 1))
 ASAN = "address,undefined"      # the value of SANITIZE= and the folder's name
 
 # What the sanitizers do beyond their defaults. A test may set its own.
@@ -385,17 +384,17 @@ SUITES = [
           lambda r: r.script("tests/cost/instructions.py")),
     Suite("faults", "every server, with what it depends on failing", "default",
           1800, lambda r: r.servers("tests/faults", "default", "not browser",
-                                    workers=IDLE)),
-    Suite("fuzz", "made-up input, 10 s for each target (FULL=1: 30 s)", "default",
+                                    workers=WAITING)),
+    Suite("fuzz", "made-up input, 5 s for each target (FULL=1: 30 s)", "default",
           900, lambda r: r.script("tests/fuzz/run.sh",
-                                  TIME="30" if full() else "10")),
+                                  TIME="30" if full() else "5")),
     Suite("differential", "our parser and others read the same requests",
           "default", 300,
           lambda r: r.script(sys.executable, "tests/fuzz/differential.py")),
     Suite("variants", "each patch of variants/, applied and tested", "default",
           900, lambda r: r.script(first_of(VARIANTS))),
     Suite("bench", "the measuring programs", "default", 300,
-          lambda r: r.pytest("bench/tests", workers=None)),
+          lambda r: r.pytest("bench/tests", workers=WAITING)),
     Suite("docs", "figures, links and commands in docs/", "default", 300,
           lambda r: r.pytest("tests/docs", workers=None)),
 ]
