@@ -363,7 +363,7 @@ SUITES = [
     Suite("shape", "sizes of the C, differences between neighbours", None, 120,
           lambda r: r.script("tests/shape.py")),
     Suite("frame", "this runner, the Makefile, the scripts", "default", 300,
-          lambda r: r.pytest("tests/frame")),
+          lambda r: r.pytest("tests/frame", workers=WAITING)),
     Suite("unit", "the pure modules, with cmocka", "default", 300,
           lambda r: r.cmocka("default")),
     Suite("unit-asan", "the same, sanitized", ASAN, 600,

@@ -67,7 +67,8 @@ def test_group_counts_what_has_ended(kind):
         pytest.skip(f"no group of {kind.way} can be made here")
     assert known > 0.32
     assert 0.995 * known < used.total < 1.25 * known + 0.05
-    assert used.user + used.system == pytest.approx(used.total, rel=0.2)
+    # The kernel splits the total by what each clock tick interrupts, a sample.
+    assert used.user + used.system == pytest.approx(used.total, rel=0.7)
     assert not opened.folder.exists()
 
 
