@@ -62,6 +62,7 @@ void http_exchange_release(struct http_exchange **released)
     file_release(x->body.file);
     x->body = (struct http_body){0};
     x->in_start = x->in_end = x->out_sent = 0;
+    x->refused = 0;
     buffer_reset(&x->out, KEEP_BUFFER);
     buffer_reset(&x->page, KEEP_BUFFER);
     buffer_reset(&x->scratch, KEEP_BUFFER);

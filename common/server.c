@@ -13,7 +13,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "clock.h"
 #include "net.h"
 #include "sandbox.h"
 

@@ -455,6 +455,18 @@ TEST(a_request_goes_through_its_phases)
     assert_int_equal(http_conn_phase(c), HTTP_PHASE_IDLE);
 }
 
+TEST(a_refusal_that_nobody_waits_for_is_not_the_next_client_s)
+{
+    struct http_conn *c = &client.conn;
+    size_t room;
+    memcpy(http_conn_input(c, &room), "nonsense\r\n\r\n", 12);
+    http_conn_received(c, 12);
+    assert_int_equal(http_conn_want(c), HTTP_WANT_ANSWER);
+    http_conn_abort(c); /* the exchange goes back to the pool */
+    answer_to(HELLO);
+    assert_statuses("200");
+}
+
 TEST(a_complete_request_has_no_deadline)
 {
     struct http_conn *c = &client.conn;
@@ -650,6 +662,7 @@ int main(void)
         TALK(a_client_that_sends_more_after_the_last_request_gets_the_answer),
         cmocka_unit_test(each_phase_has_its_timeout),
         TALK(a_request_goes_through_its_phases),
+        TALK(a_refusal_that_nobody_waits_for_is_not_the_next_client_s),
         TALK(a_complete_request_has_no_deadline),
         TALK(an_idle_connection_owns_no_buffer),
         TALK(a_read_that_brings_nothing_gives_the_buffer_back),
