@@ -288,51 +288,51 @@ reliability: all build/deps/test
 
 ## compare: measures the seven under load and draws their curves (EXPERIMENT=guestbook FULL=1 ...)
 compare: compare-settings build/deps/compare all
-	@$(PYTHON) bench/compare.py
+	@$(PYTHON) -m bench run
 
 # Reports a wrong setting before building (if Python is installed already).
 compare-settings:
-	@! command -v $(PYTHON) >/dev/null || $(PYTHON) bench/settings.py
+	@! command -v $(PYTHON) >/dev/null || $(PYTHON) -m bench settings
 
 ## compare-runs: checks whether two runs of `make compare` agree, cell by cell (RUNS="results/A results/B")
 compare-runs:
-	@$(PYTHON) bench/agree.py $(RUNS)
+	@$(PYTHON) -m bench diff $(RUNS)
 
 ## peers-deps: installs the servers to compare with (PEERS=nginx,haproxy,go)
 peers-deps: build/deps/compare
-	@$(PYTHON) bench/peers_deps.py
+	@$(PYTHON) -m bench peers
 
 ## bench-cost: CPU microseconds and instructions per request, for the seven and for other servers
 bench-cost: build/deps/compare all
-	@$(PYTHON) bench/cost.py
+	@$(PYTHON) -m bench study cost
 
 ## floors: CPU time for a request, of each server and of its floor (ROUNDS=6 SERVERS=epoll,poll)
 floors: build/deps/compare all
-	@$(PYTHON) bench/floors.py
+	@$(PYTHON) -m bench study floors
 
 ## bench-flat: whether the curves stay flat: the rate with 15,000 clients over the best one
 bench-flat: build/deps/compare all
-	@$(PYTHON) bench/flat.py
+	@$(PYTHON) -m bench study flat
 
 ## bench-pacing: what a large file costs where the kernel paces what it sends (BBR), and where not
 bench-pacing: build/deps/compare all
-	@$(PYTHON) bench/pacing.py
+	@$(PYTHON) -m bench study pacing
 
 ## bench-redis: what a guestbook page costs Redis, and the server: which of them is the limit
 bench-redis: build/deps/compare all
-	@$(PYTHON) bench/redis_limit.py
+	@$(PYTHON) -m bench study redis-limit
 
 ## bench-redis-ways: what the way to Redis costs: TCP or a Unix socket, one command at a time or three together
 bench-redis-ways: build/deps/compare all
-	@$(PYTHON) bench/redis_ways.py
+	@$(PYTHON) -m bench study redis-ways
 
 ## bench-where: where the microseconds of a request go: system calls, user code, switches, faults
 bench-where: build/deps/compare all
-	@$(PYTHON) bench/where.py
+	@$(PYTHON) -m bench study breakdown
 
 ## bench-reuseport: how connections spread over several event loops, and what that costs
 bench-reuseport: build/deps/compare all
-	@$(PYTHON) bench/reuseport.py
+	@$(PYTHON) -m bench study reuseport
 
 ## docs: fills figures, pictures and quoted code into docs/ (`make check` fails when they are stale)
 docs:

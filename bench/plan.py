@@ -9,7 +9,7 @@ cell is fitted so that all of it ends within five minutes.
 import random
 from dataclasses import dataclass, field
 
-from experiments import NotPossible
+from bench.experiments import NotPossible
 
 QUICK_SECONDS = 300         # what a quick run may take, all in all
 RESERVE = 25                # of it for what comes before and after

@@ -381,7 +381,8 @@ SUITES = [
                               servers=THREADED, sample="two",
                               workers=WAITING)),
     Suite("cost", "instructions per request, under callgrind", "default", 300,
-          lambda r: r.script("tests/cost/instructions.py")),
+          lambda r: r.script(sys.executable, "-m",
+                             "tests.cost.instructions")),
     Suite("faults", "every server, with what it depends on failing", "default",
           1800, lambda r: r.servers("tests/faults", "default", "not browser",
                                     workers=WAITING)),
@@ -394,7 +395,7 @@ SUITES = [
     Suite("variants", "each patch of variants/, applied and tested", "default",
           900, lambda r: r.script(first_of(VARIANTS))),
     Suite("bench", "the measuring programs", "default", 300,
-          lambda r: r.pytest("bench/tests", workers=WAITING)),
+          lambda r: r.pytest("tests/bench", workers=WAITING)),
     Suite("docs", "figures, links and commands in docs/", "default", 300,
           lambda r: r.pytest("tests/docs", workers=None)),
 ]
@@ -409,7 +410,7 @@ EXTRA = {
 }
 
 # Suites of parts that may be absent, each with the files of which one must exist.
-OPTIONAL = {"bench": ("bench/tests",), "docs": ("tests/docs",),
+OPTIONAL = {"bench": ("tests/bench",), "docs": ("tests/docs",),
             "faults": ("tests/faults",), "fuzz": ("tests/fuzz/run.sh",),
             "cost": ("tests/cost/instructions.py",),
             "differential": ("tests/fuzz/differential.py",),

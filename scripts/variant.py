@@ -18,7 +18,7 @@ the page says what the patch is for:
 
     - Server: 05_prethreaded             one or more, divided by blanks
     - Options: --workers 2               (optional) how to start it
-    - Load: one-shot-100                 (optional) which load of bench/cost.py
+    - Load: one-shot-100                 (optional) which load of bench/studies/cost.py
 
 Words such as CC=clang are passed to make. `check` closes with the line
 `N passed, N failed`.
@@ -397,10 +397,8 @@ def measure(variant, words, rounds, seconds):
     executables = build(variant, words)
     sys.path.append(str(BLACKBOX))
     lines = effects(variant, executables)
-    # Both folders have a module `servers`: from here on it is that of bench/.
-    sys.modules.pop("servers", None)
-    sys.path.insert(0, str(TOP / "bench"))
-    import variant_cost
+    sys.path.append(str(TOP))
+    from bench.studies import variants as variant_cost
     try:
         lines = variant_cost.measure(variant, executables, rounds, seconds) + lines
     except variant_cost.ERRORS as error:

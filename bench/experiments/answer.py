@@ -1,7 +1,7 @@
 """E2, the core of an HTTP server: "42", with and without keep-alive."""
 
-import load
-from experiments import Experiment, Published, Variant, expect
+from bench import load
+from bench.experiments import Experiment, Published, Variant, expect
 
 GRID = (10, 50, 100, 200, 400, 800)
 

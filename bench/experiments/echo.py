@@ -1,7 +1,7 @@
 """E5, errors and response time while clients come at a fixed rate."""
 
-import load
-from experiments import Experiment, NotPossible, Published, Variant, expect
+from bench import load
+from bench.experiments import Experiment, NotPossible, Published, Variant, expect
 
 CALLS = 10
 RATES = (100, 200, 300, 400, 500, 600, 700, 800, 900, 1000, 1100, 1200)

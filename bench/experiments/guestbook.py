@@ -2,8 +2,8 @@
 
 import re
 
-import load
-from experiments import (Experiment, Published, Variant, WrongAnswer,
+from bench import load
+from bench.experiments import (Experiment, Published, Variant, WrongAnswer,
                          addresses, expect, heard)
 
 GRID = (20, 50, 100, 200, 300, 400, 500, 600, 700, 800, 900, 1000, 1500, 2000,

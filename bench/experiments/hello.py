@@ -2,8 +2,8 @@
 
 import math
 
-import load
-from experiments import (A_CLIENT, Experiment, NotPossible, Published, Variant,
+from bench import load
+from bench.experiments import (A_CLIENT, Experiment, NotPossible, Published, Variant,
                          addresses, expect, heard)
 
 SPARE = 0.8         # of the descriptors: SO_REUSEPORT spreads by chance

@@ -2,8 +2,8 @@
 
 import re
 
-import load
-from experiments import (Experiment, Published, Variant, WrongAnswer)
+from bench import load
+from bench.experiments import (Experiment, Published, Variant, WrongAnswer)
 
 
 class Redirect(Experiment):

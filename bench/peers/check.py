@@ -1,7 +1,6 @@
-#!/usr/bin/env python3
 """Builds and starts each peer and checks what it answers.
 
-    bench/peers/check.py [NAME...]
+    python3 -m bench peers [NAME...]
 
 Nothing is measured here. What a peer answers is compared with what the
 collection's own servers answer, so that a figure measured later is a figure
@@ -24,12 +23,10 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
-
-import peers  # noqa: E402  (the path above is where it is)
-import procfs  # noqa: E402
-import servers  # noqa: E402
-from redis_server import RedisServer  # noqa: E402
+from bench import peers
+from bench.meter import procfs
+from bench.run import servers
+from bench.run.redis import RedisServer
 
 PUBLIC = HERE.parent.parent / "public"
 ANSWER_SECONDS = 5

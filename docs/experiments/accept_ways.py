@@ -22,10 +22,10 @@ import time
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(TOP / "bench"))
-import child  # noqa: E402
-import load  # noqa: E402
-import machine as machines  # noqa: E402
+sys.path.insert(0, str(TOP))
+from bench.run import process as child  # noqa: E402
+from bench import load  # noqa: E402
+from bench.machine import facts as machines  # noqa: E402
 
 WAYS = ("direct", "mutex", "turn", "queue")
 CLIENTS = (1, 10, 100, 400)

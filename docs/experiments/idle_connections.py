@@ -21,11 +21,11 @@ import tempfile
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(TOP / "bench"))
-import load  # noqa: E402
-import machine as machines  # noqa: E402
-import servers  # noqa: E402
-from cost_meter import CostMeter  # noqa: E402
+sys.path.insert(0, str(TOP))
+from bench import load  # noqa: E402
+from bench.machine import facts as machines  # noqa: E402
+from bench.run import servers  # noqa: E402
+from bench.meter.costs import CostMeter  # noqa: E402
 
 SERVERS = ("poll", "epoll")
 IDLE = (0, 100, 1000, 2000, 5000, 10000)

@@ -22,8 +22,8 @@ import sys
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(TOP / "bench"))
-import machine as machines  # noqa: E402
+sys.path.insert(0, str(TOP))
+from bench.machine import facts as machines  # noqa: E402
 
 WAYS = [(kind, way) for kind in ("tcp", "unix") for way in ("sleep", "look")]
 OUT = TOP / "docs" / "results" / "reference" / "wake_up.json"

@@ -22,10 +22,10 @@ import sys
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
-sys.path.append(str(TOP / "bench"))
-import experiments  # noqa: E402  (bench/experiments: the published figures)
-import servers  # noqa: E402
-import styles  # noqa: E402
+sys.path.append(str(TOP))
+from bench import experiments  # noqa: E402  (the published figures)
+from bench.run import servers  # noqa: E402
+from bench.draw import styles  # noqa: E402
 
 ARCHITECTURES = [server.name for server in servers.ARCHITECTURES]
 

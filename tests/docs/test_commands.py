@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from conftest import DOCUMENTS, GUIDES, TOP, name_of
-import settings             # bench/, which filling.figures has put on the path
+from bench import config as settings
 
 SERVERS = ["iterative", "forking", "preforking", "threaded", "prethreaded",
            "poll", "epoll"]
@@ -21,7 +21,7 @@ SERVERS = ["iterative", "forking", "preforking", "threaded", "prethreaded",
 REQUIRED = {"ab", "wrk", "h2load", "httperf", "redis-cli", "strace", "nm",
             "git", "objdump"}
 OTHERS = {"perf", "nstat", "ss", "curl", "head", "vmstat", "ulimit", "printf",
-          "ps", "sysctl", "man", "seq", "redis-server"}
+          "ps", "sysctl", "man", "seq", "redis-server", "python3"}
 
 # Names of make's variables that our Makefile leaves to others to read.
 READ_BY_SCRIPTS = {"SERVERS", "ARGS", "NO_INSTALL", "DESTDIR"}
@@ -190,7 +190,9 @@ def check_long_options(words):
                if re.match(r"--[a-z]", word)]
     if not options:
         return
-    text = "".join(help_of(words[0], *ask) for ask in
+    # What `python3 -m MODULE` takes, the module says.
+    program = words[:3] if words[1] == "-m" else words[:1]
+    text = "".join(help_of(*program, *ask) for ask in
                    (["--help"], ["-h"], ["--help", "all"]))
     for option in options:
         assert option.lstrip("-") in text, f"{words[0]} has no {option}"

@@ -1,0 +1,1 @@
+"""Measures the servers; see README.md."""

@@ -1,0 +1,235 @@
+"""Run cells: start a server, check it, load it, end it, and write a row."""
+
+import os
+import tempfile
+import time
+
+from bench.meter import costs as cost_meter
+from bench.analyse import bottleneck as limits
+from bench import load
+from bench.meter import cgroup as meter
+from bench import plan
+from bench.meter import procfs
+from bench.store import rundir as results
+from bench.run import servers
+from bench.meter import syscalls
+from bench.experiments import WrongAnswer, client
+
+
+# What a server that crashed cost is not known: its children's accounts, and
+# what it did after the last look, are gone with it.
+LOST_IN_A_CRASH = ("rate", "cpu_us", "cpu_user_us", "cpu_system_us",
+                   "server_busy", "foreign", "faults", "switches",
+                   "switches_involuntary")
+
+
+def tool_for(experiment, asked):
+    """Return the name of the load tool for `experiment`: the one `asked`
+    for, if it can be, else its own."""
+    return asked if asked in experiment.tools else experiment.tools[0]
+
+
+class Runner:
+    """Runs the cells of a plan; rows go to `folder`."""
+
+    def __init__(self, settings, machine, redis, folder, counter):
+        self.settings, self.machine = settings, machine
+        self.redis, self.folder, self.counter = redis, folder, counter
+        self.order = 0
+        self.out = {}           # (experiment, server): (status, why)
+        self.problems = []      # sentences for the end of the run
+        self.own_cpu = self.server_cpu = 0.0
+
+    def _start(self, cell):
+        """Return the servers.Start of a cell."""
+        experiment = cell.experiment
+        return servers.Start(
+            cores=experiment.cores(cell.variant, self.machine),
+            redis=self.redis.address if experiment.needs_redis else "none",
+            backlog=self.settings.backlog, host=experiment.host,
+            workers=experiment.workers(cell.server, cell.variant, cell.x,
+                                       self.machine),
+            keep_alive=cell.variant.keep_alive)
+
+    def _row(self, cell):
+        """Return the beginning of the row of a cell."""
+        self.order += 1
+        return {"experiment": cell.experiment.name,
+                "variant": cell.variant.name, "server": cell.server.name,
+                "kind": cell.server.kind, "x": cell.x, "repeat": cell.repeat,
+                "order": self.order, "started": results.now(),
+                "tool": tool_for(cell.experiment, self.settings.tool),
+                "note": ""}
+
+    def skip(self, cell, status, why):
+        """Add a row that says why a cell was not run; return it."""
+        row = self._row(cell)
+        row.update(status=status, note=why)
+        self.folder.add(row)
+        return row
+
+    def run(self, cell, seconds, ends=None):
+        """Run a cell; add its row and return it. Whatever goes wrong with
+        a server is a row too, and does not end the run.
+
+        A run of which the load tool left no report is made once more, if
+        there is time until `ends` (time.monotonic, None: always).
+        """
+        known = self.out.get((cell.experiment.name, cell.server.name))
+        if cell.impossible:
+            return self.skip(cell, "not possible", cell.impossible)
+        if known:
+            return self.skip(cell, *known)
+        row = self._attempt(cell, seconds)
+        again = time.monotonic() + cell.around + \
+            cell.experiment.lasts(cell.x, seconds)
+        if row["status"] == "hung" and (ends is None or again <= ends):
+            first, row = row, self._attempt(cell, seconds)
+            row["note"] = "; ".join(filter(None, (
+                row["note"], f"the second try: {first['tool']} left no "
+                             f"report of the first, {first['raw']}")))
+        self.folder.add(row)
+        return row
+
+    def _attempt(self, cell, seconds):
+        """Run a cell once; return its row."""
+        row = self._row(cell)
+        try:
+            self._measure(cell, seconds, row)
+        except (servers.ServerError, WrongAnswer, load.LoadError) as why:
+            self._failed(cell, row, why)
+        return row
+
+    def _failed(self, cell, row, why):
+        """Note that there is no figure; a server that does not start or
+        answers wrongly is left out of the rest of the experiment."""
+        kinds = {servers.ServerError: "not started",
+                 WrongAnswer: "wrong answer", load.LoadError: "no figure"}
+        row.update(status=kinds[type(why)], note=str(why))
+        if not isinstance(why, load.LoadError):
+            self.out[(cell.experiment.name, cell.server.name)] = (
+                row["status"], row["note"])
+            self.problems.append(f"{cell.experiment.name}: {cell.server.name} "
+                                 f"is left out, {row['status']}: {why}")
+
+    def _measure(self, cell, seconds, row):
+        """Measure a cell and fill `row`."""
+        start = self._start(cell)
+        row["workers"] = start.workers
+        experiment, tool = cell.experiment, load.TOOLS[row["tool"]]
+        with tempfile.TemporaryDirectory(prefix="bench-cell-") as folder:
+            log = os.path.join(folder, "server")
+            with servers.running(cell.server, start, log) as live, \
+                    meter.of_tree(live.pid) as cpu:
+                self._check(cell, live)
+                self._warm_up(cell, live)
+                costs = cost_meter.CostMeter(
+                    live, self.redis.pid if experiment.needs_redis else None,
+                    count_connections=experiment.holds_connections, cpu=cpu)
+                limit = procfs.descriptor_limit(live.pid)
+                job = experiment.job(live, cell.variant, cell.x, seconds,
+                                     self.machine, self.settings.full)
+                costs.begin(job.seconds)
+                result = load.run(tool.name, job, self.machine.load_cores,
+                                  costs.tick)
+                costs.end(result)
+            self._fill(row, cell, live, costs, result, limit)
+            width = min(job.threads * len(job.urls),
+                        len(self.machine.load_cores))
+            row["limit"], row["evidence"] = limits.judge(row, tool, width)
+            row["raw"] = self._keep_raw(cell, live, result)
+
+    def _check(self, cell, live):
+        """Raise WrongAnswer unless the server does the work. A floor gives
+        constant bytes, whatever it is asked for."""
+        get = client(live.port)
+        if cell.server.kind == "floor":
+            status, _, _ = get(cell.experiment.path)
+            if status != 200:
+                raise WrongAnswer(f"status {status}, not 200")
+        else:
+            cell.experiment.check(get)
+
+    def _warm_up(self, cell, live):
+        """Let a just-in-time compiler see what it will have to do."""
+        if cell.server.warm_up:
+            job = load.Job((live.url(cell.experiment.path),), connections=20,
+                           seconds=cell.server.warm_up,
+                           keep_alive=cell.variant.keep_alive)
+            load.run("wrk", job, self.machine.load_cores)
+
+    def _fill(self, row, cell, live, costs, result, limit):
+        """Put what was found into the row."""
+        values = costs.finish()
+        self.own_cpu += result.own_cpu
+        self.server_cpu += costs.watch.server_cpu
+        notes = list(dict.fromkeys(result.notes))
+        status = "lossy" if result.failed or result.unfinished else "ok"
+        if result.hung:
+            status = "lossy" if result.reported else "hung"
+            notes.insert(0, f"{row['tool']} was told to end after "
+                            f"{result.wall:.0f} s")
+        if live.exit.early:
+            status = "crashed"
+            notes.insert(0, "the server ended by itself during the run: "
+                            f"{live.exit}")
+        elif not live.clean:
+            notes.append("the server had to be killed at the end")
+        unseen = (costs.watch.answered or 0) - (result.good or 0)
+        # One for each client is under way when the load tool ends.
+        if result.reported and unseen > cell.x + cost_meter.CHECKS:
+            notes.append(f"{row['tool']} saw {unseen:,} fewer answers than "
+                         "the server gave, among which its cost is divided")
+        held = values.get("open_connections")
+        if held is not None and held < 0.95 * cell.x:
+            notes.append(f"it held {held:,} of {cell.x:,} connections open")
+            status = "lossy" if status == "ok" else status
+        row.update(
+            status=status, seconds=result.seconds, requests=result.good,
+            rate=result.rate, failed=result.failed, timeouts=result.timeouts,
+            unfinished=result.unfinished,
+            failed_percent=result.failed_percent, mean_ms=result.mean,
+            p50_ms=result.p50, p99_ms=result.p99, max_ms=result.max,
+            served=live.report["requests"] if live.report else None,
+            descriptor_limit=limit, note="; ".join(notes), **values)
+        if status == "crashed":
+            row.update(dict.fromkeys(LOST_IN_A_CRASH))
+            self.problems.append(f"{cell.experiment.name}: {cell.server.name} "
+                                 f"at {cell.x:,}: {notes[0]}")
+
+    def _keep_raw(self, cell, live, result):
+        """Write what was run and what it printed; return the file's name."""
+        parts = ["server, on cores "
+                 f"{sorted(live.start.cores)}:", "$ " + " ".join(live.argv),
+                 live.log(), "load, on cores "
+                 f"{sorted(self.machine.load_cores)}:"]
+        parts += ["$ " + command for command in result.commands]
+        parts.append(result.output)
+        return self.folder.write_raw(f"{self.order:04}_{cell.label}.txt",
+                                     "\n".join(parts))
+
+    def count_calls(self, experiment, server, variant):
+        """Count system calls for one server, in a pass of its own; return
+        {call: how often a request}, {} when they could not be counted."""
+        cell = plan.Cell(experiment, server, variant, experiment.calls_at)
+        if (experiment.name, server.name) in self.out:
+            return {}
+        tool = tool_for(experiment, self.settings.tool)
+        try:
+            with tempfile.TemporaryDirectory(prefix="bench-cell-") as folder, \
+                    servers.running(server, self._start(cell),
+                                    os.path.join(folder, "server")) as live:
+                self._warm_up(cell, live)
+                job = experiment.job(live, variant, cell.x,
+                                     plan.CALLS_SECONDS, self.machine, False)
+                calls = syscalls.count(
+                    self.counter, live, self.machine.load_cores,
+                    lambda: load.run(tool, job, self.machine.load_cores).good)
+        except (servers.ServerError, load.LoadError,
+                syscalls.SyscallError) as error:
+            self.problems.append(f"{experiment.name}: system calls of "
+                                 f"{server.name} were not counted: {error}")
+            return {}
+        self.folder.add_calls(experiment.name, variant.name, server.name,
+                              self.counter.name, calls)
+        return calls

@@ -1,0 +1,163 @@
+"""The folder that a run leaves behind, written while it goes on."""
+
+import csv
+import datetime
+import itertools
+import json
+import math
+import os
+
+from bench.meter import costs as cost_meter
+from bench.meter.metrics import Column
+
+SCHEMA_VERSION = 2
+
+# Columns of samples.csv that name the run.
+KEYS = ("experiment", "variant", "server", "kind", "x", "repeat", "order",
+        "started", "status", "tool", "workers")
+# Columns of the load tool.
+LOAD_COLUMNS = (
+    Column("seconds", "time measured", "s", 2),
+    Column("requests", "good answers", "", 0),
+    Column("rate", "good answers", "/s", 0),
+    Column("failed", "failed", "", 0,
+           "refused, reset, too late, or with the wrong status"),
+    Column("timeouts", "time-outs", "", 0,
+           "those of the failed for which a client gave up waiting"),
+    Column("unfinished", "unfinished", "", 0,
+           "asked for and never answered"),
+    Column("failed_percent", "failed", "%", 2,
+           "failed and unfinished ones among all that was asked for"),
+    Column("mean_ms", "mean latency", "ms", 2),
+    Column("p50_ms", "median latency", "ms", 2),
+    Column("p99_ms", "99 % below", "ms", 2),
+    Column("max_ms", "longest", "ms", 1),
+    Column("served", "the server's own count", "requests", 0),
+)
+# Columns of samples.csv and calls.csv that are words, even when they look
+# like a number, as a note may.
+WORDS = ("experiment", "variant", "server", "kind", "started", "status",
+         "tool", "limit", "evidence", "note", "raw", "call")
+LAST = ("descriptor_limit", "limit", "evidence", "note", "raw")
+
+
+def columns():
+    """Return the Column of every figure in samples.csv."""
+    return list(LOAD_COLUMNS) + cost_meter.columns()
+
+
+def header():
+    """Return the names of all columns of samples.csv."""
+    return [*KEYS, *(c.key for c in columns()), *LAST]
+
+
+def now():
+    """Return the time in UTC, as files and rows have it."""
+    return datetime.datetime.now(datetime.timezone.utc).strftime(
+        "%Y-%m-%dT%H:%M:%SZ")
+
+
+class Folder:
+    """results/<UTC time>/: rows are on disk as soon as they are added."""
+
+    def __init__(self, out):
+        os.makedirs(out, exist_ok=True)
+        self.path = self._fresh(os.path.join(out, now().replace(":", "")))
+        self.raw = os.path.join(self.path, "raw")
+        os.mkdir(self.raw)
+        self._point_latest(out, os.path.basename(self.path))
+        self.rows = []
+        with open(self._file("samples.csv"), "w", newline="",
+                  encoding="utf-8") as file:
+            csv.writer(file, lineterminator="\n").writerow(header())
+        with open(self._file("calls.csv"), "w", encoding="utf-8") as file:
+            file.write("experiment,variant,server,tool,call,per_request\n")
+
+    def _file(self, name):
+        return os.path.join(self.path, name)
+
+    @staticmethod
+    def _fresh(path):
+        """Make the folder `path`, or path-2, path-3 ... when another run
+        began within the same second; return its name."""
+        more = (f"{path}-{number}" for number in itertools.count(2))
+        for one in itertools.chain([path], more):
+            try:
+                os.mkdir(one)
+                return one
+            except FileExistsError:
+                continue
+
+    @staticmethod
+    def _point_latest(out, name):
+        link = os.path.join(out, "latest")
+        fresh = f"{link}.{name}"
+        if os.path.lexists(fresh):
+            os.unlink(fresh)
+        os.symlink(name, fresh)
+        os.replace(fresh, link)
+
+    def add(self, row):
+        """Append a row to samples.csv."""
+        self.rows.append(row)
+        with open(self._file("samples.csv"), "a", newline="",
+                  encoding="utf-8") as file:
+            csv.writer(file, lineterminator="\n").writerow(
+                [as_text(row.get(key)) for key in header()])
+
+    def add_calls(self, experiment, variant, server, tool, calls):
+        """Append {call: how often a request} to calls.csv."""
+        with open(self._file("calls.csv"), "a", newline="",
+                  encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            for call, each in calls.items():
+                writer.writerow([experiment, variant, server, tool, call,
+                                 as_text(each)])
+
+    def write_raw(self, name, text):
+        """Write raw/`name`; return that path inside the folder."""
+        with open(os.path.join(self.raw, name), "w",
+                  encoding="utf-8") as file:
+            file.write(text)
+        return f"raw/{name}"
+
+    def write_json(self, name, data):
+        """Write `data` as JSON."""
+        write_json(self._file(name), data)
+
+
+def write_json(path, data):
+    """Write `data` as JSON that a person can read."""
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(data, file, indent=1, ensure_ascii=False)
+        file.write("\n")
+
+
+def as_text(value):
+    """Return a value as a CSV field: nothing for what is not known."""
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return str(value)
+
+
+def as_value(key, text):
+    """Return a field of the column `key` as number, text, or None, which
+    stands for "not a number" and for infinity, too."""
+    if not text or key in WORDS:
+        return text or None
+    for number in (int, float):
+        try:
+            value = number(text)
+            return value if math.isfinite(value) else None
+        except ValueError:
+            continue
+    return text
+
+
+def read_rows(path):
+    """Return the rows of a CSV file as dicts. Raises OSError."""
+    with open(path, newline="", encoding="utf-8") as file:
+        return [{key: as_value(key, text) for key, text in row.items()}
+                for row in csv.DictReader(file)]

@@ -1,0 +1,76 @@
+"""A results folder with made-up figures, for what reads such folders."""
+
+import random
+
+from bench import experiments
+from bench import plan
+from bench.store import rundir as results
+from bench.run import servers
+
+# Requests/s at the first x, the share that is left at the last one, and
+# microseconds of CPU a request. Made up; the shapes matter, not the figures.
+SHAPES = {
+    "iterative": (3000, 0.9, 100), "forking": (1500, 0.6, 600),
+    "preforking": (5000, 0.8, 130), "threaded": (4000, 0.7, 180),
+    "prethreaded": (6000, 0.9, 120), "poll": (9000, 0.4, 60),
+    "epoll": (10000, 0.95, 50),
+}
+
+
+def row(experiment, variant, server, x, repeat, share):
+    """Return a row as a run leaves it; `share` is how far on the grid."""
+    first, last, cpu = SHAPES.get(server, (8000, 0.8, 70))
+    chance = random.Random(f"{experiment.name}{variant.name}{server}{x}"
+                           f"{repeat}")
+    rate = first * last ** share * chance.uniform(0.97, 1.03)
+    if experiment.open_loop:
+        rate = min(rate, x)
+    lost = server == "forking" and share == 1
+    one = {
+        "experiment": experiment.name, "variant": variant.name,
+        "server": server, "kind": "architecture", "x": x, "repeat": repeat,
+        "order": 1, "started": results.now(),
+        "status": "lossy" if lost else "ok", "tool": experiment.tools[0],
+        "workers": None, "note": "", "limit": "server core",
+        "evidence": "server 97 %", "raw": "raw/none.txt",
+        "descriptor_limit": 20000,
+    }
+    one.update({column.key: chance.uniform(1, 50)
+                for column in results.columns()})
+    one.update(rate=rate, requests=rate, failed_percent=4.0 if lost else 0.0,
+               foreign=0.5, gauge_ms=6.0, load_gauge_ms=6.0, cpu_us=cpu, cpu_user_us=cpu / 3,
+               cpu_system_us=cpu * 2 / 3, overflows=0)
+    return one
+
+
+def folder(out, names=tuple(SHAPES), full=True):
+    """Make a results folder below `out`; return its path."""
+    made = results.Folder(str(out))
+    for experiment in experiments.all_experiments():
+        for variant in experiment.variants:
+            grid = variant.full if full else variant.quick
+            for name in names:
+                if variant.many_workers and not servers.named(name).has_workers:
+                    continue
+                for place, x in enumerate(grid):
+                    share = place / max(1, len(grid) - 1)
+                    for repeat in (1, 2, 3):
+                        made.add(row(experiment, variant, name, x, repeat,
+                                     share))
+                made.add_calls(experiment.name, variant.name, name, "perf",
+                               {"all": 9.1, "accept4": 1.0, "read": 3.0})
+    made.write_json("env.json", {
+        "started": results.now(), "ended": results.now(), "complete": True,
+        "seed": 1, "cores": {"server": [0], "load": [1]},
+        "machine": {"cpu": "A <made-up> CPU", "cores": 2, "system": "Linux",
+                    "kernel": "6.0",
+                    "limits": {"descriptors": 20000, "somaxconn": 4096,
+                               "port_range": [32768, 60999]}},
+        "settings": {"repeat": {"guestbook": 3}, "backlog": 4096,
+                     "seconds": {"guestbook": plan.SHORTEST}},
+        "versions": {"wrk": "wrk 4"}, "preflight": [
+            {"what": "load average", "value": "9.0", "ok": False,
+             "remedy": "wait </script> a little"}],
+        "left_out": [], "problems": [], "harness_overhead_percent": 1.0,
+    })
+    return made.path

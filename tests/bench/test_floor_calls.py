@@ -1,0 +1,70 @@
+"""Each floor makes the system calls of its server."""
+
+import shutil
+
+import pytest
+
+from bench.studies import floor_calls
+from bench.run import servers
+from bench.meter import syscalls
+
+TRACE = """\
+17 accept4(5, NULL, NULL, SOCK_CLOEXEC) = 6
+18 set_robust_list(0x7f8307cd4a20, 24 <unfinished ...>
+17 rt_sigprocmask(SIG_SETMASK, [],  <unfinished ...>
+18 <... set_robust_list resumed>)    = 0
+17 <... rt_sigprocmask resumed>NULL, 8) = 0
+18 recvfrom(6, 0x55f2151eac58, 16384, MSG_DONTWAIT, NULL, NULL) = -1 EAGAIN \
+(Resource temporarily unavailable)
+18 recvfrom(6, ""..., 16384, 0, NULL, NULL) = 60
+18 sendto(6, ""..., 157, MSG_MORE, NULL, 0) = 157
+17 epoll_ctl(6, EPOLL_CTL_ADD, 7, {events=EPOLLIN|EPOLLET, \
+data={u32=274617280, u64=94884692120512}}) = 0
+17 epoll_wait(6, [{events=EPOLLOUT, data={u32=1, u64=2}}], 256, 4990) = 1
+17 futex(0x7f, FUTEX_WAKE_PRIVATE, 1) = 1
+17 --- SIGCHLD {si_signo=SIGCHLD} ---
+18 exit_group(0)                     = ?
+18 +++ exited with 0 +++
+17 accept4(5, NULL, NULL, SOCK_CLOEXEC <detached ...>
+"""
+
+
+def test_normalize():
+    """Flags, sizes and errors stay; what differs from run to run does not."""
+    assert floor_calls.Calls().parse(TRACE) == {
+        "accept4(fd, NULL, NULL, SOCK_CLOEXEC)": 1,
+        "set_robust_list(address, 24)": 1,
+        "rt_sigprocmask(SIG_SETMASK, [], NULL, 8)": 1,
+        "recvfrom(fd, bytes, 16384, MSG_DONTWAIT, NULL, NULL) = EAGAIN": 1,
+        "recvfrom(fd, bytes, 16384, 0, NULL, NULL)": 1,
+        "sendto(fd, bytes, 157, MSG_MORE, NULL, 0)": 1,
+        "epoll_ctl(fd, EPOLL_CTL_ADD, fd, {events=EPOLLIN|EPOLLET})": 1,
+        "epoll_wait(fd, events, 256, a time)": 1,
+        "exit_group(fd)": 1,
+        "all": 9}
+
+
+@pytest.mark.skipif(bool(floor_calls.Calls().problem()), reason="needs strace")
+@pytest.mark.skipif(not shutil.which("gcc"), reason="builds the floors")
+@pytest.mark.parametrize("design",
+                         [server.name for server in servers.ARCHITECTURES])
+def test_same_calls(design, tmp_path):
+    """Change a call of a server, and its floor has to follow."""
+    if servers.named(design).problem():
+        pytest.skip(servers.named(design).problem())
+    try:    # twice: on a busy machine a call may be interrupted
+        assert not (floor_calls.differences(design, str(tmp_path))
+                    and floor_calls.differences(design, str(tmp_path)))
+    except syscalls.SyscallError as error:
+        pytest.skip(str(error))     # a container may not trace
+
+
+def test_another_flag_is_found(tmp_path, monkeypatch):
+    """A floor that lacks a call of the server is no floor."""
+    found = [{"prompt": {"a": 1, "b": 2}, "late": {}},
+             {"prompt": {"b": 2}, "late": {"c": 1}}]
+    monkeypatch.setattr(floor_calls, "calls_of", lambda *_: found.pop(0))
+    monkeypatch.setattr(floor_calls.peers.Peer, "build", lambda _: None)
+    assert floor_calls.differences("iterative", tmp_path) == [
+        "iterative, prompt: 1 in the server, 0 in the floor: a",
+        "iterative, late: 0 in the server, 1 in the floor: c"]

@@ -1,0 +1,130 @@
+"""One cell at a time, on servers that misbehave in a known way."""
+
+import os
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from bench import experiments
+from bench import load
+from bench.machine import facts as machines
+from bench import plan
+from bench.run import cell as runner
+
+CORES = frozenset(os.sched_getaffinity(0))
+ANSWER = {e.name: e for e in experiments.all_experiments()}["answer"]
+
+# Answers "42" on kept connections; DIE is what it does after 2,000 answers.
+SERVER = """
+import os, selectors, socket, sys, time
+left = 2000
+listener = socket.create_server(("127.0.0.1", int(sys.argv[1])), backlog=500)
+ready = selectors.DefaultSelector()
+ready.register(listener, selectors.EVENT_READ)
+while True:
+    for key, _ in ready.select():
+        if key.fileobj is listener:
+            client = listener.accept()[0]
+            ready.register(client, selectors.EVENT_READ)
+            continue
+        try:
+            asked = key.fileobj.recv(4096)
+        except ConnectionError:         # wrk leaves in the middle of it
+            asked = b""
+        if asked:
+            key.fileobj.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n"
+                                b"Content-Type: text/plain\\r\\n\\r\\n42")
+            left -= 1
+            if not left:
+                DIE
+        else:
+            ready.unregister(key.fileobj)
+            key.fileobj.close()
+"""
+
+
+def cell_of(die):
+    """Return a cell with 10 clients for a server that ends with `die`."""
+    server = SimpleNamespace(
+        name="short-lived", kind="peer", has_workers=False, warm_up=0.0,
+        start_seconds=10.0, problem=lambda: "", keep_alive=True,
+        command=lambda start, port, folder: (
+            [sys.executable, "-c", SERVER.replace("DIE", die), str(port)],
+            folder))
+    return plan.Cell(ANSWER, server, ANSWER.variants[0], 10)
+
+
+@pytest.fixture(name="worker")
+def make_worker():
+    """A Runner whose rows are in `folder.rows`."""
+    rows = []
+    folder = SimpleNamespace(rows=rows, add=rows.append,
+                             write_raw=lambda name, text: "raw/" + name)
+    machine = machines.Machine(frozenset({min(CORES)}), CORES, CORES, 1024)
+    settings = SimpleNamespace(tool="", full=False, backlog=100)
+    return runner.Runner(settings, machine,
+                         SimpleNamespace(address="none", pid=None), folder,
+                         None)
+
+
+needs_wrk = pytest.mark.skipif(bool(load.missing("wrk")), reason="needs wrk")
+
+
+@needs_wrk
+@pytest.mark.parametrize("die, told", [("os.abort()", "SIGABRT"),
+                                       ("sys.exit(3)", "exit code 3")])
+def test_a_crash_is_told(die, told, worker):
+    """By which signal or exit code; a rate until then is no rate."""
+    row = worker.run(cell_of(die), 0.6)
+    assert row["status"] == "crashed" and told in row["note"]
+    assert row["limit"] == "crash"
+    assert row["rate"] is row["cpu_us"] is row["server_busy"] is None
+    assert row["requests"] > 100 and row["failed"] > 0
+    assert told in worker.problems[0]
+
+
+@needs_wrk
+def test_a_server_that_stays_is_not_said_to_have_crashed(worker):
+    """Python ends at SIGTERM, by the signal."""
+    row = worker.run(cell_of("pass"), 0.4)
+    assert row["status"] == "ok" and not row["note"]
+    assert row["rate"] > 100 and row["cpu_us"] > 0
+    assert row["server_busy"] <= 100
+
+
+@needs_wrk
+@pytest.mark.parametrize("ends, tries", [(None, 2), (0.0, 1)])
+def test_a_run_without_a_report_is_made_once_more(ends, tries, worker,
+                                                  monkeypatch):
+    """If there is time; what the first left is named."""
+    right, done = load.run, []
+
+    def at_first_without(*arguments):
+        done.append(1)
+        if len(done) == 1:
+            return load.Result(None, None, None, None, None, hung=True,
+                               wall=9.0)
+        return right(*arguments)
+
+    monkeypatch.setattr(load, "run", at_first_without)
+    row = worker.run(cell_of("pass"), 0.4, ends)
+    assert len(done) == tries and worker.folder.rows == [row]
+    if tries == 2:
+        assert row["status"] == "ok" and "raw/0001" in row["note"]
+    else:
+        assert row["status"] == "hung" and row["limit"] == "the load tool hung"
+        assert row["rate"] is row["failed"] is row["failed_percent"] is None
+
+
+@needs_wrk
+def test_costs_are_divided_among_what_was_served(worker, monkeypatch):
+    """A server that answered twice what the load tool saw did it at half the
+    cost, and the row says so."""
+    cell = cell_of("pass")
+    row = worker.run(cell, 0.4)
+    monkeypatch.setattr(runner.servers, "parse_report", lambda text: {
+        "requests": 100 * row["requests"]})
+    other = worker.run(cell, 0.4)
+    assert other["cpu_us"] < row["cpu_us"] / 10
+    assert "fewer answers than the server gave" in other["note"]
