@@ -1,0 +1,87 @@
+"""httperf."""
+
+import re
+
+from bench.load.base import LoadError, Result, Tool, last_line, number
+
+
+class Httperf(Tool):
+    """httperf: an open loop; a new connection every 1/rate seconds."""
+
+    name = package = "httperf"
+    latency = ("httperf: mean only, in steps of 0.1 ms, from send to the first "
+               "byte; time lost before a connection opens is not counted")
+    open_loop = busy_waits = True
+    # It waits in select(), which knows no descriptor above 1023.
+    descriptors = 1024
+
+    def command(self, job, folder):
+        """Return argv."""
+        host, port, path = re.fullmatch(r"http://([^:/]+):(\d+)(/.*)",
+                                        job.urls[0]).groups()
+        # Not --hog: with it httperf binds each client's port itself, and hangs
+        # when all are in TIME_WAIT, as after a dozen runs. connect(2) alone
+        # lets the kernel reuse such a port (tcp_tw_reuse).
+        return ["httperf", "--server", host, "--port", port,
+                "--uri", path, "--num-conns", str(job.connections),
+                "--num-calls", str(job.calls), "--rate", f"{job.rate:g}",
+                "--timeout", f"{job.timeout:g}"]
+
+    def parse(self, text, job, folder):
+        """Return the Result of httperf's report."""
+        total = re.search(r"Total: connections \d+ requests (\d+) "
+                          r"replies (\d+) test-duration ([\d.]+) s", text)
+        errors = {name: int(count) for line in
+                  re.findall(r"^Errors: (.*)$", text, re.MULTILINE)
+                  for name, count in re.findall(r"([\w-]+) (\d+)", line)}
+        if not total or not errors:
+            raise LoadError("no report from httperf: " + last_line(text))
+        requests, replies, duration = int(total[1]), int(total[2]), \
+            float(total[3])
+        status = {int(k): int(v)
+                  for k, v in re.findall(r"(\d)xx=(\d+)", text)}
+        good = status.get(2, 0) + status.get(3, 0)
+        # A connection that breaks fails its current call; its remaining
+        # calls are not made.
+        lost = max(0, job.connections * job.calls - replies)
+        broken = min(lost, errors["total"])
+        late = min(broken, errors["client-timo"] + errors["socket-timo"])
+        result = Result(good=good, failed=replies - good + broken,
+                        timeouts=late, unfinished=lost - broken)
+        kinds = [f"{count} {name}" for name, count in errors.items()
+                 if count and name != "total"]
+        if kinds:
+            result.notes.append("connections with errors: " + ", ".join(kinds))
+        if replies:
+            result.mean = number(r"^Reply time \[ms\]: response ([\d.]+)",
+                                 text)
+        self._times(result, text, job, requests, duration)
+        return result
+
+    def _times(self, result, text, job, requests, duration):
+        """Split the test's `duration` in seconds: how long httperf opened
+        connections, and how long it waited for time-outs alone at the end.
+
+        The last answer came to a connection that began within the demanded
+        time and lived as long as others (few live two standard deviations
+        longer than the mean), or to one that then waited for its time-out.
+        The printed rates divide by the whole duration, so a slow server
+        lowers them. A lag is certain only if the last connection, living as
+        long as the longest, began after the demanded time.
+        """
+        demanded = job.connections / job.rate
+        lives = re.search(r"^Connection time \[ms\]: min \S+ avg (\S+) "
+                          r"max (\S+) median \S+ stddev (\S+)", text,
+                          re.MULTILINE)
+        mean, longest, deviation = (
+            (float(ms) / 1e3 for ms in lives.groups()) if lives
+            else (0.0, 0.0, 0.0))
+        waited = job.timeout if result.timeouts else 0.0
+        result.seconds = duration
+        if waited and lives:
+            usual = min(longest, mean + 2 * deviation)
+            result.seconds = min(duration, max(demanded + usual,
+                                               duration - waited))
+        opening = max(demanded, duration - longest - waited)
+        self.paced(result, requests / opening,
+                   100 * (1 - demanded / opening))
