@@ -8,14 +8,19 @@ RATES = (100, 200, 300, 400, 500, 600, 700, 800, 900, 1000, 1100, 1200)
 
 
 class Echo(Experiment):
-    """httperf, an open loop: who is slow does not get fewer clients."""
+    """An open loop: a slow server does not get fewer clients.
+
+    httperf makes the published load, ten requests on each connection, and
+    knows only a mean. oha sends the same requests a second on connections
+    that it keeps, and has the percentiles, from the time a request is due.
+    """
 
     name = "echo"
     title = "Echo"
     question = ("What happens when clients do not wait for each other, but "
                 "come at their own rate?")
     path = "/echo?value=x"
-    tools = ("httperf",)
+    tools = ("httperf", "oha")
     open_loop = True
     x_title = "demanded requests/s"
     x_short = "requests/s demanded"
@@ -37,10 +42,10 @@ class Echo(Experiment):
                "an error.",))
 
     def possible(self, server, x, machine):
-        """httperf keeps at most 1,000 connections; their number at once
-        does not depend on x, so nothing is beyond the limits."""
+        """How many connections are open does not depend on x, and httperf
+        has at most 1,000, so no rate is beyond the limits."""
         if machine.descriptors < load.Httperf.descriptors:
-            raise NotPossible("httperf wants 1,024 descriptors")
+            raise NotPossible("httperf needs 1,024 descriptors")
 
     def job(self, live, variant, x, seconds, machine, full):
         """Return x requests a second, ten on each connection, for as long
@@ -50,6 +55,7 @@ class Echo(Experiment):
         many = min(many, self.connections_full) if full else many
         return load.Job((live.url(self.path),), connections=many,
                         seconds=many / rate, rate=rate, calls=CALLS,
+                        threads=len(machine.load_cores),
                         timeout=5.0 if full else 2.0)
 
     def check(self, get):

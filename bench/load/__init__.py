@@ -92,7 +92,7 @@ class _Part:
 
     def result(self, hung):
         """Return its Result."""
-        text = self.tool.report(procfs.read(self.log), self.folder)
+        text = procfs.read(self.log)
         try:
             result = self.tool.parse(text, self.job, self.folder)
         except LoadError as error:

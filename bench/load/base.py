@@ -24,7 +24,7 @@ class Job:
     rate: float = None          # new connections a second (open loops)
     calls: int = 1              # requests on each connection (open loops)
     keep_alive: bool = True
-    threads: int = 1            # of the tool (wrk, h2load, vegeta)
+    threads: int = 1            # of the tool (wrk, h2load, oha)
     timeout: float = 5.0        # seconds a client waits (open loops)
     script: str = None          # a Lua file (wrk)
 
@@ -112,17 +112,17 @@ class Tool:
         """The command that installs it."""
         return f"apt-get install {self.package}"
 
-    def report(self, text, folder):
-        """Return the report, given what the tool printed."""
-        return text
-
-    def paced(self, result, sent, lag):
-        """Note in `result` the requests a second that were sent, and how
-        many per cent of the demanded rate were missing."""
-        result.sent_rate, result.lag_percent = sent, max(0.0, lag)
-        if lag > LAG:
-            result.notes.append(f"{self.name} lagged: it stayed {lag:.0f} % "
-                                "below the demanded rate")
+    def paced(self, result, job, requests, seconds):
+        """Note in `result` the rate of an open loop that sent `requests` and
+        took at least `seconds` for that, and by how much that is late."""
+        demanded = job.connections / job.rate
+        seconds = max(demanded, seconds)
+        result.sent_rate = requests / seconds
+        result.lag_percent = 100 * (1 - demanded / seconds)
+        if result.lag_percent > LAG:
+            result.notes.append(f"{self.name} lagged: its rate was "
+                                f"{result.lag_percent:.0f} % below the "
+                                "demanded one")
 
 
 def number(pattern, text, otherwise=None, convert=float):

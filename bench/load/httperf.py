@@ -82,6 +82,4 @@ class Httperf(Tool):
             usual = min(longest, mean + 2 * deviation)
             result.seconds = min(duration, max(demanded + usual,
                                                duration - waited))
-        opening = max(demanded, duration - longest - waited)
-        self.paced(result, requests / opening,
-                   100 * (1 - demanded / opening))
+        self.paced(result, job, requests, duration - longest - waited)

@@ -2,15 +2,16 @@
 
 import contextlib
 import os
+import selectors
 import shutil
 import socket
 import threading
 import time
-from types import SimpleNamespace
 
 import pytest
 
 from bench import load
+from bench.load import base
 
 DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data")
 
@@ -28,8 +29,10 @@ def parsed(name, tmp_path, **job):
 
 
 def test_ab_good(tmp_path):
-    """All answered; percentiles come from the file, finer than 1 ms."""
+    """All answered; percentiles come from the file, finer than 1 ms. The mean
+    is that of the connection times, not ab's "Time per request"."""
     result = parsed("ab_good", tmp_path, connections=20)
+    assert 18.5 <= result.mean <= 19.5 and result.mean != 18.922
     assert result.good > 100 and result.failed == result.unfinished == 0
     assert 0 < result.p50 < result.p99 <= result.max
     assert result.p50 % 1 != 0
@@ -44,6 +47,22 @@ def test_ab_failures_are_counted_once(name, tmp_path):
     assert (result.good, result.failed) == (0, 200)
     assert result.failed_percent == 100
     assert result.p99 is None
+
+
+def test_the_mean_of_ab_is_finer_than_its_report(tmp_path):
+    """Most answers take 0.2 ms and some 3 ms: the report says 0 ms, the
+    percentiles tell nearly how much it is."""
+    times = [0.2] * 90 + [3.0] * 11
+    (tmp_path / "percentiles.csv").write_text(
+        "Percentage served,Time in ms\n"
+        + "".join(f"{i},{ms:.3f}\n" for i, ms in enumerate(times)))
+    text = ("Complete requests:      1000\n"
+            "Time taken for tests:   1.000 seconds\n"
+            "Time per request:       9.000 [ms] (mean)\n"
+            "Total:          0    0   0.5      0       3\n")
+    job = load.Job(("http://127.0.0.1:8000/",))
+    result = load.TOOLS["ab"].parse(text, job, str(tmp_path))
+    assert result.mean == pytest.approx(0.48, abs=0.02)
 
 
 def test_ab_that_gave_up(tmp_path):
@@ -71,8 +90,8 @@ def test_wrk_good(tmp_path):
     result = parsed("wrk_good", tmp_path, connections=20)
     assert result.good > 100 and result.failed_percent == 0
     assert 0 < result.p50 <= result.p99 <= result.max
-    assert load.Wrk()._milliseconds("659.61us") == pytest.approx(0.65961)
-    assert load.Wrk()._milliseconds("1.02s") == pytest.approx(1020)
+    assert base.milliseconds("659.61us") == pytest.approx(0.65961)
+    assert base.milliseconds("1.02s") == pytest.approx(1020)
 
 
 @pytest.mark.parametrize("name, good, failed", [
@@ -135,12 +154,20 @@ def test_httperf_is_not_judged_by_the_wait_for_time_outs(tmp_path):
 
 
 def test_httperf_that_answers_until_the_end(tmp_path):
-    """Without time-outs a server that is behind has the time it took."""
-    good = parsed("httperf_good", tmp_path, connections=50, calls=10,
-                  rate=100)
-    with open(os.path.join(DATA, "httperf_good.txt"), encoding="utf-8") as f:
-        assert good.seconds == load.number(r"test-duration ([\d.]+)",
-                                           f.read())
+    """Without time-outs a server that is behind has the time it took. The
+    last connections lived long, but began in time: httperf did not lag."""
+    good = parsed("httperf_good", tmp_path, connections=50, calls=10, rate=50)
+    assert good.seconds == 1.42
+    assert (good.sent_rate, good.lag_percent) == (500, 0)
+
+
+def test_httperf_that_lags(tmp_path):
+    """50 connections were due within 0.5 s. They took more than 0.9: the
+    longest lived 0.45 s, and all ended after 1.42 s."""
+    late = parsed("httperf_good", tmp_path, connections=50, calls=10, rate=100)
+    assert late.lag_percent == pytest.approx(100 * (1 - 0.5 / 0.967), rel=.01)
+    assert late.sent_rate == pytest.approx(500 / 0.967, rel=.01)
+    assert "httperf lagged" in late.notes[0]
 
 
 def test_httperf_out_of_descriptors(tmp_path):
@@ -148,6 +175,32 @@ def test_httperf_out_of_descriptors(tmp_path):
     result = parsed("httperf_descriptors", tmp_path, connections=3000,
                     calls=10, rate=2000)
     assert "1019 fd-unavail" in result.notes[0]
+
+
+def test_oha(tmp_path):
+    """Answers by status, errors by kind, and what was never asked for when it
+    was interrupted; percentiles in milliseconds."""
+    job = {"connections": 10, "calls": 10, "rate": 20.0, "timeout": 1.0}
+    good = parsed("oha_good", tmp_path, **job)
+    assert (good.good, good.failed_percent, good.notes) == (100, 0, [])
+    assert 0.05 < good.p50 < good.p99 <= good.max < 500
+    assert good.sent_rate == pytest.approx(200, rel=.02)
+    mixed = parsed("oha_mixed", tmp_path, **job)
+    assert (mixed.good, mixed.failed, mixed.timeouts) == (50, 50, 0)
+    assert "25 connection error" in mixed.notes[0]
+    hung = parsed("oha_hung", tmp_path, **job)
+    assert (hung.good, hung.timeouts, hung.unfinished) == (0, 40, 60)
+    assert hung.p99 is hung.lag_percent is None
+    late = parsed("oha_good", tmp_path, **{**job, "rate": 40.0})
+    assert late.lag_percent == pytest.approx(50, abs=3)
+    assert "oha lagged" in late.notes[0]
+
+
+def test_every_tool_says_what_its_latency_is():
+    """The sentence is printed with the figures."""
+    for name, tool in load.TOOLS.items():
+        assert tool.latency.startswith(name + ":")
+        assert tool.open_loop == (name in ("httperf", "oha"))
 
 
 def test_nonsense_is_an_error():
@@ -161,13 +214,14 @@ def test_nonsense_is_an_error():
 def test_merge():
     """Counts add up; of the 99th percentiles the worst counts."""
     one = load.Result(good=100, failed=1, seconds=1.0, p50=1.0, p99=5.0,
-                      cpu=0.5)
+                      cpu=0.5, sent_rate=90.0, lag_percent=10.0)
     two = load.Result(good=300, unfinished=2, seconds=1.1, p50=2.0, p99=9.0,
-                      cpu=0.25)
+                      cpu=0.25, sent_rate=300.0, lag_percent=0.0)
     both = load.merge([one, two])
     assert (both.good, both.failed, both.unfinished) == (400, 1, 2)
     assert both.seconds == 1.1 and both.cpu == 0.75
     assert both.p50 == pytest.approx(1.75) and both.p99 == 9.0
+    assert (both.sent_rate, both.lag_percent) == (390, 10)
 
 
 def test_merge_with_one_that_left_no_report():
@@ -281,11 +335,16 @@ def test_a_tool_without_a_report_gives_no_rate(silent, monkeypatch):
         """A job with less patience."""
         deadline = 0.3
 
-    stuck = SimpleNamespace(
-        whole_seconds=False, parse=load.TOOLS["httperf"].parse,
-        command=lambda job, folder: ["sh", "-c", "trap '' INT; sleep 60"])
-    monkeypatch.setitem(load.TOOLS, "httperf", stuck)
-    monkeypatch.setattr(load, "missing", lambda name: "")
+    class Stuck(load.Httperf):
+        """A tool that nothing but a kill ends."""
+
+        def path(self):
+            return "/bin/sh"
+
+        def command(self, job, folder):
+            return ["sh", "-c", "trap '' INT; sleep 60"]
+
+    monkeypatch.setitem(load.TOOLS, "httperf", Stuck())
     result = load.run("httperf", Short((silent,), connections=5, calls=10,
                                        rate=10.0), os.sched_getaffinity(0))
     assert result.hung and not result.reported
@@ -309,6 +368,82 @@ def test_each_address_gets_its_share(silent):
 
 def test_run_of_a_missing_tool(monkeypatch):
     """It says what to install."""
-    monkeypatch.setattr(load.shutil, "which", lambda name: None)
-    with pytest.raises(load.LoadError, match="apt-get install wrk"):
-        load.run("wrk", load.Job(("http://127.0.0.1:1/",)), {0})
+    job = load.Job(("http://127.0.0.1:1/",), rate=1.0)
+    for name, remedy in (("wrk", "apt-get install wrk"),
+                         ("oha", "cargo install oha")):
+        monkeypatch.setattr(type(load.TOOLS[name]), "path", lambda self: None)
+        with pytest.raises(load.LoadError, match=remedy):
+            load.run(name, job, {0})
+
+
+@pytest.fixture(name="stalling")
+def stalling_server():
+    """A server that answers immediately, but stops once for a second, from
+    its 20th request on."""
+    def serve():
+        requests = 0
+        while True:
+            for key, _ in selector.select():
+                if key.fileobj is stop:
+                    return
+                if key.fileobj is listener:
+                    selector.register(listener.accept()[0],
+                                      selectors.EVENT_READ)
+                    continue
+                try:
+                    asked = key.fileobj.recv(4096)
+                except ConnectionError:
+                    asked = b""
+                if not asked:
+                    selector.unregister(key.fileobj)
+                    key.fileobj.close()
+                    continue
+                requests += 1
+                if requests == 20:
+                    time.sleep(1)
+                key.fileobj.sendall(
+                    b"HTTP/1.1 200 OK\r\nConnection: keep-alive\r\n"
+                    b"Content-Length: 2\r\n\r\n42")
+
+    stop, end = socket.socketpair()
+    with selectors.DefaultSelector() as selector, stop, end, \
+            socket.create_server(("127.0.0.1", 0), backlog=1000) as listener:
+        for one in (stop, listener):
+            selector.register(one, selectors.EVENT_READ)
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        end.send(b"x")
+        thread.join()
+        for key in list(selector.get_map().values()):
+            key.fileobj.close()
+
+
+@pytest.mark.skipif(bool(load.missing("oha")), reason="needs oha")
+def test_an_open_loop_shows_a_stall(stalling):
+    """150 of the 600 requests are due while the server stands still: the first
+    of them waits a second. Only 100 connections are open: the others wait in
+    the tool, and that counts too."""
+    job = load.Job((stalling,), connections=60, calls=10, rate=15.0,
+                   seconds=4.0)
+    result = load.run("oha", job, os.sched_getaffinity(0))
+    assert (result.good, result.failed_percent) == (600, 0)
+    assert result.max == pytest.approx(1000, rel=0.1)
+    assert 850 < result.p99 <= result.max
+    assert result.p50 < 300
+    assert result.lag_percent < 2
+
+
+@pytest.mark.parametrize("name, corrected", [("wrk", True), ("ab", False)])
+def test_a_closed_loop_and_a_stall(name, corrected, stalling):
+    """One client, a stall of one second in two: a single slow answer. wrk adds
+    hundreds more, so that its mean is no longer clients / rate; ab adds none,
+    so that its 99th percentile is blind to the stall."""
+    if load.missing(name):
+        pytest.skip("needs " + name)
+    result = load.run(name, load.Job((stalling,), connections=1, seconds=2),
+                      os.sched_getaffinity(0))
+    assert result.good > 300
+    assert result.max == pytest.approx(1000, rel=0.1)
+    assert (result.p99 > 500) == corrected
+    assert (result.mean > 2 * 1e3 / result.rate) == corrected
