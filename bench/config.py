@@ -28,7 +28,8 @@ OPTIONS = (
                      "article's servers had 10)"),
     ("SERVER_CPUS", "LIST", "cores for the server, 0 or 0,2-3 (default: the "
                             "first); the rest is for the load"),
-    ("TOOL", "NAME", "another load tool where an experiment has two: h2load"),
+    ("TOOL", "NAME", "another load tool where an experiment has two: h2load "
+                     "(answer), oha (echo)"),
     ("OUT", "FOLDER", "where results go (default: results)"),
     ("SEED", "N", "order of the cells (default: by chance, and recorded)"),
 )

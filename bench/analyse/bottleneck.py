@@ -48,7 +48,7 @@ def judge(row, tool, width=1):
                                   f"{value('server_busy'):.0f} %")
     if at_work >= FULL:
         return "load tool", f"{tools}, server {value('server_busy'):.0f} %"
-    if tool.busy_waits and not lost:
+    if tool.open_loop and not lost:
         return "none", (f"all demanded requests answered, server "
                         f"{value('server_busy'):.0f} %")
     if value("load_cores_busy") >= FULL and row.get("foreign") is None:

@@ -167,26 +167,23 @@ def merge(results):
         return results[0]
 
     def known(name):
-        return [(getattr(r, name), r.good) for r in results
+        return [getattr(r, name) for r in results
                 if getattr(r, name) is not None]
 
-    merged = Result(hung=any(r.hung for r in results),
-                    cpu=sum(r.cpu for r in results),
-                    notes=[note for r in results for note in r.notes],
-                    commands=[argv for r in results for argv in r.commands],
-                    output="".join(r.output for r in results))
+    merged = Result(hung=any(known("hung")), output="".join(known("output")))
+    for name in ("notes", "commands"):
+        setattr(merged, name, sum(known(name), []))
     for name, together in (("good", sum), ("failed", sum), ("timeouts", sum),
-                           ("unfinished", sum), ("seconds", max),
+                           ("unfinished", sum), ("seconds", max), ("cpu", sum),
                            ("sent_rate", sum), ("lag_percent", max)):
-        values = [value for value, _ in known(name)]
-        setattr(merged, name, together(values)
-                if len(values) == len(results) else None)
-    for name in ("mean", "p50"):
-        weight = sum(good or 0 for _, good in known(name))
-        if weight:
-            setattr(merged, name, sum(value * (good or 0) for value, good
-                                      in known(name)) / weight)
+        setattr(merged, name, together(known(name))
+                if len(known(name)) == len(results) else None)
     for name in ("p99", "max"):
-        setattr(merged, name,
-                max((value for value, _ in known(name)), default=None))
+        setattr(merged, name, max(known(name), default=None))
+    for name in ("mean", "p50"):
+        parts = [(getattr(r, name), r.good) for r in results
+                 if getattr(r, name) is not None and r.good]
+        if parts:
+            setattr(merged, name, sum(value * good for value, good in parts)
+                    / sum(good for _, good in parts))
     return merged

@@ -59,15 +59,15 @@ class Httperf(Tool):
         return result
 
     def _times(self, result, text, job, requests, duration):
-        """Split the test's `duration` in seconds: how long httperf opened
-        connections, and how long it waited for time-outs alone at the end.
+        """Take the seconds until the last answer, and the rate of sending,
+        from the test's `duration`.
 
         The last answer came to a connection that began within the demanded
         time and lived as long as others (few live two standard deviations
         longer than the mean), or to one that then waited for its time-out.
-        The printed rates divide by the whole duration, so a slow server
-        lowers them. A lag is certain only if the last connection, living as
-        long as the longest, began after the demanded time.
+        The rates that httperf prints divide by all of `duration`, so a slow
+        server lowers them. It certainly lagged only if even a connection as
+        long as the longest must have begun too late.
         """
         demanded = job.connections / job.rate
         lives = re.search(r"^Connection time \[ms\]: min \S+ avg (\S+) "

@@ -1,13 +1,11 @@
 """oha, the open loop that has percentiles."""
 
 import json
-import os
+from pathlib import Path
 
 from bench.load.base import LoadError, Result, Tool, last_line
 
-TOOLS = os.path.normpath(os.path.join(os.path.dirname(
-    os.path.abspath(__file__)), "..", "..", "build", "tools"))
-TIMEOUT = "timeout"             # what oha calls an answer that is too late
+OWN = Path(__file__).resolve().parents[2] / "build/tools/bin/oha"
 
 
 class OpenLoop(Tool):
@@ -22,8 +20,7 @@ class OpenLoop(Tool):
 
     def path(self):
         """Return its path: on PATH, or in build/tools/bin/."""
-        own = os.path.join(TOOLS, "bin", self.name)
-        return super().path() or (own if os.access(own, os.X_OK) else None)
+        return super().path() or (str(OWN) if OWN.exists() else None)
 
     @property
     def remedy(self):
@@ -48,15 +45,15 @@ class OpenLoop(Tool):
             found = json.loads(text)
         except ValueError:
             raise LoadError("no report from oha: " + last_line(text)) from None
-        answers = found["statusCodeDistribution"]
-        errors = found["errorDistribution"]
+        answers, errors = (found["statusCodeDistribution"],
+                           found["errorDistribution"])
         good = sum(count for status, count in answers.items()
                    if status[0] in "23")
         asked = job.connections * job.calls
         done = sum(answers.values()) + sum(errors.values())
         summary, percent = found["summary"], found["latencyPercentiles"]
         result = Result(good=good, failed=done - good,
-                        timeouts=errors.get(TIMEOUT, 0),
+                        timeouts=errors.get("timeout", 0),
                         unfinished=max(0, asked - done),
                         seconds=summary["total"])
         if errors:

@@ -186,5 +186,5 @@ def _congestion():
 def _tools(names):
     """A finding for each tool that is missing; none for those there are."""
     return [Finding(name, "not installed",
-                    f"apt-get install {load.missing(name)}; what needs it is "
-                    "left out") for name in names if load.missing(name)]
+                    f"{load.TOOLS[name].remedy}; what needs it is left out")
+            for name in names if load.missing(name)]

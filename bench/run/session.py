@@ -82,8 +82,8 @@ def without_tools(settings):
     for one in settings.experiments:
         tool = runner.tool_for(one, settings.tool)
         if load.missing(tool):
-            left_out.append(f"{one.name}: {tool} is not installed: apt-get "
-                            f"install {load.missing(tool)}")
+            left_out.append(f"{one.name}: {tool} is not installed: "
+                            f"{load.TOOLS[tool].remedy}")
         else:
             whole.append(one)
     return dataclasses.replace(settings, experiments=tuple(whole)), left_out
