@@ -11,7 +11,7 @@ class Wrk(Tool):
     """wrk: a closed loop over epoll, keep-alive unless told otherwise."""
 
     name = package = "wrk"
-    # stats_correct() of wrk 4: a latency n of more than twice the mean cycle
+    # stats_correct() of wrk 4: a latency n of at least twice the mean cycle
     # c = clients / rate adds samples of n-c, n-2c, ... down to c. The clock
     # starts when the socket becomes writable, after connect, and after the
     # other clients that wrk serves first.
