@@ -18,7 +18,7 @@ import time
 from dataclasses import dataclass, field, replace
 
 from bench.run import process as child
-from bench.meter import procfs
+from bench.meter import procfs, sockets
 
 
 class LoadError(Exception):
@@ -386,7 +386,7 @@ class SilentClients:
         # first answer. Of those who come anew each time one is always on its
         # way; it is the first one only if it is as old as the run.
         patience = 0.25 if self.job.keep_alive else 0.75
-        self.count = procfs.silent_clients(
+        self.count = sockets.silent_clients(
             self.job.port, patience * (time.monotonic() - self.begun))
 
     def add_to(self, result):

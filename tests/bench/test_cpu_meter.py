@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from bench.meter import cgroup as meter
+from bench.meter import cpu as meter
 from bench.meter import procfs
 
 # Waits to be told, then burns CPU time in many threads and children that end,

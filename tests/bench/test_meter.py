@@ -12,10 +12,7 @@ import pytest
 from bench.run import process as child
 from bench.meter import costs as cost_meter
 from bench import load
-from bench.meter import metrics
-from bench.meter import procfs
-from bench.meter import syscalls
-from bench.meter.metrics import memory
+from bench.meter import Metric, memory, procfs, sockets, switches, syscalls
 
 PYTHON = sys.executable
 CORES = frozenset(os.sched_getaffinity(0))
@@ -117,7 +114,7 @@ time.sleep(60)
     try:
         while "done" not in (tmp_path / "log").read_text():
             time.sleep(0.05)
-        counted = procfs.context_switches(process.pid)[0]
+        counted = switches.living(process.pid)[0]
     finally:
         ended, _ = child.stop(process)
     assert 50 <= counted <= 100         # some are Python's own start
@@ -156,7 +153,7 @@ def meter_of(pid):
     seen = []
     meter = cost_meter.CostMeter(SimpleNamespace(
         pid=pid, start=SimpleNamespace(cores=CORES), report=None))
-    metric = metrics.Base()
+    metric = Metric()
     metric.sample = lambda watch: seen.append(time.monotonic())
     meter.metrics = [metric]
     return meter, seen
@@ -232,9 +229,9 @@ def test_accept_queue():
         port = listener.getsockname()[1]
         clients = [socket.create_connection(("127.0.0.1", port))
                    for _ in range(3)]
-        assert procfs.listener(port) == procfs.Listener(3, 5)
+        assert sockets.listener(port) == sockets.Listener(3, 5)
         accepted = listener.accept()[0]
-        assert procfs.listener(port).waiting == 2
+        assert sockets.listener(port).waiting == 2
         for sock in [accepted, *clients]:
             sock.close()
 
@@ -243,7 +240,7 @@ def test_open_connections_are_the_descriptors_that_came():
     """Those from before do not count, nor those that are gone again."""
     me = SimpleNamespace(pid=os.getpid())
     watch = SimpleNamespace(live=me, tree=[me], count_connections=True)
-    metric = memory.Metric()
+    metric = memory.Memory()
     metric.begin(watch)
     opened = [os.dup(0) for _ in range(510)]
     metric.sample(watch)
@@ -257,7 +254,7 @@ def test_open_connections_are_the_descriptors_that_came():
 
 def test_overflow_is_counted():
     """The kernel counts what a full accept queue turns away."""
-    before = procfs.tcp_counters()["ListenOverflows"]
+    before = sockets.tcp_counters()["ListenOverflows"]
     with socket.create_server(("127.0.0.1", 0), backlog=1) as listener:
         clients = []
         for _ in range(6):
@@ -268,7 +265,7 @@ def test_overflow_is_counted():
         time.sleep(0.1)
         for client in clients:
             client.close()
-    assert procfs.tcp_counters()["ListenOverflows"] > before
+    assert sockets.tcp_counters()["ListenOverflows"] > before
 
 
 def test_segments_are_counted():
@@ -276,11 +273,11 @@ def test_segments_are_counted():
     with socket.create_server(("127.0.0.1", 0)) as listener, \
             socket.create_connection(listener.getsockname()) as client, \
             listener.accept()[0] as accepted:
-        before = procfs.segments_sent()
+        before = sockets.segments_sent()
         client.sendall(b"ping")
         accepted.sendall(accepted.recv(4))
         assert client.recv(4) == b"ping"
-        assert procfs.segments_sent() >= before + 2
+        assert sockets.segments_sent() >= before + 2
 
 
 def test_descriptors():
