@@ -38,5 +38,5 @@ class Metric:
 
     def finish(self, watch):
         """Return {key: value} when the server has ended. A value that is not
-        known is None, or left out."""
+        known is left out, or None."""
         return {}

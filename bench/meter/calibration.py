@@ -1,9 +1,8 @@
 """How fast is a core at this moment?
 
-A core of a virtual machine is often one of two hardware threads of a real
-core. While the other thread works, ours runs at half to two thirds of its
-speed, and nothing in /proc shows it. Heat and frequency scaling do the same to
-a laptop. So the same small piece of work is timed before and after the load.
+A core of a virtual machine is often one of two hardware threads. While the
+other one works, ours runs at half to two thirds of its speed, and nothing in
+/proc shows it. Heat and frequency scaling do the same to a laptop.
 """
 
 import os
@@ -33,7 +32,7 @@ def measure(core):
 
 
 class CoreSpeed(Metric):
-    """measure() just before the load and just after it."""
+    """measure() just before the load and just after it, one core a kind."""
 
     columns = (Column("gauge_ms", "core gauge", "ms", 2,
                       "a fixed piece of work on the server's core before and "
@@ -44,23 +43,18 @@ class CoreSpeed(Metric):
                       "is the bottleneck as often"))
 
     def begin(self, watch):
-        self.times = {key: [measure(core)]
-                      for key, core in self._cores(watch).items()}
+        mine = watch.live.start.cores
+        others = os.sched_getaffinity(0) - mine     # none if all are shared
+        self.cores = {"gauge_ms": min(mine),
+                      **({"load_gauge_ms": min(others)} if others else {})}
+        self.times = self._measure()
 
     def end(self, watch):
-        for key, core in self._cores(watch).items():
-            self.times[key].append(measure(core))
+        self.times = {key: (self.times[key] + after) / 2
+                      for key, after in self._measure().items()}
 
     def finish(self, watch):
-        """Return the means; None for the load where all cores are shared."""
-        return {column.key: sum(self.times[column.key]) / 2
-                if column.key in self.times else None
-                for column in self.columns}
+        return self.times
 
-    @staticmethod
-    def _cores(watch):
-        """Return {column key: core}, one of each kind."""
-        mine = watch.live.start.cores
-        others = os.sched_getaffinity(0) - mine
-        return {"gauge_ms": min(mine),
-                **({"load_gauge_ms": min(others)} if others else {})}
+    def _measure(self):
+        return {key: measure(core) for key, core in self.cores.items()}

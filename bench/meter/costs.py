@@ -25,8 +25,7 @@ OWN_SHARE = 0.01        # share of the time that samples may take
 # differences from the load tool's count mean nothing.
 SERVED_MORE, CHECKS = 1.1, 50
 METRICS = (sockets.AcceptQueue, calibration.CoreSpeed, cpu_meter.CpuTime,
-           memory.Faults, memory.Memory, cpu_meter.OthersCpu,
-           switches.Switches, memory.Tasks)
+           memory.Memory, switches.Switches)
 
 
 class Watch:
@@ -137,7 +136,8 @@ class CostMeter:
     def finish(self):
         """Call when the server has ended; return {column key: value}."""
         self.watch.answered = self._answered()
-        values = {}
+        values = {column.key: None
+                  for metric in self.metrics for column in metric.columns}
         for metric in self.metrics:
             values.update(metric.finish(self.watch))
         return values

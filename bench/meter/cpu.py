@@ -39,73 +39,32 @@ class Cpu:
                    self.system - before.system)
 
 
-class GroupV2:
-    """cpu.stat of the unified hierarchy; it needs no controller."""
-
-    way = "cgroup v2"
-
-    @staticmethod
-    def parent():
-        """Return the folder of the group that this process is in."""
-        root = ROOT / "unified"     # where both versions are mounted
-        return _own_group(root if root.is_dir() else ROOT, "")
-
-    @staticmethod
-    def read(folder):
-        """Return the Cpu of a group. Raises OSError, KeyError."""
-        lines = dict(line.split() for line in
-                     (folder / "cpu.stat").read_text().splitlines())
-        return Cpu(*(int(lines[f"{name}_usec"]) * US
-                     for name in ("usage", "user", "system")))
-
-
-class GroupV1:
-    """The controller cpuacct of version 1."""
-
-    way = "cgroup v1"
-
-    @staticmethod
-    def parent():
-        """Return the folder of the group that this process is in."""
-        return _own_group(ROOT / "cpuacct", "cpuacct")
-
-    @staticmethod
-    def read(folder):
-        """Return the Cpu of a group. Raises OSError."""
-        return Cpu(*(int((folder / f"cpuacct.{name}").read_text()) * NS
-                     for name in ("usage", "usage_user", "usage_sys")))
-
-
-def _own_group(root, controller):
-    """Return the folder below `root` of the group that this process is in."""
+def _own_group(controller):
+    """Return the path of this process's group under a controller of version 1,
+    or under version 2 for ""."""
     for line in procfs.read("/proc/self/cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
         if controller in controllers.split(","):
-            return root / path.lstrip("/")
-    return root
+            return path.lstrip("/")
+    return ""
 
 
-class GroupMeter:
+class Group:
     """Counts for a process tree, in a control group of its own."""
 
-    def __init__(self, kind, pid):
+    def __init__(self, pid):
         """Raises OSError where that is not possible."""
-        self.kind, self.way = kind, kind.way
-        self.parent = kind.parent()
+        self.parent = self.find_parent()
         self.folder = self.parent / f"bench-{os.getpid()}-{pid}"
         self.folder.mkdir()
         try:
-            kind.read(self.folder)
+            self.read()
             # Twice: one may have forked while the first were moved.
             for one in procfs.tree(pid) + procfs.tree(pid):
                 _move(one.pid, self.folder)
         except (OSError, KeyError, ValueError) as error:
             self.close()
             raise OSError(f"{self.way}: {error}") from error
-
-    def read(self):
-        """Return the Cpu used so far."""
-        return self.kind.read(self.folder)
 
     def close(self):
         """Move the processes back and delete the group."""
@@ -130,6 +89,39 @@ def _move(pid, folder):
         pass                    # it has ended
 
 
+class GroupV2(Group):
+    """cpu.stat of the unified hierarchy; it needs no controller."""
+
+    way = "cgroup v2"
+
+    @staticmethod
+    def find_parent():
+        both = ROOT / "unified"     # where both versions are mounted
+        return (both if both.is_dir() else ROOT) / _own_group("")
+
+    def read(self):
+        """Return the Cpu used so far. Raises OSError, KeyError."""
+        lines = dict(line.split() for line in
+                     (self.folder / "cpu.stat").read_text().splitlines())
+        return Cpu(*(int(lines[f"{name}_usec"]) * US
+                     for name in ("usage", "user", "system")))
+
+
+class GroupV1(Group):
+    """The controller cpuacct of version 1."""
+
+    way = "cgroup v1"
+
+    @staticmethod
+    def find_parent():
+        return ROOT / "cpuacct" / _own_group("cpuacct")
+
+    def read(self):
+        """Return the Cpu used so far. Raises OSError."""
+        return Cpu(*(int((self.folder / f"cpuacct.{name}").read_text()) * NS
+                     for name in ("usage", "usage_user", "usage_sys")))
+
+
 class ProcMeter:
     """Counts for a process tree by what /proc shows of it."""
 
@@ -147,30 +139,25 @@ class ProcMeter:
         """There is nothing to delete."""
 
 
-def open_meter(pid, kinds=(GroupV2, GroupV1)):
-    """Return a meter for `pid` and all that descends from it: by the first of
-    `kinds` that works here, else by /proc. close() it before `pid` ends,
-    because a group in use cannot be deleted."""
-    for kind in kinds:
+@contextmanager
+def of_tree(pid, kinds=(GroupV2, GroupV1)):
+    """A block with a meter for `pid` and all that descends from it: by the
+    first of `kinds` that works here, else by /proc. It has to end before `pid`
+    does, because a group in use cannot be deleted."""
+    meter = None
+    for kind in (*kinds, ProcMeter):
         try:
-            return GroupMeter(kind, pid)
+            meter = meter or kind(pid)
         except OSError:
             continue
-    return ProcMeter(pid)
-
-
-@contextmanager
-def of_tree(pid):
-    """The same, as a block."""
-    opened = open_meter(pid)
     try:
-        yield opened
+        yield meter
     finally:
-        opened.close()
+        meter.close()
 
 
 class CpuTime(Metric):
-    """User and system time of the server while the load lasts.
+    """CPU time of the server, of Redis, and of others on the same cores.
 
     The split into user and system comes from the server's cores. The split of
     a process is wrong if it lives for milliseconds: the kernel samples it at
@@ -189,38 +176,6 @@ class CpuTime(Metric):
         Column("load_busy", "load tool busy", "%", 0,
                "CPU time of the load tool over wall time; one thread can "
                "reach 100"),
-    )
-
-    def finish(self, watch):
-        load = watch.load
-        values = {
-            # Clock ticks of 10 ms can add up to a little more than there is.
-            "server_busy": min(100.0, 100 * watch.busy_cpu / (
-                watch.wall * len(watch.live.start.cores))),
-            "load_busy": 100 * load.cpu / load.wall if load.wall else None}
-        if watch.answered:
-            each = 1e6 * watch.server_cpu / watch.answered
-            share = self._user_share(watch)
-            values.update(cpu_us=each, cpu_user_us=each * share,
-                          cpu_system_us=each * (1 - share))
-        return values
-
-    @staticmethod
-    def _user_share(watch):
-        """Return which part of the CPU time was user time, 0 to 1."""
-        cores = [watch.core_times.get(core, (0.0, 0.0))
-                 for core in watch.live.start.cores]
-        user, system = (sum(times) for times in zip(*cores))
-        if user + system > 1.15 * watch.server_cpu + 0.02:
-            usage = watch.live.exit.usage
-            user, system = usage.ru_utime, usage.ru_stime
-        return user / (user + system) if user + system else 0.0
-
-
-class OthersCpu(Metric):
-    """CPU of the private Redis, and foreign load on the server's cores."""
-
-    columns = (
         Column("redis_busy", "Redis busy", "%", 0,
                "CPU time of Redis over wall time; it has one thread"),
         Column("load_cores_busy", "load cores busy", "%", 0,
@@ -238,20 +193,44 @@ class OthersCpu(Metric):
         self.redis = self._redis(watch) - self.redis
 
     def finish(self, watch):
-        """Return shares of the wall time."""
+        load, wall = watch.load, watch.wall
+        mine, rest = self._cores(watch)
+        busy = [sum(times) / wall for times in rest or mine]
+        server = watch.busy_cpu / wall
+        values = {
+            # Clock ticks of 10 ms can add up to a little more than there is.
+            "server_busy": min(100.0, 100 * server
+                               / len(watch.live.start.cores)),
+            "load_busy": 100 * load.cpu / load.wall if load.wall else None,
+            "redis_busy": 100 * self.redis / wall if watch.redis_pid else None,
+            "load_cores_busy": 100 * sum(busy) / len(busy)}
+        if rest:    # else the load cannot be told from foreign work
+            foreign = sum(map(sum, mine)) / wall - server
+            values["foreign"] = max(0.0, 100 * foreign / len(mine))
+        if watch.answered:
+            each = 1e6 * watch.server_cpu / watch.answered
+            share = self._user_share(watch, mine)
+            values.update(cpu_us=each, cpu_user_us=each * share,
+                          cpu_system_us=each * (1 - share))
+        return values
+
+    @staticmethod
+    def _cores(watch):
+        """Return the [(user, system)] seconds of the server's cores and of the
+        others."""
         mine, rest = [], []
         for core, times in watch.core_times.items():
-            ours = core in watch.live.start.cores
-            (mine if ours else rest).append(sum(times))
-        shared = rest or mine
-        values = {
-            "redis_busy": 100 * self.redis / watch.wall
-            if watch.redis_pid else None,
-            "load_cores_busy": 100 * sum(shared) / (watch.wall * len(shared))}
-        if rest:    # else the load cannot be told from foreign work
-            values["foreign"] = max(0.0, 100 * (sum(mine) - watch.busy_cpu)
-                                    / (watch.wall * len(mine)))
-        return values
+            (mine if core in watch.live.start.cores else rest).append(times)
+        return mine, rest
+
+    @staticmethod
+    def _user_share(watch, cores):
+        """Return which part of the CPU time was user time, 0 to 1."""
+        user, system = (sum(times) for times in zip(*cores))
+        if user + system > 1.15 * watch.server_cpu + 0.02:
+            usage = watch.live.exit.usage
+            user, system = usage.ru_utime, usage.ru_stime
+        return user / (user + system) if user + system else 0.0
 
     @staticmethod
     def _redis(watch):

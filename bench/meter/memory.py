@@ -7,13 +7,17 @@ ENOUGH = 500            # connections from which the memory of one is known
 
 
 class Memory(Metric):
-    """PSS of the whole tree, and how much each connection adds.
+    """PSS of the whole tree, how much each connection adds, and how many
+    processes and threads a sample saw at most.
 
     To tell the PSS, the kernel walks all pages of a process. A pool of many
     processes keeps its memory, so it is asked only after the load.
     """
 
     columns = (
+        Column("faults", "page faults", "/request", 2,
+               "pages touched for the first time or copied after fork, also "
+               "by threads and children that ended"),
         Column("pss_mib", "memory", "MiB PSS at peak", 1,
                "pages of its own, and its share of the shared ones"),
         Column("open_connections", "open connections", "at peak", 0,
@@ -23,12 +27,16 @@ class Memory(Metric):
                "growth of the PSS over open connections; from "
                f"{ENOUGH} connections on"),
         Column("descriptors", "descriptors", "at peak, one process", 0),
+        Column("processes", "processes", "at peak", 0),
+        Column("threads", "threads", "at peak", 0,
+               "of all its processes together"),
     )
 
     def begin(self, watch):
+        self.faults = sum(one.faults for one in watch.tree)
         self.base = self.peak = self._memory(watch)
         self.held = self._descriptors(watch)
-        self.open = self.descriptors = 0
+        self.open = self.descriptors = self.processes = self.threads = 0
 
     def sample(self, watch):
         if not self._is_a_pool(watch):
@@ -39,8 +47,12 @@ class Memory(Metric):
         self.open = max(self.open, sum(
             count - self.held.get(pid, count - 1)
             for pid, count in now.items()))
+        alive = [one.threads for one in watch.tree if one.state != "Z"]
+        self.processes = max(self.processes, len(alive))
+        self.threads = max(self.threads, sum(alive))
 
     def end(self, watch):
+        self.faults = sum(one.faults for one in watch.tree) - self.faults
         if self._is_a_pool(watch):
             self.peak = max(self.peak, self._memory(watch))
 
@@ -48,8 +60,11 @@ class Memory(Metric):
         held = self.open if watch.count_connections else None
         each = (self.peak - self.base) / held if (held or 0) >= ENOUGH \
             else None
-        return {"pss_mib": self.peak / 2**20, "descriptors": self.descriptors,
-                "open_connections": held, "bytes_per_connection": each}
+        return {"faults": max(0, self.faults) / watch.answered
+                if watch.answered else None,
+                "pss_mib": self.peak / 2**20, "descriptors": self.descriptors,
+                "open_connections": held, "bytes_per_connection": each,
+                "processes": self.processes, "threads": self.threads}
 
     def _is_a_pool(self, watch):
         """Whether these are many processes, the same as before the load."""
@@ -64,44 +79,3 @@ class Memory(Metric):
     def _descriptors(watch):
         return {one.pid: procfs.open_descriptors(one.pid)
                 for one in watch.tree}
-
-
-class Faults(Metric):
-    """Minor and major faults; threads and children that ended are included."""
-
-    columns = (Column("faults", "page faults", "/request", 2,
-                      "pages touched for the first time or copied after "
-                      "fork"),)
-
-    def begin(self, watch):
-        self.before = sum(one.faults for one in watch.tree)
-
-    def end(self, watch):
-        self.count = sum(one.faults for one in watch.tree) - self.before
-
-    def finish(self, watch):
-        if not watch.answered:
-            return {}
-        return {"faults": max(0, self.count) / watch.answered}
-
-
-class Tasks(Metric):
-    """The largest number of processes and threads that a sample saw."""
-
-    columns = (
-        Column("processes", "processes", "at peak", 0),
-        Column("threads", "threads", "at peak", 0,
-               "of all its processes together"),
-    )
-
-    def begin(self, watch):
-        self.processes = self.threads = 0
-        self.sample(watch)
-
-    def sample(self, watch):
-        alive = [one for one in watch.tree if one.state != "Z"]
-        self.processes = max(self.processes, len(alive))
-        self.threads = max(self.threads, sum(one.threads for one in alive))
-
-    def finish(self, watch):
-        return {"processes": self.processes, "threads": self.threads}

@@ -17,8 +17,6 @@ class Process:
     """One process of a tree, as /proc/PID/stat shows it."""
 
     pid: int
-    parent: int
-    session: int
     state: str
     user: float             # these two include threads that ended
     system: float
@@ -48,7 +46,7 @@ def read(path):
 
 
 def read_int(path, otherwise=0):
-    """Return the number that a file holds, or `otherwise`."""
+    """Return the number that a file begins with, or `otherwise`."""
     try:
         return int(read(path).split()[0])
     except (ValueError, IndexError):
@@ -64,11 +62,8 @@ def process(pid):
     field = text[text.rindex(")") + 2:].split()
     user, system, reaped_user, reaped_system = (
         int(ticks) / TICKS for ticks in field[11:15])
-    return Process(
-        pid=int(pid), parent=int(field[1]), session=int(field[3]),
-        state=field[0], user=user, system=system,
-        reaped_user=reaped_user, reaped_system=reaped_system,
-        faults=sum(map(int, field[7:11])), threads=int(field[17]))
+    return Process(int(pid), field[0], user, system, reaped_user,
+                   reaped_system, sum(map(int, field[7:11])), int(field[17]))
 
 
 def threads(pid):
@@ -112,31 +107,20 @@ def settle(root, seconds=0.5, pause=0.02):
         time.sleep(pause)
 
 
-def run_time(pid):
-    """Return the CPU seconds of the living threads of `pid`.
-
-    schedstat counts nanoseconds where /proc/PID/stat is cut off at 10 ms, but
-    not the threads that have ended.
-    """
-    total = 0
-    for thread in threads(pid):
-        text = read(f"/proc/{pid}/task/{thread}/schedstat")
-        total += int(text.split()[0]) if text else 0
-    return total / 1e9
-
-
 def cpu_time(processes):
     """Return (user, system) CPU seconds of `processes` and of all children
     that they have reaped.
 
     Each process counts with the larger of two clocks, neither of which can be
-    too large: ticks of 10 ms, which include ended threads, or nanoseconds of
-    the living ones. The ticks say which share of it is user time.
+    too large: ticks of 10 ms, which include ended threads, or the nanoseconds
+    that schedstat counts for living ones. The ticks say how much is user time.
     """
     user = system = 0.0
     for one in processes:
         own = one.user + one.system
-        exact = run_time(one.pid) if one.threads <= MANY_THREADS else 0.0
+        few = one.threads <= MANY_THREADS
+        exact = sum(read_int(f"/proc/{one.pid}/task/{thread}/schedstat")
+                    for thread in threads(one.pid) if few) / 1e9
         share = one.user / own if own else 0.5
         user += max(own, exact) * share + one.reaped_user
         system += max(own, exact) * (1 - share) + one.reaped_system

@@ -6,7 +6,7 @@ Sockets are listed through netlink, sock_diag(7), as `ss -t` does, because
 
 import socket
 import struct
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from bench.meter import Column, Metric, procfs
 
@@ -43,8 +43,7 @@ def time_wait_sockets():
     return 0
 
 
-@dataclass(frozen=True)
-class Listener:
+class Listener(NamedTuple):
     """The listening sockets of a port, taken together."""
 
     waiting: int = 0        # connections in the accept queue

@@ -31,8 +31,7 @@ def run(program, how, kinds=()):
                           stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE) as process:
         assert process.stdout.readline() == "ready\n"
-        opened = cpu.open_meter(process.pid, kinds)
-        try:
+        with cpu.of_tree(process.pid, kinds) as opened:
             switched = switches.of_tree(procfs.tree(process.pid))
             before = opened.read()
             print("go", file=process.stdin, flush=True)
@@ -40,8 +39,6 @@ def run(program, how, kinds=()):
             procfs.settle(process.pid)
             used = opened.read() - before
             counted = switches.of_tree(procfs.tree(process.pid))
-        finally:
-            opened.close()
         process.stdin.close()
     if kinds and opened.way != kinds[0].way:
         pytest.skip(f"{kinds[0].way}: no group can be made here")
@@ -95,12 +92,13 @@ def test_a_child_that_has_ended_is_left_to_its_parent():
 
 def test_group_that_cannot_be_made(monkeypatch, tmp_path):
     """No such hierarchy: the next way is taken, and nothing is left over."""
-    monkeypatch.setattr(cpu, "ROOT", tmp_path / "nowhere")
-    assert cpu.open_meter(1).way == "/proc"
-    monkeypatch.setattr(cpu, "ROOT", tmp_path)
-    monkeypatch.setattr(cpu, "_own_group", lambda *_: tmp_path)
-    assert cpu.open_meter(1).way == "/proc"     # files of no group
-    assert not list(tmp_path.iterdir())
+    monkeypatch.setattr(cpu, "_own_group", lambda _: "")
+    for root in (tmp_path / "nowhere", tmp_path):
+        monkeypatch.setattr(cpu, "ROOT", root)
+        with cpu.of_tree(1) as meter:
+            assert meter.way == "/proc"
+        (tmp_path / "cpuacct").mkdir(exist_ok=True)     # files of no group
+    assert not list(tmp_path.glob("**/bench-*"))
 
 
 def test_children_of_the_process_are_moved_too():
@@ -109,15 +107,12 @@ def test_children_of_the_process_are_moved_too():
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           text=True) as process:
         process.stdout.readline()
-        opened = cpu.open_meter(process.pid)
-        try:
-            if opened.way == "/proc":
-                pytest.skip("no group can be made here")
-            inside = procfs.read(opened.folder / "cgroup.procs").split()
+        with cpu.of_tree(process.pid) as opened:
+            inside = procfs.read(opened.folder / "cgroup.procs").split() \
+                if opened.way != "/proc" else None
             family = [str(one.pid) for one in procfs.tree(process.pid)]
-            assert sorted(inside) == sorted(family) and len(family) == 2
-        finally:
-            opened.close()
-            process.stdin.write("end\n")
-            process.stdin.close()
-            process.stdout.close()
+        process.stdin.close()
+        process.stdout.close()
+    if inside is None:
+        pytest.skip("no group can be made here")
+    assert sorted(inside) == sorted(family) and len(family) == 2

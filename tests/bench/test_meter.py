@@ -238,8 +238,9 @@ def test_accept_queue():
 
 def test_open_connections_are_the_descriptors_that_came():
     """Those from before do not count, nor those that are gone again."""
-    me = SimpleNamespace(pid=os.getpid())
-    watch = SimpleNamespace(live=me, tree=[me], count_connections=True)
+    me = procfs.process(os.getpid())
+    watch = SimpleNamespace(live=me, tree=[me], count_connections=True,
+                            answered=None)
     metric = memory.Memory()
     metric.begin(watch)
     opened = [os.dup(0) for _ in range(510)]
