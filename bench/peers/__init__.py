@@ -44,11 +44,11 @@ class Peer:
         self.published_as = told.get("published_as", "")
         self.packages = tuple(told.get("packages", ()))
         self.note = told.get("note", "")
+        self.build_folder = BUILD / name
         template = told.get("config_template")
         self.template = self.dir / template if template else None
-        self.build_folder = BUILD / name
-        self.any_host = any("{host}" in text for text in (
-            *told["start"], template and self.template.read_text() or ""))
+        configuration = self.template.read_text() if template else ""
+        self.any_host = "{host}" in " ".join([*told["start"], configuration])
 
     def _fill(self, text, **values):
         """Return `text` with each known {placeholder} replaced; other braces

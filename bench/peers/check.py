@@ -2,8 +2,8 @@
 
     python3 -m bench check-peers [NAME...]
 
-Nothing is measured here. A peer must answer what the collection's own servers
-answer, so that a figure measured later is a figure for the same work.
+It must answer what the collection's own servers answer, so that a figure
+measured later is a figure for the same work.
 
 Exit status: 0 if no peer failed, 1 if one failed or one named on the command
 line is not installed, 2 for wrong usage.
@@ -11,6 +11,7 @@ line is not installed, 2 for wrong usage.
 
 import http.client
 import os
+import re
 import signal
 import socket
 import sys
@@ -20,13 +21,12 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 from bench import peers
-from bench.experiments import WrongAnswer, all_experiments, client
+from bench.experiments import WrongAnswer, all_experiments, client, expect
 from bench.meter import procfs
 from bench.run import servers
 
 PUBLIC = Path(servers.TOP, "public")
-ANSWER_SECONDS = 5
-STOP_SECONDS = 5
+ANSWER_SECONDS = STOP_SECONDS = 5
 MANY_REQUESTS = 1100    # nginx and lighttpd would close after 1,000
 SLOW_SECONDS = 0.020    # half of what Nagle and a delayed ACK add to an answer
 ECHO_VALUES = ["x", "two words", "a<b>&\"c'", "caf\u00e9", "1+1=2", "100%"]
@@ -101,9 +101,7 @@ def check_answers(peer, port):
     check_connection(port, peer.keep_alive is not False)
     if peer.kind != "floor":
         check_old_client(port)
-        status = get("/no-such-page")[0]
-        if status != 404:
-            raise WrongAnswer(f"GET /no-such-page: status {status}, not 404")
+        expect(get("/no-such-page"), "/no-such-page", 404, "", re.compile(b""))
 
 
 def check_end(pid):
@@ -122,13 +120,13 @@ def check_end(pid):
 def check(peer):
     """Build, start, ask and end one peer, with one worker and with two; return
     "ok" or what is wrong."""
-    cores = frozenset(os.sched_getaffinity(0))
     try:
         peer.build()
-        log = peer.build_folder / "check.log"
         for workers in (1, 2) if peer.has_workers else (1,):
-            start = servers.Start(cores=cores, workers=workers)
-            with servers.running(peer, start, log) as live:
+            start = servers.Start(frozenset(os.sched_getaffinity(0)),
+                                  workers=workers)
+            with servers.running(
+                    peer, start, peer.build_folder / "check.log") as live:
                 check_answers(peer, live.port)
                 check_end(live.pid)
         return "ok"

@@ -195,14 +195,13 @@ def differences(design, folder):
     return said
 
 
-def main():
-    """Compare the designs that the command line names; return the exit
-    status."""
+def main(words=None):
+    """Compare the designs that `words` names; return the exit status."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("designs", metavar="DESIGN", nargs="*",
                         help="iterative, forking ...")
-    designs = parser.parse_args().designs or [
+    designs = parser.parse_args(words).designs or [
         server.name for server in servers.ARCHITECTURES]
     differs = False
     with tempfile.TemporaryDirectory(prefix="bench-calls-") as folder:

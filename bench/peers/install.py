@@ -2,9 +2,8 @@
 
     python3 -m bench peers [NAME...]        default: those in PEERS, or all
 
-Packages come from the distribution, through sudo unless root. NO_INSTALL=1
-only prints the command. Exit status: 0 if every peer can be started, 1 if one
-cannot, 2 for a wrong name.
+Packages come from the distribution; NO_INSTALL=1 only prints the command. Exit
+status: 0 if every peer can be started, 1 if one cannot, 2 for a wrong name.
 """
 
 import os
@@ -46,8 +45,7 @@ def install(packages):
 
 
 def main(words=None):
-    """Install and build, and say what can now be measured; return the exit
-    status."""
+    """Install, build, say what can be measured; return the exit status."""
     asked = " ".join(sys.argv[1:] if words is None else words)
     try:
         wanted = peers.chosen(asked or os.environ.get("PEERS") or "all")
