@@ -8,6 +8,7 @@
     python3 -m bench join FOLDER RUN...    puts parts of a run together
     python3 -m bench peers [NAME...]       installs other servers
     python3 -m bench check-peers [NAME...] asks each of them, measures nothing
+    python3 -m bench check-floors          does each floor what its server does?
 """
 
 import importlib
@@ -19,8 +20,9 @@ COMMANDS = {
     "report": "bench.draw.report", "diff": "bench.analyse.diff",
     "join": "bench.store.join", "peers": "bench.peers.install",
     "check-peers": "bench.peers.check",
+    "check-floors": "bench.peers.floor_check",
 }
-STUDIES = ("cost", "floors", "floor_calls", "flat", "pacing", "breakdown",
+STUDIES = ("cost", "floors", "flat", "pacing", "breakdown",
            "reuseport", "redis_limit", "redis_ways")
 
 

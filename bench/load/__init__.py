@@ -22,7 +22,7 @@ from bench.load.h2load import H2load
 from bench.load.httperf import Httperf
 from bench.load.openloop import OpenLoop
 from bench.load.wrk import Wrk
-from bench.meter import procfs
+from bench.meter import procfs, sockets
 from bench.run import process as child
 
 __all__ = ["Job", "LoadError", "Result", "TOOLS", "last_line", "missing",
@@ -122,7 +122,7 @@ def _wait(parts, job, begun, tick):
             # A kept connection that has received nothing waits for its first
             # answer. Among new connections one is always on its way; it is
             # the client's first only if it is as old as the run.
-            silent = procfs.silent_clients(
+            silent = sockets.silent_clients(
                 job.port, (0.25 if job.keep_alive else 0.75) * (now - begun))
             look = math.inf
         due = min(interrupt, kill, look, tick() if tick else math.inf)

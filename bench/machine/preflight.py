@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from bench.meter import calibration as core_gauge
 from bench import load
 from bench.machine import facts as machines
-from bench.meter import procfs
+from bench.meter import procfs, sockets
 from bench.analyse import summary
 
 
@@ -83,7 +83,7 @@ def _ports(most):
 
 
 def _time_wait():
-    waiting = procfs.time_wait_sockets()
+    waiting = sockets.time_wait_sockets()
     reuse = procfs.read_int("/proc/sys/net/ipv4/tcp_tw_reuse")
     remedy = ""
     if waiting > 10000:

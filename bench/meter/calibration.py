@@ -1,13 +1,14 @@
 """How fast is a core at this moment?
 
-A core of a virtual machine is often half of a real one: while the neighbour
-on the other half works, ours does a half to two thirds of what it did before,
-and nothing in /proc tells. Heat and a frequency governor do the same on one's
-own machine. So the same small piece of work is timed again and again.
+A core of a virtual machine is often one of two hardware threads. While the
+other one works, ours runs at half to two thirds of its speed, and nothing in
+/proc shows it. Heat and frequency scaling do the same to a laptop.
 """
 
 import os
 import time
+
+from bench.meter import Column, Metric
 
 ROUNDS = 50_000         # a few milliseconds
 
@@ -15,8 +16,8 @@ ROUNDS = 50_000         # a few milliseconds
 def measure(core):
     """Return the CPU milliseconds that a fixed piece of work takes on `core`.
 
-    Of two figures from one run the larger one is from a slower core. CPU
-    time, not wall time: others who get the core meanwhile do not count.
+    The larger of two figures comes from the slower core. CPU time, not wall
+    time, so that other programs on this core do not count.
     """
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {core})
@@ -28,3 +29,32 @@ def measure(core):
         return 1e3 * (time.thread_time() - begun)
     finally:
         os.sched_setaffinity(0, before)
+
+
+class CoreSpeed(Metric):
+    """measure() just before the load and just after it, one core a kind."""
+
+    columns = (Column("gauge_ms", "core gauge", "ms", 2,
+                      "a fixed piece of work on the server's core before and "
+                      "after the load; a larger figure than elsewhere in the "
+                      "run means a slower core"),
+               Column("load_gauge_ms", "load core gauge", "ms", 2,
+                      "the same on a core of the load tool and Redis, which "
+                      "is the bottleneck as often"))
+
+    def begin(self, watch):
+        mine = watch.live.start.cores
+        others = os.sched_getaffinity(0) - mine     # none if all are shared
+        self.cores = {"gauge_ms": min(mine),
+                      **({"load_gauge_ms": min(others)} if others else {})}
+        self.times = self._measure()
+
+    def end(self, watch):
+        self.times = {key: (self.times[key] + after) / 2
+                      for key, after in self._measure().items()}
+
+    def finish(self, watch):
+        return self.times
+
+    def _measure(self):
+        return {key: measure(core) for key, core in self.cores.items()}

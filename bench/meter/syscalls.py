@@ -1,8 +1,9 @@
-"""Which system calls a request costs: a pass of its own, never a timed one.
+"""Which system calls a request costs: counted in a pass of its own, never a
+timed one.
 
-perf counts in the kernel and follows children and threads that are yet to
-come; strace does so too, but stops the server twice at every call. What is
-there and allowed is used, in this order.
+perf counts in the kernel and follows future children and threads. strace
+follows them too, but stops the server twice at every call. The first of them
+that is installed and permitted is used.
 """
 
 import os
@@ -12,25 +13,23 @@ import signal
 import subprocess
 import tempfile
 import time
+from pathlib import Path
 
-from bench.run import process as child
 from bench.meter import procfs
+from bench.run import process as child
 
-# The calls a web server lives on; what is not here is counted as "other".
-NAMES = (
-    "accept", "accept4", "recvfrom", "recvmsg", "read", "readv", "sendto",
-    "sendmsg", "write", "writev", "sendfile", "close", "shutdown",
-    "setsockopt", "getsockopt", "ioctl", "fcntl", "epoll_wait",
-    "epoll_pwait", "epoll_pwait2", "epoll_ctl", "poll", "ppoll", "select",
-    "pselect6", "open", "openat", "openat2", "newfstatat", "fstat", "statx",
-    "pread64", "lseek", "connect", "socket", "clone", "clone3", "fork",
-    "vfork", "wait4", "exit_group", "exit", "futex", "mmap", "munmap",
-    "mprotect", "madvise", "brk", "rt_sigprocmask", "rt_sigaction",
-    "rt_sigreturn", "sched_yield", "clock_nanosleep", "set_robust_list",
-    "rseq", "io_uring_enter",
-)
+# The calls that perf counts one by one; others are counted as "other".
+NAMES = """
+    accept accept4 brk clock_nanosleep clone clone3 close connect epoll_ctl
+    epoll_pwait epoll_pwait2 epoll_wait exit exit_group fcntl fork fstat futex
+    getsockopt io_uring_enter ioctl lseek madvise mmap mprotect munmap
+    newfstatat open openat openat2 poll ppoll pread64 pselect6 read readv
+    recvfrom recvmsg rseq rt_sigaction rt_sigprocmask rt_sigreturn
+    sched_yield select sendfile sendmsg sendto set_robust_list setsockopt
+    shutdown socket statx vfork wait4 write writev""".split()
 EVENT = "raw_syscalls:sys_enter"
-MOST_COUNTERS = 8000        # of perf at once: each takes a descriptor
+MOST_COUNTERS = 8000    # that perf opens: each takes a descriptor
+SECONDS = 20            # until a tool must have begun, or ended
 
 
 class SyscallError(Exception):
@@ -53,13 +52,14 @@ class Perf:
         probe = subprocess.run(["perf", "stat", "-x", ",", "-e", EVENT,
                                 "true"], capture_output=True, text=True,
                                check=False)
-        if not re.search(rf"^[1-9]\d*,,{EVENT},", probe.stderr, re.MULTILINE):
-            return ("perf may not count system calls (needs root, or "
-                    "kernel.perf_event_paranoid = -1)")
-        return ""
+        if re.search(rf"^[1-9]\d*,,{EVENT},", probe.stderr, re.MULTILINE):
+            return ""
+        return ("perf may not count system calls (needs root, or "
+                "kernel.perf_event_paranoid = -1)")
 
     def attach(self, pids, cores, folder):
-        """Begin to count the calls of `pids`; return when it counts."""
+        """Begin to count the calls of `pids`; return the process of perf when
+        it counts. Raises SyscallError."""
         tasks = sum(p.threads for p in map(procfs.process, pids) if p)
         room = min(MOST_COUNTERS, procfs.descriptor_limit() // 2)
         known = [n for n in NAMES if n in self.numbers]
@@ -67,24 +67,23 @@ class Perf:
         events = ["-e", EVENT]
         for name in self.counted:
             events += ["-e", EVENT, "--filter", f"id=={self.numbers[name]}"]
-        for pipe in ("control", "ack"):
-            os.mkfifo(os.path.join(folder, pipe))
-        argv = ["perf", "stat", "-x", ",", "-o", "out", "-D", "-1",
-                "--control", "fifo:control,ack", *events,
-                "-p", ",".join(map(str, pids))]
-        with open(os.path.join(folder, "log"), "wb") as log:
-            process = child.spawn(argv, cores, log, folder)
         # Opened for both directions, so that neither open() waits for perf.
-        self.control = os.open(os.path.join(folder, "control"), os.O_RDWR)
-        self.ack = os.open(os.path.join(folder, "ack"),
-                           os.O_RDWR | os.O_NONBLOCK)
+        for pipe in ("control", "ack"):
+            os.mkfifo(folder / pipe)
+        self.control = os.open(folder / "control", os.O_RDWR)
+        self.ack = os.open(folder / "ack", os.O_RDWR | os.O_NONBLOCK)
+        with open(folder / "log", "wb") as log:
+            process = child.spawn(
+                ["perf", "stat", "-x", ",", "-o", "out", "-D", "-1",
+                 "--control", "fifo:control,ack", *events,
+                 "-p", ",".join(map(str, pids))], cores, log, folder)
         self._tell(process, b"enable\n")
         return process
 
     def _tell(self, process, order):
         """Give an order and wait until perf has acknowledged it."""
         os.write(self.control, order)
-        until = time.monotonic() + 20
+        until = time.monotonic() + SECONDS
         while time.monotonic() < until:
             try:
                 if b"ack" in os.read(self.ack, 64):
@@ -103,57 +102,51 @@ class Perf:
             os.close(self.control)
             os.close(self.ack)
             if process.returncode is None:
-                child.stop(process, signal.SIGINT, 20)
-        return self.parse(procfs.read(os.path.join(folder, "out")))
-
-    def parse(self, text):
-        """Return {name: calls} from perf's CSV: the total, then the calls
-        in the order in which they were asked for."""
-        counts = re.findall(rf"^(\d+),,{EVENT},", text, re.MULTILINE)
+                child.stop(process, signal.SIGINT, SECONDS)
+        # The total, then the calls in the order of the events.
+        counts = re.findall(rf"^(\d+),,{EVENT},",
+                            procfs.read(folder / "out"), re.MULTILINE)
         return dict(zip(("all", *self.counted), map(int, counts)))
 
 
 class Strace:
-    """`strace -f -c`."""
+    """`strace -f -c`; a subclass may have other options and parse()."""
 
     name = "strace"
     options = ("-c",)
 
     def problem(self):
         """Return why strace cannot be used, or ""."""
-        if not shutil.which("strace"):
-            return "strace is not installed (apt-get install strace)"
-        return ""
+        return "" if shutil.which("strace") else \
+            "strace is not installed (apt-get install strace)"
 
     def attach(self, pids, cores, folder):
-        """Begin to count the calls of `pids`; return when it counts."""
+        """Begin to count the calls of `pids`; return the process of strace
+        when it counts. Raises SyscallError."""
         argv = ["strace", "-f", *self.options, "-o", "out"]
         for pid in pids:
             argv += ["-p", str(pid)]
-        log_path = os.path.join(folder, "log")
-        with open(log_path, "wb") as log:
+        with open(folder / "log", "wb") as log:
             process = child.spawn(argv, cores, log, folder)
-        until = time.monotonic() + 20
-        while procfs.read(log_path).count(" attached") < len(pids):
+        until = time.monotonic() + SECONDS
+        while (said := procfs.read(folder / "log")).count(
+                " attached") < len(pids):
             if child.wait(process, 0.01) or time.monotonic() > until:
-                raise SyscallError("strace: "
-                                   + procfs.read(log_path).strip()[-200:])
+                raise SyscallError("strace: " + said.strip()[-200:])
         return process
 
     def detach(self, process, folder):
         """Stop counting; return {name: calls}, with "all" for the total."""
-        child.stop(process, signal.SIGINT, 20)
-        return self.parse(procfs.read(os.path.join(folder, "out")))
+        child.stop(process, signal.SIGINT, SECONDS)
+        return self.parse(procfs.read(folder / "out"))
 
     def parse(self, text):
         """Return {name: calls} from the table that -c prints."""
-        counts = {}
         row = r"^\s*[\d.]+\s+[\d.]+\s+\d+\s+(\d+)\s+(?:\d+\s+)?(\w+)$"
-        for calls, name in re.findall(row, text, re.MULTILINE):
-            if name != "total":
-                counts[name] = counts.get(name, 0) + int(calls)
-        counts["all"] = sum(counts.values())
-        return counts
+        counts = {name: int(calls) for calls, name
+                  in re.findall(row, text, re.MULTILINE)}
+        total = counts.pop("total", 0)
+        return {**counts, "all": total}
 
 
 def call_numbers():
@@ -165,19 +158,17 @@ def call_numbers():
     macros = subprocess.run([compiler, "-E", "-dM", "-"],
                             input="#include <sys/syscall.h>\n", text=True,
                             capture_output=True, check=False).stdout
-    return {name: int(number) for name, number
-            in re.findall(r"#define __NR_(\w+) (\d+)$", macros,
-                          re.MULTILINE)}
+    return {name: int(number) for name, number in re.findall(
+        r"#define __NR_(\w+) (\d+)$", macros, re.MULTILINE)}
 
 
 def counter():
     """Return the best tool there is. Raises SyscallError."""
     problems = []
     for tool in (Perf(), Strace()):
-        problem = tool.problem()
-        if not problem:
+        problems.append(tool.problem())
+        if not problems[-1]:
             return tool
-        problems.append(problem)
     raise SyscallError("; ".join(problems))
 
 
@@ -190,15 +181,15 @@ def count(tool, live, cores, work):
     """
     with tempfile.TemporaryDirectory(prefix="bench-calls-") as folder:
         pids = [p.pid for p in procfs.tree(live.pid)]
-        process = tool.attach(pids, cores, folder)
+        process = tool.attach(pids, cores, Path(folder))
         try:
             requests = work()
         finally:
-            counts = tool.detach(process, folder)
+            counts = tool.detach(process, Path(folder))
     if not requests or not counts.get("all"):
         raise SyscallError("nothing was counted")
     known = sum(n for name, n in counts.items() if name != "all")
     if known:
         counts["other"] = max(0, counts["all"] - known)
-    each = sorted(counts.items(), key=lambda one: -one[1])
-    return {name: n / requests for name, n in each if n}
+    return {name: n / requests for name, n in
+            sorted(counts.items(), key=lambda one: -one[1]) if n}

@@ -1,45 +1,30 @@
 """Other people's servers on the same work: a folder of peers/ each.
 
-peer.json says how one is built and started. Its words may hold {host} (the
-address to listen on; without it a peer takes part only where one is enough),
-{port}, {workers}, {redis} (HOST:PORT), {dir} (the peer's folder), {build} (a
-folder for what it makes), {public} (the files to serve) and {conf} (its
-config_template, filled in). A folder may hold several peers: `peers` in its
-peer.json then says by name in which keys they differ, and its words may hold
-{name} and {design}.
+README.md says what is in a peer.json. A peer without {host} in its words takes
+part only where one address to listen on is enough.
 """
 
-import glob
 import json
-import os
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
-from bench.meter import procfs
 from bench.run.servers import TOP
 
-FOLDER = os.path.dirname(os.path.abspath(__file__))
-BUILD = os.path.join(TOP, "build", "peers")
-# Servers with a just-in-time compiler need some requests to get going.
-WARM_UP = {"language": 0.5}
+FOLDER = Path(__file__).resolve().parent
+BUILD = Path(TOP, "build", "peers")
 
 
 class PeerError(Exception):
     """There is no such peer, or it cannot be built."""
 
 
-def fill(text, values):
-    """Return `text` with each {placeholder} that `values` knows replaced;
-    other braces stay as they are."""
-    return re.sub(r"\{(\w+)\}",
-                  lambda found: str(values.get(found[1], found[0])), text)
-
-
 class Peer:
     """A peer, with the attributes that servers.Server has."""
 
     def __init__(self, name):
+        """Raises PeerError."""
         self.name = name
         self.dir = _folders().get(name)
         if self.dir is None:
@@ -53,29 +38,25 @@ class Peer:
         self.endpoints = tuple(told["endpoints"])
         self.keep_alive = told.get("keep_alive")    # None: with and without
         self.has_workers = told.get("options", {}).get("workers", False)
-        self.warm_up = WARM_UP.get(told.get("kind"), 0.0)
+        # A just-in-time compiler needs requests to get going.
+        self.warm_up = 0.5 if told.get("kind") == "language" else 0.0
         self.start_seconds = 30.0
         self.published_as = told.get("published_as", "")
         self.packages = tuple(told.get("packages", ()))
         self.note = told.get("note", "")
-        self.any_host = self._can_be_told("{host}")
+        self.build_folder = BUILD / name
+        template = told.get("config_template")
+        self.template = self.dir / template if template else None
+        configuration = self.template.read_text() if template else ""
+        self.any_host = "{host}" in " ".join([*told["start"], configuration])
 
-    def _can_be_told(self, placeholder):
-        """Whether its command or its configuration has a `placeholder`."""
-        template = self.told.get("config_template")
-        return any(placeholder in text for text in (
-            *self.told["start"],
-            procfs.read(os.path.join(self.dir, template)) if template else ""))
-
-    @property
-    def build_folder(self):
-        """Where what it makes is put."""
-        return os.path.join(BUILD, self.name)
-
-    def _values(self):
-        """What stands for the placeholders that are known before a start."""
-        return {"name": self.name, "design": self.told.get("design", ""),
-                "dir": self.dir, "build": self.build_folder}
+    def _fill(self, text, **values):
+        """Return `text` with each known {placeholder} replaced; other braces
+        stay as they are."""
+        values.update(name=self.name, design=self.told.get("design", ""),
+                      dir=self.dir, build=self.build_folder)
+        return re.sub(r"\{(\w+)\}",
+                      lambda found: str(values.get(found[1], found[0])), text)
 
     def problem(self):
         """Return why it cannot be started, or "" when it can."""
@@ -85,38 +66,32 @@ class Peer:
                 f"make peers-deps PEERS={self.name}")
 
     def build(self):
-        """Run its build commands. Raises PeerError with what they said."""
-        os.makedirs(self.build_folder, exist_ok=True)
-        values = self._values()
+        """Run its build commands. Raises PeerError with what they printed."""
+        self.build_folder.mkdir(parents=True, exist_ok=True)
         for command in self.told.get("build", []):
-            argv = [fill(word, values) for word in command]
+            argv = [self._fill(word) for word in command]
             try:
-                done = subprocess.run(argv, stdout=subprocess.PIPE,
-                                      stderr=subprocess.STDOUT, text=True,
-                                      cwd=TOP, check=False)
+                subprocess.run(argv, stdout=subprocess.PIPE, text=True,
+                               stderr=subprocess.STDOUT, cwd=TOP, check=True)
             except OSError as error:
                 raise PeerError(f"{self.name}: {argv[0]}: "
                                 f"{error.strerror}") from error
-            if done.returncode:
-                said = done.stdout.strip().splitlines() or ["(nothing)"]
-                raise PeerError(f"{self.name}: `{argv[0]}` failed: {said[-1]}")
+            except subprocess.CalledProcessError as error:
+                last = (error.stdout.strip() or "no output").splitlines()[-1]
+                raise PeerError(f"{self.name}: `{argv[0]}` failed: "
+                                f"{last}") from None
 
-    def command(self, start, port, folder):
-        """Return (argv, folder to run it in). The filled-in configuration
-        is written into the build folder: peers want it there."""
-        os.makedirs(self.build_folder, exist_ok=True)
-        values = {**self._values(), "port": port, "host": start.host,
-                  "workers": start.workers or 1, "redis": start.redis,
-                  "public": start.public}
-        template = self.told.get("config_template")
-        if template:
-            values["conf"] = os.path.join(self.build_folder, template)
-            with open(os.path.join(self.dir, template),
-                      encoding="utf-8") as file:
-                text = fill(file.read(), values)
-            with open(values["conf"], "w", encoding="utf-8") as file:
-                file.write(text)
-        return [fill(word, values) for word in self.told["start"]], TOP
+    def command(self, start, port, _folder):
+        """Return (argv, folder to run it in). The filled-in configuration is
+        written into the build folder, where peers want it."""
+        self.build_folder.mkdir(parents=True, exist_ok=True)
+        values = {"port": port, "host": start.host, "public": start.public,
+                  "workers": start.workers or 1}
+        if self.template:
+            values["conf"] = self.build_folder / self.template.name
+            values["conf"].write_text(
+                self._fill(self.template.read_text(), **values))
+        return [self._fill(word, **values) for word in self.told["start"]], TOP
 
 
 def names():
@@ -126,28 +101,23 @@ def names():
 
 def _read(folder):
     """Return what the peer.json of a folder says. Raises PeerError."""
-    path = os.path.join(folder, "peer.json")
+    path = folder / "peer.json"
     try:
-        with open(path, encoding="utf-8") as file:
-            return json.load(file)
+        return json.loads(path.read_text())
     except (OSError, ValueError) as error:
-        raise PeerError(f"{os.path.relpath(path, FOLDER)}: {error}") from error
+        raise PeerError(f"{path.relative_to(FOLDER)}: {error}") from error
 
 
 def _folders():
     """Return {name: folder} of all peers. Raises PeerError."""
-    found = {}
-    for path in glob.glob(os.path.join(FOLDER, "*", "peer.json")):
-        folder = os.path.dirname(path)
-        names_here = _read(folder).get("peers", [os.path.basename(folder)])
-        found.update((name, folder) for name in names_here)
-    return found
+    return {name: path.parent for path in FOLDER.glob("*/peer.json")
+            for name in _read(path.parent).get("peers", [path.parent.name])}
 
 
 def chosen(text):
     """Return the Peers that `text` names: "nginx,go", "all" or "".
 
-    Raises PeerError for a name that there is none of.
+    Raises PeerError for an unknown name.
     """
     wanted = [word for word in re.split(r"[,\s]+", text or "") if word]
     return [Peer(name) for name in (names() if wanted == ["all"] else wanted)]
@@ -155,9 +125,4 @@ def chosen(text):
 
 def unavailable():
     """Return [{"name", "why"}] of published systems that cannot be had."""
-    path = os.path.join(FOLDER, "unavailable.json")
-    try:
-        with open(path, encoding="utf-8") as file:
-            return json.load(file)
-    except OSError:
-        return []
+    return json.loads((FOLDER / "unavailable.json").read_text())

@@ -7,7 +7,7 @@ import time
 from bench.meter import costs as cost_meter
 from bench.analyse import bottleneck as limits
 from bench import load
-from bench.meter import cgroup as meter
+from bench.meter import cpu as meter
 from bench import plan
 from bench.meter import procfs
 from bench.store import rundir as results

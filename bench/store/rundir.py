@@ -8,7 +8,7 @@ import math
 import os
 
 from bench.meter import costs as cost_meter
-from bench.meter.metrics import Column
+from bench.meter import Column
 
 SCHEMA_VERSION = 2
 

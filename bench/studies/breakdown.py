@@ -21,7 +21,7 @@ import tempfile
 from bench.studies import committed
 from bench.studies import cost
 from bench import load
-from bench.meter import cgroup as meter
+from bench.meter import cpu as meter
 from bench.run import servers
 from bench.meter import syscalls
 from bench.meter.costs import CostMeter

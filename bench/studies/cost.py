@@ -29,7 +29,7 @@ from dataclasses import dataclass, field, replace
 from bench.run import process as child
 from bench import load
 from bench.machine import facts as machine
-from bench.meter import cgroup as meter
+from bench.meter import cpu as meter
 from bench import peers
 from bench.meter import procfs
 from bench.run import servers

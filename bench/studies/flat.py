@@ -27,9 +27,9 @@ from dataclasses import dataclass
 from bench.studies import committed
 from bench.studies import cost
 from bench import load
-from bench.meter import cgroup as meter
+from bench.meter import cpu as meter
 from bench.run import netns as own_network
-from bench.meter import procfs
+from bench.meter import procfs, sockets
 from bench.run import servers
 from bench.experiments import addresses
 from bench.run.redis import RedisServer
@@ -121,9 +121,9 @@ def measure(curve, clients, redis, folder, seconds):
 
 def counters():
     """Return what the kernel has counted in this network so far."""
-    tcp = procfs.tcp_counters()
+    tcp = sockets.tcp_counters()
     return {"cookies": tcp.get("SyncookiesSent", 0),
-            "segments": procfs.segments_sent(),
+            "segments": sockets.segments_sent(),
             "late_acks": tcp.get("DelayedACKs", 0)}
 
 

@@ -7,7 +7,7 @@
 A floor (bench/peers/floors) makes the system calls of its server and does no
 work between them, so the ratio of the two is what HTTP costs, and how well the
 server is written. A ratio below 1 is a defect of the floor: find it, with
-bench/floor_calls.py for the calls.
+`python3 -m bench check-floors` for the calls.
 
 /answer is asked for by 100 clients of wrk, on a new connection for each
 request; 06 and 07 also on connections that are kept. The server has one core,

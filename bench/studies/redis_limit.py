@@ -24,7 +24,7 @@ from functools import partial
 from bench.studies import committed
 from bench.studies import cost
 from bench import load
-from bench.meter import cgroup as meter
+from bench.meter import cpu as meter
 from bench.meter import procfs
 from bench.run import servers
 from bench.run.redis import RedisServer

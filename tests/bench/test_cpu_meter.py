@@ -1,91 +1,104 @@
-"""The CPU meter sees what threads and children used that have ended."""
+"""What threads and children cost that have ended is counted."""
 
+import os
+import shutil
 import subprocess
-import sys
+from pathlib import Path
 
 import pytest
 
-from bench.meter import cgroup as meter
-from bench.meter import procfs
+from bench.meter import cpu, procfs, switches
 
-# Waits to be told, then burns CPU time in many threads and children that end,
-# prints how much it was, and waits again. Each measures its own time.
-BURN = r"""
-import os, sys, threading, time
-
-def burn(seconds):
-    while time.thread_time() < seconds:
-        pass
-    return time.thread_time()
-
-used = []
-print("ready", flush=True)
-sys.stdin.readline()
-before = time.thread_time()
-for _ in range(40):
-    thread = threading.Thread(target=lambda: used.append(burn(0.004)))
-    thread.start()
-    thread.join()
-for _ in range(40):
-    come, go = os.pipe()
-    if os.fork() == 0:
-        own = time.thread_time()
-        os.write(go, b"%f" % (burn(own + 0.004) - own))
-        os._exit(0)
-    used.append(float(os.read(come, 99)))
-    os.wait()
-print(sum(used) + time.thread_time() - before, flush=True)
-sys.stdin.readline()
-"""
+COUNT, SLEEPS = 25, 5       # of each, and in each
 
 
-def burn(kinds):
-    """Return (way, Cpu by the meter, seconds by the program itself)."""
-    with subprocess.Popen([sys.executable, "-c", BURN], text=True,
+@pytest.fixture(name="program", scope="module")
+def built(tmp_path_factory):
+    """The path of data/ended.c, compiled."""
+    if not shutil.which("gcc"):
+        pytest.skip("needs gcc")
+    path = tmp_path_factory.mktemp("ended") / "ended"
+    subprocess.run(["gcc", "-O1", "-pthread", "-o", path,
+                    Path(__file__).with_name("data") / "ended.c"], check=True)
+    return path
+
+
+def run(program, how, kinds=()):
+    """Run the program. Return what the meters say and what it says itself, as
+    (Cpu, (voluntary, involuntary) switches, CPU seconds, voluntary switches).
+    Skips where none of `kinds` works."""
+    with subprocess.Popen([program, how, str(COUNT)], text=True,
                           stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE) as process:
         assert process.stdout.readline() == "ready\n"
-        opened = meter.open_meter(process.pid, kinds)
-        try:
+        with cpu.of_tree(process.pid, kinds) as opened:
+            switched = switches.of_tree(procfs.tree(process.pid))
             before = opened.read()
-            process.stdin.write("go\n")
-            process.stdin.flush()
-            known = float(process.stdout.readline())
+            print("go", file=process.stdin, flush=True)
+            seconds, itself = process.stdout.readline().split()
+            procfs.settle(process.pid)
             used = opened.read() - before
-        finally:
-            opened.close()
+            counted = switches.of_tree(procfs.tree(process.pid))
         process.stdin.close()
-    return opened, used, known
+    if kinds and opened.way != kinds[0].way:
+        pytest.skip(f"{kinds[0].way}: no group can be made here")
+    assert opened.way == "/proc" or not opened.folder.exists()
+    return (used, [b - a for a, b in zip(switched, counted)], float(seconds),
+            int(itself))
 
 
-@pytest.mark.parametrize("kind", [meter.GroupV2, meter.GroupV1])
-def test_group_counts_what_has_ended(kind):
-    """Not less than threads and children measured themselves, and more only
-    by what starting and ending them costs."""
-    opened, used, known = burn([kind])
-    if opened.way != kind.way:
-        pytest.skip(f"no group of {kind.way} can be made here")
-    assert known > 0.32
-    assert 0.995 * known < used.total < 1.25 * known + 0.05
-    # The kernel splits the total by what each clock tick interrupts, a sample.
-    assert used.user + used.system == pytest.approx(used.total, rel=0.7)
-    assert not opened.folder.exists()
+@pytest.mark.parametrize("how", ["fork", "thread"])
+@pytest.mark.parametrize("kind", [cpu.GroupV2, cpu.GroupV1],
+                         ids=lambda kind: kind.way)
+def test_a_group_counts_what_has_ended(program, how, kind):
+    """Not less than the clocks of threads and children say, and hardly more:
+    their end is the only thing that they cannot measure."""
+    used, _, known, _ = run(program, how, [kind])
+    assert known >= COUNT * 0.02
+    assert known <= used.total <= 1.03 * known
 
 
-def test_proc_is_the_last_resort():
-    """It counts in ticks: less exactly, but without rights."""
-    opened, used, known = burn([])
-    assert opened.way == "/proc"
-    assert used.total == pytest.approx(known, rel=0.5)
+@pytest.mark.parametrize("how", ["fork", "thread"])
+def test_proc_counts_in_ticks(program, how):
+    """It cuts user and system time off at 10 ms, twice before and after, for
+    the program and for its children."""
+    used, _, known, _ = run(program, how)
+    assert abs(used.total - known) <= 4 * 0.01 + 0.03 * known
+
+
+@pytest.mark.parametrize("how", ["fork", "thread"])
+def test_switches_of_what_has_ended(program, how):
+    """Each sleep is one, and for each of them the program waits once. To stop
+    and continue it, and its own wait for a line, take a few more; what ended
+    before the measurement takes none."""
+    _, counted, _, itself = run(program, how)
+    assert itself >= COUNT * (SLEEPS + 1)
+    assert itself <= counted[0] <= itself + 8
+
+
+def test_switches_of_what_is_not_our_child():
+    """They are not known, and it is not stopped."""
+    assert switches.of_tree(procfs.tree(1)) is None
+    assert switches.of_tree([]) is None
+
+
+def test_a_child_that_has_ended_is_left_to_its_parent():
+    """Its exit status is still there."""
+    with subprocess.Popen(["sh", "-c", "exit 3"]) as process:
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        assert switches.account(process.pid) is None
+        assert process.wait() == 3
 
 
 def test_group_that_cannot_be_made(monkeypatch, tmp_path):
     """No such hierarchy: the next way is taken, and nothing is left over."""
-    monkeypatch.setattr(meter, "ROOT", tmp_path / "nowhere")
-    assert meter.open_meter(1).way == "/proc"
-    monkeypatch.setattr(meter, "ROOT", tmp_path)
-    monkeypatch.setattr(meter, "_own_group", lambda root, _: tmp_path)
-    assert meter.open_meter(1).way == "/proc"   # files of no group
+    monkeypatch.setattr(cpu, "_own_group", lambda _: "")
+    for root in (tmp_path / "nowhere", tmp_path):
+        monkeypatch.setattr(cpu, "ROOT", root)
+        with cpu.of_tree(1) as meter:
+            assert meter.way == "/proc"
+        (tmp_path / "cpuacct").mkdir(exist_ok=True)     # files of no group
+    assert not list(tmp_path.glob("**/bench-*"))
 
 
 def test_children_of_the_process_are_moved_too():
@@ -94,15 +107,12 @@ def test_children_of_the_process_are_moved_too():
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           text=True) as process:
         process.stdout.readline()
-        opened = meter.open_meter(process.pid)
-        try:
-            if opened.way == "/proc":
-                pytest.skip("no group can be made here")
-            inside = procfs.read(opened.folder / "cgroup.procs").split()
+        with cpu.of_tree(process.pid) as opened:
+            inside = procfs.read(opened.folder / "cgroup.procs").split() \
+                if opened.way != "/proc" else None
             family = [str(one.pid) for one in procfs.tree(process.pid)]
-            assert sorted(inside) == sorted(family) and len(family) == 2
-        finally:
-            opened.close()
-            process.stdin.write("end\n")
-            process.stdin.close()
-            process.stdout.close()
+        process.stdin.close()
+        process.stdout.close()
+    if inside is None:
+        pytest.skip("no group can be made here")
+    assert sorted(inside) == sorted(family) and len(family) == 2

@@ -279,7 +279,7 @@ def test_clients_that_are_never_answered_are_unfinished(choosy):
 @pytest.mark.skipif(bool(load.missing("wrk")), reason="needs wrk")
 def test_what_the_kernel_does_not_tell_is_not_zero(choosy, monkeypatch):
     """Without its list of sockets nobody knows who was never answered."""
-    monkeypatch.setattr(load.procfs, "silent_clients", lambda *_: None)
+    monkeypatch.setattr(load.sockets, "silent_clients", lambda *_: None)
     result = load.run("wrk", load.Job((choosy,), connections=20, seconds=1.6),
                       os.sched_getaffinity(0))
     assert result.good > 100 and result.unfinished is None

@@ -2,10 +2,16 @@
  *
  *     forking PORT
  */
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include "floor.h"
+
+/* What fork(2) has to copy is as much as in the server: page tables of its
+ * heap, whose pages are copied when they are written, and of the page that it
+ * shares with its children to count requests. */
+enum { HEAP_SIZE = REQUEST_SIZE + 4096, SHARED_SIZE = 4096 };
 
 static const char bytes[] = FLOOR_ANSWER("forking", FLOOR_CLOSE);
 static pid_t parent;
@@ -44,14 +50,24 @@ static void fork_child(int fd, char *request)
     _exit(0);
 }
 
+/* Returns memory for a request. */
+static char *touch_memory(void)
+{
+    char *heap = malloc(HEAP_SIZE);
+    char *shared = mmap(NULL, SHARED_SIZE, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (heap == NULL || shared == MAP_FAILED)
+        err(1, "memory");
+    memset(heap, 1, HEAP_SIZE);
+    memset(shared, 1, SHARED_SIZE);
+    return heap;
+}
+
 int main(int argc, char **argv)
 {
-    char *request = malloc(REQUEST_SIZE);
-    if (argc != 2 || request == NULL)
+    if (argc != 2)
         errx(2, "usage: forking PORT");
-    /* The server's parent has touched as much of its heap: fork(2) copies the
-     * page tables, and the first write to a page copies the page. */
-    memset(request, 1, REQUEST_SIZE);
+    char *request = touch_memory();
     int listener = floor_listen(argv[1], false);
     signal(SIGCHLD, reap_children);
     parent = getpid();

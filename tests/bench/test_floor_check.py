@@ -1,12 +1,13 @@
-"""Each floor makes the system calls of its server."""
+"""Each floor does what its server does."""
 
+import os
 import shutil
 
 import pytest
 
-from bench.studies import floor_calls
-from bench.run import servers
 from bench.meter import syscalls
+from bench.peers import floor_check
+from bench.run import servers
 
 TRACE = """\
 17 accept4(5, NULL, NULL, SOCK_CLOEXEC) = 6
@@ -31,7 +32,7 @@ data={u32=274617280, u64=94884692120512}}) = 0
 
 def test_normalize():
     """Flags, sizes and errors stay; what differs from run to run does not."""
-    assert floor_calls.Calls().parse(TRACE) == {
+    assert floor_check.Calls().parse(TRACE) == {
         "accept4(fd, NULL, NULL, SOCK_CLOEXEC)": 1,
         "set_robust_list(address, 24)": 1,
         "rt_sigprocmask(SIG_SETMASK, [], NULL, 8)": 1,
@@ -44,27 +45,35 @@ def test_normalize():
         "all": 9}
 
 
-@pytest.mark.skipif(bool(floor_calls.Calls().problem()), reason="needs strace")
+@pytest.mark.skipif(bool(floor_check.Calls().problem()), reason="needs strace")
 @pytest.mark.skipif(not shutil.which("gcc"), reason="builds the floors")
 @pytest.mark.parametrize("design",
                          [server.name for server in servers.ARCHITECTURES])
-def test_same_calls(design, tmp_path):
-    """Change a call of a server, and its floor has to follow."""
+def test_floor_is_like_its_server(design, tmp_path):
+    """Change a call or the answer of a server, and its floor has to follow."""
     if servers.named(design).problem():
         pytest.skip(servers.named(design).problem())
     try:    # twice: on a busy machine a call may be interrupted
-        assert not (floor_calls.differences(design, str(tmp_path))
-                    and floor_calls.differences(design, str(tmp_path)))
+        assert not (floor_check.differences(design, str(tmp_path))
+                    and floor_check.differences(design, str(tmp_path)))
     except syscalls.SyscallError as error:
         pytest.skip(str(error))     # a container may not trace
 
 
-def test_another_flag_is_found(tmp_path, monkeypatch):
-    """A floor that lacks a call of the server is no floor."""
-    found = [{"prompt": {"a": 1, "b": 2}, "late": {}},
-             {"prompt": {"b": 2}, "late": {"c": 1}}]
-    monkeypatch.setattr(floor_calls, "calls_of", lambda *_: found.pop(0))
-    monkeypatch.setattr(floor_calls.peers.Peer, "build", lambda _: None)
-    assert floor_calls.differences("iterative", tmp_path) == [
+def test_a_difference_is_said(tmp_path, monkeypatch):
+    """A floor that lacks a call of the server, or bytes of its answer, is no
+    floor."""
+    found = [{"prompt": {"a": 1, "b": 2}, "answer": {"42": 1}},
+             {"prompt": {"b": 2}, "answer": {"4": 1}}]
+    monkeypatch.setattr(floor_check, "look", lambda *_: found.pop(0))
+    monkeypatch.setattr(floor_check.peers.Peer, "build", lambda _: None)
+    assert floor_check.differences("iterative", tmp_path) == [
         "iterative, prompt: 1 in the server, 0 in the floor: a",
-        "iterative, late: 0 in the server, 1 in the floor: c"]
+        "iterative, answer: 0 in the server, 1 in the floor: 4",
+        "iterative, answer: 1 in the server, 0 in the floor: 42"]
+
+
+def test_memory_counts_what_was_written():
+    """A heap and many mappings, as any process has them."""
+    found = floor_check.memory(os.getpid())
+    assert found["mappings"] > 10 and found["KiB of heap"] > 100

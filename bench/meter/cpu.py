@@ -1,0 +1,238 @@
+"""CPU time of a process tree, with everything that it starts.
+
+    with cpu.of_tree(live.pid) as meter:
+        before = meter.read()
+        ...
+        used = meter.read() - before    used.total, used.user, used.system
+
+The processes are put into a control group (cgroups(7)) of their own. The
+kernel adds the time of each task to its group in nanoseconds, up to its last
+context switch, and new threads and children are in the group from the start.
+That needs a writable folder in /sys/fs/cgroup, as root has. Elsewhere /proc
+has to do, and `way` says so: it has no exact clock for children and threads
+that live for 50 us, as in 02 and 04, and loses their last context switch.
+"""
+
+import os
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.meter import Column, Metric, procfs
+
+ROOT = Path("/sys/fs/cgroup")
+NS, US = 1e-9, 1e-6
+
+
+@dataclass(frozen=True)
+class Cpu:
+    """CPU seconds. `total` is exact in a control group; `user` and `system`
+    are samples of the kernel's clock tick."""
+
+    total: float
+    user: float
+    system: float
+
+    def __sub__(self, before):
+        return Cpu(self.total - before.total, self.user - before.user,
+                   self.system - before.system)
+
+
+def _own_group(controller):
+    """Return the path of this process's group under a controller of version 1,
+    or under version 2 for ""."""
+    for line in procfs.read("/proc/self/cgroup").splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controller in controllers.split(","):
+            return path.lstrip("/")
+    return ""
+
+
+class Group:
+    """Counts for a process tree, in a control group of its own."""
+
+    def __init__(self, pid):
+        """Raises OSError where that is not possible."""
+        self.parent = self.find_parent()
+        self.folder = self.parent / f"bench-{os.getpid()}-{pid}"
+        self.folder.mkdir()
+        try:
+            self.read()
+            # Twice: one may have forked while the first were moved.
+            for one in procfs.tree(pid) + procfs.tree(pid):
+                _move(one.pid, self.folder)
+        except (OSError, KeyError, ValueError) as error:
+            self.close()
+            raise OSError(f"{self.way}: {error}") from error
+
+    def close(self):
+        """Move the processes back and delete the group."""
+        until = time.monotonic() + 2
+        while time.monotonic() < until:
+            for pid in procfs.read(self.folder / "cgroup.procs").split():
+                try:
+                    _move(pid, self.parent)
+                except OSError:
+                    pass        # it has ended
+            try:
+                return self.folder.rmdir()
+            except OSError:     # a task that is ending still belongs to it
+                time.sleep(0.01)
+
+
+def _move(pid, folder):
+    """Put a process and all its threads into a group. Raises OSError."""
+    try:
+        (folder / "cgroup.procs").write_text(f"{pid}\n")
+    except ProcessLookupError:
+        pass                    # it has ended
+
+
+class GroupV2(Group):
+    """cpu.stat of the unified hierarchy; it needs no controller."""
+
+    way = "cgroup v2"
+
+    @staticmethod
+    def find_parent():
+        both = ROOT / "unified"     # where both versions are mounted
+        return (both if both.is_dir() else ROOT) / _own_group("")
+
+    def read(self):
+        """Return the Cpu used so far. Raises OSError, KeyError."""
+        lines = dict(line.split() for line in
+                     (self.folder / "cpu.stat").read_text().splitlines())
+        return Cpu(*(int(lines[f"{name}_usec"]) * US
+                     for name in ("usage", "user", "system")))
+
+
+class GroupV1(Group):
+    """The controller cpuacct of version 1."""
+
+    way = "cgroup v1"
+
+    @staticmethod
+    def find_parent():
+        return ROOT / "cpuacct" / _own_group("cpuacct")
+
+    def read(self):
+        """Return the Cpu used so far. Raises OSError."""
+        return Cpu(*(int((self.folder / f"cpuacct.{name}").read_text()) * NS
+                     for name in ("usage", "usage_user", "usage_sys")))
+
+
+class ProcMeter:
+    """Counts for a process tree by what /proc shows of it."""
+
+    way = "/proc"
+
+    def __init__(self, pid):
+        self.pid = pid
+
+    def read(self):
+        """Return the Cpu used so far."""
+        user, system = procfs.cpu_time(procfs.tree(self.pid))
+        return Cpu(user + system, user, system)
+
+    def close(self):
+        """There is nothing to delete."""
+
+
+@contextmanager
+def of_tree(pid, kinds=(GroupV2, GroupV1)):
+    """A block with a meter for `pid` and all that descends from it: by the
+    first of `kinds` that works here, else by /proc. It has to end before `pid`
+    does, because a group in use cannot be deleted."""
+    meter = None
+    for kind in (*kinds, ProcMeter):
+        try:
+            meter = meter or kind(pid)
+        except OSError:
+            continue
+    try:
+        yield meter
+    finally:
+        meter.close()
+
+
+class CpuTime(Metric):
+    """CPU time of the server, of Redis, and of others on the same cores.
+
+    The split into user and system comes from the server's cores. The split of
+    a process is wrong if it lives for milliseconds: the kernel samples it at
+    its clock tick, and a process that no tick has hit counts as all user time.
+    Only where other programs use these cores too, wait4's split is taken.
+    """
+
+    columns = (
+        Column("cpu_us", "CPU", "us/request", 1,
+               "user and system time of the server and all its children"),
+        Column("cpu_user_us", "user", "us/request", 1, "outside the kernel"),
+        Column("cpu_system_us", "system", "us/request", 1,
+               "inside system calls and page faults"),
+        Column("server_busy", "server core busy", "%", 0,
+               "CPU time of the server over the time of its cores"),
+        Column("load_busy", "load tool busy", "%", 0,
+               "CPU time of the load tool over wall time; one thread can "
+               "reach 100"),
+        Column("redis_busy", "Redis busy", "%", 0,
+               "CPU time of Redis over wall time; it has one thread"),
+        Column("load_cores_busy", "load cores busy", "%", 0,
+               "everything that ran on the cores that are not the server's; "
+               "on all cores where they are shared"),
+        Column("foreign", "foreign load", "%", 0,
+               "work on the server's cores that was not the server's; it "
+               "makes a figure noisy"),
+    )
+
+    def begin(self, watch):
+        self.redis = self._redis(watch)
+
+    def end(self, watch):
+        self.redis = self._redis(watch) - self.redis
+
+    def finish(self, watch):
+        load, wall = watch.load, watch.wall
+        mine, rest = self._cores(watch)
+        busy = [sum(times) / wall for times in rest or mine]
+        server = watch.busy_cpu / wall
+        values = {
+            # Clock ticks of 10 ms can add up to a little more than there is.
+            "server_busy": min(100.0, 100 * server
+                               / len(watch.live.start.cores)),
+            "load_busy": 100 * load.cpu / load.wall if load.wall else None,
+            "redis_busy": 100 * self.redis / wall if watch.redis_pid else None,
+            "load_cores_busy": 100 * sum(busy) / len(busy)}
+        if rest:    # else the load cannot be told from foreign work
+            foreign = sum(map(sum, mine)) / wall - server
+            values["foreign"] = max(0.0, 100 * foreign / len(mine))
+        if watch.answered:
+            each = 1e6 * watch.server_cpu / watch.answered
+            share = self._user_share(watch, mine)
+            values.update(cpu_us=each, cpu_user_us=each * share,
+                          cpu_system_us=each * (1 - share))
+        return values
+
+    @staticmethod
+    def _cores(watch):
+        """Return the [(user, system)] seconds of the server's cores and of the
+        others."""
+        mine, rest = [], []
+        for core, times in watch.core_times.items():
+            (mine if core in watch.live.start.cores else rest).append(times)
+        return mine, rest
+
+    @staticmethod
+    def _user_share(watch, cores):
+        """Return which part of the CPU time was user time, 0 to 1."""
+        user, system = (sum(times) for times in zip(*cores))
+        if user + system > 1.15 * watch.server_cpu + 0.02:
+            usage = watch.live.exit.usage
+            user, system = usage.ru_utime, usage.ru_stime
+        return user / (user + system) if user + system else 0.0
+
+    @staticmethod
+    def _redis(watch):
+        one = watch.redis_pid and procfs.process(watch.redis_pid)
+        return sum(procfs.cpu_time([one])) if one else 0.0

@@ -1,0 +1,81 @@
+"""Memory, open connections, page faults, processes and threads."""
+
+from bench.meter import Column, Metric, procfs
+
+FEW = 16                # processes; more take too long to look at under load
+ENOUGH = 500            # connections from which the memory of one is known
+
+
+class Memory(Metric):
+    """PSS of the whole tree, how much each connection adds, and how many
+    processes and threads a sample saw at most.
+
+    To tell the PSS, the kernel walks all pages of a process. A pool of many
+    processes keeps its memory, so it is asked only after the load.
+    """
+
+    columns = (
+        Column("faults", "page faults", "/request", 2,
+               "pages touched for the first time or copied after fork, also "
+               "by threads and children that ended"),
+        Column("pss_mib", "memory", "MiB PSS at peak", 1,
+               "pages of its own, and its share of the shared ones"),
+        Column("open_connections", "open connections", "at peak", 0,
+               "accepted and not yet closed: descriptors added since the "
+               "load began"),
+        Column("bytes_per_connection", "memory a connection", "bytes", 0,
+               "growth of the PSS over open connections; from "
+               f"{ENOUGH} connections on"),
+        Column("descriptors", "descriptors", "at peak, one process", 0),
+        Column("processes", "processes", "at peak", 0),
+        Column("threads", "threads", "at peak", 0,
+               "of all its processes together"),
+    )
+
+    def begin(self, watch):
+        self.faults = sum(one.faults for one in watch.tree)
+        self.base = self.peak = self._memory(watch)
+        self.held = self._descriptors(watch)
+        self.open = self.descriptors = self.processes = self.threads = 0
+
+    def sample(self, watch):
+        if not self._is_a_pool(watch):
+            self.peak = max(self.peak, self._memory(watch))
+        now = self._descriptors(watch)
+        self.descriptors = max(self.descriptors, *now.values(), 0)
+        # A new process was forked for one connection.
+        self.open = max(self.open, sum(
+            count - self.held.get(pid, count - 1)
+            for pid, count in now.items()))
+        alive = [one.threads for one in watch.tree if one.state != "Z"]
+        self.processes = max(self.processes, len(alive))
+        self.threads = max(self.threads, sum(alive))
+
+    def end(self, watch):
+        self.faults = sum(one.faults for one in watch.tree) - self.faults
+        if self._is_a_pool(watch):
+            self.peak = max(self.peak, self._memory(watch))
+
+    def finish(self, watch):
+        held = self.open if watch.count_connections else None
+        each = (self.peak - self.base) / held if (held or 0) >= ENOUGH \
+            else None
+        return {"faults": max(0, self.faults) / watch.answered
+                if watch.answered else None,
+                "pss_mib": self.peak / 2**20, "descriptors": self.descriptors,
+                "open_connections": held, "bytes_per_connection": each,
+                "processes": self.processes, "threads": self.threads}
+
+    def _is_a_pool(self, watch):
+        """Whether these are many processes, the same as before the load."""
+        return len(watch.tree) > FEW and \
+            {one.pid for one in watch.tree} == self.held.keys()
+
+    @staticmethod
+    def _memory(watch):
+        return sum(procfs.proportional_memory(p.pid) for p in watch.tree)
+
+    @staticmethod
+    def _descriptors(watch):
+        return {one.pid: procfs.open_descriptors(one.pid)
+                for one in watch.tree}
