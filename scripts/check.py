@@ -21,6 +21,7 @@ Environment:
 
 import argparse
 import importlib.util
+import itertools
 import os
 import re
 import shlex
@@ -56,16 +57,12 @@ SANITIZER_OPTIONS = {
 
 
 class Suite(NamedTuple):
-    """A name, what --list says about it, the flavour that is built for it, and
-    the function that runs it: it takes a Runner and returns a Count.
-
-    A suite that keeps one core busy may run `beside` the suites after it.
-    """
+    """A suite: `run` takes a Runner and returns a Count."""
     name: str
     about: str
-    flavour: Optional[str]
+    flavour: Optional[str]      # what is built for it
     run: Callable
-    beside: bool = False
+    beside: bool = False        # uses one core, so it may run beside the next ones
 
 
 class Count(NamedTuple):
@@ -139,16 +136,14 @@ def judge(count, status):
 
 # ------------------------------------------------------------ running a suite
 
-class Hung(Exception):
-    """A suite reached its time limit and was ended."""
-
-
 class Runner:
-    """Runs the programs of one suite, with a log and a deadline."""
+    """Runs the programs of one suite, with a log and a deadline.
+
+    `stop` is an Event that ends the suite; `progress` shows how far it is.
+    """
 
     def __init__(self, suite, make=("make",), stop=None, progress=False):
-        """`stop` is an Event that ends the suite; `progress` shows how far it is."""
-        self.made = suite
+        self.about = suite
         self.make = make
         self.stop = stop or threading.Event()
         self.progress = progress
@@ -166,20 +161,18 @@ class Runner:
         # Unbuffered and appending: the programs write to the same file.
         with open(self.log_path, "ab", buffering=0) as self.log:
             try:
-                return self.made.run(self), ""
-            except Hung:
-                return Count(0, 1), f"took more than {SUITE_LIMIT} s and was ended"
+                return self.about.run(self), ""
             except KeyboardInterrupt:
                 self.stop.set()
                 return Count(0, 1), "interrupted"
-            except OSError as error:
+            except OSError as error:    # TimeoutError is one too
                 return Count(0, 1), str(error)
 
     def program(self, command, env=None):
         """Run a command, wait for it, and return (exit status, its output).
 
         Its standard output and error go to the log. It gets a session of its own,
-        so that everything it started can be ended with it. Raises Hung, and
+        so that everything it started can be ended with it. Raises TimeoutError, and
         KeyboardInterrupt when `stop` is set.
         """
         begin = os.fstat(self.log.fileno()).st_size
@@ -196,7 +189,7 @@ class Runner:
                 except subprocess.TimeoutExpired:
                     self.tick()
         finally:
-            end_session(child)
+            end_group(child)
         output = self.log_path.read_bytes()[begin:]
         return status, output.decode(errors="replace")
 
@@ -210,13 +203,13 @@ class Runner:
         if self.stop.is_set():
             raise KeyboardInterrupt
         if seconds >= SUITE_LIMIT:
-            raise Hung
+            raise TimeoutError(f"took more than {SUITE_LIMIT} s and was ended")
         doing = " ".join(tail(self.log_path, 1)).strip()
         if self.progress and sys.stdout.isatty():
             width = shutil.get_terminal_size().columns - 1
             print("\r" + f"    {seconds:4d} s  {doing}"[:width].ljust(width),
                   end="", flush=True)
-        elif self.progress and seconds % (5 if self.made.name in EXTRA else 60) == 0:
+        elif self.progress and seconds % (5 if self.about.name in EXTRA else 60) == 0:
             say(f"    {seconds:4d} s  {doing[:100]}")
 
     # What suites are made of: each returns a Count.
@@ -251,8 +244,7 @@ class Runner:
         if importlib.util.find_spec("pytest_timeout"):
             command.append(f"--timeout={TEST_LIMIT}")
         if retries() and importlib.util.find_spec("pytest_rerunfailures"):
-            # pytest-timeout limits the first attempt alone, fixtures included, or
-            # the test's function at every attempt.
+            # With func_only, the time limit is that of each attempt.
             command += ["--reruns=1", "-rfER", "-o", "timeout_func_only=true"]
         command += [folder, *options, *shlex.split(os.environ.get("ARGS", ""))]
         status, text = self.program(command, SANITIZER_OPTIONS)
@@ -260,7 +252,7 @@ class Runner:
             again=text.count("\nRERUN "))
 
     def servers(self, folder, marker, flavour="default", servers=None, sample=None,
-                workers=WORKERS):
+                **settings):
         """Run the tests of a folder on the executables of a flavour.
 
         `servers` are those that the suite is for. `sample` runs each case of the
@@ -277,7 +269,7 @@ class Runner:
             chosen = ",".join(s for s in chosen.split(",") if s in servers)
         if chosen or servers:
             options += ["--servers", chosen or ",".join(servers)]
-        return self.pytest(folder, *options, flavour=flavour, workers=workers)
+        return self.pytest(folder, *options, flavour=flavour, **settings)
 
     def browser(self):
         """Run the end-to-end test, on systems that have a browser."""
@@ -292,8 +284,8 @@ class Runner:
         return judge(count_plain(text), status)
 
 
-def end_session(child):
-    """End what is left of a child and of its session: politely, then not."""
+def end_group(child):
+    """End what is left of a child and of its process group: politely, then not."""
     if child.poll() is None:
         os.killpg(child.pid, signal.SIGTERM)
         try:
@@ -313,8 +305,7 @@ def full():
 
 
 def retries():
-    """Return whether failed tests get a second attempt. They get none by default:
-    the person who works on a flaky test has to see it fail."""
+    """Return whether failed tests get a second attempt: by default they do not."""
     return (os.environ.get("RETRIES") or os.environ.get("CI")) in ("1", "true")
 
 
@@ -328,16 +319,13 @@ def tail(path, lines):
 def fixed_addresses(flavour):
     """Return the words to put before a program of a sanitizer build.
 
-    Older sanitizer runtimes expect memory where newer kernels, which spread
-    addresses wider, may have put a library. setarch switches the spreading
-    off, where that is allowed (containers may forbid it).
+    Newer kernels spread addresses wider than older sanitizer runtimes expect.
+    setarch switches the spreading off; containers may forbid that.
     """
     command = ["setarch", "-R"]
-    if flavour not in (ASAN, "thread") or not shutil.which("setarch"):
-        return []
-    probe = subprocess.run([*command, "true"], stderr=subprocess.DEVNULL,
-                           check=False)
-    return command if probe.returncode == 0 else []
+    allowed = flavour in (ASAN, "thread") and shutil.which("setarch") and \
+        not subprocess.call([*command, "true"], stderr=subprocess.DEVNULL)
+    return command if allowed else []
 
 
 # ----------------------------------------------------------------- the suites
@@ -356,12 +344,10 @@ BUILDS = {
                     lambda r: r.build("SANITIZE=thread", "all")),
 }
 
-# Those that run beside others stand before `faults`, which leaves the cores idle
-# most of the time.
+# Suites that run beside others come before those that leave cores idle.
 SUITES = [
-    Suite("clang", "a build with clang that must not warn", None,
-          lambda r: r.build("CC=clang", "FLAVOUR=clang", "WERROR=1", "all",
-                            "unit-tests")),
+    Suite("clang", "a build with clang that must not warn", None, lambda r: r.build(
+        "CC=clang", "FLAVOUR=clang", "WERROR=1", "all", "unit-tests")),
     Suite("unit", "the pure modules, with cmocka", "default",
           lambda r: r.cmocka("default")),
     Suite("unit-asan", "the same, sanitized", ASAN, lambda r: r.cmocka(ASAN)),
@@ -372,14 +358,11 @@ SUITES = [
     Suite("blackbox-asan", "every server, sanitized", ASAN,
           lambda r: r.servers("tests/blackbox", USUAL, ASAN, sample="two")),
     Suite("blackbox-tsan", "the threaded servers, for data races", "thread",
-          lambda r: r.servers("tests/blackbox", USUAL, "thread", servers=THREADED,
-                              sample="two")),
+          lambda r: r.servers("tests/blackbox", USUAL, "thread", THREADED, "two")),
     Suite("layering", "what the modules of common/ may call", "default",
           lambda r: r.script("tests/layering.py", "build/default/common"), True),
     Suite("shape", "sizes of the C, differences between neighbours", None,
           lambda r: r.script("tests/shape.py"), True),
-    Suite("browser", "the guestbook in a headless Chromium", "default",
-          lambda r: r.browser(), True),
     Suite("cost", "instructions per request, under callgrind", "default",
           lambda r: r.script(sys.executable, "-m", "tests.cost.instructions"), True),
     Suite("differential", "our parser and others read the same requests", "default",
@@ -388,6 +371,8 @@ SUITES = [
           lambda r: r.script("scripts/variant.py"), True),
     Suite("docs", "figures, links and commands in docs/", "default",
           lambda r: r.pytest("tests/docs", workers=None), True),
+    Suite("browser", "the guestbook in a headless Chromium", "default",
+          lambda r: r.browser()),
     Suite("faults", "every server, with what it depends on failing", "default",
           lambda r: r.servers("tests/faults", USUAL)),
     Suite("bench", "the measuring programs", "default",
@@ -430,65 +415,56 @@ def say(*lines):
     print(clear + "\n".join(lines), flush=True)
 
 
-class Check:
-    """Runs a plan of suites and keeps the results: (suite, Count, seconds)."""
+def run_all(plan, make):
+    """Run a plan, one suite at a time, and one more that may run beside it.
 
-    def __init__(self, plan, make):
-        self.plan = plan
-        self.make = make
-        self.results = []
-        self.stop = threading.Event()   # set when the user interrupts us
+    Returns [(suite, Count, seconds), ...] and whether the user interrupted it.
+    """
+    results, beside, stop, numbers = [], [], threading.Event(), itertools.count(1)
 
-    def run(self):
-        """Run the plan, a suite at a time, and one more that may run beside it."""
-        with ThreadPoolExecutor(max_workers=1) as second:
-            beside = []
-            try:
-                for number, suite in enumerate(self.plan, 1):
-                    if suite.beside and not all(s.beside for s in self.plan[number:]):
-                        beside.append(second.submit(self.one, number, False))
-                    else:
-                        self.one(number, True)
-                for future in beside:
-                    future.result()     # raises what has been raised there
-            except KeyboardInterrupt:
-                self.stop.set()
-        self.results.sort(key=lambda result: self.plan.index(result[0]))
-
-    def one(self, number, progress):
-        """Run the suite of this number, and tell how it went."""
-        if self.stop.is_set():
+    def run(suite, progress):
+        if stop.is_set():
             return
-        suite = self.plan[number - 1]
-        say(f"[{number:2d}/{len(self.plan)}] {suite.name}: {suite.about}"
-            + ("" if progress else " (beside the next)"))
-        build = BUILDS.get(suite.flavour)
-        runner = Runner(suite, self.make, self.stop, progress)
-        if any(s is build and count.failed for s, count, _ in self.results):
+        say(f"[{next(numbers):2d}/{len(plan)}] {suite.name}: {suite.about}")
+        runner, log = Runner(suite, make, stop, progress), ()
+        if any(s is BUILDS.get(suite.flavour) and c.failed for s, c, _ in results):
             count, why = Count(0, 1), "not run, because its build failed"
         else:
             count, why = runner.suite()
+            log = tail(runner.log_path, TAIL) if count.failed else ()
         seconds = time.monotonic() - runner.began
-        self.results.append((suite, count, seconds))
-        lines = []
-        if count.failed and runner.log_path.exists():
-            lines = [f"        | {line}" for line in tail(runner.log_path, TAIL)]
-        say(*lines, f"        {suite.name}: {count} ({seconds:.1f} s)"
+        results.append((suite, count, seconds))
+        say(*(f"        | {line}" for line in log),
+            f"        {suite.name}: {count} ({seconds:.1f} s)"
             + (f": {why}" if why else ""))
 
-    def report(self):
-        """Print the table of what ran and the closing line; return the total."""
-        print("\nSummary")
-        for suite, count, seconds in self.results:
-            log = f"   {LOGS.relative_to(TOP)}/{suite.name}.log"
-            print(f"  {suite.name:<14} {'FAILED' if count.failed else 'ok':<7} "
-                  f"{count!s:<30} {seconds:6.1f} s{log if count.failed else ''}")
-        whole = total(count for _, count, _ in self.results)
-        if whole.again or whole.skipped:
-            print(f"  {whole.skipped} skipped, {whole.again} run again (RETRIES=1): "
-                  "the logs say which")
-        print(f"{whole.passed} passed, {whole.failed} failed", flush=True)
-        return whole
+    with ThreadPoolExecutor(max_workers=1) as second:
+        try:
+            for index, suite in enumerate(plan, 1):
+                if suite.beside and not all(later.beside for later in plan[index:]):
+                    beside.append(second.submit(run, suite, False))
+                else:
+                    run(suite, True)
+            for future in beside:
+                future.result()     # raises what has been raised there
+        except KeyboardInterrupt:
+            stop.set()
+    return sorted(results, key=lambda result: plan.index(result[0])), stop.is_set()
+
+
+def report(results):
+    """Print the table of what ran and the closing line; return the sum."""
+    print("\nSummary")
+    for suite, count, seconds in results:
+        log = f"   {LOGS.relative_to(TOP)}/{suite.name}.log" if count.failed else ""
+        print(f"  {suite.name:<14} {'FAILED' if count.failed else 'ok':<7} "
+              f"{count!s:<30} {seconds:6.1f} s{log}")
+    whole = total(count for _, count, _ in results)
+    if whole.again or whole.skipped:
+        print(f"  {whole.skipped} skipped, {whole.again} run again (RETRIES=1): "
+              "the logs say which")
+    print(f"{whole.passed} passed, {whole.failed} failed", flush=True)
+    return whole
 
 
 def main():
@@ -507,13 +483,13 @@ def main():
     ours = ("SANITIZE", "FLAVOUR", *OURS)
     variables = [word for word in options.words if "=" in word
                  and word.split("=")[0] not in ours]
-    check = Check(choose([word for word in options.words if "=" not in word]),
-                  [options.make, *variables])
     LOGS.mkdir(parents=True, exist_ok=True)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    check.run()
-    failed = check.report().failed > 0
-    return 130 if check.stop.is_set() else int(failed)
+    results, interrupted = run_all(
+        choose([word for word in options.words if "=" not in word]),
+        [options.make, *variables])
+    failed = report(results).failed > 0
+    return 130 if interrupted else int(failed)
 
 
 if __name__ == "__main__":
