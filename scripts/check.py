@@ -43,9 +43,9 @@ OURS = ("SERVERS", "FULL", "ARGS", "WORKERS", "RETRIES")
 TEST_LIMIT = 300                # seconds for one test (with pytest-timeout)
 SUITE_LIMIT = 2400              # seconds for a suite
 TAIL = 40                       # lines of a failing suite's log that are shown
-# Tests that run at a time. Most of them wait for a server, so there are more than
-# cores.
-WORKERS = str(4 * (os.cpu_count() or 1))
+CORES = os.cpu_count() or 1
+# Tests that run at a time: more than cores, since most of them wait for a server.
+WORKERS = str(4 * CORES)
 ASAN = "address,undefined"      # the value of SANITIZE= and the folder's name
 
 # What the sanitizers do beyond their defaults. A test may set its own.
@@ -139,14 +139,15 @@ def judge(count, status):
 class Runner:
     """Runs the programs of one suite, with a log and a deadline.
 
-    `stop` is an Event that ends the suite; `progress` shows how far it is.
+    `stop` is an Event that ends the suite. One that runs `beside` another leaves
+    it the processor and the terminal: its programs are nice, and show no progress.
     """
 
-    def __init__(self, suite, make=("make",), stop=None, progress=False):
+    def __init__(self, suite, make=("make",), stop=None, beside=False):
         self.about = suite
         self.make = make
         self.stop = stop or threading.Event()
-        self.progress = progress
+        self.beside = beside
         self.began = time.monotonic()
         self.log_path = LOGS / f"{suite.name}.log"
         self.log = None         # the log, open while the suite runs
@@ -178,8 +179,9 @@ class Runner:
         begin = os.fstat(self.log.fileno()).st_size
         self.note(f"$ {shlex.join(command)}")
         child = subprocess.Popen(
-            command, cwd=TOP, stdin=subprocess.DEVNULL, stdout=self.log,
-            stderr=subprocess.STDOUT, start_new_session=True,
+            ["nice", *command] if self.beside else command, cwd=TOP,
+            stdin=subprocess.DEVNULL, stdout=self.log, stderr=subprocess.STDOUT,
+            start_new_session=True,
             env={**self.environment, **(env or {})})
         try:
             while True:
@@ -204,20 +206,21 @@ class Runner:
             raise KeyboardInterrupt
         if seconds >= SUITE_LIMIT:
             raise TimeoutError(f"took more than {SUITE_LIMIT} s and was ended")
+        if self.beside:
+            return
         doing = " ".join(tail(self.log_path, 1)).strip()
-        if self.progress and sys.stdout.isatty():
+        if sys.stdout.isatty():
             width = shutil.get_terminal_size().columns - 1
             print("\r" + f"    {seconds:4d} s  {doing}"[:width].ljust(width),
                   end="", flush=True)
-        elif self.progress and seconds % (5 if self.about.name in EXTRA else 60) == 0:
+        elif seconds % (5 if self.about.name in EXTRA else 60) == 0:
             say(f"    {seconds:4d} s  {doing[:100]}")
 
     # What suites are made of: each returns a Count.
 
     def build(self, *arguments):
         """Call make; one thing that passes or fails."""
-        jobs = os.cpu_count() or 1
-        status, _ = self.program([*self.make, f"-j{jobs}", *arguments])
+        status, _ = self.program([*self.make, f"-j{CORES}", *arguments])
         return Count(int(status == 0), int(status != 0))
 
     def cmocka(self, flavour):
@@ -344,7 +347,7 @@ BUILDS = {
                     lambda r: r.build("SANITIZE=thread", "all")),
 }
 
-# Suites that run beside others come before those that leave cores idle.
+# Those that run beside others stand before browser and faults, which mostly wait.
 SUITES = [
     Suite("clang", "a build with clang that must not warn", None, lambda r: r.build(
         "CC=clang", "FLAVOUR=clang", "WERROR=1", "all", "unit-tests")),
@@ -371,14 +374,15 @@ SUITES = [
           lambda r: r.script("scripts/variant.py"), True),
     Suite("docs", "figures, links and commands in docs/", "default",
           lambda r: r.pytest("tests/docs", workers=None), True),
+    Suite("fuzz", "made-up input, 5 s for each target (FULL=1: 30 s)", "default",
+          lambda r: r.script("tests/fuzz/run.sh", TIME="30" if full() else "5",
+                             JOBS=str(1 if r.beside else CORES)), True),
     Suite("browser", "the guestbook in a headless Chromium", "default",
           lambda r: r.browser()),
     Suite("faults", "every server, with what it depends on failing", "default",
           lambda r: r.servers("tests/faults", USUAL)),
     Suite("bench", "the measuring programs", "default",
           lambda r: r.pytest("tests/bench")),
-    Suite("fuzz", "made-up input, 5 s for each target (FULL=1: 30 s)", "default",
-          lambda r: r.script("tests/fuzz/run.sh", TIME="30" if full() else "5")),
 ]
 
 # Suites that `make check` does not run, since others do the same and more.
@@ -416,17 +420,17 @@ def say(*lines):
 
 
 def run_all(plan, make):
-    """Run a plan, one suite at a time, and one more that may run beside it.
+    """Run a plan: one suite at a time, and beside it one of those that use one core.
 
     Returns [(suite, Count, seconds), ...] and whether the user interrupted it.
     """
     results, beside, stop, numbers = [], [], threading.Event(), itertools.count(1)
 
-    def run(suite, progress):
+    def run(suite, is_beside):
         if stop.is_set():
             return
         say(f"[{next(numbers):2d}/{len(plan)}] {suite.name}: {suite.about}")
-        runner, log = Runner(suite, make, stop, progress), ()
+        runner, log = Runner(suite, make, stop, is_beside), ()
         if any(s is BUILDS.get(suite.flavour) and c.failed for s, c, _ in results):
             count, why = Count(0, 1), "not run, because its build failed"
         else:
@@ -442,9 +446,9 @@ def run_all(plan, make):
         try:
             for index, suite in enumerate(plan, 1):
                 if suite.beside and not all(later.beside for later in plan[index:]):
-                    beside.append(second.submit(run, suite, False))
+                    beside.append(second.submit(run, suite, True))
                 else:
-                    run(suite, True)
+                    run(suite, False)
             for future in beside:
                 future.result()     # raises what has been raised there
         except KeyboardInterrupt:

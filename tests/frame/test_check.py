@@ -303,9 +303,10 @@ def test_what_needs_a_broken_build_has_failed(monkeypatch):
     monkeypatch.setitem(check.BUILDS, "default", build)
     needs = [made_up(lambda r: Count(5, 0), name, "default", name == "small")
              for name in ("small", "large")]
-    assert run_all(monkeypatch, build, *needs, made_up(lambda r: Count(1, 0), "other")) \
-        == {"build": Count(0, 1), "small": Count(0, 1), "large": Count(0, 1),
-            "other": Count(1, 0)}
+    other = made_up(lambda r: Count(1, 0), "other")
+    assert run_all(monkeypatch, build, *needs, other) == {
+        "build": Count(0, 1), "small": Count(0, 1), "large": Count(0, 1),
+        "other": Count(1, 0)}
 
 
 def test_an_error_in_a_suite_beside_is_not_lost(monkeypatch):
