@@ -347,7 +347,7 @@ BUILDS = {
                     lambda r: r.build("SANITIZE=thread", "all")),
 }
 
-# Those that run beside others stand before browser and faults, which mostly wait.
+# Those that run beside others stand before browser and faults, which leave cores idle.
 SUITES = [
     Suite("clang", "a build with clang that must not warn", None, lambda r: r.build(
         "CC=clang", "FLAVOUR=clang", "WERROR=1", "all", "unit-tests")),

@@ -168,7 +168,7 @@ def count_of(folder, text, workers=None):
 
 @pytest.mark.parametrize("more, verdict", [
     ("", Count(1, 1)), (SKIPPED, Count(1, 1, 1)), (NEVER + FIXTURE, Count(1, 3)),
-    (CRASH, Count(0, 1))])
+    (CRASH, Count(0, 1))], ids=["flaky", "skipped", "fixture", "crash"])
 def test_pytest_is_counted_and_a_flaky_test_fails(tmp_path, more, verdict):
     assert count_of(tmp_path, TESTS + more) == verdict
 
@@ -183,23 +183,21 @@ def test_a_report_of_an_earlier_run_does_not_count(tmp_path):
     assert count_of(tmp_path, CRASH) == Count(0, 1)
 
 
-@pytest.mark.parametrize("setting", [{"RETRIES": "1"}, {"CI": "true"}])
+@pytest.mark.parametrize("setting, asked", [
+    ({}, False), ({"RETRIES": "1"}, True), ({"CI": "true"}, True),
+    ({"RETRIES": "0"}, False), ({"RETRIES": ""}, False), ({"CI": "false"}, False),
+    ({"CI": "true", "RETRIES": "0"}, False)])
+def test_only_ci_and_the_user_ask_for_retries(monkeypatch, setting, asked):
+    for name, value in setting.items():
+        monkeypatch.setenv(name, value)
+    assert check.retries() == asked
+
+
 @pytest.mark.parametrize("workers", [None, "1"])
-def test_ci_gives_a_failed_test_a_second_attempt(tmp_path, monkeypatch, setting,
-                                                 workers):
+def test_a_failed_test_gets_a_second_attempt(tmp_path, monkeypatch, workers):
     pytest.importorskip("pytest_rerunfailures")
-    for name, value in setting.items():
-        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("RETRIES", "1")
     assert count_of(tmp_path, TESTS + NEVER, workers) == Count(2, 1, 0, again=2)
-
-
-@pytest.mark.parametrize("setting", [
-    {"RETRIES": "0"}, {"RETRIES": ""}, {"CI": "false"}, {"CI": "true", "RETRIES": "0"}])
-def test_a_flaky_test_fails_where_nobody_asked_for_retries(tmp_path, monkeypatch,
-                                                           setting):
-    for name, value in setting.items():
-        monkeypatch.setenv(name, value)
-    assert count_of(tmp_path, TESTS) == Count(1, 1)
 
 
 @pytest.mark.parametrize("setting", ["0", "1"])
@@ -208,9 +206,9 @@ def test_a_test_that_hangs_has_failed(tmp_path, monkeypatch, setting):
     pytest.importorskip("pytest_timeout")
     monkeypatch.setenv("RETRIES", setting)
     monkeypatch.setattr(check, "TEST_LIMIT", 0.2)
-    count = count_of(tmp_path, "import signal\ndef test_hangs(): signal.pause()\n"
-                               "def test_sound(): pass\n")
-    assert (count.passed, count.failed) == (1, 1)
+    count = count_of(tmp_path, "import signal\ndef test_hangs(): signal.pause()\n")
+    assert count == Count(0, 1, 0, int(setting))
+    assert "Timeout" in (tmp_path / "made-up.log").read_text()
 
 
 def test_the_plugins_are_optional(tmp_path, monkeypatch):
