@@ -121,6 +121,9 @@ look_for() {
         want python3 "runs the black-box tests" have /usr/bin/python3
         want python3-pytest "runs the black-box tests" python_has pytest
         want python3-pytest-xdist "... on all cores" python_has xdist
+        may python3-pytest-timeout "... and ends one that hangs" python_has pytest_timeout
+        may python3-pytest-rerunfailures "a second attempt, for CI" \
+            python_has pytest_rerunfailures
         want python3-h11 "the parser to compare ours with" python_has h11
         if [ -n "$(apt-cache show libhttp-parser-dev 2>/dev/null)" ]; then
             want libhttp-parser-dev "another one" header http_parser.h

@@ -27,6 +27,7 @@ class FaultyRedis:
     def __init__(self, port):
         self.mode = PASS
         self.seconds = 0.0
+        self.accepted = 0       # connections
         self._port = port
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
         self._closed = threading.Event()
@@ -39,6 +40,7 @@ class FaultyRedis:
                 peer, _ = self._listener.accept()
             except OSError:
                 return
+            self.accepted += 1
             threading.Thread(target=self._run, args=(peer,),
                              daemon=True).start()
 

@@ -1,9 +1,11 @@
-"""The counting of scripts/check.py: what did not pass must not be lost."""
+"""scripts/check.py: what did not pass must not be lost."""
 
 import importlib.util
+import os
+import select
 import subprocess
 import sys
-import time
+import threading
 from pathlib import Path
 
 import pytest
@@ -15,25 +17,33 @@ _spec.loader.exec_module(check)
 Count = check.Count
 
 
+def junit(folder, *suites):
+    """Write a JUnit file with these attributes of test suites; return its path."""
+    path = folder / "made_up.xml"
+    path.write_text("<testsuites>" + "".join(
+        f"<testsuite {attributes}/>" for attributes in suites) + "</testsuites>")
+    return path
+
+
+def test_junit_suites_add_up(tmp_path):
+    path = junit(tmp_path, 'tests="9" failures="2" errors="1" skipped="3"',
+                 'tests="1" failures="0" errors="0" skipped="0"')
+    assert check.count_junit(path) == Count(4, 3, 3)
+
+
+@pytest.mark.parametrize("text", [
+    "", "<testsuites><testsuite", "<testsuites><testsuite tests='1'/></testsuites>"])
+def test_an_incomplete_junit_file_is_no_count(tmp_path, text):
+    (tmp_path / "cut.xml").write_text(text)
+    assert check.count_junit(tmp_path / "cut.xml") is None
+    assert check.count_junit(tmp_path / "absent.xml") is None
+
+
 @pytest.mark.parametrize("text, count", [
-    ("==== 12 passed in 3.21s ====", Count(12, 0, 0)),
-    ("12 passed in 3.21s", Count(12, 0, 0)),
-    ("=== 2 failed, 10 passed, 1 skipped in 83.21s (0:01:23) ===",
-     Count(10, 2, 1)),
-    ("= 1 passed, 3 deselected, 2 warnings, 2 errors in 0.1s =", Count(1, 2, 0)),
-    ("= 1 passed, 1 error in 0.1s =", Count(1, 1, 0)),
-    ("= 1 xfailed, 1 xpassed in 0.1s =", Count(1, 1, 0)),
-    ("= no tests ran in 0.01s =", None),
-    ("INTERNALERROR> Traceback", None),
-    ("1 passed in a line that goes on in 3 steps", None),
-])
-def test_pytest_is_counted(text, count):
-    assert check.count_pytest(f"some line\n{text}\n") == count
-
-
-def test_only_the_last_closing_line_of_pytest_counts():
-    text = "captured: \n9 passed in 1.0s\n=== 1 failed in 2.00s ===\n"
-    assert check.count_pytest(text) == Count(0, 1, 0)
+    ("1 passed, 0 failed\n5 passed, 2 failed\n", Count(5, 2)),
+    ("see 5 passed, 2 failed\n", None), ("", None)])
+def test_the_last_line_of_a_script_is_its_count(text, count):
+    assert check.count_plain(text) == count
 
 
 def test_cmocka_groups_add_up():
@@ -60,53 +70,62 @@ def test_judge(count, status, verdict):
     assert check.judge(count, status) == verdict
 
 
-@pytest.fixture
-def runner(tmp_path, monkeypatch):
+@pytest.fixture(autouse=True)
+def own_settings(tmp_path, monkeypatch):
+    """Logs of the test's own, and no setting of the caller or of CI."""
     monkeypatch.setattr(check, "LOGS", tmp_path)
-    return check.Runner("make", [])
+    for name in (*check.OURS, "CI"):
+        monkeypatch.delenv(name, raising=False)
 
 
-def suite(run, limit=60):
-    return check.Suite("made-up", "a suite of this test", None, limit, run)
+def made_up(run, name="made-up", flavour=None, beside=False):
+    return check.Suite(name, "a suite of this test", flavour, run, beside)
 
 
-def test_a_program_and_its_words_are_handed_back(runner):
+def result_of(run):
+    """Run a function as a suite; return its Count and why it was ended."""
+    return check.Runner(made_up(run)).suite()
+
+
+def test_a_program_and_its_words_are_handed_back():
     seen = []
-    runner.suite(suite(lambda r: seen.append(
-        r.program(["sh", "-c", "echo out; echo err >&2; exit 3"])) or Count(1, 0, 0)))
+    result_of(lambda r: seen.append(
+        r.program(["sh", "-c", "echo out; echo err >&2; exit 3"])))
     status, text = seen[0]
     assert status == 3
     assert text.splitlines()[1:] == ["out", "err"]
 
 
-def test_a_suite_that_crashes_failed(runner):
-    count, _ = runner.suite(suite(lambda r: r.script(
-        "sh", "-c", "echo 5 passed, 0 failed; kill -SEGV $$")))
-    assert count == Count(5, 1, 0)
+def test_a_suite_that_crashes_failed():
+    count, _ = result_of(lambda r: r.script(
+        "sh", "-c", "echo 5 passed, 0 failed; kill -SEGV $$"))
+    assert count == Count(5, 1)
 
 
-def test_a_suite_that_cannot_start_failed(runner):
-    count, why = runner.suite(suite(lambda r: r.script("/no/such/program")))
-    assert count == Count(0, 1, 0) and "/no/such/program" in why
+def test_a_suite_that_cannot_start_failed():
+    count, why = result_of(lambda r: r.script("/no/such/program"))
+    assert count == Count(0, 1) and "/no/such/program" in why
 
 
-def test_a_suite_that_hangs_is_ended_with_all_it_started(runner, tmp_path):
+def test_a_suite_that_hangs_is_ended_with_all_it_started(tmp_path, monkeypatch):
+    monkeypatch.setattr(check, "SUITE_LIMIT", 1)
     pid_file = tmp_path / "pid"
-    begin = time.monotonic()
-    count, why = runner.suite(suite(lambda r: r.script(
-        "sh", "-c", f"sleep 1000 & echo $! > {pid_file}; wait"), limit=1))
-    assert count == Count(0, 1, 0) and "more than 1 s" in why
-    assert time.monotonic() - begin < 60
-    assert not running(int(pid_file.read_text()))
+    count, why = result_of(lambda r: r.script(
+        "sh", "-c", f"sleep 1000 & echo $! > {pid_file}; wait"))
+    assert count == Count(0, 1) and "more than 1 s" in why
+    assert ends(int(pid_file.read_text()))
 
 
-def running(pid):
-    """Tell whether the process is there and no zombie."""
+def ends(pid, deadline=60):
+    """Wait for a process that is no child of ours to end; tell whether it has."""
     try:
-        status = Path(f"/proc/{pid}/stat").read_text()
-    except FileNotFoundError:
-        return False
-    return status.rpartition(")")[2].split()[0] != "Z"
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        return bool(select.select([descriptor], [], [], deadline)[0])
+    finally:
+        os.close(descriptor)
 
 
 def test_builds_come_before_the_suites_that_need_them():
@@ -120,8 +139,12 @@ def test_an_unknown_suite_is_refused():
     assert done.returncode == 1 and "nonsense" in done.stderr
 
 
-ONCE = """
+# ------------------------------------------------------------------ with pytest
+
+TESTS = """
+import os
 from pathlib import Path
+import pytest
 
 def test_sound():
     pass
@@ -132,45 +155,71 @@ def test_at_the_second_attempt():
     mark.touch()
     assert tried
 """
+NEVER = "\ndef test_never(): assert False\n"
+SKIPPED = "\ndef test_skipped(): pytest.skip('not here')\n"
+FIXTURE = """
+@pytest.fixture
+def broken(): raise OSError
+def test_with_a_broken_fixture(broken): pass
+"""
+CRASH = "\ndef test_crash(): os.abort()\n"
 
 
-@pytest.fixture(autouse=True)
-def plain_environment(monkeypatch):
-    """No setting of the caller, or of CI, reaches these tests."""
-    for name in (*check.OURS, "CI"):
-        monkeypatch.delenv(name, raising=False)
-
-
-ALWAYS_FAIL = "\n".join(f"def test_{i}(): assert False" for i in range(check.FEW))
-
-
-@pytest.mark.parametrize("setting", [{"RETRIES": "1"}, {"CI": "true"}])
-@pytest.mark.parametrize("more, verdict", [
-    ("", Count(2, 0, 0, 1)),
-    ("def test_never(): assert False", Count(2, 1, 0, 1)),
-    (ALWAYS_FAIL, Count(1, check.FEW + 1, 0))])
-def test_ci_gives_a_few_failed_tests_a_second_attempt(
-        runner, tmp_path, monkeypatch, setting, more, verdict):
-    for name, value in setting.items():
-        monkeypatch.setenv(name, value)
-    assert run_made_up(runner, tmp_path, ONCE + more) == verdict
-
-
-@pytest.mark.parametrize("setting", [
-    {}, {"RETRIES": "0"}, {"RETRIES": ""}, {"CI": "false"},
-    {"CI": "true", "RETRIES": "0"}])
-def test_a_flaky_test_fails_where_nobody_asked_for_retries(
-        runner, tmp_path, monkeypatch, setting):
-    for name, value in setting.items():
-        monkeypatch.setenv(name, value)
-    assert run_made_up(runner, tmp_path, ONCE) == Count(1, 1, 0)
-
-
-def run_made_up(runner, folder, text):
+def count_of(folder, text, workers=None):
     """Run a file of tests as a suite; return the Count."""
     (folder / "test_made_up.py").write_text(text)
-    count, _ = runner.suite(suite(lambda r: r.pytest(str(folder), workers=None)))
-    return count
+    return result_of(lambda r: r.pytest(str(folder), workers=workers))[0]
+
+
+@pytest.mark.parametrize("more, verdict", [
+    ("", Count(1, 1)), (SKIPPED, Count(1, 1, 1)), (NEVER + FIXTURE, Count(1, 3)),
+    (CRASH, Count(0, 1))], ids=["flaky", "skipped", "fixture", "crash"])
+def test_pytest_is_counted_and_a_flaky_test_fails(tmp_path, more, verdict):
+    assert count_of(tmp_path, TESTS + more) == verdict
+
+
+def test_a_worker_that_crashes_is_a_failed_test(tmp_path):
+    assert count_of(tmp_path, TESTS + CRASH, workers="1") == Count(1, 2)
+
+
+def test_a_report_of_an_earlier_run_does_not_count(tmp_path):
+    assert count_of(tmp_path, "def test_sound(): pass") == Count(1, 0)
+    assert count_of(tmp_path, "syntax error") == Count(0, 1)
+    assert count_of(tmp_path, CRASH) == Count(0, 1)
+
+
+@pytest.mark.parametrize("setting, asked", [
+    ({}, False), ({"RETRIES": "1"}, True), ({"CI": "true"}, True),
+    ({"RETRIES": "0"}, False), ({"RETRIES": ""}, False), ({"CI": "false"}, False),
+    ({"CI": "true", "RETRIES": "0"}, False)])
+def test_only_ci_and_the_user_ask_for_retries(monkeypatch, setting, asked):
+    for name, value in setting.items():
+        monkeypatch.setenv(name, value)
+    assert check.retries() == asked
+
+
+@pytest.mark.parametrize("workers", [None, "1"])
+def test_a_failed_test_gets_a_second_attempt(tmp_path, monkeypatch, workers):
+    pytest.importorskip("pytest_rerunfailures")
+    monkeypatch.setenv("RETRIES", "1")
+    assert count_of(tmp_path, TESTS + NEVER, workers) == Count(2, 1, 0, again=2)
+
+
+@pytest.mark.parametrize("setting", ["0", "1"])
+def test_a_test_that_hangs_has_failed(tmp_path, monkeypatch, setting):
+    """At the second attempt too."""
+    pytest.importorskip("pytest_timeout")
+    monkeypatch.setenv("RETRIES", setting)
+    monkeypatch.setattr(check, "TEST_LIMIT", 0.2)
+    count = count_of(tmp_path, "import signal\ndef test_hangs(): signal.pause()\n")
+    assert count == Count(0, 1, 0, int(setting))
+    assert "Timeout" in (tmp_path / "made-up.log").read_text()
+
+
+def test_the_plugins_are_optional(tmp_path, monkeypatch):
+    monkeypatch.setattr(check.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setenv("RETRIES", "1")
+    assert count_of(tmp_path, TESTS) == Count(1, 1)
 
 
 def test_ci_asks_for_retries():
@@ -185,7 +234,7 @@ def options_of(monkeypatch, suite_name, **environment):
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     words = []
-    runner = check.Runner("make", [])
+    runner = check.Runner(made_up(None))
     monkeypatch.setattr(runner, "pytest",
                         lambda folder, *options, **_: words.extend(options))
     next(s for s in [*check.SUITES, *check.EXTRA.values()]
@@ -227,16 +276,72 @@ def test_the_whole_check_has_no_quick_suite():
     assert check.choose(["quick"])[-1].name == "quick"
 
 
-def test_a_part_that_is_absent_is_left_out(tmp_path, monkeypatch):
-    monkeypatch.setattr(check, "TOP", tmp_path)
-    assert not {*check.OPTIONAL} & {s.name for s in check.choose([])}
-    assert [s.name for s in check.choose(["variants"])] == ["build", "variants"]
+# ------------------------------------------------------- several suites together
+
+def run_all(monkeypatch, *suites):
+    """Run these suites; return {name: Count} in the order of the results."""
+    monkeypatch.setattr(check, "TOP", check.LOGS.parent)
+    results, interrupted = check.run_all(suites, ["make"])
+    assert not interrupted
+    return {suite.name: count for suite, count, _ in results}
 
 
-@pytest.mark.parametrize("script", check.VARIANTS)
-def test_either_script_checks_the_variants(tmp_path, monkeypatch, script):
+def test_suites_run_side_by_side_and_are_reported_in_order(monkeypatch, capfd):
+    """Each of the first two ends only when the other has begun."""
+    met = threading.Barrier(2, timeout=60)
+
+    def meet(_):
+        met.wait()
+        return Count(1, 0)
+
+    counts = run_all(monkeypatch, made_up(meet, "small", beside=True),
+                     made_up(meet, "large"), made_up(lambda r: Count(2, 1), "last"))
+    assert list(counts.items()) == [("small", Count(1, 0)), ("large", Count(1, 0)),
+                                    ("last", Count(2, 1))]
+    assert "small: 1 passed, 0 failed" in capfd.readouterr().out
+
+
+def test_what_needs_a_broken_build_has_failed(monkeypatch):
+    build = made_up(lambda r: Count(0, 1), "build")
+    monkeypatch.setitem(check.BUILDS, "default", build)
+    needs = [made_up(lambda r: Count(5, 0), name, "default", name == "small")
+             for name in ("small", "large")]
+    other = made_up(lambda r: Count(1, 0), "other")
+    assert run_all(monkeypatch, build, *needs, other) == {
+        "build": Count(0, 1), "small": Count(0, 1), "large": Count(0, 1),
+        "other": Count(1, 0)}
+
+
+def test_an_error_in_a_suite_beside_is_not_lost(monkeypatch):
+    with pytest.raises(ZeroDivisionError):
+        run_all(monkeypatch, made_up(lambda r: 1 / 0, "small", beside=True),
+                made_up(lambda r: Count(1, 0), "large"))
+
+
+def test_an_interrupt_ends_both_suites_and_starts_no_other(monkeypatch):
+    begun = threading.Event()
+
+    def wait_long(runner):
+        begun.set()
+        return runner.script("sleep", "1000")
+
+    def interrupt(_):
+        assert begun.wait(60)
+        raise KeyboardInterrupt
+
+    suites = [made_up(wait_long, "small", beside=True), made_up(interrupt, "large"),
+              made_up(lambda r: Count(1, 0), "never")]
+    results, interrupted = check.run_all(suites, ["make"])
+    assert interrupted
+    assert [(s.name, c) for s, c, _ in results] == [("small", Count(0, 1)),
+                                                    ("large", Count(0, 1))]
+
+
+def test_the_last_line_is_the_sum(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(check, "TOP", tmp_path)
-    (tmp_path / script).parent.mkdir()
-    (tmp_path / script).touch()
-    assert "variants" in [s.name for s in check.choose([])]
-    assert check.first_of(check.VARIANTS) == script
+    check.report([(made_up(None, "one"), Count(3, 1, 2, 1), 1.0),
+                  (made_up(None, "two"), Count(4, 0), 1.0)])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1] == "7 passed, 1 failed"
+    assert "2 skipped, 1 run again" in lines[-2]
+    assert "one" in lines[2] and "FAILED" in lines[2] and "one.log" in lines[2]
