@@ -301,7 +301,7 @@ def test_a_late_answer_is_measured():
         result = load.run("wrk", load.Job((url,), seconds=2.6),
                           os.sched_getaffinity(0))
     assert (result.good, result.timeouts) == (1, 0)
-    assert result.max == pytest.approx(2300, rel=0.02)
+    assert result.max > 2290
 
 
 @pytest.mark.skipif(bool(load.missing("wrk")), reason="needs wrk")
