@@ -1,6 +1,11 @@
-"""Sentences about each curve, made from the measured figures alone."""
+"""Sentences about what was measured, made from the figures alone.
+
+CPU time leads, then what one core can do, then the rate. Two servers are
+compared only in the words of comparisons.py.
+"""
 
 CALLS_NAMED = 4
+WHOLE_CORE = 95.0       # per cent from which the server's core ended a point
 
 
 def number(value):
@@ -17,288 +22,195 @@ def number(value):
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
+def listed(parts):
+    """Return "a, b and c"."""
+    parts = list(parts)
+    return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
+
+
 def explain(experiment, known):
     """Return {"all": {variant: [sentence, ...]}, "each": [{"server",
-    "variant", "text", "chapter"}, ...]} for an experiment of the summary."""
-    chapters = {server["name"]: server["chapter"] for server in known}
-    titles = {server["name"]: server["title"] for server in known}
-    floors = {s["name"] for s in known if s["kind"] == "floor"}
+    "variant", "text", "chapter"}, ...]} for an experiment of the summary.
+    `known` are the servers of the summary."""
+    servers = {server["name"]: server for server in known}
     return {
-        "all": {variant: together(experiment, variant, titles, floors)
+        "all": {variant: list(together(experiment, variant, servers))
                 for variant in experiment["variants"]},
         "each": [{"server": one["server"], "variant": one["variant"],
-                  "chapter": chapters[one["server"]],
-                  "text": about(experiment, one, titles[one["server"]])}
+                  "chapter": servers[one["server"]]["chapter"],
+                  "text": " ".join(about(experiment, one, servers))}
                  for one in experiment["curves"]],
     }
 
 
-def figures(one):
-    """Return the points of a curve that have a figure."""
-    return [p for p in one["points"] if p["rate"]]
+def can_do(point):
+    """Return how many requests a second one whole core could answer at the
+    CPU time of this point; None where that is not known."""
+    cost = point["values"].get("cpu_us")
+    return 1e6 / cost if cost else None
 
 
-def together(experiment, variant, titles, floors):
-    """Return sentences that set the servers of a variant side by side.
-    Those in `floors` do less work, so they are no rivals."""
-    curves = [c for c in experiment["curves"] if c["variant"] == variant]
-    shared = None
-    for one in curves:
-        xs = {p["x"] for p in figures(one)}
-        shared = xs if shared is None else (shared & xs or shared)
-    if not shared:
-        return ["Nothing could be measured here."]
-    wanted = experiment["reference"]
-    x = min(shared, key=lambda each: abs(each - wanted))
-    all_there = [(c["server"], p) for c in curves for p in figures(c)
-                 if p["x"] == x]
-    there = [pair for pair in all_there if pair[0] not in floors]
-    said = []
-    whole = [pair for pair in there if not pair[1]["hollow"]]
-    if len(there) > 1:
-        said.append(_fastest(experiment, whole, x, titles))
-        said += _cheapest(whole, titles)
-        said += _unsure(there, titles)
-    said += _floor([pair for pair in all_there if pair[0] in floors], whole,
-                   titles)
-    tooled = [titles[name] for name, p in there
-              if p["limit"] in ("load tool", "cores of the load")]
-    if tooled and not experiment["open_loop"]:
-        said.append(f"The cores of the load were the limit for "
-                    f"{listed(tooled)}: there the CPU time a request tells "
-                    "more than the rate.")
-    return said
+def compared(experiment, variant, server, x, metric="cpu_us"):
+    """Return the comparison of a server with its baseline at x, or None."""
+    wanted = (variant, server, x, metric)
+    return next((one for one in experiment["comparisons"] if wanted == (
+        one["variant"], one["server"], one["x"], one["metric"])), None)
 
 
-def _fastest(experiment, whole, x, titles):
-    """Say who was fastest and slowest at x, of the servers that lost
-    nothing there. Those whose runs overlap the best one's are as good."""
-    unit = experiment["unit"]
-    order = sorted((pair for pair in whole if pair[1]["rate"]["median"]),
-                   key=lambda pair: -pair[1]["rate"]["median"])
-    place = f"At {x:,} {experiment['x_short']}"
-    if not order:
-        return f"{place} nobody answered without loss."
-    best = order[0][1]["rate"]
-    top, (slowest, last) = best["median"], order[-1]
-    equal = [titles[name] for name, p in order
-             if p["rate"]["high"] >= best["low"]]
-    low = last["rate"]["median"]
-    if len(order) == 1:
-        return (f"{place} only {equal[0]} answered without loss, "
-                f"{number(top)} {unit}.")
-    if len(equal) == len(order) or top / low < 1.05:
-        return (f"{place} {listed(titles[name] for name, _ in order)} answer "
-                f"the same, about {number(top)} {unit}.")
-    times = (f"{top / low:.1f} times as many as {titles[slowest]} "
-             f"({number(low)}).")
-    if len(equal) == 1:
-        return (f"{place} {equal[0]} answers most, {number(top)} {unit}, "
-                f"{times}")
-    return (f"{place} {listed(equal)} answer most, about {number(top)} "
-            f"{unit}; the differences between them are within the spread. "
-            f"That is {times}")
-
-
-def _cheapest(whole, titles):
-    """Say who takes least CPU time a request, and who most; who overlaps
-    the cheapest is as cheap."""
-    order = sorted(((p["values"]["cpu_us"], name, p["cpu_range"])
-                    for name, p in whole if p["values"].get("cpu_us")))
-    if len(order) < 2:
-        return []
-    least, _, (_, bound) = order[0]
-    most, dear, _ = order[-1]
-    equal = [titles[name] for _, name, (low, _) in order if low <= bound]
-    text = (f"takes {equal[0]} with {number(least)} us" if len(equal) == 1
-            else f"take {listed(equal)} with about {number(least)} us, the "
-                 "same within the spread")
-    if len(equal) < len(order):
-        text += f", most {titles[dear]} with {number(most)} us"
-    return [f"Least CPU time a request {text}."]
-
-
-def _unsure(there, titles):
-    """Say whose figures are not compared, and which are noisy."""
-    said = []
-    for what, key in (("Not compared, because requests or runs were lost",
-                       "hollow"), ("Noisy there", "noisy")):
-        names = [titles[name] for name, p in there if p[key]]
+def together(experiment, variant, servers):
+    """Yield sentences that compare the servers of a variant, at the x nearest
+    to the reference that all have."""
+    curves = {c["server"]: {p["x"]: p for p in c["points"] if p["rate"]}
+              for c in experiment["curves"] if c["variant"] == variant}
+    grids = [set(points) for points in curves.values() if points]
+    if not grids:
+        yield "Nothing could be measured here."
+        return
+    x = min(set.intersection(*grids) or set.union(*grids),
+            key=lambda each: (abs(each - experiment["reference"]), each))
+    there = {name: points[x] for name, points in curves.items()
+             if x in points}
+    title = {name: servers[name]["title"] for name in servers}
+    base = experiment["baselines"][variant]
+    yield _base(experiment, there.get(base), title[base], x)
+    floors = {name for name in there if servers[name]["kind"] == "floor"}
+    full = {name for name, point in there.items()
+            if (point["values"].get("server_busy") or 0) >= WHOLE_CORE}
+    for what, metric, names in (
+            ("CPU time", "cpu_us", set(there) - floors),
+            ("CPU time of floors, which only make the system calls,",
+             "cpu_us", floors),
+            ("Rate, where both cores were fully busy,", "rate",
+             full - floors if base in full else ())):
+        found = [compared(experiment, variant, name, x, metric)
+                 for name in names]
+        told = [f"{title[one['server']]} {one['words']}" for one in
+                sorted(filter(None, found), key=lambda one: one["ratio"])]
+        if told:
+            yield f"{what} compared with {title[base]}: {'; '.join(told)}."
+    for what, names in (
+            ("The load tool was the limit, so look at the CPU time and not "
+             "at the rate", [n for n, p in there.items() if p["limit"] in (
+                 "load tool", "cores of the load")]),
+            ("Rounds that lost requests are not compared",
+             [n for n, p in there.items() if p["hollow"]]),
+            ("Noisy", [n for n, p in there.items() if _noisy(p)])):
         if names:
-            said.append(f"{what}: {listed(names)}.")
-    return said
+            yield f"{what}: {listed(title[name] for name in names)}."
+    if any(p["noisy"] and not p["tight"] and p["noisy"][0].endswith(
+            ("round", "rounds")) for p in there.values()):
+        yield "Fewer than six rounds: a first look, not a result."
 
 
-def _floor(floors, there, titles):
-    """Say what a request costs at least, and how far the best is from it."""
-    costs = [(p["values"]["cpu_us"], name) for name, p in floors
-             if p["values"].get("cpu_us")]
-    ours = [(p["values"]["cpu_us"], name) for name, p in there
-            if p["values"].get("cpu_us")]
-    if not costs or not ours:
-        return []
-    (floor, name), (least, cheap) = min(costs), min(ours)
-    return [f"Who does nothing but the system calls ({titles[name]}) needs "
-            f"{number(floor)} us: {titles[cheap]} takes "
-            f"{least / floor:.2f} times that."]
+def _base(experiment, point, title, x):
+    """Say what a request costs the baseline at x."""
+    place = f"At {x:,} {experiment['x_short']}"
+    if point is None:
+        return f"{place} {title} has no figure, so nothing is compared."
+    text = f"{title} answers {number(point['rate']['median'])} " \
+           f"{experiment['unit']}"
+    if can_do(point):
+        text = (f"a request costs {title} "
+                f"{number(point['values']['cpu_us'])} us of CPU time, so one "
+                f"core can do {number(can_do(point))} a second; {text}")
+    return f"{place} {text}."
 
 
-def about(experiment, one, title):
-    """Return what there is to say about one curve."""
-    points = figures(one)
+def _noisy(point):
+    """Return why a point is noisy, but for too few rounds: that is said once
+    for all."""
+    return [word for word in point["noisy"]
+            if not word.endswith(("round", "rounds"))]
+
+
+def about(experiment, one, servers):
+    """Yield sentences about one curve."""
+    title, short = servers[one["server"]]["title"], experiment["x_short"]
+    points = [p for p in one["points"] if p["rate"]]
+    missing = [p for p in one["points"] if not p["rate"]]
+    why = "; ".join(dict.fromkeys(n for p in missing for n in p["notes"]))
     if not points:
-        why = [note for p in one["points"] for note in p["notes"]]
-        return f"{title} has no figure: {'; '.join(dict.fromkeys(why))}."
-    said = [_course(experiment, one, points, title),
-            _cost(experiment, points), _calls(experiment, one)]
-    said += [_waiting(points), _limit(experiment, points)]
-    said += [_lost(experiment, points), _missing(experiment, one),
-             _noise(points)]
-    return " ".join(sentence for sentence in said if sentence)
-
-
-def _course(experiment, one, points, title):
-    """How the curve runs: its best point, and what is left at the end."""
-    unit, short = experiment["unit"], experiment["x_short"]
-    last = points[-1]
-    end = last["rate"]["median"]
+        yield f"{title} has no figure: {why}."
+        return
+    near = min(points, key=lambda p: abs(p["x"] - experiment["reference"]))
+    if can_do(near):
+        yield from _cost(experiment, one, near, title)
+    yield from _calls(experiment, one)
     if experiment["open_loop"]:
-        whole = [p for p in points if not p["hollow"]]
-        if whole and whole[-1] is last:
-            return (f"{title} answers all that was demanded, up to "
-                    f"{last['x']:,} requests/s.")
-        kept = f"everything up to {whole[-1]['x']:,}" if whole else \
-            "not even the lowest rate without loss"
-        return (f"{title} answers {kept}; of {last['x']:,} requests/s it "
-                f"answers {number(end)}.")
-    best = next((p for p in points if p["x"] == one["best"]), last)
-    top = best["rate"]["median"]
-    if best["hollow"]:
-        return (f"{title} answers {number(top)} {unit} at {best['x']:,} "
-                f"{short}, and nowhere without loss.")
-    if len(points) == 1:
-        return (f"{title} answers {number(top)} {unit} at {best['x']:,} "
-                f"{short}.")
-    level = [p for p in points if not p["hollow"]
-             and p["rate"]["high"] >= best["rate"]["low"]]
-    text = f"{title} is best {_places(level, points)} {short}"
-    height = f"{number(top)} {unit}" if len(level) == 1 else \
-        f"about {number(top)} {unit}, the same within the spread"
-    if last in level:
-        return f"{text}, where the curve ends, with {height}."
-    share = 100 * end / top
-    kept = "still makes" if share >= 80 else "has only"
-    return (f"{text} with {height}, and {kept} {share:.0f} % of that at "
-            f"{last['x']:,}.")
+        yield _demanded(points, title, short)
+    else:
+        chosen = {p["x"]: p for p in (points[0], near, points[-1])}
+        yield "Rates: " + listed(
+            f"{number(p['rate']['median'])} {experiment['unit']} at {x:,}"
+            for x, p in sorted(chosen.items())) + f" {short}."
+    if near["waited_ms"] and not near["hollow"]:
+        yield (f"At {near['x']:,} a client waited "
+               f"{number(near['waited_ms'])} ms on average"
+               + (f"; percentiles are not shown: {near['flag']}."
+                  if near["flag"] else "."))
+    last = points[-1]
+    if last["limit"] == "waiting":
+        yield (f"At {last['x']:,} {short} nothing was at its limit "
+               f"({last['evidence']}).")
+    elif last["limit"] not in (None, "none"):
+        yield f"Its limit at {last['x']:,}: {last['limit']} " \
+              f"({last['evidence']})."
+    yield from _lost(points, short)
+    if missing:
+        places = [f"{p['x']:,}" for p in missing]
+        yield (f"Not measured at {listed(places)} "
+               f"{short}: {why}.")
+    noisy = [f"{p['x']:,} ({', '.join(_noisy(p))})" for p in points
+             if _noisy(p)]
+    if noisy:
+        yield f"Noisy at {listed(noisy)}."
 
 
-def _places(some, points):
-    """Return "at 20 and 500" or "from 100 to 5,000" for some of the points
-    of a curve."""
-    first, last = points.index(some[0]), points.index(some[-1])
-    if 2 < len(some) == last - first + 1:
-        return f"from {some[0]['x']:,} to {some[-1]['x']:,}"
-    return "at " + listed(f"{p['x']:,}" for p in some)
-
-
-def _cost(experiment, points):
-    """What a request costs, at the point nearest to the reference."""
-    p = min(points, key=lambda each: abs(each["x"] - experiment["reference"]))
-    values = p["values"]
-    if values.get("cpu_us") is None:
-        return ""
-    text = (f"At {p['x']:,} a request costs it {number(values['cpu_us'])} us "
-            f"of CPU ({number(values['cpu_user_us'])} user, "
-            f"{number(values['cpu_system_us'])} system)")
-    parts = []
-    if values.get("switches") is not None:
-        parts.append(f"{number(values['switches'])} context switches")
-    if (values.get("faults") or 0) >= 1:
-        parts.append(f"{number(values['faults'])} page faults")
-    return text + (", " + listed(parts) if parts else "") + "."
+def _cost(experiment, one, point, title):
+    """What a request costs, what one core can do, and how that compares."""
+    values = point["values"]
+    parts = [f"{number(values[key])} {what}" for key, what, least in (
+        ("switches", "context switches", 0), ("faults", "page faults", 1))
+        if (values.get(key) if values.get(key) is not None else -1) >= least]
+    yield (f"At {point['x']:,} {experiment['x_short']} a request costs "
+           f"{title} {number(values['cpu_us'])} us of CPU time "
+           f"({number(values.get('cpu_user_us'))} user, "
+           f"{number(values.get('cpu_system_us'))} system)"
+           + (", " + listed(parts) if parts else "") + ".")
+    yield f"One core can do {number(can_do(point))} a second."
+    beside = compared(experiment, one["variant"], one["server"], point["x"])
+    if beside:
+        yield f"Compared with {beside['base']}: {beside['words']}."
 
 
 def _calls(experiment, one):
     """How many system calls a request makes: they are counted at one x."""
     calls = experiment["calls"].get(f"{one['server']}/{one['variant']}", {})
-    if not calls:
-        return ""
-    named = [(each, name) for name, each in calls.items()
-             if name not in ("all", "other") and each >= 0.05]
-    shown = ", ".join(f"{number(each)} {name}" for each, name
-                      in sorted(named, reverse=True)[:CALLS_NAMED])
-    return (f"Counted at {experiment['calls_at']:,}, a request makes "
-            f"{number(calls['all'])} system calls"
-            + (f" ({shown})." if shown else "."))
+    named = sorted(((each, name) for name, each in calls.items()
+                    if name not in ("all", "other") and each >= 0.05),
+                   reverse=True)[:CALLS_NAMED]
+    shown = ", ".join(f"{number(each)} {name}" for each, name in named)
+    if calls:
+        yield (f"Counted at {experiment['calls_at']:,}, a request makes "
+               f"{number(calls['all'])} system calls"
+               + (f" ({shown})." if shown else "."))
 
 
-def _waiting(points):
-    """Where the clients waited, when most of them did in one place."""
-    p = points[-1]
-    queue = p["values"].get("accept_queue") or 0
-    if p["x"] >= 20 and queue >= 0.5 * min(p["x"], 4096):
-        return (f"At {p['x']:,} as many as {queue:,.0f} connections waited "
-                "in the accept queue.")
-    return ""
+def _demanded(points, title, short):
+    """Up to which rate the server of an open loop answers everything."""
+    lossy = [p["x"] for p in points if p["hollow"]]
+    whole = [p["x"] for p in points if not lossy or p["x"] < lossy[0]]
+    return (f"{title} answers all requests up to {whole[-1]:,} {short}."
+            if whole else f"{title} loses requests at {lossy[0]:,} {short}.")
 
 
-def _limit(experiment, points):
-    """Which limit was met, and by what one sees it."""
-    p = points[-1]
-    if not p.get("limit") or p["limit"] == "none":
-        return ""
-    if p["limit"] == "waiting":
-        return (f"At {p['x']:,} {experiment['x_short']} nothing was at its "
-                f"limit: it waited ({p['evidence']}).")
-    return f"Its limit at {p['x']:,}: {p['limit']} ({p['evidence']})."
-
-
-def _lost(experiment, points):
+def _lost(points, short):
     """What was lost, at the worst point."""
-    lossy = [p for p in points if p["hollow"]]
-    if not lossy:
-        return ""
-    worst = max(lossy, key=lambda p: p["values"].get("failed_percent") or 0)
-    share = worst["values"].get("failed_percent")
-    notes = "; ".join(worst["notes"])
-    if share:
-        return (f"At {worst['x']:,} {experiment['x_short']} "
-                f"{number(share)} % of the requests were lost"
-                + (f" ({notes})." if notes else "."))
-    return f"At {worst['x']:,}: {notes}." if notes else ""
-
-
-def _missing(experiment, one):
-    """Which points there are not, and why."""
-    missing = [p for p in one["points"] if not p["rate"]]
-    if not missing:
-        return ""
-    places = listed([f"{p['x']:,}" for p in missing])
-    why = "; ".join(dict.fromkeys(n for p in missing for n in p["notes"]))
-    return f"Not measured at {places} {experiment['x_short']}: {why}."
-
-
-def _noise(points):
-    """Which points one should not rely on."""
-    noisy = [p for p in points if p["noisy"]]
-    if not noisy:
-        return ""
-    places = "everywhere" if 1 < len(points) == len(noisy) \
-        else _places(noisy, points)
-    said = [word for p in noisy for word in p["noisy"]]
-    why = [kind for start, kind in (
-        ("one run", "a single run"), ("only", "too few runs"),
-        ("runs", "runs far apart"), ("foreign", "foreign load"),
-        ("few", "few runs that agree where those of others do not"),
-        ("core", "core slower or faster than in most of the run"),
-        ("load core", "load core slower or faster than in most of the run"))
-        if any(word.startswith(start) for word in said)]
-    return f"Noisy {places}: {listed(why)}."
-
-
-def listed(parts):
-    """Return "a, b and c"."""
-    parts = list(parts)
-    if len(parts) < 2:
-        return "".join(parts)
-    return ", ".join(parts[:-1]) + " and " + parts[-1]
+    worst = max((p for p in points if p["hollow"]), default=None,
+                key=lambda p: p["values"].get("failed_percent") or 0)
+    if worst:
+        share = worst["values"].get("failed_percent")
+        told = [f"{number(share)} % of the requests were lost"] if share \
+            else []
+        yield (f"At {worst['x']:,} {short}: "
+               + "; ".join([*told, *worst["notes"]]) + ".")

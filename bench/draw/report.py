@@ -172,10 +172,8 @@ def how(summary, env):
         facts.append(("Measuring itself took",
                       f"{overhead:g} % of the servers' CPU time, on the "
                       "cores of the load"))
-    facts.append(("Noisy", "is a figure of fewer than "
-                           f"{summaries.FEW_RUNS} runs, or whose runs leave "
-                           f"more than {summaries.NOISY_WIDTH:g} % of room for "
-                           "the median, or "
+    facts.append(("Noisy", f"is a figure of fewer than {summaries.ROUNDS} "
+                           "rounds, or whose median is not known to 5 %, or "
                            "beside which others used more than "
                            f"{summaries.NOISY_FOREIGN:g} % of the core, or "
                            "while a core was more than "
