@@ -27,36 +27,28 @@ def table(summary):
 
 
 def disagree(one, other):
-    """Whether two comparisons of the same servers contradict each other."""
+    """Whether two decided comparisons of the same servers contradict each
+    other."""
     verdicts = {one["verdict"], other["verdict"]}
-    if verdicts == {MORE, LESS}:
-        return True
-    apart = one["low"] is not None and other["low"] is not None and (
-        one["high"] < other["low"] or other["high"] < one["low"])
-    return EQUAL in verdicts and verdicts <= set(DECIDED) and apart
-
-
-def compare(first, second):
-    """Compare two tables; return (keys in both, of these the decided ones, of
-    these the ones on which they disagree)."""
-    both = [key for key in first if key in second]
-    decided = [key for key in both if first[key]["verdict"] in DECIDED
-               and second[key]["verdict"] in DECIDED]
-    return both, decided, [key for key in decided
-                           if disagree(first[key], second[key])]
+    if EQUAL in verdicts:
+        return one["high"] < other["low"] or other["high"] < one["low"]
+    return verdicts == {MORE, LESS}
 
 
 def show(first, second):
     """Print how two tables compare; return the exit status."""
-    both, decided, apart = compare(first, second)
+    both = [key for key in first if key in second]
+    decided = [key for key in both if first[key]["verdict"] in DECIDED
+               and second[key]["verdict"] in DECIDED]
+    apart = [key for key in decided if disagree(first[key], second[key])]
     if not both:
         print("bench diff: the runs have no comparison in common",
               file=sys.stderr)
         return 2
-    for key in apart:
-        experiment, variant, x, server, base, metric = key
-        where = " ".join(filter(None, (experiment, variant, f"at {x:,}")))
-        print(f"{where}, {metric}: {server} compared with {base}: "
+    for experiment, variant, x, server, base, metric in apart:
+        key = experiment, variant, x, server, base, metric
+        print(" ".join(filter(None, (experiment, variant))) + f" at {x:,}, "
+              f"{metric}: {server} compared with {base}: "
               f"{first[key]['words']}; then {second[key]['words']}")
     print(f"{len(both)} comparisons in both runs, {len(decided)} of them "
           f"decided in both, {len(apart)} of these disagree")
@@ -74,13 +66,10 @@ def main():
             with open(os.path.join(run, "summary.json"),
                       encoding="utf-8") as file:
                 tables.append(table(json.load(file)))
-        except (OSError, ValueError) as error:
-            print(f"bench diff: {run}: {error}; give two folders that `make "
-                  "compare` left in results/", file=sys.stderr)
-            return 2
-        except KeyError:
-            print(f"bench diff: {run}: its summary.json compares nothing; "
-                  f"`python3 -m bench report {run}` makes it again",
+        except (OSError, ValueError, KeyError) as error:
+            print(f"bench diff: {run}/summary.json: {error!r}; give two "
+                  "folders that `make compare` left in results/ (`python3 -m "
+                  f"bench report {run}` makes the summary again)",
                   file=sys.stderr)
             return 2
     return show(*tables)

@@ -57,19 +57,25 @@ def compared(experiment, variant, server, x, metric="cpu_us"):
         one["variant"], one["server"], one["x"], one["metric"])), None)
 
 
+def reference_x(experiment, variant):
+    """Return the x at which the servers of an experiment are compared: the
+    one it asks for, or the nearest that was measured; None without any."""
+    there = {p["x"] for c in experiment["curves"] if c["variant"] == variant
+             for p in c["points"] if p["rate"]}
+    return min(there, default=None,
+               key=lambda x: (abs(x - experiment["reference"]), x))
+
+
 def together(experiment, variant, servers):
-    """Yield sentences that compare the servers of a variant, at the x nearest
-    to the reference that all have."""
-    curves = {c["server"]: {p["x"]: p for p in c["points"] if p["rate"]}
-              for c in experiment["curves"] if c["variant"] == variant}
-    grids = [set(points) for points in curves.values() if points]
-    if not grids:
+    """Yield sentences that compare the servers of a variant at its
+    reference_x()."""
+    x = reference_x(experiment, variant)
+    if x is None:
         yield "Nothing could be measured here."
         return
-    x = min(set.intersection(*grids) or set.union(*grids),
-            key=lambda each: (abs(each - experiment["reference"]), each))
-    there = {name: points[x] for name, points in curves.items()
-             if x in points}
+    there = {c["server"]: p for c in experiment["curves"]
+             if c["variant"] == variant for p in c["points"]
+             if p["x"] == x and p["rate"]}
     title = {name: servers[name]["title"] for name in servers}
     base = experiment["baselines"][variant]
     yield _base(experiment, there.get(base), title[base], x)
@@ -84,7 +90,7 @@ def together(experiment, variant, servers):
              full - floors if base in full else ())):
         found = [compared(experiment, variant, name, x, metric)
                  for name in names]
-        told = [f"{title[one['server']]} {one['words']}" for one in
+        told = [f"{title[one['server']]}, {one['words']}" for one in
                 sorted(filter(None, found), key=lambda one: one["ratio"])]
         if told:
             yield f"{what} compared with {title[base]}: {'; '.join(told)}."
@@ -97,8 +103,7 @@ def together(experiment, variant, servers):
             ("Noisy", [n for n, p in there.items() if _noisy(p)])):
         if names:
             yield f"{what}: {listed(title[name] for name in names)}."
-    if any(p["noisy"] and not p["tight"] and p["noisy"][0].endswith(
-            ("round", "rounds")) for p in there.values()):
+    if any(_noisy(p) != p["noisy"] for p in there.values()):
         yield "Fewer than six rounds: a first look, not a result."
 
 
@@ -119,8 +124,7 @@ def _base(experiment, point, title, x):
 def _noisy(point):
     """Return why a point is noisy, but for too few rounds: that is said once
     for all."""
-    return [word for word in point["noisy"]
-            if not word.endswith(("round", "rounds"))]
+    return [word for word in point["noisy"] if not word.startswith("only ")]
 
 
 def about(experiment, one, servers):
@@ -133,33 +137,28 @@ def about(experiment, one, servers):
         yield f"{title} has no figure: {why}."
         return
     near = min(points, key=lambda p: abs(p["x"] - experiment["reference"]))
-    if can_do(near):
-        yield from _cost(experiment, one, near, title)
+    yield from _cost(experiment, one, near, title)
     yield from _calls(experiment, one)
-    if experiment["open_loop"]:
-        yield _demanded(points, title, short)
-    else:
-        chosen = {p["x"]: p for p in (points[0], near, points[-1])}
-        yield "Rates: " + listed(
-            f"{number(p['rate']['median'])} {experiment['unit']} at {x:,}"
-            for x, p in sorted(chosen.items())) + f" {short}."
+    yield from _course(experiment, points, near, title)
     if near["waited_ms"] and not near["hollow"]:
         yield (f"At {near['x']:,} a client waited "
                f"{number(near['waited_ms'])} ms on average"
                + (f"; percentiles are not shown: {near['flag']}."
                   if near["flag"] else "."))
     last = points[-1]
-    if last["limit"] == "waiting":
-        yield (f"At {last['x']:,} {short} nothing was at its limit "
-               f"({last['evidence']}).")
-    elif last["limit"] not in (None, "none"):
+    if last["limit"] not in (None, "none"):
         yield f"Its limit at {last['x']:,}: {last['limit']} " \
               f"({last['evidence']})."
-    yield from _lost(points, short)
+    worst = max((p for p in points if p["hollow"]), default=None,
+                key=lambda p: p["values"].get("failed_percent") or 0)
+    if worst:
+        share = worst["values"].get("failed_percent")
+        told = [f"{number(share)} % of the requests were lost"] * bool(share)
+        yield (f"At {worst['x']:,} {short}: "
+               + "; ".join([*told, *worst["notes"]]) + ".")
     if missing:
-        places = [f"{p['x']:,}" for p in missing]
-        yield (f"Not measured at {listed(places)} "
-               f"{short}: {why}.")
+        places = listed(f"{p['x']:,}" for p in missing)
+        yield f"Not measured at {places} {short}: {why}."
     noisy = [f"{p['x']:,} ({', '.join(_noisy(p))})" for p in points
              if _noisy(p)]
     if noisy:
@@ -169,9 +168,11 @@ def about(experiment, one, servers):
 def _cost(experiment, one, point, title):
     """What a request costs, what one core can do, and how that compares."""
     values = point["values"]
-    parts = [f"{number(values[key])} {what}" for key, what, least in (
-        ("switches", "context switches", 0), ("faults", "page faults", 1))
-        if (values.get(key) if values.get(key) is not None else -1) >= least]
+    if not can_do(point):
+        return
+    parts = [f"{number(values[key])} {what}" for key, what in (
+        ("switches", "context switches"), ("faults", "page faults"))
+        if (values.get(key) or 0) >= 0.01]
     yield (f"At {point['x']:,} {experiment['x_short']} a request costs "
            f"{title} {number(values['cpu_us'])} us of CPU time "
            f"({number(values.get('cpu_user_us'))} user, "
@@ -196,21 +197,16 @@ def _calls(experiment, one):
                + (f" ({shown})." if shown else "."))
 
 
-def _demanded(points, title, short):
-    """Up to which rate the server of an open loop answers everything."""
-    lossy = [p["x"] for p in points if p["hollow"]]
+def _course(experiment, points, near, title):
+    """The rates at both ends of the curve and at the reference; of an open
+    loop, up to where everything was answered."""
+    short, lossy = experiment["x_short"], [p["x"] for p in points
+                                           if p["hollow"]]
     whole = [p["x"] for p in points if not lossy or p["x"] < lossy[0]]
-    return (f"{title} answers all requests up to {whole[-1]:,} {short}."
-            if whole else f"{title} loses requests at {lossy[0]:,} {short}.")
-
-
-def _lost(points, short):
-    """What was lost, at the worst point."""
-    worst = max((p for p in points if p["hollow"]), default=None,
-                key=lambda p: p["values"].get("failed_percent") or 0)
-    if worst:
-        share = worst["values"].get("failed_percent")
-        told = [f"{number(share)} % of the requests were lost"] if share \
-            else []
-        yield (f"At {worst['x']:,} {short}: "
-               + "; ".join([*told, *worst["notes"]]) + ".")
+    if not experiment["open_loop"]:
+        chosen = {p["x"]: p for p in (points[0], near, points[-1])}
+        yield "Rates: " + listed(
+            f"{number(p['rate']['median'])} {experiment['unit']} at {x:,}"
+            for x, p in sorted(chosen.items())) + f" {short}."
+    elif whole:
+        yield f"{title} answers all requests up to {whole[-1]:,} {short}."

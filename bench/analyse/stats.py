@@ -1,16 +1,15 @@
 """Comparing in pairs: the ratio of two servers in each round, an interval of
 its median, and what may be said of it.
 
-A round measures every server once. A machine that is slower for a while is
-slower for all of them, so the ratio of two figures of one round says more than
-the two figures do. The interval of the median of these ratios lies between
-order statistics: each ratio is above the true median or below it like a tossed
-coin, whatever the distribution is (the sign test turned round). Six rounds are
-the fewest that can give 95 %.
+A machine that is slower for a while is slower for all servers of a round, so
+the ratio of two figures of one round says more than the two figures do. The
+interval of the median of these ratios lies between order statistics: each
+ratio is above or below the true median like a tossed coin, whatever the
+distribution (the sign test inverted). Six rounds are the fewest for 95 %.
 
-Who measures until something is settled, and looks after every round, settles
-everything in the end. So there are four looks only, and the error of 5 % is
-spent over all of them: each look has its share, and takes a wider interval.
+A test that is repeated after every round until it decides always decides in
+the end. So there are four looks only, and the error of 5 % is divided among
+them: each look takes a wider interval.
 """
 
 import math

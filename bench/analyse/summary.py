@@ -9,25 +9,21 @@ import statistics
 
 from bench.analyse import latency, stats
 from bench.analyse.comparisons import comparisons
-from bench.analyse.sentences import explain
+from bench.analyse.sentences import explain, reference_x     # noqa: F401
 
-# A cell is noisy when its median is not known to 5 %, when other programs used
-# the server's core, or when that core, or the load tool's, was slower or
-# faster than in most of the run. A machine that is equally slow from beginning
-# to end makes no noise *within* the run.
 ROUNDS = stats.LOOKS[0]     # fewer give no interval
 NOISY_FOREIGN = 10.0        # per cent of the core
-NOISY_SPEED = 30.0          # per cent more or less time for the same work; it
-                            # is gauged for milliseconds, so that small
-                            # differences mean little
+NOISY_SPEED = 30.0          # per cent more or less time for the same work
 GAUGES = {"gauge_ms": "core", "load_gauge_ms": "load core"}
-
 # Why a run has no figure, when that tells nothing about the server.
 NOT_TRIED = ("not possible", "no time")
-# What names a row, or is no measurement; the other columns have a median.
-NAMES = ("experiment", "variant", "server", "kind", "x", "repeat", "order",
-         "started", "status", "tool", "workers", "limit", "evidence", "note",
-         "raw", "descriptor_limit")
+NOT_MEASURED = ("x", "repeat", "order", "workers", "descriptor_limit")
+
+
+def _known(rows, key):
+    """Return the figures of a column, of those rows that have one."""
+    return [row[key] for row in rows
+            if isinstance(row.get(key), (int, float))]
 
 
 def typical_cores(rows):
@@ -38,28 +34,20 @@ def typical_cores(rows):
             for gauge, times in seen.items() if any(times)}
 
 
-def leading(rows):
-    """Return the figures by which a cell is judged: its CPU times, or its
-    rates where these are not known."""
-    return _known(rows, "cpu_us") or _known(rows, "rate")
-
-
 def noise(figures, values, typical):
-    """Return in words why a median is not to be relied on, [] if it is.
-
-    figures     leading() of the cell
-    values      the medians of its columns
-    typical     as typical_cores() returns it
+    """Return in words why the median of `figures` is not to be relied on, []
+    if it is: it is not known to 5 %, other programs used the server's core, or
+    a core was slower or faster than in most of the run. `values` are the
+    medians of all columns, `typical` is what typical_cores() returns.
     """
     why = []
     if len(figures) < ROUNDS:
-        why.append("one round" if len(figures) == 1
-                   else f"only {len(figures)} rounds")
+        why.append(f"only {len(figures)} round" + "s" * (len(figures) != 1))
     elif not stats.tight(figures):
         why.append("rounds scatter")
     if (values.get("foreign") or 0) > NOISY_FOREIGN:
         why.append("foreign load")
-    for gauge, usual in (typical or {}).items():
+    for gauge, usual in typical.items():
         percent = 100 * (values[gauge] / usual - 1) if values.get(gauge) else 0
         if abs(percent) > NOISY_SPEED:
             why.append(f"{GAUGES[gauge]} {abs(percent):.0f} % "
@@ -82,16 +70,15 @@ def point(rows, typical=None, keys=(), open_loop=False, keep_alive=None):
     """Return a point of a curve from the rows of its rounds.
 
     typical     typical_cores() of the run
-    keys        columns that `values` has in any case
+    keys        columns that `values`, the medians, has in any case
     open_loop, keep_alive   as the experiment and its variant have them
 
-    `rate` is None where no run gave a figure; then `notes` says why. `runs`
-    of the `planned` ones gave one. The point is `hollow` when a run lost
-    something, or broke. `tight` says whether its median is known to 5 %; what
-    makes it `noisy` is listed there, in words. `waited_ms` is how long a
-    client waited by Little's law, `little` and `flag` are those of
-    latency.judge(); percentiles of a flagged point are None. `limit` and
-    `evidence` are those of the run whose rate is the median.
+    `rate` is None where none of the `planned` runs gave a figure, as `runs`
+    of them did; `notes` says why. It is `hollow` when a run lost something or
+    broke, `tight` when its CPU time (without one its rate) is known to 5 %.
+    `noisy` lists in words what makes it so. `intervals` hold the medians of
+    CPU time and rate, None with fewer than six rounds. `waited_ms` is clients / rate;
+    percentiles are None where the `flag` of latency.judge() says why.
     """
     measured = [row for row in rows if row.get("rate") is not None]
     one = {"x": rows[0]["x"], "runs": len(measured), "planned": len(rows),
@@ -103,32 +90,27 @@ def point(rows, typical=None, keys=(), open_loop=False, keep_alive=None):
            "little": None, "flag": "", "waited_ms": None}
     if not measured:
         return one
-    rates = [row["rate"] for row in measured]
+    rates, costs = _known(measured, "rate"), _known(measured, "cpu_us")
     middle = statistics.median(rates)
     one["rate"] = {"median": middle, "low": min(rates), "high": max(rates)}
-    for key in dict.fromkeys((*keys, *(key for row in measured for key in row
-                                       if key not in NAMES))):
+    one["intervals"] = {"rate": stats.interval(rates),
+                        "cpu_us": stats.interval(costs)}
+    one["values"] = dict.fromkeys(keys)
+    for key in dict.fromkeys(key for row in measured for key in row):
         known = _known(measured, key)
-        one["values"][key] = statistics.median(known) if known else None
-    costs = _known(measured, "cpu_us")
-    one["cpu_range"] = [min(costs), max(costs)] if costs else None
-    one["tight"] = stats.tight(leading(measured))
-    one["noisy"] = noise(leading(measured), one["values"], typical)
+        if known and key not in NOT_MEASURED:
+            one["values"][key] = statistics.median(known)
+    one["tight"] = stats.tight(costs or rates)
+    one["noisy"] = noise(costs or rates, one["values"], typical or {})
     if not open_loop:
         one["waited_ms"] = 1000 * one["x"] / middle if middle else None
         one["little"], one["flag"] = latency.judge(measured, keep_alive)
     if one["flag"]:
         one["values"].update(dict.fromkeys(latency.PERCENTILES))
+    # What limited it: of the run whose rate is the median.
     run = min(measured, key=lambda row: (abs(row["rate"] - middle),
                                          row["rate"]))
-    one["limit"], one["evidence"] = run.get("limit"), run.get("evidence")
-    return one
-
-
-def _known(rows, key):
-    """Return the figures of a column, of those rows that have one."""
-    return [row[key] for row in rows
-            if isinstance(row.get(key), (int, float))]
+    return {**one, "limit": run.get("limit"), "evidence": run.get("evidence")}
 
 
 def lost_all(one):
@@ -138,23 +120,22 @@ def lost_all(one):
 
 
 def curve(name, variant, rows, typical=None, **more):
-    """Return the curve of a server in a variant: its points by x, and its
-    best point among those that lost nothing, if there is one. The rest as for
-    point()."""
+    """Return the curve of a server in a variant: its points by x, and the x
+    of the `best` rate without losses, or None. The rest as for point()."""
     by_x = {}
     for row in rows:
         by_x.setdefault(row["x"], []).append(row)
     points = [point(by_x[x], typical, **more) for x in sorted(by_x)]
     figures = [p for p in points if p["rate"] and p["rate"]["median"] > 0]
-    whole = [p for p in figures if not p["hollow"]] or figures
-    best = max(whole, key=lambda p: p["rate"]["median"], default=None)
+    best = max([p for p in figures if not p["hollow"]] or figures,
+               key=lambda p: p["rate"]["median"], default={"x": None})
     return {"server": name, "variant": variant, "points": points,
-            "best": best["x"] if best else None}
+            "best": best["x"]}
 
 
 def make(folder, experiments=()):
     """Return the summary of the results in `folder`: see store/summaries.py,
-    which reads what this module must not know."""
+    which reads what this module does not know. Raises OSError."""
     from bench.store import summaries   # pylint: disable=import-outside-toplevel
     return summaries.make(folder, experiments)
 
@@ -172,30 +153,36 @@ def summarise(experiment, rows, calls, known, keys=(), typical=None,
     """
     curves = []
     for variant in experiment.variants:
-        for server in known:
-            mine = [row for row in rows if row["server"] == server["name"]
+        for server in (one["name"] for one in known):
+            mine = [row for row in rows if row["server"] == server
                     and (row["variant"] or "") == variant.name]
             if mine:
-                curves.append(curve(server["name"], variant.name, mine,
-                                    typical, keys=keys,
-                                    open_loop=experiment.open_loop,
-                                    keep_alive=variant.keep_alive))
+                curves.append(curve(
+                    server, variant.name, mine, typical, keys=keys,
+                    open_loop=experiment.open_loop,
+                    keep_alive=variant.keep_alive))
     counted = {}
     for row in calls:
         if row["experiment"] == experiment.name:
             key = f"{row['server']}/{row['variant'] or ''}"
             counted.setdefault(key, {})[row["call"]] = row["per_request"]
     bases = baselines(experiment, curves)
+    published = experiment.published
     one = {key: getattr(experiment, key) for key in (
         "name", "title", "question", "path", "unit", "x_title", "x_short",
         "reference", "calls_at", "open_loop")}
     one.update(
         tool=rows[0]["tool"],
-        latency={tool: (definitions or {}).get(tool, "")
-                 for tool in dict.fromkeys(row["tool"] for row in rows)},
+        latency={row["tool"]: (definitions or {}).get(row["tool"], "")
+                 for row in rows},
         variants=list(bases), baselines=bases, curves=curves, calls=counted,
         comparisons=comparisons(rows, bases.get),
-        published=_published(experiment.published))
+        published=published and {
+            "where": published.where, "notes": list(published.notes),
+            "best": published.best,
+            "series": {name: sorted(points.items())
+                       for name, points in published.series.items()},
+            "rough": {name: list(x) for name, x in published.rough.items()}})
     one["sentences"] = explain(one, known)
     return one
 
@@ -215,29 +202,6 @@ def baselines(experiment, curves):
     return found
 
 
-def _published(published):
-    """Return the published figures as JSON has them, None without any."""
-    return published and {
-        "where": published.where, "notes": list(published.notes),
-        "best": published.best,
-        "series": {name: sorted(points.items())
-                   for name, points in published.series.items()},
-        "rough": {name: list(x) for name, x in published.rough.items()},
-    }
-
-
-def reference_x(experiment, variant):
-    """Return the x at which the servers of an experiment are compared: the
-    one it asks for, or the nearest that was measured; None without any."""
-    there = {p["x"] for c in experiment["curves"] if c["variant"] == variant
-             for p in c["points"] if p["rate"]}
-    wanted = experiment["reference"]
-    return min(there, key=lambda x: (abs(x - wanted), x), default=None)
-
-
 def point_at(one_curve, x):
     """Return the point of a curve at `x`, or None."""
-    for one in one_curve["points"]:
-        if one["x"] == x:
-            return one
-    return None
+    return next((p for p in one_curve["points"] if p["x"] == x), None)

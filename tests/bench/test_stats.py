@@ -6,6 +6,7 @@ import random
 import pytest
 
 from bench.analyse import stats
+from bench.analyse.comparisons import comparisons, unsettled
 
 
 def test_the_looks_together_spend_no_more_than_the_error():
@@ -56,28 +57,74 @@ def test_only_rounds_of_both_count():
     assert stats.compare({1: 1.0}, {2: 1.0}) is None
 
 
-def adaptive(chance, shift, noise):
-    """Return the verdict of a session that stops at the look that settles."""
-    ratios = []
+def rows(repeat, status="ok", x=100, **costs):
+    """Return the rows of a round: {server: its CPU time}."""
+    return [{"variant": "", "server": server, "x": x, "repeat": repeat,
+             "status": status, "cpu_us": cost, "rate": 1e6 / cost}
+            for server, cost in costs.items()]
+
+
+def session(chance, shift, noise):
+    """Measure two servers, one of which costs `shift` times as much, until
+    they are settled; return (its verdict, rounds)."""
+    def cost():
+        return 50 * math.exp(chance.gauss(0, noise))
+
+    made, number = [], 0
+    keys = [("", "poll", 100), ("", "epoll", 100)]
     for look in stats.LOOKS:
-        while len(ratios) < look:
-            ratios.append(shift * math.exp(chance.gauss(0, noise)))
-        found = stats.compare(*pairs(ratios))
-        if found.settled:
+        while number < look:
+            number += 1
+            made += rows(number, epoll=cost(), poll=shift * cost())
+        if not unsettled(made, keys, lambda variant: "epoll"):
             break
-    return found.verdict
+    found = comparisons(made, lambda variant: "epoll")
+    return found[0]["verdict"], found[0]["rounds"]
 
 
-def test_two_copies_of_one_server_are_rarely_called_different():
-    """5 % of sessions at most; 2,000 of them, however noisy the machine."""
+@pytest.mark.parametrize("noise", [0.02, 0.1])
+def test_two_copies_of_one_server_are_rarely_called_different(noise):
+    """5 % of sessions at most, and what chance adds in 400 of them."""
     chance = random.Random(17)
-    for noise in (0.02, 0.1):
-        wrong = sum(adaptive(chance, 1.0, noise) in (stats.MORE, stats.LESS)
-                    for _ in range(2000))
-        assert wrong <= 0.06 * 2000
+    wrong = sum(session(chance, 1.0, noise)[0] in (stats.MORE, stats.LESS)
+                for _ in range(400))
+    assert wrong <= 0.075 * 400
 
 
-def test_a_server_that_is_slower_is_found():
-    """5 % slower, on a machine whose rounds differ by 2 %."""
+def test_a_server_that_costs_more_is_found():
+    """5 % more, on a machine whose rounds differ by 2 %; and soon."""
     chance = random.Random(17)
-    assert all(adaptive(chance, 1.05, 0.02) == stats.MORE for _ in range(200))
+    found = [session(chance, 1.05, 0.02) for _ in range(100)]
+    assert [verdict for verdict, _ in found] == [stats.MORE] * 100
+    assert sum(rounds <= 12 for _, rounds in found) > 50
+
+
+def test_comparisons_have_words():
+    """CPU time in its words, the rate in others; a round in which a server
+    lost requests is left out."""
+    made = [row for n in range(1, 8) for row in rows(n, epoll=50, poll=55)]
+    made[-1].update(status="lossy", cpu_us=10.0)
+    cpu, rate = comparisons(made, lambda variant: "epoll")
+    assert (cpu["server"], cpu["base"], cpu["x"], cpu["rounds"]) == \
+        ("poll", "epoll", 100, 6)
+    assert cpu["words"] == "10 % dearer (1.10, 1.10 to 1.10)"
+    assert rate["words"] == "9 % slower (0.91, 0.91 to 0.91)"
+    assert (cpu["metric"], cpu["verdict"], cpu["above"]) == \
+        ("cpu_us", stats.MORE, 6)
+    few = comparisons(made[:6], lambda variant: "poll")
+    assert few[0]["words"] == "cheaper in 3 of 3 rounds"
+    assert few[0]["low"] is None
+
+
+def test_a_baseline_stays_while_one_of_its_others_does():
+    """At the same x; a server that never answers a round is given up."""
+    made = []
+    for n in range(1, 7):
+        made += rows(n, epoll=50, poll=50 + n % 2 * 20 - 10, iterative=90)
+        made += rows(n, x=500, epoll=50, poll=70)
+        made += rows(n, status="crashed", forking=1)
+    keys = [("", server, x) for server, x in (
+        ("iterative", 100), ("epoll", 100), ("forking", 100), ("poll", 100),
+        ("epoll", 500), ("poll", 500))]
+    assert unsettled(made, keys, lambda variant: "epoll") == [
+        ("", "epoll", 100), ("", "poll", 100)]

@@ -409,7 +409,7 @@ function costTable(experiment, variant, x, order, sort) {
   // The best of a column is marked, and who overlaps it; not who lost something.
   const rivals = rows.filter(r => !r.point.hollow);
   const range = (row, key) => key === "rate" ? [row.point.rate.low, row.point.rate.high]
-    : key === "cpu_us" ? row.point.cpu_range : [row.cells[key], row.cells[key]];
+    : key === "cpu_us" && row.point.intervals.cpu_us || [row.cells[key], row.cells[key]];
   const best = {};
   for (const key of used) {
     const known = rivals.filter(r => typeof r.cells[key] === "number")
