@@ -50,7 +50,8 @@ def comparisons(rows, baseline_of):
                         "base": base, "metric": metric,
                         **dataclasses.asdict(one),
                         "words": stats.said(one, more, less)})
-    return found
+    return sorted(found, key=lambda one: (
+        one["variant"], one["x"], one["server"], one["metric"]))
 
 
 def unsettled(rows, keys, baseline_of):

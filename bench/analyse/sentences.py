@@ -5,6 +5,7 @@ compared only in the words of comparisons.py.
 """
 
 CALLS_NAMED = 4
+LOAD = ("load tool", "cores of the load")
 WHOLE_CORE = 95.0       # per cent from which the server's core ended a point
 
 
@@ -13,13 +14,11 @@ def number(value):
     if value is None:
         return "?"
     if abs(value) >= 1000:
-        digits = len(str(int(abs(value)))) - 3
-        return f"{round(value, -digits):,.0f}"
-    if abs(value) >= 100 or value == int(value):
-        return f"{value:.0f}"
-    if abs(value) >= 10:
-        return f"{value:.1f}"
-    return f"{value:.2f}".rstrip("0").rstrip(".")
+        value = float(f"{value:.3g}")
+    digits = 0 if abs(value) >= 100 or value == int(value) \
+        else 1 if abs(value) >= 10 else 2
+    text = f"{value:,.{digits}f}"
+    return text.rstrip("0").rstrip(".") if digits == 2 else text
 
 
 def listed(parts):
@@ -50,13 +49,6 @@ def can_do(point):
     return 1e6 / cost if cost else None
 
 
-def compared(experiment, variant, server, x, metric="cpu_us"):
-    """Return the comparison of a server with its baseline at x, or None."""
-    wanted = (variant, server, x, metric)
-    return next((one for one in experiment["comparisons"] if wanted == (
-        one["variant"], one["server"], one["x"], one["metric"])), None)
-
-
 def reference_x(experiment, variant):
     """Return the x at which the servers of an experiment are compared: the
     one it asks for, or the nearest that was measured; None without any."""
@@ -82,27 +74,28 @@ def together(experiment, variant, servers):
     floors = {name for name in there if servers[name]["kind"] == "floor"}
     full = {name for name, point in there.items()
             if (point["values"].get("server_busy") or 0) >= WHOLE_CORE}
+    here = sorted((one for one in experiment["comparisons"]
+                   if (one["variant"], one["x"]) == (variant, x)),
+                  key=lambda one: one["ratio"])
     for what, metric, names in (
             ("CPU time", "cpu_us", set(there) - floors),
             ("CPU time of floors, which only make the system calls,",
              "cpu_us", floors),
             ("Rate, where both cores were fully busy,", "rate",
              full - floors if base in full else ())):
-        found = [compared(experiment, variant, name, x, metric)
-                 for name in names]
-        told = [f"{title[one['server']]}, {one['words']}" for one in
-                sorted(filter(None, found), key=lambda one: one["ratio"])]
+        told = [f"{title[one['server']]}, {one['words']}" for one in here
+                if one["metric"] == metric and one["server"] in names]
         if told:
             yield f"{what} compared with {title[base]}: {'; '.join(told)}."
-    for what, names in (
+    for what, true in (
             ("The load tool was the limit, so look at the CPU time and not "
-             "at the rate", [n for n, p in there.items() if p["limit"] in (
-                 "load tool", "cores of the load")]),
+             "at the rate", lambda p: p["limit"] in LOAD),
             ("Rounds that lost requests are not compared",
-             [n for n, p in there.items() if p["hollow"]]),
-            ("Noisy", [n for n, p in there.items() if _noisy(p)])):
+             lambda p: p["hollow"]),
+            ("Noisy", _noisy)):
+        names = [title[name] for name, p in there.items() if true(p)]
         if names:
-            yield f"{what}: {listed(title[name] for name in names)}."
+            yield f"{what}: {listed(names)}."
     if any(_noisy(p) != p["noisy"] for p in there.values()):
         yield "Fewer than six rounds: a first look, not a result."
 
@@ -112,13 +105,13 @@ def _base(experiment, point, title, x):
     place = f"At {x:,} {experiment['x_short']}"
     if point is None:
         return f"{place} {title} has no figure, so nothing is compared."
-    text = f"{title} answers {number(point['rate']['median'])} " \
-           f"{experiment['unit']}"
+    cost = ""
     if can_do(point):
-        text = (f"a request costs {title} "
+        cost = (f" a request costs {title} "
                 f"{number(point['values']['cpu_us'])} us of CPU time, so one "
-                f"core can do {number(can_do(point))} a second; {text}")
-    return f"{place} {text}."
+                f"core can do {number(can_do(point))} a second;")
+    return (f"{place}{cost} {title} answers "
+            f"{number(point['rate']['median'])} {experiment['unit']}.")
 
 
 def _noisy(point):
@@ -179,9 +172,11 @@ def _cost(experiment, one, point, title):
            f"{number(values.get('cpu_system_us'))} system)"
            + (", " + listed(parts) if parts else "") + ".")
     yield f"One core can do {number(can_do(point))} a second."
-    beside = compared(experiment, one["variant"], one["server"], point["x"])
-    if beside:
-        yield f"Compared with {beside['base']}: {beside['words']}."
+    where = one["variant"], one["server"], point["x"], "cpu_us"
+    for beside in experiment["comparisons"]:
+        if where == tuple(beside[key] for key in (
+                "variant", "server", "x", "metric")):
+            yield f"Compared with {beside['base']}: {beside['words']}."
 
 
 def _calls(experiment, one):

@@ -52,7 +52,7 @@ def row(experiment, variant, server, x, repeat, share):
     return one
 
 
-def folder(out, names=tuple(SHAPES), full=True, rounds=6):
+def folder(out, names=tuple(SHAPES), full=True, rounds=3):
     """Make a results folder below `out`; return its path."""
     made = results.Folder(str(out))
     for experiment in experiments.all_experiments():
