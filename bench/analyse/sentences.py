@@ -130,14 +130,10 @@ def about(experiment, one, servers):
         yield f"{title} has no figure: {why}."
         return
     near = min(points, key=lambda p: abs(p["x"] - experiment["reference"]))
-    yield from _cost(experiment, one, near, title)
+    if can_do(near):
+        yield _cost(experiment, near, title)
     yield from _calls(experiment, one)
     yield from _course(experiment, points, near, title)
-    if near["waited_ms"] and not near["hollow"]:
-        yield (f"At {near['x']:,} a client waited "
-               f"{number(near['waited_ms'])} ms on average"
-               + (f"; percentiles are not shown: {near['flag']}."
-                  if near["flag"] else "."))
     last = points[-1]
     if last["limit"] not in (None, "none"):
         yield f"Its limit at {last['x']:,}: {last['limit']} " \
@@ -152,31 +148,20 @@ def about(experiment, one, servers):
     if missing:
         places = listed(f"{p['x']:,}" for p in missing)
         yield f"Not measured at {places} {short}: {why}."
-    noisy = [f"{p['x']:,} ({', '.join(_noisy(p))})" for p in points
-             if _noisy(p)]
-    if noisy:
-        yield f"Noisy at {listed(noisy)}."
 
 
-def _cost(experiment, one, point, title):
-    """What a request costs, what one core can do, and how that compares."""
+def _cost(experiment, point, title):
+    """What a request costs, and what one core can do."""
     values = point["values"]
-    if not can_do(point):
-        return
     parts = [f"{number(values[key])} {what}" for key, what in (
         ("switches", "context switches"), ("faults", "page faults"))
         if (values.get(key) or 0) >= 0.01]
-    yield (f"At {point['x']:,} {experiment['x_short']} a request costs "
-           f"{title} {number(values['cpu_us'])} us of CPU time "
-           f"({number(values.get('cpu_user_us'))} user, "
-           f"{number(values.get('cpu_system_us'))} system)"
-           + (", " + listed(parts) if parts else "") + ".")
-    yield f"One core can do {number(can_do(point))} a second."
-    where = one["variant"], one["server"], point["x"], "cpu_us"
-    for beside in experiment["comparisons"]:
-        if where == tuple(beside[key] for key in (
-                "variant", "server", "x", "metric")):
-            yield f"Compared with {beside['base']}: {beside['words']}."
+    return (f"At {point['x']:,} {experiment['x_short']} a request costs "
+            f"{title} {number(values['cpu_us'])} us of CPU time "
+            f"({number(values.get('cpu_user_us'))} user, "
+            f"{number(values.get('cpu_system_us'))} system)"
+            + "".join(f", {part}" for part in parts)
+            + f". One core can do {number(can_do(point))} a second.")
 
 
 def _calls(experiment, one):

@@ -75,22 +75,15 @@ class Comparison:
     above: int
     verdict: str
 
-    @property
-    def settled(self):
-        """Whether more rounds are not needed."""
-        return self.verdict in (MORE, LESS, EQUAL)
 
-
-def compare(mine, other, looks=True):
+def compare(mine, other):
     """Compare {round: figure} with {round: figure} of another server in the
-    rounds that both have; return a Comparison, None when there is no such
-    round. `looks` says that measuring could have gone on after this look or
-    an earlier one; False where the number of rounds was fixed before."""
+    rounds that both have; return a Comparison, None when there is none."""
     ratios = [mine[number] / other[number] for number in sorted(mine)
               if other.get(number)]
     if not ratios:
         return None
-    found = interval(ratios, error_at(len(ratios)) if looks else ERROR)
+    found = interval(ratios, error_at(len(ratios)))
     low, high = found or (None, None)
     return Comparison(len(ratios), statistics.median(ratios), low, high,
                       sum(ratio > 1 for ratio in ratios), _verdict(low, high))
@@ -120,5 +113,5 @@ def said(comparison, more="slower", less="faster"):
     if one.verdict == EQUAL:
         return f"the same within {100 * SAME:.0f} % ({size})"
     percent = 100 * abs(one.ratio - 1)
-    return (f"{percent:.0f} % {more if one.verdict == MORE else less} "
+    return (f"{percent:.{int(percent < 1)}f} % {more if one.verdict == MORE else less} "
             f"({size})")

@@ -63,10 +63,9 @@ def test_what_cannot_be_compared(tmp_path, monkeypatch, capsys):
     one, none = run(tmp_path / "a", (MORE, 1.1, 1.2)), run(tmp_path / "b")
     assert status(monkeypatch, one, none) == 2
     assert "no comparison in common" in capsys.readouterr().err
-    (tmp_path / "old").mkdir()
-    (tmp_path / "old" / "summary.json").write_text(
-        '{"experiments": [{"name": "answer"}]}')
-    for wrong in ((one, tmp_path / "old"), (one, tmp_path / "nowhere")):
-        assert status(monkeypatch, *wrong) == 2
+    (tmp_path / "b" / "summary.json").write_text(
+        '{"experiments": [{"name": "older"}]}')
+    for wrong in (none, tmp_path / "nowhere"):
+        assert status(monkeypatch, one, wrong) == 2
         assert "`make compare` left" in capsys.readouterr().err
     assert status(monkeypatch, one) == 2
