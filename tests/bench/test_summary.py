@@ -1,5 +1,8 @@
 """Points of a summary, what is noisy, Little's law, and the sentences."""
 
+import subprocess
+import sys
+
 import pytest
 
 import made_up
@@ -254,6 +257,17 @@ def test_a_folder_of_results(tmp_path):
     made = {one["name"]: one for one in summary.make(folder)["experiments"]}
     assert made["answer"]["baselines"]["keep-alive"] == "poll"
     assert made["lab"]["curves"] and "redirect" not in made
+
+
+def test_analyse_measures_nothing():
+    """It needs rows only: neither servers nor load tools nor a meter."""
+    code = ("import sys, bench.analyse.summary, bench.analyse.diff, "
+            "bench.analyse.bottleneck\nprint(*sorted({m.split('.')[1] for m "
+            "in sys.modules if m.startswith('bench.')}))")
+    top = summary.__file__.rpartition("/bench/")[0]
+    assert subprocess.run([sys.executable, "-c", code], cwd=top, check=True,
+                          capture_output=True, text=True).stdout == \
+        "analyse\n"
 
 
 def test_number():
