@@ -13,17 +13,18 @@ from bench.store import rundir
 
 def make(folder, more=()):
     """Return the summary of the results in `folder`. `more` are experiments
-    beside the published ones, such as a study.
+    in addition to the published ones and the studies.
 
     Raises OSError when the files of a run are not there.
     """
     rows = rundir.read_rows(os.path.join(folder, "samples.csv"))
     calls = rundir.read_rows(os.path.join(folder, "calls.csv"))
     columns = rundir.columns()
-    known = _servers(rows, more)
+    measured = _experiments(rows, more)
+    known = _servers(rows, measured)
     typical = summary.typical_cores(rows)
     found = []
-    for experiment in _experiments(rows, more):
+    for experiment in measured:
         mine = [row for row in rows if row["experiment"] == experiment.name]
         found.append(summary.summarise(
             experiment, mine, calls, known, [one.key for one in columns],
@@ -36,28 +37,38 @@ def make(folder, more=()):
 
 
 def _experiments(rows, more):
-    """Return the experiments that were measured. Of one that is there no
-    more, the rows tell what they can."""
+    """Return the experiments and studies that were measured."""
     known = {one.name: one for one in (*experiments.all_experiments(), *more)}
-    seen = {row["experiment"]: row for row in rows}
-    found = [one for name, one in known.items() if name in seen]
-    for name in seen:
-        if name not in known:
-            one = experiments.Experiment()
-            one.name = one.title = name
-            one.variants = [
-                types.SimpleNamespace(name=variant, keep_alive=None)
-                for variant in dict.fromkeys(
-                    row["variant"] or "" for row in rows
-                    if row["experiment"] == name)]
-            found.append(one)
-    return found
+    variants = {}
+    for row in rows:
+        variants.setdefault(row["experiment"], {})[row["variant"] or ""] = 1
+    found = [one for name, one in known.items() if name in variants]
+    return found + [_study(name, names) for name, names in variants.items()
+                    if name not in known]
 
 
-def _servers(rows, more):
+def _study(name, variants):
+    """Return the study called `name`. One that cannot be read any more is
+    made of what its rows tell, which are the names of its variants."""
+    try:
+        # pylint: disable-next=import-outside-toplevel
+        from bench.studies import study     # which may import what is here
+        one = study.load(name)
+        if {variant.name for variant in one.variants}.issuperset(variants):
+            return one
+    except (ImportError, ValueError, KeyError):
+        pass
+    one = experiments.Experiment()
+    one.name = one.title = name
+    one.variants = [types.SimpleNamespace(name=variant, keep_alive=None)
+                    for variant in variants]
+    return one
+
+
+def _servers(rows, measured):
     """Return the servers that were measured, in the order of the tables."""
     kinds = {row["server"]: row.get("kind") or "peer" for row in rows}
-    own = {one.name: one for experiment in more
+    own = {one.name for experiment in measured
            for one in getattr(experiment, "servers", ())}
     found = []
     for server in servers.ARCHITECTURES:
@@ -68,11 +79,10 @@ def _servers(rows, more):
                           **style(server.name)})
     ours = {one["name"] for one in found}
     for place, name in enumerate(sorted(set(kinds) - ours)):
-        one = own.get(name)
         try:
-            one = one or peers.Peer(name)
+            one = None if name in own else peers.Peer(name)
         except peers.PeerError:     # results may outlive a peer
-            pass
+            one = None
         found.append({"name": name, "chapter": "",
                       "title": getattr(one, "title", name),
                       "kind": getattr(one, "kind", kinds[name]),
