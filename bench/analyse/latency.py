@@ -11,7 +11,7 @@ AGREES = (0.9, 1.1)
 PERCENTILES = ("p50_ms", "p99_ms", "max_ms")    # not shown where it does not
 
 
-def judge(rows, keep_alive=None):
+def judge(rows, clients, keep_alive=None):
     """Return (little, flag) of the rows of a point of a closed loop.
 
     little      the tool's mean * rate / clients, the median of the rows: 1
@@ -19,8 +19,8 @@ def judge(rows, keep_alive=None):
     flag        why percentiles are not to be read, or ""
     keep_alive  as the variant has it, None if that is not known
     """
-    known = [row["mean_ms"] / 1000 * row["rate"] / row["x"] for row in rows
-             if row.get("mean_ms") and row.get("rate") and row["x"]]
+    known = [row["mean_ms"] / 1000 * row["rate"] / clients for row in rows
+             if clients and row.get("mean_ms") and row.get("rate")]
     if not known:
         return None, ""
     little = statistics.median(known)

@@ -66,12 +66,14 @@ def remarks(rows):
             for text, count in said.items()]
 
 
-def point(rows, typical=None, keys=(), open_loop=False, keep_alive=None):
+def point(rows, typical=None, keys=(), open_loop=False, clients=0,
+          keep_alive=None):
     """Return a point of a curve from the rows of its rounds.
 
     typical     typical_cores() of the run
     keys        columns that `values`, the medians, has in any case
     open_loop, keep_alive   as the experiment and its variant have them
+    clients     how many ask, 0: x; the others of a closed loop are idle
 
     `rate` is None where none of the `planned` runs gave a figure, as `runs`
     of them did; `notes` says why. It is `hollow` when a run lost something or
@@ -103,8 +105,10 @@ def point(rows, typical=None, keys=(), open_loop=False, keep_alive=None):
     one["tight"] = stats.tight(costs or rates)
     one["noisy"] = noise(costs or rates, one["values"], typical or {})
     if not open_loop:
-        one["waited_ms"] = 1000 * one["x"] / middle if middle else None
-        one["little"], one["flag"] = latency.judge(measured, keep_alive)
+        clients = clients or one["x"]
+        one["waited_ms"] = 1000 * clients / middle if middle else None
+        one["little"], one["flag"] = latency.judge(measured, clients,
+                                                   keep_alive)
     if one["flag"]:
         one["values"].update(dict.fromkeys(latency.PERCENTILES))
     # What limited it: of the run whose rate is the median.
@@ -160,6 +164,7 @@ def summarise(experiment, rows, calls, known, keys=(), typical=None,
                 curves.append(curve(
                     server, variant.name, mine, typical, keys=keys,
                     open_loop=experiment.open_loop,
+                    clients=getattr(variant, "busy", 0),
                     keep_alive=variant.keep_alive))
     counted = {}
     for row in calls:

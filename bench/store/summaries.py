@@ -21,7 +21,7 @@ def make(folder, more=()):
     calls = rundir.read_rows(os.path.join(folder, "calls.csv"))
     columns = rundir.columns()
     measured = _experiments(rows, more)
-    known = _servers(rows, measured)
+    known = _servers(rows)
     typical = summary.typical_cores(rows)
     found = []
     for experiment in measured:
@@ -65,11 +65,9 @@ def _study(name, variants):
     return one
 
 
-def _servers(rows, measured):
+def _servers(rows):
     """Return the servers that were measured, in the order of the tables."""
     kinds = {row["server"]: row.get("kind") or "peer" for row in rows}
-    own = {one.name for experiment in measured
-           for one in getattr(experiment, "servers", ())}
     found = []
     for server in servers.ARCHITECTURES:
         if server.name in kinds:
@@ -80,8 +78,8 @@ def _servers(rows, measured):
     ours = {one["name"] for one in found}
     for place, name in enumerate(sorted(set(kinds) - ours)):
         try:
-            one = None if name in own else peers.Peer(name)
-        except peers.PeerError:     # results may outlive a peer
+            one = peers.Peer(name)
+        except peers.PeerError:     # a study's, or one that is gone
             one = None
         found.append({"name": name, "chapter": "",
                       "title": getattr(one, "title", name),

@@ -21,10 +21,9 @@ def run(folder, *verdicts):
     return str(folder)
 
 
-def status(monkeypatch, *runs):
+def status(*runs):
     """Return the exit status of `bench diff` with these words."""
-    monkeypatch.setattr("sys.argv", ["bench diff", *map(str, runs)])
-    return diff.main()
+    return diff.main(list(map(str, runs)))
 
 
 @pytest.mark.parametrize("one, other, expected", [
@@ -36,36 +35,36 @@ def status(monkeypatch, *runs):
     ((UNKNOWN, 0.8, 1.2), (MORE, 1.5, 1.6), 0),
     ((FEW, None, None), (LESS, 0.8, 0.9), 0),
 ])
-def test_what_disagrees(one, other, expected, tmp_path, monkeypatch, capsys):
+def test_what_disagrees(one, other, expected, tmp_path, capsys):
     """Opposite winners, or "the same" with intervals that do not overlap;
     in whichever order the runs are given."""
     runs = run(tmp_path / "a", one), run(tmp_path / "b", other)
-    assert status(monkeypatch, *runs) == expected
-    assert status(monkeypatch, *runs[::-1]) == expected
+    assert status(*runs) == expected
+    assert status(*runs[::-1]) == expected
     told = capsys.readouterr().out
     assert ("answer keep-alive at 1, cpu_us: poll compared with epoll"
             in told) == bool(expected)
 
 
-def test_the_comparisons_are_counted(tmp_path, monkeypatch, capsys):
+def test_the_comparisons_are_counted(tmp_path, capsys):
     """Those of both runs, of these the decided ones, of these the bad."""
     one = run(tmp_path / "a", (MORE, 1.1, 1.2), (FEW, None, None),
               (LESS, 0.8, 0.9), (MORE, 1.1, 1.2))
     two = run(tmp_path / "b", (LESS, 0.8, 0.9), (MORE, 1.1, 1.2),
               (LESS, 0.8, 0.9))
-    assert status(monkeypatch, one, two) == 1
+    assert status(one, two) == 1
     assert "3 comparisons in both runs, 2 of them decided in both, 1 of " \
            "these disagree" in capsys.readouterr().out
 
 
-def test_what_cannot_be_compared(tmp_path, monkeypatch, capsys):
+def test_what_cannot_be_compared(tmp_path, capsys):
     """Another status than "they disagree", and what to do."""
     one, none = run(tmp_path / "a", (MORE, 1.1, 1.2)), run(tmp_path / "b")
-    assert status(monkeypatch, one, none) == 2
+    assert status(one, none) == 2
     assert "no comparison in common" in capsys.readouterr().err
     (tmp_path / "b" / "summary.json").write_text(
         '{"experiments": [{"name": "older"}]}')
     for wrong in (none, tmp_path / "nowhere"):
-        assert status(monkeypatch, one, wrong) == 2
+        assert status(one, wrong) == 2
         assert "`make compare` left" in capsys.readouterr().err
-    assert status(monkeypatch, one) == 2
+    assert status(one) == 2

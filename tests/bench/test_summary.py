@@ -140,12 +140,14 @@ def test_littles_law(mean, more, keep_alive, cause):
 
 
 def test_littles_law_needs_a_closed_loop_and_a_mean():
-    """The x of an open loop is no number of clients."""
+    """The x of an open loop is no number of clients, nor are x idle ones."""
     rows = [row(100, 10000.0, mean_ms=50.0, p99_ms=60.0)]
     point = summary.point(rows, open_loop=True)
     assert (point["little"], point["flag"], point["waited_ms"]) == \
         (None, "", None)
     assert point["values"]["p99_ms"] == 60.0
+    idle = summary.point([row(5000, 10000.0, mean_ms=10.0)], clients=100)
+    assert (idle["little"], idle["waited_ms"]) == (1.0, 10.0)
     point = summary.point([row(100, 10000.0), row(100, 0.0, mean_ms=1.0)])
     assert (point["little"], point["flag"]) == (None, "")
 
