@@ -83,7 +83,7 @@ def together(experiment, variant, servers):
              "cpu_us", floors),
             ("Rate, where both cores were fully busy,", "rate",
              full - floors if base in full else ())):
-        told = [f"{title[one['server']]}, {one['words']}" for one in here
+        told = [f"{one['words']} for {title[one['server']]}" for one in here
                 if one["metric"] == metric and one["server"] in names]
         if told:
             yield f"{what} compared with {title[base]}: {'; '.join(told)}."

@@ -186,13 +186,13 @@ def test_cpu_time_leads():
     assert told["all"][""] == [
         "At 100 clients a request costs epoll 50 us of CPU time, so one core "
         "can do 20,000 a second; epoll answers 9,040 pages/s.",
-        "CPU time compared with epoll: poll, the same within 5 % (1.00, 1.00 "
-        "to 1.00); forking, 700 % dearer (8.00, 8.00 to 8.00).",
+        "CPU time compared with epoll: the same within 5 % (1.00, 1.00 to "
+        "1.00) for poll; 700 % dearer (8.00, 8.00 to 8.00) for forking.",
         "CPU time of floors, which only make the system calls, compared with "
-        "epoll: floor, 20 % cheaper (0.80, 0.80 to 0.80).",
+        "epoll: 20 % cheaper (0.80, 0.80 to 0.80) for floor.",
         "Rate, where both cores were fully busy, compared with epoll: "
-        "forking, 89 % slower (0.11, 0.11 to 0.11); poll, 1 % faster (1.01, "
-        "1.01 to 1.01)."]
+        "89 % slower (0.11, 0.11 to 0.11) for forking; 1 % faster (1.01, 1.01 "
+        "to 1.01) for poll."]
 
 
 def test_what_cannot_be_told_has_no_winner():
@@ -204,7 +204,7 @@ def test_what_cannot_be_told_has_no_winner():
             + rounds(100, 99000.0, 3, server="forking", status="lossy",
                      **cost(9.0)))
     assert said(rows)["all"][""][1:] == [
-        "CPU time compared with epoll: poll, dearer in 3 of 3 rounds.",
+        "CPU time compared with epoll: dearer in 3 of 3 rounds for poll.",
         "The load tool was the limit, so look at the CPU time and not at the "
         "rate: epoll.",
         "Rounds that lost requests are not compared: forking.",
@@ -212,7 +212,7 @@ def test_what_cannot_be_told_has_no_winner():
     wild = [row(100, 9000.0, repeat=n, server=server, **cost(cpu))
             for n, swing in enumerate((40.0, 60.0) * 3)
             for server, cpu in (("epoll", 50.0), ("poll", swing))]
-    assert "CPU time compared with epoll: poll, cannot tell with 6 rounds." \
+    assert "CPU time compared with epoll: cannot tell with 6 rounds for poll." \
         in said(wild)["all"][""]
     [first, *_] = said(rounds(100, 10.0, server="poll") + rounds(500, 10.0)
                        )["all"][""]
