@@ -6,8 +6,9 @@ import pytest
 
 from bench.analyse import bottleneck
 
-WRK = SimpleNamespace(name="wrk", busy_waits=False)
-HTTPERF = SimpleNamespace(name="httperf", busy_waits=True)
+WRK = SimpleNamespace(name="wrk", busy_waits=False, open_loop=False)
+HTTPERF = SimpleNamespace(name="httperf", busy_waits=True,
+                          open_loop=True)
 
 
 QUEUE = {"overflows": 5, "accept_queue": 10, "accept_queue_limit": 10}
