@@ -113,5 +113,5 @@ def said(comparison, more="slower", less="faster"):
     if one.verdict == EQUAL:
         return f"the same within {100 * SAME:.0f} % ({size})"
     percent = 100 * abs(one.ratio - 1)
-    return (f"{percent:.{int(percent < 1)}f} % {more if one.verdict == MORE else less} "
-            f"({size})")
+    word = more if one.verdict == MORE else less
+    return f"{percent:.{int(percent < 1)}f} % {word} ({size})"

@@ -79,8 +79,9 @@ def point(rows, typical=None, keys=(), open_loop=False, clients=0,
     of them did; `notes` says why. It is `hollow` when a run lost something or
     broke, `tight` when its CPU time (without one its rate) is known to 5 %.
     `noisy` lists in words what makes it so. `intervals` hold the medians of
-    CPU time and rate, None with fewer than six rounds. `waited_ms` is clients / rate;
-    percentiles are None where the `flag` of latency.judge() says why.
+    CPU time and rate, None with fewer than six rounds. `waited_ms` is
+    clients / rate; percentiles are None where the `flag` of latency.judge()
+    says why.
     """
     measured = [row for row in rows if row.get("rate") is not None]
     one = {"x": rows[0]["x"], "runs": len(measured), "planned": len(rows),
@@ -140,7 +141,8 @@ def curve(name, variant, rows, typical=None, **more):
 def make(folder, experiments=()):
     """Return the summary of the results in `folder`: see store/summaries.py,
     which reads what this module does not know. Raises OSError."""
-    from bench.store import summaries   # pylint: disable=import-outside-toplevel
+    # pylint: disable-next=import-outside-toplevel
+    from bench.store import summaries
     return summaries.make(folder, experiments)
 
 
