@@ -1,231 +1,377 @@
-"""SVG pictures of a summary, by altair and vl-convert."""
+"""Every chart of a run, by altair, as SVG files for light and dark pages.
 
+The report embeds the same files. All charts are WIDTH wide, so that their
+labels stay legible on a narrow screen.
+"""
+
+import math
 import os
+import textwrap
 
 import altair as alt
 
-from bench.draw.styles import MARKERS, style
+from bench.analyse.sentences import number
 from bench.analyse.summary import lost_all, point_at, reference_x
+from bench.draw import points, styles
 
-WIDTH, HEIGHT = 620, 360
+WIDTH, HEIGHT, BAR = 480, 330, 26
+FONT = "Helvetica, Arial, sans-serif"
+WHISKERS = "whiskers: interval of the median"
+LOST = "\N{MULTIPLICATION SIGN}: lost requests or runs"
+HOLLOW = f"hollow: server core less than {points.BUSY:.0f} % busy, the " \
+         "load was the limit"
 
 
 def draw(summary, folder):
-    """Write the pictures of all experiments into `folder`; return their
-    names: the curves (or bars) of each variant, the published curves over
-    ours, and the CPU time a request costs."""
-    names = []
+    """Write the charts of a summary into `folder`, each as NAME.svg and
+    NAME_dark.svg; return [{"experiment", "variant", "title", "light",
+    "dark"}, ...], the last two being names of files."""
+    made = []
     for experiment in summary["experiments"]:
         for variant in experiment["variants"]:
-            suffix = ("_" + variant.replace(", ", "_").replace(" ", "-")
-                      if variant else "")
-            base = experiment["name"] + suffix
-            for kind, maker in (("", rates), ("_cost", costs)):
-                picture = maker(summary, experiment, variant)
-                if picture:
-                    names.append(f"{base}{kind}.svg")
-                    save(picture, os.path.join(folder, names[-1]))
-        if experiment["published"] and experiment["published"]["series"]:
-            picture = published(summary, experiment)
-            if picture:
-                names.append(f"{experiment['name']}_published.svg")
-                save(picture, os.path.join(folder, names[-1]))
-    return names
+            base = "_".join([experiment["name"], *filter(None, [
+                variant.replace(", ", "_").replace(" ", "-")])])
+            for kind, maker in KINDS:
+                one = {"experiment": experiment["name"], "variant": variant}
+                for theme, suffix in (("light", ""), ("dark", "_dark")):
+                    chart = maker(Page(summary, experiment, variant, theme))
+                    if chart is None:
+                        break
+                    one[theme] = f"{base}_{kind}{suffix}.svg"
+                    one["title"] = " ".join(chart.title.text)
+                    chart.configure(**config(theme)).save(
+                        os.path.join(folder, one[theme]))
+                else:
+                    made.append(one)
+    return made
 
 
-def save(picture, path):
-    """Write a chart as SVG, on white so that it reads on any page."""
-    picture.configure(background="white").configure_axis(
-        labelFontSize=12, titleFontSize=12, titleFontWeight="normal",
-        gridColor="#eceff3", domainColor="#b9c1cc", tickColor="#b9c1cc",
-    ).configure_view(stroke=None).configure_legend(
-        labelFontSize=12, symbolSize=90, title=None,
-    ).configure_title(fontSize=14, anchor="start", fontWeight=600,
-                      subtitleColor="#5b6675").save(path)
+def config(theme):
+    """Return the look of all charts in a theme, "light" or "dark"."""
+    look = styles.THEMES[theme]
+    words = {"labelColor": look["quiet"], "titleColor": look["quiet"],
+             "labelFontSize": 12, "titleFontSize": 12,
+             "titleFontWeight": "normal"}
+    return {
+        "background": look["ground"], "font": FONT, "aria": False,
+        "view": {"stroke": None}, "padding": 6,
+        "axis": {**words, "gridColor": look["grid"], "labelLimit": 150,
+                 "domainColor": look["axis"], "tickColor": look["axis"]},
+        "legend": {**words, "labelColor": look["text"], "orient": "bottom",
+                   "columns": 4, "symbolSize": 80, "title": None},
+        "title": {"anchor": "start", "frame": "bounds", "fontSize": 14,
+                  "color": look["text"], "subtitleColor": look["quiet"],
+                  "subtitleFontSize": 11.5, "offset": 10},
+        "text": {"color": look["text"], "fontSize": 12},
+        "rule": {"color": look["text"]},
+    }
 
 
-def looks(summary, names):
-    """Return the scales of colour and marker for the servers `names`."""
-    known = {one["name"]: one for one in summary["servers"]}
-    each = [known.get(name) or style(name, place)
-            for place, name in enumerate(names)]
-    colours = alt.Scale(domain=names, range=[one["light"] for one in each])
-    shapes = alt.Scale(domain=names,
-                       range=[MARKERS[one["marker"]] for one in each])
-    return colours, shapes
+class Page:
+    """What one chart is made of: the curves of a variant, in a theme."""
+
+    def __init__(self, summary, experiment, variant, theme):
+        self.experiment, self.variant = experiment, variant
+        self.look, self.theme = styles.THEMES[theme], theme
+        self.curves = [one for one in experiment["curves"]
+                       if one["variant"] == variant]
+        self.titles = {s["name"]: s["title"] for s in summary["servers"]}
+        self.published_as = {s["name"]: s.get("published_as") or s["name"]
+                             for s in summary["servers"]}
+        self.styles = {s["title"]: styles.style(s["name"], place)
+                       for place, s in enumerate(summary["servers"])}
+        self.at = reference_x(experiment, variant)
+
+    def title(self, text, *said):
+        """Return a title: the experiment, what is drawn, how to read it."""
+        name = self.experiment["title"] + (f", {self.variant}"
+                                           if self.variant else "")
+        return alt.Title(textwrap.wrap(f"{name}: {text}", 58), subtitle=[
+            line for one in filter(None, said)
+            for line in textwrap.wrap(one, 76)])
+
+    def colour(self, names):
+        """Return the channels of colour and shape for servers (titles)."""
+        each = [self.styles[name] for name in names]
+        return (alt.Color("server:N", sort=names, scale=alt.Scale(
+                    domain=names, range=[one[self.theme] for one in each])),
+                alt.Shape("server:N", sort=names, scale=alt.Scale(
+                    domain=names,
+                    range=[styles.MARKERS[one["marker"]] for one in each])))
+
+    def rows(self, key):
+        """Return the points of all curves as rows of a chart. `key` is "rate"
+        or "can_do"; a whisker ends at `low` and `high`. The line of a curve
+        breaks where nothing was answered: before and after it, its `part` is
+        another one."""
+        rows = []
+        for one in self.curves:
+            part = 0
+            for p in one["points"]:
+                fallen = key == "rate" and lost_all(p)
+                part += fallen
+                ends = points.interval(p, "rate" if key == "rate"
+                                       else "cpu_us")
+                if key == "rate":
+                    y = p["rate"]["median"] if p["rate"] else 0
+                else:
+                    y = p["rate"] and points.can_do(p)
+                    ends = ends and [1e6 / end for end in ends[::-1] if end]
+                if y or fallen:
+                    sign = points.mark(p)
+                    rows.append({
+                        "server": self.titles[one["server"]], "x": p["x"],
+                        "y": y, "part": part, "fallen": fallen,
+                        "mark": "" if key != "rate" and sign == "load"
+                                else sign,
+                        "low": ends[0] if ends else y,
+                        "high": ends[-1] if ends else y,
+                        "text": ", ".join(filter(None, [
+                            number(y), points.lost(p)]))})
+        return rows
+
+    def names(self, rows):
+        """Return the servers (titles) of rows in the order of the tables."""
+        return [name for name in self.styles
+                if any(row["server"] == name for row in rows)]
 
 
-def title(experiment, variant, text, rows=()):
-    """Return the title of a picture, which explains what is hollow in it."""
-    name = experiment["title"] + (f", {variant}" if variant else "")
-    said = [words for key, words in (
-        ("lost", "hollow or pale: lost requests, or runs"),
-        ("fallen", "at the lower edge: nothing was answered"))
-        if any(row[key] for row in rows)]
-    return alt.Title(f"{name}: {text}", **(
-        {"subtitle": "; ".join(said)} if said else {}))
-
-
-def axis(values=None):
-    """Return an axis that writes 12k for 12,000."""
-    return alt.Axis(format="~s", values=values) if values \
-        else alt.Axis(format="~s", tickCount=8)
-
-
-def rows_of(one, bottom=0.0):
-    """Return the points of a curve as rows of a chart. Who lost everything
-    stands at the `bottom`; the line is in one `part` up to there and in
-    another one after it, so that it does not join the neighbours."""
-    rows, part = [], 0
-    for p in one["points"]:
-        fallen = lost_all(p)
-        part += fallen
-        if fallen or p["rate"]:
-            rate = p["rate"] or {"median": 0, "low": 0, "high": 0}
-            rows.append({
-                "server": one["server"], "x": p["x"], "fallen": fallen,
-                "part": part, "lost": p["hollow"] or fallen,
-                "y": max(rate["median"], bottom),
-                "low": max(rate["low"], bottom),
-                "high": max(rate["high"], bottom)})
-    return rows
-
-
-def rates(summary, experiment, variant):
-    """Return the curves of a variant, bars when it has one x, None when
-    there is no figure."""
-    curves = [c for c in experiment["curves"] if c["variant"] == variant]
-    heights = [row[key] for c in curves for row in rows_of(c)
-               for key in ("low", "high") if row[key] > 0]
-    if not heights:
+def cost(page):
+    """Return bars of the CPU time a request costs, user and system, at the
+    reference; None when there is no figure."""
+    rows, ends = [], []
+    for one in page.curves:
+        point = point_at(one, page.at)
+        total = point and point["rate"] and point["values"].get("cpu_us")
+        if not total:
+            continue
+        name = page.titles[one["server"]]
+        low, high = points.interval(point, "cpu_us") or (total, total)
+        for part in ("user", "system"):
+            us = point["values"].get(f"cpu_{part}_us") or 0
+            rows.append({"server": name, "part": part, "us": us})
+        ends.append({"server": name, "low": low, "high": high,
+                     "end": max(high, total),
+                     "text": ", ".join(filter(None, [number(total),
+                                                     points.lost(point)]))})
+    if not rows:
         return None
-    xs = sorted({p["x"] for c in curves for p in c["points"] if p["rate"]})
-    single = len(xs) == 1
-    bottom, top = min(heights) / 1.15, 1.1 * max(heights)
-    rows = [row for c in curves
-            for row in rows_of(c, 0.0 if single else bottom)]
-    names = [one["name"] for one in summary["servers"]
-             if any(row["server"] == one["name"] for row in rows)]
-    if single:
-        return _bars(summary, experiment, variant, rows, names)
-    colours, shapes = looks(summary, names)
-    base = alt.Chart(
-        alt.Data(values=rows), width=WIDTH, height=HEIGHT,
-        title=title(experiment, variant, f"{experiment['unit']} by "
-                                         f"{experiment['x_title']}", rows)
-    ).encode(
-        x=alt.X("x:Q", title=experiment["x_title"],
-                axis=axis(xs if len(xs) <= 9 else None),
-                scale=alt.Scale(type="log", nice=False, padding=12)),
-        color=alt.Color("server:N", scale=colours, sort=names))
-    y_scale = alt.Scale(type="log", nice=False, domain=[bottom, top])
-    y = alt.Y("y:Q", title=experiment["unit"], scale=y_scale, axis=axis())
+    names = page.names(rows)
+    y = alt.Y("server:N", sort=names, title=None)
+    bar = alt.Chart(alt.Data(values=rows)).mark_bar(height=16).encode(
+        x=alt.X("us:Q", title="microseconds of CPU a request",
+                scale=room(ends)),
+        y=y, order=alt.Order("part:N", sort="descending"),
+        color=alt.Color("part:N", sort=["user", "system"], scale=alt.Scale(
+            domain=["user", "system"],
+            range=[page.look["user"], page.look["system"]])))
+    return whole(alt.layer(bar, *over_bars(alt.Data(values=ends), y)), page,
+                 len(names), f"CPU time a request, "
+                 f"{page.at:,} {page.experiment['x_short']}",
+                 "Children included" + (f"; {WHISKERS}" if any(
+                     one["high"] > one["low"] for one in ends) else ""))
+
+
+def can_do(page):
+    """Return what one core can do: 1,000,000 / CPU microseconds a request."""
+    return _by_x(page, "can_do", "requests a second that one core can do",
+                 "1,000,000 / CPU microseconds a request")
+
+
+def reached(page):
+    """Return the rates that were reached."""
+    return _by_x(page, "rate", f"{page.experiment['unit']} reached", "")
+
+
+def _by_x(page, key, text, said):
+    """Return curves by x, or bars when there is one x only."""
+    rows = page.rows(key)
+    if not any(row["y"] for row in rows):
+        return None
+    said = "; ".join(filter(None, [
+        said, any(row["high"] > row["low"] for row in rows) and WHISKERS,
+        any(row["mark"] == "load" for row in rows) and HOLLOW,
+        any(row["mark"] == "lost" for row in rows) and LOST]))
+    names = page.names(rows)
+    if len({row["x"] for row in rows}) == 1:
+        return _bars(page, rows, names, text, said)
+    # Both charts of a variant have one scale, so that they can be compared.
+    both = [row[end] for which in ("rate", "can_do")
+            for row in page.rows(which) for end in ("low", "high", "y")
+            if row[end]]
+    low, high = min(both) / 1.15, max(both) * 1.15
+    for row in rows:
+        row.update({end: max(row[end], low) for end in ("y", "low", "high")})
+    scale = alt.Scale(type="log", domain=[low, high], nice=False)
+    colour, shape = page.colour(names)
+    base = curves(page, rows).encode(color=colour)
+    y = alt.Y("y:Q", title=None, scale=scale, axis=axis(low, high))
     line = base.mark_line(strokeWidth=2).encode(
         y=y, detail="part:N").transform_filter("!datum.fallen")
     whisker = base.mark_rule(strokeWidth=1.5).encode(
-        y=alt.Y("low:Q", title=experiment["unit"], scale=y_scale),
-        y2="high:Q")
-    return alt.layer(line, whisker, *markers(
-        base.encode(y=y, shape=alt.Shape("server:N", scale=shapes,
-                                         sort=names)), 80))
+        y=alt.Y("low:Q", scale=scale), y2="high:Q")
+    layers = [line, whisker, *markers(base.encode(y=y), shape, page, 70)]
+    if page.experiment["open_loop"] and key == "rate":
+        layers.insert(0, alt.Chart(alt.Data(values=[
+            {"x": row["x"], "y": row["x"]} for row in rows
+            if low <= row["x"] <= high])).mark_line(
+                strokeDash=[2, 3], color=page.look["quiet"]).encode(
+                    x="x:Q", y="y:Q"))
+        said = f"Dotted: what was demanded; {said}"
+    return whole(alt.layer(*layers), page, 0, text, said)
 
 
-def markers(base, size):
-    """Return the layers of full points, and of hollow ones, which have lost
-    something."""
-    return (base.mark_point(size=size, filled=True, opacity=1)
-            .transform_filter("!datum.lost"),
-            base.mark_point(size=size, fill="white", opacity=1)
-            .transform_filter("datum.lost"))
+def _bars(page, rows, names, text, said):
+    """Return a bar for each server, at the only x."""
+    for row in rows:
+        row["end"] = max(row["high"], row["y"])
+    data = alt.Data(values=rows)
+    y = alt.Y("server:N", sort=names, title=None)
+    bar = alt.Chart(data).mark_bar(height=16, strokeWidth=1.5).encode(
+        x=alt.X("y:Q", title=None, scale=room(rows),
+                axis=alt.Axis(format=",", tickCount=5)), y=y,
+        color=page.colour(names)[0].legend(None),
+        stroke=alt.Stroke("server:N", scale=page.colour(names)[0]["scale"],
+                          legend=None),
+        fillOpacity=alt.condition("datum.mark == ''", alt.value(1),
+                                  alt.value(0.12)))
+    return whole(alt.layer(bar, *over_bars(data, y)), page, len(names),
+                 f"{text}, {rows[0]['x']:,} {page.experiment['x_short']}",
+                 said.replace("; " + LOST, ""))
 
 
-def _bars(summary, experiment, variant, rows, names):
-    """Return bars with the spread of the runs: pale ones have lost
-    something, and a hollow point is all that is left of who lost all."""
-    colours, _ = looks(summary, names)
-    base = alt.Chart(
-        alt.Data(values=rows), width=WIDTH, height=28 * len(names),
-        title=title(experiment, variant, f"{experiment['unit']}, "
-                    f"{rows[0]['x']:,} {experiment['x_short']}", rows)
-    ).encode(y=alt.Y("server:N", sort=names, title=None))
-    bar = base.mark_bar(height=17).encode(
-        x=alt.X("y:Q", title=experiment["unit"], axis=axis()),
-        color=alt.Color("server:N", scale=colours, legend=None),
-        opacity=alt.condition("datum.lost", alt.value(0.35), alt.value(1)))
-    whisker = base.mark_rule(strokeWidth=1.5, color="#1d2430").encode(
-        x="low:Q", x2="high:Q")
-    nothing = base.mark_point(size=80, fill="white", opacity=1).encode(
-        x="y:Q", color=alt.Color("server:N", scale=colours, legend=None)
-    ).transform_filter("datum.fallen")
-    return bar + whisker + nothing
-
-
-def costs(summary, experiment, variant):
-    """Return bars of the CPU time a request costs, user and system, at the
-    reference; None when there is no figure."""
-    x = reference_x(experiment, variant)
-    rows, names = [], []
-    for one in experiment["curves"]:
-        point = point_at(one, x) if one["variant"] == variant else None
-        if point and point["rate"] and point["values"]["cpu_us"]:
-            names.append(one["server"])
-            for part, key in (("user", "cpu_user_us"),
-                              ("system", "cpu_system_us")):
-                rows.append({"server": one["server"], "part": part,
-                             "us": point["values"][key]})
-    if not rows:
+def published(page):
+    """Return the published figures above ours, each as a share of its best.
+    Of ours, only points count at which the server was the limit: the best
+    rate of the others is not known. None when that leaves none."""
+    given = page.experiment["published"]
+    if not given or page.variant != page.experiment["variants"][0]:
         return None
-    return alt.Chart(
-        alt.Data(values=rows), width=WIDTH, height=28 * len(names),
-        title=title(experiment, variant, "CPU time of a request at "
-                    f"{x:,} {experiment['x_short']}")
-    ).mark_bar(height=17).encode(
-        x=alt.X("us:Q", title="microseconds, children included"),
-        y=alt.Y("server:N", sort=names, title=None),
-        color=alt.Color("part:N", sort=["user", "system"], scale=alt.Scale(
-            domain=["user", "system"], range=["#0072b2", "#a9c8e2"])),
-        order=alt.Order("part:N", sort="descending"))
+    ours = {page.titles[one["server"]]: {
+        p["x"]: p["rate"]["median"] for p in one["points"]
+        if p["rate"] and points.busy(p)} for one in page.curves}
+    absent = [name for name, each in ours.items() if not each]
+    ours = {name: each for name, each in ours.items() if each}
+    if not ours:
+        return None
+    said = ("Not drawn, because the load was always the limit: "
+            + ", ".join(absent)) if absent else ""
+    known = {page.published_as.get(name, name): title
+             for name, title in page.titles.items()}
+    theirs = {known.get(name, name): dict(each)
+              for name, each in given["series"].items()}
+    if not theirs:
+        return _best(page, given["best"], ours, said)
+    for name in sorted(set(theirs) - set(page.styles)):
+        page.styles[name] = styles.style(name, len(page.styles))
+    panels = []
+    for who, series in (("published", theirs), ("measured here", ours)):
+        rows = [{"server": name, "x": x, "y": y / max(each.values()),
+                 "mark": "", "who": who}
+                for name, each in series.items() for x, y in each.items()]
+        panels.append((who, rows))
+    names = page.names([row for _, rows in panels for row in rows])
+    colour, shape = page.colour(names)
+    xs = [row["x"] for _, rows in panels for row in rows]
+    made = []
+    for who, rows in panels:
+        base = curves(page, rows, min(xs), max(xs), who).encode(
+            color=colour, y=alt.Y("y:Q", title=who, axis=alt.Axis(
+                format="%", tickCount=5), scale=alt.Scale(domain=[0, 1.04])))
+        made.append(alt.layer(base.mark_line(strokeWidth=2), *markers(
+            base, shape, page, 40)).properties(width=WIDTH - 80, height=150))
+    return alt.vconcat(*made, spacing=14, title=page.title(
+        "share of the best rate, published and measured here", said))
 
 
-def published(summary, experiment):
-    """Return the published curves over ours, each as a share of its own
-    best; None when there is none of ours."""
-    variant = experiment["variants"][0]
+def _best(page, best, ours, said):
+    """Return bars of the best figures, ours above the published ones."""
     rows = []
-    for name, points in experiment["published"]["series"].items():
-        best = max(y for _, y in points)
-        rows += [{"server": name, "x": x, "y": y / best, "who": "published",
-                  "part": 0, "lost": False, "fallen": False}
-                 for x, y in points]
-    for one in experiment["curves"]:
-        mine = rows_of(one) if one["variant"] == variant else []
-        best = max((row["y"] for row in mine), default=0)
-        if best:
-            rows += [{**row, "y": row["y"] / best, "who": "measured here"}
-                     for row in mine]
-    if not any(row["who"] == "measured here" for row in rows):
-        return None
-    names = list(dict.fromkeys(
-        [one["name"] for one in summary["servers"]]
-        + list(experiment["published"]["series"])))
-    names = [n for n in names if any(row["server"] == n for row in rows)]
-    colours, _ = looks(summary, names)
-    base = alt.Chart(
-        alt.Data(values=rows), width=WIDTH, height=HEIGHT,
-        title=title(experiment, "", "published and measured here, each as a "
-                                    "share of its own best", rows)
-    ).encode(
-        x=alt.X("x:Q", title=experiment["x_title"], axis=axis(),
-                scale=alt.Scale(type="log", nice=False)),
-        y=alt.Y("y:Q", title="share of its best",
-                axis=alt.Axis(format="%"),
-                scale=alt.Scale(domain=[0, 1.04], nice=False)),
-        color=alt.Color("server:N", scale=colours, sort=names))
-    line = base.mark_line(strokeWidth=2).encode(
-        strokeDash=alt.StrokeDash("who:N", sort=["measured here",
-                                                 "published"],
-                                  scale=alt.Scale(
-                                      domain=["measured here", "published"],
-                                      range=[[1, 0], [3, 4]])),
-        detail=["who:N", "part:N"]).transform_filter("!datum.fallen")
-    return alt.layer(line, *markers(base, 18))
+    for who, series in (("", {name: max(each.values())
+                              for name, each in ours.items()}),
+                        (", published", best)):
+        rows += [{"server": name + who, "y": y / max(series.values()),
+                  "mine": name if not who else "",
+                  "text": f"{100 * y / max(series.values()):.0f} %"}
+                 for name, y in sorted(series.items(), key=lambda s: -s[1])]
+    for row in rows:
+        row.update(low=row["y"], high=row["y"], end=row["y"],
+                   fill=page.styles[row["mine"]][page.theme]
+                   if row["mine"] else page.look["other"])
+    y = alt.Y("server:N", sort=[row["server"] for row in rows], title=None)
+    data = alt.Data(values=rows)
+    bar = alt.Chart(data).mark_bar(height=16).encode(
+        x=alt.X("y:Q", title=None, scale=room(rows),
+                axis=alt.Axis(format="%", tickCount=5)),
+        y=y, color=alt.Color("fill:N", scale=None))
+    return whole(alt.layer(bar, *over_bars(data, y)), page, len(rows),
+                 "best rates, as a share of the best measured here and of "
+                 "the best published", said)
+
+
+def curves(page, rows, low=None, high=None, who=""):
+    """Return the base of a chart of curves, with its x axis."""
+    xs = [row["x"] for row in rows]
+    low, high = low or min(xs), high or max(xs)
+    return alt.Chart(alt.Data(values=rows)).encode(x=alt.X(
+        "x:Q", axis=axis(low, high),
+        title=None if who == "published" else page.experiment["x_title"],
+        scale=alt.Scale(type="log", nice=False,
+                        domain=[low / 1.1, high * 1.1])))
+
+
+def markers(base, shape, page, size):
+    """Return the layers of points: full, hollow, and crossed out."""
+    full = base.mark_point(size=size, filled=True, opacity=1).encode(
+        shape=shape).transform_filter("datum.mark == ''")
+    hollow = base.mark_point(size=size, filled=True, opacity=1,
+                             strokeWidth=1.5).encode(
+        shape=shape, color=alt.value(page.look["ground"]),
+        stroke=alt.Stroke("server:N", legend=None,
+                          scale=base.encoding.color["scale"])).transform_filter(
+            "datum.mark == 'load'")
+    lost = base.mark_point(shape=styles.LOST, size=size, opacity=1,
+                           strokeWidth=2.2).transform_filter(
+                               "datum.mark == 'lost'")
+    return full, hollow, lost
+
+
+def over_bars(data, y):
+    """Return the layers of whiskers and figures at the ends of bars."""
+    whisker = alt.Chart(data).mark_rule(strokeWidth=1.5).encode(
+        x="low:Q", x2="high:Q", y=y).transform_filter("datum.high > datum.low")
+    text = alt.Chart(data).mark_text(align="left", dx=6).encode(
+        x="end:Q", y=y, text="text:N")
+    return whisker, text
+
+
+def room(rows):
+    """Return the scale of bars that leaves room for the longest figure."""
+    longest = max(len(row["text"]) for row in rows)
+    share = 1 - min(0.5, 0.022 * (longest + 1))
+    return alt.Scale(domain=[0, max(row["end"] for row in rows) / share],
+                     nice=False)
+
+
+def axis(low, high):
+    """Return a logarithmic axis with ticks at 1, 2 and 5 of each decade, or
+    at 1 only where these would be too many."""
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)))
+    ticks = [step * 10 ** power for power in decades for step in (1, 2, 5)]
+    inside = [tick for tick in ticks if low <= tick <= high]
+    if len(inside) > 11:
+        inside = [tick for tick in inside if str(tick)[0] == "1"]
+    return alt.Axis(values=inside, format=",", labelOverlap="greedy")
+
+
+def whole(chart, page, bars, text, said):
+    """Return a chart with its title and size; `bars` is their number, 0 for
+    curves."""
+    return chart.properties(
+        width=WIDTH, height=90 + BAR * bars if bars else HEIGHT,
+        autosize=alt.AutoSizeParams(type="fit", contains="padding"),
+        title=page.title(text, said))
+
+
+KINDS = (("cost", cost), ("can_do", can_do), ("rate", reached),
+         ("published", published))

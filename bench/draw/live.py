@@ -1,18 +1,19 @@
 """What is seen while it measures: a table that grows, or plain lines.
 
-With rich on a terminal the table of the current experiment and a bar with
+With rich on a terminal, the table of the current experiment and a bar with
 the time left are redrawn when a cell begins or ends, by no thread that would
-take time from the load tool. Else every finished cell is a line.
+take time from the load tool. Otherwise every finished cell is a line.
 """
 
-import collections
 import os
 import statistics
 import sys
 import time
 
+from bench.analyse.sentences import number
+from bench.draw import table
+
 try:
-    import rich.box
     import rich.console
     import rich.live
     import rich.progress_bar
@@ -21,15 +22,12 @@ try:
 except ImportError:
     rich = None
 
-PLAIN_WIDTH = 100       # of tables that go to a file, or to a plain terminal
-COLUMN = 9              # characters at least: o12.3k±12
-
 
 def view(plan_seconds, stages):
-    """Return the View that fits to where the output goes."""
+    """Return the View that suits where the output goes."""
     wanted = sys.stdout.isatty() and not os.environ.get("NO_COLOR") \
         and os.environ.get("TERM") != "dumb"
-    return (RichView if rich and wanted else PlainView)(plan_seconds, stages)
+    return (RichView if rich and wanted else View)(plan_seconds, stages)
 
 
 def clock(seconds):
@@ -39,149 +37,14 @@ def clock(seconds):
 
 
 class View:
-    """What both views share: how far the run is, and the table."""
+    """A line for each finished cell, and a table after each experiment."""
 
     def __init__(self, plan_seconds, stages):
         self.plan = self.left = plan_seconds
         self.cells = sum(len(stage.cells) for stage in stages)
         self.done = 0
         self.begun = time.monotonic()
-        self.rows = []
-
-    def time_left(self):
-        """Return seconds: the plan's, corrected by how it went so far."""
-        used = time.monotonic() - self.begun
-        planned = self.plan - self.left
-        pace = used / planned if planned > 5 else 1.0
-        return self.left * pace
-
-    def stage(self, stage):
-        """Begin an experiment."""
-        self.current, self.rows = stage, []
-
-    def begin(self, what):
-        """Tell what is about to be run."""
-
-    def cell(self, row, planned):
-        """A cell has ended after `planned` seconds of the plan."""
-        self.rows.append(row)
-        self.done += 1
-        self.left = max(0.0, self.left - planned)
-
-    def passed(self, planned):
-        """Something else has ended that was planned to take so long."""
-        self.left = max(0.0, self.left - planned)
-
-    def table(self, width=PLAIN_WIDTH, height=None):
-        """Return the lines of the current experiment: a line an x, below its
-        variant's name if it has one, and a column a server. Servers that do
-        not fit `width` come in a table below; when all are more than `height`
-        lines, the rows that were measured last are shown."""
-        keys = self._rows()
-        columns = [["", *(f"{x:,}" for _, x in keys)],
-                   *self._columns(keys)]
-        tables = pages([max(map(len, column)) for column in columns], width)
-        shown = range(len(keys))
-        if height:
-            headings = len({variant for variant, _ in keys if variant})
-            room = max(1, height // len(tables) - 1 - headings)
-            touched = [keys.index((row["variant"], row["x"]))
-                       for row in reversed(self.rows)]
-            shown = sorted(list(dict.fromkeys([*touched, *shown]))[:room])
-        lines = []
-        for page in tables:
-            there = [columns[0], *columns[page]]
-            first, *others = grid(
-                [[column[line] for column in there]
-                 for line in (0, *(key + 1 for key in shown))], " ", COLUMN)
-            lines.append(first)
-            before = ""
-            for key, line in zip(shown, others):
-                variant = keys[key][0]
-                lines += [line] if variant == before else [variant, line]
-                before = variant
-        return lines
-
-    def _rows(self):
-        """Return the (variant, x) of the plan, in the order of the grid."""
-        variants = [v.name for v in self.current.experiment.variants]
-        return sorted({(c.variant.name, c.x) for c in self.current.cells},
-                      key=lambda row: (variants.index(row[0]), row[1]))
-
-    def _columns(self, keys):
-        """Return [name, figure, ...] of each server, a figure for each of
-        the (variant, x) in `keys`."""
-        planned = collections.Counter((c.server.name, c.variant.name, c.x)
-                                      for c in self.current.cells)
-        made = collections.defaultdict(list)
-        for row in self.rows:
-            made[row["server"], row["variant"], row["x"]].append(row)
-        return [[server.name, *(figure(made[(server.name, *key)],
-                                       planned[(server.name, *key)])
-                                for key in keys)]
-                for server in self._servers()]
-
-    def _servers(self):
-        """Return the servers of the stage in the order of the tables."""
-        seen = {cell.server.name: cell.server for cell in self.current.cells}
-        ours = [s for s in seen.values() if s.kind == "architecture"]
-        rest = [s for s in seen.values() if s.kind != "architecture"]
-        return (sorted(ours, key=lambda s: s.folder)
-                + sorted(rest, key=lambda s: s.name))
-
-    def heading(self):
-        """Return the line over the table."""
-        experiment = self.current.experiment
-        return (f"{experiment.name}: {experiment.unit} by "
-                f"{experiment.x_title}")
-
-
-def figure(rows, planned):
-    """Return what stands in the table for the runs made of one cell: the
-    median, +- half the spread in per cent, `o` before it when requests or
-    runs were lost; 2/3 when so many of the runs gave a figure."""
-    if not planned:
-        return ""
-    if not rows:
-        return "."
-    rates = [row["rate"] for row in rows if row.get("rate") is not None]
-    if not rates:
-        return {"not possible": "-"}.get(rows[-1]["status"],
-                                         rows[-1]["status"])
-    middle = statistics.median(rates)
-    lost = any(row["status"] not in ("ok", "no time") for row in rows)
-    text = ("o" if lost else "") + short(middle)
-    if len(rates) > 1 and middle:
-        text += (f"\N{PLUS-MINUS SIGN}"
-                 f"{50 * (max(rates) - min(rates)) / middle:.0f}")
-    if len(rates) < len(rows):
-        text += f" {len(rates)}/{len(rows)}"
-    return text
-
-
-def short(value):
-    """Return a rate in five characters at most: 950, 9.41k, 12.3k, 1.2M."""
-    for unit, size in (("M", 1e6), ("k", 1e3)):
-        if value >= 0.9995 * size:
-            return f"{value / size:.3g}{unit}"
-    return f"{value:.0f}"
-
-
-def pages(lengths, width):
-    """Return slices of columns that fit beside each other, and beside the
-    first one, into `width` characters. `lengths`: the longest text of each."""
-    found, begin, used = [], 1, lengths[0]
-    for place, length in enumerate(lengths[1:], 1):
-        column = max(COLUMN, length) + 1
-        if place > begin and used + column > width:
-            found.append(slice(begin, place))
-            begin, used = place, lengths[0]
-        used += column
-    return [*found, slice(begin, len(lengths))]
-
-
-class PlainView(View):
-    """A line for each finished cell, a table after each experiment."""
+        self.current, self.rows = None, []
 
     def __enter__(self):
         return self
@@ -189,35 +52,107 @@ class PlainView(View):
     def __exit__(self, *_):
         pass
 
+    def time_left(self):
+        """Return seconds: the plan's, corrected by how it went so far."""
+        used = time.monotonic() - self.begun
+        planned = self.plan - self.left
+        return self.left * (used / planned if planned > 5 else 1.0)
+
     def note(self, text):
         """Print a sentence."""
         print(text, flush=True)
 
     def stage(self, stage):
         """Begin an experiment."""
-        super().stage(stage)
+        self.current, self.rows = stage, []
         self.note(f"\n{stage.experiment.title}: {stage.experiment.question}")
 
+    def begin(self, what):
+        """Tell what is about to be run."""
+
+    def passed(self, planned):
+        """Something has ended that was planned to take so many seconds."""
+        self.left = max(0.0, self.left - planned)
+
     def cell(self, row, planned):
+        """A cell has ended after `planned` seconds of the plan."""
+        self.rows.append(row)
+        self.done += 1
+        self.passed(planned)
+        self.tell(row)
+
+    def tell(self, row):
         """Print a finished cell."""
-        super().cell(row, planned)
+        said = f"{row['status']}: {row['note']}"
+        if row.get("rate") is not None:
+            said = (f"{number(row.get('cpu_us'))} us of CPU a request, "
+                    f"{number(row['rate'])}/s"
+                    + (f"; {said}" if row["status"] != "ok" else ""))
         name = " ".join(str(row[key]) for key in ("experiment", "server",
                                                   "variant") if row[key])
-        if row.get("rate") is None:
-            said = f"{row['status']}: {row['note']}"
-        else:
-            said = f"{row['rate']:,.0f}/s"
-            if row["status"] != "ok":
-                said += (f"  {row['status']}, {row['failed_percent'] or 0:.2f} % "
-                         f"lost {row['note']}")
         self.note(f"[{self.done}/{self.cells}, {clock(self.time_left())} "
                   f"left] {name} {row['x']:,}: {said}")
 
     def end_stage(self):
         """Print the table of the experiment."""
-        self.note(f"\n{self.heading()}")
-        for line in self.table():
-            self.note(line)
+        table.show(self.table())
+
+    def table(self, width=table.WIDTH, height=None):
+        """Return the Table of the current experiment: a line an x, a column a
+        server. When it is more than `height` lines at that `width`, the lines
+        that were measured last are there."""
+        cells, experiment = self.current.cells, self.current.experiment
+        variants = [one.name for one in experiment.variants]
+        keys = sorted({(cell.variant.name, cell.x) for cell in cells},
+                      key=lambda key: (variants.index(key[0]), key[1]))
+        names = list(dict.fromkeys(cell.server.name for cell in sorted(
+            cells, key=lambda cell: (cell.server.kind != "architecture",
+                                     getattr(cell.server, "folder", ""),
+                                     cell.server.name))))
+        planned = {(cell.server.name, cell.variant.name, cell.x)
+                   for cell in cells}
+        made = {}
+        for row in self.rows:
+            made.setdefault((row["server"], row["variant"] or "", row["x"]),
+                            []).append(row)
+        signs = {name: f"{letter} " if len(variants) > 1 else ""
+                 for name, letter in zip(variants, "abcdefghij")}
+        lines = {(variant, x): [f"{signs[variant]}{x:,}", *(
+            figure(made.get((name, variant, x), []))
+            if (name, variant, x) in planned else "" for name in names)]
+            for variant, x in keys}
+        title = f"{experiment.title}: CPU microseconds a request, by " \
+                f"{experiment.x_title}"
+        if len(variants) > 1:
+            title += "; " + ", ".join(f"{signs[name]}{name}"
+                                      for name in variants)
+        whole = table.Table(title, ["", *names], list(lines.values()))
+        if height:
+            count = len(table.pages(whole, width))
+            room = max(1, (height - 2 - len(title) // width) // count - 1)
+            last = [(row["variant"] or "", row["x"])
+                    for row in reversed(self.rows)]
+            shown = list(dict.fromkeys([*last, *keys]))[:room]
+            whole.rows = [lines[key] for key in keys if key in shown]
+            whole.notes = []
+        return whole
+
+
+def figure(rows):
+    """Return what stands for the runs made of one cell: the median, a sign
+    before it when requests or runs were lost, and 2/3 when so many of the
+    runs gave a figure."""
+    if not rows:
+        return "."
+    costs = [row["cpu_us"] for row in rows if row.get("cpu_us") is not None
+             and row.get("rate") is not None]
+    if not costs:
+        return {"not possible": "-", "ok": "?"}.get(rows[-1]["status"],
+                                                    rows[-1]["status"])
+    lost = any(row["status"] not in ("ok", "no time") for row in rows)
+    return ((table.LOST if lost else "") + number(statistics.median(costs))
+            + (f" {len(costs)}/{len(rows)}" if len(costs) < len(rows)
+               else ""))
 
 
 class RichView(View):
@@ -227,7 +162,7 @@ class RichView(View):
         self.console = rich.console.Console()
         self.what = ""
         self.live = rich.live.Live(console=self.console, auto_refresh=False,
-                                   get_renderable=self._draw)
+                                   get_renderable=self.draw)
         self.live.__enter__()
         return self
 
@@ -240,35 +175,27 @@ class RichView(View):
         """Print a sentence above the table."""
         self.live.console.print(rich.text.Text(text))
 
-    def stage(self, stage):
-        """Begin an experiment."""
-        super().stage(stage)
-        self.note(f"\n{stage.experiment.title}: {stage.experiment.question}")
-
     def begin(self, what):
         """Redraw with what is about to be run."""
         self.what = what
         self.live.refresh()
 
-    def cell(self, row, planned):
+    def tell(self, row):
         """Redraw with the new figure."""
-        super().cell(row, planned)
         self.live.refresh()
 
     def end_stage(self):
         """Leave the finished table above."""
-        self.live.console.print(self._table(None))
-        self.rows, self.current = [], None
+        self.live.console.print(*table.drawn(self.table(),
+                                             self.console.width), sep="\n")
+        self.current = None
 
-    def _draw(self):
-        parts = []
-        if getattr(self, "current", None):
-            # The heading, the bar, and the line where the cursor rests.
-            parts.append(self._table(self.console.height - 3))
-        parts.append(self._bar())
-        return rich.console.Group(*parts)
-
-    def _bar(self):
+    def draw(self):
+        """Return the table, as far as it fits, and the bar."""
+        width = self.console.width
+        # The bar, and the line where the cursor rests.
+        parts = table.drawn(self.table(width, self.console.height - 2),
+                            width) if self.current else []
         line = rich.table.Table.grid(padding=(0, 1))
         done = self.plan - self.left
         line.add_row(
@@ -277,29 +204,4 @@ class RichView(View):
             f"{100 * done / (self.plan or 1):3.0f} %",
             f"{clock(self.time_left())} left",
             rich.text.Text(self.what, style="dim"))
-        return line
-
-    def _table(self, height):
-        """Return the table as rich draws it: dim what is not measured,
-        yellow what is no whole figure."""
-        text = rich.text.Text("\n".join(
-            self.table(self.console.width, height)), no_wrap=True,
-            overflow="crop")
-        text.highlight_regex(r"(?<= )[.-](?= |$)", "dim")
-        text.highlight_regex(r"(?<= )o\d\S*( \d+/\d+)?|\d+/\d+", "yellow")
-        return rich.console.Group(
-            rich.text.Text(self.heading(), style="bold"), text)
-
-
-def grid(rows, between="  ", least=0):
-    """Return lines in which the columns of `rows` stand below each other,
-    the first to the left, the others, `least` characters wide, to the
-    right."""
-    count = max(len(row) for row in rows)
-    rows = [list(row) + [""] * (count - len(row)) for row in rows]
-    widths = [max(least if i else 0, *(len(row[i]) for row in rows))
-              for i in range(count)]
-    return [between.join([row[0].ljust(widths[0])]
-                         + [cell.rjust(width) for cell, width
-                            in zip(row[1:], widths[1:])]).rstrip()
-            for row in rows]
+        return rich.console.Group(*parts, line)

@@ -1,30 +1,33 @@
-#!/usr/bin/env python3
-"""Make summary, pictures and report of a run again, from its files.
+"""Make summary, charts and report of a run again, from its files.
 
-    bench/report.py [results/FOLDER]        (default: results/latest)
+    python3 -m bench report [results/FOLDER]        (default: results/latest)
 
-Reads samples.csv, calls.csv and env.json; writes summary.json, the SVG
-pictures (when altair is there) and report.html, which holds all it needs.
-Exit status: 0, or 1 when the files of a run are not there, or broken.
+Reads samples.csv, calls.csv and env.json; writes summary.json, the charts
+(when altair is there) and report.html, which holds all it needs. Exit status:
+0, or 1 when the files of a run are not there, or broken.
 """
 
-import html
+import base64
 import json
 import os
 import re
 import sys
+from html import escape
 
 from bench import venv as own_venv
-from bench.store import rundir as results
-from bench.run import servers
 from bench.analyse import summary as summaries
+from bench.draw import table
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
 TITLE = "Seven ways to wait, measured"
+NO_CHARTS = ("The charts need altair and vl-convert, which are not there. "
+             "python3 -m bench report FOLDER installs them and draws this "
+             "report again.")
 
 
 def make(folder):
-    """Write summary.json, pictures and report.html into `folder`.
+    """Write summary.json, charts and report.html into `folder`.
 
     Returns (summary, [what was left out and why]). Raises OSError when the
     files of a run are not there.
@@ -35,40 +38,45 @@ def make(folder):
     summary["run"] = {key: env.get(key) for key in
                       ("started", "ended", "complete", "seed", "settings",
                        "cores", "harness_overhead_percent")}
-    results.write_json(os.path.join(folder, "summary.json"), summary)
+    with open(os.path.join(folder, "summary.json"), "w",
+              encoding="utf-8") as file:
+        json.dump(summary, file, indent=1, ensure_ascii=False)
+        file.write("\n")
+    return summary, write(summary, env, folder)
+
+
+def write(summary, env, folder):
+    """Write the charts and report.html of a summary into `folder`; return
+    [what was left out and why]."""
+    charts, left_out = [], []
+    try:
+        # pylint: disable-next=import-outside-toplevel
+        from bench.draw import charts as drawing    # needs altair
+        charts = drawing.draw(summary, folder)
+    except ImportError as error:
+        left_out.append(f"charts: {error}")
+    # What altair or vl-convert cannot draw, however they say so, is no reason
+    # to lose the tables.
+    except Exception as error:      # pylint: disable=broad-exception-caught
+        left_out.append(f"charts: {error!r}")
     with open(os.path.join(folder, "report.html"), "w",
               encoding="utf-8") as file:
-        file.write(page(summary, env, folder))
-    left_out = []
-    try:
-        from bench.draw import charts as pictures     # needs altair, which may not be there
-        pictures.draw(summary, folder)
-    # What altair or vl-convert cannot draw, in whatever way they say so, is
-    # no reason to lose the figures.
-    except Exception as error:      # pylint: disable=broad-exception-caught
-        left_out.append(f"SVG pictures: {error}")
-    return summary, left_out
+        file.write(page(summary, env, folder, charts))
+    return left_out
 
 
-def page(summary, env, folder):
+def page(summary, env, folder, charts):
     """Return the report as one HTML page."""
-    slim = {key: summary[key] for key in ("columns", "servers", "markers")}
-    slim["experiments"] = [
-        {key: value for key, value in one.items() if key != "sentences"}
-        for one in summary["experiments"]]
-    # In a script element `</` ends it, and `<!--<script>` makes its end part
-    # of it; NaN is not JSON.
-    data = json.dumps(slim, separators=(",", ":"), ensure_ascii=False,
-                      allow_nan=False).replace("<", "\\u003c")
+    warned = warnings(env) + ([] if charts else [NO_CHARTS])
     parts = {
-        "title": html.escape(TITLE), "css": asset("report.css"), "js": asset("report.js"),
-        "data": data, "lead": lead(env),
-        "warnings": warnings(env),
-        "contents": "".join(
-            f'<a href="#{one["name"]}">{html.escape(one["title"])}</a>'
-            for one in summary["experiments"])
-            + '<a href="#how">How this was measured</a>',
-        "sections": "\n".join(section(one, folder)
+        "title": escape(TITLE), "css": asset("report.css"),
+        "js": asset("report.js"), "lead": escape(lead(env)),
+        "warnings": warned and '<div class="warning">Before you read on:'
+                    + listed(warned) + "</div>" or "",
+        "contents": "".join(f'<a href="#{escape(one["name"])}">'
+                            f'{escape(one["title"])}</a>'
+                            for one in summary["experiments"]),
+        "sections": "\n".join(section(summary, one, folder, charts)
                               for one in summary["experiments"]),
         "how": how(summary, env),
     }
@@ -82,82 +90,96 @@ def asset(name):
         return file.read()
 
 
+def listed(texts):
+    """Return texts as an HTML list."""
+    return "<ul>" + "".join(f"<li>{escape(one)}</li>" for one in texts) \
+        + "</ul>"
+
+
 def lead(env):
     """Return the sentence on what was measured, where and when."""
-    machine = env["machine"]
-    cores = env["cores"]
-    source = env.get("source") or {}
-    text = (f"{machine['cpu']}, {machine['cores']} cores, {machine['system']},"
+    machine, cores = env["machine"], env["cores"]
+    source = env.get("source")
+    return (f"{machine['cpu']}, {machine['cores']} cores, {machine['system']},"
             f" Linux {machine['kernel']}. Servers on core "
             f"{','.join(map(str, cores['server']))}, load and Redis on "
             f"{','.join(map(str, cores['load']))}. "
-            f"{env['started'].replace('T', ' ').replace('Z', ' UTC')}")
-    if source:
-        text += f", commit {source['commit'][:10]}"
-        text += " with changes" if source["changed"] else ""
-    return html.escape(text + ".")
+            f"{env['started'].replace('T', ' ').replace('Z', ' UTC')}"
+            + (f", commit {source['commit'][:10]}"
+               + " with changes" * bool(source["changed"]) if source else "")
+            + ".")
 
 
 def warnings(env):
-    """Return what spoils the figures, as a box, or ""."""
-    said = [f"{one['what']}: {one['value']}; {one['remedy']}"
-            for one in env.get("preflight", []) if not one["ok"]]
-    said += [f"Left out: {one}" for one in env.get("left_out", [])]
-    said += env.get("problems", [])
-    if not env.get("complete"):
-        said.insert(0, "The run was stopped before its end.")
-    if not said:
-        return ""
-    items = "".join(f"<li>{html.escape(one)}</li>" for one in said)
-    return f'<div class="warning">Before you read on:<ul>{items}</ul></div>'
+    """Return sentences on what spoils the figures."""
+    return (["The run was stopped before its end."]
+            * (not env.get("complete"))
+            + [f"{one['what']}: {one['value']}; {one['remedy']}"
+               for one in env.get("preflight", []) if not one["ok"]]
+            + [f"Left out: {one}" for one in env.get("left_out", [])]
+            + env.get("problems", []))
 
 
-def section(experiment, folder):
-    """Return the section of an experiment: places for what report.js draws,
-    and the sentences."""
-    esc = html.escape
-    up = os.path.relpath(servers.TOP, os.path.abspath(folder))
-    together = "".join(
-        f'<div data-of-variant="{esc(variant)}">'
-        + "".join(f"<p>{esc(text)}</p>" for text in sentences) + "</div>"
-        for variant, sentences in experiment["sentences"]["all"].items())
-    each = "".join(
-        f'<li data-of-variant="{esc(one["variant"])}">'
-        f'<span data-sign="{esc(one["server"])}"></span>{esc(one["text"])}'
-        + (f' <a href="{esc(up + "/" + one["chapter"])}">Why: '
-           f'{esc(one["chapter"])}</a>' if one["chapter"] else "") + "</li>"
-        for one in experiment["sentences"]["each"])
+def section(summary, experiment, folder, charts):
+    """Return the section of an experiment: its variants one after another,
+    each with sentences, charts and tables."""
+    up = os.path.relpath(TOP, os.path.abspath(folder))
+    made = []
+    for variant in experiment["variants"]:
+        mine = [one for one in charts if (one["experiment"], one["variant"])
+                == (experiment["name"], variant)]
+        each = "".join(
+            f"<li>{escape(one['text'])}"
+            + (f' <a href="{escape(up + "/" + one["chapter"])}">Why: '
+               f'{escape(one["chapter"])}</a>' if one["chapter"] else "")
+            + "</li>" for one in experiment["sentences"]["each"]
+            if one["variant"] == variant)
+        lead_tables, others = (
+            table.tables(summary, experiment, variant, wide)
+            for wide in (False, True))
+        made.append(
+            (f"<h3>{escape(variant)}</h3>" if variant else "")
+            + "".join(f"<p>{escape(text)}</p>" for text in
+                      experiment["sentences"]["all"].get(variant, ()))
+            + f"<div class=charts>{''.join(picture(one, folder) for one in mine)}</div>"
+            + "".join(map(table.markup, others[:1]))
+            + "<details><summary>Each server, the rates, comparisons, "
+              f"latencies and the rest</summary><ul>{each}</ul>"
+            + "".join(map(table.markup, others[1:])) + "</details>")
     published = experiment["published"]
-    notes = figure = ""
     if published:
-        figure = '<figure class="published"></figure>'
-        notes = ("<details><summary>The published figures</summary><p>"
-                 + esc(published["where"] + ". ")
-                 + " ".join(map(esc, published["notes"])) + "</p></details>")
-    return f"""<section id="{esc(experiment["name"])}">
-<h2>{esc(experiment["title"])}</h2>
-<p class="question">{esc(experiment["question"])}</p>
-<div class="controls"></div>
-<div class="pair"><figure class="chart"></figure>{figure}</div>
-{together}
-<h3>What it costs</h3>
-<div class="scroll cost-table"></div>
-<h3>Curve by curve</h3>
-<ul class="sentences">{each}</ul>
-{notes}
-</section>"""
+        made.append("<details><summary>The published figures</summary><p>"
+                    + escape(" ".join([published["where"] + ".",
+                                       *published["notes"]]))
+                    + "</p></details>")
+    return (f'<section id="{escape(experiment["name"])}">'
+            f"<h2>{escape(experiment['title'])}</h2>"
+            f"<p class=question>{escape(experiment['question'])}</p>"
+            + "".join(made) + "</section>")
+
+
+def picture(chart, folder):
+    """Return a chart as HTML that holds both its SVG files."""
+    links = {}
+    for theme in ("light", "dark"):
+        with open(os.path.join(folder, chart[theme]), "rb") as file:
+            links[theme] = "data:image/svg+xml;base64," \
+                + base64.b64encode(file.read()).decode()
+    return ('<picture><source media="(prefers-color-scheme: dark)" '
+            f'srcset="{links["dark"]}"><img src="{links["light"]}" '
+            f'alt="{escape(chart["title"])}"></picture>')
 
 
 def how(summary, env):
     """Return the list of facts at the end of the page."""
     settings, limits = env["settings"], env["machine"]["limits"]
+    overhead = env.get("harness_overhead_percent")
     facts = [
-        ("Order", "cells of all servers shuffled in each round, seed "
-                  f"{env['seed']}"),
-        ("Runs of a cell", ", ".join(f"{name} {count}" for name, count
-                                     in settings["repeat"].items())
-         + "; the median is shown, the bars reach from the smallest to the "
-           "largest"),
+        ("Order", "every round visits all servers in shuffled order, seed "
+                  f"{env['seed']}; a comparison is the median of the ratios "
+                  "of the rounds"),
+        ("Rounds", ", ".join(f"{name} {count}" for name, count
+                             in settings["repeat"].items())),
         ("Time for a run", ", ".join(f"{name} {value:g} s" for name, value
                                      in settings["seconds"].items())),
         ("Backlog", f"{settings['backlog']:,}"),
@@ -166,34 +188,26 @@ def how(summary, env):
                    f"{limits['port_range'][0]}-{limits['port_range'][1]}"),
         ("Programs", "; ".join(f"{name}: {version}" for name, version
                                in env["versions"].items())),
+        *([("Measuring itself took", f"{overhead:g} % of the servers' CPU "
+            "time, on the cores of the load")] if overhead is not None else
+          []),
+        *((f"Not run: {one['name']}", one["why"])
+          for one in summary["unavailable"]),
     ]
-    overhead = env.get("harness_overhead_percent")
-    if overhead is not None:
-        facts.append(("Measuring itself took",
-                      f"{overhead:g} % of the servers' CPU time, on the "
-                      "cores of the load"))
-    facts.append(("Noisy", f"is a figure of fewer than {summaries.ROUNDS} "
-                           "rounds, or whose median is not known to 5 %, or "
-                           "beside which others used more than "
-                           f"{summaries.NOISY_FOREIGN:g} % of the core, or "
-                           "while a core was more than "
-                           f"{summaries.NOISY_SPEED:g} % slower or faster than "
-                           "in most of the run"))
-    for one in summary["unavailable"]:
-        facts.append((f"Not run: {one['name']}", one["why"]))
-    items = "".join(f"<dt>{html.escape(k)}</dt><dd>{html.escape(v)}</dd>"
-                    for k, v in facts)
-    columns = "".join(
-        f"<dt>{html.escape(c['title'])}</dt><dd>{html.escape(c['explain'])}"
-        "</dd>" for c in summary["columns"] if c["explain"])
-    return (f"<dl>{items}</dl><details><summary>What the columns mean"
-            f"</summary><dl>{columns}</dl></details><footer></footer>")
+    columns = [(one["title"], one["explain"]) for one in summary["columns"]
+               if one["explain"]]
+
+    def terms(pairs):
+        return "<dl>" + "".join(f"<dt>{escape(key)}</dt><dd>{escape(value)}"
+                                "</dd>" for key, value in pairs) + "</dl>"
+    return (terms(facts) + "<details><summary>What the columns of samples.csv "
+            f"mean</summary>{terms(columns)}</details>")
 
 
 def main():
     """Do what the head of this file says; return the exit status."""
     folder = sys.argv[1] if len(sys.argv) > 1 else os.path.join(
-        servers.TOP, "results", "latest")
+        TOP, "results", "latest")
     own_venv.enter()
     try:
         _, left_out = make(os.path.realpath(folder))

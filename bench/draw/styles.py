@@ -1,8 +1,8 @@
-"""One fixed colour and marker for each server, in every picture.
+"""One fixed colour and marker for each server, in every picture, and the two
+themes.
 
-The seven colours are those of Okabe and Ito without their yellow, which
-fades on white; they stay apart for the colour-blind, and the markers do
-where there is no colour at all.
+The seven colours are those of Okabe and Ito without their yellow, which fades
+on white. Readers who cannot tell the colours apart have the markers.
 """
 
 # Paths around the middle, to be scaled to the radius wanted.
@@ -16,6 +16,7 @@ MARKERS = {
     "star": "M0,-1.35L.37,-.46L1.28,-.42L.57,.15L.79,1.09L0,.58L-.79,1.09"
             "L-.57,.15L-1.28,-.42L-.37,-.46Z",
 }
+LOST = "M-1.1,-1.1L1.1,1.1M-1.1,1.1L1.1,-1.1"    # instead of a marker
 
 ARCHITECTURES = {
     # name: (colour on white, colour on black, marker)
@@ -28,18 +29,35 @@ ARCHITECTURES = {
     "epoll": ("#0072b2", "#4aa3df", "star"),
 }
 
-# The others share quiet colours; lines of theirs are dashed and labelled.
-OTHERS = ("#8c6d31", "#6b6ecf", "#637939", "#7b4173", "#3f7f93", "#a05344",
-          "#5f6b78")
+# Servers that are not of the collection, and published ones.
+OTHERS = ("#8c6d31", "#6b6ecf", "#637939", "#9b5193", "#3f7f93", "#a05344",
+          "#6f7b88")
+
+THEMES = {
+    "light": {"ground": "#ffffff", "text": "#1d2430", "quiet": "#5b6675",
+              "grid": "#eceff3", "axis": "#b9c1cc", "other": "#b9c1cc",
+              "user": "#0b5cad", "system": "#9cc3ea"},
+    "dark": {"ground": "#14181e", "text": "#e6eaf0", "quiet": "#9aa7b6",
+             "grid": "#252d37", "axis": "#4a5563", "other": "#4a5563",
+             "user": "#a8d1ff", "system": "#3f78b5"},
+}
 
 
 def style(name, place=0):
-    """Return {"light", "dark", "marker", "dash"} for a server; `place`
-    tells those apart that are not of the collection."""
+    """Return {"light", "dark", "marker", "dash"} for a server; `place` tells
+    apart those that are not of the collection."""
     if name in ARCHITECTURES:
         light, dark, marker = ARCHITECTURES[name]
         return {"light": light, "dark": dark, "marker": marker,
                 "dash": False}
     colour = OTHERS[place % len(OTHERS)]
     marker = list(MARKERS)[place % len(MARKERS)]
-    return {"light": colour, "dark": colour, "marker": marker, "dash": True}
+    return {"light": colour, "dark": _lighter(colour), "marker": marker,
+            "dash": True}
+
+
+def _lighter(colour):
+    """Return a colour mixed with white, for black ground."""
+    parts = (int(colour[place:place + 2], 16) for place in (1, 3, 5))
+    return "#" + "".join(f"{round(255 - 0.65 * (255 - part)):02x}"
+                         for part in parts)
