@@ -3,11 +3,25 @@
 BUSY = 95.0     # per cent of its core; below that, something else was the limit
 
 
+def rate(point):
+    """Return (the median rate, or None; [low, high] of its interval)."""
+    median = point["rate"] and point["rate"]["median"]
+    return median, interval(point, "rate") or [median or 0] * 2
+
+
 def can_do(point):
-    """Return how many requests a second one core can do at the CPU cost of a
-    point, None when that cost is not known."""
+    """Return the same for the requests a second that one core can do at the
+    CPU cost of a point."""
     cost = point["values"].get("cpu_us")
-    return 1e6 / cost if cost else None
+    low, high = interval(point, "cpu_us") or [cost or 0] * 2
+    return 1e6 / cost if cost else None, \
+        [1e6 / high, 1e6 / low] if low else [0, 0]
+
+
+def interval(point, key):
+    """Return [low, high], the interval of the median of a figure ("cpu_us" or
+    "rate"), None with too few rounds for one."""
+    return (point.get("intervals") or {}).get(key)
 
 
 def busy(point):
@@ -24,15 +38,9 @@ def mark(point):
     return "load" if known and not busy(point) else ""
 
 
-def interval(point, key):
-    """Return [low, high], the interval of the median of a figure ("cpu_us" or
-    "rate"), None with too few rounds for one."""
-    return (point.get("intervals") or {}).get(key)
-
-
-def lost(point):
-    """Return in words what a point lost, "" for nothing."""
+def told(figure, point):
+    """Return a figure (text) with what the point lost."""
     if not point["hollow"]:
-        return ""
+        return figure
     percent = point["values"].get("failed_percent")
-    return f"lost {percent:.2g} %" if percent else "lost runs"
+    return f"{figure}, lost " + (f"{percent:.2g} %" if percent else "runs")

@@ -95,7 +95,7 @@ def cost(summary, experiment, variant):
             title, (f"{sign}{loose}{text(values.get('cpu_us'))}",
                     values.get("cpu_us")),
             values.get("cpu_user_us"), values.get("cpu_system_us"),
-            points.can_do(point), calls.get("all"), values.get("switches"),
+            points.can_do(point)[0], calls.get("all"), values.get("switches"),
             "baseline" if one["server"] in bases and not words else words])
     versus = f"CPU compared with {', '.join(sorted(bases))}" if bases \
         else "compared"
