@@ -17,8 +17,8 @@ from bench.draw import points, styles
 WIDTH, HEIGHT, BAR = 480, 330, 26
 WHISKERS = "whiskers: interval of the median"
 LOST = "\N{MULTIPLICATION SIGN}: lost requests or runs"
-HOLLOW = f"hollow: server core less than {points.BUSY:.0f} % busy, the " \
-         "load was the limit"
+HOLLOW = f"hollow: server core less than {points.BUSY:.0f} % busy, so the " \
+         "server was not the limit"
 
 
 def draw(summary, folder):
@@ -55,7 +55,7 @@ def config(look):
     return {
         "background": look["ground"], "aria": False, "padding": 6,
         "font": "Helvetica, Arial, sans-serif", "view": {"stroke": None},
-        "axis": {**words, "gridColor": look["grid"], "labelLimit": 150,
+        "axis": {**words, "gridColor": look["grid"], "labelLimit": 210,
                  "domainColor": look["axis"], "tickColor": look["axis"]},
         "legend": {**words, "labelColor": look["text"], "orient": "bottom",
                    "columns": 4, "columnPadding": 18, "title": None},
@@ -202,7 +202,7 @@ def published(page):
         if p["rate"] and points.busy(p)} for one in page.curves}
     absent = [name for name, each in ours.items() if not each]
     ours = {name: each for name, each in ours.items() if each}
-    said = "not drawn, because the load was always the limit: " \
+    said = f"not drawn, because the core was never {points.BUSY:.0f} % busy: " \
         + ", ".join(absent) if absent else ""
     if not ours:
         return None
@@ -275,15 +275,15 @@ def curves(page, rows, y, size, xs=None, names=None):
         .transform_filter("datum.mark == 'lost'")]
 
 
-def bars(page, rows, text, said, parts=None, title=None, form=",",
+def bars(page, rows, text, said, parts=None, title=None, form=",~f",
          **channels):
     """Return a bar for each of `rows`, or of stacked `parts`, with whiskers
     and a figure at its end. `channels` colour it."""
     names = [row["server"] for row in rows]
     # Room for names and figures in any font.
     y = alt.Y("server:N", sort=names, title=None, axis=alt.Axis(
-        minExtent=min(150, 7.5 * max(map(len, names)) + 8)))
-    share = 1 - min(0.5, 0.022 * max(len(row["text"]) + 1 for row in rows))
+        minExtent=min(210, 7.5 * max(map(len, names)) + 8)))
+    share = 1 - min(0.5, 0.024 * max(len(row["text"]) + 2 for row in rows))
     top = max(max(row["high"], row["y"]) for row in rows) / share
     data = alt.Data(values=rows)
     bar = alt.Chart(alt.Data(values=parts or rows)).mark_bar(

@@ -196,12 +196,7 @@ def show(folder):
     """Print charts and cost tables of the results in `folder`, and write
     summary, pictures and report; return what had to be left out."""
     summary, left_out = report.make(folder)
-    for experiment in summary["experiments"]:
-        for variant in experiment["variants"]:
-            print("\n" + "\n".join(tables.curves(experiment, variant)))
-            print("\n" + "\n".join(tables.cost(experiment, variant)))
-            for sentence in experiment["sentences"]["all"][variant]:
-                print(sentence)
+    tables.show_all(summary)
     return left_out
 
 
