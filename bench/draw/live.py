@@ -41,7 +41,8 @@ class View:
 
     def __init__(self, plan_seconds, stages):
         self.plan = self.left = plan_seconds
-        self.cells = sum(len(stage.cells) for stage in stages)
+        self.cells = sum(getattr(stage, "runs", len(stage.cells))
+                         for stage in stages)
         self.done = 0
         self.begun = time.monotonic()
         self.current, self.rows = None, []
@@ -73,6 +74,12 @@ class View:
     def passed(self, planned):
         """Something has ended that was planned to take so many seconds."""
         self.left = max(0.0, self.left - planned)
+
+    def more(self, planned, runs):
+        """So many runs are added to the plan, which take so many seconds."""
+        self.plan += planned
+        self.left += planned
+        self.cells += runs
 
     def cell(self, row, planned):
         """A cell has ended after `planned` seconds of the plan."""
