@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from bench.draw import points, styles, table
+from bench.draw import points, table
 
 
 def point(x=100, rate=1000.0, cpu=50.0, busy=97.0, **more):
@@ -172,10 +172,3 @@ def test_columns_that_do_not_fit_come_below():
     assert sum((part[0][1:] for part in parts), []) == one.head[1:]
     for part in parts:
         assert sum(2 + max(map(len, each)) for each in zip(*part)) <= 80
-
-
-def test_every_server_has_a_colour_of_its_own():
-    """In both themes; the markers differ, too."""
-    for key in ("light", "dark", "marker"):
-        seen = [styles.style(name)[key] for name in styles.ARCHITECTURES]
-        assert len(set(seen)) == 7

@@ -18,6 +18,7 @@ from bench.store import rundir
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 DRIVER = shutil.which("chromedriver")
+DRAWN = ("guestbook", "redirect", "echo")
 KINDS = ("cost", "can_do", "rate", "published")
 
 
@@ -59,6 +60,9 @@ def report_with_charts(plain, tmp_path_factory):
         pytest.skip("needs build/venv, which `python3 -m bench report` makes")
     folder = str(tmp_path_factory.mktemp("drawn") / "run")
     shutil.copytree(plain[0], folder)
+    path = os.path.join(folder, "samples.csv")
+    join.write_rows(path, [row for row in rundir.read_rows(path)
+                           if row["experiment"] in DRAWN])
     done = subprocess.run(
         [venv.PYTHON, "-m", "bench", "report", folder], cwd=report.TOP,
         env={**os.environ, "NO_INSTALL": "1"}, stdout=subprocess.PIPE,
@@ -71,16 +75,6 @@ def page(folder):
     """Return the report of a folder."""
     with open(os.path.join(folder, "report.html"), encoding="utf-8") as file:
         return file.read()
-
-
-def test_summary_json(plain):
-    """It is what the report was made from."""
-    with open(os.path.join(plain[0], "summary.json"),
-              encoding="utf-8") as file:
-        summary = json.load(file)
-    assert [e["name"] for e in summary["experiments"]] == \
-        ["guestbook", "answer", "hello", "redirect", "echo"]
-    assert summary["run"]["seed"] == 1
 
 
 def test_without_altair_the_report_has_tables(plain):
@@ -116,14 +110,20 @@ def test_nothing_is_fetched(drawn):
     text = page(drawn)
     assert len(text) < 2_000_000
     links = re.findall(r'(?:src|srcset|href)="([^"]{0,40})', text)
-    assert len(links) > 50
+    assert len(links) > 24
     assert not [link for link in links if link.startswith(("http", "//"))]
+
+
+def words(folder, name):
+    """Return what is written in an SVG file."""
+    root = ElementTree.parse(os.path.join(folder, name)).getroot()
+    return " ".join(part.strip() for part in root.itertext() if part.strip())
 
 
 def test_charts_are_files_in_both_themes(drawn):
     """Each kind, with the colours of the theme, and what marks losses."""
     names = os.listdir(drawn)
-    for start in ("guestbook", "answer_keep-alive", "redirect", "echo"):
+    for start in DRAWN:
         for kind in KINDS:
             for end, theme in (("", "light"), ("_dark", "dark")):
                 name = f"{start}_{kind}{end}.svg"
@@ -132,31 +132,14 @@ def test_charts_are_files_in_both_themes(drawn):
                 assert root.tag.endswith("svg")
                 drawing = ElementTree.tostring(root, "unicode")
                 assert styles.THEMES[theme]["ground"] in drawing
-                assert "clients" in drawing or kind != "rate" \
-                    or start == "echo"
                 if kind in ("can_do", "rate"):
                     for one in styles.ARCHITECTURES:
                         assert styles.style(one)[theme] in drawing, (name, one)
-    with open(os.path.join(drawn, "guestbook_rate.svg"),
-              encoding="utf-8") as file:
-        text = " ".join(re.findall(">([^<]+)<", file.read()))
-    assert "hollow: server core less than 95 %" in text
+    text = words(drawn, "guestbook_rate.svg")
+    assert "Hollow: server core less than 95 %" in text
     assert "lost requests or runs" in text
-    with open(os.path.join(drawn, "guestbook_published.svg"),
-              encoding="utf-8") as file:
-        text = " ".join(re.findall(">([^<]+)<", file.read()))
-    assert re.search("never 95 % busy: *epoll", text)
-
-
-def test_a_remade_report_is_the_same(drawn):
-    """From summary.json alone, and whatever was drawn before."""
-    before = page(drawn)
-    code = ("import json, sys; from bench.draw import report; "
-            "report.write(*(json.load(open(sys.argv[1] + name)) for name in "
-            "('/summary.json', '/env.json')), sys.argv[1])")
-    subprocess.run([venv.PYTHON, "-c", code, drawn], cwd=report.TOP,
-                   check=True)
-    assert page(drawn) == before
+    assert re.search("never 95 % busy: *epoll",
+                     words(drawn, "guestbook_published.svg"))
 
 
 @pytest.mark.parametrize("error", [ValueError, RuntimeError, TypeError])

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from bench import experiments
-from bench.draw import live, table
+from bench.draw import live
 from bench.run import servers
 
 
@@ -124,4 +124,3 @@ def test_the_view_suits_the_output(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(live, "rich", None)
     assert chosen() is live.View
-    assert table.WIDTH == 100
