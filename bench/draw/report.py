@@ -174,40 +174,37 @@ def how(summary, env):
     """Return the list of facts at the end of the page."""
     settings, limits = env["settings"], env["machine"]["limits"]
     overhead = env.get("harness_overhead_percent")
-    facts = [
-        ("Order", "every round visits all servers in shuffled order, seed "
-                  f"{env['seed']}; a comparison is the median of the ratios "
-                  "of the rounds"),
-        ("Rounds", ", ".join(f"{name} {count}" for name, count
-                             in settings["repeat"].items())),
-        ("Time for a run", ", ".join(f"{name} {value:g} s" for name, value
-                                     in settings["seconds"].items())),
-        ("Backlog", f"{settings['backlog']:,}"),
-        ("Limits", f"{limits['descriptors']:,} descriptors a process, "
-                   f"somaxconn {limits['somaxconn']:,}, client ports "
-                   f"{limits['port_range'][0]}-{limits['port_range'][1]}"),
-        ("Programs", "; ".join(f"{name}: {version}" for name, version
-                               in env["versions"].items())),
-        *([("Measuring itself took", f"{overhead:g} % of the servers' CPU "
-            "time, on the cores of the load")] if overhead is not None else
-          []),
-        *((f"Not run: {one['name']}", one["why"])
-          for one in summary["unavailable"]),
-    ]
-    columns = [(one["title"], one["explain"]) for one in summary["columns"]
-               if one["explain"]]
 
-    def terms(pairs):
-        return "<dl>" + "".join(f"<dt>{escape(key)}</dt><dd>{escape(value)}"
-                                "</dd>" for key, value in pairs) + "</dl>"
-    return (terms(facts) + "<details><summary>What the columns of samples.csv "
-            f"mean</summary>{terms(columns)}</details>")
+    def each(values, unit=""):
+        return ", ".join(f"{name} {value:g}{unit}" for name, value
+                         in values.items() if value is not None)
+    facts = {
+        "Order": "every round visits all servers in shuffled order, seed "
+                 f"{env['seed']}; a comparison is the median of the ratios "
+                 "of the rounds",
+        "Rounds": each(settings["repeat"]),
+        "Time for a run": each(settings["seconds"], " s"),
+        "Backlog": f"{settings['backlog']:,}",
+        "Limits": f"{limits['descriptors']:,} descriptors a process, "
+                  f"somaxconn {limits['somaxconn']:,}, client ports "
+                  f"{limits['port_range'][0]}-{limits['port_range'][1]}",
+        "Programs": "; ".join(": ".join(one)
+                              for one in env["versions"].items()),
+        "Measuring itself took": overhead is not None and
+        f"{overhead:g} % of the servers' CPU time, on the cores of the load",
+        **{f"Not run: {one['name']}": one["why"]
+           for one in summary.get("unavailable", ())},
+        **{", ".join(filter(None, (one["title"], one["unit"]))): one["explain"]
+           for one in summary["columns"]}}
+    return "<dl>" + "".join(f"<dt>{escape(name)}</dt><dd>{escape(said)}</dd>"
+                            for name, said in facts.items() if said) + "</dl>"
 
 
-def main():
-    """Do what the head of this file says; return the exit status."""
-    folder = sys.argv[1] if len(sys.argv) > 1 else os.path.join(
-        TOP, "results", "latest")
+def main(words=None):
+    """Do what the head of this file says with these words of the command
+    line; return the exit status."""
+    words = sys.argv[1:] if words is None else words
+    folder = words[0] if words else os.path.join(TOP, "results", "latest")
     own_venv.enter()
     try:
         _, left_out = make(os.path.realpath(folder))
@@ -219,7 +216,3 @@ def main():
         print(f"Left out: {one}")
     print(os.path.join(folder, "report.html"))
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
