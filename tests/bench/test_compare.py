@@ -65,7 +65,7 @@ def test_a_run_leaves_everything_behind(tmp_path):
     made = json.loads((tmp_path / "latest" / "summary.json").read_text())
     assert made["experiments"][0]["name"] == "redirect"
     assert (tmp_path / "latest" / "report.html").stat().st_size > 10000
-    assert "poll" in output and "Redirect at 100" in output
+    assert "poll" in output and "What a request costs at 100" in output
     assert "\x1b[" not in output            # no terminal: no colours
 
 
