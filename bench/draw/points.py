@@ -1,6 +1,6 @@
 """What tables and charts read from the points of a summary."""
 
-BUSY = 95.0     # per cent of its core; below that, something else was the limit
+from bench.analyse.sentences import WHOLE_CORE as BUSY
 
 
 def rate(point):

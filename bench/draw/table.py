@@ -142,7 +142,8 @@ def latency(experiment, place, found):
         mean = values.get("mean_ms")
         if not experiment["open_loop"]:
             rate = points.rate(point)[0]
-            mean = 1000 * point["x"] / rate if rate else None
+            mean = point.get("waited_ms",
+                             1000 * point["x"] / rate if rate else None)
         rows.append([title, mean, *(None if flag else values.get(key) for key
                                     in ("p50_ms", "p99_ms", "max_ms")), flag])
     notes = [f"{tool}: {words}" for tool, words
