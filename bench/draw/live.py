@@ -43,7 +43,7 @@ class View:
 
     def __init__(self, plan_seconds, stages):
         self.plan = self.left = plan_seconds
-        self.cells = sum(len(stage.cells) for stage in stages)
+        self.cells = sum(stage.runs for stage in stages)
         self.done = 0
         self.begun = time.monotonic()
         self.rows = []
@@ -71,6 +71,13 @@ class View:
     def passed(self, planned):
         """Something else has ended that was planned to take so long."""
         self.left = max(0.0, self.left - planned)
+
+    def more(self, planned, runs):
+        """After a look, so many runs are added to the plan, which take so
+        many seconds."""
+        self.plan += planned
+        self.left += planned
+        self.cells += runs
 
     def table(self, width=PLAIN_WIDTH, height=None):
         """Return the lines of the current experiment: a line an x, below its

@@ -190,9 +190,9 @@ def how(summary, env):
             f"</summary><dl>{columns}</dl></details><footer></footer>")
 
 
-def main():
+def main(words):
     """Do what the head of this file says; return the exit status."""
-    folder = sys.argv[1] if len(sys.argv) > 1 else os.path.join(
+    folder = words[0] if words else os.path.join(
         servers.TOP, "results", "latest")
     own_venv.enter()
     try:
@@ -205,7 +205,3 @@ def main():
         print(f"Left out: {one}")
     print(os.path.join(folder, "report.html"))
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
