@@ -9,7 +9,7 @@ from bench import load
 from bench import plan
 from bench.analyse import bottleneck
 from bench.experiments import WrongAnswer, client
-from bench.meter import cpu as cgroup
+from bench.meter import cpu as cpu_meter
 from bench.meter import costs as cost_meter
 from bench.meter import procfs
 from bench.meter import syscalls
@@ -139,7 +139,7 @@ class Runner:
         with self._running(cell) as live:
             row["workers"] = live.start.workers
             redis = None if live.start.redis == "none" else self.redis.pid
-            with cgroup.of_tree(live.pid) as cpu:
+            with cpu_meter.of_tree(live.pid) as cpu:
                 self._check(cell, live)
                 self._warm_up(cell, live)
                 costs = cost_meter.CostMeter(
