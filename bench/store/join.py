@@ -17,9 +17,9 @@ import shutil
 import sys
 
 from bench import experiments
-from bench.analyse import summary as summaries
 from bench.run.servers import TOP
 from bench.store import rundir
+from bench.store import summaries
 
 CELL = ("experiment", "variant", "server", "x", "repeat")
 CALL = ("experiment", "variant", "server", "call")
