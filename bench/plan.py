@@ -129,7 +129,8 @@ class Stage:
 def make(settings, machine, count_calls):
     """Return the Stages for `settings` on `machine`.
 
-    REPEAT says the number of rounds, or the experiment. Otherwise FULL=1 and a quick run go on
+    REPEAT says the number of rounds, or the experiment does. Otherwise FULL=1
+    and a quick run go on
     until all is settled, the latter as long as there is time; with SECONDS
     and neither of them there are six.
     """

@@ -114,7 +114,8 @@ def port_range():
 
 
 VERSIONS = {
-    "ab": ["ab", "-V"], "wrk": ["wrk", "-v"], "h2load": ["h2load", "--version"],
+    "ab": ["ab", "-V"], "wrk": ["wrk", "-v"],
+    "h2load": ["h2load", "--version"],
     "httperf": ["httperf", "--version"],
     "redis-server": ["redis-server", "--version"],
     "gcc": ["gcc", "--version"], "clang": ["clang", "--version"],
