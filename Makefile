@@ -178,9 +178,9 @@ uninstall:
 deps:
 	scripts/deps.sh check tidy compare fuzz
 
-## doctor: checks this machine: limits, ports, compilers, packages
+## doctor: is this machine ready to build, test and measure? what to do first
 doctor:
-	@scripts/doctor.sh
+	@$(PYTHON) -m bench doctor
 
 # ------------------------------------------------------------ trying it out
 
@@ -282,9 +282,9 @@ reliability: all build/deps/test
 
 # ---------------------------------------------------------------- measuring
 #
-# The scripts read their settings from environment variables: EXPERIMENT FULL
-# SERVERS CONCURRENCY REPEAT SECONDS BACKLOG PEERS SERVER_CPUS. make exports those
-# that are set on its command line.
+# bench/ reads its settings from environment variables: EXPERIMENT FULL SERVERS
+# PEERS CONCURRENCY REPEAT SECONDS BACKLOG SERVER_CPUS LOAD_CPUS TOOL OUT SEED WIDE
+# COMMIT. make exports those that are set on its command line.
 
 ## compare: measures the seven under load and draws their curves (EXPERIMENT=guestbook FULL=1 ...)
 compare: compare-settings build/deps/compare all
@@ -294,6 +294,17 @@ compare: compare-settings build/deps/compare all
 compare-settings:
 	@! command -v $(PYTHON) >/dev/null || $(PYTHON) -m bench settings
 
+study-settings:
+	@! command -v $(PYTHON) >/dev/null || $(PYTHON) -m bench settings study $(NAME)
+
+## study: measures one question in the same way (NAME=floors; without NAME: lists the studies)
+study: study-settings build/deps/compare all
+	@$(PYTHON) -m bench study $(NAME)
+
+## report: draws a run again (RUN=results/latest)
+report:
+	@$(PYTHON) -m bench report $(RUN)
+
 ## compare-runs: checks whether two runs of `make compare` agree, cell by cell (RUNS="results/A results/B")
 compare-runs:
 	@$(PYTHON) -m bench diff $(RUNS)
@@ -302,47 +313,9 @@ compare-runs:
 peers-deps: build/deps/compare
 	@$(PYTHON) -m bench peers
 
-## bench-cost: CPU microseconds and instructions per request, for the seven and for other servers
-bench-cost: build/deps/compare all
-	@$(PYTHON) -m bench study cost
-
-## floors: CPU time for a request, of each server and of its floor (ROUNDS=6 SERVERS=epoll,poll)
-floors: build/deps/compare all
-	@$(PYTHON) -m bench study floors
-
-## bench-flat: whether the curves stay flat: the rate with 15,000 clients over the best one
-bench-flat: build/deps/compare all
-	@$(PYTHON) -m bench study flat
-
-## bench-pacing: what a large file costs where the kernel paces what it sends (BBR), and where not
-bench-pacing: build/deps/compare all
-	@$(PYTHON) -m bench study pacing
-
-## bench-redis: what a guestbook page costs Redis, and the server: which of them is the limit
-bench-redis: build/deps/compare all
-	@$(PYTHON) -m bench study redis-limit
-
-## bench-redis-ways: what the way to Redis costs: TCP or a Unix socket, one command at a time or three together
-bench-redis-ways: build/deps/compare all
-	@$(PYTHON) -m bench study redis-ways
-
-## bench-where: where the microseconds of a request go: system calls, user code, switches, faults
-bench-where: build/deps/compare all
-	@$(PYTHON) -m bench study breakdown
-
-## bench-reuseport: how connections spread over several event loops, and what that costs
-bench-reuseport: build/deps/compare all
-	@$(PYTHON) -m bench study reuseport
-
 ## docs: fills figures, pictures and quoted code into docs/ (`make check` fails when they are stale)
 docs:
 	@$(PYTHON) docs/fill.py
-
-## docs-experiments: runs the programs of docs/experiments that docs/01, 05, 06 and 07 quote
-docs-experiments: all
-	$(PYTHON) docs/experiments/wake_up.py
-	$(PYTHON) docs/experiments/accept_ways.py
-	$(PYTHON) docs/experiments/idle_connections.py
 
 # -------------------------------------------------------------- maintenance
 
@@ -373,9 +346,8 @@ help:
         check-all test check-unit check-blackbox check-asan check-tsan \
         check-browser check-layering check-shape variant variant-measure \
         variants-check check-faults check-frame fuzz soak reliability compare \
-        compare-settings compare-runs peers-deps bench-cost floors bench-flat \
-        bench-pacing bench-redis bench-redis-ways bench-where bench-reuseport \
-        docs docs-experiments format tidy help
+        compare-settings study study-settings report compare-runs peers-deps \
+        docs format tidy help
 
 # Deletes a file whose recipe failed: it would look finished next time.
 .DELETE_ON_ERROR:

@@ -10,31 +10,38 @@ from dataclasses import dataclass
 from bench import experiments
 from bench import load
 from bench import peers
+from bench.machine import facts
+from bench.run import netns
 from bench.run import servers
 
 OPTIONS = (
     # name, what follows, help
     ("EXPERIMENT", "NAMES", "guestbook, answer, hello, redirect, echo "
                             "(default: all five)"),
-    ("FULL", "1", "the published grid instead of the quick one"),
+    ("FULL", "1", "the published grid, in as many rounds as settle it"),
     ("SERVERS", "NAMES", "which of the seven, by name or number: epoll,06"),
-    ("PEERS", "NAMES", "other servers beside them: nginx,go or all"),
+    ("PEERS", "NAMES", "other servers in addition: nginx,go or all"),
     ("CONCURRENCY", "NUMBERS", "these points instead of the grid's; for "
                                "echo: demanded requests/s"),
-    ("REPEAT", "N", "runs of each cell (default: 3 or more)"),
+    ("REPEAT", "N", "number of rounds (default: until all is settled, or "
+                    "the time is over)"),
     ("SECONDS", "S", "time for each run (default: fitted to 5 minutes, or "
                      "what the full grid needs)"),
-    ("BACKLOG", "N", "length of the accept queue (default 4096; the "
-                     "article's servers had 10)"),
+    ("BACKLOG", "N", f"length of the accept queue (default {netns.QUEUE}; "
+                     "the article's servers had 10)"),
     ("SERVER_CPUS", "LIST", "cores for the server, 0 or 0,2-3 (default: the "
-                            "first); the rest is for the load"),
+                            "first)"),
+    ("LOAD_CPUS", "LIST", "cores for the load and Redis (default: all others "
+                          "that share nothing with the server's)"),
     ("TOOL", "NAME", "another load tool where an experiment has two: h2load "
                      "(answer), oha (echo)"),
     ("OUT", "FOLDER", "where results go (default: results)"),
     ("SEED", "N", "order of the cells (default: by chance, and recorded)"),
+    ("WIDE", "1", "print every column of the tables"),
+    ("COMMIT", "1", "put the results into docs/results too, if they are good "
+                    "enough to be committed"),
 )
-
-
+SWITCHES = ("FULL", "WIDE", "COMMIT")
 SECONDS_MAX = 3600      # of one run
 
 
@@ -46,31 +53,26 @@ class SettingsError(Exception):
 class Settings:
     """What a run shall do."""
 
-    experiments: tuple
+    experiments: tuple      # or one study
     servers: tuple
     full: bool
     points: tuple           # () for the grid's own
-    repeat: int             # None for the experiment's own
+    repeat: int             # None: until all is settled
     seconds: float          # None: the plan fits it
     backlog: int
-    server_cores: frozenset
+    server_cores: frozenset     # None for the first core
+    load_cores: frozenset       # None for what is left
     tool: str
     out: str
     seed: int
+    wide: bool
+    commit: bool
+    label: str = ""         # the name of a study
 
 
 def words(text):
     """Return the words of a list with commas or spaces."""
     return [word for word in re.split(r"[,\s]+", text or "") if word]
-
-
-def cores(text):
-    """Return the set of cores that "0,2-3" names. Raises ValueError."""
-    found = set()
-    for word in words(text):
-        first, _, last = word.partition("-")
-        found |= set(range(int(first), int(last or first) + 1))
-    return frozenset(found)
 
 
 def positive(name, text, convert=int, most=10**9):
@@ -98,51 +100,84 @@ def switch(name, text):
     raise SettingsError(f"{name}={text}: it is 1 or 0")
 
 
-def check_out(out):
-    """Raise SettingsError unless results can be written below `out`, which
-    is made: better to know before the first hour than after it."""
+def check(settings):
+    """Raise SettingsError unless results can be written, to OUT, which is
+    made, and with COMMIT=1 in the name of a commit: better to know before
+    the first hour than after it."""
     try:
-        os.makedirs(out, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=out):
+        os.makedirs(settings.out, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=settings.out):
             pass
     except OSError as error:
-        raise SettingsError(f"OUT={out}: {error.strerror}; it has to be a "
-                            "folder that you may write to") from error
+        raise SettingsError(f"OUT={settings.out}: {error.strerror}; it has "
+                            "to be a folder that you may write to") from error
+    if settings.commit and facts.commit().get("changed", True):
+        raise SettingsError("COMMIT=1: the work tree has changes that are in "
+                            "no commit (git status), so nobody could measure "
+                            "the same again")
 
 
-def parse(argv, environment):
-    """Return the Settings from options, which win, and the environment.
+def read(command, argv, environment):
+    """Return the Settings of the command "run", or "study", whose name comes
+    first in `argv` or is NAME, checked. Raises SettingsError."""
+    study = None
+    if command == "study":
+        name = environment.get("NAME", "")
+        if argv and not argv[0].startswith("-"):
+            name, *argv = argv
+        try:
+            study = _study(name)
+        except ValueError as error:
+            raise SettingsError(f"NAME={name}: {error}") from error
+    settings = parse(argv, environment, study)
+    check(settings)
+    return settings
+
+
+def _study(name):
+    """Return a study. Raises ValueError."""
+    # pylint: disable-next=import-outside-toplevel
+    from bench.studies import study     # only where one is measured
+    return study.load(name)
+
+
+def parse(argv, environment, study=None):
+    """Return the Settings from options, which win, and the environment; of
+    `study`, if there is one, and of its own servers.
 
     Raises SettingsError. Exits by itself on --help and unknown options.
     """
     parser = argparse.ArgumentParser(
-        description="Measure the servers, print, draw and explain. Each "
-                    "option is also an environment variable: FULL=1.")
+        prog="bench", description="Measure servers, print, draw and explain. "
+        "Each option is also an environment variable: FULL=1.")
     for name, value, text in OPTIONS:
         option = "--" + name.lower().replace("_", "-")
-        if name == "FULL":
-            parser.add_argument(option, action="store_const", const="1",
-                                help=text)
-        else:
-            parser.add_argument(option, metavar=value, help=text)
+        how = {"action": "store_const", "const": "1"} if name in SWITCHES \
+            else {"metavar": value}
+        parser.add_argument(option, help=text, **how)
     given = vars(parser.parse_args(argv))
     ask = {name: given[name.lower()] if given[name.lower()] is not None
            else environment.get(name, "") for name, _, _ in OPTIONS}
 
-    seed = positive("SEED", ask["SEED"])
     return Settings(
-        experiments=_experiments(ask["EXPERIMENT"]),
-        servers=_servers(ask["SERVERS"], ask["PEERS"]),
-        full=switch("FULL", ask["FULL"]),
+        experiments=(study,) if study else _experiments(ask["EXPERIMENT"]),
+        servers=_of_study(study, ask["SERVERS"]) if study
+        else _servers(ask["SERVERS"], ask["PEERS"]),
+        full=bool(study) or switch("FULL", ask["FULL"]),
         points=tuple(positive("CONCURRENCY", w)
                      for w in words(ask["CONCURRENCY"])),
         repeat=positive("REPEAT", ask["REPEAT"], most=1000),
         seconds=positive("SECONDS", ask["SECONDS"], float, most=SECONDS_MAX),
-        backlog=positive("BACKLOG", ask["BACKLOG"]) or 4096,
-        server_cores=_server_cores(ask["SERVER_CPUS"]),
+        backlog=positive("BACKLOG", ask["BACKLOG"]) or netns.QUEUE,
+        server_cores=_cores("SERVER_CPUS", ask["SERVER_CPUS"]),
+        load_cores=_cores("LOAD_CPUS", ask["LOAD_CPUS"]),
         tool=_tool(ask["TOOL"]),
         out=ask["OUT"] or os.path.join(servers.TOP, "results"),
-        seed=seed if seed else int.from_bytes(os.urandom(3), "big") + 1)
+        seed=positive("SEED", ask["SEED"])
+        or int.from_bytes(os.urandom(3), "big") + 1,
+        wide=switch("WIDE", ask["WIDE"]),
+        commit=switch("COMMIT", ask["COMMIT"]),
+        label=study.name if study else "")
 
 
 def _experiments(text):
@@ -176,17 +211,27 @@ def _servers(text, peer_text):
     return chosen
 
 
-def _server_cores(text):
-    allowed = os.sched_getaffinity(0)
+def _of_study(study, text):
+    """Return the servers of a study that `text` picks."""
+    chosen = tuple(study.chosen(set(words(text))))
+    if not chosen:
+        raise SettingsError(f"SERVERS={text}: this study has "
+                            + ", ".join(one.name for one in study.servers))
+    return chosen
+
+
+def _cores(name, text):
+    """Return the set of cores that a variable names, None if it is empty."""
     if not text:
-        return frozenset({min(allowed)})
+        return None
     try:
-        wanted = cores(text)
+        wanted = facts.cores(text)
     except ValueError as error:
-        raise SettingsError(f"SERVER_CPUS={text}: cores are written "
-                            "like 0,2-3") from error
+        raise SettingsError(f"{name}={text}: cores are written like "
+                            "0,2-3") from error
+    allowed = os.sched_getaffinity(0)
     if not wanted or not wanted <= allowed:
-        raise SettingsError(f"SERVER_CPUS={text}: this machine has cores "
+        raise SettingsError(f"{name}={text}: this machine has cores "
                             + ",".join(map(str, sorted(allowed))))
     return wanted
 
@@ -198,16 +243,12 @@ def _tool(name):
     return name
 
 
-def main():
-    """Say what is wrong with the settings in the environment, before
-    anything is built for them; return the exit status, 0 or 2."""
+def main(argv):
+    """Say what is wrong with the settings of a command ("run" without one),
+    before anything is built for it; return the exit status, 0 or 2."""
     try:
-        check_out(parse([], os.environ).out)
+        read(*(argv[:1] or ["run"]), argv[1:], os.environ)
     except SettingsError as error:
-        print(f"compare: {error}", file=sys.stderr)
+        print(f"bench: {error}", file=sys.stderr)
         return 2
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -41,8 +41,7 @@ class View:
 
     def __init__(self, plan_seconds, stages):
         self.plan = self.left = plan_seconds
-        self.cells = sum(getattr(stage, "runs", len(stage.cells))
-                         for stage in stages)
+        self.cells = sum(stage.runs for stage in stages)
         self.done = 0
         self.begun = time.monotonic()
         self.current, self.rows = None, []

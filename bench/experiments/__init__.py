@@ -7,6 +7,7 @@ import importlib
 import math
 import pkgutil
 import re
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 ORDER = ("guestbook", "answer", "hello", "redirect", "echo")
@@ -26,15 +27,22 @@ class NotPossible(Exception):
     """A cell cannot be measured here; the text says why."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Variant:
-    """One way to run an experiment, such as with and without keep-alive."""
+    """One way to run an experiment, such as with and without keep-alive; of a
+    study, one of its loads. What is empty is as the experiment has it."""
 
     name: str
     keep_alive: bool = True
     many_workers: bool = False
-    quick: tuple = ()
+    quick: tuple = ()           # the x of a quick run, and with FULL=1
     full: tuple = ()
+    path: str = ""
+    servers: tuple = ()         # names of those that take part, () for all
+    baseline: str = ""          # the one that the others are compared with
+    options: dict = field(default_factory=dict)     # {server: (word, ...)}
+    script: str = None          # a Lua file for wrk
+    redis: str = ""             # "none" or "tcp"
 
 
 @dataclass(frozen=True)
@@ -65,7 +73,8 @@ def heard(server, clients):
 
 
 class Experiment:
-    """What all experiments share; each file makes one of these its own."""
+    """What all experiments share; each file makes one of these its own. A
+    study has the same attributes and methods (studies/study.py)."""
 
     name = title = question = path = ""
     tools = ("wrk",)            # the first is used unless TOOL= says other
@@ -77,16 +86,24 @@ class Experiment:
     holds_connections = False   # x connections shall be open at once
     host = "127.0.0.1"
     variants = (Variant(""),)
-    repeat_full = 3
+    baseline = "epoll"          # the server that the others are compared with
+    rounds = None               # so many; None: until all is settled
+    counts_calls = True         # whether system calls are counted
     seconds_full = 3.0
     reference = 100             # the x of the cost table, where there
     calls_at = 20               # clients when system calls are counted
     weight = 1.0                # of its cells in the time of a quick run
     published = None
 
+    def path_of(self, variant):
+        """Return the path that the clients of `variant` ask for."""
+        return variant.path or self.path
+
     def applies(self, server, variant):
         """Return whether `server` can take part in `variant`."""
-        if self.path.partition("?")[0] not in server.endpoints:
+        if variant.servers and server.name not in variant.servers:
+            return False
+        if self.path_of(variant).partition("?")[0] not in server.endpoints:
             return False
         if variant.many_workers and not server.has_workers:
             return False
@@ -125,6 +142,16 @@ class Experiment:
         `get(path)` returns (status, headers in lower case, body).
         """
         raise NotImplementedError
+
+    def beside(self, cell, live, number):
+        """Return a context manager around the load of a cell in the round
+        `number`. It yields a list, to which the load.Result is added."""
+        return nullcontext([])
+
+    def finish(self, folder, summary):
+        """Called when all is measured, with the path of the results and their
+        summary; return lines that are printed."""
+        return []
 
 
 def client(port):

@@ -16,13 +16,12 @@ class Answer(Experiment):
     path = "/answer"
     tools = ("wrk", "h2load")
     reference = 100
-    repeat_full = 5
     seconds_full = 3.0
     variants = (
-        Variant("keep-alive", quick=(10, 100), full=GRID),
+        Variant("keep-alive", quick=(100,), full=GRID),
         Variant("new connections", keep_alive=False, quick=(100,), full=GRID),
         Variant("keep-alive, a worker for each core", many_workers=True,
-                quick=(100,), full=GRID),
+                full=GRID),
     )
     published = Published(
         where="FreeBSD 9.1, 8 cores, weighttp beside the server over "
@@ -41,7 +40,7 @@ class Answer(Experiment):
 
     def job(self, live, variant, x, seconds, machine, full):
         """Return a closed loop of x clients."""
-        return load.Job((live.url(self.path),), connections=x,
+        return load.Job((live.url(self.path_of(variant)),), connections=x,
                         seconds=seconds, keep_alive=variant.keep_alive,
                         threads=len(machine.load_cores))
 

@@ -29,7 +29,7 @@ class Echo(Experiment):
     seconds_full = 10.0
     connections_full = 5000
     calls_at = 3000
-    variants = (Variant("", quick=(3000, 12000),
+    variants = (Variant("", quick=(12000,),
                         full=tuple(rate * CALLS for rate in RATES)
                         + (16000, 20000, 30000)),)
     published = Published(

@@ -28,7 +28,7 @@ class Redirect(Experiment):
 
     def job(self, live, variant, x, seconds, machine, full):
         """Return a closed loop of x clients."""
-        return load.Job((live.url(self.path),), connections=x,
+        return load.Job((live.url(self.path_of(variant)),), connections=x,
                         seconds=seconds, threads=len(machine.load_cores))
 
     def check(self, get):

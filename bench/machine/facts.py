@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from bench.meter import procfs
 from bench.run import servers
-from bench import config as wishes
 
 HALT_POLL = "/sys/module/haltpoll/parameters/guest_halt_poll_ns"
 CONGESTION = "/proc/sys/net/ipv4/tcp_congestion_control"
@@ -26,14 +25,29 @@ class Machine:
     descriptors: int        # that one process may have
 
 
-def layout(server_cores):
-    """Return the Machine: the server gets `server_cores`, the load and
-    Redis the others; where there are no others they share."""
+def layout(server_cores=None, load_cores=None):
+    """Return the Machine. The server gets `server_cores`, the first core
+    without them; the load and Redis get `load_cores`, without them all cores
+    that share nothing with the server's. Where no such core is left, they get
+    the other halves of its cores, and where there are none, its own."""
     everything = frozenset(os.sched_getaffinity(0))
-    return Machine(server_cores=server_cores,
-                   load_cores=(everything - server_cores) or everything,
+    mine = server_cores or frozenset({min(everything)})
+    halves = frozenset().union(*(siblings(core) for core in mine))
+    return Machine(server_cores=mine,
+                   load_cores=(load_cores or (everything - mine - halves)
+                               or (everything - mine) or everything),
                    all_cores=everything,
                    descriptors=servers.raise_descriptor_limit())
+
+
+def cores(text):
+    """Return the set of cores that "0,2-3" names. Raises ValueError."""
+    found = set()
+    for word in re.split(r"[,\s]+", text.strip()):
+        if word:
+            first, _, last = word.partition("-")
+            found |= set(range(int(first), int(last or first) + 1))
+    return frozenset(found)
 
 
 def facts():
@@ -67,8 +81,8 @@ def facts():
 def siblings(core):
     """Return the cores that are the same physical core as `core`, itself
     included, as far as a (virtual) machine shows it."""
-    return wishes.cores(procfs.read(f"/sys/devices/system/cpu/cpu{core}/"
-                                    "topology/thread_siblings_list"))
+    return cores(procfs.read(f"/sys/devices/system/cpu/cpu{core}/"
+                             "topology/thread_siblings_list"))
 
 
 def halt_poll_ns():
@@ -100,10 +114,12 @@ def port_range():
 
 
 VERSIONS = {
-    "ab": ["ab", "-V"], "wrk": ["wrk", "-v"], "h2load": ["h2load", "--version"],
+    "ab": ["ab", "-V"], "wrk": ["wrk", "-v"],
+    "h2load": ["h2load", "--version"],
     "httperf": ["httperf", "--version"],
     "redis-server": ["redis-server", "--version"],
-    "gcc": ["gcc", "--version"], "perf": ["perf", "--version"],
+    "gcc": ["gcc", "--version"], "clang": ["clang", "--version"],
+    "perf": ["perf", "--version"],
 }
 
 

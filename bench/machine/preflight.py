@@ -1,13 +1,29 @@
-"""Look at the machine before measuring: what would spoil the figures?"""
+"""What would spoil the figures of this machine? And what is missing?
+
+    python3 -m bench doctor         (make doctor; needs nothing that is built)
+
+A session looks at the first part before it measures. The doctor looks at
+everything, and ends with "ready" or with the three things to do first.
+"""
 
 import os
+import platform
+import re
+import resource
+import socket
+import subprocess
 from dataclasses import dataclass
 
-from bench.meter import calibration as core_gauge
 from bench import load
-from bench.machine import facts as machines
-from bench.meter import procfs, sockets
-from bench.analyse import summary
+from bench.machine import facts
+from bench.machine import quiet
+from bench.meter import calibration
+from bench.meter import procfs
+from bench.run import netns
+from bench.run import servers
+
+STOPS, SPOILS, LESS = 3, 2, 1       # how much a finding matters
+GROUPS = ("build", "run", "test", "browser", "tidy", "compare", "fuzz")
 
 
 @dataclass(frozen=True)
@@ -17,174 +33,187 @@ class Finding:
     what: str
     value: str
     remedy: str = ""
+    weight: int = SPOILS
 
     @property
     def ok(self):
         """Whether nothing has to be done."""
         return not self.remedy
 
+    def __str__(self):
+        word = "OK" if self.ok else {STOPS: "MISSING", SPOILS: "WARNING",
+                                     LESS: "note"}[self.weight]
+        return f"{word:8} {self.what}: {self.value}" + (
+            f"\n{'':8} -> {self.remedy}" if self.remedy else "")
 
-def look(machine, tools, most_clients, backlog):
+
+def look(machine, tools, most_clients, no_network):
     """Return the Findings for a run with `tools` (names) that opens at most
-    `most_clients` connections at once to servers with `backlog`."""
+    `most_clients` connections together; `no_network` says why it has no
+    network of its own, "" when it has."""
     return [
-        _descriptors(machine, most_clients),
-        _somaxconn(backlog),
-        _syn_backlog(most_clients),
-        _ports(most_clients),
-        _time_wait(),
-        _load_average(),
-        _cores(machine),
-        _halves(machine),
-        _core_speed(min(machine.server_cores)),
-        _governor(),
-        _idle_cores(),
-        _congestion(),
-        *_tools(tools),
-    ]
+        descriptors(machine, most_clients), network(no_network),
+        load_average(), cores(machine), halves(machine),
+        core_speed(min(machine.server_cores)), governor(), idle_cores(),
+        *(Finding(name, "not installed", f"{load.TOOLS[name].remedy}; what "
+                  "needs it is left out")
+          for name in tools if load.missing(name))]
 
 
-def _descriptors(machine, most):
+def descriptors(machine, most):
+    """A connection takes one here, and one in the load tool."""
     need = most + 100
-    remedy = ""
-    if machine.descriptors < need:
-        remedy = (f"cells beyond it are left out, or divided over processes: "
-                  f"`ulimit -n {need}` as root first")
+    remedy = "" if machine.descriptors >= need else (
+        "cells beyond it are left out, or divided over processes: "
+        f"`ulimit -n {need}` as root first")
     return Finding("descriptor limit", f"{machine.descriptors:,}", remedy)
 
 
-def _somaxconn(backlog):
-    limit = procfs.read_int("/proc/sys/net/core/somaxconn")
-    remedy = ""
-    if limit < backlog:
-        remedy = (f"it cuts the backlog of {backlog:,}: "
-                  f"sysctl -w net.core.somaxconn={backlog}")
-    return Finding("net.core.somaxconn", f"{limit:,}", remedy)
+def network(problem):
+    """Without one, the kernel's own limits decide."""
+    if not problem:
+        return Finding("network of its own", f"queues for {netns.QUEUE:,} "
+                       f"clients, {facts.congestion() or 'default'} "
+                       "congestion control")
+    return Finding(
+        "network of its own", f"not allowed ({problem}), so the machine's "
+        f"limits hold: somaxconn "
+        f"{procfs.read('/proc/sys/net/core/somaxconn').strip() or '?'}, SYN "
+        "backlog "
+        f"{procfs.read('/proc/sys/net/ipv4/tcp_max_syn_backlog').strip()}, "
+        f"ports {'-'.join(map(str, facts.port_range()))}, "
+        f"{facts.congestion()}",
+        "measure as root, or allow it: "
+        "sysctl -w kernel.unprivileged_userns_clone=1")
 
 
-def _syn_backlog(most):
-    cookies = procfs.read_int("/proc/sys/net/ipv4/tcp_syncookies", 1)
-    limit = procfs.read_int("/proc/sys/net/ipv4/tcp_max_syn_backlog")
-    remedy = ""
-    if not cookies and limit < most:
-        remedy = "SYNs are lost beyond it: sysctl -w net.ipv4.tcp_syncookies=1"
-    return Finding("SYN backlog", f"{limit:,}, cookies "
-                   + ("on" if cookies else "off"), remedy)
-
-
-def _ports(most):
-    first, last = machines.port_range()
-    there = last - first + 1
-    remedy = ""
-    if there < min(most, 20000) + 5000:
-        remedy = ("too few for so many clients: "
-                  "sysctl -w net.ipv4.ip_local_port_range='10000 65000'")
-    return Finding("ports for clients", f"{there:,} ({first}-{last})", remedy)
-
-
-def _time_wait():
-    waiting = sockets.time_wait_sockets()
-    reuse = procfs.read_int("/proc/sys/net/ipv4/tcp_tw_reuse")
-    remedy = ""
-    if waiting > 10000:
-        remedy = "wait a minute until they are gone"
-    elif not reuse:
-        remedy = ("each client port rests for a minute: "
-                  "sysctl -w net.ipv4.tcp_tw_reuse=1")
-    return Finding("TIME_WAIT", f"{waiting:,} sockets, reuse "
-                   + ("on" if reuse else "off"), remedy)
-
-
-def _load_average():
+def load_average():
+    """What else runs."""
     now = os.getloadavg()[0]
-    remedy = ""
-    if now > 0.3 * os.cpu_count():
-        remedy = "something else is running: end it, or wait"
-    return Finding("load average", f"{now:.2f}", remedy)
+    return Finding("load average", f"{now:.2f}",
+                   "something else is running: end it, or wait"
+                   if now > 0.3 * os.cpu_count() else "")
 
 
-def _cores(machine):
-    count = len(machine.all_cores)
-    value = (f"{count}: server on {_list(machine.server_cores)}, load and "
-             f"Redis on {_list(machine.load_cores)}")
-    remedy = ""
-    if machine.server_cores & machine.load_cores:
-        remedy = ("server and load share cores, so requests/s say little; "
-                  "CPU a request still holds: use a machine with two cores, "
-                  "or fewer SERVER_CPUS")
-    return Finding("cores", value, remedy)
+def cores(machine):
+    """Server and load need cores of their own."""
+    def listed(some):
+        return ",".join(map(str, sorted(some)))
+    remedy = "" if not machine.server_cores & machine.load_cores else (
+        "server and load share cores, so requests/s say little; CPU a request "
+        "still holds: use a machine with two cores, or fewer SERVER_CPUS")
+    return Finding("cores", f"{len(machine.all_cores)}: server on "
+                   f"{listed(machine.server_cores)}, load and Redis on "
+                   f"{listed(machine.load_cores)}", remedy)
 
 
-def _halves(machine):
-    """Two that the system calls cores can be the halves of one."""
+def halves(machine):
+    """Two that the system calls cores can be the halves of one. layout()
+    gives such a half to the load only where nothing else is left."""
     pairs = [f"{mine} and {other}" for mine in sorted(machine.server_cores)
-             for other in sorted(machines.siblings(mine)
+             for other in sorted(facts.siblings(mine)
                                  & machine.load_cores - {mine})]
-    remedy = ""
-    if pairs:
-        remedy = ("server and load slow each other there: choose SERVER_CPUS "
-                  "so that no half is left to the load")
-    return Finding("physical cores", "; ".join(
-        f"{pair} are one" for pair in pairs) or "none is seen to be shared",
-        remedy)
+    return Finding(
+        "physical cores", "; ".join(f"{pair} are one" for pair in pairs)
+        or "server and load share none, as far as the machine shows",
+        "server and load slow each other there: choose SERVER_CPUS and "
+        "LOAD_CPUS apart, or use a machine with two whole cores"
+        if pairs else "")
 
 
-def _list(cores):
-    return ",".join(map(str, sorted(cores)))
-
-
-def _core_speed(core):
+def core_speed(core):
     """Look at the server's core for a quarter of a second or so."""
-    times = [core_gauge.measure(core) for _ in range(40)]
+    times = [calibration.measure(core) for _ in range(40)]
     slower = 100 * (max(times) / min(times) - 1)
-    remedy = ""
-    if slower > summary.NOISY_SPEED:
-        remedy = ("somebody else works on the other half of this core, or its "
-                  "clock changes: cells it hits are marked noisy; more runs "
-                  "(REPEAT=9) make up for some of it, a machine for oneself "
-                  "for all")
-    return Finding("speed of the server's core",
-                   f"at its slowest {slower:.0f} % slower than at its best",
-                   remedy)
+    return Finding(
+        "speed of the server's core",
+        f"at its slowest {slower:.0f} % slower than at its best",
+        "others use the other half of this core, or its clock changes: more "
+        "rounds make up for some of it, a machine of your own for all"
+        if slower > quiet.SLOWER else "")
 
 
-def _governor():
-    name = machines.governor()
-    remedy = ""
-    if name and name != "performance":
-        remedy = "the clock changes meanwhile: cpupower frequency-set " \
-                 "-g performance"
-    return Finding("frequency governor", name or "not visible", remedy)
+def governor():
+    """A clock that changes makes figures differ."""
+    name = facts.governor()
+    return Finding("frequency governor", name or "not visible",
+                   "the clock changes meanwhile: cpupower frequency-set "
+                   "-g performance" if name not in ("", "performance") else "")
 
 
-def _idle_cores():
+def idle_cores():
     """A guest that halts an idle core leaves it to the host, and waits until
-    it is given back: where nobody else is served meanwhile, a wait for Redis
-    is longer by that."""
-    polled = machines.halt_poll_ns()
-    value = "not visible" if polled is None else \
-        f"look around for up to {polled / 1000:.0f} us before they halt"
-    remedy = ""
-    if polled == 0:
-        remedy = ("a virtual machine wakes them late, so servers that wait "
-                  "look slow, and runs differ more: "
-                  f"echo 200000 >{machines.HALT_POLL}")
-    return Finding("idle cores", value, remedy)
+    it gets it back: each wait for Redis is longer by that."""
+    polled = facts.halt_poll_ns()
+    return Finding(
+        "idle cores", "not visible" if polled is None else
+        f"poll for up to {polled / 1000:.0f} us before they halt",
+        "a virtual machine wakes them late, so servers that wait look slow, "
+        f"and runs differ more: echo 200000 >{facts.HALT_POLL}"
+        if polled == 0 else "")
 
 
-def _congestion():
-    """BBR paces what it sends, by a timer for each pause."""
-    name = machines.congestion()
-    remedy = ""
-    if name.startswith("bbr"):
-        remedy = ("on the loopback device large answers cost what no server "
-                  "is to blame for: sysctl -w "
-                  "net.ipv4.tcp_congestion_control=cubic")
-    return Finding("congestion control", name or "not visible", remedy)
+def doctor():
+    """Return all Findings, of building and testing too."""
+    release = platform.release()
+    kernel = tuple(map(int, re.findall(r"\d+", release)[:2]))
+    linux = platform.system() == "Linux"
+    found = [Finding("kernel", f"{platform.system()} {release}",
+                     "use Linux: epoll, sendfile and accept4 are its own"
+                     if not linux else "it has no openat2: each path is "
+                     "checked more slowly; 5.6 or newer has it"
+                     if kernel < (5, 6) else "", LESS if linux else STOPS)]
+    found += look(facts.layout(), (), 15000, netns.problem())
+    children = resource.getrlimit(resource.RLIMIT_NPROC)[0]
+    found.append(Finding(
+        "processes", f"{children:,}" if children > 0 else "unlimited",
+        "too few for the children of forking: raise nproc in "
+        "/etc/security/limits.conf" if 0 <= children < 1000 else ""))
+    free = re.search(r"^MemAvailable:\s*(\d+)", procfs.read("/proc/meminfo"),
+                     re.MULTILINE)
+    free = int(free.group(1)) // 1024 if free else 0
+    found.append(Finding("memory", f"{free:,} MiB free",
+                         "thousands of processes and threads need room: end "
+                         "other programs" if free < 1000 else ""))
+    with socket.socket() as probe:
+        taken = probe.connect_ex(("127.0.0.1", 8000)) == 0
+    found.append(Finding("port 8000", "taken" if taken else "free",
+                         "make run-07 ARGS='--port 8080'" if taken else "",
+                         LESS))
+    return found + [packages(group) for group in GROUPS] + programs()
 
 
-def _tools(names):
-    """A finding for each tool that is missing; none for those there are."""
-    return [Finding(name, "not installed",
-                    f"{load.TOOLS[name].remedy}; what needs it is left out")
-            for name in names if load.missing(name)]
+def packages(group):
+    """Return what scripts/deps.sh says of a group of packages."""
+    done = subprocess.run(
+        [os.path.join(servers.TOP, "scripts", "deps.sh"), group],
+        env={**os.environ, "NO_INSTALL": "1"}, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, check=False)
+    said = done.stdout.strip().splitlines() or ["?"]
+    return Finding(f"packages: {group}", "some are missing" if done.returncode
+                   else "all that is needed is installed",
+                   said[-1].strip() if done.returncode else "",
+                   STOPS if group in ("build", "run") else LESS)
+
+
+def programs():
+    """Return a Finding for each compiler, and for Redis."""
+    known = facts.versions()
+    return [Finding(name, known[name]) for name in
+            ("gcc", "clang", "redis-server", "python") if known.get(name)]
+
+
+def main(_words):
+    """Print what the head of this file says; return 1 when something does
+    not work at all, else 0."""
+    found = doctor()
+    print("\n".join(map(str, found)))
+    todo = sorted((one for one in found if not one.ok and one.weight > LESS),
+                  key=lambda one: -one.weight)
+    if todo:
+        print("\nDo first:" if len(todo) > 1 else "\nDo this first:")
+        for number, one in enumerate(todo[:3], 1):
+            print(f"{number}. {one.what}: {one.remedy}")
+    else:
+        print("\nready")
+    return int(any(one.weight == STOPS for one in todo))

@@ -3,17 +3,18 @@
 import os
 import tempfile
 import time
+from contextlib import contextmanager
 
-from bench.meter import costs as cost_meter
-from bench.analyse import bottleneck as limits
 from bench import load
-from bench.meter import cpu as meter
 from bench import plan
-from bench.meter import procfs
-from bench.store import rundir as results
-from bench.run import servers
-from bench.meter import syscalls
+from bench.analyse import bottleneck
 from bench.experiments import WrongAnswer, client
+from bench.meter import cpu as cpu_meter
+from bench.meter import costs as cost_meter
+from bench.meter import procfs
+from bench.meter import syscalls
+from bench.run import servers
+from bench.store import rundir
 
 
 # What a server that crashed cost is not known: its children's accounts, and
@@ -23,10 +24,11 @@ LOST_IN_A_CRASH = ("rate", "cpu_us", "cpu_user_us", "cpu_system_us",
                    "switches_involuntary")
 
 
-def tool_for(experiment, asked):
-    """Return the name of the load tool for `experiment`: the one `asked`
-    for, if it can be, else its own."""
-    return asked if asked in experiment.tools else experiment.tools[0]
+def tool_for(experiment, asked, variant=None):
+    """Return the name of the load tool for `experiment`: that of the variant
+    if it has one, the one `asked` for, if it can be, else its own."""
+    return getattr(variant, "tool", "") or (
+        asked if asked in experiment.tools else experiment.tools[0])
 
 
 class Runner:
@@ -42,14 +44,28 @@ class Runner:
 
     def _start(self, cell):
         """Return the servers.Start of a cell."""
-        experiment = cell.experiment
+        experiment, variant = cell.experiment, cell.variant
+        redis = variant.redis or ("tcp" if experiment.needs_redis else "none")
         return servers.Start(
-            cores=experiment.cores(cell.variant, self.machine),
-            redis=self.redis.address if experiment.needs_redis else "none",
+            cores=experiment.cores(variant, self.machine),
+            redis=self.redis.address if redis == "tcp" else "none",
             backlog=self.settings.backlog, host=experiment.host,
-            workers=experiment.workers(cell.server, cell.variant, cell.x,
+            workers=experiment.workers(cell.server, variant, cell.x,
                                        self.machine),
-            keep_alive=cell.variant.keep_alive)
+            keep_alive=variant.keep_alive,
+            extra=tuple(variant.options.get(cell.server.name, ())))
+
+    @contextmanager
+    def _running(self, cell):
+        """Run the server of a cell."""
+        with tempfile.TemporaryDirectory(prefix="bench-cell-") as folder, \
+                servers.running(cell.server, self._start(cell),
+                                os.path.join(folder, "server")) as live:
+            yield live
+
+    def is_out(self, cell):
+        """Whether the server of a cell is left out of its experiment."""
+        return (cell.experiment.name, cell.server.name) in self.out
 
     def _row(self, cell):
         """Return the beginning of the row of a cell."""
@@ -57,8 +73,9 @@ class Runner:
         return {"experiment": cell.experiment.name,
                 "variant": cell.variant.name, "server": cell.server.name,
                 "kind": cell.server.kind, "x": cell.x, "repeat": cell.repeat,
-                "order": self.order, "started": results.now(),
-                "tool": tool_for(cell.experiment, self.settings.tool),
+                "order": self.order, "started": rundir.now(),
+                "tool": tool_for(cell.experiment, self.settings.tool,
+                                 cell.variant),
                 "note": ""}
 
     def skip(self, cell, status, why):
@@ -70,16 +87,15 @@ class Runner:
 
     def run(self, cell, seconds, ends=None):
         """Run a cell; add its row and return it. Whatever goes wrong with
-        a server is a row too, and does not end the run.
+        a server is a row too, and does not end the run. Raises OSError when
+        not even a row can be written.
 
         A run of which the load tool left no report is made once more, if
         there is time until `ends` (time.monotonic, None: always).
         """
-        known = self.out.get((cell.experiment.name, cell.server.name))
-        if cell.impossible:
-            return self.skip(cell, "not possible", cell.impossible)
-        if known:
-            return self.skip(cell, *known)
+        if self.is_out(cell):
+            return self.skip(cell, *self.out[
+                (cell.experiment.name, cell.server.name)])
         row = self._attempt(cell, seconds)
         again = time.monotonic() + cell.around + \
             cell.experiment.lasts(cell.x, seconds)
@@ -96,64 +112,71 @@ class Runner:
         row = self._row(cell)
         try:
             self._measure(cell, seconds, row)
-        except (servers.ServerError, WrongAnswer, load.LoadError) as why:
+        except (servers.ServerError, WrongAnswer, load.LoadError,
+                OSError) as why:
             self._failed(cell, row, why)
         return row
 
     def _failed(self, cell, row, why):
         """Note that there is no figure; a server that does not start or
-        answers wrongly is left out of the rest of the experiment."""
-        kinds = {servers.ServerError: "not started",
-                 WrongAnswer: "wrong answer", load.LoadError: "no figure"}
-        row.update(status=kinds[type(why)], note=str(why))
-        if not isinstance(why, load.LoadError):
+        answers wrongly is left out of the rest of the experiment. An OSError
+        is what the system refuses, as when it is out of processes."""
+        row.update(status={servers.ServerError: "not started",
+                           WrongAnswer: "wrong answer"}.get(type(why),
+                                                            "no figure"),
+                   note=str(why))
+        if row["status"] != "no figure":
             self.out[(cell.experiment.name, cell.server.name)] = (
                 row["status"], row["note"])
             self.problems.append(f"{cell.experiment.name}: {cell.server.name} "
                                  f"is left out, {row['status']}: {why}")
+        elif isinstance(why, OSError):
+            self.problems.append(f"{cell.label}: {why}")
 
     def _measure(self, cell, seconds, row):
         """Measure a cell and fill `row`."""
-        start = self._start(cell)
-        row["workers"] = start.workers
         experiment, tool = cell.experiment, load.TOOLS[row["tool"]]
-        with tempfile.TemporaryDirectory(prefix="bench-cell-") as folder:
-            log = os.path.join(folder, "server")
-            with servers.running(cell.server, start, log) as live, \
-                    meter.of_tree(live.pid) as cpu:
+        with self._running(cell) as live:
+            row["workers"] = live.start.workers
+            redis = None if live.start.redis == "none" else self.redis.pid
+            with cpu_meter.of_tree(live.pid) as cpu:
                 self._check(cell, live)
                 self._warm_up(cell, live)
                 costs = cost_meter.CostMeter(
-                    live, self.redis.pid if experiment.needs_redis else None,
-                    count_connections=experiment.holds_connections, cpu=cpu)
+                    live, redis, cpu=cpu,
+                    count_connections=experiment.holds_connections)
                 limit = procfs.descriptor_limit(live.pid)
                 job = experiment.job(live, cell.variant, cell.x, seconds,
                                      self.machine, self.settings.full)
-                costs.begin(job.seconds)
-                result = load.run(tool.name, job, self.machine.load_cores,
-                                  costs.tick)
-                costs.end(result)
+                with experiment.beside(cell, live, cell.repeat) as seen:
+                    costs.begin(job.seconds)
+                    result = load.run(tool.name, job, self.machine.load_cores,
+                                      costs.tick)
+                    costs.end(result)
+                    seen.append(result)
+            live.stop()
             self._fill(row, cell, live, costs, result, limit)
             width = min(job.threads * len(job.urls),
                         len(self.machine.load_cores))
-            row["limit"], row["evidence"] = limits.judge(row, tool, width)
+            row["limit"], row["evidence"] = bottleneck.judge(row, tool, width)
             row["raw"] = self._keep_raw(cell, live, result)
 
     def _check(self, cell, live):
         """Raise WrongAnswer unless the server does the work. A floor gives
         constant bytes, whatever it is asked for."""
         get = client(live.port)
-        if cell.server.kind == "floor":
-            status, _, _ = get(cell.experiment.path)
-            if status != 200:
-                raise WrongAnswer(f"status {status}, not 200")
-        else:
+        if cell.server.kind != "floor":
             cell.experiment.check(get)
+            return
+        status, _, _ = get(cell.experiment.path_of(cell.variant))
+        if status != 200:
+            raise WrongAnswer(f"status {status}, not 200")
 
     def _warm_up(self, cell, live):
         """Let a just-in-time compiler see what it will have to do."""
         if cell.server.warm_up:
-            job = load.Job((live.url(cell.experiment.path),), connections=20,
+            path = cell.experiment.path_of(cell.variant)
+            job = load.Job((live.url(path),), connections=20,
                            seconds=cell.server.warm_up,
                            keep_alive=cell.variant.keep_alive)
             load.run("wrk", job, self.machine.load_cores)
@@ -188,6 +211,8 @@ class Runner:
             status=status, seconds=result.seconds, requests=result.good,
             rate=result.rate, failed=result.failed, timeouts=result.timeouts,
             unfinished=result.unfinished,
+            sent_rate=getattr(result, "sent_rate", None),
+            lag_percent=getattr(result, "lag_percent", None),
             failed_percent=result.failed_percent, mean_ms=result.mean,
             p50_ms=result.p50, p99_ms=result.p99, max_ms=result.max,
             served=live.report["requests"] if live.report else None,
@@ -212,21 +237,19 @@ class Runner:
         """Count system calls for one server, in a pass of its own; return
         {call: how often a request}, {} when they could not be counted."""
         cell = plan.Cell(experiment, server, variant, experiment.calls_at)
-        if (experiment.name, server.name) in self.out:
+        if self.is_out(cell):
             return {}
-        tool = tool_for(experiment, self.settings.tool)
+        tool = tool_for(experiment, self.settings.tool, variant)
         try:
-            with tempfile.TemporaryDirectory(prefix="bench-cell-") as folder, \
-                    servers.running(server, self._start(cell),
-                                    os.path.join(folder, "server")) as live:
+            with self._running(cell) as live:
                 self._warm_up(cell, live)
                 job = experiment.job(live, variant, cell.x,
                                      plan.CALLS_SECONDS, self.machine, False)
                 calls = syscalls.count(
                     self.counter, live, self.machine.load_cores,
                     lambda: load.run(tool, job, self.machine.load_cores).good)
-        except (servers.ServerError, load.LoadError,
-                syscalls.SyscallError) as error:
+        except (servers.ServerError, load.LoadError, syscalls.SyscallError,
+                OSError) as error:
             self.problems.append(f"{experiment.name}: system calls of "
                                  f"{server.name} were not counted: {error}")
             return {}

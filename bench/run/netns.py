@@ -1,35 +1,47 @@
-"""A network of one's own, where the limits of the kernel are one's own, too.
+"""A network of its own for every measurement, with the kernel's limits set.
 
-    own_network.enter(somaxconn=20_000)
+    enter()
+    set_limits({"ipv4/tcp_congestion_control": "bbr"})
 
-Some limits on connections belong to a network namespace. In a new one they can
-be set without changing the machine for everybody else; it has a loopback
-device and nothing more, which is all that a server and its load need here.
+The limits on connections belong to a network namespace (namespaces(7)). In a
+new one they can be set without root, and without changing the machine for
+others. It has a loopback device and nothing more, which is all that a server
+and its load need.
 """
 
+import contextlib
 import ctypes
+import errno
 import fcntl
 import os
 import socket
 import struct
 from pathlib import Path
 
+from bench.meter import procfs
+
 CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000    # <linux/sched.h>
 SIOCSIFFLAGS, IFF_UP = 0x8914, 0x1                      # <net/if.h>
-LIMITS = Path("/proc/sys/net")
+BELOW = Path("/proc/sys/net")
+CONGESTION = "ipv4/tcp_congestion_control"
+QUEUE = 20_000      # more than there are clients
+_entered = False
 
 
-def enter(somaxconn):
+def enter(queue=QUEUE):
     """Move this process, and what it starts from now on, into a network of
-    its own, in which accept and SYN queues may be `somaxconn` long. Call it
+    its own: accept and SYN queues may be `queue` long, clients have many
+    ports, and BBR, which paces what it sends by timers, is not used. Call it
     before there is a second thread. Raises OSError where the system does not
-    allow that; the process may be in the new network even so."""
+    allow it; the process may be in the new network even so."""
+    paces = procfs.read(f"{BELOW}/{CONGESTION}").startswith("bbr")
     user, group = os.getuid(), os.getgid()
     flags = CLONE_NEWNET | (CLONE_NEWUSER if user != 0 else 0)
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(flags) != 0:    # os.unshare() came with Python 3.12
-        raise OSError(ctypes.get_errno(), "unshare(2)")
-    if user != 0:                   # who may do nothing outside is root inside
+        error = ctypes.get_errno()
+        raise OSError(error, f"unshare(2): {os.strerror(error)}")
+    if user != 0:       # a user who may do nothing outside is root inside
         own = Path("/proc/self")
         (own / "setgroups").write_text("deny")
         (own / "uid_map").write_text(f"0 {user} 1")
@@ -37,5 +49,45 @@ def enter(somaxconn):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         fcntl.ioctl(any_socket, SIOCSIFFLAGS,
                     struct.pack("16sh22x", b"lo", IFF_UP))
-    (LIMITS / "core" / "somaxconn").write_text(str(somaxconn))
-    (LIMITS / "ipv4" / "tcp_max_syn_backlog").write_text(str(somaxconn))
+    global _entered
+    _entered = True
+    set_limits({"core/somaxconn": queue, "ipv4/tcp_max_syn_backlog": queue,
+                "ipv4/ip_local_port_range": "10000 65535",
+                "ipv4/tcp_tw_reuse": 1})
+    # Where the machine does not list CUBIC as allowed, only its own network
+    # may have it. Reno, which every network may have, does not pace either,
+    # and without losses the two do the same.
+    for name in ("cubic", "reno") if paces else ():
+        with contextlib.suppress(OSError):
+            set_limits({CONGESTION: name})
+            break
+
+
+def set_limits(limits):
+    """Set {path below /proc/sys/net: value}. Raises OSError, also where it
+    would change the machine."""
+    if limits and not _entered:
+        raise OSError(errno.EPERM, "there is no network of its own", *limits)
+    for path, value in limits.items():
+        (BELOW / path).write_text(str(value))
+
+
+def problem():
+    """Return why this process cannot have a network of its own, or "". It
+    is tried in a child, so that nothing changes here."""
+    ours, theirs = os.pipe()
+    child = os.fork()
+    if not child:
+        said = ""
+        try:
+            enter()
+        except OSError as error:
+            said = error.strerror or str(error)
+        finally:
+            os.write(theirs, said.encode())
+            os._exit(0)
+    os.close(theirs)
+    with os.fdopen(ours) as pipe:
+        said = pipe.read()
+    os.waitpid(child, 0)
+    return said

@@ -16,8 +16,9 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from bench.run import process as child
 from bench.meter import procfs
+from bench.run import netns
+from bench.run import process as child
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
@@ -37,7 +38,7 @@ class Start:
 
     cores: frozenset = frozenset({0})
     redis: str = "none"
-    backlog: int = 4096
+    backlog: int = netns.QUEUE
     host: str = "127.0.0.1"
     workers: int = None
     keep_alive: bool = True

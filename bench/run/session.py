@@ -1,41 +1,44 @@
-#!/usr/bin/env python3
-"""Measure the servers: make a plan, run it, print, draw and explain.
+"""The only loop: it measures the published experiments and the studies alike.
 
-    make compare
-    EXPERIMENT=guestbook FULL=1 bench/compare.py
-    bench/compare.py --experiment answer --servers epoll --peers nginx,floor-epoll
+    run(words)      `python3 -m bench run`, see --help
+    study(words)    `python3 -m bench study NAME`
 
---help lists what can be asked for. Exit status: 0 when all was measured, 1
-when it cannot begin or go on, 2 for a wrong setting, 130 after Ctrl-C. What
-was measured by then is kept.
+Every measurement has the same steps: look at the machine, wait until it is
+quiet, measure all cells in shuffled rounds, look whether the comparisons are
+settled, write raw logs and rows, print, draw and explain. Ctrl-C keeps what is
+measured by then.
 """
-
-import signal
-
-# Until main() handles it, while all this is imported, Ctrl-C just ends.
-if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 import dataclasses
 import os
+import signal
 import sys
 import time
 
-from bench.run import process as child
+from bench import config
 from bench import load
-from bench.machine import facts as machines
-from bench import venv as own_venv
 from bench import peers
 from bench import plan
-from bench.machine import preflight
-from bench.run import redis as redis_server
-from bench.draw import report
-from bench.store import rundir as results
-from bench.run import cell as runner
-from bench import config as wishes
-from bench.meter import syscalls
-from bench.draw import table as tables
+from bench import venv
+from bench.analyse import comparisons
+from bench.analyse.stats import LOOKS
 from bench.draw import live as terminal
+from bench.draw import report
+from bench.draw import table
+from bench.machine import facts
+from bench.machine import preflight
+from bench.machine import quiet
+from bench.meter import syscalls
+from bench.run import cell as cells
+from bench.run import netns
+from bench.run import process
+from bench.run import redis
+from bench.run.rounds import in_rounds
+from bench.store import join
+from bench.store import rundir
+
+
+NO_TIME = "no time", "the time was over"
 
 
 class Interrupt:
@@ -58,8 +61,10 @@ class Interrupt:
             raise KeyboardInterrupt
 
 
-def build_peers(settings):
-    """Build the peers asked for; return [(peer, why)] of those that fail.
+# ----------------------------------------------------------- before measuring
+
+def build_all(settings):
+    """Build what is not one of the seven; return [text] of those that fail.
     They stay in the plan, so that the results name them."""
     failed = []
     for server in settings.servers:
@@ -71,7 +76,7 @@ def build_peers(settings):
             except (peers.PeerError, OSError) as error:
                 why = str(error)
             if why:
-                failed.append((server, why))
+                failed.append(f"{server.name}: {why}")
     return failed
 
 
@@ -80,124 +85,226 @@ def without_tools(settings):
     installed, [what was left out and why])."""
     whole, left_out = [], []
     for one in settings.experiments:
-        tool = runner.tool_for(one, settings.tool)
-        if load.missing(tool):
-            left_out.append(f"{one.name}: {tool} is not installed: "
-                            f"{load.TOOLS[tool].remedy}")
+        missing = [tool for tool in tools_of(one, settings)
+                   if load.missing(tool)]
+        if missing:
+            left_out.append(f"{one.name}: {missing[0]} is not installed: "
+                            f"{load.TOOLS[missing[0]].remedy}")
         else:
             whole.append(one)
     return dataclasses.replace(settings, experiments=tuple(whole)), left_out
 
 
-def look_around(settings, machine):
+def tools_of(experiment, settings):
+    """Return the names of the load tools that an experiment needs."""
+    return {cells.tool_for(experiment, settings.tool, variant)
+            for variant in experiment.variants}
+
+
+def enter_network():
+    """Go on in a network of our own; return "" or why that is not possible."""
+    try:
+        netns.enter()
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
+
+
+def look_around(settings, machine, no_network):
     """Print what the machine is like; return the findings."""
-    tools = {runner.tool_for(e, settings.tool) for e in settings.experiments}
-    grids = [x for e in settings.experiments if not e.open_loop
-             for v in e.variants
-             for x in (settings.points or (v.full if settings.full
-                                           else v.quick))]
-    findings = preflight.look(machine, sorted(tools), max(grids, default=1),
-                              settings.backlog)
-    for one in findings:
-        print(f"{'OK' if one.ok else 'WARNING':8} {one.what}: {one.value}"
-              + (f"\n{'':8} -> {one.remedy}" if one.remedy else ""))
+    tools = set().union(*(tools_of(one, settings)
+                          for one in settings.experiments))
+    most = max((x for e in settings.experiments if not e.open_loop
+                for v in e.variants
+                for x in (settings.points or (v.full if settings.full
+                                              else v.quick))), default=1)
+    findings = preflight.look(machine, sorted(tools), most, no_network)
+    print("\n".join(map(str, findings)))
     return findings
 
 
-def find_counter():
-    """Return (what counts system calls or None, why not)."""
-    try:
-        return syscalls.counter(), ""
-    except syscalls.SyscallError as error:
-        return None, str(error)
-
-
-def environment(settings, machine, findings, stages, left_out):
-    """Return the beginning of env.json."""
+def environment(settings, machine, findings, stages, about):
+    """Return the beginning of env.json; `about` goes into it, too."""
     return {
-        "schema_version": results.SCHEMA_VERSION,
-        "started": results.now(), "complete": False,
-        "command": " ".join(sys.argv),
+        "schema_version": rundir.SCHEMA_VERSION,
+        "started": rundir.now(), "complete": False,
+        "command": " ".join(sys.argv), "study": settings.label,
         "settings": {
             "experiments": [e.name for e in settings.experiments],
             "servers": [s.name for s in settings.servers],
             "full": settings.full, "points": list(settings.points),
             "backlog": settings.backlog, "tool": settings.tool,
             "seconds": {s.experiment.name: s.seconds for s in stages},
-            "repeat": {s.experiment.name: s.repeat for s in stages},
-            "guestbook_remarks": redis_server.REMARKS,
+            "repeat": {s.experiment.name: s.planned for s in stages},
+            "guestbook_remarks": redis.REMARKS,
         },
         "seed": settings.seed,
         "planned_seconds": round(plan.total(stages)),
         "cores": {"server": sorted(machine.server_cores),
                   "load": sorted(machine.load_cores)},
-        "machine": machines.facts(), "versions": machines.versions(),
-        "source": machines.commit(),
+        "machine": facts.facts(), "versions": facts.versions(),
         "preflight": [{"what": f.what, "value": f.value, "ok": f.ok,
                        "remedy": f.remedy} for f in findings],
-        "left_out": left_out,
+        **about,
     }
 
 
-def measure(stages, worker, view, deadline):
-    """Run all stages until `deadline` (time.monotonic, or None).
+# ------------------------------------------------------------------ measuring
 
-    On a machine slower than the plan each experiment keeps its share of the
-    time; what it does not reach, its last repeats, is recorded as not run.
+class Session:
+    """Measures the stages of a plan with a cells.Runner.
+
+    `looks` is {experiment: [rounds after which it was looked at]}, `rounds`
+    {experiment: how many there were}, `open` {experiment: the cells that are
+    not settled}.
     """
-    around = plan.CALLS_SECONDS + plan.AROUND_CALLS
-    for number, stage in enumerate(stages):
-        view.stage(stage)
-        ends = None
-        if deadline:
-            now = time.monotonic()
-            share = stage.duration / plan.total(stages[number:])
-            ends = now + (deadline - now) * share - around * len(stage.calls)
-        seconds = stage.seconds * stage.experiment.weight
+
+    def __init__(self, stages, worker, view, gate, deadline=None):
+        self.stages, self.worker, self.view = stages, worker, view
+        self.gate, self.deadline = gate, deadline
+        self.looks, self.rounds, self.open = {}, {}, {}
+
+    def measure(self):
+        """Measure all stages until the deadline (time.monotonic, or None).
+
+        Each has its share of the time. A machine slower than the plan leaves
+        out last rounds of each experiment; what does not get even one round
+        is recorded as not run.
+        """
+        for number, stage in enumerate(self.stages):
+            self.view.stage(stage)
+            ends = None
+            if self.deadline:
+                now = time.monotonic()
+                share = stage.duration / plan.total(self.stages[number:])
+                ends = now + (self.deadline - now) * share \
+                    - stage.calls_seconds()
+            self._rounds(stage, ends)
+            self._calls(stage)
+            self.view.end_stage()
+
+    def _rounds(self, stage, ends):
+        """Measure the cells of a stage, in rounds."""
+        name, each = stage.experiment.name, stage.seconds
+        self.looks[name], self.rounds[name] = [], 0
+        left = stage.duration - stage.calls_seconds()
         for cell in stage.cells:
+            if cell.impossible:
+                self.view.cell(self.worker.skip(cell, "not possible",
+                                                cell.impossible), 0)
+        begun = time.monotonic()
+        for number, cell in in_rounds(
+                stage.possible, rounds=stage.rounds, quiet=self.gate,
+                ends=ends, seed=f"{self.worker.settings.seed} {name}",
+                unsettled=None if stage.rounds
+                else lambda some: self._look(stage, some, ends)):
             Interrupt.check()
-            lasts = plan.expected(cell, stage.seconds)
-            planned = 0 if cell.impossible else lasts + cell.around
-            view.begin(cell.label.replace("_", " "))
-            if ends and time.monotonic() + planned > ends:
-                row = worker.skip(cell, "no time", "the time was over")
-            else:
-                row = attempt(worker, cell, seconds, ends)
-            view.cell(row, planned)
+            if number > self.rounds[name]:
+                if number > 1 and ends:
+                    each = shorter(stage, each, number,
+                                   time.monotonic() - begun, ends)
+                self.rounds[name], begun = number, time.monotonic()
+            planned = cell.lasts(stage.seconds) + cell.around
+            self._cell(cell.at(number), each, planned, ends)
+            left -= planned
+        if not self.rounds[name]:
+            for cell in stage.possible:
+                self.view.cell(self.worker.skip(cell, *NO_TIME), 0)
+        self.view.passed(max(0.0, left))
+        self.open[name] = self._unsettled(stage, stage.possible)
+
+    def _cell(self, cell, each, planned, ends):
+        """Measure a cell in its round, for which the plan has `planned`
+        seconds; a cell of weight 1 has `each` seconds of load."""
+        self.view.begin(cell.label.replace("_", " "))
+        if ends and time.monotonic() + cell.lasts(each) + cell.around > ends:
+            row = self.worker.skip(cell, *NO_TIME)
+        else:
+            row = self.worker.run(cell, each * cell.experiment.weight, ends)
+        self.view.cell(row, planned)
+
+    def _look(self, stage, some, ends):
+        """Return those of the cells `some` that need more rounds."""
+        seen = self.looks[stage.experiment.name]
+        seen.append(LOOKS[len(seen)])
+        left = self._unsettled(stage, some)
+        if left:
+            rounds = LOOKS[len(seen)] - seen[-1]
+            lasts = rounds * stage.round_seconds(left)
+            if ends:
+                lasts = max(0.0, min(lasts, ends - time.monotonic()))
+            self.view.more(lasts, rounds * len(left))
+        return left
+
+    def _unsettled(self, stage, some):
+        """Return those cells whose comparison is not settled, and that more
+        rounds may settle: a server that gave no figure gives none."""
+        rows = [row for row in self.worker.folder.rows
+                if row["experiment"] == stage.experiment.name]
+        there = {(row["variant"], row["server"], row["x"]) for row in rows
+                 if row.get("cpu_us") is not None}
+        keys = [cell.key for cell in some if cell.key in there
+                and not self.worker.is_out(cell)]
+        left = set(comparisons.unsettled(rows, keys, stage.baseline_of))
+        return [cell for cell in some if cell.key in left]
+
+    def _calls(self, stage):
+        """Count the system calls of a stage, as far as there is time."""
+        around = plan.CALLS_SECONDS + plan.AROUND_CALLS
         for server, variant in stage.calls:
-            if not deadline or time.monotonic() + around < deadline:
-                view.begin(f"system calls of {server.name}")
-                attempt_calls(worker, stage.experiment, server, variant)
-            view.passed(around)
-        view.end_stage()
+            if not self.deadline or \
+                    time.monotonic() + around < self.deadline:
+                self.view.begin(f"system calls of {server.name}")
+                self.worker.count_calls(stage.experiment, server, variant)
+            self.view.passed(around)
+
+    def told(self):
+        """Return what env.json says of the rounds."""
+        return {"rounds": self.rounds, "looks": self.looks,
+                "quiet": self.gate.told() if self.gate else {},
+                "unsettled": {name: [list(cell.key) for cell in some]
+                              for name, some in self.open.items()}}
+
+    def left_open(self):
+        """Return sentences that say which servers cannot be told from their
+        baseline yet, and how to go on; [] when all is settled."""
+        said = {}
+        for stage in self.stages:
+            name = stage.experiment.name
+            for cell in self.open.get(name, ()):
+                base = stage.baseline_of(cell.variant.name)
+                if cell.server.name != base:
+                    said.setdefault(" ".join(filter(None, (
+                        name, cell.variant.name))) + f", compared with {base}",
+                        {})[cell.server.name] = 1
+        if not said:
+            return []
+        lines = [f"Not settled yet: {where}: {', '.join(names)}"
+                 for where, names in said.items()]
+        settings = self.worker.settings
+        if settings.label:
+            more = f"make study NAME={settings.label} REPEAT={LOOKS[-1]}"
+        elif settings.full and not settings.repeat:
+            return lines + [f"The differences are too small for {LOOKS[-1]} "
+                            "rounds on this machine."]
+        else:
+            names = ",".join(name for name, some in self.open.items() if some)
+            more = f"make compare FULL=1 EXPERIMENT={names}" + "".join(
+                f" {name}={os.environ[name]}"
+                for name in ("SERVERS", "PEERS", "CONCURRENCY")
+                if os.environ.get(name))
+        return lines + [f"More rounds go on:  {more}"]
 
 
-def attempt(worker, cell, seconds, ends):
-    """Run a cell; return its row. What the system refuses to a cell, as when
-    it is out of processes, is a row and not the end of the run. Raises
-    OSError when not even a row can be written."""
-    try:
-        return worker.run(cell, seconds, ends)
-    except OSError as error:
-        worker.problems.append(f"{cell.label}: {error}")
-        return worker.skip(cell, "no figure", str(error))
-
-
-def attempt_calls(worker, experiment, server, variant):
-    """Count system calls, or note why the system refused to."""
-    try:
-        worker.count_calls(experiment, server, variant)
-    except OSError as error:
-        worker.problems.append(f"{experiment.name}: system calls of "
-                               f"{server.name} were not counted: {error}")
-
-
-def show(folder):
-    """Print charts and cost tables of the results in `folder`, and write
-    summary, pictures and report; return what had to be left out."""
-    summary, left_out = report.make(folder)
-    tables.show_all(summary)
-    return left_out
+def shorter(stage, each, number, lasted, ends):
+    """Return the seconds of load from the round `number` on, after `each` in
+    the one before, which took `lasted` seconds in all: less where the planned
+    rounds would not end in time. Six short rounds tell more than five."""
+    rounds = stage.planned - number + 1
+    if rounds < 1:
+        return each
+    over = lasted - (ends - time.monotonic()) / rounds
+    return min(each, max(plan.SHORTEST, each - over / len(stage.possible)))
 
 
 def latest_end(settings, stages, begun):
@@ -211,49 +318,74 @@ def latest_end(settings, stages, begun):
     return begun + plan.QUICK_SECONDS - plan.RESERVE / 2
 
 
-def run(settings, machine, folder, stages, env, counter, deadline):
+def measure(settings, machine, folder, stages, env, counter, deadline):
     """Measure all stages into `folder`, at most until `deadline`; return
-    (exit status, why it ended early or ""). env.json is brought up to date
-    in any case."""
-    total = plan.total(stages)
-    status, why = 0, ""
-    worker = None
+    (exit status, [sentences for the end]). env.json is brought up to date in
+    any case."""
+    status, said = 0, []
+    worker = session = None
+    gate = quiet.Gate(machine, quiet.FULL if settings.full else quiet.QUICK)
     try:
-        with redis_server.RedisServer(machine.load_cores) as redis, \
-                terminal.view(total, stages) as view:
-            worker = runner.Runner(settings, machine, redis, folder, counter)
-            measure(stages, worker, view, deadline)
+        with redis.RedisServer(machine.load_cores) as private, \
+                terminal.view(plan.total(stages), stages) as view:
+            worker = cells.Runner(settings, machine, private, folder, counter)
+            session = Session(stages, worker, view, gate, deadline)
+            session.measure()
+        said = session.left_open()
     except KeyboardInterrupt:
-        status, why = 130, "Stopped before the end"
+        status, said = 130, ["Stopped before the end: these are the figures "
+                             "until then."]
     except OSError as error:
-        status, why = 1, f"Ended before the end, by {error}"
+        status, said = 1, [f"Ended before the end, by {error}: these are the "
+                           "figures until then."]
     finally:
-        child.end_all()
-    env["complete"] = not status
-    env["ended"] = results.now()
-    env["problems"] = worker.problems if worker else []
+        process.end_all()
+    env.update(complete=not status, ended=rundir.now(),
+               problems=worker.problems if worker else [],
+               **(session.told() if session else {}))
+    if session:
+        env["settings"]["repeat"].update(session.rounds)
     if worker and worker.server_cpu:
         env["harness_overhead_percent"] = round(
             100 * worker.own_cpu / worker.server_cpu, 2)
     folder.write_json("env.json", env)
-    return status, why
+    return status, said
 
 
-def tell(folder, env, why):
-    """Print what was found, and where it is; return the exit status: 0, or
-    130 when the report was not waited for. `why` the run ended early."""
+# ------------------------------------------------------------ after measuring
+
+def show(settings, folder):
+    """Print sentences and tables of the results in `folder`, and write
+    summary, pictures and report; return (summary, what was left out)."""
+    summary, left_out = report.make(folder)
+    table.show_all(summary, settings.wide)
+    for one in settings.experiments:
+        for line in one.finish(folder, summary):
+            print(line)
+    return summary, left_out
+
+
+def tell(settings, folder, env, said):
+    """Print what was found, and where it is; return the exit status: 0, 1
+    when it is not fit to be committed, 130 when the report was not waited
+    for. `said` comes last."""
     shown = os.path.relpath(folder.path)
     try:
-        for one in show(folder.path) + env["problems"]:
-            print(f"Left out: {one}")
+        summary, left_out = show(settings, folder.path)
     except KeyboardInterrupt:
         print(f"\nStopped. All figures are in {shown}/samples.csv;  python3 "
-              f"bench/report.py {shown}  makes the report.")
+              f"-m bench report {shown}  makes the report.")
         return 130
+    for one in left_out + env["problems"]:
+        print(f"Left out: {one}")
     print(f"\nResults: {shown}/  (report.html, samples.csv, summary.json, "
-          "raw/)")
-    if why:
-        print(f"{why}: these are the figures until then.")
+          "raw/)", *said, sep="\n")
+    if settings.commit and env["complete"]:
+        try:
+            print(join.commit(folder.path, summary, settings.label))
+        except join.JoinError as error:
+            print(f"Not committed: {error}", file=sys.stderr)
+            return 1
     return 0
 
 
@@ -261,64 +393,68 @@ def compare(settings):
     """Measure and tell what `settings` say; return the exit status. Raises
     KeyboardInterrupt, RedisError and OSError as long as nothing is
     measured."""
-    no_venv = own_venv.enter()
+    no_venv = venv.enter()
     begun = time.monotonic()
-    machine = machines.layout(settings.server_cores)
+    source = facts.commit()
+    left_out = build_all(settings)
+    no_network = enter_network()
+    machine = facts.layout(settings.server_cores, settings.load_cores)
     os.sched_setaffinity(0, machine.load_cores)
-
-    left_out = [f"{server.name}: {why}" for server, why
-                in build_peers(settings)]
     if no_venv:
         left_out.append(f"SVG pictures and the live table: {no_venv}")
-    counter, why = find_counter()
-    if not counter:
-        left_out.append(f"system calls a request: {why}")
-    findings = look_around(settings, machine)
+    try:
+        counter = syscalls.counter()
+    except syscalls.SyscallError as error:
+        counter = None
+        left_out.append(f"system calls a request: {error}")
+    findings = look_around(settings, machine, no_network)
     settings, toolless = without_tools(settings)
     left_out += toolless
     stages = plan.make(settings, machine, bool(counter))
-    cells = sum(len(stage.cells) for stage in stages)
-    print(f"\n{cells} cells, about {terminal.clock(plan.total(stages))} "
+    runs = sum(stage.runs for stage in stages)
+    print(f"\n{plan.told(stages)}, about {terminal.clock(plan.total(stages))} "
           f"minutes; seed {settings.seed}. Ctrl-C keeps what is measured.")
     for one in left_out:
         print(f"Left out: {one}")
-    if not cells:
-        print("compare: nothing is left to measure", file=sys.stderr)
+    if not runs:
+        print("bench: nothing is left to measure", file=sys.stderr)
         return 1
 
-    folder = results.Folder(settings.out)
-    env = environment(settings, machine, findings, stages, left_out)
+    folder = rundir.Folder(settings.out, settings.label)
+    env = environment(settings, machine, findings, stages, {
+        "source": source, "left_out": left_out,
+        "network": {"own": not no_network, "problem": no_network}})
     folder.write_json("env.json", env)
-    status, why = run(settings, machine, folder, stages, env, counter,
-                      latest_end(settings, stages, begun))
+    status, said = measure(settings, machine, folder, stages, env, counter,
+                           latest_end(settings, stages, begun))
     if not folder.rows:
-        print(f"{why}. Nothing was measured.")
+        print("\n".join(said) + " Nothing was measured.")
         return status
-    return tell(folder, env, why) or status
+    return tell(settings, folder, env, said) or status
 
 
-def main():
-    """Do what the head of this file says; return the exit status."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, Interrupt.handle)
+def run(words, command="run"):
+    """Measure what `words` and the environment ask for; return the exit
+    status. What goes wrong is a sentence."""
     try:
-        settings = wishes.parse(sys.argv[1:], os.environ)
-        wishes.check_out(settings.out)
-        return compare(settings)
-    except wishes.SettingsError as error:
-        print(f"compare: {error}", file=sys.stderr)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, Interrupt.handle)
+        return compare(config.read(command, words, os.environ))
+    except config.SettingsError as error:
+        print(f"bench: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("\ncompare: stopped before anything was measured.",
+        print("\nbench: stopped before anything was measured.",
               file=sys.stderr)
         return 130
-    except redis_server.RedisError as error:
-        print(f"compare: {error}", file=sys.stderr)
+    except redis.RedisError as error:
+        print(f"bench: {error}", file=sys.stderr)
     except OSError as error:
-        print(f"compare: {error}; whatever was measured is below OUT",
+        print(f"bench: {error}; whatever was measured is below OUT",
               file=sys.stderr)
     return 1
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def study(words):
+    """The same for the study that the first of the `words` names."""
+    return run(words, "study")

@@ -1,28 +1,35 @@
-#!/usr/bin/env python3
 """Join runs into one: a published grid takes hours, and can be made in pieces.
 
-    bench/join.py FOLDER RUN...      RUN: folders that `make compare` left
+    python3 -m bench join FOLDER RUN...     RUN: folders that `make compare` left
 
 Writes samples.csv, calls.csv, env.json and summary.json to FOLDER, as if all
 had been one run. env.json is that of the first, and lists all under `joined`,
-with the experiments whose samples it gave.
-Runs of different machines are refused; so are two that measured the same cell.
+with the experiments whose samples it gave. Runs of different machines or
+commits are refused; so are two that measured the same cell. Below
+docs/results, where figures are committed, so are runs of changed sources, and
+those of which more than a tenth of the cells is noisy.
 """
 
 import csv
 import json
 import os
+import shutil
 import sys
 
-from bench.store import rundir as results
-from bench.analyse import summary
+from bench import experiments
+from bench.run.servers import TOP
+from bench.store import rundir
+from bench.store import summaries
 
 CELL = ("experiment", "variant", "server", "x", "repeat")
 CALL = ("experiment", "variant", "server", "call")
+COMMITTED = os.path.join(TOP, "docs", "results")
+NOISY = 0.1             # of the cells, at most, where they are committed
 
 
 class JoinError(Exception):
-    """The runs are not parts of one; the text says why."""
+    """The runs are not parts of one, or not fit to be committed; the text
+    says why."""
 
 
 def join(folder, runs):
@@ -30,40 +37,85 @@ def join(folder, runs):
 
     Raises JoinError, and OSError when the files of a run are not there.
     """
-    environments = []
-    for run in runs:
-        with open(os.path.join(run, "env.json"), encoding="utf-8") as file:
-            environments.append(json.load(file))
+    committed = os.path.abspath(folder).startswith(COMMITTED + os.sep)
+    environments = [_environment(run) for run in runs]
     first = environments[0]
     for run, env in zip(runs, environments):
         if env["machine"] != first["machine"]:
             raise JoinError(f"{run} was measured on another machine, or with "
                             "other limits")
-    parts = [results.read_rows(os.path.join(run, "samples.csv"))
+        if _commit(env) != _commit(first):
+            raise JoinError(f"{run} was measured at another commit")
+        if committed:
+            check_fit(env, summaries.make(run))
+    parts = [rundir.read_rows(os.path.join(run, "samples.csv"))
              for run in runs]
     rows = [row for part in parts for row in part]
-    cells = [tuple(row[key] for key in CELL) for row in rows]
-    if len(set(cells)) < len(cells):
-        twice = next(cell for cell in cells if cells.count(cell) > 1)
+    seen = [tuple(row[key] for key in CELL) for row in rows]
+    if len(set(seen)) < len(seen):
+        twice = next(cell for cell in seen if seen.count(cell) > 1)
         raise JoinError("measured in two runs: "
                         + " ".join(str(part) for part in twice if part))
     calls = {tuple(row[key] for key in CALL): row for run in runs
-             for row in results.read_rows(os.path.join(run, "calls.csv"))}
+             for row in rundir.read_rows(os.path.join(run, "calls.csv"))}
 
     os.makedirs(folder, exist_ok=True)
     write_rows(os.path.join(folder, "samples.csv"), rows)
     write_rows(os.path.join(folder, "calls.csv"), list(calls.values()))
-    results.write_json(os.path.join(folder, "env.json"), {
+    rundir.write_json(os.path.join(folder, "env.json"), {
         **first, "joined": [
             {"experiments": list(dict.fromkeys(row["experiment"]
                                                for row in part)),
              **{key: env.get(key) for key in
-                ("started", "source", "settings", "seed", "preflight",
-                 "harness_overhead_percent")}}
+                ("started", "source", "settings", "seed", "looks", "network",
+                 "preflight", "harness_overhead_percent")}}
             for part, env in zip(parts, environments)]})
-    results.write_json(os.path.join(folder, "summary.json"),
-                       summary.make(folder))
+    rundir.write_json(os.path.join(folder, "summary.json"),
+                      summaries.make(folder))
     return len(rows)
+
+
+def _environment(run):
+    with open(os.path.join(run, "env.json"), encoding="utf-8") as file:
+        return json.load(file)
+
+
+def _commit(env):
+    return env.get("source", {}).get("commit")
+
+
+def check_fit(env, summary):
+    """Raise JoinError unless a run may be committed: its sources are those of
+    a commit, and few of its cells are noisy."""
+    if env.get("source", {}).get("changed", True):
+        raise JoinError("measured with changes that are in no commit")
+    points = [one for experiment in summary["experiments"]
+              for curve in experiment["curves"] for one in curve["points"]
+              if one["rate"]]
+    noisy = sum(bool(one["noisy"]) for one in points)
+    if noisy > NOISY * len(points):
+        raise JoinError(f"{noisy} of {len(points)} cells are noisy; at most "
+                        f"{100 * NOISY:.0f} % may be: measure again on a "
+                        "quiet machine")
+
+
+def commit(run, summary, label=""):
+    """Copy a run to docs/results, as COMMIT=1 asks for; return a sentence.
+    `label` is the name of a study. Raises JoinError."""
+    check_fit(_environment(run), summary)
+    folder = os.path.join(COMMITTED, "studies", label) if label \
+        else os.path.join(COMMITTED, "reference")
+    shown = os.path.relpath(folder)
+    there = {one["name"] for one in summary["experiments"]}
+    if not label and not there.issuperset(experiments.ORDER):
+        return (f"This is a part of the reference. With the others it becomes "
+                f"one:  python3 -m bench join {shown} {os.path.relpath(run)} "
+                "...")
+    os.makedirs(folder, exist_ok=True)
+    for name in os.listdir(run):
+        if name.endswith((".csv", ".json")):
+            shutil.copy(os.path.join(run, name), folder)
+    return f"Ready to be committed: {shown}/"
 
 
 def write_rows(path, rows):
@@ -73,23 +125,19 @@ def write_rows(path, rows):
         writer = csv.DictWriter(file, columns, lineterminator="\n")
         writer.writeheader()
         for row in rows:
-            writer.writerow({key: results.as_text(value)
+            writer.writerow({key: rundir.as_text(value)
                              for key, value in row.items()})
 
 
-def main():
+def main(words):
     """Do what the head of this file says; return the exit status."""
-    if len(sys.argv) < 3:
+    if len(words) < 2:
         print(__doc__.strip(), file=sys.stderr)
         return 2
     try:
-        count = join(sys.argv[1], sys.argv[2:])
+        count = join(words[0], words[1:])
     except (JoinError, OSError) as error:
         print(f"join: {error}", file=sys.stderr)
         return 1
-    print(f"{sys.argv[1]}: {count} samples")
+    print(f"{words[0]}: {count} samples")
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

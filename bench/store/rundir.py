@@ -32,6 +32,10 @@ LOAD_COLUMNS = (
     Column("p50_ms", "median latency", "ms", 2),
     Column("p99_ms", "99 % below", "ms", 2),
     Column("max_ms", "longest", "ms", 1),
+    Column("sent_rate", "rate that was sent", "/s", 0,
+           "of an open loop: what the load tool really asked for"),
+    Column("lag_percent", "late", "%", 1,
+           "of an open loop: requests sent more than 1 ms after their time"),
     Column("served", "the server's own count", "requests", 0),
 )
 # Columns of samples.csv and calls.csv that are words, even when they look
@@ -58,11 +62,13 @@ def now():
 
 
 class Folder:
-    """results/<UTC time>/: rows are on disk as soon as they are added."""
+    """results/<UTC time>/, of a study results/<UTC time>-NAME/: rows are on
+    disk as soon as they are added."""
 
-    def __init__(self, out):
+    def __init__(self, out, label=""):
         os.makedirs(out, exist_ok=True)
-        self.path = self._fresh(os.path.join(out, now().replace(":", "")))
+        self.path = self._fresh(os.path.join(
+            out, now().replace(":", "") + (f"-{label}" if label else "")))
         self.raw = os.path.join(self.path, "raw")
         os.mkdir(self.raw)
         self._point_latest(out, os.path.basename(self.path))

@@ -1,14 +1,16 @@
 """What is asked for, what is planned, in which order, for how long."""
 
+import dataclasses
+
 import pytest
 
-from bench.run import session as compare
+from bench import config as wishes
 from bench import experiments
-from bench.machine import facts as machines
 from bench import peers
 from bench import plan
+from bench.analyse.stats import LOOKS
+from bench.machine import facts as machines
 from bench.run import servers
-from bench import config as wishes
 
 
 def planned(**environment):
@@ -19,14 +21,15 @@ def planned(**environment):
     return chosen, plan.make(chosen, machine, True)
 
 
-def test_quick_grid_fits_five_minutes():
-    """All five experiments, all seven servers, three repeats."""
+def test_six_quick_rounds_fit_five_minutes():
+    """Of all five experiments and all seven servers; fewer rounds could
+    settle nothing."""
     _, stages = planned()
     assert [s.experiment.name for s in stages] == list(experiments.ORDER)
-    assert plan.total(stages) <= plan.QUICK_SECONDS
+    assert plan.total(stages) <= plan.QUICK_SECONDS - plan.RESERVE
     for stage in stages:
-        assert stage.repeat >= 3
-        assert stage.seconds >= plan.SHORTEST
+        assert stage.rounds is None and stage.planned == LOOKS[0] == 6
+        assert stage.seconds > plan.SHORTEST
         assert {c.server.name for c in stage.cells} == \
             {s.name for s in servers.ARCHITECTURES}
 
@@ -35,28 +38,29 @@ def test_fewer_servers_get_longer_cells():
     """The time that is left over goes into better figures."""
     _, everyone = planned()
     _, one = planned(SERVERS="epoll")
-    assert one[0].seconds > everyone[0].seconds
-    assert one[0].seconds <= plan.LONGEST
+    assert everyone[0].seconds < one[0].seconds <= plan.LONGEST
 
 
-def test_cells_are_shuffled_in_rounds():
-    """Each round holds each cell once, in an order of its own."""
-    _, stages = planned(EXPERIMENT="guestbook")
-    cells = stages[0].cells
-    size = len(cells) // 3
-    rounds = [cells[n * size:(n + 1) * size] for n in range(3)]
-    keys = [[(c.server.name, c.x) for c in each] for each in rounds]
-    assert sorted(keys[0]) == sorted(keys[1]) == sorted(keys[2])
-    assert len({tuple(each) for each in keys}) == 3
-    assert [c.repeat for c in cells] == [1] * size + [2] * size + [3] * size
+@pytest.mark.parametrize("environment, rounds", [
+    ({}, None), ({"FULL": "1"}, None), ({"FULL": "1", "SECONDS": "1"}, None),
+    ({"SECONDS": "1"}, 6), ({"REPEAT": "9"}, 9),
+    ({"REPEAT": "9", "FULL": "1"}, 9)])
+def test_how_many_rounds(environment, rounds):
+    """REPEAT= is obeyed; where nothing ends a run, six are enough."""
+    _, stages = planned(EXPERIMENT="redirect", **environment)
+    assert stages[0].rounds == rounds
 
 
-def test_seed_makes_the_order():
-    """The same seed, the same order; another one, another order."""
-    def order(seed):
-        _, stages = planned(EXPERIMENT="answer", SEED=seed)
-        return [c.label for c in stages[0].cells]
-    assert order("7") == order("7") != order("8")
+def test_the_baseline_is_epoll_or_the_first_that_takes_part():
+    """A variant may name another one."""
+    _, [stage] = planned(EXPERIMENT="redirect")
+    assert stage.baseline_of("") == "epoll"
+    _, [stage] = planned(EXPERIMENT="redirect", SERVERS="poll,forking")
+    assert stage.baseline_of("") == "forking"
+    variant = experiments.Variant("", quick=(1,), baseline="poll")
+    stage.cells = [dataclasses.replace(cell, variant=variant)
+                   for cell in stage.cells]
+    assert stage.baseline_of("") == "poll"
 
 
 def test_full_grid_is_the_published_one():
@@ -68,7 +72,7 @@ def test_full_grid_is_the_published_one():
             assert set(points) <= xs
 
 
-def test_what_is_impossible_is_planned_once_and_named():
+def test_what_is_impossible_is_named():
     """100,000 connections need several processes; poll has but one."""
     _, stages = planned(FULL="1", EXPERIMENT="hello")
     poll = [c for c in stages[0].cells
@@ -76,7 +80,7 @@ def test_what_is_impossible_is_planned_once_and_named():
     assert len(poll) == 1 and "20,000 descriptors" in poll[0].impossible
     epoll = [c for c in stages[0].cells
              if c.server.name == "epoll" and c.x == 100000]
-    assert len(epoll) == 3 and not epoll[0].impossible
+    assert len(epoll) == 1 and not epoll[0].impossible
 
 
 def test_hello_gives_epoll_enough_processes():
@@ -120,13 +124,13 @@ def test_narrowing():
                         REPEAT="5", SECONDS="0.5", SERVERS="07,iterative")
     assert {c.x for c in stages[0].cells} == {10, 40}
     assert {c.server.name for c in stages[0].cells} == {"iterative", "epoll"}
-    assert len(stages[0].cells) == 2 * 2 * 5
+    assert len(stages[0].cells) == 2 * 2 and stages[0].runs == 2 * 2 * 5
     assert stages[0].seconds == 0.5
 
 
 def test_workers_only_where_there_are_any():
     """The variant with a worker for each core is epoll's alone."""
-    _, stages = planned(EXPERIMENT="answer")
+    _, stages = planned(EXPERIMENT="answer", FULL="1")
     many = {c.server.name for c in stages[0].cells if c.variant.many_workers}
     assert many == {"epoll"}
 
@@ -137,7 +141,8 @@ def test_workers_only_where_there_are_any():
     ({"PEERS": "nosuch"}, "no peer"),
     ({"CONCURRENCY": "ten"}, "above 0"), ({"REPEAT": "0"}, "above 0"),
     ({"SECONDS": "-1"}, "above 0"), ({"SERVER_CPUS": "0-9999"}, "cores"),
-    ({"SERVER_CPUS": "first"}, "written"), ({"TOOL": "siege"}, "wrk"),
+    ({"SERVER_CPUS": "first"}, "written"), ({"LOAD_CPUS": "9999"}, "cores"),
+    ({"COMMIT": "perhaps"}, "1 or 0"), ({"TOOL": "siege"}, "wrk"),
     ({"SERVERS": "none"}, "nothing to measure")])
 def test_wrong_settings_say_what_there_is(environment, says):
     """One sentence with what would be right."""
@@ -148,54 +153,3 @@ def test_wrong_settings_say_what_there_is(environment, says):
 def test_options_win_over_the_environment():
     """--repeat 7 beats REPEAT=5."""
     assert wishes.parse(["--repeat", "7"], {"REPEAT": "5"}).repeat == 7
-
-
-def test_cores():
-    """The list that taskset takes."""
-    assert wishes.cores("0,2-4") == {0, 2, 3, 4}
-
-
-class Slow:
-    """A runner and a view for a machine on which all takes `factor` times
-    as long as planned; no time really passes."""
-
-    def __init__(self, factor):
-        self.factor, self.now, self.rows = factor, 0.0, []
-
-    def monotonic(self):
-        """The clock."""
-        return self.now
-
-    def run(self, cell, seconds, ends=None):
-        """A cell that is run."""
-        lasts = cell.experiment.lasts(cell.x, seconds)
-        self.now += self.factor * (lasts + cell.around)
-        self.rows.append((cell.experiment.name, cell.repeat, "ok"))
-
-    def skip(self, cell, status, _):
-        """A cell that is not."""
-        self.rows.append((cell.experiment.name, cell.repeat, status))
-
-    def count_calls(self, *_):
-        """System calls of one server."""
-        self.now += self.factor * (plan.CALLS_SECONDS + plan.AROUND_CALLS)
-
-    def __getattr__(self, name):
-        return lambda *_: None      # what a view does
-
-
-@pytest.mark.parametrize("factor", [1, 2.5])
-def test_the_time_is_kept_on_a_slow_machine(factor, monkeypatch):
-    """No experiment is left out: each gives up its last repeats."""
-    _, stages = planned()
-    slow = Slow(factor)
-    monkeypatch.setattr(compare.time, "monotonic", slow.monotonic)
-    compare.measure(stages, slow, slow, plan.QUICK_SECONDS)
-    assert slow.now <= plan.QUICK_SECONDS
-    for stage in stages:
-        mine = [row for row in slow.rows if row[0] == stage.experiment.name]
-        assert len(mine) == len(stage.cells)
-        left_out = [repeat for _, repeat, status in mine
-                    if status == "no time"]
-        assert bool(left_out) == (factor > 1)
-        assert mine[0][2] == "ok"

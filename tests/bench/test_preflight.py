@@ -1,53 +1,186 @@
-"""What is seen to be wrong with a machine before a run."""
+"""What is seen to be wrong with a machine, and waiting until it is quiet."""
+
+import os
+import subprocess
+import sys
 
 import pytest
 
-from bench.machine import facts as machines
+from bench.machine import facts
 from bench.machine import preflight
+from bench.machine import quiet
+from bench.run.servers import TOP
 
 
-@pytest.mark.parametrize("siblings, warns", [
-    ({0: {0, 2}, 1: {1, 3}}, True), ({0: {0, 1}, 1: {0, 1}}, False),
-    ({0: set(), 1: set()}, False)])
-def test_halves_of_a_physical_core(siblings, warns, monkeypatch):
-    """The server on 0 and 1, the load on 2 and 3; a machine that does not
-    show it is not blamed."""
-    monkeypatch.setattr(machines, "siblings", lambda core: siblings[core])
-    machine = machines.Machine(frozenset({0, 1}), frozenset({2, 3}),
-                               frozenset(range(4)), 1024)
-    found = preflight._halves(machine)
-    assert found.ok is not warns
-    assert ("0 and 2" in found.value) is warns
+def machine_of(server, load, every=range(4)):
+    """Return the Machine with the server and the load on these cores."""
+    return facts.Machine(frozenset(server), frozenset(load), frozenset(every),
+                         20000)
 
 
-def test_one_core_has_no_other_half(monkeypatch):
-    """Where server and load share a core, that is said elsewhere."""
-    monkeypatch.setattr(machines, "siblings", lambda core: {core})
-    both = frozenset({0})
-    assert preflight._halves(machines.Machine(both, both, both, 1024)).ok
+# ------------------------------------------------------------ sharing the cores
+
+@pytest.mark.parametrize("siblings, every, wanted, given", [
+    ({0: {0, 2}, 1: {1, 3}}, range(4), {0}, {1, 3}),     # 2 stays unused
+    ({0: {0, 1}, 1: {0, 1}}, range(2), {0}, {1}),        # nothing else is left
+    ({0: {0}, 1: {1}}, range(2), {0}, {1}),
+    ({}, range(3), {0, 1}, {2}),                         # it shows nothing
+    ({0: {0}}, range(1), {0}, {0})])
+def test_the_load_gets_no_half_of_the_servers_core(siblings, every, wanted,
+                                                   given, monkeypatch):
+    """Unless there is no other."""
+    monkeypatch.setattr(facts, "siblings", lambda core: frozenset(
+        siblings.get(core, ())))
+    monkeypatch.setattr(facts.os, "sched_getaffinity", lambda _: set(every))
+    machine = facts.layout(frozenset(wanted))
+    assert machine.load_cores == given
+    assert facts.layout(frozenset(wanted), frozenset(every)).load_cores \
+        == set(every)
+    shared = given & siblings.get(0, set()) - wanted
+    assert preflight.halves(machine).ok is not bool(shared)
+
+
+def test_cores():
+    """The list that taskset takes."""
+    assert facts.cores("0,2-4") == {0, 2, 3, 4}
+    with pytest.raises(ValueError):
+        facts.cores("first")
 
 
 def test_siblings_of_this_machine():
     """A core is one of its own siblings, where they are shown at all."""
-    assert machines.siblings(0) in (frozenset(), machines.siblings(0) | {0})
+    assert facts.siblings(0) in (frozenset(), facts.siblings(0) | {0})
 
 
-@pytest.mark.parametrize("name, warns", [
-    ("cubic", False), ("bbr", True), ("", False)])
-def test_pacing_is_warned_of(name, warns, monkeypatch):
-    """Where nothing is known of it there is nothing to be done."""
-    monkeypatch.setattr(machines, "congestion", lambda: name)
-    found = preflight._congestion()
-    assert ("cubic" in found.remedy) == warns
-    assert found.value == (name or "not visible")
+# --------------------------------------------------------------------- findings
+
+def test_one_core_is_told():
+    """There the rate says little."""
+    assert "share cores" in preflight.cores(machine_of({0}, {0})).remedy
+    assert preflight.cores(machine_of({0}, {1})).ok
+
+
+def test_without_a_network_of_its_own_the_limits_are_told():
+    """They then decide how many clients get through."""
+    found = preflight.network("Operation not permitted")
+    assert "somaxconn" in found.value and "not permitted" in found.value
+    assert found.remedy and preflight.network("").ok
 
 
 @pytest.mark.parametrize("polled, warns, told", [
     (0, True, "up to 0 us"), (200000, False, "up to 200 us"),
     (None, False, "not visible")])
 def test_idle_cores_of_a_guest(polled, warns, told, monkeypatch):
-    """They halt at once, after a while, or the machine does not tell."""
-    monkeypatch.setattr(machines, "halt_poll_ns", lambda: polled)
-    found = preflight._idle_cores()
+    """They halt immediately, after a while, or the machine does not tell."""
+    monkeypatch.setattr(facts, "halt_poll_ns", lambda: polled)
+    found = preflight.idle_cores()
     assert found.ok is not warns
     assert told in found.value
+
+
+@pytest.mark.parametrize("bad, last, status", [
+    ([], "ready", 0),
+    ([("memory", preflight.SPOILS), ("tidy", preflight.LESS)],
+     "1. memory: get it", 0),
+    ([(str(n), preflight.SPOILS) for n in range(5)]
+     + [("gcc", preflight.STOPS)], "3. 1: get it", 1)])
+def test_the_doctor_ends_with_what_to_do_first(bad, last, status, monkeypatch,
+                                               capsys):
+    """Three things at most, the worst first; notes are none of them."""
+    found = [preflight.Finding("kernel", "6.1")] + [
+        preflight.Finding(what, "bad", "get it", weight)
+        for what, weight in bad]
+    monkeypatch.setattr(preflight, "doctor", lambda: found)
+    assert preflight.main([]) == status
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1] == last
+    if status:
+        assert "1. gcc: get it" in lines
+
+
+def test_the_doctor_needs_nothing_that_is_built():
+    """It finds the compiler, packages, descriptors, ports and Chromium, with
+    the plain Python of the system."""
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", (
+        f"import sys; sys.path.insert(0, {TOP!r})\n"
+        "from bench.machine import preflight; sys.exit(preflight.main([]))")],
+        capture_output=True, text=True, timeout=120, check=False,
+        env={**os.environ, "NO_INSTALL": "1"})
+    assert done.returncode in (0, 1) and not done.stderr
+    for what in ("kernel", "descriptor limit", "network of its own", "port 8000",
+                 "packages: build", "packages: browser", "gcc"):
+        assert f" {what}: " in done.stdout
+
+
+# ------------------------------------------------------------------------ quiet
+
+class Clock:
+    """A time that passes only by sleeping."""
+
+    def __init__(self, monkeypatch):
+        self.now = 0.0
+        monkeypatch.setattr(quiet.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(quiet.time, "sleep", self.sleep)
+
+    def sleep(self, seconds):
+        """Let time pass."""
+        self.now += seconds
+
+
+@pytest.fixture(name="gate")
+def make_gate(monkeypatch):
+    """A Gate with a limit of 3 s, where `speeds` and `busy` say what it sees;
+    `clock` is its time."""
+    gate = quiet.Gate(machine_of({0}, {1}), 3.0)
+    gate.clock, gate.speeds, gate.busy = Clock(monkeypatch), {}, []
+    monkeypatch.setattr(quiet.calibration, "measure",
+                        lambda core: gate.speeds.get(core, 5.0))
+    monkeypatch.setattr(quiet, "foreign", lambda cores: gate.busy.pop(0)
+                        if gate.busy else 0.0)
+    return gate
+
+
+def test_a_quiet_machine_is_not_waited_for(gate):
+    """A round begins immediately."""
+    gate()
+    assert gate.clock.now == 0 and gate.told()["waited_seconds"] == 0
+
+
+def test_it_waits_no_longer_than_needed(gate):
+    """Three looks see a foreign program, the fourth does not."""
+    gate.busy = [50.0] * 3
+    gate()
+    assert 0 < gate.clock.now < 1 and not gate.in_vain
+    assert gate.told()["waited_seconds"] == round(gate.clock.now, 1)
+
+
+def test_waiting_in_vain_has_an_end(gate):
+    """The limit; it is noted, and the next wait is half as long."""
+    gate()
+    gate.busy = [50.0] * 1000
+    gate()
+    assert 3 <= gate.clock.now < 4
+    assert "round 2: other programs use 50 %" in gate.told()["not_quiet"][0]
+    begun = gate.clock.now
+    gate()
+    assert 1.5 <= gate.clock.now - begun < 2.5
+    gate.busy = []
+    gate()
+    assert gate.patience == gate.limit
+
+
+def test_a_slow_core_is_seen(gate):
+    """Of the load, too: slower than it usually is."""
+    for _ in range(5):
+        gate()
+    gate.speeds = {1: 9.0}
+    assert gate.disturbed() == "core 1 is 80 % slower than usual"
+
+
+def test_foreign_load_is_that_of_the_servers_cores(monkeypatch):
+    """Per cent of them, whatever runs elsewhere."""
+    clock, times = Clock(monkeypatch), iter([
+        {0: (1.0, 0.0), 1: (5.0, 0.0)}, {0: (1.0, 0.02), 1: (9.0, 0.0)}])
+    monkeypatch.setattr(quiet.procfs, "core_times", lambda: next(times))
+    assert quiet.foreign({0}) == pytest.approx(20)
+    assert clock.now == quiet.LOOK

@@ -109,6 +109,7 @@ ALLOWED = {
     "20 ms": "an example: a distance",
     "3,000 ms": "TCP's timers",
     "10 ms": "an example: a slow Redis",
+    "5 %": "what counts as the same",
     "30 pages a second": "three waits of 10 ms",
     "100 %": "all of a core",
     "99 %": "the name of a column",

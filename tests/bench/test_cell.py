@@ -1,5 +1,6 @@
 """One cell at a time, on servers that misbehave in a known way."""
 
+import dataclasses
 import os
 import sys
 from types import SimpleNamespace
@@ -10,10 +11,11 @@ from bench import experiments
 from bench import load
 from bench.machine import facts as machines
 from bench import plan
-from bench.run import cell as runner
+from bench.run import cell as cells
 
 CORES = frozenset(os.sched_getaffinity(0))
-ANSWER = {e.name: e for e in experiments.all_experiments()}["answer"]
+KNOWN = {e.name: e for e in experiments.all_experiments()}
+ANSWER, GUESTBOOK = KNOWN["answer"], KNOWN["guestbook"]
 
 # Answers "42" on kept connections; DIE is what it does after 2,000 answers.
 SERVER = """
@@ -63,7 +65,7 @@ def make_worker():
                              write_raw=lambda name, text: "raw/" + name)
     machine = machines.Machine(frozenset({min(CORES)}), CORES, CORES, 1024)
     settings = SimpleNamespace(tool="", full=False, backlog=100)
-    return runner.Runner(settings, machine,
+    return cells.Runner(settings, machine,
                          SimpleNamespace(address="none", pid=None), folder,
                          None)
 
@@ -123,8 +125,28 @@ def test_costs_are_divided_among_what_was_served(worker, monkeypatch):
     cost, and the row says so."""
     cell = cell_of("pass")
     row = worker.run(cell, 0.4)
-    monkeypatch.setattr(runner.servers, "parse_report", lambda text: {
+    monkeypatch.setattr(cells.servers, "parse_report", lambda text: {
         "requests": 100 * row["requests"]})
     other = worker.run(cell, 0.4)
     assert other["cpu_us"] < row["cpu_us"] / 10
     assert "fewer answers than the server gave" in other["note"]
+
+
+def test_a_variant_says_what_the_server_is_started_with(worker):
+    """Its options, each server its own; Redis where it is needed."""
+    worker.redis.address = "127.0.0.1:1"
+    cell = cell_of("pass")
+    assert worker._start(cell).redis == "none"
+    cell = dataclasses.replace(cell, variant=experiments.Variant(
+        "", redis="tcp", options={"short-lived": ["--x"], "other": ["--y"]}))
+    start = worker._start(cell)
+    assert start.redis == "127.0.0.1:1" and start.extra == ("--x",)
+
+
+def test_a_server_that_is_out_stays_out(worker):
+    """One that answers wrongly is not started again and again."""
+    wrong = dataclasses.replace(cell_of("pass"), experiment=GUESTBOOK)
+    assert worker.run(wrong, 0.1)["status"] == "wrong answer"
+    assert worker.is_out(wrong)
+    assert worker.run(wrong.at(2), 0.1)["repeat"] == 2
+    assert len(worker.problems) == 1 and len(worker.folder.rows) == 2

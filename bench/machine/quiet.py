@@ -1,0 +1,74 @@
+"""Waits until the machine is quiet: nothing else on the server's cores, and
+these as fast as they usually are."""
+
+import statistics
+import time
+
+from bench.meter import calibration
+from bench.meter import procfs
+
+SLOWER = 30.0       # per cent more time for the same work than usual
+FOREIGN = 10.0      # per cent of the server's cores
+LOOK = 0.1          # seconds of a look at what runs there
+GAUGES = 5          # of a core at each look, of which the fastest counts
+PAUSE = 0.2         # seconds between two looks
+QUICK, FULL = 3.0, 60.0     # seconds to wait at most, before a round
+
+
+class Gate:
+    """Called before each round; `waited` and `in_vain` say what it took.
+
+    After a wait in vain the next one is half as long, until it is quiet
+    again: on a machine that never is, waiting does not help.
+    """
+
+    def __init__(self, machine, limit):
+        self.machine, self.limit, self.patience = machine, limit, limit
+        self.cores = [min(machine.server_cores)]
+        self.cores += [core for core in sorted(machine.load_cores)
+                       if core not in machine.server_cores][:1]
+        self.seen = {core: [] for core in self.cores}
+        self.waited, self.rounds, self.in_vain = 0.0, 0, []
+
+    def __call__(self):
+        """Return when it is quiet, or when the limit is reached."""
+        self.rounds += 1
+        begun = time.monotonic()
+        why = self.disturbed()
+        quiet = not why
+        while why and time.monotonic() - begun < self.patience:
+            time.sleep(PAUSE)
+            why = self.disturbed()
+        self.patience = self.patience / 2 if why else self.limit
+        if why:
+            self.in_vain.append(f"round {self.rounds}: {why}")
+        if not quiet:
+            self.waited += time.monotonic() - begun
+
+    def disturbed(self):
+        """Return in words what is not quiet, "" if all is."""
+        for core in self.cores:
+            now = min(calibration.measure(core) for _ in range(GAUGES))
+            self.seen[core].append(now)
+            slower = 100 * (now / statistics.median(self.seen[core]) - 1)
+            if slower > SLOWER:
+                return f"core {core} is {slower:.0f} % slower than usual"
+        busy = foreign(self.machine.server_cores)
+        if busy > FOREIGN:
+            return f"other programs use {busy:.0f} % of the server's cores"
+        return ""
+
+    def told(self):
+        """Return what env.json says of it."""
+        return {"rounds": self.rounds, "waited_seconds": round(self.waited, 1),
+                "limit_seconds": self.limit, "not_quiet": self.in_vain}
+
+
+def foreign(cores):
+    """Return how busy the cores are, per cent, while this program sleeps."""
+    before, begun = procfs.core_times(), time.monotonic()
+    time.sleep(LOOK)
+    after, lasted = procfs.core_times(), time.monotonic() - begun
+    used = sum(sum(after[core]) - sum(before[core])
+               for core in cores if core in after)
+    return 100 * used / (lasted * len(cores))
