@@ -18,7 +18,7 @@ the page says what the patch is for:
 
     - Server: 05_prethreaded             one or more, divided by blanks
     - Options: --workers 2               (optional) how to start it
-    - Load: one-shot-100                 (optional) which load of bench/studies/cost.py
+    - Load: one-shot-100                 (optional) which load of bench/studies/variants.toml
 
 Words such as CC=clang are passed to make. `check` closes with the line
 `N passed, N failed`.
@@ -28,10 +28,12 @@ import argparse
 import concurrent.futures
 import dataclasses
 import importlib.util
+import json
 import os
 import re
 import shlex
 import shutil
+import statistics
 import subprocess
 import sys
 import traceback
@@ -397,14 +399,55 @@ def measure(variant, words, rounds, seconds):
     executables = build(variant, words)
     sys.path.append(str(BLACKBOX))
     lines = effects(variant, executables)
-    sys.path.append(str(TOP))
-    from bench.studies import variants as variant_cost
-    try:
-        lines = variant_cost.measure(variant, executables, rounds, seconds) + lines
-    except variant_cost.ERRORS as error:
-        raise VariantError(str(error)) from error
+    lines = costs(variant, rounds, seconds) + lines
     variant.page.write_text(block("measured", variant.page.read_text(),
                                   ["", *lines, ""]))
+
+
+def costs(variant, rounds, seconds):
+    """Measure a variant that is built, with the plain server and the floor of
+    its design; return the lines of its page that tell it."""
+    out = variant.copy / "results"
+    words = {"VARIANT": variant.name, "OF": " ".join(variant.servers),
+             "LOAD": variant.load, "OPTIONS": shlex.join(variant.options),
+             "REPEAT": str(rounds), "SECONDS": f"{seconds:g}", "OUT": str(out),
+             "SERVERS": ""}
+    done = subprocess.run([sys.executable, "-m", "bench", "study", "variants"],
+                          cwd=TOP, env={**os.environ, **words}, check=False)
+    if done.returncode != 0:
+        raise VariantError(f"{variant.name} was not measured")
+    sys.path.append(str(TOP))
+    from bench.store import rundir
+    rows = rundir.read_rows(out / "latest" / "samples.csv")
+    env = json.loads((out / "latest" / "env.json").read_text())
+    return [*cost_table(variant, rows), "", (
+        f"CPU time for a request of the load `{variant.load}` "
+        "([variants.toml](../bench/studies/variants.toml)); medians of "
+        f"{rounds} rounds of {seconds:g} s, in parentheses the 95 % interval of "
+        f"the median. {env['machine']['cpu']}, Linux "
+        f"{env['machine']['kernel']}, {env['started'][:10]}.")]
+
+
+def cost_table(variant, rows):
+    """Return the lines of a table, made of the rows of samples.csv."""
+    from bench.analyse import stats
+    lines = ["| server | plain µs | variant µs | floor µs | variant / plain "
+             "| plain / floor | variant / floor |",
+             "|---|---:|---:|---:|---:|---:|---:|"]
+    for server in variant.servers:
+        us = [{row["repeat"]: row["cpu_us"] for row in rows
+               if row["server"] == name and row.get("cpu_us")}
+              for name in (server, f"{server}, {variant.name}",
+                           f"floor-{server}")]
+        plain, mine, floor = us
+        cells = [f"{statistics.median(one.values()):.1f}" if one else "–"
+                 for one in us]
+        for above, below in ((mine, plain), (plain, floor), (mine, floor)):
+            found = stats.compare(above, below)
+            cells.append("–" if found is None else f"{found.ratio:.2f}" + (
+                f" ({found.low:.2f} to {found.high:.2f})" if found.low else ""))
+        lines.append(" | ".join((f"| {server}", *cells)) + " |")
+    return lines
 
 
 def effects(variant, executables):

@@ -26,13 +26,14 @@ NO_CHARTS = ("The charts need altair and vl-convert, which are not there. "
              "report again.")
 
 
-def make(folder):
+def make(folder, experiments=()):
     """Write summary.json, charts and report.html into `folder`.
 
-    Returns (summary, [what was left out and why]). Raises OSError when the
+    `experiments` are those beside the published ones, such as a study. Returns
+    (summary, [what was left out and why]). Raises OSError when the
     files of a run are not there.
     """
-    summary = summaries.make(folder)
+    summary = summaries.make(folder, experiments)
     with open(os.path.join(folder, "env.json"), encoding="utf-8") as file:
         env = json.load(file)
     summary["run"] = {key: env.get(key) for key in

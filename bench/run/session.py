@@ -357,7 +357,7 @@ def measure(settings, machine, folder, stages, env, counter, deadline):
 def show(settings, folder):
     """Print sentences and tables of the results in `folder`, and write
     summary, pictures and report; return (summary, what was left out)."""
-    summary, left_out = report.make(folder)
+    summary, left_out = report.make(folder, settings.experiments)
     table.show_all(summary, settings.wide)
     for one in settings.experiments:
         for line in one.finish(folder, summary):

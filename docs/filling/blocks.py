@@ -206,7 +206,7 @@ def published(context, experiment):
 
 
 def accept(context, *variant):
-    """The four ways to share accept, from docs/experiments."""
+    """The four ways to share accept, from the study accept-ways."""
     told = context.names.get("accept")[" ".join(variant)]
     ways = {way: told.get(way) for way in ("direct", "mutex", "turn", "queue")}
     rows = []
@@ -244,7 +244,7 @@ def backlog(context, grid):
 
 
 def idle(context):
-    """What idle connections cost the busy ones, from docs/experiments."""
+    """What idle connections cost the busy ones, from their study."""
     told = context.names.get("idle")
     servers = {name: told.get(name) for name in ("poll", "epoll")}
     rows = []

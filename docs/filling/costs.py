@@ -1,12 +1,11 @@
 """Tables of docs/performance.md, made of the runs in docs/results/cost/.
 
-    cost.json         make bench-cost OUT=docs/results/cost
-    where.json        make bench-where
-    reuseport.json    make bench-reuseport
-    flat.json         make bench-flat
-    redis.json        make bench-redis
-    store.json        the ways to Redis
-    pacing.json       make bench-pacing
+    cost.json         study cost            redis.json    redis-limit
+    where.json              breakdown       store.json    redis-ways
+    reuseport.json          reuseport       pacing.json   pacing
+    flat.json               flat
+
+They were written before studies left a summary like that of `make compare`.
 
 What they hold can be named in expressions, too:
 

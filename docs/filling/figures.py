@@ -6,7 +6,7 @@
     answer.floor[100].rate                       a peer
     published.guestbook.epoll[1000]             what the publication says
     published.answer.best["nginx"]
-    accept.direct[100].cpu_us                   docs/experiments/
+    accept.direct[100].cpu_us                   study accept-ways
     source.options.DEFAULT_THREADS              a constant of common/options.[ch]
 
 An expression is Python's, without names other than these and the functions

@@ -104,7 +104,7 @@ def curve(name, all_series, published, style, x_title, unit):
     name: the server; all_series: {server: {x: cell}}, where a cell has "rate"
     and may have "low", "high" (slowest and fastest run) and "failed" (true
     where requests failed); published: {x: rate}, may be empty; style: as
-    bench/styles.py has it.
+    bench/draw/styles.py has it.
     """
     rates = Rates(LEFT, all_series, x_title, unit)
     for other in all_series:

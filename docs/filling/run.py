@@ -1,9 +1,9 @@
 """The runs that are committed in docs/results/, as names for expressions.
 
     docs/results/reference/summary.json, env.json    what `make compare` left
-    docs/results/reference/accept_ways.json    docs/experiments/
-    docs/results/reference/idle_connections.json
-    docs/results/reference/wake_up.json
+    docs/results/reference/accept_ways.json          study accept-ways
+    docs/results/reference/idle_connections.json     study idle-connections
+    docs/results/reference/wake_up.json              study wake-up
     docs/results/NAME/summary.json                   another run, as NAME
     docs/results/cost/*.json                         see filling/costs.py
     docs/results/reliability.json                    see filling/reliability.py
@@ -70,7 +70,7 @@ def values_of(point, counted):
 
 
 def grouped(name, cells, variant, server, x):
-    """Return the Measured of a list of cells that docs/experiments/ wrote;
+    """Return the Measured of a list of cells of the studies accept-ways and idle-connections;
     `variant` (may be None), `server` and `x` are the keys that name them."""
     variants = {}
     for one in cells:

@@ -454,7 +454,7 @@ def test_a_study_is_measured_as_a_run_is(inside, tmp_path, monkeypatch,
         env["problems"] = []
         return 0, ["done"]
     monkeypatch.setattr(session, "measure", measure)
-    monkeypatch.setattr(session.report, "make", lambda folder: (
+    monkeypatch.setattr(session.report, "make", lambda folder, experiments: (
         {"experiments": []}, []))
     assert session.run(["two-ways", "--out", str(tmp_path), "--repeat", "2"],
                        "study") == 0

@@ -135,7 +135,7 @@ def own_program(word):
 
 @pytest.mark.parametrize("words", everywhere(own_program))
 def test_own_program_has_these_options(words):
-    """Executables, scripts and programs of docs/experiments."""
+    """Executables and scripts."""
     path = words[0].removeprefix("./")
     if path.startswith("build/"):           # another flavour of a server
         path = path.rpartition("/")[2]
@@ -155,8 +155,7 @@ def test_own_program_has_these_options(words):
 def test_option_that_is_named_alone_exists():
     """`--workers` in a sentence: some program of ours has it."""
     programs = [TOP / name for name in SERVERS] + [
-        TOP / "docs" / "fill.py",
-        *(TOP / "docs" / "experiments").glob("*.py")]
+        TOP / "docs" / "fill.py"]
     known = "".join(
         help_of(*([sys.executable] if program.suffix else []), program,
                 "--help") for program in programs)

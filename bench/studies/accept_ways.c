@@ -13,29 +13,26 @@
  *   queue   one more thread accepts, and hands descriptors to the others
  *           through a queue with a mutex and condition variables
  *
- * It runs until SIGTERM or SIGINT. Then it prints one line of JSON: requests
- * answered, seconds of CPU time and context switches of the whole process.
+ * bench/studies/accept-ways.toml measures it.
  */
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #include "floor.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 
 enum { QUEUE_SIZE = 1024, STACK_SIZE = 64 * 1024, CORES_MAX = 64 };
 
 static const char bytes[] = FLOOR_ANSWER("floor", FLOOR_CLOSE);
 static int listener;
-static atomic_ullong requests;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void answer(int fd)
@@ -43,9 +40,8 @@ static void answer(int fd)
     char request[4096];
     if (fd < 0)
         return;
-    if (recv(fd, request, sizeof request, 0) > 0 &&
-        write(fd, bytes, sizeof bytes - 1) > 0)
-        atomic_fetch_add_explicit(&requests, 1, memory_order_relaxed);
+    if (recv(fd, request, sizeof request, 0) > 0)
+        send(fd, bytes, sizeof bytes - 1, MSG_NOSIGNAL);
     close(fd);
 }
 
@@ -181,21 +177,6 @@ static void start(void *(*serve)(void *))
     pthread_attr_destroy(&attributes);
 }
 
-static double seconds(struct timeval t)
-{
-    return (double)t.tv_sec + (double)t.tv_usec / 1e6;
-}
-
-static void report(void)
-{
-    struct rusage used;
-    getrusage(RUSAGE_SELF, &used);
-    printf("{\"requests\": %llu, \"user_s\": %.6f, \"system_s\": %.6f, "
-           "\"voluntary\": %ld, \"involuntary\": %ld}\n",
-           atomic_load(&requests), seconds(used.ru_utime),
-           seconds(used.ru_stime), used.ru_nvcsw, used.ru_nivcsw);
-}
-
 int main(int argc, char *argv[])
 {
     static const struct {
@@ -206,21 +187,12 @@ int main(int argc, char *argv[])
                 {"turn", serve_turn},
                 {"queue", serve_queue}};
     void *(*serve)(void *) = NULL;
-    sigset_t stop;
-    int signal_number;
 
     for (int i = 0; argc == 4 && i < 4; i++)
         if (strcmp(argv[1], ways[i].name) == 0)
             serve = ways[i].serve;
     if (serve == NULL)
         errx(2, "usage: accept_ways direct|mutex|turn|queue PORT THREADS");
-
-    /* Blocked before there are threads, so that all inherit it. */
-    sigemptyset(&stop);
-    sigaddset(&stop, SIGTERM);
-    sigaddset(&stop, SIGINT);
-    pthread_sigmask(SIG_BLOCK, &stop, NULL);
-    signal(SIGPIPE, SIG_IGN);
 
     listener = floor_listen(argv[2], false);
     for (int i = 0; i < CORES_MAX; i++)
@@ -229,7 +201,6 @@ int main(int argc, char *argv[])
         start(serve);
     if (serve == serve_queue)
         start(accept_for_queue);
-    sigwait(&stop, &signal_number);
-    report();
+    pause();
     return 0;
 }
