@@ -446,4 +446,4 @@ def test_a_closed_loop_and_a_stall(name, corrected, stalling):
     assert result.good > 300
     assert result.max == pytest.approx(1000, rel=0.1)
     assert (result.p99 > 500) == corrected
-    assert (result.mean > 2 * 1e3 / result.rate) == corrected
+    assert (result.mean > 10 * 1e3 / result.rate) == corrected
