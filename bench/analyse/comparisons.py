@@ -10,7 +10,7 @@ from bench.analyse import stats
 
 METRICS = {
     # figure: (word for more of it, word for less of it)
-    "cpu_us": ("dearer", "cheaper"),
+    "cpu_us": ("more expensive", "cheaper"),
     "rate": ("faster", "slower"),
 }
 
@@ -20,30 +20,27 @@ def by_round(rows, metric):
     a figure and lost nothing."""
     found = {}
     for row in rows:
-        figure = row.get(metric)
-        if row.get("status") == "ok" and isinstance(figure, (int, float)):
-            place = found.setdefault((row["variant"] or "", row["x"]), {})
-            place.setdefault(row["server"], {})[row["repeat"]] = figure
+        if row["status"] == "ok" and row.get(metric) is not None:
+            cell = found.setdefault((row["variant"] or "", row["x"]), {})
+            cell.setdefault(row["server"], {})[row["repeat"]] = row[metric]
     return found
 
 
-def comparisons(rows, baseline_of):
+def comparisons(rows, baseline_of, adaptive=True):
     """Return how each server compares with its baseline, as a list of dicts.
 
     rows            of one experiment
     baseline_of     function: name of a variant -> name of a server
+    adaptive        as for stats.compare()
     result          "variant", "x", "server", "base"; "metric": one of METRICS;
-                    "rounds": how many both have; "ratio": the median of
-                    server / base; "low", "high": its interval, None with fewer
-                    than six rounds; "above": rounds with a ratio above 1;
-                    "verdict": see stats.Comparison; "words": what is printed
+                    "words": what is printed; and what a stats.Comparison has
     """
     found = []
     for metric, (more, less) in METRICS.items():
         for (variant, x), servers in by_round(rows, metric).items():
             base = baseline_of(variant)
             for server, figures in servers.items():
-                one = stats.compare(figures, servers.get(base, {}))
+                one = stats.compare(figures, servers.get(base, {}), adaptive)
                 if one and server != base:
                     found.append({
                         "variant": variant, "x": x, "server": server,
@@ -54,7 +51,7 @@ def comparisons(rows, baseline_of):
         one["variant"], one["x"], one["server"], one["metric"]))
 
 
-def unsettled(rows, keys, baseline_of):
+def unsettled(rows, keys, baseline_of, adaptive=True):
     """Return those of `keys` that need more rounds.
 
     keys    (variant, server, x) that the last round measured
@@ -62,9 +59,10 @@ def unsettled(rows, keys, baseline_of):
             and the baselines of these. A server that shares no whole round
             with its baseline is left out: more rounds would not help.
     """
-    opened = {(one["variant"], one["server"], one["x"])
-              for one in comparisons(rows, baseline_of)
-              if one["metric"] == "cpu_us"
-              and one["verdict"] in (stats.UNKNOWN, stats.FEW)} & set(keys)
-    needed = {(variant, baseline_of(variant), x) for variant, _, x in opened}
-    return [key for key in keys if key in opened or key in needed]
+    needed = set()
+    for one in comparisons(rows, baseline_of, adaptive):
+        key = one["variant"], one["server"], one["x"]
+        if one["metric"] == "cpu_us" and key in keys \
+                and one["verdict"] in (stats.UNKNOWN, stats.FEW):
+            needed |= {key, (one["variant"], one["base"], one["x"])}
+    return [key for key in keys if key in needed]

@@ -14,21 +14,20 @@ import sys
 
 from bench.analyse.stats import EQUAL, LESS, MORE
 
-DECIDED = (MORE, LESS, EQUAL)
-NAMES = ("variant", "x", "server", "base", "metric")
 
-
-def table(summary):
-    """Return {(experiment, *NAMES): comparison} of a summary. Raises KeyError
-    for one that is older than comparisons."""
-    return {(experiment["name"], *(one[name] for name in NAMES)): one
+def table(run):
+    """Return {(experiment, variant, x, server, base, metric): comparison} of
+    a run. Raises OSError, ValueError and KeyError for another folder."""
+    with open(os.path.join(run, "summary.json"), encoding="utf-8") as file:
+        summary = json.load(file)
+    return {(experiment["name"], *(one[key] for key in (
+        "variant", "x", "server", "base", "metric"))): one
             for experiment in summary["experiments"]
             for one in experiment["comparisons"]}
 
 
 def disagree(one, other):
-    """Whether two decided comparisons of the same servers contradict each
-    other."""
+    """Return whether two decided comparisons contradict each other."""
     verdicts = {one["verdict"], other["verdict"]}
     if EQUAL in verdicts:
         return one["high"] < other["low"] or other["high"] < one["low"]
@@ -36,17 +35,17 @@ def disagree(one, other):
 
 
 def show(first, second):
-    """Print how two tables compare; return the exit status."""
+    """Print how two tables agree; return the exit status."""
     both = [key for key in first if key in second]
-    decided = [key for key in both if first[key]["verdict"] in DECIDED
-               and second[key]["verdict"] in DECIDED]
-    apart = [key for key in decided if disagree(first[key], second[key])]
     if not both:
         print("bench diff: the runs have no comparison in common",
               file=sys.stderr)
         return 2
-    for experiment, variant, x, server, base, metric in apart:
-        key = experiment, variant, x, server, base, metric
+    decided = [key for key in both if {MORE, LESS, EQUAL}.issuperset(
+        (first[key]["verdict"], second[key]["verdict"]))]
+    apart = [key for key in decided if disagree(first[key], second[key])]
+    for key in apart:
+        experiment, variant, x, server, base, metric = key
         print(" ".join(filter(None, (experiment, variant))) + f" at {x:,}, "
               f"{metric}: {server} compared with {base}: "
               f"{first[key]['words']}; then {second[key]['words']}")
@@ -55,22 +54,16 @@ def show(first, second):
     return 1 if apart else 0
 
 
-def main(words=None):
+def main(words):
     """Do what the head of this file says; return the exit status."""
-    words = sys.argv[1:] if words is None else words
     if len(words) != 2:
         print(__doc__.strip(), file=sys.stderr)
         return 2
-    tables = []
-    for run in words:
-        try:
-            with open(os.path.join(run, "summary.json"),
-                      encoding="utf-8") as file:
-                tables.append(table(json.load(file)))
-        except (OSError, ValueError, KeyError) as error:
-            print(f"bench diff: {run}/summary.json: {error!r}; give two "
-                  "folders that `make compare` left in results/ (`python3 -m "
-                  f"bench report {run}` makes the summary again)",
-                  file=sys.stderr)
-            return 2
+    try:
+        tables = [table(run) for run in words]
+    except (OSError, ValueError, KeyError) as error:
+        print(f"bench diff: {error!r}; give two folders that `make compare` "
+              "left in results/ (`python3 -m bench report FOLDER` makes a "
+              "summary again)", file=sys.stderr)
+        return 2
     return show(*tables)

@@ -4,9 +4,10 @@ CPU time leads, then what one core can do, then the rate. Two servers are
 compared only in the words of comparisons.py.
 """
 
-CALLS_NAMED = 4
-LOAD = ("load tool", "cores of the load")
-WHOLE_CORE = 95.0       # per cent from which the server's core ended a point
+from bench.analyse.bottleneck import WHOLE_CORE
+from bench.analyse.stats import LOOKS
+
+CALLS_NAMED = 4         # of the system calls a request, the most frequent
 
 
 def number(value):
@@ -19,12 +20,6 @@ def number(value):
         else 1 if abs(value) >= 10 else 2
     text = f"{value:,.{digits}f}"
     return text.rstrip("0").rstrip(".") if digits == 2 else text
-
-
-def listed(parts):
-    """Return "a, b and c"."""
-    parts = list(parts)
-    return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
 
 
 def explain(experiment, known):
@@ -68,9 +63,10 @@ def together(experiment, variant, servers):
     there = {c["server"]: p for c in experiment["curves"]
              if c["variant"] == variant for p in c["points"]
              if p["x"] == x and p["rate"]}
-    title = {name: servers[name]["title"] for name in servers}
+    title = {name: server["title"] for name, server in servers.items()}
     base = experiment["baselines"][variant]
-    yield _base(experiment, there.get(base), title[base], x)
+    yield f"At {x:,} {experiment['x_short']} " \
+        + _base(there.get(base), title[base], experiment["unit"])
     floors = {name for name in there if servers[name]["kind"] == "floor"}
     full = {name for name, point in there.items()
             if (point["values"].get("server_busy") or 0) >= WHOLE_CORE}
@@ -87,41 +83,24 @@ def together(experiment, variant, servers):
                 if one["metric"] == metric and one["server"] in names]
         if told:
             yield f"{what} compared with {title[base]}: {'; '.join(told)}."
-    for what, true in (
-            ("The load tool was the limit, so look at the CPU time and not "
-             "at the rate", lambda p: p["limit"] in LOAD),
-            ("Rounds that lost requests are not compared",
-             lambda p: p["hollow"]),
-            ("Noisy", _noisy)):
-        names = [title[name] for name, p in there.items() if true(p)]
-        if names:
-            yield f"{what}: {listed(names)}."
-    if any(_noisy(p) != p["noisy"] for p in there.values()):
-        yield "Fewer than six rounds: a first look, not a result."
+    if any(point["runs"] < LOOKS[0] for point in there.values()):
+        yield f"Fewer than {LOOKS[0]} rounds: a first look, not a result."
 
 
-def _base(experiment, point, title, x):
-    """Say what a request costs the baseline at x."""
-    place = f"At {x:,} {experiment['x_short']}"
+def _base(point, title, unit):
+    """Say what a request costs the baseline."""
     if point is None:
-        return f"{place} {title} has no figure, so nothing is compared."
+        return f"{title} has no figure, so nothing is compared."
     cost = ""
     if can_do(point):
-        cost = (f" a request costs {title} "
-                f"{number(point['values']['cpu_us'])} us of CPU time, so one "
-                f"core can do {number(can_do(point))} a second;")
-    return (f"{place}{cost} {title} answers "
-            f"{number(point['rate']['median'])} {experiment['unit']}.")
-
-
-def _noisy(point):
-    """Return why a point is noisy, but for too few rounds: that is said once
-    for all."""
-    return [word for word in point["noisy"] if not word.startswith("only ")]
+        cost = (f"a request costs {title} {number(point['values']['cpu_us'])} "
+                f"us of CPU time, so one core can do {number(can_do(point))} "
+                "a second; ")
+    return f"{cost}{title} answers {number(point['rate']['median'])} {unit}."
 
 
 def about(experiment, one, servers):
-    """Yield sentences about one curve."""
+    """Yield sentences about one curve: what the tables do not say."""
     title, short = servers[one["server"]]["title"], experiment["x_short"]
     points = [p for p in one["points"] if p["rate"]]
     missing = [p for p in one["points"] if not p["rate"]]
@@ -129,64 +108,35 @@ def about(experiment, one, servers):
     if not points:
         yield f"{title} has no figure: {why}."
         return
-    near = min(points, key=lambda p: abs(p["x"] - experiment["reference"]))
-    if can_do(near):
-        yield _cost(experiment, near, title)
-    yield from _calls(experiment, one)
-    yield from _course(experiment, points, near, title)
+    calls = experiment["calls"].get(f"{one['server']}/{one['variant']}")
+    if calls:
+        yield _calls(calls, experiment["calls_at"])
     last = points[-1]
     if last["limit"] not in (None, "none"):
-        yield f"Its limit at {last['x']:,}: {last['limit']} " \
+        yield f"Its limit at {last['x']:,} {short}: {last['limit']} " \
               f"({last['evidence']})."
-    worst = max((p for p in points if p["hollow"]), default=None,
-                key=lambda p: p["values"].get("failed_percent") or 0)
-    if worst:
+    lossy = [p for p in points if p["hollow"]]
+    whole = [p for p in points if not lossy or p["x"] < lossy[0]["x"]]
+    if experiment["open_loop"] and whole:
+        yield (f"{title} answers all requests up to {whole[-1]['x']:,} "
+               f"{short}.")
+    if lossy:
+        worst = max(lossy,
+                    key=lambda p: p["values"].get("failed_percent") or 0)
         share = worst["values"].get("failed_percent")
         told = [f"{number(share)} % of the requests were lost"] * bool(share)
         yield (f"At {worst['x']:,} {short}: "
                + "; ".join([*told, *worst["notes"]]) + ".")
     if missing:
-        places = listed(f"{p['x']:,}" for p in missing)
+        places = ", ".join(f"{p['x']:,}" for p in missing)
         yield f"Not measured at {places} {short}: {why}."
 
 
-def _cost(experiment, point, title):
-    """What a request costs, and what one core can do."""
-    values = point["values"]
-    parts = [f"{number(values[key])} {what}" for key, what in (
-        ("switches", "context switches"), ("faults", "page faults"))
-        if (values.get(key) or 0) >= 0.01]
-    return (f"At {point['x']:,} {experiment['x_short']} a request costs "
-            f"{title} {number(values['cpu_us'])} us of CPU time "
-            f"({number(values.get('cpu_user_us'))} user, "
-            f"{number(values.get('cpu_system_us'))} system)"
-            + "".join(f", {part}" for part in parts)
-            + f". One core can do {number(can_do(point))} a second.")
-
-
-def _calls(experiment, one):
-    """How many system calls a request makes: they are counted at one x."""
-    calls = experiment["calls"].get(f"{one['server']}/{one['variant']}", {})
+def _calls(calls, x):
+    """Say how many system calls a request makes: they are counted at `x`."""
     named = sorted(((each, name) for name, each in calls.items()
                     if name not in ("all", "other") and each >= 0.05),
                    reverse=True)[:CALLS_NAMED]
     shown = ", ".join(f"{number(each)} {name}" for each, name in named)
-    if calls:
-        yield (f"Counted at {experiment['calls_at']:,}, a request makes "
-               f"{number(calls['all'])} system calls"
-               + (f" ({shown})." if shown else "."))
-
-
-def _course(experiment, points, near, title):
-    """The rates at both ends of the curve and at the reference; of an open
-    loop, up to where everything was answered."""
-    short, lossy = experiment["x_short"], [p["x"] for p in points
-                                           if p["hollow"]]
-    whole = [p["x"] for p in points if not lossy or p["x"] < lossy[0]]
-    if not experiment["open_loop"]:
-        chosen = {p["x"]: p for p in (points[0], near, points[-1])}
-        yield "Rates: " + listed(
-            f"{number(p['rate']['median'])} {experiment['unit']} at {x:,}"
-            for x, p in sorted(chosen.items())) + f" {short}."
-    elif whole:
-        yield f"{title} answers all requests up to {whole[-1]:,} {short}."
+    return f"Counted at {x:,}, a request makes {number(calls['all'])} " \
+           f"system calls ({shown})."

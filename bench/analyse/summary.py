@@ -1,7 +1,8 @@
 """From the rows of samples.csv to medians, comparisons and sentences.
 
-The result is what summary.json holds; tables, pictures and the report are made
-from it alone. Min-max ranges are there to be drawn, and decide nothing.
+The result is what summary.json holds; tables, charts and the report are made
+from it alone. Ranges from slowest to fastest are there to be drawn, and decide
+nothing.
 """
 
 import collections
@@ -11,47 +12,36 @@ from bench.analyse import latency, stats
 from bench.analyse.comparisons import comparisons
 from bench.analyse.sentences import explain, reference_x     # noqa: F401
 
-ROUNDS = stats.LOOKS[0]     # fewer give no interval
 NOISY_FOREIGN = 10.0        # per cent of the core
-NOISY_SPEED = 30.0          # per cent more or less time for the same work
-GAUGES = {"gauge_ms": "core", "load_gauge_ms": "load core"}
+NOISY_SPEED = 0.3           # more or less time for the same work
 # Why a run has no figure, when that tells nothing about the server.
 NOT_TRIED = ("not possible", "no time")
-NOT_MEASURED = ("x", "repeat", "order", "workers", "descriptor_limit")
 
 
-def _known(rows, key):
+def figures(rows, key):
     """Return the figures of a column, of those rows that have one."""
-    return [row[key] for row in rows
-            if isinstance(row.get(key), (int, float))]
+    return [row[key] for row in rows if row.get(key) is not None]
 
 
-def typical_cores(rows):
-    """Return {gauge: its median milliseconds of all rows}, of those gauges
-    that any row has."""
-    seen = {gauge: _known(rows, gauge) for gauge in GAUGES}
-    return {gauge: statistics.median(times)
-            for gauge, times in seen.items() if any(times)}
+def median(values):
+    """Return the median, None of no values."""
+    return statistics.median(values) if values else None
 
 
-def noise(figures, values, typical):
-    """Return in words why the median of `figures` is not to be relied on, []
-    if it is: it is not known to 5 %, other programs used the server's core, or
-    a core was slower or faster than in most of the run. `values` are the
-    medians of all columns, `typical` is what typical_cores() returns.
-    """
+def noise(values, medians, speed):
+    """Return in words why the median of a cell's `values` is not to be relied
+    on, [] if it is. `medians` are those of all its columns; `speed` is the
+    gauge (ms) of a usual cell of the run, None if not known."""
     why = []
-    if len(figures) < ROUNDS:
-        why.append(f"only {len(figures)} round" + "s" * (len(figures) != 1))
-    elif not stats.tight(figures):
+    if len(values) < stats.LOOKS[0]:
+        why.append(f"only {len(values)} rounds")
+    elif not stats.tight(values):
         why.append("rounds scatter")
-    if (values.get("foreign") or 0) > NOISY_FOREIGN:
+    if (medians.get("foreign") or 0) > NOISY_FOREIGN:
         why.append("foreign load")
-    for gauge, usual in typical.items():
-        percent = 100 * (values[gauge] / usual - 1) if values.get(gauge) else 0
-        if abs(percent) > NOISY_SPEED:
-            why.append(f"{GAUGES[gauge]} {abs(percent):.0f} % "
-                       + ("slower" if percent > 0 else "faster"))
+    gauge = medians.get("gauge_ms")
+    if gauge and speed and abs(gauge / speed - 1) > NOISY_SPEED:
+        why.append("core slower" if gauge > speed else "core faster")
     return why
 
 
@@ -60,20 +50,19 @@ def remarks(rows):
     often where not all say it. A run without a figure says at least that."""
     said = collections.Counter(
         row["note"] or row["status"] for row in rows
-        if row["note"] or row.get("rate") is None)
+        if row["note"] or row["rate"] is None)
     return [text if count == len(rows) else
             f"{text} ({count} of {len(rows)} runs)"
             for text, count in said.items()]
 
 
-def point(rows, typical=None, keys=(), open_loop=False, clients=0,
-          keep_alive=None):
+def point(rows, keys, speed=None, clients=None, keep_alive=None):
     """Return a point of a curve from the rows of its rounds.
 
-    typical     typical_cores() of the run
-    keys        columns that `values`, the medians, has in any case
-    open_loop, keep_alive   as the experiment and its variant have them
-    clients     how many ask, 0: x; the others of a closed loop are idle
+    keys        the columns of which `values` has the medians
+    speed       as for noise()
+    clients     how many wait for an answer; None in an open loop
+    keep_alive  as for latency.judge()
 
     `rate` is None where none of the `planned` runs gave a figure, as `runs`
     of them did; `notes` says why. It is `hollow` when a run lost something or
@@ -83,30 +72,24 @@ def point(rows, typical=None, keys=(), open_loop=False, clients=0,
     clients / rate; percentiles are None where the `flag` of latency.judge()
     says why.
     """
-    measured = [row for row in rows if row.get("rate") is not None]
+    measured = [row for row in rows if row["rate"] is not None]
     one = {"x": rows[0]["x"], "runs": len(measured), "planned": len(rows),
            "notes": remarks(rows),
-           "statuses": sorted({row["status"] for row in rows}),
            "hollow": any(row["status"] not in ("ok", *NOT_TRIED)
                          for row in rows),
            "rate": None, "values": {}, "noisy": [], "tight": False,
            "little": None, "flag": "", "waited_ms": None}
     if not measured:
         return one
-    rates, costs = _known(measured, "rate"), _known(measured, "cpu_us")
-    middle = statistics.median(rates)
+    rates, costs = figures(measured, "rate"), figures(measured, "cpu_us")
+    middle = median(rates)
     one["rate"] = {"median": middle, "low": min(rates), "high": max(rates)}
     one["intervals"] = {"rate": stats.interval(rates),
                         "cpu_us": stats.interval(costs)}
-    one["values"] = dict.fromkeys(keys)
-    for key in dict.fromkeys(key for row in measured for key in row):
-        known = _known(measured, key)
-        if known and key not in NOT_MEASURED:
-            one["values"][key] = statistics.median(known)
+    one["values"] = {key: median(figures(measured, key)) for key in keys}
     one["tight"] = stats.tight(costs or rates)
-    one["noisy"] = noise(costs or rates, one["values"], typical or {})
-    if not open_loop:
-        clients = clients or one["x"]
+    one["noisy"] = noise(costs or rates, one["values"], speed)
+    if clients:
         one["waited_ms"] = 1000 * clients / middle if middle else None
         one["little"], one["flag"] = latency.judge(measured, clients,
                                                    keep_alive)
@@ -120,95 +103,69 @@ def point(rows, typical=None, keys=(), open_loop=False, clients=0,
 
 def lost_all(one):
     """Return whether a point has no height: nothing was answered, or every
-    run broke. Charts show it hollow, at their bottom edge."""
+    run broke. Charts show it at their bottom edge."""
     return not one["rate"]["median"] if one["rate"] else one["hollow"]
 
 
-def curve(name, variant, rows, typical=None, **more):
-    """Return the curve of a server in a variant: its points by x, and the x
-    of the `best` rate without losses, or None. The rest as for point()."""
-    by_x = {}
-    for row in rows:
-        by_x.setdefault(row["x"], []).append(row)
-    points = [point(by_x[x], typical, **more) for x in sorted(by_x)]
-    figures = [p for p in points if p["rate"] and p["rate"]["median"] > 0]
-    best = max([p for p in figures if not p["hollow"]] or figures,
-               key=lambda p: p["rate"]["median"], default={"x": None})
-    return {"server": name, "variant": variant, "points": points,
-            "best": best["x"]}
+def point_at(curve, x):
+    """Return the point of a curve at `x`, or None."""
+    return next((p for p in curve["points"] if p["x"] == x), None)
 
 
-def make(folder, experiments=()):
-    """Return the summary of the results in `folder`: see store/summaries.py,
-    which reads what this module does not know. Raises OSError."""
-    # pylint: disable-next=import-outside-toplevel
-    from bench.store import summaries
-    return summaries.make(folder, experiments)
+def baseline(experiment, variant, there):
+    """Return the name of the server that the others of a variant are compared
+    with: the one that the variant or the experiment names, or the first of
+    those that are there."""
+    wanted = getattr(variant, "baseline", "") or experiment.baseline
+    return wanted if wanted in there else there[0]
 
 
-def summarise(experiment, rows, calls, known, keys=(), typical=None,
-              definitions=None):
+def summarise(experiment, rows, calls, known, keys, speed=None, tools=None,
+              adaptive=True):
     """Return the part of the summary for one experiment.
 
     experiment  what was measured (bench.experiments.Experiment, or a study)
-    rows        its rows of samples.csv
-    calls       rows of calls.csv
+    rows, calls its rows of samples.csv and calls.csv
     known       [{"name", "title", "kind", "chapter"}]: all servers in order
-    keys, typical   as for point()
-    definitions {tool: what its latency is, in a sentence}
+    keys, speed as for point()
+    tools       {name of a load tool: what its latency is, in a sentence}
+    adaptive    as for stats.compare()
     """
-    curves = []
+    cells = {}      # {(variant, server): {x: [row, ...]}}
+    for row in rows:
+        by_x = cells.setdefault((row["variant"] or "", row["server"]), {})
+        by_x.setdefault(row["x"], []).append(row)
+    curves, bases = [], {}
     for variant in experiment.variants:
-        for server in (one["name"] for one in known):
-            mine = [row for row in rows if row["server"] == server
-                    and (row["variant"] or "") == variant.name]
-            if mine:
-                curves.append(curve(
-                    server, variant.name, mine, typical, keys=keys,
-                    open_loop=experiment.open_loop,
-                    clients=getattr(variant, "busy", 0),
-                    keep_alive=variant.keep_alive))
+        there = [one["name"] for one in known
+                 if (variant.name, one["name"]) in cells]
+        if there:
+            bases[variant.name] = baseline(experiment, variant, there)
+        busy = getattr(variant, "busy", 0)      # the other clients are idle
+        for server in there:
+            curves.append({
+                "server": server, "variant": variant.name, "points": [
+                    point(some, keys, speed, None if experiment.open_loop
+                          else busy or x, variant.keep_alive)
+                    for x, some in sorted(cells[variant.name,
+                                                server].items())]})
     counted = {}
     for row in calls:
-        if row["experiment"] == experiment.name:
-            key = f"{row['server']}/{row['variant'] or ''}"
-            counted.setdefault(key, {})[row["call"]] = row["per_request"]
-    bases = baselines(experiment, curves)
-    published = experiment.published
+        counted.setdefault(f"{row['server']}/{row['variant'] or ''}",
+                           {})[row["call"]] = row["per_request"]
     one = {key: getattr(experiment, key) for key in (
-        "name", "title", "question", "path", "unit", "x_title", "x_short",
+        "name", "title", "question", "unit", "x_title", "x_short",
         "reference", "calls_at", "open_loop")}
+    published = experiment.published
     one.update(
-        tool=rows[0]["tool"],
-        latency={row["tool"]: (definitions or {}).get(row["tool"], "")
+        latency={row["tool"]: (tools or {}).get(row["tool"], "")
                  for row in rows},
         variants=list(bases), baselines=bases, curves=curves, calls=counted,
-        comparisons=comparisons(rows, bases.get),
+        comparisons=comparisons(rows, bases.get, adaptive),
         published=published and {
             "where": published.where, "notes": list(published.notes),
             "best": published.best,
             "series": {name: sorted(points.items())
-                       for name, points in published.series.items()},
-            "rough": {name: list(x) for name, x in published.rough.items()}})
+                       for name, points in published.series.items()}})
     one["sentences"] = explain(one, known)
     return one
-
-
-def baselines(experiment, curves):
-    """Return {variant: the server that the others are compared with}: the
-    one that the variant or the experiment names, else the first one. Variants
-    without a curve are left out."""
-    found = {}
-    for variant in experiment.variants:
-        there = [one["server"] for one in curves
-                 if one["variant"] == variant.name]
-        wanted = getattr(variant, "baseline", "") \
-            or getattr(experiment, "baseline", "epoll")
-        if there:
-            found[variant.name] = wanted if wanted in there else there[0]
-    return found
-
-
-def point_at(one_curve, x):
-    """Return the point of a curve at `x`, or None."""
-    return next((p for p in one_curve["points"] if p["x"] == x), None)

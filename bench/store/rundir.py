@@ -2,7 +2,6 @@
 
 import csv
 import datetime
-import itertools
 import json
 import math
 import os
@@ -38,11 +37,11 @@ LOAD_COLUMNS = (
            "of an open loop: requests sent more than 1 ms after their time"),
     Column("served", "the server's own count", "requests", 0),
 )
-# Columns of samples.csv and calls.csv that are words, even when they look
-# like a number, as a note may.
+LAST = ("descriptor_limit", "limit", "evidence", "note", "raw")
+CALLS = ("experiment", "variant", "server", "tool", "call", "per_request")
+# Columns that are words, even when they look like a number, as a note may.
 WORDS = ("experiment", "variant", "server", "kind", "started", "status",
          "tool", "limit", "evidence", "note", "raw", "call")
-LAST = ("descriptor_limit", "limit", "evidence", "note", "raw")
 
 
 def columns():
@@ -63,62 +62,35 @@ def now():
 
 class Folder:
     """results/<UTC time>/, of a study results/<UTC time>-NAME/: rows are on
-    disk as soon as they are added."""
+    disk as soon as they are added. OUT/latest leads to it."""
 
     def __init__(self, out, label=""):
-        os.makedirs(out, exist_ok=True)
-        self.path = self._fresh(os.path.join(
-            out, now().replace(":", "") + (f"-{label}" if label else "")))
+        name = now().replace(":", "") + (f"-{label}" if label else "")
+        self.path = os.path.join(out, name)
+        while os.path.lexists(self.path):   # of the same second
+            self.path += "+"
         self.raw = os.path.join(self.path, "raw")
-        os.mkdir(self.raw)
-        self._point_latest(out, os.path.basename(self.path))
+        os.makedirs(self.raw)
+        link = self.path + ".latest"
+        os.symlink(os.path.basename(self.path), link)
+        os.replace(link, os.path.join(out, "latest"))
         self.rows = []
-        with open(self._file("samples.csv"), "w", newline="",
-                  encoding="utf-8") as file:
-            csv.writer(file, lineterminator="\n").writerow(header())
-        with open(self._file("calls.csv"), "w", encoding="utf-8") as file:
-            file.write("experiment,variant,server,tool,call,per_request\n")
+        write_rows(self._file("samples.csv"), [], header())
+        write_rows(self._file("calls.csv"), [], CALLS)
 
     def _file(self, name):
         return os.path.join(self.path, name)
 
-    @staticmethod
-    def _fresh(path):
-        """Make the folder `path`, or path-2, path-3 ... when another run
-        began within the same second; return its name."""
-        more = (f"{path}-{number}" for number in itertools.count(2))
-        for one in itertools.chain([path], more):
-            try:
-                os.mkdir(one)
-                return one
-            except FileExistsError:
-                continue
-
-    @staticmethod
-    def _point_latest(out, name):
-        link = os.path.join(out, "latest")
-        fresh = f"{link}.{name}"
-        if os.path.lexists(fresh):
-            os.unlink(fresh)
-        os.symlink(name, fresh)
-        os.replace(fresh, link)
-
     def add(self, row):
         """Append a row to samples.csv."""
         self.rows.append(row)
-        with open(self._file("samples.csv"), "a", newline="",
-                  encoding="utf-8") as file:
-            csv.writer(file, lineterminator="\n").writerow(
-                [as_text(row.get(key)) for key in header()])
+        _append(self._file("samples.csv"), [row], header())
 
     def add_calls(self, experiment, variant, server, tool, calls):
         """Append {call: how often a request} to calls.csv."""
-        with open(self._file("calls.csv"), "a", newline="",
-                  encoding="utf-8") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            for call, each in calls.items():
-                writer.writerow([experiment, variant, server, tool, call,
-                                 as_text(each)])
+        _append(self._file("calls.csv"), [
+            dict(zip(CALLS, (experiment, variant, server, tool, *call)))
+            for call in calls.items()], CALLS)
 
     def write_raw(self, name, text):
         """Write raw/`name`; return that path inside the folder."""
@@ -139,13 +111,31 @@ def write_json(path, data):
         file.write("\n")
 
 
+def read_json(path):
+    """Return what a JSON file holds. Raises OSError."""
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def write_rows(path, rows, names=None):
+    """Write dicts as CSV. `names` are the columns, None: all keys."""
+    names = names or list(dict.fromkeys(key for row in rows for key in row))
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(",".join(names) + "\n")
+    _append(path, rows, names)
+
+
+def _append(path, rows, names):
+    with open(path, "a", newline="", encoding="utf-8") as file:
+        csv.writer(file, lineterminator="\n").writerows(
+            [as_text(row.get(name)) for name in names] for row in rows)
+
+
 def as_text(value):
     """Return a value as a CSV field: nothing for what is not known."""
     if value is None:
         return ""
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    return str(value)
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def as_value(key, text):

@@ -2,89 +2,91 @@
 tools and experiments, put into bench.analyse.summary, which knows no files."""
 
 import os
-import types
 
 from bench import experiments, load, peers
 from bench.analyse import summary
-from bench.draw.styles import MARKERS, style
 from bench.run import servers
 from bench.store import rundir
 
 
 def make(folder, more=()):
     """Return the summary of the results in `folder`. `more` are experiments
-    in addition to the published ones and the studies.
+    in addition to the published ones, such as a study.
 
     Raises OSError when the files of a run are not there.
     """
-    rows = rundir.read_rows(os.path.join(folder, "samples.csv"))
-    calls = rundir.read_rows(os.path.join(folder, "calls.csv"))
+    rows, calls = (rundir.read_rows(os.path.join(folder, name))
+                   for name in ("samples.csv", "calls.csv"))
+    looks = rundir.read_json(os.path.join(folder, "env.json")).get("looks", {})
+    kinds = {row["server"]: row.get("kind") for row in rows}
+    known = [_server(name, kinds[name]) for name in sorted(kinds, key=_place)]
     columns = rundir.columns()
-    measured = _experiments(rows, more)
-    known = _servers(rows)
-    typical = summary.typical_cores(rows)
+    tools = {name: tool.latency for name, tool in load.TOOLS.items()}
     found = []
-    for experiment in measured:
-        mine = [row for row in rows if row["experiment"] == experiment.name]
+    for experiment in _experiments(rows, more):
+        name = experiment.name
         found.append(summary.summarise(
-            experiment, mine, calls, known, [one.key for one in columns],
-            typical, {name: getattr(tool, "latency", "")
-                      for name, tool in load.TOOLS.items()}))
+            experiment, [row for row in rows if row["experiment"] == name],
+            [row for row in calls if row["experiment"] == name], known,
+            [column.key for column in columns],
+            summary.median(summary.figures(rows, "gauge_ms")), tools,
+            adaptive=bool(looks.get(name))))
     return {"schema_version": rundir.SCHEMA_VERSION,
             "columns": [vars(column) for column in columns],
-            "servers": known, "markers": MARKERS, "experiments": found,
+            "servers": known, "experiments": found,
             "unavailable": peers.unavailable()}
 
 
 def _experiments(rows, more):
-    """Return the experiments and studies that were measured."""
+    """Return the experiments that were measured, the published ones first.
+    One that is not known any more is made of what its rows tell."""
     known = {one.name: one for one in (*experiments.all_experiments(), *more)}
     variants = {}
     for row in rows:
         variants.setdefault(row["experiment"], {})[row["variant"] or ""] = 1
-    found = [one for name, one in known.items() if name in variants]
-    return found + [_study(name, names) for name, names in variants.items()
-                    if name not in known]
+    for name in set(variants) - set(known):
+        known[name] = _study(name, variants[name])
+    return [one for name, one in known.items() if name in variants]
 
 
 def _study(name, variants):
-    """Return the study called `name`. One that cannot be read any more is
-    made of what its rows tell, which are the names of its variants."""
+    """Return the study called `name`, or what its variants tell of it."""
     try:
         # pylint: disable-next=import-outside-toplevel
-        from bench.studies import study     # which may import what is here
+        from bench.studies import study     # which imports what is here
         one = study.load(name)
         if {variant.name for variant in one.variants}.issuperset(variants):
             return one
-    except (ImportError, ValueError, KeyError):
+    except (ImportError, ValueError):
         pass
     one = experiments.Experiment()
     one.name = one.title = name
-    one.variants = [types.SimpleNamespace(name=variant, keep_alive=None)
+    one.variants = [experiments.Variant(variant, keep_alive=None)
                     for variant in variants]
     return one
 
 
-def _servers(rows):
-    """Return the servers that were measured, in the order of the tables."""
-    kinds = {row["server"]: row.get("kind") or "peer" for row in rows}
-    found = []
-    for server in servers.ARCHITECTURES:
-        if server.name in kinds:
-            found.append({"name": server.name, "title": server.title,
-                          "kind": "architecture", "chapter": server.chapter,
-                          "published_as": server.name, "note": "",
-                          **style(server.name)})
-    ours = {one["name"] for one in found}
-    for place, name in enumerate(sorted(set(kinds) - ours)):
-        try:
-            one = peers.Peer(name)
-        except peers.PeerError:     # a study's, or one that is gone
-            one = None
-        found.append({"name": name, "chapter": "",
-                      "title": getattr(one, "title", name),
-                      "kind": getattr(one, "kind", kinds[name]),
-                      "note": getattr(one, "note", ""),
-                      "published_as": getattr(one, "published_as", ""),
-                      **style(name, place)})
-    return found
+def _place(name):
+    """Return the key that sorts servers: the seven in their order, then the
+    others by name."""
+    ours = [one.name for one in servers.ARCHITECTURES]
+    return (ours.index(name), "") if name in ours else (len(ours), name)
+
+
+def _server(name, kind):
+    """Return what the summary says of a server. One that neither the
+    collection nor peers/ has is a study's."""
+    told = {"name": name, "title": name, "kind": kind or "peer",
+            "chapter": "", "published_as": ""}
+    try:
+        one = servers.named(name)
+        return {**told, "title": one.title, "chapter": one.chapter,
+                "published_as": name}
+    except KeyError:
+        pass
+    try:
+        one = peers.Peer(name)
+        return {**told, "title": one.title, "kind": one.kind,
+                "published_as": one.published_as}
+    except peers.PeerError:
+        return told
