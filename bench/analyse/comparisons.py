@@ -4,8 +4,6 @@ Only rounds in which both answered every request count: what a lost request
 would have cost is not known.
 """
 
-import dataclasses
-
 from bench.analyse import stats
 
 METRICS = {
@@ -33,7 +31,7 @@ def comparisons(rows, baseline_of, adaptive=True):
     baseline_of     function: name of a variant -> name of a server
     adaptive        as for stats.compare()
     result          "variant", "x", "server", "base"; "metric": one of METRICS;
-                    "words": what is printed; and what a stats.Comparison has
+                    "words": what is printed; and what stats.compare() says
     """
     found = []
     for metric, (more, less) in METRICS.items():
@@ -44,8 +42,7 @@ def comparisons(rows, baseline_of, adaptive=True):
                 if one and server != base:
                     found.append({
                         "variant": variant, "x": x, "server": server,
-                        "base": base, "metric": metric,
-                        **dataclasses.asdict(one),
+                        "base": base, "metric": metric, **one,
                         "words": stats.said(one, more, less)})
     return sorted(found, key=lambda one: (
         one["variant"], one["x"], one["server"], one["metric"]))

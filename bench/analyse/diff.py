@@ -34,8 +34,18 @@ def disagree(one, other):
     return verdicts == {MORE, LESS}
 
 
-def show(first, second):
-    """Print how two tables agree; return the exit status."""
+def main(words):
+    """Do what the head of this file says; return the exit status."""
+    if len(words) != 2:
+        print(__doc__.strip(), file=sys.stderr)
+        return 2
+    try:
+        first, second = map(table, words)
+    except (OSError, ValueError, KeyError) as error:
+        print(f"bench diff: {error!r}; give two folders that `make compare` "
+              "left in results/ (`python3 -m bench report FOLDER` makes a "
+              "summary again)", file=sys.stderr)
+        return 2
     both = [key for key in first if key in second]
     if not both:
         print("bench diff: the runs have no comparison in common",
@@ -52,18 +62,3 @@ def show(first, second):
     print(f"{len(both)} comparisons in both runs, {len(decided)} of them "
           f"decided in both, {len(apart)} of these disagree")
     return 1 if apart else 0
-
-
-def main(words):
-    """Do what the head of this file says; return the exit status."""
-    if len(words) != 2:
-        print(__doc__.strip(), file=sys.stderr)
-        return 2
-    try:
-        tables = [table(run) for run in words]
-    except (OSError, ValueError, KeyError) as error:
-        print(f"bench diff: {error!r}; give two folders that `make compare` "
-              "left in results/ (`python3 -m bench report FOLDER` makes a "
-              "summary again)", file=sys.stderr)
-        return 2
-    return show(*tables)

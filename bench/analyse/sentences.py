@@ -67,20 +67,17 @@ def together(experiment, variant, servers):
     base = experiment["baselines"][variant]
     yield f"At {x:,} {experiment['x_short']} " \
         + _base(there.get(base), title[base], experiment["unit"])
-    floors = {name for name in there if servers[name]["kind"] == "floor"}
     full = {name for name, point in there.items()
             if (point["values"].get("server_busy") or 0) >= WHOLE_CORE}
-    here = sorted((one for one in experiment["comparisons"]
-                   if (one["variant"], one["x"]) == (variant, x)),
-                  key=lambda one: one["ratio"])
     for what, metric, names in (
-            ("CPU time", "cpu_us", set(there) - floors),
-            ("CPU time of floors, which only make the system calls,",
-             "cpu_us", floors),
+            ("CPU time", "cpu_us", there),
             ("Rate, where both cores were fully busy,", "rate",
-             full - floors if base in full else ())):
-        told = [f"{one['words']} for {title[one['server']]}" for one in here
-                if one["metric"] == metric and one["server"] in names]
+             full if base in full else ())):
+        told = [f"{one['words']} for {title[one['server']]}"
+                for one in sorted(experiment["comparisons"],
+                                  key=lambda one: one["ratio"])
+                if (one["variant"], one["x"]) == (variant, x)
+                and one["metric"] == metric and one["server"] in names]
         if told:
             yield f"{what} compared with {title[base]}: {'; '.join(told)}."
     if any(point["runs"] < LOOKS[0] for point in there.values()):
@@ -101,42 +98,22 @@ def _base(point, title, unit):
 
 def about(experiment, one, servers):
     """Yield sentences about one curve: what the tables do not say."""
-    title, short = servers[one["server"]]["title"], experiment["x_short"]
-    points = [p for p in one["points"] if p["rate"]]
-    missing = [p for p in one["points"] if not p["rate"]]
-    why = "; ".join(dict.fromkeys(n for p in missing for n in p["notes"]))
-    if not points:
-        yield f"{title} has no figure: {why}."
-        return
-    calls = experiment["calls"].get(f"{one['server']}/{one['variant']}")
-    if calls:
-        yield _calls(calls, experiment["calls_at"])
-    last = points[-1]
-    if last["limit"] not in (None, "none"):
-        yield f"Its limit at {last['x']:,} {short}: {last['limit']} " \
-              f"({last['evidence']})."
-    lossy = [p for p in points if p["hollow"]]
-    whole = [p for p in points if not lossy or p["x"] < lossy[0]["x"]]
-    if experiment["open_loop"] and whole:
-        yield (f"{title} answers all requests up to {whole[-1]['x']:,} "
-               f"{short}.")
-    if lossy:
-        worst = max(lossy,
-                    key=lambda p: p["values"].get("failed_percent") or 0)
-        share = worst["values"].get("failed_percent")
-        told = [f"{number(share)} % of the requests were lost"] * bool(share)
-        yield (f"At {worst['x']:,} {short}: "
-               + "; ".join([*told, *worst["notes"]]) + ".")
-    if missing:
-        places = ", ".join(f"{p['x']:,}" for p in missing)
-        yield f"Not measured at {places} {short}: {why}."
-
-
-def _calls(calls, x):
-    """Say how many system calls a request makes: they are counted at `x`."""
+    title = servers[one["server"]]["title"]
+    calls = experiment["calls"].get(f"{one['server']}/{one['variant']}", {})
     named = sorted(((each, name) for name, each in calls.items()
                     if name not in ("all", "other") and each >= 0.05),
                    reverse=True)[:CALLS_NAMED]
-    shown = ", ".join(f"{number(each)} {name}" for each, name in named)
-    return f"Counted at {x:,}, a request makes {number(calls['all'])} " \
-           f"system calls ({shown})."
+    if named:
+        yield (f"{title}: counted at {experiment['calls_at']:,}, a request "
+               f"makes {number(calls['all'])} system calls ("
+               + ", ".join(f"{number(each)} {name}" for each, name in named)
+               + ").")
+    lost = {}       # {what is said: [x, ...]}
+    for point in one["points"]:
+        share = point["values"].get("failed_percent")
+        said = [f"{number(share)} % of the requests were lost"] * bool(share)
+        if point["hollow"] or not point["rate"]:
+            lost.setdefault("; ".join([*said, *point["notes"]]) or "lost runs",
+                            []).append(f"{point['x']:,}")
+    for said, places in lost.items():
+        yield f"{title} at {', '.join(places)} {experiment['x_short']}: {said}."

@@ -18,7 +18,6 @@ adaptive    Measuring stops when all is settled. A test that is repeated until
 
 import math
 import statistics
-from dataclasses import dataclass
 
 ERROR = 0.05            # how often a session may find a difference by chance
 # {rounds after which an adaptive session looks: the share of that look}. Six
@@ -52,28 +51,14 @@ def tight(values):
     return max(found[1] - middle, middle - found[0]) <= 0.05 * middle
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """The figure of one server divided by that of another, in pairs of a
-    round.
-
-    `ratio` is the median of `rounds` ratios, `above` of which are above 1.
-    `low` and `high` are None with fewer than six rounds. `verdict` is MORE or
-    LESS (the interval excludes 1), EQUAL (it includes 1 and stays within 5 %
-    of it), UNKNOWN, or FEW (there is no interval).
-    """
-
-    rounds: int
-    ratio: float
-    low: float
-    high: float
-    above: int
-    verdict: str
-
-
 def compare(mine, other, adaptive=True):
     """Compare {round: figure} with {round: figure} of another server in the
-    rounds that both have; return a Comparison, None when there is none.
+    rounds that both have; return None when there is none, or
+
+    {"rounds", "ratio": the median of mine / other, "low", "high": its
+    interval, None with fewer than six rounds; "above": how many ratios are
+    above 1; "verdict": MORE or LESS (the interval excludes 1), EQUAL (it
+    includes 1 and stays within 5 % of it), UNKNOWN, or FEW (no interval)}
 
     adaptive    whether what was measured decided how many rounds there are
     """
@@ -86,8 +71,9 @@ def compare(mine, other, adaptive=True):
         look = next((n for n in LOOKS if n >= len(ratios)), LOOKS[-1])
         error = SHARES[look]
     low, high = interval(ratios, error) or (None, None)
-    return Comparison(len(ratios), statistics.median(ratios), low, high,
-                      sum(ratio > 1 for ratio in ratios), _verdict(low, high))
+    return {"rounds": len(ratios), "ratio": statistics.median(ratios),
+            "low": low, "high": high, "above": sum(r > 1 for r in ratios),
+            "verdict": _verdict(low, high)}
 
 
 def _verdict(low, high):
@@ -101,16 +87,17 @@ def _verdict(low, high):
 
 
 def said(one, more, less):
-    """Return a Comparison in words, without the servers' names. `more` and
-    `less` are the words for a figure that is higher and lower."""
-    if one.verdict == FEW:
-        ahead, word = max((one.above, more), (one.rounds - one.above, less))
-        return f"{word} in {ahead} of {one.rounds} rounds"
-    if one.verdict == UNKNOWN:
-        return f"cannot tell with {one.rounds} rounds"
-    size = f"{one.ratio:.2f}, {one.low:.2f} to {one.high:.2f}"
-    if one.verdict == EQUAL:
+    """Return what compare() found in words, without the servers' names.
+    `more` and `less` are the words for a figure that is higher and lower."""
+    rounds, ratio = one["rounds"], one["ratio"]
+    if one["verdict"] == FEW:
+        ahead, word = max((one["above"], more), (rounds - one["above"], less))
+        return f"{word} in {ahead} of {rounds} rounds"
+    if one["verdict"] == UNKNOWN:
+        return f"cannot tell with {rounds} rounds"
+    size = f"{ratio:.2f}, {one['low']:.2f} to {one['high']:.2f}"
+    if one["verdict"] == EQUAL:
         return f"the same within {100 * SAME:.0f} % ({size})"
-    percent = 100 * abs(one.ratio - 1)
-    word = more if one.verdict == MORE else less
+    percent = 100 * abs(ratio - 1)
+    word = more if one["verdict"] == MORE else less
     return f"{percent:.{int(percent < 1)}f} % {word} ({size})"

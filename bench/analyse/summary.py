@@ -6,6 +6,7 @@ nothing.
 """
 
 import collections
+import dataclasses
 import statistics
 
 from bench.analyse import latency, stats
@@ -120,8 +121,8 @@ def baseline(experiment, variant, there):
     return wanted if wanted in there else there[0]
 
 
-def summarise(experiment, rows, calls, known, keys, speed=None, tools=None,
-              adaptive=True):
+def summarise(experiment, rows, calls, known, *, keys, speed, tools,
+              adaptive):
     """Return the part of the summary for one experiment.
 
     experiment  what was measured (bench.experiments.Experiment, or a study)
@@ -156,16 +157,11 @@ def summarise(experiment, rows, calls, known, keys, speed=None, tools=None,
     one = {key: getattr(experiment, key) for key in (
         "name", "title", "question", "unit", "x_title", "x_short",
         "reference", "calls_at", "open_loop")}
-    published = experiment.published
     one.update(
-        latency={row["tool"]: (tools or {}).get(row["tool"], "")
-                 for row in rows},
+        latency={row["tool"]: tools.get(row["tool"], "") for row in rows},
         variants=list(bases), baselines=bases, curves=curves, calls=counted,
         comparisons=comparisons(rows, bases.get, adaptive),
-        published=published and {
-            "where": published.where, "notes": list(published.notes),
-            "best": published.best,
-            "series": {name: sorted(points.items())
-                       for name, points in published.series.items()}})
+        published=experiment.published
+        and dataclasses.asdict(experiment.published))
     one["sentences"] = explain(one, known)
     return one

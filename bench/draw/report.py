@@ -15,8 +15,8 @@ import sys
 from html import escape
 
 from bench import venv as own_venv
-from bench.analyse import summary as summaries
 from bench.draw import table
+from bench.store import summaries
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))

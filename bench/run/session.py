@@ -245,7 +245,8 @@ class Session:
                  if row.get("cpu_us") is not None}
         keys = [cell.key for cell in some if cell.key in there
                 and not self.worker.is_out(cell)]
-        left = set(comparisons.unsettled(rows, keys, stage.baseline_of))
+        left = set(comparisons.unsettled(rows, keys, stage.baseline_of,
+                                         adaptive=not stage.rounds))
         return [cell for cell in some if cell.key in left]
 
     def _calls(self, stage):

@@ -3,26 +3,23 @@
     python3 -m bench join FOLDER RUN...     RUN: folders that `make compare` left
 
 Writes samples.csv, calls.csv, env.json and summary.json to FOLDER, as if all
-had been one run. env.json is that of the first, and lists all under `joined`,
-with the experiments whose samples it gave. Runs of different machines or
-commits are refused; so are two that measured the same cell. Below
-docs/results, where figures are committed, so are runs of changed sources, and
-those of which more than a tenth of the cells is noisy.
+had been one run. env.json is that of the first, and lists all under `joined`.
+Runs of different machines or commits are refused; so are two that measured the
+same cell. Below docs/results, where figures are committed, so are runs of
+changed sources, and those of which more than a tenth of the cells is noisy.
 """
 
-import csv
-import json
+import collections
 import os
 import shutil
 import sys
 
 from bench import experiments
 from bench.run.servers import TOP
-from bench.store import rundir
-from bench.store import summaries
+from bench.store import rundir, summaries
+from bench.store.rundir import write_rows
 
 CELL = ("experiment", "variant", "server", "x", "repeat")
-CALL = ("experiment", "variant", "server", "call")
 COMMITTED = os.path.join(TOP, "docs", "results")
 NOISY = 0.1             # of the cells, at most, where they are committed
 
@@ -37,57 +34,43 @@ def join(folder, runs):
 
     Raises JoinError, and OSError when the files of a run are not there.
     """
-    committed = os.path.abspath(folder).startswith(COMMITTED + os.sep)
-    environments = [_environment(run) for run in runs]
-    first = environments[0]
-    for run, env in zip(runs, environments):
+    envs = [rundir.read_json(os.path.join(run, "env.json")) for run in runs]
+    first = envs[0]
+    for run, env in zip(runs, envs):
         if env["machine"] != first["machine"]:
             raise JoinError(f"{run} was measured on another machine, or with "
                             "other limits")
-        if _commit(env) != _commit(first):
+        if env["source"].get("commit") != first["source"].get("commit"):
             raise JoinError(f"{run} was measured at another commit")
-        if committed:
+        if os.path.abspath(folder).startswith(COMMITTED + os.sep):
             check_fit(env, summaries.make(run))
-    parts = [rundir.read_rows(os.path.join(run, "samples.csv"))
-             for run in runs]
-    rows = [row for part in parts for row in part]
-    seen = [tuple(row[key] for key in CELL) for row in rows]
-    if len(set(seen)) < len(seen):
-        twice = next(cell for cell in seen if seen.count(cell) > 1)
-        raise JoinError("measured in two runs: "
-                        + " ".join(str(part) for part in twice if part))
-    calls = {tuple(row[key] for key in CALL): row for run in runs
-             for row in rundir.read_rows(os.path.join(run, "calls.csv"))}
+    rows, calls = ([row for run in runs for row in rundir.read_rows(
+        os.path.join(run, name))] for name in ("samples.csv", "calls.csv"))
+    cells = collections.Counter(" ".join(str(row[key]) for key in CELL
+                                         if row[key]) for row in rows)
+    twice = [cell for cell, count in cells.items() if count > 1]
+    if twice:
+        raise JoinError(f"measured in two runs: {twice[0]}")
 
     os.makedirs(folder, exist_ok=True)
     write_rows(os.path.join(folder, "samples.csv"), rows)
-    write_rows(os.path.join(folder, "calls.csv"), list(calls.values()))
+    write_rows(os.path.join(folder, "calls.csv"), calls, rundir.CALLS)
     rundir.write_json(os.path.join(folder, "env.json"), {
-        **first, "joined": [
-            {"experiments": list(dict.fromkeys(row["experiment"]
-                                               for row in part)),
-             **{key: env.get(key) for key in
-                ("started", "source", "settings", "seed", "looks", "network",
-                 "preflight", "harness_overhead_percent")}}
-            for part, env in zip(parts, environments)]})
+        **first,
+        "looks": {name: seen for env in envs
+                  for name, seen in env.get("looks", {}).items() if seen},
+        "joined": [{key: env[key] for key in (
+            "started", "source", "settings", "seed", "preflight")}
+                   for env in envs]})
     rundir.write_json(os.path.join(folder, "summary.json"),
                       summaries.make(folder))
     return len(rows)
 
 
-def _environment(run):
-    with open(os.path.join(run, "env.json"), encoding="utf-8") as file:
-        return json.load(file)
-
-
-def _commit(env):
-    return env.get("source", {}).get("commit")
-
-
 def check_fit(env, summary):
     """Raise JoinError unless a run may be committed: its sources are those of
     a commit, and few of its cells are noisy."""
-    if env.get("source", {}).get("changed", True):
+    if env["source"].get("changed", True):
         raise JoinError("measured with changes that are in no commit")
     points = [one for experiment in summary["experiments"]
               for curve in experiment["curves"] for one in curve["points"]
@@ -102,7 +85,7 @@ def check_fit(env, summary):
 def commit(run, summary, label=""):
     """Copy a run to docs/results, as COMMIT=1 asks for; return a sentence.
     `label` is the name of a study. Raises JoinError."""
-    check_fit(_environment(run), summary)
+    check_fit(rundir.read_json(os.path.join(run, "env.json")), summary)
     folder = os.path.join(COMMITTED, "studies", label) if label \
         else os.path.join(COMMITTED, "reference")
     shown = os.path.relpath(folder)
@@ -116,17 +99,6 @@ def commit(run, summary, label=""):
         if name.endswith((".csv", ".json")):
             shutil.copy(os.path.join(run, name), folder)
     return f"Ready to be committed: {shown}/"
-
-
-def write_rows(path, rows):
-    """Write dicts as CSV; the columns are those of all of them."""
-    columns = list(dict.fromkeys(key for row in rows for key in row))
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, columns, lineterminator="\n")
-        writer.writeheader()
-        for row in rows:
-            writer.writerow({key: rundir.as_text(value)
-                             for key, value in row.items()})
 
 
 def main(words):

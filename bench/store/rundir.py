@@ -6,16 +6,11 @@ import json
 import math
 import os
 
-from bench.meter import costs as cost_meter
-from bench.meter import Column
+from bench.meter import Column, costs
 
 SCHEMA_VERSION = 2
 
-# Columns of samples.csv that name the run.
-KEYS = ("experiment", "variant", "server", "kind", "x", "repeat", "order",
-        "started", "status", "tool", "workers")
-# Columns of the load tool.
-LOAD_COLUMNS = (
+FIGURES = (             # of samples.csv: first those of the load tool
     Column("seconds", "time measured", "s", 2),
     Column("requests", "good answers", "", 0),
     Column("rate", "good answers", "/s", 0),
@@ -36,22 +31,15 @@ LOAD_COLUMNS = (
     Column("lag_percent", "late", "%", 1,
            "of an open loop: requests sent more than 1 ms after their time"),
     Column("served", "the server's own count", "requests", 0),
-)
-LAST = ("descriptor_limit", "limit", "evidence", "note", "raw")
+    *costs.columns())
+SAMPLES = ("experiment", "variant", "server", "kind", "x", "repeat", "order",
+           "started", "status", "tool", "workers",
+           *(column.key for column in FIGURES),
+           "descriptor_limit", "limit", "evidence", "note", "raw")
 CALLS = ("experiment", "variant", "server", "tool", "call", "per_request")
 # Columns that are words, even when they look like a number, as a note may.
 WORDS = ("experiment", "variant", "server", "kind", "started", "status",
          "tool", "limit", "evidence", "note", "raw", "call")
-
-
-def columns():
-    """Return the Column of every figure in samples.csv."""
-    return list(LOAD_COLUMNS) + cost_meter.columns()
-
-
-def header():
-    """Return the names of all columns of samples.csv."""
-    return [*KEYS, *(c.key for c in columns()), *LAST]
 
 
 def now():
@@ -65,17 +53,19 @@ class Folder:
     disk as soon as they are added. OUT/latest leads to it."""
 
     def __init__(self, out, label=""):
-        name = now().replace(":", "") + (f"-{label}" if label else "")
-        self.path = os.path.join(out, name)
-        while os.path.lexists(self.path):   # of the same second
-            self.path += "+"
+        first = os.path.join(out, now().replace(":", "")
+                             + f"-{label}" * bool(label))
+        self.path, count = first, 1
+        while os.path.exists(self.path):    # of a run in the same second
+            count += 1
+            self.path = f"{first}-{count}"
         self.raw = os.path.join(self.path, "raw")
         os.makedirs(self.raw)
-        link = self.path + ".latest"
+        link = f"{self.path}.latest"
         os.symlink(os.path.basename(self.path), link)
         os.replace(link, os.path.join(out, "latest"))
         self.rows = []
-        write_rows(self._file("samples.csv"), [], header())
+        write_rows(self._file("samples.csv"), [], SAMPLES)
         write_rows(self._file("calls.csv"), [], CALLS)
 
     def _file(self, name):
@@ -84,13 +74,13 @@ class Folder:
     def add(self, row):
         """Append a row to samples.csv."""
         self.rows.append(row)
-        _append(self._file("samples.csv"), [row], header())
+        write_rows(self._file("samples.csv"), [row], SAMPLES, "a")
 
     def add_calls(self, experiment, variant, server, tool, calls):
         """Append {call: how often a request} to calls.csv."""
-        _append(self._file("calls.csv"), [
+        write_rows(self._file("calls.csv"), [
             dict(zip(CALLS, (experiment, variant, server, tool, *call)))
-            for call in calls.items()], CALLS)
+            for call in calls.items()], CALLS, "a")
 
     def write_raw(self, name, text):
         """Write raw/`name`; return that path inside the folder."""
@@ -117,18 +107,16 @@ def read_json(path):
         return json.load(file)
 
 
-def write_rows(path, rows, names=None):
-    """Write dicts as CSV. `names` are the columns, None: all keys."""
-    names = names or list(dict.fromkeys(key for row in rows for key in row))
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(",".join(names) + "\n")
-    _append(path, rows, names)
-
-
-def _append(path, rows, names):
-    with open(path, "a", newline="", encoding="utf-8") as file:
-        csv.writer(file, lineterminator="\n").writerows(
-            [as_text(row.get(name)) for name in names] for row in rows)
+def write_rows(path, rows, names=None, mode="w"):
+    """Write dicts as CSV; `mode` "a" appends. `names` are the columns, None:
+    the keys of the first row."""
+    names = names or list(rows[0])
+    with open(path, mode, newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        if mode == "w":
+            writer.writerow(names)
+        writer.writerows([as_text(row.get(name)) for name in names]
+                         for row in rows)
 
 
 def as_text(value):
@@ -136,6 +124,13 @@ def as_text(value):
     if value is None:
         return ""
     return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def read_rows(path):
+    """Return the rows of a CSV file as dicts. Raises OSError."""
+    with open(path, newline="", encoding="utf-8") as file:
+        return [{key: as_value(key, text) for key, text in row.items()}
+                for row in csv.DictReader(file)]
 
 
 def as_value(key, text):
@@ -150,10 +145,3 @@ def as_value(key, text):
         except ValueError:
             continue
     return text
-
-
-def read_rows(path):
-    """Return the rows of a CSV file as dicts. Raises OSError."""
-    with open(path, newline="", encoding="utf-8") as file:
-        return [{key: as_value(key, text) for key, text in row.items()}
-                for row in csv.DictReader(file)]
