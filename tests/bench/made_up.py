@@ -2,10 +2,9 @@
 
 import random
 
-from bench import experiments
-from bench import plan
-from bench.store import rundir as results
+from bench import experiments, plan
 from bench.run import servers
+from bench.store import rundir
 
 # Requests/s at the first x, the share that is left at the last one, and
 # microseconds of CPU a request. Made up; the shapes matter, not the figures.
@@ -19,42 +18,34 @@ SHAPES = {
 
 def row(experiment, variant, server, x, repeat, share):
     """Return a row as a run leaves it; `share` is how far on the grid."""
-    first, last, cpu = SHAPES.get(server, (8000, 0.8, 70))
+    first, last, cpu = SHAPES[server]
     chance = random.Random(f"{experiment.name}{variant.name}{server}{x}"
                            f"{repeat}")
     rate = first * last ** share * chance.uniform(0.97, 1.03)
-    if experiment.open_loop:
-        rate = min(rate, x)
+    rate = min(rate, x) if experiment.open_loop else rate
+    cpu *= chance.uniform(0.99, 1.01)
     lost = server == "forking" and share == 1
-    one = {
+    loaded = server == "epoll" and experiment.name == "answer"
+    # wrk corrects what it has seen of a slow server.
+    mean = 1000 * x / rate * (3 if server == "forking" else 1)
+    return {
+        **{column.key: chance.uniform(1, 50) for column in rundir.FIGURES},
         "experiment": experiment.name, "variant": variant.name,
         "server": server, "kind": "architecture", "x": x, "repeat": repeat,
-        "order": 1, "started": results.now(),
         "status": "lossy" if lost else "ok", "tool": experiment.tools[0],
-        "workers": None, "note": "", "limit": "server core",
-        "evidence": "server 97 %", "raw": "raw/none.txt",
-        "descriptor_limit": 20000,
-    }
-    one.update({column.key: chance.uniform(1, 50)
-                for column in results.columns()})
-    cpu *= chance.uniform(0.99, 1.01)
-    # wrk corrects what it has seen of a slow server; a fast one ends the tool.
-    mean = 1000 * x / rate * (3 if server == "forking" else 1)
-    one.update(rate=rate, requests=rate, failed_percent=4.0 if lost else 0.0,
-               failed=40 if lost else 0, timeouts=0, unfinished=0,
-               foreign=0.5, gauge_ms=6.0, load_gauge_ms=6.0, cpu_us=cpu,
-               cpu_user_us=cpu / 3, cpu_system_us=cpu * 2 / 3, overflows=0,
-               mean_ms=mean, p50_ms=mean * 0.9, p99_ms=mean * 2,
-               max_ms=mean * 3, server_busy=97.0, load_busy=60.0)
-    if server == "epoll" and experiment.name == "answer":
-        one.update(server_busy=60.0, load_busy=97.0, limit="load tool",
-                   evidence="wrk 97 %, server 60 %")
-    return one
+        "note": "", "evidence": "97 %", "descriptor_limit": 20000,
+        "limit": "load tool" if loaded else "server core",
+        "server_busy": 60.0 if loaded else 97.0, "load_busy": 97.0,
+        "rate": rate, "requests": rate, "failed_percent": 4.0 * lost,
+        "failed": 40 * lost, "timeouts": 0, "unfinished": 0, "foreign": 0.5,
+        "gauge_ms": 6.0, "overflows": 0, "cpu_us": cpu,
+        "cpu_user_us": cpu / 3, "cpu_system_us": cpu * 2 / 3, "mean_ms": mean,
+        "p50_ms": mean * 0.9, "p99_ms": mean * 2, "max_ms": mean * 3}
 
 
 def folder(out, names=tuple(SHAPES), full=True, rounds=3):
     """Make a results folder below `out`; return its path."""
-    made = results.Folder(str(out))
+    made = rundir.Folder(str(out))
     for experiment in experiments.all_experiments():
         for variant in experiment.variants:
             grid = variant.full if full else variant.quick
@@ -62,15 +53,15 @@ def folder(out, names=tuple(SHAPES), full=True, rounds=3):
                 if variant.many_workers and not servers.named(name).has_workers:
                     continue
                 for place, x in enumerate(grid):
-                    share = place / max(1, len(grid) - 1)
                     for repeat in range(1, rounds + 1):
                         made.add(row(experiment, variant, name, x, repeat,
-                                     share))
+                                     place / max(1, len(grid) - 1)))
                 made.add_calls(experiment.name, variant.name, name, "perf",
                                {"all": 9.1, "accept4": 1.0, "read": 3.0})
     made.write_json("env.json", {
-        "started": results.now(), "ended": results.now(), "complete": True,
+        "started": rundir.now(), "ended": rundir.now(), "complete": True,
         "seed": 1, "cores": {"server": [0], "load": [1]},
+        "source": {"commit": "a", "changed": False},
         "machine": {"cpu": "A <made-up> CPU", "cores": 2, "system": "Linux",
                     "kernel": "6.0",
                     "limits": {"descriptors": 20000, "somaxconn": 4096,

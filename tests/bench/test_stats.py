@@ -1,128 +1,150 @@
 """Comparisons in pairs, and how often they are wrong."""
 
 import math
+import os
 import random
+import statistics
 
 import pytest
 
 from bench.analyse import stats
-from bench.analyse.comparisons import comparisons, unsettled
+from bench.analyse.comparisons import by_round, comparisons, unsettled
+from bench.run.rounds import in_rounds
+from bench.store import join, rundir
 
 
 def test_the_looks_together_spend_no_more_than_the_error():
     """What each look's interval really misses adds up to 5 % at most."""
     spent = 0
     for look in stats.LOOKS:
-        low, _ = stats.interval(range(1, look + 1), stats.SPENT[look])
+        low, _ = stats.interval(range(1, look + 1), stats.SHARES[look])
         spent += 2 * sum(math.comb(look, k) for k in range(low)) / 2 ** look
     assert spent <= stats.ERROR
-    assert sum(stats.SPENT.values()) <= stats.ERROR + 1e-9
 
 
 @pytest.mark.parametrize("values, error, expected", [
+    ([], 0.05, None),
     ([1, 2, 3, 4, 5], 0.05, None),
     ([6, 5, 4, 3, 2, 1], 0.05, (1, 6)),
     (range(1, 13), 0.05, (3, 10)),
-    (range(1, 13), stats.SPENT[12], (2, 11)),
+    (range(1, 13), stats.SHARES[12], (2, 11)),
 ])
 def test_interval(values, error, expected):
     """Between order statistics, as the tables of the sign test have it."""
     assert stats.interval(values, error) == expected
 
 
-def pairs(ratios):
-    """Return two servers whose figures have these ratios, round by round."""
-    return ({n: 100 * r for n, r in enumerate(ratios)},
-            {n: 100 for n in range(len(ratios))})
+def compared(*ratios, adaptive=True):
+    """Compare two servers whose figures have these ratios."""
+    return stats.compare({n: 100 * r for n, r in enumerate(ratios)},
+                         dict.fromkeys(range(len(ratios)), 100), adaptive)
 
 
 @pytest.mark.parametrize("ratios, verdict, words", [
-    ([1.1] * 6, stats.MORE, "10 % slower (1.10, 1.10 to 1.10)"),
-    ([0.8] * 6, stats.LESS, "20 % faster (0.80, 0.80 to 0.80)"),
+    ([1.62] * 6, stats.MORE, "62 % more expensive (1.62, 1.62 to 1.62)"),
+    ([0.996] * 6, stats.LESS, "0.4 % cheaper (1.00, 1.00 to 1.00)"),
     ([0.98, 1.02] * 3, stats.EQUAL,
      "the same within 5 % (1.00, 0.98 to 1.02)"),
     ([0.9, 1.1] * 3, stats.UNKNOWN, "cannot tell with 6 rounds"),
-    ([1.1, 1.2, 0.9], stats.FEW, "slower in 2 of 3 rounds"),
+    ([1.1, 1.2, 0.9], stats.FEW, "more expensive in 2 of 3 rounds"),
 ])
 def test_what_is_said(ratios, verdict, words):
     """The rule, in each of its five cases."""
-    found = stats.compare(*pairs(ratios))
-    assert found.verdict == verdict and stats.said(found) == words
+    found = compared(*ratios)
+    assert found["verdict"] == verdict
+    assert stats.said(found, "more expensive", "cheaper") == words
+
+
+def test_a_fixed_number_of_rounds_may_use_the_whole_error():
+    """Ten of twelve above 1 decide, but not where 12 is the second look."""
+    ratios = [0.97, 0.99, *[1.1] * 10]
+    assert compared(*ratios)["verdict"] == stats.UNKNOWN
+    assert compared(*ratios, adaptive=False)["verdict"] == stats.MORE
 
 
 def test_only_rounds_of_both_count():
     """A server that failed in a round is compared in the others."""
     found = stats.compare({1: 2.0, 2: 4.0, 3: 9.0}, {1: 1.0, 3: 3.0, 4: 1.0})
-    assert (found.rounds, found.ratio) == (2, 2.5)
+    assert (found["rounds"], found["ratio"]) == (2, 2.5)
     assert stats.compare({1: 1.0}, {2: 1.0}) is None
 
 
-def rows(repeat, status="ok", x=100, **costs):
-    """Return the rows of a round: {server: its CPU time}."""
-    return [{"variant": "", "server": server, "x": x, "repeat": repeat,
-             "status": status, "cpu_us": cost, "rate": 1e6 / cost}
-            for server, cost in costs.items()]
+def row(number, server, cost, x=100, status="ok"):
+    """Return the row of a server in a round."""
+    return {"variant": "", "server": server, "x": x, "repeat": number,
+            "status": status, "cpu_us": cost, "rate": 1e6 / cost}
 
 
-def session(chance, shift, noise):
-    """Measure two servers, one of which costs `shift` times as much, until
-    they are settled; return (its verdict, rounds)."""
-    def cost():
-        return 50 * math.exp(chance.gauss(0, noise))
-
-    made, number = [], 0
-    keys = [("", "poll", 100), ("", "epoll", 100)]
-    for look in stats.LOOKS:
-        while number < look:
-            number += 1
-            made += rows(number, epoll=cost(), poll=shift * cost())
-        if not unsettled(made, keys, lambda variant: "epoll"):
-            break
-    found = comparisons(made, lambda variant: "epoll")
-    return found[0]["verdict"], found[0]["rounds"]
+def session(noise, shift=1.0, rounds=None):
+    """Measure two servers in the rounds of a session, one of which costs
+    `shift` times as much; noise() is drawn for each run. Return the verdict
+    about CPU time and the number of rounds."""
+    made = []
+    for number, (_, server, x) in in_rounds(
+            [("", "poll", 100), ("", "epoll", 100)], rounds=rounds,
+            unsettled=None if rounds else
+            lambda keys: unsettled(made, keys, lambda _: "epoll")):
+        made.append(row(number, server,
+                        50 * noise() * (shift if server == "poll" else 1), x))
+    found = comparisons(made, lambda _: "epoll", adaptive=not rounds)[0]
+    return found["verdict"], found["rounds"]
 
 
-@pytest.mark.parametrize("noise", [0.02, 0.1])
-def test_two_copies_of_one_server_are_rarely_called_different(noise):
-    """5 % of sessions at most, and what chance adds in 400 of them."""
+def measured_noise():
+    """Return how far each run of the reference is from the mean of its cell,
+    as a ratio: noise as a machine makes it."""
+    found = []
+    for cells in by_round(rundir.read_rows(os.path.join(
+            join.COMMITTED, "reference", "samples.csv")), "cpu_us").values():
+        for figures in cells.values():
+            mean = statistics.mean(figures.values())
+            found += [figure / mean for figure in figures.values()]
+    return found
+
+
+@pytest.mark.parametrize("rounds", [None, 9, 12])
+@pytest.mark.parametrize("of", ["gauss", "reference"])
+def test_two_copies_of_one_server_are_rarely_called_different(of, rounds):
+    """5 % of sessions, and what chance adds in a hundred of them: adaptive
+    ones and such of a fixed length, whatever the noise is like."""
     chance = random.Random(17)
-    wrong = sum(session(chance, 1.0, noise)[0] in (stats.MORE, stats.LESS)
-                for _ in range(400))
-    assert wrong <= 0.075 * 400
+    some = measured_noise() if of == "reference" else [
+        math.exp(chance.gauss(0, 0.02)) for _ in range(1000)]
+    wrong = sum(session(lambda: chance.choice(some), rounds=rounds)[0]
+                in (stats.MORE, stats.LESS) for _ in range(100))
+    assert wrong <= 10
 
 
-def test_a_server_that_costs_more_is_found():
-    """5 % more, on a machine whose rounds differ by 2 %; and soon."""
+@pytest.mark.parametrize("rounds", [None, 12])
+def test_a_server_that_costs_five_percent_more_is_found(rounds):
+    """On a machine whose rounds differ by 2 %: in all of ten sessions."""
     chance = random.Random(17)
-    found = [session(chance, 1.05, 0.02) for _ in range(100)]
-    assert [verdict for verdict, _ in found] == [stats.MORE] * 100
-    assert sum(rounds <= 12 for _, rounds in found) > 50
+    found = [session(lambda: math.exp(chance.gauss(0, 0.02)), 1.05, rounds)
+             for _ in range(10)]
+    assert [verdict for verdict, _ in found] == [stats.MORE] * 10
+    assert rounds or sum(count <= 12 for _, count in found) > 5
 
 
-def test_comparisons_have_words():
+def test_comparisons():
     """CPU time in its words, the rate in others; a round in which a server
     lost requests is left out."""
-    made = [row for n in range(1, 8) for row in rows(n, epoll=50, poll=55)]
+    made = [row(n, *one) for n in range(1, 8)
+            for one in (("epoll", 50), ("poll", 55))]
     made[-1].update(status="lossy", cpu_us=10.0)
     cpu, rate = comparisons(made, lambda variant: "epoll")
-    assert (cpu["server"], cpu["base"], cpu["x"], cpu["rounds"]) == \
-        ("poll", "epoll", 100, 6)
-    assert cpu["words"] == "10 % dearer (1.10, 1.10 to 1.10)"
+    assert {**cpu, "metric": "cpu_us", "variant": "", "x": 100, "rounds": 6,
+            "server": "poll", "base": "epoll", "verdict": stats.MORE} == cpu
+    assert cpu["words"] == "10 % more expensive (1.10, 1.10 to 1.10)"
     assert rate["words"] == "9 % slower (0.91, 0.91 to 0.91)"
-    assert (cpu["metric"], cpu["verdict"], cpu["above"]) == \
-        ("cpu_us", stats.MORE, 6)
-    few = comparisons(made[:6], lambda variant: "poll")
-    assert few[0]["words"] == "cheaper in 3 of 3 rounds"
-    assert few[0]["low"] is None
 
 
 def test_a_baseline_stays_while_one_of_its_others_does():
     """At the same x; a server that never answers a round is given up."""
     made = []
     for n in range(1, 7):
-        made += rows(n, epoll=50, poll=50 + n % 2 * 20 - 10, iterative=90)
-        made += rows(n, x=500, epoll=50, poll=70)
-        made += rows(n, status="crashed", forking=1)
+        made += [row(n, "epoll", 50), row(n, "poll", 40 + n % 2 * 20),
+                 row(n, "iterative", 90), row(n, "epoll", 50, 500),
+                 row(n, "poll", 70, 500), row(n, "forking", 1, 100, "crashed")]
     keys = [("", server, x) for server, x in (
         ("iterative", 100), ("epoll", 100), ("forking", 100), ("poll", 100),
         ("epoll", 500), ("poll", 500))]
