@@ -33,17 +33,13 @@ def noise(values, medians, speed):
     """Return in words why the median of a cell's `values` is not to be relied
     on, [] if it is. `medians` are those of all its columns; `speed` is the
     gauge (ms) of a usual cell of the run, None if not known."""
-    why = []
-    if len(values) < stats.LOOKS[0]:
-        why.append(f"only {len(values)} rounds")
-    elif not stats.tight(values):
-        why.append("rounds scatter")
-    if (medians.get("foreign") or 0) > NOISY_FOREIGN:
-        why.append("foreign load")
     gauge = medians.get("gauge_ms")
-    if gauge and speed and abs(gauge / speed - 1) > NOISY_SPEED:
-        why.append("core slower" if gauge > speed else "core faster")
-    return why
+    return [why for why, true in (
+        ("fewer than six rounds", len(values) < stats.LOOKS[0]),
+        ("rounds scatter", stats.interval(values) and not stats.tight(values)),
+        ("foreign load", (medians.get("foreign") or 0) > NOISY_FOREIGN),
+        ("core slower or faster than usual",
+         gauge and speed and abs(gauge / speed - 1) > NOISY_SPEED)) if true]
 
 
 def remarks(rows):
@@ -52,8 +48,7 @@ def remarks(rows):
     said = collections.Counter(
         row["note"] or row["status"] for row in rows
         if row["note"] or row["rate"] is None)
-    return [text if count == len(rows) else
-            f"{text} ({count} of {len(rows)} runs)"
+    return [text + f" ({count} of {len(rows)} runs)" * (count < len(rows))
             for text, count in said.items()]
 
 
@@ -113,14 +108,6 @@ def point_at(curve, x):
     return next((p for p in curve["points"] if p["x"] == x), None)
 
 
-def baseline(experiment, variant, there):
-    """Return the name of the server that the others of a variant are compared
-    with: the one that the variant or the experiment names, or the first of
-    those that are there."""
-    wanted = getattr(variant, "baseline", "") or experiment.baseline
-    return wanted if wanted in there else there[0]
-
-
 def summarise(experiment, rows, calls, known, *, keys, speed, tools,
               adaptive):
     """Return the part of the summary for one experiment.
@@ -140,8 +127,9 @@ def summarise(experiment, rows, calls, known, *, keys, speed, tools,
     for variant in experiment.variants:
         there = [one["name"] for one in known
                  if (variant.name, one["name"]) in cells]
+        wanted = variant.baseline or experiment.baseline
         if there:
-            bases[variant.name] = baseline(experiment, variant, there)
+            bases[variant.name] = wanted if wanted in there else there[0]
         busy = getattr(variant, "busy", 0)      # the other clients are idle
         for server in there:
             curves.append({

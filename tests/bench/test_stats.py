@@ -117,12 +117,15 @@ def test_two_copies_of_one_server_are_rarely_called_different(of, rounds):
 
 @pytest.mark.parametrize("rounds", [None, 12])
 def test_a_server_that_costs_five_percent_more_is_found(rounds):
-    """On a machine whose rounds differ by 2 %: in all of ten sessions."""
-    chance = random.Random(17)
+    """On a machine whose rounds differ by 2 %, and most times in 12 rounds;
+    one of a hundred sessions may not tell, or say "the same within 5 %"."""
+    chance = random.Random(2)
     found = [session(lambda: math.exp(chance.gauss(0, 0.02)), 1.05, rounds)
-             for _ in range(10)]
-    assert [verdict for verdict, _ in found] == [stats.MORE] * 10
-    assert rounds or sum(count <= 12 for _, count in found) > 5
+             for _ in range(100)]
+    verdicts = [verdict for verdict, _ in found]
+    assert verdicts[:10] == [stats.MORE] * 10
+    assert verdicts.count(stats.MORE) >= 97
+    assert sum(count <= 12 for _, count in found) >= 90
 
 
 def test_comparisons():
