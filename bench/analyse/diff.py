@@ -9,7 +9,7 @@ some do, 2 when the runs have no comparison in common.
 """
 
 import json
-import os
+import pathlib
 import sys
 
 from bench.analyse.stats import EQUAL, LESS, MORE
@@ -18,8 +18,7 @@ from bench.analyse.stats import EQUAL, LESS, MORE
 def table(run):
     """Return {(experiment, variant, x, server, base, metric): comparison} of
     a run. Raises OSError, ValueError and KeyError for another folder."""
-    with open(os.path.join(run, "summary.json"), encoding="utf-8") as file:
-        summary = json.load(file)
+    summary = json.loads(pathlib.Path(run, "summary.json").read_text("utf-8"))
     return {(experiment["name"], *(one[key] for key in (
         "variant", "x", "server", "base", "metric"))): one
             for experiment in summary["experiments"]

@@ -65,8 +65,16 @@ def together(experiment, variant, servers):
              if p["x"] == x and p["rate"]}
     title = {name: server["title"] for name, server in servers.items()}
     base = experiment["baselines"][variant]
-    yield f"At {x:,} {experiment['x_short']} " \
-        + _base(there.get(base), title[base], experiment["unit"])
+    place = f"At {x:,} {experiment['x_short']}"
+    if base in there:
+        mine = there[base]
+        yield (f"{place} a request costs {title[base]} "
+               f"{number(mine['values'].get('cpu_us'))} us of CPU time, so "
+               f"one core can do {number(can_do(mine))} a second; "
+               f"{title[base]} answers {number(mine['rate']['median'])} "
+               f"{experiment['unit']}.")
+    else:
+        yield f"{place} {title[base]} has no figure, so nothing is compared."
     full = {name for name, point in there.items()
             if (point["values"].get("server_busy") or 0) >= WHOLE_CORE}
     for what, metric, names in (
@@ -82,18 +90,6 @@ def together(experiment, variant, servers):
             yield f"{what} compared with {title[base]}: {'; '.join(told)}."
     if any(point["runs"] < LOOKS[0] for point in there.values()):
         yield f"Fewer than {LOOKS[0]} rounds: a first look, not a result."
-
-
-def _base(point, title, unit):
-    """Say what a request costs the baseline."""
-    if point is None:
-        return f"{title} has no figure, so nothing is compared."
-    cost = ""
-    if can_do(point):
-        cost = (f"a request costs {title} {number(point['values']['cpu_us'])} "
-                f"us of CPU time, so one core can do {number(can_do(point))} "
-                "a second; ")
-    return f"{cost}{title} answers {number(point['rate']['median'])} {unit}."
 
 
 def about(experiment, one, servers):

@@ -5,6 +5,7 @@ import datetime
 import json
 import math
 import os
+import pathlib
 
 from bench.meter import Column, costs
 
@@ -59,8 +60,7 @@ class Folder:
         while os.path.exists(self.path):    # of a run in the same second
             count += 1
             self.path = f"{first}-{count}"
-        self.raw = os.path.join(self.path, "raw")
-        os.makedirs(self.raw)
+        os.makedirs(os.path.join(self.path, "raw"))
         link = f"{self.path}.latest"
         os.symlink(os.path.basename(self.path), link)
         os.replace(link, os.path.join(out, "latest"))
@@ -84,9 +84,7 @@ class Folder:
 
     def write_raw(self, name, text):
         """Write raw/`name`; return that path inside the folder."""
-        with open(os.path.join(self.raw, name), "w",
-                  encoding="utf-8") as file:
-            file.write(text)
+        pathlib.Path(self.path, "raw", name).write_text(text, "utf-8")
         return f"raw/{name}"
 
     def write_json(self, name, data):
@@ -96,15 +94,13 @@ class Folder:
 
 def write_json(path, data):
     """Write `data` as JSON that a person can read."""
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump(data, file, indent=1, ensure_ascii=False)
-        file.write("\n")
+    pathlib.Path(path).write_text(
+        json.dumps(data, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
 def read_json(path):
     """Return what a JSON file holds. Raises OSError."""
-    with open(path, encoding="utf-8") as file:
-        return json.load(file)
+    return json.loads(pathlib.Path(path).read_text("utf-8"))
 
 
 def write_rows(path, rows, names=None, mode="w"):
