@@ -135,8 +135,7 @@ def test_comparisons():
             for one in (("epoll", 50), ("poll", 55))]
     made[-1].update(status="lossy", cpu_us=10.0)
     cpu, rate = comparisons(made, lambda variant: "epoll")
-    assert {**cpu, "metric": "cpu_us", "variant": "", "x": 100, "rounds": 6,
-            "server": "poll", "base": "epoll", "verdict": stats.MORE} == cpu
+    assert (cpu["server"], cpu["base"], cpu["rounds"]) == ("poll", "epoll", 6)
     assert cpu["words"] == "10 % more expensive (1.10, 1.10 to 1.10)"
     assert rate["words"] == "9 % slower (0.91, 0.91 to 0.91)"
 

@@ -38,13 +38,8 @@ def test_tight_and_noisy(rates, tight, noisy):
     assert (one["tight"], one["noisy"]) == (tight, noisy)
     assert one["rate"] == {"median": 100, "low": min(rates),
                            "high": max(rates)}
-
-
-def test_a_cell_is_judged_by_its_cpu_time():
-    """Rates that the load tool scatters say nothing about the server."""
-    one = point(*(row(rate, cpu_us=50.0) for rate in (60.0, 99.0, 140.0) * 2))
-    assert one["tight"] and not one["noisy"]
-    assert one["intervals"] == {"rate": (60.0, 140.0), "cpu_us": (50.0, 50.0)}
+    # Rates that the load tool scatters say nothing about the server.
+    assert point(*(row(rate, cpu_us=50.0) for rate in rates * 6))["tight"]
 
 
 @pytest.mark.parametrize("values, noisy", [
@@ -67,15 +62,8 @@ def test_a_run_without_a_figure_is_told():
     assert one["notes"] == ["slow (2 of 4 runs)", "signal 11 (1 of 4 runs)",
                             "hung (1 of 4 runs)"]
     assert not point(row(), row(None, status="no time"))["hollow"]
-
-
-@pytest.mark.parametrize("rows, lost", [
-    ([row(0.0, status="lossy")], True), ([row(0.0), row(9.0)], False),
-    ([row(None, status="crashed")], True),
-    ([row(None, status="not possible")], False)])
-def test_a_point_that_lost_everything(rows, lost):
-    """Nothing answered, or no run with a figure; not one never tried."""
-    assert summary.lost_all(point(*rows)) == lost
+    assert summary.lost_all(point(row(None, status="crashed")))
+    assert not summary.lost_all(point(row(None, status="not possible")))
 
 
 def test_the_limit_is_that_of_the_median_run():
