@@ -46,11 +46,11 @@ def join(folder, runs):
             check_fit(env, summaries.make(run))
     rows, calls = ([row for run in runs for row in rundir.read_rows(
         os.path.join(run, name))] for name in ("samples.csv", "calls.csv"))
-    cells = collections.Counter(" ".join(str(row[key]) for key in CELL
-                                         if row[key]) for row in rows)
-    twice = [cell for cell, count in cells.items() if count > 1]
-    if twice:
-        raise JoinError(f"measured in two runs: {twice[0]}")
+    cells = collections.Counter(" ".join(str(row[key] or "") for key in CELL)
+                                for row in rows)
+    [(cell, count)] = cells.most_common(1)
+    if count > 1:
+        raise JoinError(f"measured in two runs: {cell}")
 
     os.makedirs(folder, exist_ok=True)
     write_rows(os.path.join(folder, "samples.csv"), rows)
