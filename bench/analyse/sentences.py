@@ -112,4 +112,5 @@ def about(experiment, one, servers):
             lost.setdefault("; ".join([*said, *point["notes"]]) or "lost runs",
                             []).append(f"{point['x']:,}")
     for said, places in lost.items():
-        yield f"{title} at {', '.join(places)} {experiment['x_short']}: {said}."
+        yield (f"{title} at {', '.join(places)} {experiment['x_short']}: "
+               f"{said}.")

@@ -1,6 +1,6 @@
 """Join runs into one: a published grid takes hours, and can be made in pieces.
 
-    python3 -m bench join FOLDER RUN...     RUN: folders that `make compare` left
+    python3 -m bench join FOLDER RUN...     RUN: folders of `make compare`
 
 Writes samples.csv, calls.csv, env.json and summary.json to FOLDER, as if all
 had been one run. env.json is that of the first, and lists all under `joined`.

@@ -10,7 +10,8 @@ from bench.analyse import latency, sentences, summary
 from bench.experiments import answer
 from bench.store import summaries
 
-KEYS = ("cpu_us", "foreign", "gauge_ms", "failed_percent", *latency.PERCENTILES)
+KEYS = ("cpu_us", "foreign", "gauge_ms", "failed_percent",
+        *latency.PERCENTILES)
 
 
 def row(rate=10000.0, x=100, **more):
@@ -85,8 +86,8 @@ def test_the_limit_is_that_of_the_median_run():
 def test_littles_law(mean, more, keep_alive, cause):
     """10,000 requests/s of 100 clients: each waits 10 ms. A mean that says
     something else has a cause, and no percentiles are printed."""
-    rows = row(mean_ms=mean, **dict.fromkeys(latency.PERCENTILES, mean), **more)
-    one = point(rows, clients=100, keep_alive=keep_alive)
+    each = dict.fromkeys(("mean_ms", *latency.PERCENTILES), mean)
+    one = point(row(**each, **more), clients=100, keep_alive=keep_alive)
     assert one["waited_ms"] == 10 and one["little"] == pytest.approx(mean / 10)
     assert cause in one["flag"] and bool(cause) == bool(one["flag"])
     for key in latency.PERCENTILES:
@@ -110,7 +111,8 @@ def said(rows):
               "per_request": each} for call, each in (
                   ("all", 4.0), ("read", 3.0), ("accept4", 1.0))]
     told = summary.summarise(answer.EXPERIMENT, rows, calls, KNOWN, keys=(
-        *KEYS, "server_busy"), speed=None, tools={}, adaptive=True)["sentences"]
+        *KEYS, "server_busy"), speed=None, tools={},
+                             adaptive=True)["sentences"]
     return told["all"]["keep-alive"], [one["text"] for one in told["each"]]
 
 
