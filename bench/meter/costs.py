@@ -13,12 +13,11 @@ A metric of yours is a class in METRICS, see bench/meter/__init__.py.
 import math
 import time
 
-from bench.meter import Column  # noqa: F401, imported from here by others
 from bench.meter import calibration, memory, procfs, sockets, switches
 from bench.meter import cpu as cpu_meter
 
 INTERVAL = 0.5          # seconds between two samples; less in a short run
-SAMPLES = 2             # taken in a run, at least, where they are cheap
+SAMPLES = 2             # taken under load, at least, where they are cheap
 LAST = 0.05             # seconds from the last sample to the end of the load
 OWN_SHARE = 0.01        # share of the time that samples may take
 # The server also counts the requests that checked it before the load. Smaller
@@ -41,7 +40,8 @@ class Watch:
     wall: seconds from begin() to end()
     busy_cpu: CPU seconds of the server in `wall`
     server_cpu: the same, and those until it had nothing left to do
-    core_times: {core: (user, system)} seconds in `wall`
+    user_share: which part of server_cpu was user time, 0 to 1
+    core_times: {core: seconds in which it was not idle} in `wall`
 
     In finish():
     answered: requests among which costs are divided; None: not known
@@ -51,7 +51,7 @@ class Watch:
         self.live, self.redis_pid = live, redis_pid
         self.count_connections = count_connections
         self.tree, self.load, self.wall = [], None, 0.0
-        self.server_cpu = self.busy_cpu = 0.0
+        self.server_cpu = self.busy_cpu = self.user_share = 0.0
         self.answered = None
         self.core_times = {}
 
@@ -96,10 +96,8 @@ class CostMeter:
         taken. The last one is over shortly before the load is.
         """
         last = self.ends - max(LAST, 2 * cost)
-        if now >= last:
-            return math.inf
         following = now + max(self.interval, cost / OWN_SHARE)
-        return following if following <= last - self.interval / 2 else last
+        return min(following, last) if now < last else math.inf
 
     def _look(self, method):
         """Call `method` of every metric on the tree as it is now."""
@@ -119,19 +117,15 @@ class CostMeter:
         watch = self.watch
         watch.wall, watch.load = time.monotonic() - self.begun, result
         watch.core_times = {
-            core: (user - self.cores[core][0], system - self.cores[core][1])
-            for core, (user, system) in procfs.core_times().items()
-            if core in self.cores}
-        watch.busy_cpu = self._used()
+            core: sum(times) - sum(self.cores[core])
+            for core, times in procfs.core_times().items()}
+        watch.busy_cpu = (self.cpu.read() - self.before).total
         # Children that have just lost their client end now. Their cost is
         # known only when their parent has reaped them.
         procfs.settle(watch.live.pid)
-        watch.server_cpu = self._used()
+        used = self.cpu.read() - self.before
+        watch.server_cpu, watch.user_share = used.total, used.user_share
         self._look("end")
-
-    def _used(self):
-        """Return the CPU seconds that the server has used since begin()."""
-        return max(0.0, (self.cpu.read() - self.before).total)
 
     def finish(self):
         """Call when the server has ended; return {column key: value}."""

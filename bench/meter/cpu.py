@@ -3,14 +3,14 @@
     with cpu.of_tree(live.pid) as meter:
         before = meter.read()
         ...
-        used = meter.read() - before    used.total, used.user, used.system
+        used = meter.read() - before    used.total, used.user_share
 
 The processes are put into a control group (cgroups(7)) of their own. The
 kernel adds the time of each task to its group in nanoseconds, up to its last
 context switch, and new threads and children are in the group from the start.
 That needs a writable folder in /sys/fs/cgroup, as root has. Elsewhere /proc
-has to do, and `way` says so: it has no exact clock for children and threads
-that live for 50 us, as in 02 and 04, and loses their last context switch.
+has to do: it has no exact clock for children and threads that live for 50 us,
+as in 02 and 04, and loses their last context switch.
 """
 
 import os
@@ -28,7 +28,8 @@ NS, US = 1e-9, 1e-6
 @dataclass(frozen=True)
 class Cpu:
     """CPU seconds. `total` is exact in a control group; `user` and `system`
-    are samples of the kernel's clock tick."""
+    are samples of the kernel's clock tick, and only their proportion counts.
+    """
 
     total: float
     user: float
@@ -37,6 +38,12 @@ class Cpu:
     def __sub__(self, before):
         return Cpu(self.total - before.total, self.user - before.user,
                    self.system - before.system)
+
+    @property
+    def user_share(self):
+        """Which part of the time was user time, 0 to 1."""
+        both = self.user + self.system
+        return self.user / both if both else 0.0
 
 
 def _own_group(controller):
@@ -62,19 +69,16 @@ class Group:
             # Twice: one may have forked while the first were moved.
             for one in procfs.tree(pid) + procfs.tree(pid):
                 _move(one.pid, self.folder)
-        except (OSError, KeyError, ValueError) as error:
+        except OSError:
             self.close()
-            raise OSError(f"{self.way}: {error}") from error
+            raise
 
     def close(self):
         """Move the processes back and delete the group."""
         until = time.monotonic() + 2
         while time.monotonic() < until:
             for pid in procfs.read(self.folder / "cgroup.procs").split():
-                try:
-                    _move(pid, self.parent)
-                except OSError:
-                    pass        # it has ended
+                _move(pid, self.parent)
             try:
                 return self.folder.rmdir()
             except OSError:     # a task that is ending still belongs to it
@@ -100,7 +104,7 @@ class GroupV2(Group):
         return (both if both.is_dir() else ROOT) / _own_group("")
 
     def read(self):
-        """Return the Cpu used so far. Raises OSError, KeyError."""
+        """Return the Cpu used so far. Raises OSError."""
         lines = dict(line.split() for line in
                      (self.folder / "cpu.stat").read_text().splitlines())
         return Cpu(*(int(lines[f"{name}_usec"]) * US
@@ -123,17 +127,24 @@ class GroupV1(Group):
 
 
 class ProcMeter:
-    """Counts for a process tree by what /proc shows of it."""
+    """Counts for a process tree by what /proc shows of it.
+
+    The split into user and system is that of the cores on which `pid` may
+    run. The split of a process is wrong if it lives for milliseconds: one that
+    no clock tick has hit counts as all user time.
+    """
 
     way = "/proc"
 
     def __init__(self, pid):
-        self.pid = pid
+        self.pid, self.cores = pid, os.sched_getaffinity(pid)
 
     def read(self):
         """Return the Cpu used so far."""
-        user, system = procfs.cpu_time(procfs.tree(self.pid))
-        return Cpu(user + system, user, system)
+        times = procfs.core_times()
+        user, system = (sum(times[core][kind] for core in self.cores)
+                        for kind in (0, 1))
+        return Cpu(procfs.cpu_time(procfs.tree(self.pid)), user, system)
 
     def close(self):
         """There is nothing to delete."""
@@ -144,10 +155,10 @@ def of_tree(pid, kinds=(GroupV2, GroupV1)):
     """A block with a meter for `pid` and all that descends from it: by the
     first of `kinds` that works here, else by /proc. It has to end before `pid`
     does, because a group in use cannot be deleted."""
-    meter = None
     for kind in (*kinds, ProcMeter):
         try:
-            meter = meter or kind(pid)
+            meter = kind(pid)
+            break
         except OSError:
             continue
     try:
@@ -157,13 +168,7 @@ def of_tree(pid, kinds=(GroupV2, GroupV1)):
 
 
 class CpuTime(Metric):
-    """CPU time of the server, of Redis, and of others on the same cores.
-
-    The split into user and system comes from the server's cores. The split of
-    a process is wrong if it lives for milliseconds: the kernel samples it at
-    its clock tick, and a process that no tick has hit counts as all user time.
-    Only where other programs use these cores too, wait4's split is taken.
-    """
+    """CPU time of the server, of Redis, and of others on the same cores."""
 
     columns = (
         Column("cpu_us", "CPU", "us/request", 1,
@@ -194,45 +199,31 @@ class CpuTime(Metric):
 
     def finish(self, watch):
         load, wall = watch.load, watch.wall
-        mine, rest = self._cores(watch)
-        busy = [sum(times) / wall for times in rest or mine]
-        server = watch.busy_cpu / wall
+        mine, others = [], []       # percent that each core was busy
+        for core, seconds in watch.core_times.items():
+            (mine if core in watch.live.start.cores else others).append(
+                100 * seconds / wall)
+        busy = 100 * watch.busy_cpu / wall / len(mine)
         values = {
             # Clock ticks of 10 ms can add up to a little more than there is.
-            "server_busy": min(100.0, 100 * server
-                               / len(watch.live.start.cores)),
+            "server_busy": min(100.0, busy),
             "load_busy": 100 * load.cpu / load.wall if load.wall else None,
             "redis_busy": 100 * self.redis / wall if watch.redis_pid else None,
-            "load_cores_busy": 100 * sum(busy) / len(busy)}
-        if rest:    # else the load cannot be told from foreign work
-            foreign = sum(map(sum, mine)) / wall - server
-            values["foreign"] = max(0.0, 100 * foreign / len(mine))
+            "load_cores_busy": _mean(others or mine)}
+        if others:  # else the load cannot be told from foreign work
+            values["foreign"] = max(0.0, _mean(mine) - busy)
         if watch.answered:
             each = 1e6 * watch.server_cpu / watch.answered
-            share = self._user_share(watch, mine)
-            values.update(cpu_us=each, cpu_user_us=each * share,
-                          cpu_system_us=each * (1 - share))
+            user = each * watch.user_share
+            values.update(cpu_us=each, cpu_user_us=user,
+                          cpu_system_us=each - user)
         return values
 
     @staticmethod
-    def _cores(watch):
-        """Return the [(user, system)] seconds of the server's cores and of the
-        others."""
-        mine, rest = [], []
-        for core, times in watch.core_times.items():
-            (mine if core in watch.live.start.cores else rest).append(times)
-        return mine, rest
-
-    @staticmethod
-    def _user_share(watch, cores):
-        """Return which part of the CPU time was user time, 0 to 1."""
-        user, system = (sum(times) for times in zip(*cores))
-        if user + system > 1.15 * watch.server_cpu + 0.02:
-            usage = watch.live.exit.usage
-            user, system = usage.ru_utime, usage.ru_stime
-        return user / (user + system) if user + system else 0.0
-
-    @staticmethod
     def _redis(watch):
-        one = watch.redis_pid and procfs.process(watch.redis_pid)
-        return sum(procfs.cpu_time([one])) if one else 0.0
+        return procfs.cpu_time(procfs.tree(watch.redis_pid)) \
+            if watch.redis_pid else 0.0
+
+
+def _mean(values):
+    return sum(values) / len(values)

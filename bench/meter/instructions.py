@@ -5,6 +5,7 @@ difference between a run with many requests and one with few, so that starting
 and stopping the server do not count.
 """
 
+import http.client
 import os
 import pathlib
 import re
@@ -21,58 +22,54 @@ CROWD = 50              # clients together, where each has a connection
 
 @dataclass(frozen=True)
 class Talk:
-    """What a client asks for: `batch` requests together, then it reads as many
-    answers; all on one connection, or a new one for each batch."""
+    """What a client asks for: all on one connection, or each on a new one."""
 
     path: str = "/answer"
     keep_alive: bool = True
-    batch: int = 1
 
-    def request(self):
-        """Return the bytes of one batch."""
+    def ask(self, connection):
+        """Send one request."""
         close = "" if self.keep_alive else "Connection: close\r\n"
-        return (f"GET {self.path} HTTP/1.1\r\nHost: localhost\r\n{close}\r\n"
-                .encode() * self.batch)
-
-    def read(self, stream):
-        """Read the answers to one batch. Raises RuntimeError."""
-        for _ in range(self.batch):
-            status, length = stream.readline(), 0
-            if not status.startswith(b"HTTP/1.1 200 "):
-                raise RuntimeError(f"unexpected answer: {status!r}")
-            while (line := stream.readline()) not in (b"\r\n", b""):
-                if line.startswith(b"Content-Length: "):
-                    length = int(line.split()[1])
-            if len(stream.read(length)) < length:
-                raise RuntimeError("the server closed within an answer")
+        connection.sendall(f"GET {self.path} HTTP/1.1\r\nHost: localhost\r\n"
+                           f"{close}\r\n".encode())
 
 
-def talk_on_one_connection(port, talk, batches):
-    """Send each batch after the answers to the one before."""
-    with socket.create_connection(("127.0.0.1", port), 60) as connection, \
-            connection.makefile("rb") as stream:
-        for _ in range(batches):
-            connection.sendall(talk.request())
-            talk.read(stream)
+def read_answer(connection):
+    """Read one answer. Raises RuntimeError."""
+    answer = http.client.HTTPResponse(connection)
+    try:
+        answer.begin()
+        answer.read()
+    except http.client.HTTPException as error:
+        raise RuntimeError(f"no answer: {error!r}") from error
+    if answer.status != 200:
+        raise RuntimeError(f"unexpected answer: status {answer.status}")
 
 
-def talk_on_new_connections(port, talk, batches, process):
-    """Send each batch on its own connection. A crowd of clients connects and
+def talk_on_one_connection(port, talk, count):
+    """Send each request after the answer to the one before."""
+    with socket.create_connection(("127.0.0.1", port), 60) as connection:
+        for _ in range(count):
+            talk.ask(connection)
+            read_answer(connection)
+
+
+def talk_on_new_connections(port, talk, count, process):
+    """Send each request on its own connection. A crowd of clients connects and
     asks while the server is stopped, and closes when all have their answers.
     So it does not depend on the cores whether the server waits for a client:
     it never does."""
-    for first in range(0, batches, CROWD):
+    for first in range(0, count, CROWD):
         os.killpg(process.pid, signal.SIGSTOP)
         os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
         crowd = [socket.create_connection(("127.0.0.1", port), 60)
-                 for _ in range(min(CROWD, batches - first))]
+                 for _ in range(min(CROWD, count - first))]
         for client in crowd:
-            client.sendall(talk.request())
+            talk.ask(client)
         os.killpg(process.pid, signal.SIGCONT)
         for client in crowd:
-            with client.makefile("rb") as stream:
-                talk.read(stream)
-                stream.read()               # until the server closes
+            read_answer(client)
+            client.recv(1)                  # until the server closes
         for client in crowd:
             client.close()
 
@@ -94,21 +91,19 @@ def instructions(program, options, talk, count):
             found = re.search(r":(\d+)/", process.stdout.readline())
             if not found:
                 raise RuntimeError(f"{program} did not start under valgrind")
-            port, batches = int(found[1]), count // talk.batch
+            port = int(found[1])
             if talk.keep_alive:
-                talk_on_one_connection(port, talk, batches)
+                talk_on_one_connection(port, talk, count)
             else:
-                talk_on_new_connections(port, talk, batches, process)
+                talk_on_new_connections(port, talk, count, process)
         finally:
-            process.send_signal(signal.SIGTERM)
-            try:            # a stopped one does not see it
-                os.killpg(process.pid, signal.SIGCONT)
-            except ProcessLookupError:
-                pass        # it has ended by itself
+            os.killpg(process.pid, signal.SIGCONT)  # it may be stopped
+            process.terminate()
             process.communicate(timeout=60)
-        return sum(int(re.search(r"^(?:summary|totals): (\d+)",
-                                 out.read_text(), re.MULTILINE).group(1))
-                   for out in pathlib.Path(folder).iterdir())
+        totals = [re.search(r"^(?:summary|totals): (\d+)", out.read_text(),
+                            re.MULTILINE)[1]
+                  for out in pathlib.Path(folder).iterdir()]
+        return sum(map(int, totals))
 
 
 def per_request(program, options, talk, few=FEW, many=MANY):

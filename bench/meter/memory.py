@@ -2,17 +2,13 @@
 
 from bench.meter import Column, Metric, procfs
 
-FEW = 16                # processes; more take too long to look at under load
+FEW = 16                # processes of which the memory is read in a sample
 ENOUGH = 500            # connections from which the memory of one is known
 
 
 class Memory(Metric):
     """PSS of the whole tree, how much each connection adds, and how many
-    processes and threads a sample saw at most.
-
-    To tell the PSS, the kernel walks all pages of a process. A pool of many
-    processes keeps its memory, so it is asked only after the load.
-    """
+    processes and threads a sample saw at most."""
 
     columns = (
         Column("faults", "page faults", "/request", 2,
@@ -34,14 +30,13 @@ class Memory(Metric):
 
     def begin(self, watch):
         self.faults = sum(one.faults for one in watch.tree)
-        self.base = self.peak = self._memory(watch)
-        self.held = self._descriptors(watch)
+        self.base = self.peak = _memory(watch.tree)
+        self.held = _descriptors(watch.tree)
         self.open = self.descriptors = self.processes = self.threads = 0
 
     def sample(self, watch):
-        if not self._is_a_pool(watch):
-            self.peak = max(self.peak, self._memory(watch))
-        now = self._descriptors(watch)
+        self.peak = max(self.peak, _memory(watch.tree))
+        now = _descriptors(watch.tree)
         self.descriptors = max(self.descriptors, *now.values(), 0)
         # A new process was forked for one connection.
         self.open = max(self.open, sum(
@@ -53,8 +48,6 @@ class Memory(Metric):
 
     def end(self, watch):
         self.faults = sum(one.faults for one in watch.tree) - self.faults
-        if self._is_a_pool(watch):
-            self.peak = max(self.peak, self._memory(watch))
 
     def finish(self, watch):
         held = self.open if watch.count_connections else None
@@ -66,16 +59,19 @@ class Memory(Metric):
                 "open_connections": held, "bytes_per_connection": each,
                 "processes": self.processes, "threads": self.threads}
 
-    def _is_a_pool(self, watch):
-        """Whether these are many processes, the same as before the load."""
-        return len(watch.tree) > FEW and \
-            {one.pid for one in watch.tree} == self.held.keys()
 
-    @staticmethod
-    def _memory(watch):
-        return sum(procfs.proportional_memory(p.pid) for p in watch.tree)
+def _memory(tree):
+    """Return the PSS of a [procfs.Process] in bytes.
 
-    @staticmethod
-    def _descriptors(watch):
-        return {one.pid: procfs.open_descriptors(one.pid)
-                for one in watch.tree}
+    The kernel walks all pages of a process for that. Of many processes the
+    first one and a few of the others are read, which stand for the rest.
+    """
+    first, others = tree[:1], tree[1:]
+    read = others[::max(1, len(others) // FEW)]
+    each = len(others) / len(read) if read else 0
+    return (sum(procfs.proportional_memory(one.pid) for one in first)
+            + each * sum(procfs.proportional_memory(one.pid) for one in read))
+
+
+def _descriptors(tree):
+    return {one.pid: procfs.open_descriptors(one.pid) for one in tree}

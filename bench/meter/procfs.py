@@ -1,7 +1,7 @@
 """What /proc shows of processes and of cores.
 
 Times are in seconds, sizes in bytes. A process that ends while it is read is
-left out; its CPU time is in its parent's `reaped_user` and `reaped_system`.
+left out; its CPU time is in its parent's `reaped`.
 """
 
 import os
@@ -9,7 +9,6 @@ import time
 from dataclasses import dataclass
 
 TICKS = os.sysconf("SC_CLK_TCK")
-MANY_THREADS = 1000     # more are not read one by one
 
 
 @dataclass(frozen=True)
@@ -18,10 +17,8 @@ class Process:
 
     pid: int
     state: str
-    user: float             # these two include threads that ended
-    system: float
-    reaped_user: float      # these two are of children that it waited for
-    reaped_system: float
+    ticks: float            # CPU seconds, those of ended threads included
+    reaped: float           # CPU seconds of children that it waited for
     faults: int             # of its threads and of reaped children
     threads: int
 
@@ -60,10 +57,10 @@ def process(pid):
         return None
     # The name is in parentheses and may hold spaces: fields begin after it.
     field = text[text.rindex(")") + 2:].split()
-    user, system, reaped_user, reaped_system = (
-        int(ticks) / TICKS for ticks in field[11:15])
-    return Process(int(pid), field[0], user, system, reaped_user,
-                   reaped_system, sum(map(int, field[7:11])), int(field[17]))
+    user, system, reaped_user, reaped_system = map(int, field[11:15])
+    return Process(int(pid), field[0], (user + system) / TICKS,
+                   (reaped_user + reaped_system) / TICKS,
+                   sum(map(int, field[7:11])), int(field[17]))
 
 
 def threads(pid):
@@ -82,16 +79,12 @@ def tree(root):
         one = process(queue.pop())
         if one:
             found.append(one)
-            queue += children(one)
+            # A child is listed with the thread that forked it.
+            forkers = threads(one.pid) if 1 < one.threads <= 50 else [one.pid]
+            for thread in forkers:
+                queue += read(
+                    f"/proc/{one.pid}/task/{thread}/children").split()
     return found
-
-
-def children(one):
-    """Return the process ids of the children of the Process `one`."""
-    # A child is listed with the thread that forked it.
-    forkers = threads(one.pid) if 1 < one.threads <= 50 else [one.pid]
-    return [int(pid) for thread in forkers for pid in
-            read(f"/proc/{one.pid}/task/{thread}/children").split()]
 
 
 def settle(root, seconds=0.5, pause=0.02):
@@ -108,23 +101,19 @@ def settle(root, seconds=0.5, pause=0.02):
 
 
 def cpu_time(processes):
-    """Return (user, system) CPU seconds of `processes` and of all children
-    that they have reaped.
+    """Return the CPU seconds of `processes` and of all children that they
+    have reaped.
 
     Each process counts with the larger of two clocks, neither of which can be
     too large: ticks of 10 ms, which include ended threads, or the nanoseconds
-    that schedstat counts for living ones. The ticks say how much is user time.
+    that schedstat counts for living ones.
     """
-    user = system = 0.0
+    total = 0.0
     for one in processes:
-        own = one.user + one.system
-        few = one.threads <= MANY_THREADS
         exact = sum(read_int(f"/proc/{one.pid}/task/{thread}/schedstat")
-                    for thread in threads(one.pid) if few) / 1e9
-        share = one.user / own if own else 0.5
-        user += max(own, exact) * share + one.reaped_user
-        system += max(own, exact) * (1 - share) + one.reaped_system
-    return user, system
+                    for thread in threads(one.pid)) / 1e9
+        total += max(one.ticks, exact) + one.reaped
+    return total
 
 
 def proportional_memory(pid):
@@ -138,10 +127,8 @@ def proportional_memory(pid):
 
 def open_descriptors(pid):
     """Return how many descriptors `pid` has open."""
-    folder = f"/proc/{pid}/fd"
     try:
-        # Since Linux 6.2 the size of the folder is the count.
-        return os.stat(folder).st_size or len(os.listdir(folder))
+        return len(os.listdir(f"/proc/{pid}/fd"))
     except OSError:
         return 0
 
