@@ -15,6 +15,7 @@ import signal
 import tempfile
 import time
 from dataclasses import replace
+from urllib.parse import urlsplit
 
 from bench.load.ab import Ab
 from bench.load.base import Job, LoadError, Result, last_line
@@ -32,8 +33,8 @@ TOOLS = {tool.name: tool
 
 
 def missing(name):
-    """Return what to install for the tool `name`, or "" if it is there."""
-    return "" if TOOLS[name].path() else TOOLS[name].package
+    """Return how to install the tool `name`, or "" if it is there."""
+    return "" if TOOLS[name].path() else TOOLS[name].remedy
 
 
 def run(name, job, cores, tick=None):
@@ -45,7 +46,7 @@ def run(name, job, cores, tick=None):
     `hung`. Raises LoadError.
     """
     if missing(name):
-        raise LoadError(f"{name} is not installed: {TOOLS[name].remedy}")
+        raise LoadError(f"{name} is not installed: {missing(name)}")
     with tempfile.TemporaryDirectory(prefix="bench-load-") as folder:
         parts = [_Part(TOOLS[name], share, cores, os.path.join(folder, str(n)))
                  for n, share in enumerate(_shares(job))]
@@ -59,10 +60,8 @@ def run(name, job, cores, tick=None):
         wall = time.monotonic() - begun
         own = time.process_time() - own
         result = merge([one.result(hung) for one in parts])
-    result.wall, result.own_cpu = wall, own
-    if silent is None:
-        result.unfinished = result.unfinished or None
-    elif result.reported:
+    result.wall, result.own_cpu, result.hung = wall, own, hung
+    if result.reported:
         result.unfinished = max(result.unfinished, silent)
     return result
 
@@ -91,22 +90,21 @@ class _Part:
             self.process = child.spawn(self.argv, cores, output)
 
     def result(self, hung):
-        """Return its Result."""
+        """Return its Result. Raises LoadError."""
         text = procfs.read(self.log)
         try:
-            result = self.tool.parse(text, self.job, self.folder)
+            result = self.tool.read(text, self.job, self.folder)
         except LoadError as error:
             if not hung:
                 raise
             result = Result(None, None, None, None, None, notes=[str(error)])
-        result.output, result.commands = text, [shlex.join(self.argv)]
-        result.cpu, result.hung = self.end.cpu, hung
-        return result
+        return replace(result, output=text, commands=[shlex.join(self.argv)],
+                       cpu=self.end.cpu)
 
 
 def _wait(parts, job, begun, tick):
     """Wait until all parts end; return whether they had to be stopped, and
-    how many clients are silent (see _look_at).
+    how many clients never got an answer.
 
     ab and wrk take whole seconds only. For a fraction they are interrupted,
     and report what they have measured so far.
@@ -123,7 +121,8 @@ def _wait(parts, job, begun, tick):
             # answer. Among new connections one is always on its way; it is
             # the client's first only if it is as old as the run.
             silent = sockets.silent_clients(
-                job.port, (0.25 if job.keep_alive else 0.75) * (now - begun))
+                urlsplit(job.urls[0]).port,
+                (0.25 if job.keep_alive else 0.75) * (now - begun))
             look = math.inf
         due = min(interrupt, kill, look, tick() if tick else math.inf)
         # All end at about the same time: waiting for one is enough.
@@ -133,8 +132,7 @@ def _wait(parts, job, begun, tick):
         left = [one for one in left if one.end is None]
         now = time.monotonic()
         if not left or now > kill:
-            stopped = interrupt == math.inf and not cut
-            return bool(left) or stopped, silent
+            return bool(left) or interrupt == math.inf and not cut, silent
         if now > interrupt:
             interrupt = math.inf
             for one in left:
@@ -143,13 +141,8 @@ def _wait(parts, job, begun, tick):
 
 def _look_at(job):
     """Return how many seconds after its start to count the clients that never
-    got an answer: the tools say nothing of them, the kernel knows what each
-    socket has received. Infinity: not at all.
-
-    One look, shortly before the end; it costs 7 ms, as the kernel walks its
-    whole table, and 15 us a client, so a short run has none. A client that
-    was answered at first and then no longer is not seen.
-    """
+    got an answer, which closed loops do not tell: shortly before the end. It
+    takes 7 ms, and 15 us a client, so a short run has no look."""
     if job.requests or job.rate or \
             job.seconds < 1.5 + 0.0002 * job.connections:
         return math.inf
@@ -157,7 +150,8 @@ def _look_at(job):
 
 
 def merge(results):
-    """Return one Result for several processes that ran side by side.
+    """Return one Result for several processes of a closed loop that ran side
+    by side.
 
     Counts add up, and are unknown when one of them is. The mean and the
     median are means weighted by the answers; the 99th percentile is the
@@ -165,25 +159,24 @@ def merge(results):
     """
     if len(results) == 1:
         return results[0]
-
-    def known(name):
-        return [getattr(r, name) for r in results
-                if getattr(r, name) is not None]
-
-    merged = Result(hung=any(known("hung")), output="".join(known("output")))
-    for name in ("notes", "commands"):
-        setattr(merged, name, sum(known(name), []))
-    for name, together in (("good", sum), ("failed", sum), ("timeouts", sum),
-                           ("unfinished", sum), ("seconds", max), ("cpu", sum),
-                           ("sent_rate", sum), ("lag_percent", max)):
-        setattr(merged, name, together(known(name))
-                if len(known(name)) == len(results) else None)
-    for name in ("p99", "max"):
-        setattr(merged, name, max(known(name), default=None))
-    for name in ("mean", "p50"):
-        parts = [(getattr(r, name), r.good) for r in results
-                 if getattr(r, name) is not None and r.good]
-        if parts:
-            setattr(merged, name, sum(value * good for value, good in parts)
-                    / sum(good for _, good in parts))
+    counts = ("good", "failed", "timeouts", "unfinished")
+    if all(one.reported for one in results):
+        merged = Result(**{name: sum(getattr(one, name) for one in results)
+                           for name in counts},
+                        seconds=max(one.seconds for one in results))
+    else:
+        merged = Result(None, None, None, None, None)
+    for one in results:
+        merged.cpu += one.cpu
+        merged.output += one.output
+        merged.notes += one.notes
+        merged.commands += one.commands
+    answered = [one for one in results if one.p99 is not None]
+    if merged.good and answered:
+        for name in ("mean", "p50"):
+            setattr(merged, name, sum(getattr(one, name) * one.good
+                                      for one in answered)
+                    / sum(one.good for one in answered))
+        merged.p99 = max(one.p99 for one in answered)
+        merged.max = max(one.max for one in answered)
     return merged

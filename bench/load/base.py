@@ -1,11 +1,14 @@
 """What every load tool shares: the job, the result, and reading numbers."""
 
+import os
 import re
 import shutil
 from dataclasses import dataclass, field
+from pathlib import Path
 
+PATH = f"{os.environ['PATH']}:{Path(__file__).parents[2]}/build/tools/bin"
 UNITS = {"us": 1e-3, "ms": 1.0, "s": 1e3, "m": 6e4, "h": 3.6e6}    # in ms
-LAG = 2.0               # per cent behind the demanded rate that get a note
+LAG = 2.0               # percent behind the demanded rate that get a note
 
 
 class LoadError(Exception):
@@ -18,7 +21,7 @@ class Job:
     its share of `connections` and `requests`."""
 
     urls: tuple
-    connections: int = 1        # at a time; httperf: in all
+    connections: int = 1        # at a time; in open loops: in all
     seconds: float = 1.0        # how long; an upper bound with `requests`
     requests: int = None        # end after this number (ab, h2load)
     rate: float = None          # new connections a second (open loops)
@@ -29,9 +32,12 @@ class Job:
     script: str = None          # a Lua file (wrk)
 
     @property
-    def port(self):
-        """The server's port."""
-        return int(re.search(r":(\d+)/", self.urls[0]).group(1))
+    def asked(self):
+        """How many requests have to be answered: of a closed loop with a time
+        only, one for each client."""
+        if self.rate:
+            return self.connections * self.calls
+        return self.requests or self.connections
 
     @property
     def deadline(self):
@@ -43,11 +49,9 @@ class Job:
 @dataclass
 class Result:
     """What one run of a tool found. Latencies are in milliseconds and mean
-    what the tool's `latency` says.
+    what the tool's `latency` says; None is what the tool does not measure.
 
-    All four counts are None when the tool left no report. `unfinished` alone
-    is None when neither the tool nor the kernel knows it, and `timeouts` alone
-    when the tool counts them among other failures.
+    `good` is None when the tool left no report; then no count is known.
     """
 
     good: int = 0               # requests with a correct answer
@@ -83,21 +87,21 @@ class Result:
 
     @property
     def failed_percent(self):
-        """Failed and unfinished requests as a share of all. Unknown counts
-        are left out; None when no loss is known but some is possible."""
-        lost = (self.failed or 0) + (self.unfinished or 0)
-        if not lost and None in (self.failed, self.unfinished):
+        """Failed and unfinished requests as a share of all; None without a
+        report."""
+        if not self.reported:
             return None
-        asked = self.good + lost
-        return 100.0 * lost / asked if asked else 100.0
+        lost = self.failed + self.unfinished
+        return 100.0 * lost / (self.good + lost) if lost else 0.0
 
 
 class Tool:
     """A load tool. A subclass adds `command(job, folder)`, which returns
-    argv, and `parse(text, job, folder)`, which returns a Result or raises
-    LoadError; `folder` is a scratch folder of that one process."""
+    argv, and `parse(text, job, folder)`, which returns a Result; `folder` is a
+    scratch folder of that one process."""
 
-    name = package = ""
+    name = ""
+    remedy = ""             # the command that installs it
     latency = ""            # what its percentiles measure, in a sentence
     open_loop = False       # its clients arrive at a rate of their own
     busy_waits = False      # its core is busy whatever the load
@@ -105,12 +109,21 @@ class Tool:
 
     def path(self):
         """Return the program's path, None when it is not installed."""
-        return shutil.which(self.name)
+        return shutil.which(self.name, path=PATH)
 
-    @property
-    def remedy(self):
-        """The command that installs it."""
-        return f"apt-get install {self.package}"
+    def read(self, text, job, folder):
+        """Return the Result of what the tool printed. Raises LoadError."""
+        result = self.parse(text, job, folder)
+        result.unfinished = max(0, job.asked - result.good - result.failed)
+        return result
+
+    def find(self, pattern, text):
+        """Return the groups of `pattern`, which every report contains. Raises
+        LoadError."""
+        found = re.search(pattern, text, re.MULTILINE)
+        if not found:
+            raise LoadError(f"no report from {self.name}: {last_line(text)}")
+        return found.groups()
 
     def paced(self, result, job, requests, seconds):
         """Note in `result` the rate of an open loop that sent `requests` and

@@ -2,8 +2,7 @@
 
 import re
 
-from bench.load.base import (UNITS, LoadError, Result, Tool, last_line,
-                             milliseconds)
+from bench.load.base import UNITS, LoadError, Result, Tool, milliseconds
 
 
 class H2load(Tool):
@@ -11,7 +10,7 @@ class H2load(Tool):
     connections."""
 
     name = "h2load"
-    package = "nghttp2-client"
+    remedy = "apt-get install nghttp2-client"
     latency = ("h2load: mean and maximum only, from send to the last byte, "
                "without connect; not corrected for coordinated omission")
 
@@ -27,19 +26,15 @@ class H2load(Tool):
 
     def parse(self, text, job, folder):
         """Return the Result of h2load's report."""
-        seconds = re.search(r"^finished in (\w[\w.]+),", text, re.MULTILINE)
-        counts = re.search(r"requests: (\d+) total, (\d+) started, "
-                           r"(\d+) done, (\d+) succeeded, (\d+) failed, "
-                           r"(\d+) errored, (\d+) timeout", text)
-        if not seconds or not counts:
-            raise LoadError("no report from h2load: " + last_line(text))
-        total, _, done, good, failed, _, late = map(int, counts.groups())
+        seconds, = self.find(r"^finished in (\w[\w.]+),", text)
+        done, good, failed, late = map(int, self.find(
+            r"(\d+) done, (\d+) succeeded, (\d+) failed, \d+ errored, "
+            r"(\d+) timeout", text))
         # h2load's "failed" includes requests that were never started or
         # never answered; `done` tells them apart.
-        broken = min(failed, max(0, done - good) + late)
-        result = Result(good=good, failed=broken, timeouts=late,
-                        unfinished=max(0, total - good - broken),
-                        seconds=milliseconds(seconds[1]) / UNITS["s"])
+        result = Result(good=good, timeouts=late,
+                        failed=min(failed, max(0, done - good) + late),
+                        seconds=milliseconds(seconds) / UNITS["s"])
         row = re.search(r"^time for request:\s+\S+\s+(\S+)\s+(\S+)", text,
                         re.MULTILINE)
         if row and done:

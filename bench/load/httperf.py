@@ -2,13 +2,14 @@
 
 import re
 
-from bench.load.base import LoadError, Result, Tool, last_line, number
+from bench.load.base import Result, Tool, number
 
 
 class Httperf(Tool):
     """httperf: an open loop; a new connection every 1/rate seconds."""
 
-    name = package = "httperf"
+    name = "httperf"
+    remedy = "apt-get install httperf"
     latency = ("httperf: mean only, in steps of 0.1 ms, from send to the first "
                "byte; time lost before a connection opens is not counted")
     open_loop = busy_waits = True
@@ -29,25 +30,20 @@ class Httperf(Tool):
 
     def parse(self, text, job, folder):
         """Return the Result of httperf's report."""
-        total = re.search(r"Total: connections \d+ requests (\d+) "
-                          r"replies (\d+) test-duration ([\d.]+) s", text)
+        requests, replies, duration = map(float, self.find(
+            r"requests (\d+) replies (\d+) test-duration ([\d.]+) s", text))
         errors = {name: int(count) for line in
                   re.findall(r"^Errors: (.*)$", text, re.MULTILINE)
                   for name, count in re.findall(r"([\w-]+) (\d+)", line)}
-        if not total or not errors:
-            raise LoadError("no report from httperf: " + last_line(text))
-        requests, replies, duration = int(total[1]), int(total[2]), \
-            float(total[3])
-        status = {int(k): int(v)
-                  for k, v in re.findall(r"(\d)xx=(\d+)", text)}
-        good = status.get(2, 0) + status.get(3, 0)
+        status = dict(re.findall(r"(\d)xx=(\d+)", text))
+        good = int(status["2"]) + int(status["3"])
         # A connection that breaks fails its current call; its remaining
         # calls are not made.
-        lost = max(0, job.connections * job.calls - replies)
+        lost = max(0, job.asked - int(replies))
         broken = min(lost, errors["total"])
         late = min(broken, errors["client-timo"] + errors["socket-timo"])
-        result = Result(good=good, failed=replies - good + broken,
-                        timeouts=late, unfinished=lost - broken)
+        result = Result(good=good, failed=int(replies) - good + broken,
+                        timeouts=late)
         kinds = [f"{count} {name}" for name, count in errors.items()
                  if count and name != "total"]
         if kinds:
@@ -69,17 +65,13 @@ class Httperf(Tool):
         server lowers them. It certainly lagged only if even a connection as
         long as the longest must have begun too late.
         """
-        demanded = job.connections / job.rate
         lives = re.search(r"^Connection time \[ms\]: min \S+ avg (\S+) "
                           r"max (\S+) median \S+ stddev (\S+)", text,
                           re.MULTILINE)
         mean, longest, deviation = (
-            (float(ms) / 1e3 for ms in lives.groups()) if lives
-            else (0.0, 0.0, 0.0))
+            float(ms) / 1e3 for ms in (lives.groups() if lives else "000"))
         waited = job.timeout if result.timeouts else 0.0
-        result.seconds = duration
-        if waited and lives:
-            usual = min(longest, mean + 2 * deviation)
-            result.seconds = min(duration, max(demanded + usual,
-                                               duration - waited))
+        usual = min(longest, mean + 2 * deviation)
+        result.seconds = min(duration, max(
+            job.connections / job.rate + usual, duration - waited))
         self.paced(result, job, requests, duration - longest - waited)

@@ -1,39 +1,27 @@
 """oha, the open loop that has percentiles."""
 
 import json
-from pathlib import Path
 
-from bench.load.base import LoadError, Result, Tool, last_line
-
-OWN = Path(__file__).resolve().parents[2] / "build/tools/bin/oha"
+from bench.load.base import Result, Tool
 
 
 class OpenLoop(Tool):
     """oha: an open loop; a request is due every 1/rate seconds. When all its
     connections are busy, requests queue up inside oha, and its clock runs."""
 
-    name = package = "oha"
+    name = "oha"
+    remedy = "cargo install oha --locked --root build/tools"
     latency = ("oha: from the time when a request is due to the last byte, so "
                "there is no coordinated omission; good answers only")
     open_loop = True
     connections = 100
-
-    def path(self):
-        """Return its path: on PATH, or in build/tools/bin/."""
-        return super().path() or (str(OWN) if OWN.exists() else None)
-
-    @property
-    def remedy(self):
-        """The command that installs it, from the top of the checkout."""
-        return "cargo install oha --locked --root build/tools"
 
     def command(self, job, folder):
         """Return argv. A number of requests, not a time: at the end of a time
         oha would forget those that are still in its queue."""
         argv = [self.path(), "--no-tui", "--output-format", "json",
                 "--latency-correction", "--disable-compression",
-                "-q", f"{job.rate * job.calls:g}",
-                "-n", str(job.connections * job.calls),
+                "-q", f"{job.rate * job.calls:g}", "-n", str(job.asked),
                 "-c", str(self.connections), "-t", f"{job.timeout:g}s",
                 "--worker-threads", str(job.threads)]
         return argv + ([] if job.keep_alive else ["--disable-keepalive"]) \
@@ -41,20 +29,16 @@ class OpenLoop(Tool):
 
     def parse(self, text, job, folder):
         """Return the Result of oha's report."""
-        try:
-            found = json.loads(text)
-        except ValueError:
-            raise LoadError("no report from oha: " + last_line(text)) from None
+        self.find(r"\A\{[^\0]*\}\s*\Z", text)
+        found = json.loads(text)
         answers, errors = (found["statusCodeDistribution"],
                            found["errorDistribution"])
         good = sum(count for status, count in answers.items()
                    if status[0] in "23")
-        asked = job.connections * job.calls
         done = sum(answers.values()) + sum(errors.values())
         summary, percent = found["summary"], found["latencyPercentiles"]
         result = Result(good=good, failed=done - good,
                         timeouts=errors.get("timeout", 0),
-                        unfinished=max(0, asked - done),
                         seconds=summary["total"])
         if errors:
             result.notes.append("errors: " + ", ".join(
@@ -66,8 +50,7 @@ class OpenLoop(Tool):
                     summary["slowest"]))
         # Without an interruption, the last request was sent at most one
         # longest latency before the end.
-        if not result.unfinished:
-            self.paced(result, job, asked, result.seconds
-                       - max((result.max or 0.0) / 1e3,
-                             job.timeout if result.timeouts else 0.0))
+        if done >= job.asked:
+            longest = job.timeout if result.timeouts else summary["slowest"]
+            self.paced(result, job, done, result.seconds - longest)
         return result

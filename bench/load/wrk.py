@@ -3,14 +3,15 @@
 import math
 import re
 
-from bench.load.base import (UNITS, LoadError, Result, Tool, last_line,
-                             milliseconds, number)
+from bench.load.base import (UNITS, Result, Tool, last_line, milliseconds,
+                             number)
 
 
 class Wrk(Tool):
     """wrk: a closed loop over epoll, keep-alive unless told otherwise."""
 
-    name = package = "wrk"
+    name = "wrk"
+    remedy = "apt-get install wrk"
     # stats_correct() of wrk 4: a latency n of at least twice the mean cycle
     # c = clients / rate adds samples of n-c, n-2c, ... down to c. The clock
     # starts when the socket becomes writable, after connect, and after the
@@ -35,29 +36,23 @@ class Wrk(Tool):
 
     def parse(self, text, job, folder):
         """Return the Result of wrk's report."""
-        found = re.search(r"^\s*(\d+) requests in (\w[\w.]+),", text,
-                          re.MULTILINE)
-        if not found:
-            if "unable to connect" in text:
-                return Result(failed=job.connections, seconds=job.seconds,
-                              notes=[last_line(text)])
-            raise LoadError("no report from wrk: " + last_line(text))
-        done, seconds = int(found[1]), milliseconds(found[2]) / UNITS["s"]
+        if "unable to connect" in text:
+            return Result(failed=job.connections, seconds=job.seconds,
+                          notes=[last_line(text)])
+        done, seconds = self.find(r"^\s*(\d+) requests in (\w[\w.]+),", text)
         errors = re.search(r"Socket errors: connect (\d+), read (\d+), "
                            r"write (\d+), timeout (\d+)", text)
         connect, receive, send, late = (
             map(int, errors.groups()) if errors else (0, 0, 0, 0))
         wrong = number(r"Non-2xx or 3xx responses: (\d+)", text, 0, int)
         # The late ones were answered in the end, but after wrk's time-out.
-        result = Result(good=max(0, done - wrong - late),
+        result = Result(good=max(0, int(done) - wrong - late),
                         failed=connect + receive + send + wrong + late,
-                        timeouts=late, seconds=seconds)
-        result.unfinished = max(0, job.connections - result.good
-                                - result.failed)
+                        timeouts=late,
+                        seconds=milliseconds(seconds) / UNITS["s"])
         if result.good:
             result.p50 = number(r"^\s+50%\s+(\S+)", text, None, milliseconds)
             result.p99 = number(r"^\s+99%\s+(\S+)", text, None, milliseconds)
-            row = re.search(r"^\s+Latency\s+(\S+)\s+\S+\s+(\S+)", text,
-                            re.MULTILINE)
-            result.mean, result.max = map(milliseconds, row.groups())
+            result.mean, result.max = map(milliseconds, self.find(
+                r"^\s+Latency\s+(\S+)\s+\S+\s+(\S+)", text))
         return result
