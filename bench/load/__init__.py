@@ -15,7 +15,6 @@ import signal
 import tempfile
 import time
 from dataclasses import replace
-from urllib.parse import urlsplit
 
 from bench.load.ab import Ab
 from bench.load.base import Job, LoadError, Result, last_line
@@ -121,8 +120,7 @@ def _wait(parts, job, begun, tick):
             # answer. Among new connections one is always on its way; it is
             # the client's first only if it is as old as the run.
             silent = sockets.silent_clients(
-                urlsplit(job.urls[0]).port,
-                (0.25 if job.keep_alive else 0.75) * (now - begun))
+                job.port, (0.25 if job.keep_alive else 0.75) * (now - begun))
             look = math.inf
         due = min(interrupt, kill, look, tick() if tick else math.inf)
         # All end at about the same time: waiting for one is enough.

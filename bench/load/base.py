@@ -40,6 +40,11 @@ class Job:
         return self.requests or self.connections
 
     @property
+    def port(self):
+        """The server's port."""
+        return int(re.search(r":(\d+)/", self.urls[0])[1])
+
+    @property
     def deadline(self):
         """Seconds after which the tool counts as hung."""
         waits = self.timeout if self.rate else 0

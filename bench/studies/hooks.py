@@ -74,7 +74,7 @@ class RedisBenchmark(Tool):
     """redis-benchmark: the three commands of a guestbook page, one after the
     other; `script` is how many go into one write. The server is Redis."""
 
-    name, package = "redis-benchmark", "redis-tools"
+    name, remedy = "redis-benchmark", "apt-get install redis-tools"
     latency = "redis-benchmark: not read"
 
     def command(self, job, folder):
