@@ -8,28 +8,26 @@ load and once after it. That adds two switches to each of its threads.
 """
 
 import os
+import re
 import signal
 
 from bench.meter import Column, Metric, procfs
 
+LINES = re.compile(r"voluntary_ctxt_switches:\s+(\d+)")     # and nonvoluntary
+
 
 def living(pid):
-    """Return (voluntary, involuntary) switches of the living threads."""
-    voluntary = involuntary = 0
-    for thread in procfs.threads(pid):
-        for line in procfs.read(
-                f"/proc/{pid}/task/{thread}/status").splitlines():
-            if line.startswith("voluntary_ctxt"):
-                voluntary += int(line.split()[1])
-            elif line.startswith("nonvoluntary_ctxt"):
-                involuntary += int(line.split()[1])
-    return voluntary, involuntary
+    """Return the switches of the living threads of `pid`, voluntary (it
+    waited) and involuntary (the scheduler took the core away)."""
+    return sum(int(count) for thread in procfs.threads(pid)
+               for count in LINES.findall(
+                   procfs.read(f"/proc/{pid}/task/{thread}/status")))
 
 
 def account(pid):
-    """Return (voluntary, involuntary) switches of all threads that the child
-    `pid` has had and of all children that it has reaped; None if it is not
-    our child or has ended."""
+    """Return the switches of all threads that the child `pid` has had and of
+    all children that it has reaped; None if it is not our child or has
+    ended."""
     try:    # WNOWAIT: its exit status stays for the one who started it
         if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
             return None
@@ -42,32 +40,26 @@ def account(pid):
         if found.si_code != os.CLD_STOPPED:
             return None
         usage = os.wait4(pid, os.WUNTRACED)[2]
-        return usage.ru_nvcsw, usage.ru_nivcsw
+        return usage.ru_nvcsw + usage.ru_nivcsw
     finally:
         os.kill(pid, signal.SIGCONT)
 
 
 def of_tree(tree):
-    """Return (voluntary, involuntary) switches of a [procfs.Process] whose
-    first one is the root; None if the root cannot be asked. What is missing:
-    threads and children that ended below a living child of the root."""
+    """Return the switches of a [procfs.Process] whose first one is the root;
+    None if the root cannot be asked. What is missing: threads and children
+    that ended below a living child of the root."""
     root = account(tree[0].pid) if tree else None
-    if root is None:
-        return None
-    counts = [root, *(living(one.pid) for one in tree[1:])]
-    return tuple(map(sum, zip(*counts)))
+    return None if root is None else \
+        root + sum(living(one.pid) for one in tree[1:])
 
 
 class Switches(Metric):
     """Switches of the server's tree from the start of the load until the
     server is idle again."""
 
-    columns = (
-        Column("switches", "context switches", "/request", 2,
-               "voluntary (it waited) and involuntary (its time was up)"),
-        Column("switches_involuntary", "involuntary", "/request", 2,
-               "the scheduler took the core away"),
-    )
+    columns = (Column("switches", "context switches", "/request", 2,
+                      "a thread waited, or the scheduler took its core away"),)
 
     def begin(self, watch):
         self.before = of_tree(watch.tree)
@@ -76,9 +68,6 @@ class Switches(Metric):
         self.after = of_tree(watch.tree)
 
     def finish(self, watch):
-        if not (watch.answered and self.before and self.after):
-            return {}
-        voluntary, involuntary = (
-            after - before for before, after in zip(self.before, self.after))
-        return {"switches": (voluntary + involuntary) / watch.answered,
-                "switches_involuntary": involuntary / watch.answered}
+        known = watch.answered and None not in (self.before, self.after)
+        return {"switches": (self.after - self.before) / watch.answered
+                if known else None}

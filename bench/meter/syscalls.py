@@ -28,10 +28,10 @@ class SyscallError(Exception):
 
 
 class Strace:
-    """`strace -f -c`; a subclass may have other options and parse()."""
+    """strace that counts; a subclass may have other options and parse()."""
 
     name = "strace"
-    options = ("-c",)
+    options = ("-f", "-c")
 
     def parse(self, text):
         """Return {name: calls} from the table that -c prints."""
@@ -62,7 +62,7 @@ def count(tool, live, cores, work):
             requests = work()
         finally:
             child.stop(process, signal.SIGINT, SECONDS)
-        counts = tool.parse(procfs.read(folder / "out"))
+        counts = tool.parse("".join(map(procfs.read, folder.glob("out*"))))
     if not requests or not counts:
         raise SyscallError("nothing was counted")
     counts["all"] = sum(counts.values())
@@ -75,7 +75,7 @@ def _attach(tool, live, cores, folder):
     pids = [str(one.pid) for one in procfs.tree(live.pid)]
     with open(folder / "log", "wb") as log:
         process = child.spawn(
-            ["strace", "-f", *tool.options, "-o", "out", "-p", ",".join(pids)],
+            ["strace", *tool.options, "-o", "out", "-p", ",".join(pids)],
             cores, log, folder)
     until = time.monotonic() + SECONDS
     while (said := procfs.read(folder / "log")).count(" attached") < len(pids):

@@ -25,13 +25,12 @@ class Peer:
 
     def __init__(self, name):
         """Raises PeerError."""
-        self.name = name
-        self.dir = _folders().get(name)
-        if self.dir is None:
+        if name not in names():
             raise PeerError(f"there is no peer {name!r}; there are "
                             + ", ".join(names()))
-        told = _read(self.dir)
-        self.told = told = {**told, **told.get("peers", {}).get(name, {})}
+        self.name = name
+        self.dir, self.told = _all()[name]
+        told = self.told
         self.title = told.get("title", name)
         self.folder = ""
         self.kind = "floor" if told.get("kind") == "floor" else "peer"
@@ -96,30 +95,23 @@ class Peer:
 
 def names():
     """Return the names of all peers."""
-    return sorted(_folders())
+    return sorted(_all())
 
 
-def _read(folder):
-    """Return what the peer.json of a folder says. Raises PeerError."""
-    path = folder / "peer.json"
-    try:
-        return json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise PeerError(f"{path.relative_to(FOLDER)}: {error}") from error
-
-
-def _folders():
-    """Return {name: folder} of all peers. Raises PeerError."""
-    return {name: path.parent for path in FOLDER.glob("*/peer.json")
-            for name in _read(path.parent).get("peers", [path.parent.name])}
+def _all():
+    """Return {name: (folder, what its peer.json says)} of all peers."""
+    found = {}
+    for path in FOLDER.glob("*/peer.json"):
+        told = json.loads(path.read_text())
+        for name, more in told.get("peers", {path.parent.name: {}}).items():
+            found[name] = path.parent, {**told, **more}
+    return found
 
 
 def chosen(text):
-    """Return the Peers that `text` names: "nginx,go", "all" or "".
-
-    Raises PeerError for an unknown name.
-    """
-    wanted = [word for word in re.split(r"[,\s]+", text or "") if word]
+    """Return the Peers that `text` names: "nginx,go", "all" or "". Raises
+    PeerError for an unknown name."""
+    wanted = text.replace(",", " ").split()
     return [Peer(name) for name in (names() if wanted == ["all"] else wanted)]
 
 

@@ -19,7 +19,6 @@ those by which malloc gets memory and threads wait for a lock.
 Prints each difference; the exit status is 1 if there is one.
 """
 
-import argparse
 import os
 import re
 import socket
@@ -34,53 +33,36 @@ from bench.meter import procfs, syscalls
 from bench.run import servers
 
 REQUESTS = 10
-LATE = 0.02             # seconds from a late client's connection to its request
 PAUSE = 0.01            # after a connection: its process or thread ends
-KEPT = ("poll", "epoll")
+# name: (seconds from a client's connection to its request, whether it is kept)
+NEW = {"prompt": (0, False), "late": (0.02, False)}
+KEPT = {"kept": (0, True)}
 IGNORED = ("brk", "mmap", "munmap", "mprotect", "futex", "restart_syscall")
 CORES = frozenset(os.sched_getaffinity(0))
-# What differs from run to run: (calls, pattern, replacement).
-VARIABLE = [(re.compile(calls), re.compile(pattern), text)
-            for calls, pattern, text in (
-    (r"", r'"[^"]*"(\.\.\.)?', "bytes"),
-    (r"", r" => \{.*\}", ""),                   # what clone3 returns
-    (r"", r",(?=\S)", ", "),                    # the two parts of a line
-    (r"", r", data=(\{[^}]*\}|0x\w+)", ""),
-    (r"", r"0x[0-9a-f]+", "address"),
-    (r"", r"fd=\d+", "fd=N"),
-    (r"", r"^\d+", "fd"),
+VARIABLE = [            # what differs from run to run: calls, pattern, name
+    (r"\w+", r'"[^"]*"(\.\.\.)?', "bytes"),
+    (r"\w+", r" => \{.*\}", ""),                # what clone3 returns
+    (r"\w+", r", data=(\{[^}]*\}|0x\w+)", ""),
+    (r"\w+", r"0x[0-9a-f]+", "address"),
+    (r"\w+", r"fd=\d+", "fd=N"),
+    (r"\w+", r"^\d+", "fd"),
     (r"epoll_ctl", r", \d+, ", ", fd, "),
     (r"epoll_wait", r"\[.*\]", "events"),
     (r"epoll_wait|poll", r", [1-9]\d*$", ", a time"),
     (r"getsockopt", r"\{.*\}|bytes", "info"),
     (r"recvfrom", r", address, ", ", bytes, "),
-)]
+]
 
 
 class Calls(syscalls.Strace):
-    """strace with the arguments of each call."""
+    """strace with the arguments of each call, and a file for each thread: in
+    one file, the lines of two threads would interrupt each other."""
 
-    options = ("-s", "0", "-v")
+    options = ("-ff", "-s", "0", "-v")
 
     def parse(self, text):
-        """Return {call: times}, with "all" for the sum."""
-        counts = Counter(filter(None, map(normalize, complete(text))))
-        counts["all"] = sum(counts.values())
-        return counts
-
-
-def complete(text):
-    """Yield the calls of strace's output as lines without a process id. A call
-    that others interrupted is in two parts, which are put together."""
-    begun = {}
-    for line in text.splitlines():
-        pid, _, call = line.partition(" ")
-        call = call.strip()
-        if call.endswith("<unfinished ...>"):
-            begun[pid] = call.removesuffix("<unfinished ...>").strip()
-            continue
-        resumed = re.match(r"<\.\.\. \w+ resumed>(.*)", call)
-        yield begun.pop(pid, "") + resumed[1] if resumed else call
+        """Return {call: times}."""
+        return Counter(filter(None, map(normalize, text.splitlines())))
 
 
 def normalize(call):
@@ -91,17 +73,17 @@ def normalize(call):
         return None
     name, arguments, _, error = found.groups()
     for calls, pattern, text in VARIABLE:
-        if not calls.pattern or calls.fullmatch(name):
-            arguments = pattern.sub(text, arguments)
+        if re.fullmatch(calls, name):
+            arguments = re.sub(pattern, text, arguments)
     return f"{name}({arguments})" + (f" = {error}" if error else "")
 
 
-def connect(port, at_once):
-    """Return a connected socket. Unless `at_once`, the server learns of the
+def connect(port, prompt):
+    """Return a connected socket. If `prompt`, the server learns of the
     connection only together with the first request."""
     sock = socket.socket()
     sock.settimeout(5)
-    if not at_once:     # the handshake's last ACK waits for data (tcp(7))
+    if prompt:          # the handshake's last ACK waits for data (tcp(7))
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
     sock.connect(("127.0.0.1", port))
     return sock
@@ -110,9 +92,9 @@ def connect(port, at_once):
 def talk(port, late, kept):
     """Send REQUESTS requests, one after the other; return the last answer."""
     close = b"" if kept else b"Connection: close\r\n"
-    sock = None
-    for _ in range(REQUESTS):
-        sock = sock or connect(port, late or kept)
+    for number in range(REQUESTS):
+        if not (kept and number):
+            sock = connect(port, not late and not kept)
         time.sleep(late)
         sock.sendall(b"GET /answer HTTP/1.1\r\nHost: localhost\r\n"
                      + close + b"\r\n")
@@ -121,10 +103,8 @@ def talk(port, late, kept):
             while sock.recv(4096):
                 pass
             sock.close()
-            sock = None
             time.sleep(PAUSE)
-    if sock:
-        sock.close()
+    sock.close()
     return answer
 
 
@@ -178,11 +158,11 @@ def differences(design, folder):
     """Return a line for each difference between the server `design` and its
     floors. Raises PeerError, ServerError, SyscallError."""
     said = []
-    new = {"prompt": (0, False), "late": (LATE, False)}
-    for suffix, talks in (("", new), ("-kept", {"kept": (0, True)})):
-        if suffix and design not in KEPT:
+    for name in peers.names():
+        if name.removesuffix("-kept") != f"floor-{design}":
             continue
-        floor = peers.Peer(f"floor-{design}{suffix}")
+        talks = KEPT if name.endswith("-kept") else NEW
+        floor = peers.Peer(name)
         floor.build()
         ours = look(servers.named(design), talks, folder)
         least = look(floor, talks, folder)
@@ -195,24 +175,18 @@ def differences(design, folder):
     return said
 
 
-def main(words=None):
+def main(words):
     """Compare the designs that `words` names; return the exit status."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("designs", metavar="DESIGN", nargs="*",
-                        help="iterative, forking ...")
-    designs = parser.parse_args(words).designs or [
-        server.name for server in servers.ARCHITECTURES]
     differs = False
     with tempfile.TemporaryDirectory(prefix="bench-calls-") as folder:
-        for design in designs:
+        for design in words or [one.name for one in servers.ARCHITECTURES]:
             try:
                 found = differences(servers.named(design).name, folder)
-            except (peers.PeerError, servers.ServerError,
+            except (KeyError, peers.PeerError, servers.ServerError,
                     syscalls.SyscallError) as error:
                 sys.exit(f"check-floors: {error}")
             differs = differs or bool(found)
             print("\n".join([f"{design:12} "
                              f"{'differs' if found else 'the same'}", *found]),
                   flush=True)
-    return 1 if differs else 0
+    return int(differs)

@@ -17,17 +17,16 @@ from bench import peers
 
 def missing_packages(wanted):
     """Return the packages that these peers need and that are not installed."""
-    packages = []
-    for peer in wanted:
-        if len(peer.packages) == 1 and not peer.problem():
-            continue    # its program is there, wherever it came from
-        for package in peer.packages:
-            known = subprocess.run(
-                ["dpkg-query", "-W", "-f", "${db:Status-Status}", package],
-                capture_output=True, text=True, check=False)
-            if known.stdout != "installed" and package not in packages:
-                packages.append(package)
-    return packages
+    def missing(package):
+        known = subprocess.run(
+            ["dpkg-query", "-W", "-f", "${db:Status-Status}", package],
+            capture_output=True, text=True, check=False)
+        return known.stdout != "installed"
+
+    return sorted({
+        package for peer in wanted for package in peer.packages
+        # A program that is there may have come from elsewhere.
+        if (len(peer.packages) > 1 or peer.problem()) and missing(package)})
 
 
 def install(packages):
@@ -44,11 +43,11 @@ def install(packages):
                           check=False).returncode == 0
 
 
-def main(words=None):
+def main(words):
     """Install, build, say what can be measured; return the exit status."""
-    asked = " ".join(sys.argv[1:] if words is None else words)
     try:
-        wanted = peers.chosen(asked or os.environ.get("PEERS") or "all")
+        wanted = peers.chosen(" ".join(words) or os.environ.get("PEERS")
+                              or "all")
     except peers.PeerError as error:
         print(f"peers: {error}", file=sys.stderr)
         return 2
@@ -56,7 +55,7 @@ def main(words=None):
     if packages and not install(packages):
         for package in packages:    # this release may lack one of them
             install([package])
-    problems = []
+    failed = False
     for peer in wanted:
         problem = peer.problem()
         try:
@@ -65,7 +64,7 @@ def main(words=None):
         except peers.PeerError as error:
             problem = str(error)
         print(f"{peer.name:22} {problem or 'ready'}", flush=True)
-        problems += [problem] * bool(problem)
+        failed = failed or bool(problem)
     for one in peers.unavailable():
         print(f"{one['name']:22} not available: {one['why']}")
-    return 1 if problems else 0
+    return int(failed)

@@ -20,8 +20,7 @@ from bench.store import rundir
 # What a server that crashed cost is not known: its children's accounts, and
 # what it did after the last look, are gone with it.
 LOST_IN_A_CRASH = ("rate", "cpu_us", "cpu_user_us", "cpu_system_us",
-                   "server_busy", "foreign", "faults", "switches",
-                   "switches_involuntary")
+                   "server_busy", "foreign", "faults", "switches")
 
 
 def tool_for(experiment, asked, variant=None):

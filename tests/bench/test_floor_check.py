@@ -10,23 +10,18 @@ from bench.peers import floor_check
 from bench.run import servers
 
 TRACE = """\
-17 accept4(5, NULL, NULL, SOCK_CLOEXEC) = 6
-18 set_robust_list(0x7f8307cd4a20, 24 <unfinished ...>
-17 rt_sigprocmask(SIG_SETMASK, [],  <unfinished ...>
-18 <... set_robust_list resumed>)    = 0
-17 <... rt_sigprocmask resumed>NULL, 8) = 0
-18 recvfrom(6, 0x55f2151eac58, 16384, MSG_DONTWAIT, NULL, NULL) = -1 EAGAIN \
+accept4(5, NULL, NULL, SOCK_CLOEXEC) = 6
+recvfrom(6, 0x55f2151eac58, 16384, MSG_DONTWAIT, NULL, NULL) = -1 EAGAIN \
 (Resource temporarily unavailable)
-18 recvfrom(6, ""..., 16384, 0, NULL, NULL) = 60
-18 sendto(6, ""..., 157, MSG_MORE, NULL, 0) = 157
-17 epoll_ctl(6, EPOLL_CTL_ADD, 7, {events=EPOLLIN|EPOLLET, \
+recvfrom(6, ""..., 16384, 0, NULL, NULL) = 60
+epoll_ctl(6, EPOLL_CTL_ADD, 7, {events=EPOLLIN|EPOLLET, \
 data={u32=274617280, u64=94884692120512}}) = 0
-17 epoll_wait(6, [{events=EPOLLOUT, data={u32=1, u64=2}}], 256, 4990) = 1
-17 futex(0x7f, FUTEX_WAKE_PRIVATE, 1) = 1
-17 --- SIGCHLD {si_signo=SIGCHLD} ---
-18 exit_group(0)                     = ?
-18 +++ exited with 0 +++
-17 accept4(5, NULL, NULL, SOCK_CLOEXEC <detached ...>
+epoll_wait(6, [{events=EPOLLOUT, data={u32=1, u64=2}}], 256, 4990) = 1
+futex(0x7f, FUTEX_WAKE_PRIVATE, 1) = 1
+--- SIGCHLD {si_signo=SIGCHLD} ---
+exit_group(0)                     = ?
++++ exited with 0 +++
+accept4(5, NULL, NULL, SOCK_CLOEXEC <detached ...>
 """
 
 
@@ -34,18 +29,14 @@ def test_normalize():
     """Flags, sizes and errors stay; what differs from run to run does not."""
     assert floor_check.Calls().parse(TRACE) == {
         "accept4(fd, NULL, NULL, SOCK_CLOEXEC)": 1,
-        "set_robust_list(address, 24)": 1,
-        "rt_sigprocmask(SIG_SETMASK, [], NULL, 8)": 1,
         "recvfrom(fd, bytes, 16384, MSG_DONTWAIT, NULL, NULL) = EAGAIN": 1,
         "recvfrom(fd, bytes, 16384, 0, NULL, NULL)": 1,
-        "sendto(fd, bytes, 157, MSG_MORE, NULL, 0)": 1,
         "epoll_ctl(fd, EPOLL_CTL_ADD, fd, {events=EPOLLIN|EPOLLET})": 1,
         "epoll_wait(fd, events, 256, a time)": 1,
-        "exit_group(fd)": 1,
-        "all": 9}
+        "exit_group(fd)": 1}
 
 
-@pytest.mark.skipif(bool(floor_check.Calls().problem()), reason="needs strace")
+@pytest.mark.skipif(not shutil.which("strace"), reason="needs strace")
 @pytest.mark.skipif(not shutil.which("gcc"), reason="builds the floors")
 @pytest.mark.parametrize("design",
                          [server.name for server in servers.ARCHITECTURES])
