@@ -30,12 +30,12 @@ class Memory(Metric):
 
     def begin(self, watch):
         self.faults = sum(one.faults for one in watch.tree)
-        self.base = self.peak = _memory(watch.tree)
+        self.base = self.peak = proportional(watch.tree)
         self.held = _descriptors(watch.tree)
         self.open = self.descriptors = self.processes = self.threads = 0
 
     def sample(self, watch):
-        self.peak = max(self.peak, _memory(watch.tree))
+        self.peak = max(self.peak, proportional(watch.tree))
         now = _descriptors(watch.tree)
         self.descriptors = max(self.descriptors, *now.values(), 0)
         # A new process was forked for one connection.
@@ -60,7 +60,7 @@ class Memory(Metric):
                 "processes": self.processes, "threads": self.threads}
 
 
-def _memory(tree):
+def proportional(tree):
     """Return the PSS of a [procfs.Process] in bytes.
 
     The kernel walks all pages of a process for that. Of many processes the

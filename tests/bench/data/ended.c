@@ -1,8 +1,8 @@
 /*
  * Serves no one: makes COUNT children or threads, one after the other. Each
  * burns 20 ms of CPU time and sleeps 5 times. Waits for a line before it
- * begins; then prints the CPU seconds and the voluntary context switches that
- * they and it have used since, by their own clocks, and waits for another line.
+ * begins; then prints the CPU seconds and the context switches that they and
+ * it have used since, by their own clocks, and waits for another line.
  *
  *     ended fork|thread COUNT
  */
@@ -59,7 +59,7 @@ static long switches(void)
     struct rusage own, children;
     getrusage(RUSAGE_SELF, &own);
     getrusage(RUSAGE_CHILDREN, &children);
-    return own.ru_nvcsw + children.ru_nvcsw;
+    return own.ru_nvcsw + own.ru_nivcsw + children.ru_nvcsw + children.ru_nivcsw;
 }
 
 int main(int argc, char **argv)
