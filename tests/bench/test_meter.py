@@ -236,8 +236,7 @@ def test_core_times_grow():
 
 @pytest.mark.skipif(not shutil.which("strace"), reason="needs strace")
 def test_system_calls_of_a_known_child(tmp_path):
-    """A child reads and writes one byte for each request; the one that it
-    forks is followed."""
+    """The child of a child reads and writes one byte for each request."""
     port = child.free_port()
     with running(f"""
 import socket
@@ -256,6 +255,7 @@ while data := os.read(client.fileno(), 1):
                 assert client.recv(1) == b"x"
             return 200
 
+        wait_until(lambda: len(procfs.tree(process.pid)) == 2)
         try:
             calls = syscalls.count(syscalls.Strace(), process, CORES, work)
         except syscalls.SyscallError as error:
