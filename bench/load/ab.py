@@ -29,7 +29,8 @@ class Ab(Tool):
 
     def parse(self, text, job, folder):
         """Return the Result of ab's report."""
-        if "Time taken" not in text and re.search("^Total of|apr_", text, re.M):
+        gave_up = re.search(r"^Total of|\bapr_", text, re.MULTILINE)
+        if gave_up and "Time taken" not in text:
             # What was under way is lost.
             return Result(good=number(r"^Total of (\d+) req", text, 0, int),
                           failed=job.connections, seconds=job.seconds,

@@ -2,7 +2,7 @@
 
 A core of a virtual machine is often one of two hardware threads. While the
 other one works, ours runs at half to two thirds of its speed, and nothing in
-/proc shows it. Heat and frequency scaling do the same to a laptop.
+/proc shows it. Heat and frequency scaling slow down a laptop in the same way.
 """
 
 import os
@@ -44,17 +44,13 @@ class CoreSpeed(Metric):
 
     def begin(self, watch):
         mine = watch.live.start.cores
-        others = os.sched_getaffinity(0) - mine     # none if all are shared
-        self.cores = {"gauge_ms": min(mine),
-                      **({"load_gauge_ms": min(others)} if others else {})}
-        self.times = self._measure()
+        self.cores = [min(mine), *sorted(os.sched_getaffinity(0) - mine)[:1]]
+        self.before = list(map(measure, self.cores))
 
     def end(self, watch):
-        self.times = {key: (self.times[key] + after) / 2
-                      for key, after in self._measure().items()}
+        self.after = list(map(measure, self.cores))
 
     def finish(self, watch):
-        return self.times
-
-    def _measure(self):
-        return {key: measure(core) for key, core in self.cores.items()}
+        times = [(before + after) / 2
+                 for before, after in zip(self.before, self.after)]
+        return dict(zip(("gauge_ms", "load_gauge_ms"), times))

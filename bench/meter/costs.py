@@ -12,6 +12,7 @@ A metric of yours is a class in METRICS, see bench/meter/__init__.py.
 
 import math
 import time
+from dataclasses import dataclass
 
 from bench.meter import calibration, memory, procfs, sockets, switches
 from bench.meter import cpu as cpu_meter
@@ -27,33 +28,26 @@ METRICS = (sockets.AcceptQueue, calibration.CoreSpeed, cpu_meter.CpuTime,
            memory.Memory, switches.Switches)
 
 
+@dataclass
 class Watch:
-    """What the metrics may look at.
+    """What the metrics may look at."""
 
-    live: the running server (bench.run.servers.Live)
-    redis_pid: the private Redis, or None
-    count_connections: whether the load holds its connections open
-    tree: the server's processes at this moment, [procfs.Process]
+    live: object                # the running server, a bench.run.servers.Live
+    redis_pid: int              # the private Redis, or None
+    count_connections: bool     # whether the load holds its connections open
+    tree: list = ()             # its processes now, [procfs.Process]
 
-    From end() on:
-    load: the load tool's result
-    wall: seconds from begin() to end()
-    busy_cpu: CPU seconds of the server in `wall`
-    server_cpu: the same, and those until it had nothing left to do
-    user_share: which part of server_cpu was user time, 0 to 1
-    core_times: {core: seconds in which it was not idle} in `wall`
+    # From end() on:
+    load: object = None         # the load tool's result
+    wall: float = 0.0           # seconds from begin() to end()
+    busy_cpu: float = 0.0       # CPU seconds of the server in `wall`
+    server_cpu: float = 0.0     # and those until it had nothing left to do
+    user_share: float = 0.0     # of server_cpu, 0 to 1
+    core_times: dict = None     # {core: seconds not idle} in `wall`
 
-    In finish():
-    answered: requests among which costs are divided; None: not known
-    """
-
-    def __init__(self, live, redis_pid, count_connections):
-        self.live, self.redis_pid = live, redis_pid
-        self.count_connections = count_connections
-        self.tree, self.load, self.wall = [], None, 0.0
-        self.server_cpu = self.busy_cpu = self.user_share = 0.0
-        self.answered = None
-        self.core_times = {}
+    # In finish():
+    answered: int = None        # requests among which costs are divided; None:
+                                # not known
 
 
 class CostMeter:

@@ -8,12 +8,13 @@
 The processes are put into a control group (cgroups(7)) of their own. The
 kernel adds the time of each task to its group in nanoseconds, up to its last
 context switch, and new threads and children are in the group from the start.
-That needs a writable folder in /sys/fs/cgroup, as root has. Elsewhere /proc
-has to do: it has no exact clock for children and threads that live for 50 us,
-as in 02 and 04, and loses their last context switch.
+That needs version 2 and a writable folder in /sys/fs/cgroup, as root has.
+Elsewhere /proc has to do: it has no exact clock for children and threads that
+live for 50 us, as in 02 and 04, and loses their last context switch.
 """
 
 import os
+import re
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,7 +23,6 @@ from pathlib import Path
 from bench.meter import Column, Metric, procfs
 
 ROOT = Path("/sys/fs/cgroup")
-NS, US = 1e-9, 1e-6
 
 
 @dataclass(frozen=True)
@@ -46,22 +46,16 @@ class Cpu:
         return self.user / both if both else 0.0
 
 
-def _own_group(controller):
-    """Return the path of this process's group under a controller of version 1,
-    or under version 2 for ""."""
-    for line in procfs.read("/proc/self/cgroup").splitlines():
-        _, controllers, path = line.split(":", 2)
-        if controller in controllers.split(","):
-            return path.lstrip("/")
-    return ""
-
-
 class Group:
-    """Counts for a process tree, in a control group of its own."""
+    """Counts for a process tree, in a control group of its own (version 2; no
+    controller is needed)."""
 
     def __init__(self, pid):
         """Raises OSError where that is not possible."""
-        self.parent = self.find_parent()
+        own = re.search(r"^0::/(.*)", procfs.read("/proc/self/cgroup"), re.M)
+        both = ROOT / "unified"     # where both versions are mounted
+        self.parent = (both if both.is_dir() else ROOT) / (
+            own[1] if own else "")
         self.folder = self.parent / f"bench-{os.getpid()}-{pid}"
         self.folder.mkdir()
         try:
@@ -72,6 +66,13 @@ class Group:
         except OSError:
             self.close()
             raise
+
+    def read(self):
+        """Return the Cpu used so far. Raises OSError."""
+        lines = dict(line.split() for line in
+                     (self.folder / "cpu.stat").read_text().splitlines())
+        return Cpu(*(int(lines[f"{name}_usec"]) / 1e6
+                     for name in ("usage", "user", "system")))
 
     def close(self):
         """Move the processes back and delete the group."""
@@ -93,39 +94,6 @@ def _move(pid, folder):
         pass                    # it has ended
 
 
-class GroupV2(Group):
-    """cpu.stat of the unified hierarchy; it needs no controller."""
-
-    way = "cgroup v2"
-
-    @staticmethod
-    def find_parent():
-        both = ROOT / "unified"     # where both versions are mounted
-        return (both if both.is_dir() else ROOT) / _own_group("")
-
-    def read(self):
-        """Return the Cpu used so far. Raises OSError."""
-        lines = dict(line.split() for line in
-                     (self.folder / "cpu.stat").read_text().splitlines())
-        return Cpu(*(int(lines[f"{name}_usec"]) * US
-                     for name in ("usage", "user", "system")))
-
-
-class GroupV1(Group):
-    """The controller cpuacct of version 1."""
-
-    way = "cgroup v1"
-
-    @staticmethod
-    def find_parent():
-        return ROOT / "cpuacct" / _own_group("cpuacct")
-
-    def read(self):
-        """Return the Cpu used so far. Raises OSError."""
-        return Cpu(*(int((self.folder / f"cpuacct.{name}").read_text()) * NS
-                     for name in ("usage", "usage_user", "usage_sys")))
-
-
 class ProcMeter:
     """Counts for a process tree by what /proc shows of it.
 
@@ -133,8 +101,6 @@ class ProcMeter:
     run. The split of a process is wrong if it lives for milliseconds: one that
     no clock tick has hit counts as all user time.
     """
-
-    way = "/proc"
 
     def __init__(self, pid):
         self.pid, self.cores = pid, os.sched_getaffinity(pid)
@@ -151,16 +117,13 @@ class ProcMeter:
 
 
 @contextmanager
-def of_tree(pid, kinds=(GroupV2, GroupV1)):
-    """A block with a meter for `pid` and all that descends from it: by the
-    first of `kinds` that works here, else by /proc. It has to end before `pid`
-    does, because a group in use cannot be deleted."""
-    for kind in (*kinds, ProcMeter):
-        try:
-            meter = kind(pid)
-            break
-        except OSError:
-            continue
+def of_tree(pid):
+    """A block with a meter for `pid` and all that descends from it. It has to
+    end before `pid` does, because a group in use cannot be deleted."""
+    try:
+        meter = Group(pid)
+    except OSError:
+        meter = ProcMeter(pid)
     try:
         yield meter
     finally:

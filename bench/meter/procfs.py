@@ -5,6 +5,7 @@ left out; its CPU time is in its parent's `reaped`.
 """
 
 import os
+import re
 import time
 from dataclasses import dataclass
 
@@ -43,11 +44,9 @@ def read(path):
 
 
 def read_int(path, otherwise=0):
-    """Return the number that a file begins with, or `otherwise`."""
-    try:
-        return int(read(path).split()[0])
-    except (ValueError, IndexError):
-        return otherwise
+    """Return the number that a file begins with; `otherwise` without one."""
+    found = re.match(r"\d+", read(path))
+    return int(found[0]) if found else otherwise
 
 
 def process(pid):
@@ -87,17 +86,14 @@ def tree(root):
     return found
 
 
-def settle(root, seconds=0.5, pause=0.02):
-    """Wait until processes and threads below `root` stay the same for `pause`
-    seconds, at most `seconds`."""
-    until = time.monotonic() + seconds
-    before = None
-    while time.monotonic() < until:
-        now = [(p.pid, p.threads) for p in tree(root)]
-        if now == before:
-            return
-        before = now
-        time.sleep(pause)
+def settle(root):
+    """Wait until processes and threads below `root` stay the same for 20 ms,
+    half a second at most."""
+    until = time.monotonic() + 0.5
+    before, now = None, []
+    while now != before and time.monotonic() < until:
+        time.sleep(0.02)
+        before, now = now, [(p.pid, p.threads) for p in tree(root)]
 
 
 def cpu_time(processes):
@@ -119,10 +115,8 @@ def cpu_time(processes):
 def proportional_memory(pid):
     """Return the PSS of `pid`: its own pages, and its share of those that it
     shares with others (after fork most pages are shared)."""
-    for line in read(f"/proc/{pid}/smaps_rollup").splitlines():
-        if line.startswith("Pss:"):
-            return int(line.split()[1]) * 1024
-    return 0
+    found = re.search(r"^Pss: +(\d+)", read(f"/proc/{pid}/smaps_rollup"), re.M)
+    return int(found[1]) * 1024 if found else 0
 
 
 def open_descriptors(pid):
@@ -135,10 +129,9 @@ def open_descriptors(pid):
 
 def descriptor_limit(pid="self"):
     """Return the soft limit of open descriptors of `pid`."""
-    for line in read(f"/proc/{pid}/limits").splitlines():
-        if line.startswith("Max open files"):
-            return int(line.split()[3])
-    return 0
+    found = re.search(r"^Max open files +(\d+)", read(f"/proc/{pid}/limits"),
+                      re.M)
+    return int(found[1]) if found else 0
 
 
 def core_times():
@@ -146,11 +139,8 @@ def core_times():
     not idle. System includes interrupts and time that a hypervisor gave to
     others (steal)."""
     times = {}
-    for line in read("/proc/stat").splitlines():
-        name, *fields = line.split()
-        if name.startswith("cpu") and name != "cpu":
-            # user nice system idle iowait irq softirq steal (guest ...)
-            field = [int(word) / TICKS for word in fields]
-            times[int(name[3:])] = (field[0] + field[1],
-                                    field[2] + sum(field[5:8]))
+    for core, words in re.findall(r"^cpu(\d+) (.*)", read("/proc/stat"), re.M):
+        user, nice, system, _idle, _iowait, irq, softirq, steal = (
+            int(word) / TICKS for word in words.split()[:8])
+        times[int(core)] = user + nice, system + irq + softirq + steal
     return times

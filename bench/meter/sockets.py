@@ -28,11 +28,6 @@ def tcp_counters():
             for name, value in zip(names[1:], values[1:])}
 
 
-def segments_sent():
-    """Return how many TCP segments this network namespace has sent."""
-    return tcp_counters()["OutSegs"]
-
-
 class Listener(NamedTuple):
     """The listening sockets of a port, taken together."""
 

@@ -41,7 +41,8 @@ def check_connection(port, kept):
         begin = time.monotonic()
         connection.request("GET", "/answer")
         response = connection.getresponse()
-        if response.read() != b"42" or response.headers["Content-Length"] != "2":
+        length = response.getheader("Content-Length")
+        if response.read() != b"42" or length != "2":
             raise WrongAnswer("/answer: not 42, or no Content-Length of 2")
         if response.will_close == kept:
             raise WrongAnswer(f"/answer: closes={response.will_close} after "

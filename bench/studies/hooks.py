@@ -151,8 +151,9 @@ def idle_clients(live, x, seen, told):
 def packets(live, x, seen, told):
     """Count what TCP sends for each answer, in both directions."""
     def read():
-        return {"segments": sockets.segments_sent(), "late acknowledgements":
-                sockets.tcp_counters().get("DelayedACKs", 0)}
+        tcp = sockets.tcp_counters()
+        return {"segments": tcp["OutSegs"],
+                "late acknowledgements": tcp["DelayedACKs"]}
     before = read()
     yield
     told |= {f"{name} an answer": (now - before[name]) / seen[0].good

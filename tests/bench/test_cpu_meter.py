@@ -1,5 +1,6 @@
 """What threads and children cost that have ended is counted."""
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -23,15 +24,14 @@ def built(tmp_path_factory):
     return path
 
 
-def run(program, how, kinds=()):
+def run(program, how, meter=cpu.of_tree):
     """Run the program. Return what the meters say and what it says itself, as
-    (Cpu, switches, CPU seconds, switches). Skips where none of
-    `kinds` works."""
+    (Cpu, switches, CPU seconds, switches)."""
     with subprocess.Popen([program, how, str(COUNT)], text=True,
                           stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE) as process:
         assert process.stdout.readline() == "ready\n"
-        with cpu.of_tree(process.pid, kinds) as opened:
+        with meter(process.pid) as opened:
             switched = switches.of_tree(procfs.tree(process.pid))
             before = opened.read()
             print("go", file=process.stdin, flush=True)
@@ -40,28 +40,28 @@ def run(program, how, kinds=()):
             used = opened.read() - before
             counted = switches.of_tree(procfs.tree(process.pid))
         process.stdin.close()
-    if kinds and opened.way != kinds[0].way:
-        pytest.skip(f"{kinds[0].way}: no group can be made here")
-    assert opened.way == "/proc" or not opened.folder.exists()
     return used, counted - switched, float(seconds), int(itself)
 
 
 @pytest.mark.parametrize("how", ["fork", "thread"])
-@pytest.mark.parametrize("kind", [cpu.GroupV2, cpu.GroupV1],
-                         ids=lambda kind: kind.way)
-def test_a_group_counts_what_has_ended(program, how, kind):
+def test_a_group_counts_what_has_ended(program, how):
     """Not less than the clocks of threads and children say, and hardly more:
     their end is the only thing that they cannot measure."""
-    used, _, known, _ = run(program, how, [kind])
+    try:
+        used, _, known, _ = run(
+            program, how, lambda pid: contextlib.closing(cpu.Group(pid)))
+    except OSError as error:
+        pytest.skip(f"no group can be made here: {error}")
     assert known >= COUNT * 0.02
     assert known <= used.total <= 1.03 * known
 
 
 @pytest.mark.parametrize("how", ["fork", "thread"])
 def test_proc_counts_in_ticks(program, how):
-    """It cuts user and system time off at 10 ms, twice before and after, for
-    the program and for its children."""
-    used, _, known, _ = run(program, how)
+    """It cuts time off at 10 ms, twice before and after, for the program and
+    for its children."""
+    used, _, known, _ = run(
+        program, how, lambda pid: contextlib.closing(cpu.ProcMeter(pid)))
     assert abs(used.total - known) <= 4 * 0.01 + 0.03 * known
 
 
@@ -88,12 +88,12 @@ def test_switches_of_what_is_not_our_child():
 
 def test_group_that_cannot_be_made(monkeypatch, tmp_path):
     """/proc takes its place, and nothing is left over."""
-    monkeypatch.setattr(cpu, "_own_group", lambda _: "")
-    (tmp_path / "cpuacct").mkdir()      # files of no group
-    for root in (tmp_path / "nowhere", tmp_path):
+    monkeypatch.setattr(procfs, "read", lambda _, read=procfs.read:
+                        "" if _ == "/proc/self/cgroup" else read(_))
+    for root in (tmp_path / "nowhere", tmp_path):   # or files of no group
         monkeypatch.setattr(cpu, "ROOT", root)
         with cpu.of_tree(os.getpid()) as meter:
-            assert meter.way == "/proc"
+            assert isinstance(meter, cpu.ProcMeter)
     assert not list(tmp_path.glob("**/bench-*"))
 
 
@@ -105,7 +105,7 @@ def test_children_of_the_process_are_moved_too():
         process.stdout.readline()
         with cpu.of_tree(process.pid) as opened:
             family = {str(one.pid) for one in procfs.tree(process.pid)}
-            inside = family if opened.way == "/proc" else set(
+            inside = family if isinstance(opened, cpu.ProcMeter) else set(
                 procfs.read(opened.folder / "cgroup.procs").split())
         process.communicate("end\n")
     assert inside == family and len(family) == 2
