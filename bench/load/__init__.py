@@ -29,6 +29,8 @@ __all__ = ["Job", "LoadError", "Result", "TOOLS", "last_line", "missing",
            "run"]
 TOOLS = {tool.name: tool
          for tool in (Ab(), Wrk(), H2load(), Httperf(), OpenLoop())}
+UNKNOWN = Result(good=None, failed=None, timeouts=None, unfinished=None,
+                 seconds=None)
 
 
 def missing(name):
@@ -67,14 +69,12 @@ def run(name, job, cores, tick=None):
 
 def _shares(job):
     """Return a Job for each URL, with its share of the load."""
-    def share(index, total):
-        each, more = divmod(total, len(job.urls))
-        return each + (index < more)
-
+    many = len(job.urls)
     return [replace(job, urls=(url,),
-                    connections=share(index, job.connections),
-                    requests=job.requests and share(index, job.requests))
-            for index, url in enumerate(job.urls)]
+                    connections=(job.connections + many - 1 - n) // many,
+                    requests=job.requests
+                    and (job.requests + many - 1 - n) // many)
+            for n, url in enumerate(job.urls)]
 
 
 class _Part:
@@ -96,7 +96,7 @@ class _Part:
         except LoadError as error:
             if not hung:
                 raise
-            result = Result(None, None, None, None, None, notes=[str(error)])
+            result = replace(UNKNOWN, notes=[str(error)])
         return replace(result, output=text, commands=[shlex.join(self.argv)],
                        cpu=self.end.cpu)
 
@@ -157,24 +157,23 @@ def merge(results):
     """
     if len(results) == 1:
         return results[0]
-    counts = ("good", "failed", "timeouts", "unfinished")
-    if all(one.reported for one in results):
-        merged = Result(**{name: sum(getattr(one, name) for one in results)
-                           for name in counts},
-                        seconds=max(one.seconds for one in results))
-    else:
-        merged = Result(None, None, None, None, None)
-    for one in results:
-        merged.cpu += one.cpu
-        merged.output += one.output
-        merged.notes += one.notes
-        merged.commands += one.commands
+    def total(name, empty=0):
+        return sum((getattr(one, name) for one in results), empty)
+
+    merged = replace(UNKNOWN, cpu=total("cpu"), notes=total("notes", []),
+                     commands=total("commands", []),
+                     output="".join(one.output for one in results))
+    if not all(one.reported for one in results):
+        return merged
+    for name in ("good", "failed", "timeouts", "unfinished"):
+        setattr(merged, name, total(name))
+    merged.seconds = max(one.seconds for one in results)
     answered = [one for one in results if one.p99 is not None]
-    if merged.good and answered:
-        for name in ("mean", "p50"):
-            setattr(merged, name, sum(getattr(one, name) * one.good
-                                      for one in answered)
-                    / sum(one.good for one in answered))
-        merged.p99 = max(one.p99 for one in answered)
-        merged.max = max(one.max for one in answered)
+    for name in ("mean", "p50") if answered else ():
+        setattr(merged, name, sum(getattr(one, name) * one.good
+                                  for one in answered)
+                / sum(one.good for one in answered))
+    for name in ("p99", "max"):
+        setattr(merged, name, max((getattr(one, name) for one in answered),
+                                  default=None))
     return merged
