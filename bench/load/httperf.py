@@ -11,7 +11,8 @@ class Httperf(Tool):
     name = "httperf"
     remedy = "apt-get install httperf"
     latency = ("httperf: mean only, in steps of 0.1 ms, from send to the "
-               "first byte; time lost before a connection opens is not counted")
+               "first byte; time lost before a connection opens is not "
+               "counted")
     open_loop = busy_waits = True
     # It waits in select(), which knows no descriptor above 1023.
     descriptors = 1024
