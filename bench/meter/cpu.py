@@ -8,8 +8,8 @@
 The processes are put into a control group (cgroups(7)) of their own. The
 kernel adds the time of each task to its group in nanoseconds, up to its last
 context switch, and new threads and children are in the group from the start.
-That needs version 2 and a writable folder in /sys/fs/cgroup, as root has.
-Elsewhere /proc has to do: it has no exact clock for children and threads that
+That needs version 2, or cpuacct of version 1, and a writable folder in
+/sys/fs/cgroup, as root has. Elsewhere /proc has to do: it has no exact clock for children and threads that
 live for 50 us, as in 02 and 04, and loses their last context switch.
 """
 
@@ -47,15 +47,21 @@ class Cpu:
 
 
 class Group:
-    """Counts for a process tree, in a control group of its own (version 2; no
-    controller is needed)."""
+    """Counts for a process tree, in a control group of its own: of version 2,
+    where no controller is needed, or 1."""
 
-    def __init__(self, pid):
+    # Our own group in /proc/self/cgroup, and where its hierarchy is mounted.
+    PLACES = {2: (r"^0::/(.*)", ("unified", "")),
+              1: (r"^\d+:.*\bcpuacct\b.*:/(.*)", ("cpuacct", "cpu,cpuacct"))}
+
+    def __init__(self, pid, version=2):
         """Raises OSError where that is not possible."""
-        own = re.search(r"^0::/(.*)", procfs.read("/proc/self/cgroup"), re.M)
-        both = ROOT / "unified"     # where both versions are mounted
-        self.parent = (both if both.is_dir() else ROOT) / (
-            own[1] if own else "")
+        self.version = version
+        pattern, roots = self.PLACES[version]
+        own = re.search(pattern, procfs.read("/proc/self/cgroup"), re.M)
+        root = next((ROOT / name for name in roots if (ROOT / name).is_dir()),
+                    ROOT / roots[-1])
+        self.parent = root / (own[1] if own else "")
         self.folder = self.parent / f"bench-{os.getpid()}-{pid}"
         self.folder.mkdir()
         try:
@@ -69,6 +75,10 @@ class Group:
 
     def read(self):
         """Return the Cpu used so far. Raises OSError."""
+        if self.version == 1:
+            return Cpu(*(
+                int((self.folder / f"cpuacct.usage{of}").read_text()) / 1e9
+                for of in ("", "_user", "_sys")))
         lines = dict(line.split() for line in
                      (self.folder / "cpu.stat").read_text().splitlines())
         return Cpu(*(int(lines[f"{name}_usec"]) / 1e6
@@ -120,10 +130,13 @@ class ProcMeter:
 def of_tree(pid):
     """A block with a meter for `pid` and all that descends from it. It has to
     end before `pid` does, because a group in use cannot be deleted."""
-    try:
-        meter = Group(pid)
-    except OSError:
-        meter = ProcMeter(pid)
+    meter = None
+    for version in Group.PLACES:
+        try:
+            meter = meter or Group(pid, version)
+        except OSError:
+            continue
+    meter = meter or ProcMeter(pid)
     try:
         yield meter
     finally:

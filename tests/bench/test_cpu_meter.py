@@ -43,13 +43,15 @@ def run(program, how, meter=cpu.of_tree):
     return used, counted - switched, float(seconds), int(itself)
 
 
+@pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize("how", ["fork", "thread"])
-def test_a_group_counts_what_has_ended(program, how):
+def test_a_group_counts_what_has_ended(program, how, version):
     """Not less than the clocks of threads and children say, and hardly more:
     their end is the only thing that they cannot measure."""
     try:
         used, _, known, _ = run(
-            program, how, lambda pid: contextlib.closing(cpu.Group(pid)))
+            program, how,
+            lambda pid: contextlib.closing(cpu.Group(pid, version)))
     except OSError as error:
         pytest.skip(f"no group can be made here: {error}")
     assert known >= COUNT * 0.02
