@@ -1,0 +1,116 @@
+"""Clients: a burst, and four kinds that make a server wait."""
+
+import asyncio
+import collections
+import selectors
+import socket
+import time
+
+# One client of a burst. Times are Unix time in seconds; `port` its own port,
+# `status` the answer's, 0 without one.
+Client = collections.namedtuple("Client", "number port begin end status")
+KINDS = ("normal", "slow", "silent", "half")
+
+
+def request(path, host="localhost"):
+    """Return the bytes of a GET request that ends its connection."""
+    return (f"GET {path} HTTP/1.1\r\nHost: {host}\r\n"
+            "Connection: close\r\n\r\n").encode()
+
+
+def burst(address, count, path="/guestbook", limit=30):
+    """Let `count` clients ask together; return their Clients.
+
+    All connect at the same time. After `limit` seconds those that have no
+    answer are closed.
+    """
+    selector, done = selectors.DefaultSelector(), {}
+    for number in range(1, count + 1):
+        connection = socket.socket(
+            socket.AF_INET6 if ":" in address[0] else socket.AF_INET)
+        connection.setblocking(False)
+        begin = time.time()
+        connection.connect_ex(address)
+        selector.register(connection, selectors.EVENT_WRITE,
+                          [number, connection.getsockname()[1], begin, b""])
+    deadline = time.monotonic() + limit
+    while len(done) < count and time.monotonic() < deadline:
+        for key, _ in selector.select(0.5):
+            _advance(selector, key, request(path), done)
+    for key in list(selector.get_map().values()):
+        _finish(selector, key, done)
+    selector.close()
+    return [done[number] for number in sorted(done)]
+
+
+def _advance(selector, key, wanted, done):
+    try:
+        if key.events == selectors.EVENT_WRITE:
+            key.fileobj.sendall(wanted)
+            selector.modify(key.fileobj, selectors.EVENT_READ, key.data)
+            return
+        data = key.fileobj.recv(65536)
+    except BlockingIOError:
+        return
+    except OSError:
+        data = b""
+    key.data[3] += data
+    if not data:
+        _finish(selector, key, done)
+
+
+def _finish(selector, key, done):
+    number, port, begin, answer = key.data
+    words = answer[:16].split()
+    status = int(words[1]) if len(words) > 1 and words[1].isdigit() else 0
+    done[number] = Client(number, port, begin, time.time(), status)
+    selector.unregister(key.fileobj)
+    key.fileobj.close()
+
+
+async def ask(address, path, limit=30.0):
+    """Return how many seconds one request takes; `limit` when it fails."""
+    begin = time.monotonic()
+    try:
+        async with asyncio.timeout(limit):
+            reader, writer = await asyncio.open_connection(*address)
+            try:
+                writer.write(request(path))
+                if await reader.read():
+                    return time.monotonic() - begin
+            finally:
+                writer.close()
+    except (OSError, TimeoutError):
+        pass
+    return limit
+
+
+async def trouble(kind, address, path, seconds):
+    """Be a client that makes the server wait, for `seconds`.
+
+    "normal": asks and reads. "half": sends half a request. "silent": only
+    connects. "slow": asks for `path` and reads 1 KiB every 100 ms.
+    """
+    with socket.socket() as connection:
+        connection.setblocking(False)
+        # Small, so that the kernel cannot take the answer instead of us.
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(seconds):
+                await loop.sock_connect(connection, address)
+                await _be(kind, loop, connection, request(path))
+        except (OSError, TimeoutError):
+            pass
+
+
+async def _be(kind, loop, connection, text):
+    if kind == "silent":
+        await asyncio.sleep(3600)
+    if kind == "half":
+        await loop.sock_sendall(connection, text[:len(text) // 2])
+        await asyncio.sleep(3600)
+    await loop.sock_sendall(connection, text)
+    while await loop.sock_recv(connection, 1024 if kind == "slow" else 65536):
+        if kind == "slow":
+            await asyncio.sleep(0.1)
