@@ -23,6 +23,7 @@ World = collections.namedtuple("World", "ports redis clients")
 # A write that lasts longer than this waits for its client to read.
 LONG_WRITE = 0.02
 _NUMBER = re.compile(r"-?\d+")
+_ONE_POLLED = re.compile(r"\[\{fd=(.*), events=[^}]*\}\], 1, ", re.DOTALL)
 _TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
@@ -68,7 +69,8 @@ def _touched(calls, world):
 
 def _role(call, world):
     """Return (role, number of the client) of the call's descriptor."""
-    socket = socket_of(call.arguments)
+    polled = _ONE_POLLED.match(call.arguments)
+    socket = socket_of(polled[1] if polled else call.arguments)
     if socket is None:
         return None, None
     if not socket.kind:
@@ -109,9 +111,10 @@ def worker_bars(calls, world):
         role, number = _role(call, world)
         if not _waits(call, role):
             kind, words = "run", "runs"
-        elif call.name in states.MANY and not call.arguments.startswith(
-                "NULL, 0"):
+        elif _waits_for_many(call):
             kind, words = loop.waits()
+        elif _ONE_POLLED.match(call.arguments):
+            kind, words = states.meaning("read", role, number)
         elif call.name == "fcntl":
             kind, words = states.meaning("flock", None)
         else:
@@ -121,6 +124,13 @@ def worker_bars(calls, world):
         bars.append(Bar(call.begin, call.end, kind, words, (call,)))
         before = max(before, call.end)
     return merge(bars)
+
+
+def _waits_for_many(call):
+    """Whether a call waits for more than one descriptor, as a loop does."""
+    return call.name in states.MANY and not (
+        call.arguments.startswith("NULL, 0")
+        or _ONE_POLLED.match(call.arguments))
 
 
 class _Loop:
@@ -215,8 +225,7 @@ def clip(bars, begin, end):
 
 def _is_loop(calls, world):
     """Whether a thread waits for several descriptors, clients among them."""
-    return any(call.name in states.MANY and not call.arguments.startswith(
-        "NULL, 0") for call in calls) and any(
+    return any(map(_waits_for_many, calls)) and any(
         call.name in states.RECEIVE and client_of(call, world)
         for call in calls)
 
@@ -258,7 +267,8 @@ def client_bars(client, touched, calls, bars, loops, world):
     if begin > queued:
         row.append(Bar(queued, begin, "run", "is handed to a worker"
                        if tid != own[0].tid else "runs", ()))
-    part = clip(bars[tid], begin, client.end)
+    last = max(call.end for call in own if call.tid == tid)
+    part = clip(bars[tid], begin, min(last, client.end))
     if tid in loops:
         part = [_in_loop(bar, own) for bar in part]
     return merge(row + part)
@@ -266,8 +276,7 @@ def client_bars(client, touched, calls, bars, loops, world):
 
 def _in_loop(bar, own):
     """Return a loop's bar as one of its clients sees it."""
-    if not any(call.name in states.MANY for call in bar.calls) or \
-            bar.kind == "run":
+    if not any(map(_waits_for_many, bar.calls)) or bar.kind == "run":
         return bar
     last = [call for call in own if call.begin <= bar.begin]
     received = last and last[-1].name in states.RECEIVE and \
