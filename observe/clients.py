@@ -18,10 +18,11 @@ def request(path, host="localhost"):
             "Connection: close\r\n\r\n").encode()
 
 
-def burst(address, count, path="/guestbook", limit=30):
+def burst(address, count, path="/guestbook",
+          on_connect=lambda port: None, limit=30):
     """Let `count` clients ask together; return their Clients.
 
-    All connect at the same time. After `limit` seconds those that have no
+    All connect at the same time; `on_connect` gets the port of each. After `limit` seconds those that have no
     answer are closed.
     """
     selector, done = selectors.DefaultSelector(), {}
@@ -31,8 +32,10 @@ def burst(address, count, path="/guestbook", limit=30):
         connection.setblocking(False)
         begin = time.time()
         connection.connect_ex(address)
+        port = connection.getsockname()[1]
+        on_connect(port)
         selector.register(connection, selectors.EVENT_WRITE,
-                          [number, connection.getsockname()[1], begin, b""])
+                          [number, port, begin, b""])
     deadline = time.monotonic() + limit
     while len(done) < count and time.monotonic() < deadline:
         for key, _ in selector.select(0.5):

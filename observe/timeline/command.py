@@ -47,7 +47,7 @@ def caption(timelines, options):
         f"{export.duration(worst.seconds)}"
         + (", the largest difference of all." if len(timelines) > 1 else "."),
         "Bars of running include strace's own work, so they are too long; "
-        "the waits are right."]
+        "waits are not."]
 
 
 def write(timelines, lines, out=None):

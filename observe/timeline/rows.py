@@ -244,7 +244,7 @@ def name_workers(calls, tids, loops):
                 "main thread" if threads else "parent"
             continue
         word = "thread" if tid in threads else \
-            "loop" if tid in loops else "process"
+            "loop" if tid in loops else "child" if first in tids else "worker"
         counts[word] += 1
         names[tid] = f"{word} {counts[word]}"
     return names

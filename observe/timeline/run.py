@@ -7,12 +7,12 @@ import tempfile
 import threading
 import time
 
-from observe import clients, lab
+from observe import clients, lab, sockets
 from observe.slow_redis import SlowRedis
 from observe.timeline import rows, strace
 
 # Only what says something about waiting: the fewer, the cheaper.
-TRACED = ("%network,read,readv,write,writev,sendfile,close,poll,ppoll,select,"
+TRACED = ("accept,accept4,connect,recvfrom,recvmsg,sendto,sendmsg,read,readv,write,writev,sendfile,close,poll,ppoll,select,"
           "pselect6,epoll_wait,epoll_pwait,epoll_pwait2,epoll_ctl,futex,flock,"
           "fcntl,nanosleep,clock_nanosleep,clone,clone3,fork,vfork,wait4,"
           "waitid,rt_sigtimedwait,rt_sigsuspend,pause")
@@ -26,7 +26,7 @@ Timeline = collections.namedtuple(
 
 def strace_words(path):
     """Return the words that go in front of a traced command."""
-    return ["strace", "-f", "-ttt", "-T", "-yy", "-s", "1024",
+    return ["strace", "-f", "-ttt", "-T", "-y", "-s", "1024",
             "--seccomp-bpf", "-e", f"trace={TRACED}", "-e", "signal=none",
             "-o", path]
 
@@ -44,13 +44,16 @@ def record(folder, count, delay, path, options=()):
         file = stack.enter_context(tempfile.NamedTemporaryFile("r"))
         with lab.start(folder, slow.port, *options,
                        before=strace_words(file.name)) as server, \
-                Delays(server.pid) as delays:
-            came = clients.burst(server.address, count, path)
+                Sampler(server) as sampler:
+            came = clients.burst(server.address, count, path, sampler.watch)
             server.stop()
         world = rows.World({server.address[1]}, {slow.port},
                            {client.port: client.number for client in came})
-        return assemble(folder.replace("_", " "), file.read(), came, world,
-                        plain, delays.found)
+        text = strace.name_sockets(
+            file.read(), server.address[1], [c.port for c in came],
+            sampler.clients)
+        return assemble(folder.replace("_", " "), text, came, world, plain,
+                        sampler.delays)
 
 
 def _length(came):
@@ -70,17 +73,19 @@ def assemble(title, text, came, world, plain, delays=()):
                     sum(client.status != 200 for client in came))
 
 
-class Delays:
-    """Samples how long each thread waits for the CPU: a context manager.
+class Sampler:
+    """Looks at the server while it is traced: a context manager.
 
-    `found`: [(tid, begin, end, seconds)], Unix time.
+    `delays`: [(tid, begin, end, seconds)], how long each thread waited for
+    the CPU, Unix time. `clients`: {inode of the server's socket: port}.
     """
 
-    INTERVAL = 0.01
+    INTERVAL = 0.005
 
-    def __init__(self, pid):
-        self.found = []
-        self._pid = pid
+    def __init__(self, server):
+        self.delays, self.clients = [], {}
+        self._server = server
+        self._wanted = []
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
@@ -92,17 +97,30 @@ class Delays:
         self._over.set()
         self._thread.join()
 
+    def watch(self, port):
+        """Find out which of the server's sockets this client has."""
+        self._wanted.append(port)
+
     def _run(self):
         before, last = {}, time.time()
         while not self._over.wait(self.INTERVAL):
+            for port in list(self._wanted):
+                self._identify(port)
             now, seen = time.time(), {}
-            for pid in [self._pid, *lab.children(self._pid)]:
+            for pid in [self._server.pid, *lab.children(self._server.pid)]:
                 seen.update(self._of(pid))
             for tid, nanoseconds in seen.items():
                 grown = (nanoseconds - before.get(tid, nanoseconds)) / 1e9
                 if grown > 0.001:
-                    self.found.append((tid, last, now, grown))
+                    self.delays.append((tid, last, now, grown))
             before, last = seen, now
+
+    def _identify(self, port):
+        with contextlib.suppress(OSError):
+            found = sockets.lookup(self._server.address, ("127.0.0.1", port))
+            if found and found.inode:       # 0: not accepted yet
+                self.clients[found.inode] = port
+                self._wanted.remove(port)
 
     @staticmethod
     def _of(pid):

@@ -6,10 +6,19 @@ from observe import states
 from observe.timeline.export import duration
 
 WIDTH, LEFT, RIGHT = 960, 150, 16
-ROW = {"worker": (13, 9), "client": (9, 6)}     # pitch, height of the bar
+ROW = {"worker": (13, 9), "client": (11, 7)}     # pitch, height of the bar
 LOOKS = {       # ground, text, quiet text, grid
     "light": ("#ffffff", "#1d2430", "#5b6675", "#e3e7ec"),
     "dark": ("#14181e", "#e6eaf0", "#9aa7b6", "#2a323c"),
+}
+LESSONS = {
+    "01": "one process waits for Redis; the other clients wait for the process",
+    "02": "a process for each client: they wait at the same time",
+    "03": "four workers wait at the same time; further clients wait for one",
+    "04": "a thread for each client: they wait at the same time",
+    "05": "four threads wait at the same time; further clients wait for one",
+    "06": "one loop waits for all clients together",
+    "07": "one loop waits for all clients together",
 }
 HEAD, TITLE, AXIS = 62, 24, 34
 _FONT = "font-family='system-ui,sans-serif'"
@@ -94,16 +103,18 @@ def _axis(span, scale, bottom, look):
 
 def _block(timeline, y, scale, look):
     _, text, quiet, _ = LOOKS[look]
+    lesson = LESSONS.get(timeline.title[:2], "")
     parts = [f"<text x='16' y='{y + 15}' font-size='13' font-weight='600' "
              f"fill='{text}'>{escape(timeline.title)}</text>"
              f"<text x='{LEFT}' y='{y + 15}' font-size='11' fill='{quiet}'>"
-             f"all answered after {duration(timeline.seconds)}</text>"]
+             f"{duration(timeline.seconds)}{lesson and ': ' + lesson}"
+             "</text>"]
     y, role = y + TITLE, "worker"
     for row in timeline.rows:
         pitch, height = ROW[row.role]
         if row.role != role:
             y, role = y + 5, row.role
-        size = 10 if row.role == "worker" else 8
+        size = 10.5 if row.role == "worker" else 9.5
         parts.append(f"<text x='{LEFT - 8}' y='{y + height - 0.5}' "
                      f"font-size='{size}' text-anchor='end' fill='"
                      f"{text if row.role == 'worker' else quiet}'>"
