@@ -192,6 +192,19 @@ def start(folder, redis_port, *options, before=(), pool=True):
                    *options], before)
 
 
+def site(folder, size=16 << 20):
+    """Make a copy of the site with a file /large in it; return its path.
+
+    A client that reads it slowly makes the server wait: no socket's buffer
+    can take it all.
+    """
+    for name in ("public", "templates"):
+        shutil.copytree(TOP / name, Path(folder) / name)
+    with open(Path(folder) / "public" / "large", "wb") as file:
+        file.truncate(size)
+    return str(folder)
+
+
 def children(pid):
     """Return the process ids of a process's children."""
     found = []

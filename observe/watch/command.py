@@ -1,0 +1,110 @@
+"""`make watch-05`: starts a server and watches it, or watches a process."""
+
+import argparse
+import contextlib
+import shutil
+import sys
+import tempfile
+import time
+
+from observe import lab
+from observe.watch import proc, view
+from observe.watch.sampler import Sampler
+
+
+class Started:
+    """One of the seven with a private Redis: a context manager.
+
+    `redis`, `server`: of lab. As our child, the server lets us see its
+    system calls even where Yama's ptrace_scope is 1.
+    """
+
+    def __init__(self, folder, options=()):
+        self._stack = contextlib.ExitStack()
+        with self._stack:
+            root = self._stack.enter_context(tempfile.TemporaryDirectory())
+            self.redis = self._stack.enter_context(lab.Redis())
+            self.server = self._stack.enter_context(lab.start(
+                folder, self.redis.port, "--root", lab.site(root), *options))
+            self._stack = self._stack.pop_all()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.redis.frozen:
+            self.redis.freeze()
+        self._stack.close()
+
+
+def main(words):
+    """Run the command; return its exit status."""
+    parser = argparse.ArgumentParser(prog="python3 -m observe watch",
+                                     description=__doc__)
+    parser.add_argument("what", help="a process id, the name of a process "
+                        "that runs, or one of the seven, which is started: "
+                        "05, prethreaded (start:NAME insists on it)")
+    parser.add_argument("--redis", type=int, action="append", default=[],
+                        metavar="PORT", help="where its Redis listens")
+    parser.add_argument("--rate", type=int, default=50,
+                        help="samples a second (50)")
+    parser.add_argument("--seconds", type=float, default=float("inf"),
+                        help="without a terminal: how long")
+    parser.add_argument("options", nargs="*", help="after --: of the server")
+    chosen = parser.parse_args(words)
+    with contextlib.ExitStack() as stack:
+        started = None
+        if chosen.what.isdigit() and len(chosen.what) > 2:
+            pid, title = int(chosen.what), chosen.what
+        else:
+            started, pid, title = _by_name(stack, chosen)
+        if not proc.threads(pid):
+            raise lab.LabError(f"there is no process {pid}")
+        redis = [*chosen.redis, *([started.redis.port] if started else [])]
+        sampler = stack.enter_context(Sampler(
+            pid, title if started else
+            f"{proc.read(f'/proc/{pid}/comm').strip()} {pid}", redis,
+            chosen.rate))
+        if not sys.stdout.isatty():
+            return print_lines(sampler, chosen.seconds)
+        return _show(sampler, started)
+
+
+def _by_name(stack, chosen):
+    """Return (Started or None, pid, title) of what a name stands for."""
+    name = chosen.what.removeprefix("start:")
+    try:
+        folder = lab.folder_of(name)
+    except lab.LabError:
+        return None, proc.find(name), name
+    started = stack.enter_context(Started(folder, chosen.options))
+    return started, started.server.pid, folder.replace("_", " ")
+
+
+def print_lines(sampler, seconds):
+    """Print a line a second until the process ends; return 0."""
+    cpu, end = view.Cpu(), time.monotonic() + seconds
+    noted = False
+    while time.monotonic() < end:
+        frame = sampler.frame()
+        if not frame.rows:
+            print(f"{sampler.title} has ended")
+            break
+        for note in [] if noted else frame.notes:
+            print(note)
+            noted = True
+        print(view.plain(frame, cpu.update(frame)), flush=True)
+        time.sleep(min(1, max(0, end - time.monotonic())))
+    return 0
+
+
+def _show(sampler, started):
+    try:
+        from observe.watch.app import Watch
+    except ImportError:
+        if shutil.which("make"):
+            print("textual is missing, so there is a line a second; "
+                  "`make watch-05` installs it", file=sys.stderr)
+        return print_lines(sampler, float("inf"))
+    Watch(sampler, started).run()
+    return 0

@@ -1,0 +1,283 @@
+"""Samples a server: threads often, socket tables as seldom as they cost."""
+
+import collections
+import threading
+import time
+
+from observe import sockets, states
+from observe.watch import proc, words
+from observe.watch.history import History, Slots
+
+# One thread, client and moment as the views show them. Times in seconds;
+# served: requests, or clients seen ("≥3"), or "".
+Row = collections.namedtuple(
+    "Row", "pid tid name kind words since served cpu history")
+Client = collections.namedtuple("Client", "number kind words since")
+Frame = collections.namedtuple(
+    "Frame", "now title rows clients queues connections rate total notes")
+
+_COST = 50                      # a table is read again after 50 times its cost
+
+
+class Tables:
+    """Sockets of the watched processes, by inode."""
+
+    def __init__(self, redis_ports):
+        self.redis = set(redis_ports) | {6379}
+        self.ports, self.listeners = set(), []
+        self.tcp, self.paths, self.clients = {}, {}, []
+        self.numbers = {}       # (host, port) of a client: its number
+        self.stale = True
+        self._due = 0.0
+        self._own = {}          # pid: inodes of its sockets
+        self._unanswered = {}   # client: bytes received when Redis owed nothing
+
+    def refresh(self, now, pids):
+        """Read the tables again, if it is time."""
+        if now < self._due or not self.stale and now < self._due + 0.9:
+            return
+        begin = time.monotonic()
+        inodes = set().union(*map(proc.socket_inodes, pids))
+        self.listeners = [s for s in sockets.tcp(sockets.LISTEN)
+                          if s.inode in inodes]
+        self.ports = {listener.local[1] for listener in self.listeners}
+        found = sockets.tcp(details=True)
+        self.tcp = {s.inode: s for s in found if s.inode}
+        self._own = {}
+        self.paths = sockets.unix_peers()
+        self.clients = sorted(
+            (s for s in found if s.local[1] in self.ports),
+            key=self.number)
+        self._remember()
+        self.stale = False
+        self._due = now + max(0.1, _COST * (time.monotonic() - begin))
+
+    def number(self, tcp):
+        """Return the number of a client, in the order in which we saw them."""
+        return self.numbers.setdefault(tcp.remote, len(self.numbers) + 1)
+
+    def own(self, pid):
+        """Return the inodes of a process's sockets, as of the last time."""
+        if pid not in self._own:
+            self._own[pid] = proc.socket_inodes(pid)
+        return self._own[pid]
+
+    def owed(self, inodes=None):
+        """Whether Redis owes a reply to one of these sockets, or to any."""
+        return any(s.remote[1] in self.redis and s.quiet_out < s.quiet_in
+                   for s in self.tcp.values() if inodes is None
+                   or s.inode in inodes)
+
+    def _remember(self):
+        """Note whose requests are unanswered although Redis owes nothing."""
+        live = {s.remote: s for s in self.clients}
+        self._unanswered = {who: count for who, count
+                            in self._unanswered.items() if who in live
+                            and live[who].received == count}
+        if not self.owed():
+            self._unanswered.update({s.remote: s.received
+                                     for s in self.clients})
+
+    def incomplete(self, tcp):
+        """Whether a client has sent only a part of its request."""
+        return tcp.remote in self._unanswered
+
+    def role(self, pid, fd):
+        """Return (role, client's number) of a process's descriptor."""
+        inode, text = proc.inode(pid, fd)
+        if not inode:
+            return ("file" if text.startswith("/") else
+                    text.partition(":")[0] or None), None
+        tcp = self.tcp.get(inode)
+        if tcp is None:
+            path = self.paths.get(inode)
+            self.stale = self.stale or not path
+            return (states.REDIS if path and "redis" in path else path), None
+        role = states.role_of(tcp.local, tcp.remote, self.ports, self.redis)
+        return role, self.number(tcp) if role == states.CLIENT else None
+
+
+class Sampler:
+    """Looks at a process and its descendants `rate` times a second."""
+
+    def __init__(self, pid, title, redis_ports=(), rate=50):
+        proc.raise_limit()
+        self.pid, self.title, self.rate = pid, title, rate
+        self.histories = {}
+        self.tables = Tables(redis_ports)
+        self.counters = proc.Counters(pid)
+        self.paused = False
+        self.hidden = 0
+        self._tasks, self._last = {}, {}
+        self._seen = collections.defaultdict(set)
+        self._slots, self._pids, self._due = Slots(), [pid], 0.0
+        self._rates = collections.deque(maxlen=11)
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self):
+        self.step()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._over.set()
+        self._thread.join()
+        for task in self._tasks.values():
+            task.close()
+
+    def _run(self):
+        due = time.monotonic()
+        while not self._over.wait(max(0.0, due - time.monotonic())):
+            due = max(due + 1 / self.rate, time.monotonic())
+            if not self.paused:
+                self.step()
+
+    def step(self):
+        """Take one sample of everything."""
+        with self._lock:
+            now = time.monotonic()
+            if now >= self._due:
+                self._find_tasks(now)
+            try:
+                self.tables.refresh(now, self._pids[:8])
+            except OSError:             # no sock_diag here
+                pass
+            for task in list(self._tasks.values()):
+                try:
+                    self._sample(task, time.monotonic())
+                except (OSError, ValueError):   # it has ended
+                    self._forget(task)
+
+    def _find_tasks(self, now):
+        self._pids = proc.processes(self.pid)
+        live = [(pid, tid) for pid in self._pids for tid in proc.threads(pid)]
+        for tid in self._tasks.keys() - {tid for _, tid in live}:
+            self._forget(self._tasks[tid])
+        for pid, tid in live:
+            if tid not in self._tasks:
+                try:
+                    self._tasks[tid] = proc.Task(pid, tid)
+                except OSError:
+                    continue
+                self.histories[tid] = History(now)
+        for task in self._tasks.values():
+            task.stopped = task.letter() in "TtZ"
+        self.hidden = sum(task.hidden for task in self._tasks.values())
+        self._due = now + max(0.1, _COST * (time.monotonic() - now))
+
+    def _forget(self, task):
+        task.close()
+        self._tasks.pop(task.tid, None)
+        self._last.pop(task.tid, None)
+        self.histories.pop(task.tid, None)
+
+    def _sample(self, task, now):
+        reading = task.read()
+        text, ran, delayed, switches = reading
+        last = self._last.get(task.tid)
+        history = self.histories[task.tid]
+        if last and not task.stopped and last[0][0] == text and last[0][3] == switches and \
+                text is not None and not text.startswith(b"running"):
+            meaning, name = last[1:]        # it has not run since
+        else:
+            meaning, name = self._meaning(task, text, ran - last[0][1]
+                                          if last else 0, delayed
+                                          - last[0][2] if last else 0)
+        self._last[task.tid] = reading, meaning, name
+        kind, said = self._loop(task, meaning, name)
+        history.add(now, kind, said, name in states.ACCEPT and last
+                    and last[0][3] != switches)
+
+    def _meaning(self, task, text, ran, delayed):
+        """Return (meaning, name of the system call or "")."""
+        if text is None:
+            return words.hidden(task.wchan(), task.letter()), ""
+        name, arguments = words.parse_syscall(text.decode())
+        if name == "running":
+            letter = task.letter() if ran == delayed == 0 else "R"
+            return (words.awake(ran, delayed) if letter == "R"
+                    else words.LETTERS.get(letter, ("run", "runs"))), ""
+        if not name or task.stopped:
+            return words.LETTERS.get(task.letter(), ("run", "runs")), ""
+
+        def role(fd):
+            found = self.tables.role(task.pid, fd)
+            if found[1]:
+                self._seen[task.tid].add(found[1])
+            return found
+        return words.blocked(name, arguments, role), name
+
+    def _loop(self, task, meaning, name):
+        """Say what an event loop waits for: the tables know."""
+        if name not in states.MANY or meaning[1] != "waits for events":
+            return meaning
+        mine = self.tables.own(task.pid)
+        count = sum(tcp.inode in mine for tcp in self.tables.clients)
+        return states.loop_meaning(self.tables.owed(mine), count)
+
+    def frame(self):
+        """Return the Frame of now."""
+        with self._lock:
+            now = time.monotonic()
+            counted = self.counters.read(max(1, len(self._pids) - 1))
+            total = sum(counted) if counted else None
+            self._rates.append((now, total or 0))
+            first, last = self._rates[0], self._rates[-1]
+            rate = (last[1] - first[1]) / (last[0] - first[0]) \
+                if len(self._rates) > 1 and total is not None else None
+            rows = [self._row(task, now, counted)
+                    for task in sorted(self._tasks.values(),
+                                       key=lambda t: (t.pid != self.pid,
+                                                      t.tid))]
+            owed = self.tables.owed()
+            return Frame(
+                now, self.title, rows, [self._client(tcp, owed) for tcp
+                                        in self.tables.clients],
+                self._queues(), collections.Counter(
+                    tcp.state for tcp in self.tables.clients if tcp.inode),
+                rate, total, self._notes())
+
+    def _queues(self):
+        try:
+            fresh = {s.inode: s for s in sockets.tcp(sockets.LISTEN)}
+        except OSError:
+            fresh = {}
+        return [(s.local[1], fresh.get(s.inode, s).unread,
+                 fresh.get(s.inode, s).unsent) for s in self.tables.listeners]
+
+    def _row(self, task, now, counted):
+        history = self.histories[task.tid]
+        ran = self._last[task.tid][0][1] if task.tid in self._last else 0
+        child = task.pid != self.pid
+        thread = task.tid != task.pid
+        name = f"thread {task.tid}" if thread else \
+            f"process {task.pid}" if child or len(self._pids) == 1 else \
+            f"parent {task.pid}"
+        return Row(task.pid, task.tid, name, history.kind, history.words,
+                   now - history.since, self._served(task, counted), ran,
+                   history)
+
+    def _served(self, task, counted):
+        workers = self._pids[1:]
+        if counted and task.tid == task.pid:
+            if len(self._tasks) == 1:
+                return str(counted[0])
+            if self.title[:2] in ("03", "07") and task.pid in workers:
+                slot = self._slots.assign(workers)[task.pid]
+                return str(counted[slot]) if slot < len(counted) else ""
+        seen = len(self._seen[task.tid])
+        return f"≥{seen}" if seen else ""
+
+    def _client(self, tcp, owed):
+        (kind, said), since = words.client_words(
+            tcp, owed, self.tables.incomplete(tcp))
+        return Client(self.tables.number(tcp), kind, said, since or 0)
+
+    def _notes(self):
+        if not self.hidden:
+            return []
+        return [f"{self.hidden} of {len(self._tasks)} threads do not let "
+                "their system calls be seen (Yama's ptrace_scope, or another "
+                "user): these rows say only where the kernel sleeps"]
