@@ -199,6 +199,22 @@ diff-%:
 # 07 -> epoll
 name_of = $(or $(word 2,$(subst _, ,$(filter $(1)_%,$(FOLDERS)))),$(error There is no server $(1); there are: $(FOLDERS)))
 
+# ---------------------------------------------------------------- observing
+
+OBSERVE = $(PYTHON) -m observe
+
+## watch-01 ... watch-07: starts that server and shows what each worker does now (ARGS='-- --workers 8')
+watch-%: build/deps/run all
+	@$(OBSERVE) watch $(call name_of,$*) $(ARGS)
+
+## timeline: a picture of what clients and workers wait for (SERVER=05 CLIENTS=8; SERVER=all)
+timeline: build/deps/test all
+	@$(OBSERVE) timeline $(or $(SERVER),all) $(if $(CLIENTS),--clients $(CLIENTS)) $(ARGS)
+
+## demo-stuck: four clients make trouble: how long does a normal one wait, at each server?
+demo-stuck: build/deps/run all
+	@$(OBSERVE) demo-stuck $(ARGS)
+
 # ----------------------------------------------------------------- checking
 #
 # scripts/check.py builds what a suite needs by calling make again, with the
@@ -347,7 +363,7 @@ help:
         check-browser check-layering check-shape variant variant-measure \
         variants-check check-faults check-frame fuzz soak reliability compare \
         compare-settings study study-settings report compare-runs peers-deps \
-        docs format tidy help
+        docs format tidy help timeline demo-stuck
 
 # Deletes a file whose recipe failed: it would look finished next time.
 .DELETE_ON_ERROR:

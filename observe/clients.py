@@ -91,9 +91,15 @@ async def ask(address, path, limit=30.0):
 async def trouble(kind, address, path, seconds):
     """Be a client that makes the server wait, for `seconds`.
 
-    "normal": asks and reads. "half": sends half a request. "silent": only
-    connects. "slow": asks for `path` and reads 1 KiB every 100 ms.
+    "normal": asks and reads; "again": the same, again and again. "half":
+    sends half a request. "silent": only connects. "slow": asks for `path` and
+    reads 1 KiB every 100 ms.
     """
+    if kind == "again":
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            await ask(address, path, left)
+        return
     with socket.socket() as connection:
         connection.setblocking(False)
         # Small, so that the kernel cannot take the answer instead of us.

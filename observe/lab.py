@@ -138,11 +138,11 @@ class Server:
     (host, port), from the line that says "http://HOST:PORT/".
     """
 
-    def __init__(self, command, before=()):
+    def __init__(self, command, before=(), stderr=None):
         """`before`: words such as strace's, in front of the command."""
         self._before = bool(before)
         self.process = spawn([*before, *command], cwd=TOP,
-                             stdout=subprocess.PIPE)
+                             stdout=subprocess.PIPE, stderr=stderr)
         self.pid = self.process.pid
         try:
             self.address = self._read_address()
@@ -184,12 +184,14 @@ class Server:
         self.stop()
 
 
-def start(folder, redis_port, *options, before=(), pool=True):
-    """Start one of the seven on a free port; return the Server."""
+def start(folder, redis_port, *options, before=(), stderr=None):
+    """Start one of the seven on a free port; return the Server.
+
+    A pool has four workers, unless `options` say otherwise.
+    """
     return Server([executable_of(folder), "--port", "0", "--redis",
-                   f"127.0.0.1:{redis_port}", *(POOL.get(folder, ())
-                                                if pool else ()),
-                   *options], before)
+                   f"127.0.0.1:{redis_port}", *POOL.get(folder, ()),
+                   *options], before, stderr)
 
 
 def site(folder, size=16 << 20):

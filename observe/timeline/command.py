@@ -14,7 +14,8 @@ def main(words):
     parser.add_argument("server", help="05, prethreaded, 05_prethreaded; all")
     parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--delay", type=float, default=50,
-                        help="ms until each reply of Redis (50)")
+                        help="ms until each reply of Redis (50); after "
+                        "250 the servers give up")
     parser.add_argument("--path", default="/guestbook")
     parser.add_argument("--out", help="folder; default: results/<UTC time>")
     options = parser.parse_args(words)

@@ -8,7 +8,7 @@ from textual.app import App
 from textual.widgets import Static
 
 from observe import clients
-from observe.watch import view
+from observe.watch import plain, view
 
 FRAMES = 10                     # a second
 STAY = 60.0                     # seconds that a troublesome client stays
@@ -33,12 +33,13 @@ class Watch(App):
         self.sampler, self.started = sampler, started
         self.sort, self.chosen, self.show_help = view.SORTS[0], None, False
         self.said = "? help"
-        self._cpu, self._frame, self._order = view.Cpu(), None, []
+        self._cpu, self._frame, self._order = plain.Cpu(), None, []
+        self._text = Static()
         self._first = 0         # the first line of the rows that is shown
 
     def compose(self):
         """One widget, which shows text."""
-        yield Static(id="all")
+        yield self._text
 
     def on_mount(self):
         """Begin to draw."""
@@ -49,8 +50,7 @@ class Watch(App):
         """Draw a frame."""
         if not self.sampler.paused or self._frame is None:
             self._frame = self.sampler.frame()
-        self.query_one("#all", Static).update(
-            Text("\n").join(self.lines(*self.size)))
+        self._text.update(Text("\n").join(self.lines(*self.size)))
 
     def lines(self, width, height):
         """Return what fits into the terminal, as lines of Text."""

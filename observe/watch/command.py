@@ -2,13 +2,14 @@
 
 import argparse
 import contextlib
-import shutil
+import subprocess
 import sys
 import tempfile
 import time
 
+from bench import venv
 from observe import lab
-from observe.watch import proc, view
+from observe.watch import plain, proc
 from observe.watch.sampler import Sampler
 
 
@@ -25,7 +26,8 @@ class Started:
             root = self._stack.enter_context(tempfile.TemporaryDirectory())
             self.redis = self._stack.enter_context(lab.Redis())
             self.server = self._stack.enter_context(lab.start(
-                folder, self.redis.port, "--root", lab.site(root), *options))
+                folder, self.redis.port, "--root", lab.site(root), *options,
+                stderr=subprocess.DEVNULL if sys.stdout.isatty() else None))
             self._stack = self._stack.pop_all()
 
     def __enter__(self):
@@ -52,6 +54,9 @@ def main(words):
                         help="without a terminal: how long")
     parser.add_argument("options", nargs="*", help="after --: of the server")
     chosen = parser.parse_args(words)
+    why = venv.enter() if sys.stdout.isatty() else ""
+    if why:
+        print(f"No live view, a line a second instead: {why}", file=sys.stderr)
     with contextlib.ExitStack() as stack:
         started = None
         if chosen.what.isdigit() and len(chosen.what) > 2:
@@ -65,7 +70,7 @@ def main(words):
             pid, title if started else
             f"{proc.read(f'/proc/{pid}/comm').strip()} {pid}", redis,
             chosen.rate))
-        if not sys.stdout.isatty():
+        if not sys.stdout.isatty() or why:
             return print_lines(sampler, chosen.seconds)
         return _show(sampler, started)
 
@@ -83,7 +88,7 @@ def _by_name(stack, chosen):
 
 def print_lines(sampler, seconds):
     """Print a line a second until the process ends; return 0."""
-    cpu, end = view.Cpu(), time.monotonic() + seconds
+    cpu, end = plain.Cpu(), time.monotonic() + seconds
     noted = False
     while time.monotonic() < end:
         frame = sampler.frame()
@@ -93,18 +98,12 @@ def print_lines(sampler, seconds):
         for note in [] if noted else frame.notes:
             print(note)
             noted = True
-        print(view.plain(frame, cpu.update(frame)), flush=True)
+        print(plain.line(frame, cpu.update(frame)), flush=True)
         time.sleep(min(1, max(0, end - time.monotonic())))
     return 0
 
 
 def _show(sampler, started):
-    try:
-        from observe.watch.app import Watch
-    except ImportError:
-        if shutil.which("make"):
-            print("textual is missing, so there is a line a second; "
-                  "`make watch-05` installs it", file=sys.stderr)
-        return print_lines(sampler, float("inf"))
+    from observe.watch.app import Watch     # not there without build/venv/
     Watch(sampler, started).run()
     return 0

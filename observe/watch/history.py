@@ -3,6 +3,9 @@
 import collections
 
 SECONDS = 10.0                  # that the strip shows
+# A thread that wakes up for less than this and waits again for the same has
+# not stopped waiting: 01 to 05 look at the time every 50 ms.
+BLINK = 0.1
 
 
 class History:
@@ -14,6 +17,7 @@ class History:
     def __init__(self, now):
         self.kind, self.words = "idle", ""
         self.since = now        # when this state began
+        self._before = None     # kind, words, since, left
         self.totals = collections.Counter()     # kind: seconds
         self._last = now
         self._samples = collections.deque()     # (time, kind)
@@ -21,8 +25,13 @@ class History:
     def add(self, now, kind, words, again=False):
         """Take a sample; `again`: the same state, entered once more."""
         self.totals[self.kind] += now - self._last
-        if (kind, words) != (self.kind, self.words) or again:
-            self.since = now
+        if again:
+            self._before, self.since = None, now
+        elif (kind, words) != (self.kind, self.words):
+            before = self._before
+            self._before = self.kind, self.words, self.since, now
+            self.since = before[2] if before and before[:2] == (kind, words) \
+                and now - before[3] < BLINK else now
         if kind != self.kind or not self._samples:
             self._samples.append((now, kind))
         self.kind, self.words, self._last = kind, words, now

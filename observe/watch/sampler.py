@@ -236,7 +236,7 @@ class Sampler:
                 now, self.title, rows, [self._client(tcp, owed) for tcp
                                         in self.tables.clients],
                 self._queues(), collections.Counter(
-                    tcp.state for tcp in self.tables.clients if tcp.inode),
+                    tcp.state for tcp in self.tables.clients),
                 rate, total, self._notes())
 
     def _queues(self):
@@ -253,6 +253,7 @@ class Sampler:
         child = task.pid != self.pid
         thread = task.tid != task.pid
         name = f"thread {task.tid}" if thread else \
+            f"main {task.tid}" if len(proc.threads(task.pid)) > 1 else \
             f"process {task.pid}" if child or len(self._pids) == 1 else \
             f"parent {task.pid}"
         return Row(task.pid, task.tid, name, history.kind, history.words,

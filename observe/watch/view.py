@@ -3,9 +3,9 @@
 from rich.text import Text
 
 from observe import states
+from observe.watch.plain import ago
 
 SORTS = ("tree", "CPU", "longest", "state")
-STRIP = 40                      # cells of the strip, a quarter of a second each
 HELP = """\
 n  a normal client       s  one that reads slowly     i  one that is silent
 h  one that sends half a request                      ↑↓ choose a row
@@ -14,15 +14,15 @@ space  pause    .  step    o  sort    ?  help    q  quit
 A row is a process or a thread; the strip shows its last ten seconds."""
 
 
+def columns(width):
+    """Return how wide the words and the strip are."""
+    strip = 40 if width >= 120 else 20 if width >= 95 else 10
+    return max(18, width - strip - 44), strip
+
+
 def colour(kind):
     """Return the colour of a kind on a dark terminal."""
     return states.KINDS[kind][2]
-
-
-def ago(seconds):
-    """Return a duration in five characters or fewer: "0.4 s", "12 s"."""
-    return f"{seconds:.1f} s" if seconds < 9.95 else \
-        f"{seconds:.0f} s" if seconds < 600 else f"{seconds / 60:.0f} min"
 
 
 def order(rows, sort, cpu):
@@ -83,12 +83,12 @@ def queue_bar(port, length, limit, width=40):
 def row(row, now, cpu, selected, width):
     """Return the line of one thread."""
     line = Text(f"{row.name:15.15} ", style="reverse" if selected else "")
-    words = max(20, width - 15 - STRIP - 26)
+    words, cells = columns(width)
     line.append("● ", style=colour(row.kind) + " not reverse")
     line.append(f"{row.words:{words}.{words}}", style="not reverse")
     line.append(f" {ago(row.since):>6} {row.served:>7} {cpu * 100:4.0f} % ",
                 style="not reverse")
-    for kind in row.history.strip(now, STRIP):
+    for kind in row.history.strip(now, cells):
         line.append("█" if kind not in (None, "idle") else "─" if kind
                     else " ", style=colour(kind) + " not reverse"
                     if kind else "")
@@ -104,38 +104,7 @@ def client(client):
 
 def titles(width):
     """Return the line above the rows."""
-    words = max(20, width - 15 - STRIP - 26)
+    words, cells = columns(width)
     return Text(f"{'':15}   {'does now':{words}} {'for':>6} {'served':>7} "
-                f"{'CPU':>6} {'the last ten seconds':>{STRIP}}", style="bold")
-
-
-def plain(frame, cpu):
-    """Return one line for a terminal that cannot move its cursor."""
-    counts = {}
-    for item in frame.rows:
-        counts[item.words] = counts.get(item.words, 0) + 1
-    said = ", ".join(f"{count} {words}" if count > 1 else words
-                     for words, count in sorted(
-                         counts.items(), key=lambda item: -item[1])[:5])
-    queue = sum(length for _, length, _ in frame.queues)
-    rate = "" if frame.rate is None else f"{frame.rate:.0f} requests/s, "
-    return (f"{frame.title}: {rate}accept queue {queue}, "
-            f"{sum(frame.connections.values())} connections, "
-            f"CPU {sum(cpu.values()) * 100:.0f} %; {said}")
-
-
-class Cpu:
-    """Turns the CPU time of rows into parts of a CPU, over a second."""
-
-    def __init__(self):
-        self._frames = []
-
-    def update(self, frame):
-        """Return {tid: part of a CPU} as of this frame."""
-        self._frames = [(now, ran) for now, ran in self._frames
-                        if now > frame.now - 1.2][-20:]
-        self._frames.append((frame.now, {item.tid: item.cpu
-                                         for item in frame.rows}))
-        (first, before), (last, after) = self._frames[0], self._frames[-1]
-        return {tid: (ran - before.get(tid, ran)) / (last - first)
-                for tid, ran in after.items()} if last > first else {}
+                f"{'CPU':>6} {'the last ten seconds'[-cells:]}",
+                style="bold")

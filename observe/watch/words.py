@@ -110,6 +110,11 @@ def client_words(tcp, owed, incomplete):
     owes the server a reply; `incomplete`: whether this client's request was
     unanswered already when Redis owed nothing.
     """
+    if tcp.state == "SYN_RECV":
+        return ("queue", "has sent nothing; not handed over yet"), 0
+    if tcp.inode == 0 and tcp.state not in ("ESTABLISHED", "CLOSE_WAIT"):
+        return ("idle", "closed by the server, not yet by the client"), \
+            tcp.quiet_in
     if tcp.inode == 0:
         return ("queue", states.KINDS["queue"][0]), tcp.quiet_in
     if tcp.state == "CLOSE_WAIT":
