@@ -203,9 +203,9 @@ name_of = $(or $(word 2,$(subst _, ,$(filter $(1)_%,$(FOLDERS)))),$(error There 
 
 OBSERVE = $(PYTHON) -m observe
 
-## watch-01 ... watch-07: starts that server and shows what each worker does now (ARGS='-- --workers 8')
+## watch-01 ... watch-07: starts that server and shows what each worker does now (ARGS='--threads 8')
 watch-%: build/deps/run all
-	@$(OBSERVE) watch $(call name_of,$*) $(ARGS)
+	@$(OBSERVE) watch $(call name_of,$*) -- $(ARGS)
 
 ## timeline: a picture of what clients and workers wait for (SERVER=05 CLIENTS=8; SERVER=all)
 timeline: build/deps/test all

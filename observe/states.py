@@ -13,7 +13,7 @@ KINDS = {
     "cpu": ("waits for the CPU", "#cc79a7", "#e08fbb"),
     "queue": ("in the accept queue", "#8b94a1", "#7c8794"),
     "other": ("waits for something else", "#7a5230", "#b08a62"),
-    "idle": ("idle", "#dfe3e8", "#2c3540"),
+    "idle": ("idle", "#dfe3e8", "#46525f"),
 }
 
 ACCEPT = frozenset(("accept", "accept4"))

@@ -31,6 +31,7 @@ def main(words):
         if last.failed:
             print(f"{'':15}  {last.failed} of them without a page")
     out = write(timelines, caption(timelines, options), options.out)
+    out = out.relative_to(lab.TOP) if lab.TOP in out.parents else out
     print(f"{out}/timeline.svg, timeline-dark.svg, timeline.html\n"
           f"{out}/trace.json: open it at ui.perfetto.dev")
     return 0

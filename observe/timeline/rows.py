@@ -20,6 +20,8 @@ Row = collections.namedtuple("Row", "name role bars")
 # What is known beforehand: sets of ports, {a client's port: its number}.
 World = collections.namedtuple("World", "ports redis clients")
 
+# A call that returns sooner than this has not waited.
+INSTANT = 0.0001
 # A write that lasts longer than this waits for its client to read.
 LONG_WRITE = 0.02
 _NUMBER = re.compile(r"-?\d+")
@@ -88,6 +90,8 @@ def _role(call, world):
 
 def _waits(call, role):
     """Whether a call waits for something, rather than doing work."""
+    if call.end - call.begin < INSTANT:
+        return False
     if call.name in states.SEND:
         return role == states.CLIENT and call.end - call.begin > LONG_WRITE
     if call.name in ("futex", "fcntl"):

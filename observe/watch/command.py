@@ -45,15 +45,16 @@ def main(words):
                                      description=__doc__)
     parser.add_argument("what", help="a process id, the name of a process "
                         "that runs, or one of the seven, which is started: "
-                        "05, prethreaded (start:NAME insists on it)")
+                        "05, prethreaded")
     parser.add_argument("--redis", type=int, action="append", default=[],
                         metavar="PORT", help="where its Redis listens")
     parser.add_argument("--rate", type=int, default=50,
                         help="samples a second (50)")
     parser.add_argument("--seconds", type=float, default=float("inf"),
                         help="without a terminal: how long")
-    parser.add_argument("options", nargs="*", help="after --: of the server")
-    chosen = parser.parse_args(words)
+    parser.epilog = "Options after -- are for the server that is started."
+    own = words.index("--") if "--" in words else len(words)
+    chosen = parser.parse_args(words[:own])
     why = venv.enter() if sys.stdout.isatty() else ""
     if why:
         print(f"No live view, a line a second instead: {why}", file=sys.stderr)
@@ -62,7 +63,8 @@ def main(words):
         if chosen.what.isdigit() and len(chosen.what) > 2:
             pid, title = int(chosen.what), chosen.what
         else:
-            started, pid, title = _by_name(stack, chosen)
+            started, pid, title = _by_name(stack, chosen.what,
+                                            words[own + 1:])
         if not proc.threads(pid):
             raise lab.LabError(f"there is no process {pid}")
         redis = [*chosen.redis, *([started.redis.port] if started else [])]
@@ -75,15 +77,16 @@ def main(words):
         return _show(sampler, started)
 
 
-def _by_name(stack, chosen):
+def _by_name(stack, name, options):
     """Return (Started or None, pid, title) of what a name stands for."""
-    name = chosen.what.removeprefix("start:")
     try:
         folder = lab.folder_of(name)
     except lab.LabError:
         return None, proc.find(name), name
-    started = stack.enter_context(Started(folder, chosen.options))
-    return started, started.server.pid, folder.replace("_", " ")
+    started = stack.enter_context(Started(folder, options))
+    host, port = started.server.address
+    return started, started.server.pid, \
+        f"{folder.replace('_', ' ')}   http://{host}:{port}/"
 
 
 def print_lines(sampler, seconds):

@@ -17,7 +17,7 @@ A row is a process or a thread; the strip shows its last ten seconds."""
 def columns(width):
     """Return how wide the words and the strip are."""
     strip = 40 if width >= 120 else 20 if width >= 95 else 10
-    return max(18, width - strip - 44), strip
+    return max(18, width - strip - 41), strip
 
 
 def colour(kind):
@@ -82,16 +82,15 @@ def queue_bar(port, length, limit, width=40):
 
 def row(row, now, cpu, selected, width):
     """Return the line of one thread."""
-    line = Text(f"{row.name:15.15} ", style="reverse" if selected else "")
+    line = Text(no_wrap=True)
+    line.append(f"{row.name:15.15}", style="reverse" if selected else "")
     words, cells = columns(width)
-    line.append("● ", style=colour(row.kind) + " not reverse")
-    line.append(f"{row.words:{words}.{words}}", style="not reverse")
-    line.append(f" {ago(row.since):>6} {row.served:>7} {cpu * 100:4.0f} % ",
-                style="not reverse")
+    line.append(" ● ", style=colour(row.kind))
+    line.append(f"{row.words:{words}.{words}}")
+    line.append(f" {ago(row.since):>6} {row.served:>7} {cpu * 100:4.0f} % ")
     for kind in row.history.strip(now, cells):
         line.append("█" if kind not in (None, "idle") else "─" if kind
-                    else " ", style=colour(kind) + " not reverse"
-                    if kind else "")
+                    else " ", style=colour(kind) if kind else "")
     return line
 
 
