@@ -41,14 +41,15 @@ def lookup(local, remote):
     return found[0] if found and found[0].remote == remote else None
 
 
-def tcp(states=OPEN, details=False):
-    """Return [Tcp] of this network namespace, IPv4 and IPv6.
+def tcp(states=OPEN, details=False, families=(4, 6)):
+    """Return [Tcp] of this network namespace.
 
     `states`: a set of bits, 1 << number. Reading all that are open takes the
-    kernel some milliseconds; the listening ones, none.
+    kernel some milliseconds for each family; the listening ones, none.
     """
     found = []
-    for family in (socket.AF_INET, socket.AF_INET6):
+    for number in families:
+        family = socket.AF_INET if number == 4 else socket.AF_INET6
         ask = _ASK.pack(family, socket.IPPROTO_TCP,
                         1 << _INFO - 1 if details else 0, 0, states,
                         *(b"",) * 4, 0, b"")

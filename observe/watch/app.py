@@ -34,7 +34,7 @@ class Watch(App):
         self.sort, self.chosen, self.show_help = view.SORTS[0], None, False
         self.said = "? help"
         self._cpu, self._frame, self._order = plain.Cpu(), None, []
-        self._text = Static()
+        self._text, self._free = Static(), True    # free: no row is chosen
         self._first = 0         # the first line of the rows that is shown
 
     def compose(self):
@@ -57,7 +57,7 @@ class Watch(App):
         frame = self._frame
         cpu = self._cpu.update(frame)
         self._order = view.order(frame.rows, self.sort, cpu)
-        if self.chosen not in {item.tid for item in self._order}:
+        if self._free or self.chosen not in {i.tid for i in self._order}:
             self.chosen = self._order[-1].tid if self._order else None
         redis = self.started and self.started.redis
         top = view.head(frame, self.sampler.paused,
@@ -106,6 +106,7 @@ class Watch(App):
         """Choose another row."""
         tids = [item.tid for item in self._order]
         if self.chosen in tids:
+            self._free = False
             at = tids.index(self.chosen) + step
             self.chosen = tids[max(0, min(len(tids) - 1, at))]
 

@@ -16,7 +16,9 @@ Client = collections.namedtuple("Client", "number kind words since")
 Frame = collections.namedtuple(
     "Frame", "now title rows clients queues connections rate total notes")
 
-_COST = 50                      # a table is read again after 50 times its cost
+# What takes time is done again after so many times of what it took; for new
+# sockets, of which we do not know where they lead, sooner.
+_COST, _URGENT = 50, 20
 
 
 class Tables:
@@ -28,33 +30,39 @@ class Tables:
         self.tcp, self.paths, self.clients = {}, {}, []
         self.numbers = {}       # (host, port) of a client: its number
         self.stale = True
-        self._due = 0.0
+        self.version = 0        # goes up whenever they are read
+        self._read, self._took = -9.0, 0.0
+        self._known = {}        # inode: its ends, before the tables have it
         self._own = {}          # pid: inodes of its sockets
         self._unanswered = {}   # client: bytes received when Redis owed nothing
 
     def refresh(self, now, pids):
         """Read the tables again, if it is time."""
-        if now < self._due or not self.stale and now < self._due + 0.9:
+        if now < self._read + max(0.1, _URGENT * self._took) or \
+                not self.stale and now < self._read + max(0.5,
+                                                          _COST * self._took):
             return
         begin = time.monotonic()
         inodes = set().union(*map(proc.socket_inodes, pids))
         self.listeners = [s for s in sockets.tcp(sockets.LISTEN)
                           if s.inode in inodes]
         self.ports = {listener.local[1] for listener in self.listeners}
-        found = sockets.tcp(details=True)
+        six = any(":" in s.local[0] for s in self.listeners)
+        found = sockets.tcp(details=True, families=(4, 6) if six else (4,))
         self.tcp = {s.inode: s for s in found if s.inode}
-        self._own = {}
+        self._own, self._known = {}, {}
         self.paths = sockets.unix_peers()
         self.clients = sorted(
             (s for s in found if s.local[1] in self.ports),
-            key=self.number)
+            key=lambda s: self.number(s.remote))
         self._remember()
         self.stale = False
-        self._due = now + max(0.1, _COST * (time.monotonic() - begin))
+        self.version += 1
+        self._read, self._took = now, time.monotonic() - begin
 
-    def number(self, tcp):
+    def number(self, remote):
         """Return the number of a client, in the order in which we saw them."""
-        return self.numbers.setdefault(tcp.remote, len(self.numbers) + 1)
+        return self.numbers.setdefault(remote, len(self.numbers) + 1)
 
     def own(self, pid):
         """Return the inodes of a process's sockets, as of the last time."""
@@ -89,12 +97,16 @@ class Tables:
             return ("file" if text.startswith("/") else
                     text.partition(":")[0] or None), None
         tcp = self.tcp.get(inode)
-        if tcp is None:
-            path = self.paths.get(inode)
-            self.stale = self.stale or not path
-            return (states.REDIS if path and "redis" in path else path), None
-        role = states.role_of(tcp.local, tcp.remote, self.ports, self.redis)
-        return role, self.number(tcp) if role == states.CLIENT else None
+        if tcp is None and inode not in self._known:
+            self._known[inode] = proc.ends(pid, fd)
+            self.stale = True
+        local, remote = (tcp.local, tcp.remote) if tcp else \
+            self._known.get(inode) or (None, self.paths.get(inode))
+        if not isinstance(remote, tuple):
+            return (states.REDIS if remote and "redis" in remote
+                    else remote or None), None
+        role = states.role_of(local, remote, self.ports, self.redis)
+        return role, self.number(remote) if role == states.CLIENT else None
 
 
 class Sampler:
@@ -178,14 +190,15 @@ class Sampler:
         text, ran, delayed, switches = reading
         last = self._last.get(task.tid)
         history = self.histories[task.tid]
-        if last and not task.stopped and last[0][0] == text and last[0][3] == switches and \
+        if last and not task.stopped and \
+                last[3] == self.tables.version and last[0][0] == text and last[0][3] == switches and \
                 text is not None and not text.startswith(b"running"):
-            meaning, name = last[1:]        # it has not run since
+            meaning, name = last[1:3]       # it has not run since
         else:
             meaning, name = self._meaning(task, text, ran - last[0][1]
                                           if last else 0, delayed
                                           - last[0][2] if last else 0)
-        self._last[task.tid] = reading, meaning, name
+        self._last[task.tid] = reading, meaning, name, self.tables.version
         kind, said = self._loop(task, meaning, name)
         history.add(now, kind, said, name in states.ACCEPT and last
                     and last[0][3] != switches)
@@ -274,7 +287,7 @@ class Sampler:
     def _client(self, tcp, owed):
         (kind, said), since = words.client_words(
             tcp, owed, self.tables.incomplete(tcp))
-        return Client(self.tables.number(tcp), kind, said, since or 0)
+        return Client(self.tables.number(tcp.remote), kind, said, since or 0)
 
     def _notes(self):
         if not self.hidden:

@@ -267,7 +267,7 @@ def test_the_keys(drawing):
                 await until(lambda: "waits for it to read" in shown())
                 await pilot.press("f")
                 assert started.redis.frozen and "is frozen" in shown()
-                await pilot.press("f", "question_mark", "o")
+                await pilot.press("up", "f", "question_mark", "o")
                 assert "kill the chosen worker" in shown()
                 assert "sorted by CPU" in shown() and not started.redis.frozen
                 victim = next(row.pid for row in sampler.frame().rows
