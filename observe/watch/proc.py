@@ -167,18 +167,22 @@ class Counters:
             return
         for line in read(f"/proc/{pid}/maps").splitlines():
             if " rw-s " in line and "/dev/zero" in line:
-                self._begin = int(line.partition("-")[0], 16)
+                self._begin, end = (int(part, 16) for part
+                                    in line.split()[0].split("-"))
+                self._size = end - self._begin
                 with contextlib.suppress(OSError):
                     self._memory = os.open(f"/proc/{pid}/mem", os.O_RDONLY)
                 return
 
-    def read(self, workers):
-        """Return the requests of each worker, or None when not known."""
+    def read(self):
+        """Return the requests of each worker, or None when not known.
+
+        Zeros follow, up to the end of the last page.
+        """
         if self._memory is None:
             return None
         try:
-            data = os.pread(self._memory, _HEADER + workers * _SLOT,
-                            self._begin)
+            data = os.pread(self._memory, self._size, self._begin)
         except OSError:
             return None
         return [int.from_bytes(data[at:at + 8], "little")

@@ -1,6 +1,7 @@
 """Samples a server: threads often, socket tables as seldom as they cost."""
 
 import collections
+import re
 import threading
 import time
 
@@ -19,6 +20,8 @@ Frame = collections.namedtuple(
 # What takes time is done again after so many times of what it took; for new
 # sockets, of which we do not know where they lead, sooner.
 _COST, _URGENT = 50, 20
+_MOST = 128                     # processes whose sockets are looked at
+_HELD = re.compile(r"waits for client (\d+) to (\w+)")
 
 
 class Tables:
@@ -43,19 +46,19 @@ class Tables:
                                                           _COST * self._took):
             return
         begin = time.monotonic()
-        inodes = set().union(*map(proc.socket_inodes, pids))
+        self._own, self._known = {}, {}
+        inodes = set().union(*map(self.own, pids))
         self.listeners = [s for s in sockets.tcp(sockets.LISTEN)
                           if s.inode in inodes]
         self.ports = {listener.local[1] for listener in self.listeners}
         six = any(":" in s.local[0] for s in self.listeners)
         found = sockets.tcp(details=True, families=(4, 6) if six else (4,))
         self.tcp = {s.inode: s for s in found if s.inode}
-        self._own, self._known = {}, {}
         self.paths = sockets.unix_peers()
         self.clients = sorted(
             (s for s in found if s.local[1] in self.ports),
             key=lambda s: self.number(s.remote))
-        self._remember()
+        self._remember(pids)
         self.stale = False
         self.version += 1
         self._read, self._took = now, time.monotonic() - begin
@@ -70,19 +73,19 @@ class Tables:
             self._own[pid] = proc.socket_inodes(pid)
         return self._own[pid]
 
-    def owed(self, inodes=None):
-        """Whether Redis owes a reply to one of these sockets, or to any."""
+    def owed(self, pids):
+        """Whether Redis owes one of these processes a reply."""
+        mine = set().union(*map(self.own, pids))
         return any(s.remote[1] in self.redis and s.quiet_out < s.quiet_in
-                   for s in self.tcp.values() if inodes is None
-                   or s.inode in inodes)
+                   for s in self.tcp.values() if s.inode in mine)
 
-    def _remember(self):
+    def _remember(self, pids):
         """Note whose requests are unanswered although Redis owes nothing."""
         live = {s.remote: s for s in self.clients}
         self._unanswered = {who: count for who, count
                             in self._unanswered.items() if who in live
                             and live[who].received == count}
-        if not self.owed():
+        if not self.owed(pids):
             self._unanswered.update({s.remote: s.received
                                      for s in self.clients})
 
@@ -153,7 +156,7 @@ class Sampler:
             if now >= self._due:
                 self._find_tasks(now)
             try:
-                self.tables.refresh(now, self._pids[:8])
+                self.tables.refresh(now, self._pids[:_MOST])
             except OSError:             # no sock_diag here
                 pass
             for task in list(self._tasks.values()):
@@ -228,13 +231,13 @@ class Sampler:
             return meaning
         mine = self.tables.own(task.pid)
         count = sum(tcp.inode in mine for tcp in self.tables.clients)
-        return states.loop_meaning(self.tables.owed(mine), count)
+        return states.loop_meaning(self.tables.owed([task.pid]), count)
 
     def frame(self):
         """Return the Frame of now."""
         with self._lock:
             now = time.monotonic()
-            counted = self.counters.read(max(1, len(self._pids) - 1))
+            counted = self.counters.read()
             total = sum(counted) if counted else None
             self._rates.append((now, total or 0))
             first, last = self._rates[0], self._rates[-1]
@@ -244,9 +247,11 @@ class Sampler:
                     for task in sorted(self._tasks.values(),
                                        key=lambda t: (t.pid != self.pid,
                                                       t.tid))]
-            owed = self.tables.owed()
+            held = {int(match[1]): match[2] for row in rows
+                    if (match := _HELD.match(row.words))}
+            owed = self.tables.owed(self._pids[:_MOST])
             return Frame(
-                now, self.title, rows, [self._client(tcp, owed) for tcp
+                now, self.title, rows, [self._client(tcp, owed, held) for tcp
                                         in self.tables.clients],
                 self._queues(), collections.Counter(
                     tcp.state for tcp in self.tables.clients),
@@ -284,10 +289,13 @@ class Sampler:
         seen = len(self._seen[task.tid])
         return f"≥{seen}" if seen else ""
 
-    def _client(self, tcp, owed):
+    def _client(self, tcp, owed, held):
+        """`held`: {number: "send" or "read"}, for whom a worker waits."""
+        number = self.tables.number(tcp.remote)
         (kind, said), since = words.client_words(
-            tcp, owed, self.tables.incomplete(tcp))
-        return Client(self.tables.number(tcp.remote), kind, said, since or 0)
+            tcp, owed and held.get(number) != "send",
+            self.tables.incomplete(tcp))
+        return Client(number, kind, said, since or 0)
 
     def _notes(self):
         if not self.hidden:
