@@ -1,11 +1,15 @@
 """The live view in a terminal, with textual."""
 
+import functools
 import os
 import signal
 
-from rich.text import Text
+from rich.segment import Segment
+from rich.style import Style
 from textual.app import App
-from textual.widgets import Static
+from textual.geometry import Region
+from textual.strip import Strip
+from textual.widget import Widget
 
 from observe import clients
 from observe.watch import plain, view
@@ -14,10 +18,41 @@ FRAMES = 10                     # a second
 STAY = 60.0                     # seconds that a troublesome client stays
 
 
+@functools.lru_cache(maxsize=1000)
+def strip(line, width):
+    """Return a view's line as textual's Strip, cut or filled to a width."""
+    return Strip([Segment(text, _style(style)) for text, style in line]
+                 ).adjust_cell_length(width)
+
+
+_style = functools.lru_cache(Style.parse)
+
+
+class Board(Widget):
+    """Shows lines, and draws only those that have changed."""
+
+    DEFAULT_CSS = "Board { width: 100%; height: 100%; }"
+    lines = ()
+
+    def show(self, lines):
+        """Show these lines of view from now on."""
+        before, self.lines = self.lines, lines
+        changed = [Region(0, y, self.size.width, 1)
+                   for y, line in enumerate(lines)
+                   if y >= len(before) or line != before[y]]
+        if changed:
+            self.refresh(*changed)
+
+    def render_line(self, y):
+        """Return a line as textual wants it."""
+        width = self.size.width
+        return strip(self.lines[y], width) if y < len(self.lines) \
+            else Strip.blank(width)
+
+
 class Watch(App):
     """Shows a Sampler. `lab`: what we started with it, or None."""
 
-    CSS = "Static { width: 100%; height: 100%; }"
     ENABLE_COMMAND_PALETTE = False
     BINDINGS = [
         ("q", "quit", "quit"), ("space", "pause", "pause"),
@@ -34,7 +69,7 @@ class Watch(App):
         self.sort, self.chosen, self.show_help = view.SORTS[0], None, False
         self.said = "? help"
         self._cpu, self._frame, self._order = plain.Cpu(), None, []
-        self._text, self._free = Static(), True    # free: no row is chosen
+        self._text, self._free = Board(), True    # free: no row is chosen
         self._first = 0         # the first line of the rows that is shown
 
     def compose(self):
@@ -50,10 +85,10 @@ class Watch(App):
         """Draw a frame."""
         if not self.sampler.paused or self._frame is None:
             self._frame = self.sampler.frame()
-        self._text.update(Text("\n").join(self.lines(*self.size)))
+        self._text.show(self.lines(*self.size))
 
     def lines(self, width, height):
-        """Return what fits into the terminal, as lines of Text."""
+        """Return what fits into the terminal, as lines of view."""
         frame = self._frame
         cpu = self._cpu.update(frame)
         self._order = view.order(frame.rows, self.sort, cpu)
@@ -63,17 +98,17 @@ class Watch(App):
         top = view.head(frame, self.sampler.paused,
                         "Redis is frozen" if redis and redis.frozen else "")
         top.append(view.titles(width))
-        end = [Text(line) for line in view.HELP.splitlines()] \
+        end = [((line, ""),) for line in view.HELP.splitlines()] \
             if self.show_help else []
-        end.append(Text(f"{self.said}   sorted by {self.sort}", style="dim"))
+        end.append(((f"{self.said}   sorted by {self.sort}", "dim"),))
         room = max(1, height - len(top) - len(end))
         few = min(len(frame.clients), max(3, room - len(self._order)))
         rows = self._visible(max(1, room - few))
-        middle = [view.row(item, frame.now, cpu.get(item.tid, 0),
+        middle = [view.row(item, cpu.get(item.tid, 0),
                            item.tid == self.chosen, width) for item in rows]
         middle += [view.client(item) for item
                    in frame.clients[:max(0, room - len(middle))]]
-        return top + middle + [Text()] * (room - len(middle)) + end
+        return top + middle + [(("", ""),)] * (room - len(middle)) + end
 
     def _visible(self, room):
         """Return the rows on the screen: the chosen one is among them."""

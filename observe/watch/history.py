@@ -2,7 +2,7 @@
 
 import collections
 
-SECONDS = 10.0                  # that the strip shows
+CELL, CELLS = 0.25, 40          # of the strip: seconds in a cell, how many
 # A thread that wakes up for less than this and waits again for the same has
 # not stopped waiting: 01 to 05 look at the time every 50 ms.
 BLINK = 0.1
@@ -20,11 +20,13 @@ class History:
         self._before = None     # kind, words, since, left
         self.totals = collections.Counter()     # kind: seconds
         self._last = now
-        self._samples = collections.deque()     # (time, kind)
+        self._cells = collections.deque(maxlen=CELLS)   # {kind: seconds}
+        self._newest = None     # number of the newest cell
 
     def add(self, now, kind, words, again=False):
         """Take a sample; `again`: the same state, entered once more."""
         self.totals[self.kind] += now - self._last
+        self._fill(self._last, now)
         if again:
             self._before, self.since = None, now
         elif (kind, words) != (self.kind, self.words):
@@ -32,11 +34,20 @@ class History:
             self._before = self.kind, self.words, self.since, now
             self.since = before[2] if before and before[:2] == (kind, words) \
                 and now - before[3] < BLINK else now
-        if kind != self.kind or not self._samples:
-            self._samples.append((now, kind))
         self.kind, self.words, self._last = kind, words, now
-        while len(self._samples) > 1 and self._samples[1][0] < now - SECONDS:
-            self._samples.popleft()
+
+    def _fill(self, begin, end):
+        """Count a time for the cells that it lies in."""
+        number = int(begin / CELL)
+        while begin < end:
+            if number != self._newest:
+                self._cells.append({})
+                self._newest = number
+            part = min(end, (number + 1) * CELL) - begin
+            cell = self._cells[-1]
+            cell[self.kind] = cell.get(self.kind, 0) + max(part, 0)
+            number += 1
+            begin = number * CELL
 
     def shares(self):
         """Return {kind: part of the time}, of everything seen."""
@@ -44,25 +55,15 @@ class History:
         return {kind: seconds / whole
                 for kind, seconds in self.totals.items() if seconds}
 
-    def strip(self, now, cells):
+    def strip(self, cells):
         """Return the state that took longest in each of `cells` cells.
 
         They cover the last ten seconds, the newest at the right; None where
-        nothing is known.
+        nothing is known. `cells`: 40 or a part of it.
         """
-        width = SECONDS / cells
-        time = [collections.Counter() for _ in range(cells)]
-        samples = [*self._samples, (now, None)]
-        for (begin, kind), (end, _) in zip(samples, samples[1:]):
-            left = max(0.0, (begin - now + SECONDS) / width)
-            right = min(float(cells), (end - now + SECONDS) / width)
-            while left < right:
-                cell = min(int(left), cells - 1)
-                part = min(right, cell + 1) - left
-                time[cell][kind] += part
-                left = max(left + part, cell + 1) if part <= 0 else \
-                    left + part
-        return [max(cell, key=cell.get) if cell else None for cell in time]
+        most = [max(cell, key=cell.get) for cell in self._cells]
+        most = [None] * (CELLS - len(most)) + most
+        return most[CELLS // cells - 1::CELLS // cells]
 
 
 class Slots:

@@ -2,8 +2,11 @@
 
 
 def ago(seconds):
-    """Return a duration in five characters or fewer: "0.4 s", "12 s"."""
-    return f"{seconds:.1f} s" if seconds < 9.95 else \
+    """Return a duration in a few characters: "0.4 s", "12 s", "11 min".
+
+    Tenths only below two seconds: what changes has to be drawn.
+    """
+    return f"{seconds:.1f} s" if seconds < 1.95 else \
         f"{seconds:.0f} s" if seconds < 600 else f"{seconds / 60:.0f} min"
 
 

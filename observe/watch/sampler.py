@@ -20,6 +20,7 @@ Frame = collections.namedtuple(
 # What takes time is done again after so many times of what it took; for new
 # sockets, of which we do not know where they lead, sooner.
 _COST, _URGENT = 50, 20
+SHARE = 0.05                    # of a CPU, at most, for sampling
 _MOST = 128                     # processes whose sockets are looked at
 _HELD = re.compile(r"waits for client (\d+) to (\w+)")
 
@@ -145,9 +146,12 @@ class Sampler:
     def _run(self):
         due = time.monotonic()
         while not self._over.wait(max(0.0, due - time.monotonic())):
-            due = max(due + 1 / self.rate, time.monotonic())
+            begin = time.thread_time()
             if not self.paused:
                 self.step()
+            took = time.thread_time() - begin
+            due = max(due + max(1 / self.rate, took / SHARE),
+                      time.monotonic())
 
     def step(self):
         """Take one sample of everything."""
@@ -243,7 +247,8 @@ class Sampler:
             first, last = self._rates[0], self._rates[-1]
             rate = (last[1] - first[1]) / (last[0] - first[0]) \
                 if len(self._rates) > 1 and total is not None else None
-            rows = [self._row(task, now, counted)
+            many = collections.Counter(t.pid for t in self._tasks.values())
+            rows = [self._row(task, now, counted, many)
                     for task in sorted(self._tasks.values(),
                                        key=lambda t: (t.pid != self.pid,
                                                       t.tid))]
@@ -265,13 +270,13 @@ class Sampler:
         return [(s.local[1], fresh.get(s.inode, s).unread,
                  fresh.get(s.inode, s).unsent) for s in self.tables.listeners]
 
-    def _row(self, task, now, counted):
+    def _row(self, task, now, counted, many):
         history = self.histories[task.tid]
         ran = self._last[task.tid][0][1] if task.tid in self._last else 0
         child = task.pid != self.pid
         thread = task.tid != task.pid
         name = f"thread {task.tid}" if thread else \
-            f"main {task.tid}" if len(proc.threads(task.pid)) > 1 else \
+            f"main {task.tid}" if many[task.pid] > 1 else \
             f"process {task.pid}" if child or len(self._pids) == 1 else \
             f"parent {task.pid}"
         return Row(task.pid, task.tid, name, history.kind, history.words,

@@ -1,6 +1,9 @@
-"""A Frame as lines of text, coloured with rich. Pure."""
+"""A Frame as lines. Pure.
 
-from rich.text import Text
+A line is a tuple of (text, style), a style in rich's words.
+"""
+
+import itertools
 
 from observe import states
 from observe.watch.plain import ago
@@ -42,20 +45,20 @@ def order(rows, sort, cpu):
 
 def head(frame, paused, redis):
     """Return the lines above the rows. `redis`: a word about Redis, or ""."""
-    line = Text(frame.title, style="bold")
+    line = [(frame.title, "bold")]
     if frame.total is not None:
-        line.append(f"   {frame.rate or 0:,.0f} requests/s   "
-                    f"{frame.total:,} in all", style="not bold")
+        line.append((f"   {frame.rate or 0:,.0f} requests/s   "
+                     f"{frame.total:,} in all", ""))
     for word in (redis, "paused" if paused else ""):
         if word:
-            line.append(f"   {word}", style="not bold reverse")
-    lines = [line]
+            line += [("   ", ""), (f" {word} ", "reverse")]
+    lines = [tuple(line)]
     lines += [queue_bar(*queue) for queue in merge_queues(frame.queues)]
     if frame.connections:
-        lines.append(Text("connections   " + "   ".join(
+        lines.append((("connections   " + "   ".join(
             f"{name} {count}" for name, count
-            in sorted(frame.connections.items()))))
-    return lines + [Text(note, style="italic") for note in frame.notes]
+            in sorted(frame.connections.items())), ""),))
+    return lines + [((note, "italic"),) for note in frame.notes]
 
 
 def merge_queues(queues):
@@ -74,36 +77,34 @@ def queue_bar(port, length, limit, width=40):
     """
     cells = length if length <= width else \
         max(1, round(width * length / max(limit, 1)))
-    line = Text(f"accept queue of port {port}  ")
-    line.append("█" * min(cells, width), style=colour("queue"))
-    line.append("·" * (width - min(cells, width)), style="dim")
-    return line.append(f"  {length} of {limit}")
+    cells = min(cells, width)
+    return ((f"accept queue of port {port}  ", ""),
+            ("█" * cells, colour("queue")), ("·" * (width - cells), "dim"),
+            (f"  {length} of {limit}", ""))
 
 
-def row(row, now, cpu, selected, width):
+def row(row, cpu, selected, width):
     """Return the line of one thread."""
-    line = Text(no_wrap=True)
-    line.append(f"{row.name:15.15}", style="reverse" if selected else "")
     words, cells = columns(width)
-    line.append(" ● ", style=colour(row.kind))
-    line.append(f"{row.words:{words}.{words}}")
-    line.append(f" {ago(row.since):>6} {row.served:>7} {cpu * 100:4.0f} % ")
-    for kind in row.history.strip(now, cells):
-        line.append("█" if kind not in (None, "idle") else "─" if kind
-                    else " ", style=colour(kind) if kind else "")
-    return line
+    line = [(f"{row.name:15.15}", "reverse" if selected else ""),
+            (" ● ", colour(row.kind)),
+            (f"{row.words:{words}.{words}} {ago(row.since):>6} "
+             f"{row.served:>7} {cpu * 100:4.0f} % ", "")]
+    for kind, same in itertools.groupby(row.history.strip(cells)):
+        mark = " " if kind is None else "─" if kind == "idle" else "█"
+        line.append((mark * len(list(same)), colour(kind) if kind else ""))
+    return tuple(line)
 
 
 def client(client):
     """Return the line of one client."""
-    line = Text(f"{'client ' + str(client.number):>15} ")
-    line.append("● ", style=colour(client.kind))
-    return line.append(f"{client.words}  {ago(client.since)}")
+    return ((f"{'client ' + str(client.number):>15}", ""),
+            (" ● ", colour(client.kind)),
+            (f"{client.words}  {ago(client.since)}", ""))
 
 
 def titles(width):
     """Return the line above the rows."""
     words, cells = columns(width)
-    return Text(f"{'':15}   {'does now':{words}} {'for':>6} {'served':>7} "
-                f"{'CPU':>6} {'the last ten seconds'[-cells:]}",
-                style="bold")
+    return ((f"{'':15}   {'does now':{words}} {'for':>6} {'served':>7} "
+             f"{'CPU':>6} {'the last ten seconds'[-cells:]}", "bold"),)

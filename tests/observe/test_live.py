@@ -246,6 +246,11 @@ def test_without_permission_watch_says_what_it_cannot_see(monkeypatch, capsys):
     assert "5 of 5 threads" in told and "4 accepting" in told
 
 
+def text(line):
+    """Return a line of view without its styles."""
+    return "".join(part for part, _ in line)
+
+
 def test_the_keys(drawing):
     from observe.watch.app import Watch
 
@@ -254,7 +259,7 @@ def test_the_keys(drawing):
                 started.server.pid, "03 preforking",
                 [started.redis.port]) as sampler:
             app = Watch(sampler, started)
-            shown = lambda: "\n".join(map(str, app.lines(120, 40)))
+            shown = lambda: "\n".join(map(text, app.lines(120, 40)))
 
             async def until(condition):
                 await asyncio.to_thread(wait_for, condition)
@@ -284,7 +289,7 @@ def test_the_keys(drawing):
                 assert app._frame is not frame and "paused" in shown()
                 narrow = app.lines(80, 24)
                 assert len(narrow) == 24
-                assert max(line.cell_len for line in narrow[3:8]) <= 80
+                assert max(len(text(line)) for line in narrow[3:8]) <= 80
     asyncio.run(press())
 
 

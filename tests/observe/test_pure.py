@@ -186,7 +186,7 @@ def test_shares_strips_and_how_long():
         history.add(now, kind, kind)
     assert history.shares() == pytest.approx(
         {"idle": 0.5, "redis": 0.495, "run": 0.005})
-    assert history.strip(10.0, 10) == ["idle"] * 5 + ["redis"] * 5
+    assert history.strip(10) == ["idle"] * 5 + ["redis"] * 5
     assert history.since == 5.0             # the blink does not count
     slots = Slots()
     assert slots.assign([7, 8, 9]) == {7: 0, 8: 1, 9: 2}
