@@ -21,7 +21,7 @@ def line(frame, cpu):
     queue = sum(length for _, length, _ in frame.queues)
     rate = "" if frame.rate is None else f"{frame.rate:.0f} requests/s, "
     return (f"{frame.title}: {rate}accept queue {queue}, "
-            f"{sum(frame.connections.values())} connections, "
+            f"connections {sum(frame.connections.values())}, "
             f"CPU {sum(cpu.values()) * 100:.0f} %; {said}")
 
 
