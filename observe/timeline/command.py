@@ -18,13 +18,16 @@ def main(words):
                         "250 the servers give up")
     parser.add_argument("--path", default="/guestbook")
     parser.add_argument("--out", help="folder; default: results/<UTC time>")
-    options = parser.parse_args(words)
+    parser.epilog = "Options after -- are for the server."
+    own = words.index("--") if "--" in words else len(words)
+    options = parser.parse_args(words[:own])
     folders = lab.FOLDERS if options.server.lower() == "all" else \
         [lab.folder_of(options.server)]
     timelines = []
     for folder in folders:
         timelines.append(run.record(folder, options.clients,
-                                    options.delay / 1000, options.path))
+                                    options.delay / 1000, options.path,
+                                    words[own + 1:]))
         last = timelines[-1]
         print(f"{folder:15}  {options.clients} clients answered after "
               f"{export.duration(last.seconds)}", flush=True)

@@ -52,8 +52,8 @@ def record(folder, count, delay, path, options=()):
         text = strace.name_sockets(
             file.read(), server.address[1], [c.port for c in came],
             sampler.clients)
-        return assemble(folder.replace("_", " "), text, came, world, plain,
-                        sampler.delays)
+        title = " ".join([folder.replace("_", " "), *options])
+        return assemble(title, text, came, world, plain, sampler.delays)
 
 
 def _length(came):

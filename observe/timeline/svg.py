@@ -103,7 +103,8 @@ def _axis(span, scale, bottom, look):
 
 def _block(timeline, y, scale, look):
     _, text, quiet, _ = LOOKS[look]
-    lesson = LESSONS.get(timeline.title[:2], "")
+    number, *more = timeline.title.split()
+    lesson = LESSONS.get(number, "") if len(more) == 1 else ""
     parts = [f"<text x='16' y='{y + 15}' font-size='13' font-weight='600' "
              f"fill='{text}'>{escape(timeline.title)}</text>"
              f"<text x='{LEFT}' y='{y + 15}' font-size='11' fill='{quiet}'>"

@@ -303,6 +303,8 @@ class Sampler:
         return Client(number, kind, said, since or 0)
 
     def _notes(self):
+        if not self._tasks:
+            return ["It has ended."]
         if not self.hidden:
             return []
         return [f"{self.hidden} of {len(self._tasks)} threads do not let "
