@@ -2,14 +2,12 @@
 
 import asyncio
 import collections
-import selectors
 import socket
 import time
 
 # One client of a burst. Times are Unix time in seconds; `port` its own port,
 # `status` the answer's, 0 without one.
 Client = collections.namedtuple("Client", "number port begin end status")
-KINDS = ("normal", "slow", "silent", "half")
 
 
 def request(path, host="localhost"):
@@ -22,53 +20,31 @@ def burst(address, count, path="/guestbook",
           on_connect=lambda port: None, limit=30):
     """Let `count` clients ask together; return their Clients.
 
-    All connect at the same time; `on_connect` gets the port of each. After `limit` seconds those that have no
-    answer are closed.
+    All connect at the same time; `on_connect` gets the port of each. After
+    `limit` seconds those that have no answer give up.
     """
-    selector, done = selectors.DefaultSelector(), {}
-    for number in range(1, count + 1):
-        connection = socket.socket(
-            socket.AF_INET6 if ":" in address[0] else socket.AF_INET)
-        connection.setblocking(False)
-        begin = time.time()
-        connection.connect_ex(address)
-        port = connection.getsockname()[1]
-        on_connect(port)
-        selector.register(connection, selectors.EVENT_WRITE,
-                          [number, port, begin, b""])
-    deadline = time.monotonic() + limit
-    while len(done) < count and time.monotonic() < deadline:
-        for key, _ in selector.select(0.5):
-            _advance(selector, key, request(path), done)
-    for key in list(selector.get_map().values()):
-        _finish(selector, key, done)
-    selector.close()
-    return [done[number] for number in sorted(done)]
+    async def together():
+        return await asyncio.gather(*(
+            _one(number, address, path, on_connect, limit)
+            for number in range(1, count + 1)))
+    return asyncio.run(together())
 
 
-def _advance(selector, key, wanted, done):
+async def _one(number, address, path, on_connect, limit):
+    begin, port, answer = time.time(), 0, b""
     try:
-        if key.events == selectors.EVENT_WRITE:
-            key.fileobj.sendall(wanted)
-            selector.modify(key.fileobj, selectors.EVENT_READ, key.data)
-            return
-        data = key.fileobj.recv(65536)
-    except BlockingIOError:
-        return
-    except OSError:
-        data = b""
-    key.data[3] += data
-    if not data:
-        _finish(selector, key, done)
-
-
-def _finish(selector, key, done):
-    number, port, begin, answer = key.data
+        async with asyncio.timeout(limit):
+            reader, writer = await asyncio.open_connection(*address)
+            port = writer.get_extra_info("sockname")[1]
+            on_connect(port)
+            writer.write(request(path))
+            answer = await reader.read()
+            writer.close()
+    except (OSError, TimeoutError):
+        pass
     words = answer[:16].split()
-    status = int(words[1]) if len(words) > 1 and words[1].isdigit() else 0
-    done[number] = Client(number, port, begin, time.time(), status)
-    selector.unregister(key.fileobj)
-    key.fileobj.close()
+    return Client(number, port, begin, time.time(),
+                  int(words[1]) if len(words) > 1 else 0)
 
 
 async def ask(address, path, limit=30.0):

@@ -1,17 +1,16 @@
-"""Starts what is watched: a private Redis, one of the seven, a slow Redis."""
+"""Starts what is watched: a private Redis, one of the seven."""
 
 import contextlib
-import ctypes
 import os
 import re
-import select
 import shutil
 import signal
-import socket
-import subprocess
 import tempfile
 import time
 from pathlib import Path
+
+from bench.run import process
+from bench.run.redis import RedisError, RedisServer
 
 TOP = Path(__file__).resolve().parents[1]       # of the project
 FOLDERS = sorted(p.name for p in TOP.glob("0[1-7]_*") if p.is_dir())
@@ -19,7 +18,6 @@ FOLDERS = sorted(p.name for p in TOP.glob("0[1-7]_*") if p.is_dir())
 POOL = {"03_preforking": ["--workers", "4"],
         "05_prethreaded": ["--threads", "4"]}
 READY = re.compile(r"http://(\[[0-9a-f:]+\]|[0-9.]+):(\d+)/")
-_PR_SET_PDEATHSIG = 1
 
 
 class LabError(Exception):
@@ -48,150 +46,103 @@ def executable_of(folder):
     return str(path)
 
 
-def spawn(command, **options):
-    """Start a program in a session of its own, which ends with ours.
+class Redis(RedisServer):
+    """A private Redis: a context manager. `port`: where it listens.
 
-    Ctrl-C in the terminal does not reach it. Raises LabError.
-    """
-    if not shutil.which(command[0]):
-        raise LabError(f"{command[0]} is not installed; "
-                       "`scripts/deps.sh run test` installs it")
-    parent = os.getpid()
-    prctl = ctypes.CDLL(None).prctl
-
-    def before_exec():
-        prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-        if os.getppid() != parent:      # it has ended already
-            os._exit(1)
-    return subprocess.Popen(command, stdin=subprocess.DEVNULL,
-                            start_new_session=True, preexec_fn=before_exec,
-                            **options)
-
-
-def end(process, seconds=3):
-    """End a process that spawn() started, and its session."""
-    if process.poll() is None:
-        process.terminate()
-    try:
-        process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-
-
-class Redis:
-    """A private redis-server on a free port of 127.0.0.1: a context manager.
-
-    `port`: where it listens. `frozen`: whether freeze() has stopped it.
+    `frozen`: whether freeze() has stopped it.
     """
 
     def __init__(self):
-        self.folder = tempfile.mkdtemp(prefix="zerohttpd-observe.")
+        super().__init__(os.sched_getaffinity(0))
         self.frozen = False
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
-        self._process = spawn(
-            ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1",
-             "--dir", self.folder, "--save", "", "--appendonly", "no",
-             "--daemonize", "no"],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            self._wait()
-        except BaseException:
-            self.__exit__()
-            raise
-
-    def _wait(self):
-        limit = time.monotonic() + 10
-        while time.monotonic() < limit and self._process.poll() is None:
-            with contextlib.suppress(OSError), socket.create_connection(
-                    ("127.0.0.1", self.port), 1) as connection:
-                connection.sendall(b"PING\r\n")
-                if connection.recv(16) == b"+PONG\r\n":
-                    return
-            time.sleep(0.02)
-        raise LabError("redis-server does not start")
 
     def freeze(self):
         """Stop it, or let it go on: connected, but no reply comes."""
         self.frozen = not self.frozen
-        os.kill(self._process.pid,
-                signal.SIGSTOP if self.frozen else signal.SIGCONT)
+        os.kill(self.pid, signal.SIGSTOP if self.frozen else signal.SIGCONT)
 
     def __enter__(self):
-        return self
+        try:
+            return super().__enter__()
+        except RedisError as error:
+            raise LabError(str(error)) from error
 
     def __exit__(self, *_):
         if self.frozen:
             self.freeze()
-        end(self._process)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        super().__exit__()
 
 
 class Server:
     """A server that we started: a context manager.
 
-    `process`: what was started; `pid`: the server's first process; `address`:
-    (host, port), from the line that says "http://HOST:PORT/".
+    `pid`: its first process; `address`: (host, port), from the line that
+    says "http://HOST:PORT/". It runs in a session of its own, so Ctrl-C does
+    not reach it, and ends with us.
     """
 
-    def __init__(self, command, before=(), stderr=None):
-        """`before`: words such as strace's, in front of the command."""
+    def __init__(self, command, before=()):
+        """`before`: words such as strace's, in front of the command.
+
+        Raises LabError when it does not start.
+        """
+        for word in (*before[:1], command[0]):
+            if not shutil.which(word):
+                raise LabError(f"{word} is not installed; "
+                               "`scripts/deps.sh test` installs it")
         self._before = bool(before)
-        self.process = spawn([*before, *command], cwd=TOP,
-                             stdout=subprocess.PIPE, stderr=stderr)
-        self.pid = self.process.pid
+        self._log = tempfile.NamedTemporaryFile()
+        self._process = process.spawn([*before, *command],
+                                      os.sched_getaffinity(0), self._log, TOP)
+        self.pid = self._process.pid
         try:
             self.address = self._read_address()
             if before:
                 self.pid = children(self.pid)[0]
         except BaseException:
-            self.__exit__()
+            self.stop()
             raise
 
     def _read_address(self):
-        limit, text = time.monotonic() + 20, b""
+        limit = time.monotonic() + 20
         while time.monotonic() < limit:
-            if not select.select([self.process.stdout], [], [], 0.2)[0]:
-                continue
-            data = os.read(self.process.stdout.fileno(), 4096)
-            text += data
-            match = READY.search(text.decode(errors="replace"))
+            text = Path(self._log.name).read_text(encoding="utf-8",
+                                                  errors="replace")
+            match = READY.search(text)
             if match:
                 return match[1].strip("[]"), int(match[2])
-            if not data:
+            if process.wait(self._process, 0.01):
                 break
         raise LabError("the server did not start; it must print a line with "
-                       "http://HOST:PORT/")
-
-    def __enter__(self):
-        return self
+                       f"http://HOST:PORT/; it said: {text[-200:]}")
 
     def stop(self):
         """Ask it to stop, wait, and make sure."""
-        if self._before:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self.pid, signal.SIGTERM)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self.process.wait(3)
-        end(self.process)
-        self.process.stdout.close()
+        if self._process.returncode is None:
+            if self._before:            # strace ends when its child has
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(self.pid, signal.SIGTERM)
+                process.wait(self._process, 3)
+        if self._process.returncode is None:
+            process.stop(self._process)
+        process.kill_session(self._process.pid)
+        self._log.close()
+
+    def __enter__(self):
+        return self
 
     def __exit__(self, *_):
         self.stop()
 
 
-def start(folder, redis_port, *options, before=(), stderr=None):
+def start(folder, redis_port, *options, before=()):
     """Start one of the seven on a free port; return the Server.
 
     A pool has four workers, unless `options` say otherwise.
     """
     return Server([executable_of(folder), "--port", "0", "--redis",
                    f"127.0.0.1:{redis_port}", *POOL.get(folder, ()),
-                   *options], before, stderr)
+                   *options], before)
 
 
 def site(folder, size=16 << 20):

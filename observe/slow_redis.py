@@ -1,8 +1,10 @@
 """A proxy that makes Redis slow by a named time."""
 
-import asyncio
+import collections
 import contextlib
+import socket
 import threading
+import time
 
 
 def frames(data):
@@ -44,75 +46,48 @@ class SlowRedis:
     """Listens on `port`; passes commands on to Redis immediately.
 
     Each reply leaves `delay` seconds after its command arrived. `delay` may
-    be changed while it runs. A context manager; it runs in a thread.
+    be changed while it runs. A context manager; it runs in threads.
     """
 
     def __init__(self, redis_port, delay):
         self.delay = delay
-        self.port = None
-        self._redis_port = redis_port
-        self._loop = asyncio.new_event_loop()
-        self._ready = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._redis = "127.0.0.1", redis_port
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
+        self.port = self._listener.getsockname()[1]
 
     def __enter__(self):
-        self._thread.start()
-        self._ready.wait(10)
+        threading.Thread(target=self._accept, daemon=True).start()
         return self
 
     def __exit__(self, *_):
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(5)
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
 
-    def _run(self):
-        asyncio.set_event_loop(self._loop)
-        server = self._loop.run_until_complete(
-            asyncio.start_server(self._serve, "127.0.0.1", 0))
-        self.port = server.sockets[0].getsockname()[1]
-        self._ready.set()
-        self._loop.run_forever()
-        for task in asyncio.all_tasks(self._loop):
-            task.cancel()
-        server.close()
-        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
-        self._loop.run_until_complete(asyncio.sleep(0.01))
-        self._loop.close()
+    def _accept(self):
+        with contextlib.suppress(OSError):      # the listener is shut down
+            while True:
+                near, _ = self._listener.accept()
+                far, due = socket.create_connection(self._redis), \
+                    collections.deque()
+                for words in ((near, far, lambda due=due: due.append(
+                                  time.monotonic() + self.delay)),
+                              (far, near, lambda due=due: time.sleep(max(
+                                  0, due.popleft() - time.monotonic())))):
+                    threading.Thread(target=_pass, args=words,
+                                     daemon=True).start()
 
-    async def _serve(self, reader, writer):
-        due = []                        # when the replies may leave
-        upstream, down = await asyncio.open_connection("127.0.0.1",
-                                                       self._redis_port)
-        tasks = [asyncio.ensure_future(self._commands(reader, down, due)),
-                 asyncio.ensure_future(self._replies(upstream, writer, due))]
-        try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in tasks:
-                task.cancel()
-            for end in (writer, down):
-                with contextlib.suppress(OSError):
-                    end.close()
 
-    async def _commands(self, reader, down, due):
-        data = b""
-        while chunk := await reader.read(65536):
-            now = self._loop.time()
+def _pass(source, sink, before_each):
+    """Pass messages on until the end, each after `before_each`()."""
+    sink.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    data = b""
+    with contextlib.suppress(OSError, ValueError):
+        while chunk := source.recv(65536):
             data += chunk
-            lengths, rest = frames(data)
-            data = data[len(data) - rest:]
-            due += [now + self.delay] * len(lengths)
-            down.write(chunk)
-            await down.drain()
-
-    async def _replies(self, upstream, writer, due):
-        data = b""
-        while chunk := await upstream.read(65536):
-            data += chunk
-            lengths, _ = frames(data)
-            for length in lengths:
-                left = due.pop(0) - self._loop.time()
-                if left > 0:
-                    await asyncio.sleep(left)
-                writer.write(data[:length])
+            for length in frames(data)[0]:
+                before_each()
+                sink.sendall(data[:length])
                 data = data[length:]
-            await writer.drain()
+    for end in (source, sink):
+        with contextlib.suppress(OSError):
+            end.shutdown(socket.SHUT_RDWR)

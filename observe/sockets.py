@@ -26,9 +26,7 @@ _DONE, _ERROR = 3, 2
 _HEADER = struct.Struct("=IHHII")               # struct nlmsghdr
 _ASK = struct.Struct("=BBBBI2s2s16s16sI8s")     # struct inet_diag_req_v2
 _TELL = struct.Struct("=BBBB2s2s16s16sI8sIIIII")    # struct inet_diag_msg
-_ASK_UNIX = struct.Struct("=BBHIIIII")          # struct unix_diag_req
-_TELL_UNIX = struct.Struct("=BBBBIII")          # struct unix_diag_msg
-_INFO, _UNIX_NAME, _UNIX_PEER = 2, 0, 2         # attributes
+_INFO = 2                                       # an attribute
 
 
 def lookup(local, remote):
@@ -55,22 +53,6 @@ def tcp(states=OPEN, details=False, families=(4, 6)):
                         *(b"",) * 4, 0, b"")
         found += map(_tcp, _exchange(ask, _REQUEST | _DUMP))
     return found
-
-
-def unix_peers():
-    """Return {inode: path} of Unix sockets whose other end has a path."""
-    ask = _ASK_UNIX.pack(socket.AF_UNIX, 0, 0, 0xffffffff, 0, 1 | 4, 0, 0)
-    names, peers = {}, {}
-    for body in _exchange(ask, _REQUEST | _DUMP):
-        inode = _TELL_UNIX.unpack_from(body)[4]
-        attributes = _attributes(body[_TELL_UNIX.size:])
-        if _UNIX_NAME in attributes:
-            names[inode] = attributes[_UNIX_NAME].rstrip(b"\0").decode(
-                errors="replace")
-        if _UNIX_PEER in attributes:
-            peers[inode] = struct.unpack("=I", attributes[_UNIX_PEER][:4])[0]
-    return {inode: names[peer] for inode, peer in peers.items()
-            if peer in names}
 
 
 def _exchange(ask, flags):

@@ -3,7 +3,6 @@
 import argparse
 import contextlib
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -27,8 +26,7 @@ class Started:
             root = self._stack.enter_context(tempfile.TemporaryDirectory())
             self.redis = self._stack.enter_context(lab.Redis())
             self.server = self._stack.enter_context(lab.start(
-                folder, self.redis.port, "--root", lab.site(root), *options,
-                stderr=subprocess.DEVNULL if sys.stdout.isatty() else None))
+                folder, self.redis.port, "--root", lab.site(root), *options))
             self._stack = self._stack.pop_all()
 
     def __enter__(self):

@@ -11,7 +11,7 @@ BLINK = 0.1
 class History:
     """Samples of one thread: how long it has been in which state.
 
-    A sample stands for the time until the next one.
+    A state that has changed did so halfway between two samples.
     """
 
     def __init__(self, now):
@@ -25,8 +25,9 @@ class History:
 
     def add(self, now, kind, words, again=False):
         """Take a sample; `again`: the same state, entered once more."""
-        self.totals[self.kind] += now - self._last
-        self._fill(self._last, now)
+        middle = (self._last + now) / 2
+        self._fill(self.kind, self._last, middle)
+        self._fill(kind, middle, now)
         if again:
             self._before, self.since = None, now
         elif (kind, words) != (self.kind, self.words):
@@ -36,8 +37,9 @@ class History:
                 and now - before[3] < BLINK else now
         self.kind, self.words, self._last = kind, words, now
 
-    def _fill(self, begin, end):
-        """Count a time for the cells that it lies in."""
+    def _fill(self, kind, begin, end):
+        """Count a time for a state, in the cells that it lies in."""
+        self.totals[kind] += end - begin
         number = int(begin / CELL)
         while begin < end:
             if number != self._newest:
@@ -45,7 +47,7 @@ class History:
                 self._newest = number
             part = min(end, (number + 1) * CELL) - begin
             cell = self._cells[-1]
-            cell[self.kind] = cell.get(self.kind, 0) + max(part, 0)
+            cell[kind] = cell.get(kind, 0) + max(part, 0)
             number += 1
             begin = number * CELL
 

@@ -31,7 +31,7 @@ class Tables:
     def __init__(self, redis_ports):
         self.redis = set(redis_ports) | {6379}
         self.ports, self.listeners = set(), []
-        self.tcp, self.paths, self.clients = {}, {}, []
+        self.tcp, self.clients = {}, []
         self.numbers = {}       # (host, port) of a client: its number
         self.stale = True
         self.version = 0        # goes up whenever they are read
@@ -55,7 +55,6 @@ class Tables:
         six = any(":" in s.local[0] for s in self.listeners)
         found = sockets.tcp(details=True, families=(4, 6) if six else (4,))
         self.tcp = {s.inode: s for s in found if s.inode}
-        self.paths = sockets.unix_peers()
         self.clients = sorted(
             (s for s in found if s.local[1] in self.ports),
             key=lambda s: self.number(s.remote))
@@ -105,7 +104,7 @@ class Tables:
             self._known[inode] = proc.ends(pid, fd)
             self.stale = True
         local, remote = (tcp.local, tcp.remote) if tcp else \
-            self._known.get(inode) or (None, self.paths.get(inode))
+            self._known.get(inode) or (None, None)
         if not isinstance(remote, tuple):
             return (states.REDIS if remote and "redis" in remote
                     else remote or None), None
@@ -123,7 +122,7 @@ class Sampler:
         self.tables = Tables(redis_ports)
         self.counters = proc.Counters(pid)
         self.paused = False
-        self.hidden = 0
+        self.hidden = self.rounds = 0
         self._tasks, self._last = {}, {}
         self._seen = collections.defaultdict(set)
         self._slots, self._pids, self._due = Slots(), [pid], 0.0
@@ -156,6 +155,7 @@ class Sampler:
     def step(self):
         """Take one sample of everything."""
         with self._lock:
+            self.rounds += 1
             now = time.monotonic()
             if now >= self._due:
                 self._find_tasks(now)

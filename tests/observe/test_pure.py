@@ -181,13 +181,14 @@ def test_a_client_in_words():
 
 def test_shares_strips_and_how_long():
     history = History(0.0)
-    for now, kind in ((0.0, "idle"), (5.0, "redis"), (8.0, "run"),
-                      (8.05, "redis"), (10.0, "redis")):
+    for now, kind in ((0.0, "idle"), (4.9, "idle"), (5.1, "redis"),
+                      (8.0, "redis"), (8.02, "run"), (8.04, "redis"),
+                      (10.0, "redis")):
         history.add(now, kind, kind)
     assert history.shares() == pytest.approx(
-        {"idle": 0.5, "redis": 0.495, "run": 0.005})
+        {"idle": 0.5, "redis": 0.498, "run": 0.002})
     assert history.strip(10) == ["idle"] * 5 + ["redis"] * 5
-    assert history.since == 5.0             # the blink does not count
+    assert history.since == 5.1             # the blink does not count
     slots = Slots()
     assert slots.assign([7, 8, 9]) == {7: 0, 8: 1, 9: 2}
     assert slots.assign([7, 9, 12]) == {7: 0, 9: 2, 12: 1}
