@@ -2,7 +2,7 @@
 
     python3 -m observe watch WHAT       a live view: make watch-05
     python3 -m observe timeline WHICH   a picture of a burst: make timeline
-    python3 -m observe demo-stuck       who makes whom wait: make demo-stuck
+    python3 -m observe demo-stuck       four troublesome clients: make demo-stuck
 
 --help after a command lists its options.
 """

@@ -12,10 +12,11 @@ from observe.slow_redis import SlowRedis
 from observe.timeline import rows, strace
 
 # Only what says something about waiting: the fewer, the cheaper.
-TRACED = ("accept,accept4,connect,recvfrom,recvmsg,sendto,sendmsg,read,readv,write,writev,sendfile,close,poll,ppoll,select,"
-          "pselect6,epoll_wait,epoll_pwait,epoll_pwait2,epoll_ctl,futex,flock,"
-          "fcntl,nanosleep,clock_nanosleep,clone,clone3,fork,vfork,wait4,"
-          "waitid,rt_sigtimedwait,rt_sigsuspend,pause")
+TRACED = ("accept,accept4,connect,recvfrom,recvmsg,sendto,sendmsg,read,readv,"
+          "write,writev,sendfile,close,poll,ppoll,select,pselect6,epoll_wait,"
+          "epoll_pwait,epoll_pwait2,epoll_ctl,futex,flock,fcntl,nanosleep,"
+          "clock_nanosleep,clone,clone3,fork,vfork,wait4,waitid,"
+          "rt_sigtimedwait,rt_sigsuspend,pause")
 MARGIN = 0.02                   # of the burst, left and right of it
 
 # begin, end: of the picture, Unix time in seconds; seconds: from the first
