@@ -24,7 +24,7 @@ def main(words):
         return 0 if words[:1] in (["-h"], ["--help"]) else 2
     try:
         return importlib.import_module(COMMANDS[words[0]]).main(words[1:])
-    except LabError as error:
+    except (LabError, OSError) as error:
         print(f"observe: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

@@ -89,7 +89,7 @@ class Server:
         for word in (*before[:1], command[0]):
             if not shutil.which(word):
                 raise LabError(f"{word} is not installed; "
-                               "`scripts/deps.sh test` installs it")
+                               "`scripts/deps.sh observe` installs it")
         self._before = bool(before)
         self._log = tempfile.NamedTemporaryFile()
         self._process = process.spawn([*before, *command],

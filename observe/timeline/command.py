@@ -43,14 +43,17 @@ def main(words):
 def caption(timelines, options):
     """Return the lines that say how the picture was made, and its error."""
     worst = max(timelines, key=lambda t: t.seconds - t.plain)
+    cost = (f"{worst.title} answered after {export.duration(worst.plain)} "
+            "untraced, ")
+    if worst.seconds > worst.plain:
+        cost += f"{export.duration(worst.seconds)} traced" + (
+            ": the largest difference." if len(timelines) > 1 else ".")
+    else:
+        cost += "so tracing costs less than this machine varies."
     return [
         f"GET {options.path} from {options.clients} clients together; each "
-        f"reply of Redis leaves {options.delay:g} ms after its command. "
-        "Traced with strace.",
-        f"Tracing costs time: untraced, {worst.title} answered after "
-        f"{export.duration(worst.plain)} instead of "
-        f"{export.duration(worst.seconds)}"
-        + (", the largest difference of all." if len(timelines) > 1 else "."),
+        f"reply of Redis leaves {options.delay:g} ms after its command.",
+        f"Traced with strace, which takes time: {cost}",
         "Bars of running include strace's own work, so they are too long; "
         "waits are not."]
 

@@ -67,10 +67,11 @@ def _meta(name, pid, tid, value):
             "args": {"name": value}}
 
 
-def data(timelines, calls=CALLS, arguments=ARGUMENTS):
+def data(timelines, calls=CALLS, arguments=ARGUMENTS, shortest=0):
     """Return what the HTML page draws, ready for JSON.
 
-    Times in microseconds since the first connect; a kind is its index.
+    Times in microseconds since the first connect; a kind is its index. Bars
+    of less than `shortest` seconds are left out.
     """
     kinds = list(states.KINDS)
     return {
@@ -82,5 +83,6 @@ def data(timelines, calls=CALLS, arguments=ARGUMENTS):
                 [round((bar.begin - t.begin) * 1e6),
                  round((bar.end - t.begin) * 1e6), kinds.index(bar.kind),
                  bar.words, details(bar, calls, arguments)]
-                for bar in row.bars]] for row in t.rows]}
+                for bar in row.bars if bar.end - bar.begin >= shortest]]
+                for row in t.rows]}
             for t in timelines]}
