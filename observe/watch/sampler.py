@@ -161,7 +161,9 @@ class Sampler:
             rate = (last[1] - first[1]) / (last[0] - first[0]) \
                 if len(self._rates) > 1 and total is not None else None
             many = collections.Counter(t.pid for t in self._tasks.values())
-            rows = [self._row(task, now, counted, many)
+            slots = self._slots.assign(self._pids[1:]) \
+                if self.title[:2] in ("03", "07") else {}
+            rows = [self._row(task, now, counted, many, slots)
                     for task in sorted(self._tasks.values(),
                                        key=lambda t: (t.pid != self.pid,
                                                       t.tid))]
@@ -183,7 +185,7 @@ class Sampler:
         return [(s.local[1], fresh.get(s.inode, s).unread,
                  fresh.get(s.inode, s).unsent) for s in self.tables.listeners]
 
-    def _row(self, task, now, counted, many):
+    def _row(self, task, now, counted, many, slots):
         history = self.histories[task.tid]
         ran = self._last[task.tid][0][1] if task.tid in self._last else 0
         child = task.pid != self.pid
@@ -193,17 +195,14 @@ class Sampler:
             f"process {task.pid}" if child or len(self._pids) == 1 else \
             f"parent {task.pid}"
         return Row(task.pid, task.tid, name, history.kind, history.words,
-                   now - history.since, self._served(task, counted), ran,
-                   history)
+                   now - history.since, self._served(task, counted, slots),
+                   ran, history)
 
-    def _served(self, task, counted):
-        workers = self._pids[1:]
+    def _served(self, task, counted, slots):
         if counted and task.tid == task.pid:
-            if len(self._tasks) == 1:
-                return str(counted[0])
-            if self.title[:2] in ("03", "07") and task.pid in workers:
-                slot = self._slots.assign(workers)[task.pid]
-                return str(counted[slot]) if slot < len(counted) else ""
+            slot = 0 if len(self._tasks) == 1 else slots.get(task.pid, 9999)
+            if slot < len(counted):
+                return str(counted[slot])
         seen = len(self._seen[task.tid])
         return f"≥{seen}" if seen else ""
 

@@ -60,9 +60,9 @@ class Tables:
 
     def owed(self, pids):
         """Whether Redis owes one of these processes a reply."""
-        mine = set().union(*map(self.own, pids))
-        return any(s.remote[1] in self.redis and s.quiet_out < s.quiet_in
-                   for s in self.tcp.values() if s.inode in mine)
+        late = {s.inode for s in self.tcp.values() if s.remote[1]
+                in self.redis and s.quiet_out < s.quiet_in}
+        return bool(late) and any(late & self.own(pid) for pid in pids)
 
     def _remember(self, pids):
         """Note whose requests are unanswered although Redis owes nothing."""
