@@ -147,7 +147,7 @@ unit-tests: $(UNIT_TESTS)
 
 # What is missing is installed once for each group; the stamp, which deps.sh
 # leaves when nothing is missing, records that.
-PACKAGES = $(foreach g,build run test check tidy compare fuzz,build/deps/$(g))
+PACKAGES = $(foreach g,build run test check tidy compare observe fuzz,build/deps/$(g))
 $(PACKAGES): build/deps/%: scripts/deps.sh
 	@mkdir -p $(@D)
 	@CC='$(CC)' STAMP=$@ scripts/deps.sh $*
@@ -176,7 +176,7 @@ uninstall:
 
 ## deps: installs every package that any target needs (NO_INSTALL=1: says which)
 deps:
-	scripts/deps.sh check tidy compare fuzz
+	scripts/deps.sh check tidy compare observe fuzz
 
 ## doctor: is this machine ready to build, test and measure? what to do first
 doctor:
@@ -198,6 +198,22 @@ diff-%:
 
 # 07 -> epoll
 name_of = $(or $(word 2,$(subst _, ,$(filter $(1)_%,$(FOLDERS)))),$(error There is no server $(1); there are: $(FOLDERS)))
+
+# ---------------------------------------------------------------- observing
+
+OBSERVE = $(PYTHON) -m observe
+
+## watch-01 ... watch-07: starts that server and shows what each worker does now (ARGS='--threads 8')
+watch-%: build/deps/observe all
+	@$(OBSERVE) watch $(call name_of,$*) -- $(ARGS)
+
+## timeline: a picture of what clients and workers wait for (SERVER=05 CLIENTS=8; SERVER=all)
+timeline: build/deps/observe all
+	@$(OBSERVE) timeline $(or $(SERVER),all) $(if $(CLIENTS),--clients $(CLIENTS)) $(ARGS)
+
+## demo-stuck: four clients make trouble: how long does a normal one wait, at each server?
+demo-stuck: build/deps/observe all
+	@$(OBSERVE) demo-stuck $(ARGS)
 
 # ----------------------------------------------------------------- checking
 #
@@ -347,7 +363,7 @@ help:
         check-browser check-layering check-shape variant variant-measure \
         variants-check check-faults check-frame fuzz soak reliability compare \
         compare-settings study study-settings report compare-runs peers-deps \
-        docs format tidy help
+        docs format tidy help timeline demo-stuck
 
 # Deletes a file whose recipe failed: it would look finished next time.
 .DELETE_ON_ERROR:

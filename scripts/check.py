@@ -383,6 +383,9 @@ SUITES = [
           lambda r: r.servers("tests/faults", USUAL)),
     Suite("bench", "the measuring programs", "default",
           lambda r: r.pytest("tests/bench")),
+    # Two at a time: these tests measure how long things take.
+    Suite("observe", "watch, timeline and demo-stuck, on real servers", "default",
+          lambda r: r.pytest("tests/observe", workers="2")),
 ]
 
 # Suites that `make check` does not run, since others do the same and more.

@@ -11,6 +11,7 @@
 #   tidy      clang-tidy, clang-format
 #   load      load tools: ab, wrk, h2load, httperf
 #   compare   run and load, and tools to measure with
+#   observe   run, and strace
 #   fuzz      build, and clang with libFuzzer
 #
 # NO_INSTALL=1 installs nothing: it prints the one command to run and exits 1.
@@ -161,13 +162,20 @@ look_for() {
         may strace "counts system calls" have strace
         may valgrind "counts instructions" have valgrind
         ;;
+    observe)
+        look_for run
+        want python3 "shows what servers wait for" have /usr/bin/python3
+        may python3-venv "a place for the library that draws the live view" \
+            python_has ensurepip
+        may strace "traces the servers for a timeline" have strace
+        ;;
     fuzz)
         look_for build
         want clang "has libFuzzer" have clang
         want "$(clang_runtime_package)" "libFuzzer itself" clang_has_fuzzer
         ;;
     *)
-        echo "deps.sh: no group '$1'; there are: build run test browser check tidy compare fuzz" >&2
+        echo "deps.sh: no group '$1'; there are: build run test browser check tidy compare observe fuzz" >&2
         exit 2
         ;;
     esac

@@ -15,6 +15,7 @@ DOCUMENTS = sorted(DOCS.glob("*.md"))
 CHAPTERS = [path for path in DOCUMENTS if path.name[:2].isdigit()]
 # What else a reader meets; its links and commands have to work, too.
 GUIDES = [TOP / "README.md", TOP / "CONTRIBUTING.md", TOP / "CHANGES.md",
+          TOP / "observe" / "README.md",
           *sorted((TOP / "variants").glob("*.md"))]
 
 

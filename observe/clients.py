@@ -1,0 +1,101 @@
+"""Clients: a burst, and four kinds that make a server wait."""
+
+import asyncio
+import collections
+import socket
+import time
+
+# One client of a burst. Times are Unix time in seconds; `port` its own port,
+# `status` the answer's, 0 without one.
+Client = collections.namedtuple("Client", "number port begin end status")
+
+
+def request(path, host="localhost"):
+    """Return the bytes of a GET request that ends its connection."""
+    return (f"GET {path} HTTP/1.1\r\nHost: {host}\r\n"
+            "Connection: close\r\n\r\n").encode()
+
+
+def burst(address, count, path="/guestbook",
+          on_connect=lambda port: None, limit=30):
+    """Let `count` clients ask together; return their Clients.
+
+    All connect at the same time; `on_connect` gets the port of each. After
+    `limit` seconds those that have no answer give up.
+    """
+    async def together():
+        return await asyncio.gather(*(
+            _one(number, address, path, on_connect, limit)
+            for number in range(1, count + 1)))
+    return asyncio.run(together())
+
+
+async def _one(number, address, path, on_connect, limit):
+    begin, port, answer = time.time(), 0, b""
+    try:
+        async with asyncio.timeout(limit):
+            reader, writer = await asyncio.open_connection(*address)
+            port = writer.get_extra_info("sockname")[1]
+            on_connect(port)
+            writer.write(request(path))
+            answer = await reader.read()
+            writer.close()
+    except (OSError, TimeoutError):
+        pass
+    words = answer[:16].split()
+    return Client(number, port, begin, time.time(),
+                  int(words[1]) if len(words) > 1 else 0)
+
+
+async def ask(address, path, limit=30.0):
+    """Return how many seconds one request takes; `limit` when it fails."""
+    begin = time.monotonic()
+    try:
+        async with asyncio.timeout(limit):
+            reader, writer = await asyncio.open_connection(*address)
+            try:
+                writer.write(request(path))
+                if await reader.read():
+                    return time.monotonic() - begin
+            finally:
+                writer.close()
+    except (OSError, TimeoutError):
+        pass
+    return limit
+
+
+async def trouble(kind, address, path, seconds):
+    """Be a client that makes the server wait, for `seconds`.
+
+    "normal": asks and reads; "again": the same, again and again. "half":
+    sends half a request. "silent": only connects. "slow": asks for `path` and
+    reads 1 KiB every 100 ms.
+    """
+    if kind == "again":
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            await ask(address, path, left)
+        return
+    with socket.socket() as connection:
+        connection.setblocking(False)
+        # Small, so that the kernel cannot take the answer instead of us.
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(seconds):
+                await loop.sock_connect(connection, address)
+                await _be(kind, loop, connection, request(path))
+        except (OSError, TimeoutError):
+            pass
+
+
+async def _be(kind, loop, connection, text):
+    if kind == "silent":
+        await asyncio.sleep(3600)
+    if kind == "half":
+        await loop.sock_sendall(connection, text[:len(text) // 2])
+        await asyncio.sleep(3600)
+    await loop.sock_sendall(connection, text)
+    while await loop.sock_recv(connection, 1024 if kind == "slow" else 65536):
+        if kind == "slow":
+            await asyncio.sleep(0.1)

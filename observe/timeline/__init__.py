@@ -1,0 +1,1 @@
+"""A burst of clients, traced with strace and drawn as a timeline."""

@@ -1,0 +1,189 @@
+"""Reads /proc: which threads there are, and what each of them does."""
+
+import contextlib
+import ctypes
+import os
+import re
+import resource
+import socket
+
+from observe import lab
+
+_SOCKET = re.compile(r"socket:\[(\d+)\]")
+_PIDFD_GETFD = 438             # the same number on every architecture
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_HEADER, _SLOT = 64, 64         # of the counters that the seven share
+
+
+class Task:
+    """One thread.
+
+    `hidden`: its system call cannot be read. `stopped`: by a signal, which
+    the caller finds out.
+    """
+
+    def __init__(self, pid, tid):
+        self.pid, self.tid = pid, tid
+        self.hidden = self.stopped = False
+        folder = f"/proc/{pid}/task/{tid}/"
+        self._schedstat = os.open(folder + "schedstat", os.O_RDONLY)
+        self._syscall = None
+        try:
+            self._syscall = os.open(folder + "syscall", os.O_RDONLY)
+            os.pread(self._syscall, 1, 0)
+        except OSError:             # Yama's ptrace_scope, another user
+            self.hidden = True
+
+    def close(self):
+        """Give the descriptors back."""
+        for descriptor in (self._schedstat, self._syscall):
+            if descriptor is not None:
+                os.close(descriptor)
+
+    def read(self):
+        """Return (syscall text, seconds run, seconds delayed, switches).
+
+        Raises OSError when the thread has ended.
+        """
+        text = None if self.hidden else os.pread(self._syscall, 200, 0)
+        ran, delayed, switches = os.pread(self._schedstat, 99, 0).split()
+        return text, int(ran) / 1e9, int(delayed) / 1e9, switches
+
+    def letter(self):
+        """Return its state in stat, such as "S"."""
+        text = read(f"/proc/{self.pid}/task/{self.tid}/stat")
+        return text.rpartition(")")[2].split()[0] if text else "Z"
+
+    def wchan(self):
+        """Return the name of the kernel's function in which it sleeps."""
+        return read(f"/proc/{self.pid}/task/{self.tid}/wchan")
+
+
+def read(path):
+    """Return a small file's text, "" when it cannot be read."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def raise_limit():
+    """Allow as many descriptors as the hard limit does: two for a thread."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def processes(root):
+    """Return the ids of a process and of all that it descends to."""
+    found = [root]
+    for pid in found:
+        found += lab.children(pid)
+    return found
+
+
+def threads(pid):
+    """Return the ids of a process's threads, [] when it has ended."""
+    try:
+        return sorted(map(int, os.listdir(f"/proc/{pid}/task")))
+    except OSError:
+        return []
+
+
+def find(name):
+    """Return the id of the first process of that name.
+
+    Of several, the one whose parent has another name. Raises LabError.
+    """
+    found = {int(pid): read(f"/proc/{pid}/stat") for pid in
+             os.listdir("/proc") if pid.isdigit()
+             and read(f"/proc/{pid}/comm").strip() == name[:15]}
+    parents = {pid: int(text.rpartition(")")[2].split()[1])
+               for pid, text in found.items() if text and pid != os.getpid()}
+    for pid in sorted(parents):
+        if parents[pid] not in parents:
+            return pid
+    raise lab.LabError(f"no process is called {name!r}")
+
+
+def inode(pid, fd):
+    """Return (inode, text) of a descriptor: inode 0 when it is no socket.
+
+    ("", "") in place of the text when it cannot be read.
+    """
+    try:
+        text = os.readlink(f"/proc/{pid}/fd/{fd}")
+    except OSError:
+        return 0, ""
+    match = _SOCKET.fullmatch(text)
+    return (int(match[1]) if match else 0), text
+
+
+def ends(pid, fd):
+    """Return (local, remote) of a process's socket, or None if we may not.
+
+    Each is (host, port), for a Unix socket a path; remote None while it is
+    not connected. Only for a descriptor on which a thread is blocked: for
+    some microseconds we have a copy, and a close() would not close it.
+    """
+    with contextlib.ExitStack() as stack:
+        try:
+            process = os.pidfd_open(pid)
+            stack.callback(os.close, process)
+            copy = _LIBC.syscall(_PIDFD_GETFD, process, fd, 0)
+            if copy < 0:
+                return None
+            theirs = stack.enter_context(socket.socket(fileno=copy))
+            local = theirs.getsockname()[:2]
+            with contextlib.suppress(OSError):
+                return local, theirs.getpeername()[:2] \
+                    if theirs.family != socket.AF_UNIX \
+                    else theirs.getpeername()
+            return local, None
+        except OSError:
+            return None
+
+
+def socket_inodes(pid):
+    """Return the inodes of all sockets that a process has open."""
+    found = set()
+    with contextlib.suppress(OSError):
+        for fd in os.listdir(f"/proc/{pid}/fd"):
+            found.add(inode(pid, fd)[0])
+    return found - {0}
+
+
+class Counters:
+    """The requests that one of the seven has counted, a number per worker.
+
+    Its workers share one page of memory: 64 bytes, then 64 for each worker,
+    which begin with the number of requests. Other programs have none.
+    """
+
+    def __init__(self, pid):
+        self._memory = None
+        names = [folder.partition("_")[2] for folder in lab.FOLDERS]
+        if read(f"/proc/{pid}/comm").strip() not in names:
+            return
+        for line in read(f"/proc/{pid}/maps").splitlines():
+            if " rw-s " in line and "/dev/zero" in line:
+                self._begin, end = (int(part, 16) for part
+                                    in line.split()[0].split("-"))
+                self._size = end - self._begin
+                with contextlib.suppress(OSError):
+                    self._memory = os.open(f"/proc/{pid}/mem", os.O_RDONLY)
+                return
+
+    def read(self):
+        """Return the requests of each worker, or None when not known.
+
+        Zeros follow, up to the end of the last page.
+        """
+        if self._memory is None:
+            return None
+        try:
+            data = os.pread(self._memory, self._size, self._begin)
+        except OSError:
+            return None
+        return [int.from_bytes(data[at:at + 8], "little")
+                for at in range(_HEADER, len(data) - 7, _SLOT)]

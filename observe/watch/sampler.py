@@ -1,0 +1,224 @@
+"""Samples a server: threads often, socket tables as seldom as they cost."""
+
+import collections
+import re
+import threading
+import time
+
+from observe import sockets, states
+from observe.watch import proc, words
+from observe.watch.history import History, Slots
+from observe.watch.tables import Tables
+
+# A thread, a client and everything at one time, as views show them. In seconds;
+# served: requests, or clients seen ("≥3"), or "".
+Row = collections.namedtuple(
+    "Row", "pid tid name kind words since served cpu history")
+Client = collections.namedtuple("Client", "number kind words since")
+Frame = collections.namedtuple(
+    "Frame", "now title rows clients queues connections rate total notes")
+
+_COST = 50                      # look for threads after 50 times what it took
+SHARE = 0.05                    # of a CPU, at most, for sampling
+_MOST = 128                     # processes whose sockets are looked at
+_HELD = re.compile(r"waits for client (\d+) to (\w+)")
+
+
+class Sampler:
+    """Looks at a process and its descendants `rate` times a second."""
+
+    def __init__(self, pid, title, redis_ports=(), rate=50):
+        proc.raise_limit()
+        self.pid, self.title, self.rate = pid, title, rate
+        self.histories = {}
+        self.tables = Tables(redis_ports)
+        self.counters = proc.Counters(pid)
+        self.paused = False
+        self.hidden = self.rounds = 0
+        self._tasks, self._last = {}, {}
+        self._seen = collections.defaultdict(set)
+        self._slots, self._pids, self._due = Slots(), [pid], 0.0
+        self._rates = collections.deque(maxlen=11)
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self):
+        self.step()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._over.set()
+        self._thread.join()
+        for task in self._tasks.values():
+            task.close()
+
+    def _run(self):
+        due = time.monotonic()
+        while not self._over.wait(max(0.0, due - time.monotonic())):
+            begin = time.thread_time()
+            if not self.paused:
+                self.step()
+            took = time.thread_time() - begin
+            due = max(due + max(1 / self.rate, took / SHARE),
+                      time.monotonic())
+
+    def step(self):
+        """Take one sample of everything."""
+        with self._lock:
+            self.rounds += 1
+            now = time.monotonic()
+            if now >= self._due:
+                self._find_tasks(now)
+            try:
+                self.tables.refresh(now, self._pids[:_MOST])
+            except OSError:             # no sock_diag here
+                pass
+            for task in list(self._tasks.values()):
+                try:
+                    self._sample(task, time.monotonic())
+                except (OSError, ValueError):   # it has ended
+                    self._forget(task)
+
+    def _find_tasks(self, now):
+        self._pids = proc.processes(self.pid)
+        live = [(pid, tid) for pid in self._pids for tid in proc.threads(pid)]
+        for tid in self._tasks.keys() - {tid for _, tid in live}:
+            self._forget(self._tasks[tid])
+        for pid, tid in live:
+            if tid not in self._tasks:
+                try:
+                    self._tasks[tid] = proc.Task(pid, tid)
+                except OSError:
+                    continue
+                self.histories[tid] = History(now)
+        for task in self._tasks.values():
+            task.stopped = task.letter() in "TtZ"
+        self.hidden = sum(task.hidden for task in self._tasks.values())
+        self._due = now + max(0.1, _COST * (time.monotonic() - now))
+
+    def _forget(self, task):
+        task.close()
+        self._tasks.pop(task.tid, None)
+        self._last.pop(task.tid, None)
+        self.histories.pop(task.tid, None)
+
+    def _sample(self, task, now):
+        reading = task.read()
+        text, ran, delayed, switches = reading
+        last = self._last.get(task.tid)
+        history = self.histories[task.tid]
+        before = last[0] if last else reading
+        if last and not task.stopped and text is not None \
+                and (text, switches) == (before[0], before[3]) \
+                and last[3] == self.tables.version \
+                and not text.startswith(b"running"):
+            meaning, name = last[1:3]       # it has not run since
+        else:
+            meaning, name = self._meaning(task, text, ran - before[1],
+                                          delayed - before[2])
+        self._last[task.tid] = reading, meaning, name, self.tables.version
+        kind, said = self._loop(task, meaning, name)
+        history.add(now, kind, said, name in states.ACCEPT
+                    and before[3] != switches)
+
+    def _meaning(self, task, text, ran, delayed):
+        """Return (meaning, name of the system call or "")."""
+        if text is None:
+            return words.hidden(task.wchan(), task.letter()), ""
+        name, arguments = words.parse_syscall(text.decode())
+        if name == "running":
+            letter = task.letter() if ran == delayed == 0 else "R"
+            return (words.awake(ran, delayed) if letter == "R"
+                    else words.LETTERS.get(letter, ("run", "runs"))), ""
+        if not name or task.stopped:
+            return words.LETTERS.get(task.letter(), ("run", "runs")), ""
+
+        def role(fd):
+            found = self.tables.role(task.pid, fd)
+            if found[1]:
+                self._seen[task.tid].add(found[1])
+            return found
+        return words.blocked(name, arguments, role), name
+
+    def _loop(self, task, meaning, name):
+        """Say what an event loop waits for: the tables know."""
+        if name not in states.MANY or meaning[1] != "waits for events":
+            return meaning
+        mine = self.tables.own(task.pid)
+        count = sum(tcp.inode in mine for tcp in self.tables.clients)
+        return states.loop_meaning(self.tables.owed([task.pid]), count)
+
+    def frame(self):
+        """Return the Frame of now."""
+        with self._lock:
+            now = time.monotonic()
+            counted = self.counters.read()
+            total = sum(counted) if counted else None
+            self._rates.append((now, total or 0))
+            first, last = self._rates[0], self._rates[-1]
+            rate = (last[1] - first[1]) / (last[0] - first[0]) \
+                if len(self._rates) > 1 and total is not None else None
+            many = collections.Counter(t.pid for t in self._tasks.values())
+            slots = self._slots.assign(self._pids[1:]) \
+                if self.title[:2] in ("03", "07") else {}
+            rows = [self._row(task, now, counted, many, slots)
+                    for task in sorted(self._tasks.values(),
+                                       key=lambda t: (t.pid != self.pid,
+                                                      t.tid))]
+            held = {int(match[1]): match[2] for row in rows
+                    if (match := _HELD.match(row.words))}
+            owed = self.tables.owed(self._pids[:_MOST])
+            return Frame(
+                now, self.title, rows, [self._client(tcp, owed, held) for tcp
+                                        in self.tables.clients],
+                self._queues(), collections.Counter(
+                    tcp.state for tcp in self.tables.clients),
+                rate, total, self._notes())
+
+    def _queues(self):
+        try:
+            fresh = {s.inode: s for s in sockets.tcp(sockets.LISTEN)}
+        except OSError:
+            fresh = {}
+        return [(s.local[1], fresh.get(s.inode, s).unread,
+                 fresh.get(s.inode, s).unsent) for s in self.tables.listeners]
+
+    def _row(self, task, now, counted, many, slots):
+        history = self.histories[task.tid]
+        ran = self._last[task.tid][0][1] if task.tid in self._last else 0
+        child = task.pid != self.pid
+        thread = task.tid != task.pid
+        name = f"thread {task.tid}" if thread else \
+            f"main {task.tid}" if many[task.pid] > 1 else \
+            f"process {task.pid}" if child or len(self._pids) == 1 else \
+            f"parent {task.pid}"
+        return Row(task.pid, task.tid, name, history.kind, history.words,
+                   now - history.since, self._served(task, counted, slots),
+                   ran, history)
+
+    def _served(self, task, counted, slots):
+        if counted and task.tid == task.pid:
+            slot = 0 if len(self._tasks) == 1 else slots.get(task.pid, 9999)
+            if slot < len(counted):
+                return str(counted[slot])
+        seen = len(self._seen[task.tid])
+        return f"≥{seen}" if seen else ""
+
+    def _client(self, tcp, owed, held):
+        """`held`: {number: "send" or "read"} of clients that hold a worker."""
+        number = self.tables.number(tcp.remote)
+        (kind, said), since = words.client_words(
+            tcp, owed and held.get(number) != "send",
+            self.tables.incomplete(tcp))
+        return Client(number, kind, said, since or 0)
+
+    def _notes(self):
+        if not self._tasks:
+            return ["It has ended."]
+        if not self.hidden:
+            return []
+        return [f"{self.hidden} of {len(self._tasks)} threads do not let "
+                "their system calls be seen (Yama's ptrace_scope, or another "
+                "user): these rows say only where the kernel sleeps"]

@@ -1,0 +1,328 @@
+"""The edges: real servers, strace, /proc, a terminal, a browser."""
+
+import asyncio
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+import scripted
+from observe import clients, lab, stuck
+from observe.slow_redis import SlowRedis
+from observe.timeline import page, rows, run, strace
+from observe.watch import plain
+from observe.watch.command import Started, print_lines
+from observe.watch.sampler import Sampler
+
+
+def wait_for(condition, seconds=20):
+    """Return the condition's value when it holds; fail after some seconds."""
+    limit = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < limit
+        time.sleep(0.02)
+    return value
+
+
+# --------------------------------------------------------- the scripted program
+
+def test_watch_finds_the_shares_of_100_cycles(tmp_path):
+    cycles, result = 100, tmp_path / "result"
+    world = scripted.World(cycles)
+    with lab.Server(scripted.command(world, cycles, result)) as server, \
+            Sampler(server.pid, "scripted", [world.redis_port]) as sampler:
+        wait_for(lambda: server.pid in sampler.histories)
+        before = dict(sampler.histories[server.pid].totals)
+        begin, rounds = time.monotonic(), sampler.rounds
+        truth = scripted.play(server, world, result)
+        totals = sampler.histories[server.pid].totals
+        seen = {kind: totals[kind] - before.get(kind, 0) for kind in totals}
+        rate = (sampler.rounds - rounds) / (time.monotonic() - begin)
+    seen["run"] += seen.pop("cpu", 0)
+    # On a machine that is too busy for 50 samples a second, it is coarser.
+    close(seen, truth, ("idle", "client", "redis", "lock", "run"),
+          0.1 if rate > 47 else 0.25)
+
+
+def close(seen, truth, kinds, within):
+    """Check that each share is near the true one."""
+    for part in (seen, truth):
+        part["all"] = sum(part.get(kind, 0) for kind in kinds)
+    for kind in kinds:
+        assert seen[kind] / seen["all"] == pytest.approx(
+            truth[kind] / truth["all"], rel=within), (kind, seen, truth)
+
+
+def test_timeline_finds_each_wait(tmp_path):
+    cycles, result, trace = 20, tmp_path / "result", tmp_path / "trace"
+    world = scripted.World(cycles)
+    with lab.Server(scripted.command(world, cycles, result),
+                    run.strace_words(str(trace))) as server:
+        truth = scripted.play(server, world, result)
+        port, pid = server.address[1], server.pid
+    calls = strace.parse(strace.name_sockets(
+        trace.read_text(), port, world.ports, {}))
+    known = rows.World({port}, {world.redis_port}, dict(
+        zip(world.ports, range(1, cycles + 1))))
+    bars = rows.clip(rows.worker_bars(
+        [call for call in calls if call.tid == pid], known),
+        truth["begin"], truth["end"])
+    seen = {}
+    for bar in bars:
+        seen[bar.kind] = seen.get(bar.kind, 0) + bar.end - bar.begin
+    for kind in ("idle", "client", "redis", "lock"):
+        assert seen[kind] == pytest.approx(truth[kind], rel=0.1), (seen, truth)
+    assert seen["run"] > 0.9 * truth["run"]
+
+
+# -------------------------------------------------------------------- timeline
+
+PAGE = 0.15                     # three replies of 50 ms
+
+
+def busy(made, kind):
+    """Return how many clients are in a state at most, at the same time."""
+    edges = sorted((at, step) for row in made.rows if row.role == "client"
+                   for bar in row.bars if bar.kind == kind
+                   and bar.end - bar.begin > 0.02
+                   for at, step in ((bar.begin, 1), (bar.end, -1)))
+    most = now = 0
+    for _, step in edges:
+        now += step
+        most = max(most, now)
+    return most
+
+
+@pytest.mark.parametrize("folder, waves, together, workers", [
+    ("01_iterative", 8, 1, 1), ("02_forking", 1, 8, 9),
+    ("03_preforking", 2, 4, 4), ("04_threaded", 1, 8, 9),
+    ("05_prethreaded", 2, 4, 4), ("06_poll", 1, 8, 1), ("07_epoll", 1, 8, 1)])
+def test_a_burst_takes_as_many_waves_as_the_architecture_needs(
+        folder, waves, together, workers):
+    made = run.record(folder, 8, 0.05, "/guestbook")
+    assert made.failed == 0
+    # A busy machine makes it longer, but not by another wave.
+    assert waves * PAGE <= made.seconds < waves * PAGE + max(0.14,
+                                                             waves * 0.1)
+    assert busy(made, "redis") == together
+    roles = [row.role for row in made.rows]
+    assert roles.count("worker") == workers and roles.count("client") == 8
+    for row in made.rows:
+        if row.role == "client":
+            waited = sum(b.end - b.begin for b in row.bars
+                         if b.kind == "redis")
+            assert waited >= PAGE * 0.95, row.name
+    if waves == 8:              # one at a time: the last waited for seven
+        queue = made.rows[-1].bars[0]
+        assert queue.kind == "queue"
+        assert queue.end - queue.begin >= 7 * PAGE * 0.95
+
+
+def test_a_reply_leaves_so_long_after_its_command():
+    with lab.Redis() as redis, SlowRedis(redis.port, 0.1) as slow:
+        async def ask():
+            reader, writer = await asyncio.open_connection("127.0.0.1",
+                                                           slow.port)
+            begin = time.monotonic()
+            writer.write(b"*1\r\n$4\r\nPING\r\n" * 2)
+            await asyncio.sleep(0.05)
+            writer.write(b"*1\r\n$4\r\nPING\r\n")
+            times = []
+            for _ in range(3):
+                assert await reader.readline() == b"+PONG\r\n"
+                times.append(time.monotonic() - begin)
+            writer.close()
+            return times
+        first, second, third = asyncio.run(ask())
+    assert 0.1 <= first <= second < 0.15 <= third < 0.25
+
+
+def test_make_timeline_writes_four_files_and_a_browser_draws_the_page():
+    folder = lab.TOP / "build" / "check" / f"timeline-{os.getpid()}"
+    done = subprocess.run(
+        [sys.executable, "-m", "observe", "timeline", "EPOLL", "--clients",
+         "3", "--out", str(folder)], cwd=lab.TOP, capture_output=True,
+        text=True, check=True, timeout=60)
+    assert "3 clients answered" in done.stdout
+    assert json.loads((folder / "trace.json").read_text())["traceEvents"]
+    assert "untraced" in (folder / "timeline.svg").read_text()
+    html = folder / "timeline.html"
+    assert html.stat().st_size < page.LIMIT
+    browser = shutil.which("chromium") or shutil.which("chromium-browser")
+    if browser:
+        done = subprocess.run(
+            [browser, "--headless", "--no-sandbox", "--disable-gpu",
+             "--enable-logging=stderr", f"--user-data-dir={folder}/profile",
+             "--dump-dom", html.as_uri()], capture_output=True, text=True,
+            check=True, timeout=60)
+        assert not re.search(r"CONSOLE.*(error|refused)", done.stderr, re.I)
+        assert done.stdout.count("<rect") > 10 and "client 3" in done.stdout
+    shutil.rmtree(folder)
+
+
+def test_a_wrong_name_says_which_there_are(capsys):
+    from observe.__main__ import main
+    assert main(["timeline", "apache"]) == 1
+    assert "07_epoll" in capsys.readouterr().err
+
+
+# ----------------------------------------------------------------------- watch
+
+def spoken(sampler):
+    """Return the words of all rows and clients now."""
+    frame = sampler.frame()
+    return {item.words for item in [*frame.rows, *frame.clients]}
+
+
+@pytest.mark.parametrize("folder, worker", [
+    ("03_preforking", "waits for client 1 to send"),
+    ("05_prethreaded", "waits for client 1 to send"),
+    ("07_epoll", "waits for events: 1 client")])
+def test_watch_says_who_waits_for_half_a_request(folder, worker):
+    async def visit(address, done):
+        trouble = asyncio.ensure_future(
+            clients.trouble("half", address, "/answer", 20))
+        await asyncio.to_thread(done)
+        trouble.cancel()
+    with Started(folder) as started, Sampler(
+            started.server.pid, folder, [started.redis.port]) as sampler:
+        wait_for(lambda: started.server.address[1] in sampler.tables.ports)
+        asyncio.run(visit(started.server.address, lambda: wait_for(
+            lambda: {worker, "the server waits for the rest of its request"}
+            <= spoken(sampler))))
+        asyncio.run(clients.ask(started.server.address, "/answer"))
+        assert wait_for(lambda: sampler.frame().total) == 1
+        assert not sampler.frame().notes
+
+
+def test_watch_says_that_the_server_waits_for_redis():
+    with Started("01_iterative") as started, Sampler(
+            started.server.pid, "01", [started.redis.port]) as sampler:
+        started.redis.freeze()
+
+        async def visit():
+            asking = asyncio.ensure_future(clients.ask(
+                started.server.address, "/guestbook"))
+            await asyncio.to_thread(
+                wait_for, lambda: "waits for Redis" in spoken(sampler))
+            await asking
+        asyncio.run(visit())
+
+
+def test_the_accept_queue_and_a_program_never_seen():
+    program = ("import socket, time; s = socket.create_server(('127.0.0.1', "
+               "0)); print('http://127.0.0.1:%d/' % s.getsockname()[1], "
+               "flush=True); time.sleep(60)")
+    with lab.Server([sys.executable, "-c", program]) as server, \
+            Sampler(server.pid, "program") as sampler:
+        with socket.create_connection(server.address):
+            wait_for(lambda: [length for _, length, _ in
+                              sampler.frame().queues] == [1])
+            wait_for(lambda: "in the accept queue" in spoken(sampler))
+            assert "sleeps until a timer or a signal" in spoken(sampler)
+            assert sampler.frame().total is None
+        os.kill(server.pid, signal.SIGSTOP)
+        wait_for(lambda: "stopped by a signal" in spoken(sampler))
+
+
+def test_without_permission_watch_says_what_it_cannot_see(monkeypatch, capsys):
+    """As under Yama's ptrace_scope: syscall is refused, wchan is not."""
+    opened = os.open
+
+    def refuse(path, *words, **more):
+        if str(path).endswith("/syscall"):
+            raise PermissionError
+        return opened(path, *words, **more)
+    monkeypatch.setattr(os, "open", refuse)
+    with Started("05_prethreaded") as started, \
+            Sampler(started.server.pid, "05") as sampler:
+        wait_for(lambda: "accepting: waits for a new client"
+                 in spoken(sampler))
+        print_lines(sampler, 0.1)
+    told = capsys.readouterr().out
+    assert "5 of 5 threads" in told and "4 accepting" in told
+
+
+def text(line):
+    """Return a line of view without its styles."""
+    return "".join(part for part, _ in line)
+
+
+def test_the_keys(drawing):
+    from observe.watch.app import Watch
+
+    async def press():
+        with Started("03_preforking") as started, Sampler(
+                started.server.pid, "03 preforking",
+                [started.redis.port]) as sampler:
+            app = Watch(sampler, started)
+            shown = lambda: "\n".join(map(text, app.lines(120, 40)))
+
+            async def until(condition):
+                await asyncio.to_thread(wait_for, condition)
+            async with app.run_test(size=(120, 40)) as pilot:
+                await until(lambda: shown().count("accepting") == 4)
+                await pilot.press("n")
+                await until(lambda: "1 in all" in shown())
+                await pilot.press("h", "i", "s")
+                await until(lambda: shown().count("waits for client") == 3)
+                await until(lambda: "waits for it to read" in shown())
+                await pilot.press("f")
+                assert started.redis.frozen and "is frozen" in shown()
+                await pilot.press("up", "f", "question_mark", "o")
+                assert "kill the chosen worker" in shown()
+                assert "sorted by CPU" in shown() and not started.redis.frozen
+                victim = next(row.pid for row in sampler.frame().rows
+                              if row.tid == app.chosen)
+                assert victim != started.server.pid
+                await pilot.press("k")
+                await until(lambda: str(victim) not in "".join(
+                    row.name for row in sampler.frame().rows))
+                await pilot.press("space")
+                frame = app._frame
+                await pilot.pause(0.3)
+                assert app._frame is frame and "paused" in shown()
+                await pilot.press("full_stop")
+                assert app._frame is not frame and "paused" in shown()
+                narrow = app.lines(80, 24)
+                assert len(narrow) == 24
+                assert max(len(text(line)) for line in narrow[3:8]) <= 80
+    asyncio.run(press())
+
+
+def test_without_a_terminal_there_is_a_line_a_second():
+    done = subprocess.run(
+        [sys.executable, "-m", "observe", "watch", "04", "--seconds", "1.5"],
+        cwd=lab.TOP, capture_output=True, text=True, check=True, timeout=30)
+    lines = done.stdout.splitlines()
+    assert 1 <= len(lines) <= 3
+    assert "accept queue 0" in lines[-1] and "accepting" in lines[-1]
+    assert plain.ago(12.34) == "12 s"
+
+
+# ------------------------------------------------------------------ demo-stuck
+
+def test_one_client_stops_the_iterative_server_and_no_other_kind(monkeypatch):
+    monkeypatch.setattr(lab, "FOLDERS", ["01_iterative", "02_forking",
+                                         "03_preforking", "07_epoll"])
+    with contextlib.ExitStack() as stack:
+        servers, slow = stuck.start(stack)
+        results = {}
+        for trouble in stuck.TROUBLES:
+            slow.delay = stuck.DELAY if trouble == "redis" else 0
+            results[trouble] = asyncio.run(stuck.meet(servers, trouble, 4, 1))
+    for trouble, found in results.items():
+        longest = {folder: waited.longest for folder, waited in found.items()}
+        assert longest["01_iterative"] > 0.6, (trouble, longest)
+        assert longest["03_preforking"] > 0.25, (trouble, longest)
+        for folder in ("02_forking", "07_epoll"):
+            assert longest[folder] < longest["03_preforking"], trouble
+    assert "slow Redis" in stuck.table(results)[1]
