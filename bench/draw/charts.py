@@ -4,7 +4,6 @@ The report embeds the same files. All charts are WIDTH wide, so that their
 labels stay legible on a narrow screen.
 """
 
-import math
 import os
 import textwrap
 
@@ -28,21 +27,20 @@ def draw(summary, folder):
     made = []
     for experiment in summary["experiments"]:
         for variant in experiment["variants"]:
-            suffix = variant and "_" + variant.replace(", ", "_").replace(
-                " ", "-")
-            for kind, maker in KINDS:
+            name = "_".join(filter(None, (experiment["name"], variant)))
+            name = name.replace(", ", "_").replace(" ", "-")
+            for kind, maker in (("cost", cost), ("can_do", can_do),
+                                ("rate", reached), ("published", published)):
                 one = {"experiment": experiment["name"], "variant": variant}
                 for theme, end in (("light", ""), ("dark", "_dark")):
                     page = Page(summary, experiment, variant, theme)
                     chart = maker(page)
-                    if chart is None:
-                        break
-                    one["title"] = " ".join(chart.title.text)
-                    one[theme] = f"{experiment['name']}{suffix}_{kind}" \
-                                 f"{end}.svg"
-                    chart.configure(**config(page.look)).save(
-                        os.path.join(folder, one[theme]))
-                else:
+                    if chart:
+                        one["title"] = " ".join(chart.title.text)
+                        one[theme] = f"{name}_{kind}{end}.svg"
+                        chart.configure(**config(page.look)).save(
+                            os.path.join(folder, one[theme]))
+                if "title" in one:
                     made.append(one)
     return made
 
@@ -56,7 +54,8 @@ def config(look):
         "background": look["ground"], "aria": False, "padding": 6,
         "font": "Helvetica, Arial, sans-serif", "view": {"stroke": None},
         "axis": {**words, "gridColor": look["grid"], "labelLimit": 210,
-                 "domainColor": look["axis"], "tickColor": look["axis"]},
+                 "domainColor": look["axis"], "tickColor": look["axis"],
+                 "labelOverlap": "greedy"},
         "legend": {**words, "labelColor": look["text"], "orient": "bottom",
                    "columns": 4, "columnPadding": 18, "title": None},
         "title": {"anchor": "start", "frame": "bounds", "fontSize": 14,
@@ -68,27 +67,27 @@ def config(look):
 
 
 class Page:
-    """What one chart is made of: the curves of a variant, and a theme."""
+    """What one chart is made of: the curves of a variant, and a theme.
+    `titles` are those of the servers, by name; `colours` and `markers` those
+    of the titles."""
 
     def __init__(self, summary, experiment, variant, theme):
         self.experiment, self.variant = experiment, variant
-        self.look, self.theme = styles.THEMES[theme], theme
+        self.look = styles.THEMES[theme]
         self.curves = [one for one in experiment["curves"]
                        if one["variant"] == variant]
         self.titles = {s["name"]: s["title"] for s in summary["servers"]}
-        self.published_as = {s["title"]: s.get("published_as") or s["name"]
-                             for s in summary["servers"]}
-        self.styles = {s["title"]: styles.style(s["name"], place)
-                       for place, s in enumerate(summary["servers"])}
-
-    def colour(self, name):
-        """Return the colour of a server (its title)."""
-        return self.styles[name][self.theme]
+        looks = {s["title"]: styles.style(s["name"], place)
+                 for place, s in enumerate(summary["servers"])}
+        self.colours = {name: one[theme] for name, one in looks.items()}
+        self.markers = {name: styles.MARKERS[one["marker"]]
+                        for name, one in looks.items()}
 
     def title(self, text, said):
         """Return the title: the experiment, what is drawn, how to read it."""
         name = ", ".join(filter(None, [self.experiment["title"],
                                        self.variant]))
+        said = "; ".join(said)
         return alt.Title(textwrap.wrap(f"{name}: {text}", 50),
                          subtitle=textwrap.wrap(said[:1].upper() + said[1:],
                                                 68))
@@ -101,18 +100,22 @@ class Page:
         for one in self.curves:
             part = 0
             for p in one["points"]:
-                fallen, sign = key == "rate" and lost_all(p), points.mark(p)
-                y, ends = points.rate(p) if key == "rate" \
-                    else points.can_do(p)
+                fallen = key == "rate" and lost_all(p)
                 part += fallen
-                if y or fallen:
-                    rows.append({
-                        "server": self.titles[one["server"]], "x": p["x"],
-                        "y": y or 0, "low": ends[0], "high": ends[1],
-                        "part": part, "fallen": fallen, "mark": sign
-                        if key == "rate" or sign == "lost" else "",
-                        "text": points.told(number(y or 0), p)})
+                found = points.figure(p, key) or fallen and (0, 0, 0)
+                if found:
+                    rows.append(row(self.titles[one["server"]], found, p,
+                                    x=p["x"], part=part, fallen=fallen))
         return rows
+
+
+def row(name, figure, point, **more):
+    """Return a row of a chart: a server's (median, low, high)."""
+    text, percent = number(figure[0]), point["values"].get("failed_percent")
+    if point["hollow"]:
+        text += ", lost " + (f"{percent:.2g} %" if percent else "runs")
+    return {"server": name, **dict(zip(("y", "low", "high"), figure)),
+            "mark": points.mark(point), "text": text, **more}
 
 
 def cost(page):
@@ -121,23 +124,21 @@ def cost(page):
     x, rows, parts = reference_x(page.experiment, page.variant), [], []
     for one in page.curves:
         point = point_at(one, x)
-        total = point and point["values"].get("cpu_us")
-        if total:
+        if point and points.figure(point, "cpu_us"):
             name = page.titles[one["server"]]
-            low, high = points.interval(point, "cpu_us") or (total, total)
-            rows.append({"server": name, "y": total, "low": low, "high": high,
-                         "text": points.told(number(total), point)})
+            rows.append(row(name, points.figure(point, "cpu_us"), point))
             parts += [{"server": name, "part": part,
                        "y": point["values"].get(f"cpu_{part}_us") or 0}
                       for part in ("user", "system")]
-    return rows and bars(
+    return bars(
         page, rows, f"CPU time a request, {x:,} {page.experiment['x_short']}",
-        "; ".join(["children included", *whiskers(rows)]), parts,
-        "microseconds of CPU a request", color=alt.Color(
+        ["children included", *whiskers(rows)], parts,
+        "microseconds of CPU a request", order=alt.Order(
+            "part:N", sort="descending"), color=alt.Color(
             "part:N", sort=["user", "system"], scale=alt.Scale(
                 domain=["user", "system"],
-                range=[page.look["user"], page.look["system"]])),
-        order=alt.Order("part:N", sort="descending")) or None
+                range=[page.look["user"], page.look["system"]]))
+    ) if rows else None
 
 
 def can_do(page):
@@ -149,147 +150,121 @@ def can_do(page):
 def reached(page):
     """Return the rates that were reached."""
     return by_x(page, "rate", f"{page.experiment['unit']} reached",
-                ["dotted: what was demanded"]
-                if page.experiment["open_loop"] else [])
+                ["dotted: what was demanded"] * page.experiment["open_loop"])
 
 
 def by_x(page, key, text, said):
     """Return curves by x, bars when there is one x only, None without
     figures."""
     rows = page.rows(key)
-    if not any(row["y"] for row in rows):
+    if not any(one["y"] for one in rows):
         return None
-    marks = {row["mark"] for row in rows}
-    said = "; ".join([*said, *whiskers(rows), *[HOLLOW] * ("load" in marks),
-                      *[LOST] * ("lost" in marks)])
-    if len({row["x"] for row in rows}) == 1:
-        for row in rows:
-            row["colour"] = page.colour(row["server"])
+    for one in rows:
+        if key == "can_do" and one["mark"] == "load":
+            one["mark"] = ""    # a cost does not depend on who was the limit
+    marks = {one["mark"] for one in rows}
+    said = [*said, *whiskers(rows), *[HOLLOW] * ("load" in marks)]
+    if len({one["x"] for one in rows}) == 1:
         return bars(page, rows, f"{text}, {rows[0]['x']:,} "
-                    f"{page.experiment['x_short']}",
-                    said.replace("; " + LOST, ""),
-                    color=alt.Color("colour:N", scale=None),
-                    stroke=alt.Stroke("colour:N", scale=None),
-                    fillOpacity=alt.condition("datum.mark == ''",
-                                              alt.value(1), alt.value(0.12)))
+                    f"{page.experiment['x_short']}", said)
     # Both charts of a variant have one scale, so that they can be compared.
-    both = [row[end] for which in ("rate", "can_do")
-            for row in page.rows(which) for end in ("low", "high") if row[end]]
+    both = [one[end] for which in ("rate", "can_do")
+            for one in page.rows(which) for end in ("low", "high") if one[end]]
     low, high = min(both) / 1.15, max(both) * 1.15
-    for row in rows:
-        row.update({end: max(row[end], low) for end in ("y", "low", "high")})
-    scale = alt.Scale(type="log", domain=[low, high], nice=False)
-    layers = curves(page, rows, alt.Y("y:Q", title=None, scale=scale,
-                                      axis=axis(low, high)), 70)
+    for one in rows:
+        one.update({end: max(one[end], low) for end in ("y", "low", "high")})
+    layers = curves(page, rows, alt.Y(
+        "y:Q", title=None, axis=alt.Axis(format=",", tickCount=6),
+        scale=alt.Scale(type="log", domain=[low, high], nice=False)))
     if page.experiment["open_loop"] and key == "rate":
         layers.insert(0, alt.Chart(alt.Data(values=[
-            {"x": row["x"], "y": row["x"]} for row in rows
-            if low <= row["x"] <= high])).mark_line(
+            {"x": one["x"], "y": one["x"]} for one in rows
+            if low <= one["x"] <= high])).mark_line(
                 strokeDash=[2, 3], color=page.look["quiet"]).encode(
                     x="x:Q", y="y:Q"))
-    return whole(page, layers, text, said, HEIGHT)
+    return whole(page, layers, text, said + [LOST] * ("lost" in marks), HEIGHT)
 
 
 def published(page):
-    """Return the published figures above ours, each as a share of its best.
-    Of ours, only points count at which the server was the limit: the best
-    rate of the others is not known. None when that leaves none."""
+    """Return the best figure of each server, ours above the published ones,
+    each as a share of the best. Of ours, only points count at which the
+    server was the limit: the best rate of the others is not known. None when
+    that leaves none."""
     given = page.experiment["published"]
-    if not given or page.variant != page.experiment["variants"][0]:
+    ours = {page.titles[one["server"]]: max((
+        p["rate"]["median"] for p in one["points"]
+        if p["rate"] and points.busy(p)), default=0) for one in page.curves}
+    if not given or not any(ours.values()) \
+            or page.variant != page.experiment["variants"][0]:
         return None
-    ours = {page.titles[one["server"]]: {
-        p["x"]: p["rate"]["median"] for p in one["points"]
-        if p["rate"] and points.busy(p)} for one in page.curves}
-    absent = [name for name, each in ours.items() if not each]
-    ours = {name: each for name, each in ours.items() if each}
-    said = f"not drawn, because the core was never {points.BUSY:.0f} % busy: " \
-        + ", ".join(absent) if absent else ""
-    if not ours:
-        return None
-    if not given["series"]:
-        return best(page, given["best"], ours, said)
-    known = {name: title for title, name in page.published_as.items()}
-    theirs = {known.get(name, name): dict(each)
-              for name, each in given["series"].items()}
-    for name in theirs:
-        page.styles.setdefault(name, styles.style(name, len(page.styles)))
-    xs = [x for each in (*theirs.values(), *ours.values()) for x in each]
-    y = alt.Y("y:Q", axis=alt.Axis(format="%", tickCount=5),
-              scale=alt.Scale(domain=[0, 1.04]))
-    panels = [alt.layer(*curves(page, [
-        {"server": name, "x": x, "y": at / max(each.values()), "low": 0,
-         "high": 0, "mark": "", "part": 0, "fallen": False}
-        for name, each in series.items() for x, at in each.items()],
-        y.title(who), 40, xs, {**theirs, **ours})).properties(
-            width=WIDTH - 80, height=150)
-        for who, series in (("published", theirs), ("measured here", ours))]
-    return alt.vconcat(*panels, spacing=14, title=page.title(
-        "share of the best rate, published and measured here", said))
-
-
-def best(page, theirs, ours, said):
-    """Return bars of the best figures, ours above the published ones."""
-    ours = {name: max(each.values()) for name, each in ours.items()}
-    rows = []
-    for who, series in (("", ours), (", published", theirs)):
-        for name, rate in sorted(series.items(), key=lambda one: -one[1]):
-            share = rate / max(series.values())
-            rows.append({"server": name + who, "y": share, "low": share,
-                         "high": share, "text": f"{100 * share:.0f} %",
-                         "colour": page.look["other"] if who
-                         else page.colour(name)})
+    theirs = given["best"] or {name: max(rate for _, rate in series)
+                               for name, series in given["series"].items()}
+    rows = [{"server": page.titles.get(name, name) + who, "y": rate / max(all_of.values()),
+             "low": 0, "high": 0, "mark": "",
+             "text": f"{100 * rate / max(all_of.values()):.0f} %"}
+            for who, all_of in (("", ours), (", published", theirs))
+            for name, rate in sorted(all_of.items(), key=lambda one: -one[1])
+            if rate]
+    absent = ", ".join(name for name, rate in ours.items() if not rate)
     return bars(page, rows, "best rates, as a share of the best measured here "
-                "and of the best published", said, form="%",
-                color=alt.Color("colour:N", scale=None))
+                "and of the best published",
+                [f"not drawn, because the core was never {points.BUSY:.0f} % "
+                 f"busy: {absent}"] if absent else [], form="%")
 
 
-def curves(page, rows, y, size, xs=None, names=None):
+def curves(page, rows, y):
     """Return the layers of curves: lines, whiskers, and points that are full,
-    hollow, or crossed out. `xs` and `names` are those of another chart that
-    shall have the same axis and legend."""
-    xs = xs or [row["x"] for row in rows]
-    names = names or {row["server"] for row in rows}
-    names = [name for name in page.styles if name in names]
-    shapes = [styles.MARKERS[page.styles[name]["marker"]] for name in names]
+    hollow, or crossed out."""
+    xs = sorted({one["x"] for one in rows})
+    names = list(dict.fromkeys(one["server"] for one in rows))
     base = alt.Chart(alt.Data(values=rows)).encode(
         x=alt.X("x:Q", title=page.experiment["x_title"],
-                axis=axis(min(xs), max(xs)),
+                axis=alt.Axis(values=xs, format=","),
                 scale=alt.Scale(type="log", nice=False,
-                                domain=[min(xs) / 1.1, max(xs) * 1.1])),
+                                domain=[xs[0] / 1.1, xs[-1] * 1.1])),
         y=y, color=alt.Color("server:N", sort=names, scale=alt.Scale(
-            domain=names, range=[page.colour(name) for name in names])))
+            domain=names, range=[page.colours[name] for name in names])))
     shape = alt.Shape("server:N", sort=names, scale=alt.Scale(
-        domain=names, range=shapes))
+        domain=names, range=[page.markers[name] for name in names]))
     return [
         base.mark_line(strokeWidth=2).encode(detail="part:N")
         .transform_filter("!datum.fallen"),
         base.mark_rule().encode(y=alt.Y("low:Q"), y2="high:Q")
         .transform_filter("datum.high > datum.low"),
-        base.mark_point(size=size, filled=True, opacity=1).encode(shape=shape)
+        base.mark_point(size=70, filled=True, opacity=1).encode(shape=shape)
         .transform_filter("datum.mark == ''"),
-        base.mark_point(size=size, fill=page.look["ground"], opacity=1,
+        base.mark_point(size=70, fill=page.look["ground"], opacity=1,
                         strokeWidth=1.5).encode(shape=shape)
         .transform_filter("datum.mark == 'load'"),
-        base.mark_point(size=size, shape=styles.LOST, opacity=1,
+        base.mark_point(size=70, shape=styles.LOST, opacity=1,
                         strokeWidth=2.2)
         .transform_filter("datum.mark == 'lost'")]
 
 
 def bars(page, rows, text, said, parts=None, title=None, form=",~f",
          **channels):
-    """Return a bar for each of `rows`, or of stacked `parts`, with whiskers
-    and a figure at its end. `channels` colour it."""
-    names = [row["server"] for row in rows]
+    """Return a bar for each of `rows` in the colour of its server, or of
+    stacked `parts` coloured by `channels`, with whiskers and a figure at its
+    end."""
+    for one in rows:
+        one["colour"] = page.colours.get(one["server"], page.look["axis"])
+    names = [one["server"] for one in rows]
     # Room for names and figures in any font.
     y = alt.Y("server:N", sort=names, title=None, axis=alt.Axis(
         minExtent=min(210, 7.5 * max(map(len, names)) + 8)))
-    share = 1 - min(0.5, 0.024 * max(len(row["text"]) + 2 for row in rows))
-    top = max(max(row["high"], row["y"]) for row in rows) / share
+    share = 1 - min(0.5, 0.024 * max(len(one["text"]) + 2 for one in rows))
+    top = max(max(one["high"], one["y"]) for one in rows) / share
     data = alt.Data(values=rows)
     bar = alt.Chart(alt.Data(values=parts or rows)).mark_bar(
         height=16, strokeWidth=1.5).encode(x=alt.X(
             "y:Q", title=title, axis=alt.Axis(format=form, tickCount=5),
             scale=alt.Scale(domain=[0, top], nice=False)), y=y, **channels)
+    if not parts:
+        bar = bar.encode(
+            color=alt.Color("colour:N", scale=None),
+            stroke=alt.Stroke("colour:N", scale=None),
+            fillOpacity=alt.condition("datum.mark == 'load'",
+                                      alt.value(0.12), alt.value(1)))
     whisker = alt.Chart(data).mark_rule().encode(
         x="low:Q", x2="high:Q", y=y).transform_filter("datum.high > datum.low")
     figure = alt.Chart(data).transform_calculate(
@@ -301,18 +276,7 @@ def bars(page, rows, text, said, parts=None, title=None, form=",~f",
 
 def whiskers(rows):
     """Return what explains the whiskers of rows, in a list, if any has one."""
-    return [WHISKERS] * any(row["high"] > row["low"] for row in rows)
-
-
-def axis(low, high):
-    """Return a logarithmic axis with ticks at 1, 2 and 5 of each decade, or
-    at 1 only where these would be too many."""
-    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)))
-    ticks = [step * 10 ** power for power in decades for step in (1, 2, 5)]
-    inside = [tick for tick in ticks if low <= tick <= high]
-    if len(inside) > 11:
-        inside = [tick for tick in inside if str(tick)[0] == "1"]
-    return alt.Axis(values=inside, format=",", labelOverlap="greedy")
+    return [WHISKERS] * any(one["high"] > one["low"] for one in rows)
 
 
 def whole(page, layers, text, said, height):
@@ -320,7 +284,3 @@ def whole(page, layers, text, said, height):
     return alt.layer(*layers).properties(
         width=WIDTH, height=height, title=page.title(text, said),
         autosize=alt.AutoSizeParams(type="fit", contains="padding"))
-
-
-KINDS = (("cost", cost), ("can_do", can_do), ("rate", reached),
-         ("published", published))

@@ -3,25 +3,22 @@
 from bench.analyse.sentences import WHOLE_CORE as BUSY
 
 
-def rate(point):
-    """Return (the median rate, or None; [low, high] of its interval)."""
-    median = point["rate"] and point["rate"]["median"]
-    return median, interval(point, "rate") or [median or 0] * 2
+def figure(point, key):
+    """Return (median, low, high) of a figure of a point, None without it.
 
-
-def can_do(point):
-    """Return the same for the requests a second that one core can do at the
-    CPU cost of a point."""
-    cost = point["values"].get("cpu_us")
-    low, high = interval(point, "cpu_us") or [cost or 0] * 2
-    return 1e6 / cost if cost else None, \
-        [1e6 / high, 1e6 / low] if low else [0, 0]
-
-
-def interval(point, key):
-    """Return [low, high], the interval of the median of a figure ("cpu_us" or
-    "rate"), None with too few rounds for one."""
-    return (point.get("intervals") or {}).get(key)
+    key     "rate" (requests/s), "cpu_us" (microseconds of CPU a request), or
+            "can_do" (requests/s that one core can do at that cost)
+    low, high   the interval of the median; with too few rounds for one, the
+            median itself
+    """
+    if key == "can_do":
+        cost = figure(point, "cpu_us")
+        return cost and (1e6 / cost[0], 1e6 / cost[2], 1e6 / cost[1])
+    if not point["rate"]:
+        return None
+    median = point["rate"]["median"] if key == "rate" \
+        else point["values"].get(key)
+    return median and (median, *(point["intervals"][key] or [median] * 2))
 
 
 def busy(point):
@@ -36,11 +33,3 @@ def mark(point):
         return "lost"
     known = point["values"].get("server_busy") is not None
     return "load" if known and not busy(point) else ""
-
-
-def told(figure, point):
-    """Return a figure (text) with what the point lost."""
-    if not point["hollow"]:
-        return figure
-    percent = point["values"].get("failed_percent")
-    return f"{figure}, lost " + (f"{percent:.2g} %" if percent else "runs")
