@@ -55,7 +55,7 @@ def config(look):
         "font": "Helvetica, Arial, sans-serif", "view": {"stroke": None},
         "axis": {**words, "gridColor": look["grid"], "labelLimit": 210,
                  "domainColor": look["axis"], "tickColor": look["axis"],
-                 "labelOverlap": "greedy"},
+                 "labelOverlap": "greedy", "labelSeparation": 8},
         "legend": {**words, "labelColor": look["text"], "orient": "bottom",
                    "columns": 4, "columnPadding": 18, "title": None},
         "title": {"anchor": "start", "frame": "bounds", "fontSize": 14,
@@ -67,35 +67,22 @@ def config(look):
 
 
 class Page:
-    """What one chart is made of: the curves of a variant, and a theme.
-    `titles` are those of the servers, by name; `colours` and `markers` those
-    of the titles."""
+    """What the charts of a variant are made of, in a theme. `titles` are
+    those of the servers, by name; `looks` are their styles, by title."""
 
     def __init__(self, summary, experiment, variant, theme):
         self.experiment, self.variant = experiment, variant
-        self.look = styles.THEMES[theme]
+        self.theme, self.look = theme, styles.THEMES[theme]
         self.curves = [one for one in experiment["curves"]
                        if one["variant"] == variant]
         self.titles = {s["name"]: s["title"] for s in summary["servers"]}
-        looks = {s["title"]: styles.style(s["name"], place)
-                 for place, s in enumerate(summary["servers"])}
-        self.colours = {name: one[theme] for name, one in looks.items()}
-        self.markers = {name: styles.MARKERS[one["marker"]]
-                        for name, one in looks.items()}
-
-    def title(self, text, said):
-        """Return the title: the experiment, what is drawn, how to read it."""
-        name = ", ".join(filter(None, [self.experiment["title"],
-                                       self.variant]))
-        said = "; ".join(said)
-        return alt.Title(textwrap.wrap(f"{name}: {text}", 50),
-                         subtitle=textwrap.wrap(said[:1].upper() + said[1:],
-                                                68))
+        self.looks = {s["title"]: styles.style(s["name"], place)
+                      for place, s in enumerate(summary["servers"])}
 
     def rows(self, key):
         """Return the points of all curves as rows of a chart. `key` is "rate"
-        or "can_do"; a whisker goes from `low` to `high`. The line of a curve
-        breaks where nothing was answered: `part` counts these points."""
+        or "can_do". The line of a curve breaks where nothing was answered:
+        `part` counts these points."""
         rows = []
         for one in self.curves:
             part = 0
@@ -108,9 +95,22 @@ class Page:
                                     x=p["x"], part=part, fallen=fallen))
         return rows
 
+    def chart(self, layers, text, said, height):
+        """Return the chart of these layers. `text` is what is drawn, `said`
+        how to read it."""
+        name = ", ".join(filter(None, [self.experiment["title"],
+                                       self.variant]))
+        said = "; ".join(said)
+        return alt.layer(*layers).properties(
+            width=WIDTH, height=height, title=alt.Title(
+                textwrap.wrap(f"{name}: {text}", 50),
+                subtitle=textwrap.wrap(said[:1].upper() + said[1:], 68)),
+            autosize=alt.AutoSizeParams(type="fit", contains="padding"))
+
 
 def row(name, figure, point, **more):
-    """Return a row of a chart: a server's (median, low, high)."""
+    """Return a row of a chart, with a whisker from `low` to `high`; `figure`
+    is as points.figure() returns it."""
     text, percent = number(figure[0]), point["values"].get("failed_percent")
     if point["hollow"]:
         text += ", lost " + (f"{percent:.2g} %" if percent else "runs")
@@ -131,58 +131,49 @@ def cost(page):
                        "y": point["values"].get(f"cpu_{part}_us") or 0}
                       for part in ("user", "system")]
     return bars(
-        page, rows, f"CPU time a request, {x:,} {page.experiment['x_short']}",
-        ["children included", *whiskers(rows)], parts,
-        "microseconds of CPU a request", order=alt.Order(
-            "part:N", sort="descending"), color=alt.Color(
-            "part:N", sort=["user", "system"], scale=alt.Scale(
-                domain=["user", "system"],
-                range=[page.look["user"], page.look["system"]]))
+        page, rows, "microseconds of CPU time a request, "
+        f"{x:,} {page.experiment['x_short']}", ["children included"],
+        alt.Data(values=parts), order=alt.Order("part:N", sort="descending"),
+        color=alt.Color("part:N", sort=["user", "system"], scale=alt.Scale(
+            domain=["user", "system"],
+            range=[page.look["user"], page.look["system"]]))
     ) if rows else None
 
 
 def can_do(page):
     """Return what one core can do: 1,000,000 / CPU microseconds a request."""
-    return by_x(page, "can_do", "requests a second that one core can do",
+    rows = page.rows("can_do")
+    for one in rows:        # whatever the limit was, a cost is a cost
+        one["mark"] = one["mark"].replace("load", "")
+    return by_x(page, rows, "requests a second that one core can do",
                 ["1,000,000 / CPU microseconds a request"])
 
 
 def reached(page):
     """Return the rates that were reached."""
-    return by_x(page, "rate", f"{page.experiment['unit']} reached",
-                ["dotted: what was demanded"] * page.experiment["open_loop"])
+    return by_x(page, page.rows("rate"),
+                f"{page.experiment['unit']} reached", [])
 
 
-def by_x(page, key, text, said):
+def by_x(page, rows, text, said):
     """Return curves by x, bars when there is one x only, None without
     figures."""
-    rows = page.rows(key)
+    marks = {one["mark"] for one in rows}
+    said = said + [HOLLOW] * ("load" in marks)
     if not any(one["y"] for one in rows):
         return None
-    for one in rows:
-        if key == "can_do" and one["mark"] == "load":
-            one["mark"] = ""    # a cost does not depend on who was the limit
-    marks = {one["mark"] for one in rows}
-    said = [*said, *whiskers(rows), *[HOLLOW] * ("load" in marks)]
     if len({one["x"] for one in rows}) == 1:
         return bars(page, rows, f"{text}, {rows[0]['x']:,} "
                     f"{page.experiment['x_short']}", said)
     # Both charts of a variant have one scale, so that they can be compared.
-    both = [one[end] for which in ("rate", "can_do")
-            for one in page.rows(which) for end in ("low", "high") if one[end]]
+    both = [one[end] for key in ("rate", "can_do") for one in page.rows(key)
+            for end in ("low", "high") if one[end]]
     low, high = min(both) / 1.15, max(both) * 1.15
     for one in rows:
         one.update({end: max(one[end], low) for end in ("y", "low", "high")})
-    layers = curves(page, rows, alt.Y(
-        "y:Q", title=None, axis=alt.Axis(format=",", tickCount=6),
-        scale=alt.Scale(type="log", domain=[low, high], nice=False)))
-    if page.experiment["open_loop"] and key == "rate":
-        layers.insert(0, alt.Chart(alt.Data(values=[
-            {"x": one["x"], "y": one["x"]} for one in rows
-            if low <= one["x"] <= high])).mark_line(
-                strokeDash=[2, 3], color=page.look["quiet"]).encode(
-                    x="x:Q", y="y:Q"))
-    return whole(page, layers, text, said + [LOST] * ("lost" in marks), HEIGHT)
+    return page.chart(curves(page, rows, [low, high]), text,
+                      said + whiskers(rows) + [LOST] * ("lost" in marks),
+                      HEIGHT)
 
 
 def published(page):
@@ -199,11 +190,11 @@ def published(page):
         return None
     theirs = given["best"] or {name: max(rate for _, rate in series)
                                for name, series in given["series"].items()}
-    rows = [{"server": page.titles.get(name, name) + who, "y": rate / max(all_of.values()),
-             "low": 0, "high": 0, "mark": "",
-             "text": f"{100 * rate / max(all_of.values()):.0f} %"}
-            for who, all_of in (("", ours), (", published", theirs))
-            for name, rate in sorted(all_of.items(), key=lambda one: -one[1])
+    rows = [{"server": page.titles.get(name, name) + who, "mark": "",
+             "y": rate / max(figures.values()), "low": 0, "high": 0,
+             "text": f"{100 * rate / max(figures.values()):.0f} %"}
+            for who, figures in (("", ours), (", published", theirs))
+            for name, rate in sorted(figures.items(), key=lambda one: -one[1])
             if rate]
     absent = ", ".join(name for name, rate in ours.items() if not rate)
     return bars(page, rows, "best rates, as a share of the best measured here "
@@ -212,20 +203,23 @@ def published(page):
                  f"busy: {absent}"] if absent else [], form="%")
 
 
-def curves(page, rows, y):
+def curves(page, rows, domain):
     """Return the layers of curves: lines, whiskers, and points that are full,
     hollow, or crossed out."""
     xs = sorted({one["x"] for one in rows})
     names = list(dict.fromkeys(one["server"] for one in rows))
+    looks = [page.looks[name] for name in names]
     base = alt.Chart(alt.Data(values=rows)).encode(
         x=alt.X("x:Q", title=page.experiment["x_title"],
                 axis=alt.Axis(values=xs, format=","),
                 scale=alt.Scale(type="log", nice=False,
                                 domain=[xs[0] / 1.1, xs[-1] * 1.1])),
-        y=y, color=alt.Color("server:N", sort=names, scale=alt.Scale(
-            domain=names, range=[page.colours[name] for name in names])))
+        y=alt.Y("y:Q", title=None, axis=alt.Axis(format=",", tickCount=6),
+                scale=alt.Scale(type="log", domain=domain, nice=False)),
+        color=alt.Color("server:N", sort=names, scale=alt.Scale(
+            domain=names, range=[one[page.theme] for one in looks])))
     shape = alt.Shape("server:N", sort=names, scale=alt.Scale(
-        domain=names, range=[page.markers[name] for name in names]))
+        domain=names, range=[styles.MARKERS[one["marker"]] for one in looks]))
     return [
         base.mark_line(strokeWidth=2).encode(detail="part:N")
         .transform_filter("!datum.fallen"),
@@ -241,13 +235,18 @@ def curves(page, rows, y):
         .transform_filter("datum.mark == 'lost'")]
 
 
-def bars(page, rows, text, said, parts=None, title=None, form=",~f",
-         **channels):
+def bars(page, rows, text, said, parts=None, form=",~f", **channels):
     """Return a bar for each of `rows` in the colour of its server, or of
     stacked `parts` coloured by `channels`, with whiskers and a figure at its
     end."""
     for one in rows:
-        one["colour"] = page.colours.get(one["server"], page.look["axis"])
+        other = {page.theme: page.look["axis"]}     # published
+        one["colour"] = page.looks.get(one["server"], other)[page.theme]
+    channels = channels or {
+        "color": alt.Color("colour:N", scale=None),
+        "stroke": alt.Stroke("colour:N", scale=None),
+        "fillOpacity": alt.condition("datum.mark == 'load'",
+                                     alt.value(0.12), alt.value(1))}
     names = [one["server"] for one in rows]
     # Room for names and figures in any font.
     y = alt.Y("server:N", sort=names, title=None, axis=alt.Axis(
@@ -255,32 +254,18 @@ def bars(page, rows, text, said, parts=None, title=None, form=",~f",
     share = 1 - min(0.5, 0.024 * max(len(one["text"]) + 2 for one in rows))
     top = max(max(one["high"], one["y"]) for one in rows) / share
     data = alt.Data(values=rows)
-    bar = alt.Chart(alt.Data(values=parts or rows)).mark_bar(
-        height=16, strokeWidth=1.5).encode(x=alt.X(
-            "y:Q", title=title, axis=alt.Axis(format=form, tickCount=5),
-            scale=alt.Scale(domain=[0, top], nice=False)), y=y, **channels)
-    if not parts:
-        bar = bar.encode(
-            color=alt.Color("colour:N", scale=None),
-            stroke=alt.Stroke("colour:N", scale=None),
-            fillOpacity=alt.condition("datum.mark == 'load'",
-                                      alt.value(0.12), alt.value(1)))
+    bar = alt.Chart(parts or data).mark_bar(height=16, strokeWidth=1.5).encode(
+        x=alt.X("y:Q", title=None, axis=alt.Axis(format=form, tickCount=5),
+                scale=alt.Scale(domain=[0, top], nice=False)), y=y, **channels)
     whisker = alt.Chart(data).mark_rule().encode(
         x="low:Q", x2="high:Q", y=y).transform_filter("datum.high > datum.low")
     figure = alt.Chart(data).transform_calculate(
         end="max(datum.y, datum.high)").mark_text(align="left", dx=6).encode(
             x="end:Q", y=y, text="text:N")
-    return whole(page, [bar, whisker, figure], text, said,
-                 90 + BAR * len(rows))
+    return page.chart([bar, whisker, figure], text, said + whiskers(rows),
+                      90 + BAR * len(rows))
 
 
 def whiskers(rows):
     """Return what explains the whiskers of rows, in a list, if any has one."""
     return [WHISKERS] * any(one["high"] > one["low"] for one in rows)
-
-
-def whole(page, layers, text, said, height):
-    """Return the chart of these layers with its title and size."""
-    return alt.layer(*layers).properties(
-        width=WIDTH, height=height, title=page.title(text, said),
-        autosize=alt.AutoSizeParams(type="fit", contains="padding"))

@@ -14,21 +14,12 @@ from bench.analyse.sentences import number
 from bench.draw import table
 
 try:
-    import rich.console
     import rich.live
     import rich.text
 except ImportError:
     rich = None
 
 BAR = 30            # characters
-
-
-def view(seconds, stages):
-    """Return the View that suits where the output goes, for a plan of so
-    many seconds."""
-    wanted = sys.stdout.isatty() and not os.environ.get("NO_COLOR") \
-        and os.environ.get("TERM") != "dumb"
-    return (RichView if rich and wanted else View)(seconds, stages)
 
 
 def clock(seconds):
@@ -38,20 +29,28 @@ def clock(seconds):
 
 
 class View:
-    """A line for each finished cell, and a table after each experiment."""
+    """Shows the runs of `stages`, planned to take so many seconds."""
 
     def __init__(self, seconds, stages):
         self.plan = self.left = seconds
         self.cells = sum(stage.runs for stage in stages)
         self.done = 0
         self.begun = time.monotonic()
-        self.current, self.rows = None, []
+        self.current, self.rows, self.what = None, [], ""
+        self.live = None
+        if rich and sys.stdout.isatty() and not os.environ.get("NO_COLOR") \
+                and os.environ.get("TERM") != "dumb":
+            self.live = rich.live.Live(auto_refresh=False, transient=True,
+                                       get_renderable=self.draw)
 
     def __enter__(self):
+        if self.live:
+            self.live.start()
         return self
 
     def __exit__(self, *_):
-        pass
+        if self.live:
+            self.live.stop()
 
     def time_left(self):
         """Return seconds: the plan's, corrected by how it went so far."""
@@ -67,6 +66,9 @@ class View:
 
     def begin(self, what):
         """Tell what is about to be run."""
+        self.what = what
+        if self.live:
+            self.live.refresh()
 
     def passed(self, planned):
         """Something has ended that was planned to take so many seconds."""
@@ -83,10 +85,9 @@ class View:
         self.rows.append(row)
         self.done += 1
         self.passed(planned)
-        self.tell(row)
-
-    def tell(self, row):
-        """Print a finished cell."""
+        if self.live:
+            self.live.refresh()
+            return
         said = f"{row['status']}: {row['note']}"
         if row.get("rate") is not None:
             said = (f"{number(row.get('cpu_us'))} us of CPU a request, "
@@ -130,6 +131,25 @@ class View:
             for (variant, x), servers in made.items()
             if (variant, x) in shown])
 
+    def draw(self):
+        """Return the table, as far as it fits the terminal, and the bar."""
+        width, height = self.live.console.size
+        made = []
+        if self.current:
+            whole = self.table()
+            made = table.lines(whole, width)
+            over = len(made) + 2 - height   # the bar, and the cursor's line
+            if over > 0:
+                lost = -(-over // len(table.parts(whole, width)))
+                latest = max(1, len(whole.rows) - lost)
+                made = table.lines(self.table(latest), width)
+        done = 1 - self.left / (self.plan or 1)
+        bar = ("\N{BOX DRAWINGS HEAVY HORIZONTAL}" * round(BAR * done)).ljust(
+            BAR, "\N{BOX DRAWINGS LIGHT HORIZONTAL}")
+        made.append(f"{bar} {100 * done:3.0f} %  {clock(self.time_left())} "
+                    f"left  {self.what}")
+        return rich.text.Text("\n".join(made), no_wrap=True, overflow="crop")
+
 
 def figure(rows):
     """Return what stands for the runs made of one cell: the median, a sign
@@ -146,48 +166,3 @@ def figure(rows):
     return ((table.LOST if lost else "") + number(statistics.median(costs))
             + (f" {len(costs)}/{len(rows)}" if len(costs) < len(rows)
                else ""))
-
-
-class RichView(View):
-    """A table that grows and a bar, redrawn in place. What is printed
-    meanwhile stands above them."""
-
-    what = ""
-
-    def __enter__(self):
-        self.console = rich.console.Console(highlight=False)
-        self.live = rich.live.Live(console=self.console, auto_refresh=False,
-                                   transient=True, get_renderable=self.draw)
-        self.live.__enter__()
-        return self
-
-    def __exit__(self, *error):
-        self.live.__exit__(*error)
-
-    def begin(self, what):
-        """Redraw with what is about to be run."""
-        self.what = what
-        self.live.refresh()
-
-    def tell(self, row):
-        """Redraw with the new figure."""
-        self.live.refresh()
-
-    def draw(self):
-        """Return the table, as far as it fits, and the bar."""
-        width, height = self.console.size
-        made = []
-        if self.current:
-            made = table.lines(self.table(), width)
-            over = len(made) + 2 - height   # the bar, and the cursor's line
-            if over > 0:
-                whole = self.table()
-                each = len(table.parts(whole, width))
-                made = table.lines(self.table(max(1, len(whole.rows)
-                                                  - -(-over // each))), width)
-        done = 1 - self.left / (self.plan or 1)
-        bar = ("\N{BOX DRAWINGS HEAVY HORIZONTAL}" * round(BAR * done)).ljust(
-            BAR, "\N{BOX DRAWINGS LIGHT HORIZONTAL}")
-        made.append(f"{bar} {100 * done:3.0f} %  {clock(self.time_left())} "
-                    f"left  {self.what}")
-        return rich.text.Text("\n".join(made), no_wrap=True, overflow="crop")

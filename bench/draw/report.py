@@ -58,14 +58,13 @@ def write(summary, env, folder):
     # to lose the tables.
     except Exception as error:      # pylint: disable=broad-exception-caught
         left_out.append(f"charts: {error!r}")
-    loader = jinja2.FileSystemLoader(os.path.join(HERE, "assets"))
-    page = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True,
+    assets = jinja2.FileSystemLoader(os.path.join(HERE, "assets"))
+    page = jinja2.Environment(loader=assets, autoescape=True, trim_blocks=True,
                               lstrip_blocks=True).get_template("report.html")
     page.stream(
-        summary=summary, env=env, pictures=pictures, words=table.WORDS,
-        warnings=warnings(env) + left_out, facts=facts(summary, env),
+        summary=summary, env=env, pictures=pictures, left_out=left_out,
+        words=table.WORDS, top=os.path.relpath(TOP, os.path.abspath(folder)),
         tables=lambda *which: table.tables(summary, *which, wide=True),
-        top=os.path.relpath(TOP, os.path.abspath(folder)),
         embedded=lambda name: embedded(os.path.join(folder, name)),
     ).dump(os.path.join(folder, "report.html"), encoding="utf-8")
     return left_out
@@ -76,42 +75,6 @@ def embedded(path):
     with open(path, "rb") as file:
         return "data:image/svg+xml;base64," \
             + base64.b64encode(file.read()).decode()
-
-
-def warnings(env):
-    """Return sentences on what spoils the figures."""
-    return (["The run was stopped before its end."] * (not env["complete"])
-            + [f"{one['what']}: {one['value']}; {one['remedy']}"
-               for one in env["preflight"] if not one["ok"]]
-            + [f"Left out: {one}" for one in env["left_out"]]
-            + env["problems"])
-
-
-def facts(summary, env):
-    """Return {name: what is said of it} for the end of the page."""
-    def each(values, unit=""):
-        return ", ".join(f"{name} {value:g}{unit}" for name, value
-                         in values.items() if value is not None)
-    settings, limits = env["settings"], env["machine"]["limits"]
-    overhead = env.get("harness_overhead_percent")
-    return {
-        "Order": "every round visits all servers in shuffled order, seed "
-                 f"{env['seed']}; a comparison is the median of the ratios "
-                 "of the rounds",
-        "Rounds": each(settings["repeat"]),
-        "Time for a run": each(settings["seconds"], " s"),
-        "Backlog": f"{settings['backlog']:,}",
-        "Limits": f"{limits['descriptors']:,} descriptors a process, "
-                  f"somaxconn {limits['somaxconn']:,}, client ports "
-                  f"{limits['port_range'][0]}-{limits['port_range'][1]}",
-        "Programs": "; ".join(": ".join(one)
-                              for one in env["versions"].items()),
-        "Measuring itself took": f"{overhead or 0:g} % of the servers' CPU "
-                                 "time, on the cores of the load",
-        **{f"Not run: {one['name']}": one["why"]
-           for one in summary["unavailable"]},
-        **{", ".join(filter(None, (one["title"], one["unit"]))): one["explain"]
-           for one in summary["columns"] if one["explain"]}}
 
 
 def main(words=None):

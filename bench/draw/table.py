@@ -123,8 +123,7 @@ def compared(experiment, said, titles):
 
 def latency(experiment, place, found):
     """Means and percentiles; those of a flagged point are left out."""
-    notes = [f"{tool}: {words}" for tool, words
-             in experiment["latency"].items() if words]
+    notes = [words for words in experiment["latency"].values() if words]
     mean = "mean_ms"
     if not experiment["open_loop"]:
         mean = "waited_ms"

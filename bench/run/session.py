@@ -328,7 +328,7 @@ def measure(settings, machine, folder, stages, env, counter, deadline):
     gate = quiet.Gate(machine, quiet.FULL if settings.full else quiet.QUICK)
     try:
         with redis.RedisServer(machine.load_cores) as private, \
-                terminal.view(plan.total(stages), stages) as view:
+                terminal.View(plan.total(stages), stages) as view:
             worker = cells.Runner(settings, machine, private, folder, counter)
             session = Session(stages, worker, view, gate, deadline)
             session.measure()
