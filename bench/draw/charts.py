@@ -4,6 +4,7 @@ The report embeds the same files. All charts are WIDTH wide, so that their
 labels stay legible on a narrow screen.
 """
 
+import io
 import os
 import textwrap
 
@@ -11,68 +12,63 @@ import altair as alt
 
 from bench.analyse.sentences import number
 from bench.analyse.summary import lost_all, point_at, reference_x
-from bench.draw import points, styles
+from bench.draw import points, styles, table
 
 WIDTH, HEIGHT, BAR = 480, 330, 26
 WHISKERS = "whiskers: interval of the median"
-LOST = "\N{MULTIPLICATION SIGN}: lost requests or runs"
 HOLLOW = f"hollow: server core less than {points.BUSY:.0f} % busy, so the " \
          "server was not the limit"
+LOST = f"{table.LOST}: lost requests or runs"
+WORDS = {"labelColor": styles.QUIET[0], "titleColor": styles.QUIET[0],
+         "labelFontSize": 12, "titleFontSize": 12,
+         "titleFontWeight": "normal"}
+CONFIG = {
+    "background": styles.GROUND[0], "aria": False, "padding": 6,
+    "font": "Helvetica, Arial, sans-serif", "view": {"stroke": None},
+    "axis": {**WORDS, "gridColor": styles.GRID[0], "labelLimit": 210,
+             "domainColor": styles.AXIS[0], "tickColor": styles.AXIS[0],
+             "labelOverlap": "greedy", "labelSeparation": 8},
+    "legend": {**WORDS, "labelColor": styles.TEXT[0], "orient": "bottom",
+               "columns": 4, "columnPadding": 18, "title": None},
+    "title": {"anchor": "start", "frame": "bounds", "fontSize": 14,
+              "color": styles.TEXT[0], "subtitleColor": styles.QUIET[0],
+              "subtitleFontSize": 11.5, "offset": 10},
+    "text": {"color": styles.TEXT[0], "fontSize": 12},
+    "rule": {"color": styles.TEXT[0], "strokeWidth": 1.5},
+}
 
 
 def draw(summary, folder):
-    """Write the charts of a summary into `folder`, each as NAME.svg and
-    NAME_dark.svg; return [{"experiment", "variant", "title", "light",
-    "dark"}, ...], the last two being names of files."""
+    """Write the charts of a summary into `folder`; return [{"experiment",
+    "variant", "title", "file"}, ...]."""
     made = []
     for experiment in summary["experiments"]:
         for variant in experiment["variants"]:
+            page = Page(summary, experiment, variant)
             name = "_".join(filter(None, (experiment["name"], variant)))
-            name = name.replace(", ", "_").replace(" ", "-")
             for kind, maker in (("cost", cost), ("can_do", can_do),
                                 ("rate", reached), ("published", published)):
-                one = {"experiment": experiment["name"], "variant": variant}
-                for theme, end in (("light", ""), ("dark", "_dark")):
-                    page = Page(summary, experiment, variant, theme)
-                    chart = maker(page)
-                    if chart:
-                        one["title"] = " ".join(chart.title.text)
-                        one[theme] = f"{name}_{kind}{end}.svg"
-                        chart.configure(**config(page.look)).save(
-                            os.path.join(folder, one[theme]))
-                if "title" in one:
-                    made.append(one)
+                chart = maker(page)
+                if chart:
+                    path = f"{name}_{kind}.svg".replace(", ", "_").replace(
+                        " ", "-")
+                    svg = io.StringIO()
+                    chart.configure(**CONFIG).save(svg, format="svg")
+                    with open(os.path.join(folder, path), "w",
+                              encoding="utf-8") as file:
+                        file.write(styles.adapted(svg.getvalue()))
+                    made.append({"experiment": experiment["name"],
+                                 "variant": variant, "file": path,
+                                 "title": " ".join(chart.title.text)})
     return made
 
 
-def config(look):
-    """Return how all charts look in a theme of styles.THEMES."""
-    words = {"labelColor": look["quiet"], "titleColor": look["quiet"],
-             "labelFontSize": 12, "titleFontSize": 12,
-             "titleFontWeight": "normal"}
-    return {
-        "background": look["ground"], "aria": False, "padding": 6,
-        "font": "Helvetica, Arial, sans-serif", "view": {"stroke": None},
-        "axis": {**words, "gridColor": look["grid"], "labelLimit": 210,
-                 "domainColor": look["axis"], "tickColor": look["axis"],
-                 "labelOverlap": "greedy", "labelSeparation": 8},
-        "legend": {**words, "labelColor": look["text"], "orient": "bottom",
-                   "columns": 4, "columnPadding": 18, "title": None},
-        "title": {"anchor": "start", "frame": "bounds", "fontSize": 14,
-                  "color": look["text"], "subtitleColor": look["quiet"],
-                  "subtitleFontSize": 11.5, "offset": 10},
-        "text": {"color": look["text"], "fontSize": 12},
-        "rule": {"color": look["text"], "strokeWidth": 1.5},
-    }
-
-
 class Page:
-    """What the charts of a variant are made of, in a theme. `titles` are
-    those of the servers, by name; `looks` are their styles, by title."""
+    """What the charts of a variant are made of. `titles` are those of the
+    servers, by name; `looks` are their styles, by title."""
 
-    def __init__(self, summary, experiment, variant, theme):
+    def __init__(self, summary, experiment, variant):
         self.experiment, self.variant = experiment, variant
-        self.theme, self.look = theme, styles.THEMES[theme]
         self.curves = [one for one in experiment["curves"]
                        if one["variant"] == variant]
         self.titles = {s["name"]: s["title"] for s in summary["servers"]}
@@ -89,9 +85,8 @@ class Page:
             for p in one["points"]:
                 fallen = key == "rate" and lost_all(p)
                 part += fallen
-                found = points.figure(p, key) or fallen and (0, 0, 0)
-                if found:
-                    rows.append(row(self.titles[one["server"]], found, p,
+                if fallen or points.figure(p, key):
+                    rows.append(row(self.titles[one["server"]], p, key,
                                     x=p["x"], part=part, fallen=fallen))
         return rows
 
@@ -100,7 +95,6 @@ class Page:
         how to read it."""
         name = ", ".join(filter(None, [self.experiment["title"],
                                        self.variant]))
-        said = "; ".join(said)
         return alt.layer(*layers).properties(
             width=WIDTH, height=height, title=alt.Title(
                 textwrap.wrap(f"{name}: {text}", 50),
@@ -108,14 +102,14 @@ class Page:
             autosize=alt.AutoSizeParams(type="fit", contains="padding"))
 
 
-def row(name, figure, point, **more):
-    """Return a row of a chart, with a whisker from `low` to `high`; `figure`
-    is as points.figure() returns it."""
-    text, percent = number(figure[0]), point["values"].get("failed_percent")
-    if point["hollow"]:
-        text += ", lost " + (f"{percent:.2g} %" if percent else "runs")
-    return {"server": name, **dict(zip(("y", "low", "high"), figure)),
-            "mark": points.mark(point), "text": text, **more}
+def row(name, point, key, **more):
+    """Return a row of a chart, with a whisker from `low` to `high`; `key` is
+    as for points.figure(). A cost is a cost, whatever the limit was."""
+    y, low, high = points.figure(point, key) or (0, 0, 0)
+    mark = points.mark(point)
+    mark = mark if key == "rate" or mark == "lost" else ""
+    return {"server": name, "y": y, "low": low, "high": high, "mark": mark,
+            "text": table.SIGNS[mark] + number(y), **more}
 
 
 def cost(page):
@@ -126,54 +120,48 @@ def cost(page):
         point = point_at(one, x)
         if point and points.figure(point, "cpu_us"):
             name = page.titles[one["server"]]
-            rows.append(row(name, points.figure(point, "cpu_us"), point))
+            rows.append(row(name, point, "cpu_us"))
             parts += [{"server": name, "part": part,
                        "y": point["values"].get(f"cpu_{part}_us") or 0}
                       for part in ("user", "system")]
     return bars(
-        page, rows, "microseconds of CPU time a request, "
-        f"{x:,} {page.experiment['x_short']}", ["children included"],
+        page, rows, "CPU microseconds a request, "
+        f"{x:,} {page.experiment['x_short']}", "children included; " + WHISKERS,
         alt.Data(values=parts), order=alt.Order("part:N", sort="descending"),
         color=alt.Color("part:N", sort=["user", "system"], scale=alt.Scale(
             domain=["user", "system"],
-            range=[page.look["user"], page.look["system"]]))
+            range=[styles.USER[0], styles.SYSTEM[0]]))
     ) if rows else None
 
 
 def can_do(page):
     """Return what one core can do: 1,000,000 / CPU microseconds a request."""
-    rows = page.rows("can_do")
-    for one in rows:        # whatever the limit was, a cost is a cost
-        one["mark"] = one["mark"].replace("load", "")
-    return by_x(page, rows, "requests a second that one core can do",
-                ["1,000,000 / CPU microseconds a request"])
+    return by_x(page, "can_do", "requests a second that one core can do",
+                f"1,000,000 / CPU microseconds a request; {WHISKERS}; {LOST}")
 
 
 def reached(page):
     """Return the rates that were reached."""
-    return by_x(page, page.rows("rate"),
-                f"{page.experiment['unit']} reached", [])
+    return by_x(page, "rate", f"{page.experiment['unit']} reached",
+                f"{WHISKERS}; {HOLLOW}; {LOST}")
 
 
-def by_x(page, rows, text, said):
+def by_x(page, key, text, said):
     """Return curves by x, bars when there is one x only, None without
     figures."""
-    marks = {one["mark"] for one in rows}
-    said = said + [HOLLOW] * ("load" in marks)
+    rows = page.rows(key)
     if not any(one["y"] for one in rows):
         return None
     if len({one["x"] for one in rows}) == 1:
         return bars(page, rows, f"{text}, {rows[0]['x']:,} "
                     f"{page.experiment['x_short']}", said)
     # Both charts of a variant have one scale, so that they can be compared.
-    both = [one[end] for key in ("rate", "can_do") for one in page.rows(key)
-            for end in ("low", "high") if one[end]]
+    both = [one[end] for each in ("rate", "can_do")
+            for one in page.rows(each) for end in ("low", "high") if one[end]]
     low, high = min(both) / 1.15, max(both) * 1.15
     for one in rows:
         one.update({end: max(one[end], low) for end in ("y", "low", "high")})
-    return page.chart(curves(page, rows, [low, high]), text,
-                      said + whiskers(rows) + [LOST] * ("lost" in marks),
-                      HEIGHT)
+    return page.chart(curves(page, rows, [low, high]), text, said, HEIGHT)
 
 
 def published(page):
@@ -199,8 +187,8 @@ def published(page):
     absent = ", ".join(name for name, rate in ours.items() if not rate)
     return bars(page, rows, "best rates, as a share of the best measured here "
                 "and of the best published",
-                [f"not drawn, because the core was never {points.BUSY:.0f} % "
-                 f"busy: {absent}"] if absent else [], form="%")
+                f"not drawn, because the core was never {points.BUSY:.0f} % "
+                f"busy: {absent}" if absent else "", form="%")
 
 
 def curves(page, rows, domain):
@@ -217,7 +205,7 @@ def curves(page, rows, domain):
         y=alt.Y("y:Q", title=None, axis=alt.Axis(format=",", tickCount=6),
                 scale=alt.Scale(type="log", domain=domain, nice=False)),
         color=alt.Color("server:N", sort=names, scale=alt.Scale(
-            domain=names, range=[one[page.theme] for one in looks])))
+            domain=names, range=[one["light"] for one in looks])))
     shape = alt.Shape("server:N", sort=names, scale=alt.Scale(
         domain=names, range=[styles.MARKERS[one["marker"]] for one in looks]))
     return [
@@ -227,7 +215,7 @@ def curves(page, rows, domain):
         .transform_filter("datum.high > datum.low"),
         base.mark_point(size=70, filled=True, opacity=1).encode(shape=shape)
         .transform_filter("datum.mark == ''"),
-        base.mark_point(size=70, fill=page.look["ground"], opacity=1,
+        base.mark_point(size=70, fill=styles.GROUND[0], opacity=1,
                         strokeWidth=1.5).encode(shape=shape)
         .transform_filter("datum.mark == 'load'"),
         base.mark_point(size=70, shape=styles.LOST, opacity=1,
@@ -240,8 +228,8 @@ def bars(page, rows, text, said, parts=None, form=",~f", **channels):
     stacked `parts` coloured by `channels`, with whiskers and a figure at its
     end."""
     for one in rows:
-        other = {page.theme: page.look["axis"]}     # published
-        one["colour"] = page.looks.get(one["server"], other)[page.theme]
+        published_one = {"light": styles.AXIS[0]}
+        one["colour"] = page.looks.get(one["server"], published_one)["light"]
     channels = channels or {
         "color": alt.Color("colour:N", scale=None),
         "stroke": alt.Stroke("colour:N", scale=None),
@@ -262,10 +250,5 @@ def bars(page, rows, text, said, parts=None, form=",~f", **channels):
     figure = alt.Chart(data).transform_calculate(
         end="max(datum.y, datum.high)").mark_text(align="left", dx=6).encode(
             x="end:Q", y=y, text="text:N")
-    return page.chart([bar, whisker, figure], text, said + whiskers(rows),
+    return page.chart([bar, whisker, figure], text, said,
                       90 + BAR * len(rows))
-
-
-def whiskers(rows):
-    """Return what explains the whiskers of rows, in a list, if any has one."""
-    return [WHISKERS] * any(one["high"] > one["low"] for one in rows)

@@ -33,20 +33,27 @@ ARCHITECTURES = {
 OTHERS = ("#a07d3c", "#7b7edc", "#738a48", "#ad63a3", "#4b90a5", "#b5655a",
           "#7b8794")
 
-THEMES = {
-    "light": {"ground": "#ffffff", "text": "#1d2430", "quiet": "#5b6675",
-              "grid": "#eceff3", "axis": "#b9c1cc",
-              "user": "#0b5cad", "system": "#9cc3ea"},
-    "dark": {"ground": "#14181e", "text": "#e6eaf0", "quiet": "#9aa7b6",
-             "grid": "#252d37", "axis": "#4a5563",
-             "user": "#a8d1ff", "system": "#3f78b5"},
-}
+# What else has a colour: (on white, on black).
+GROUND, TEXT = ("#ffffff", "#14181e"), ("#1d2430", "#e6eaf0")
+QUIET, GRID = ("#5b6675", "#9aa7b6"), ("#eceff3", "#252d37")
+AXIS = ("#b9c1cc", "#4a5563")
+USER, SYSTEM = ("#0b5cad", "#a8d1ff"), ("#9cc3ea", "#3f78b5")
 
 
 def style(name, place=0):
-    """Return {"light", "dark", "marker"} for a server: two colours and a key
-    of MARKERS. `place` tells apart those that are not of the collection."""
-    other = OTHERS[place % len(OTHERS)]
-    light, dark, marker = ARCHITECTURES.get(
-        name, (other, other, list(MARKERS)[place % len(MARKERS)]))
-    return {"light": light, "dark": dark, "marker": marker}
+    """Return {"light", "marker"} for a server: a colour and a key of MARKERS.
+    `place` tells apart those that are not of the collection."""
+    light, _, marker = ARCHITECTURES.get(name, (
+        OTHERS[place % len(OTHERS)], "", list(MARKERS)[place % len(MARKERS)]))
+    return {"light": light, "marker": marker}
+
+
+def adapted(svg):
+    """Return an SVG picture for white ground as one that changes its colours
+    with the theme of the page."""
+    pairs = [GROUND, TEXT, QUIET, GRID, AXIS, USER, SYSTEM,
+             *(one[:2] for one in ARCHITECTURES.values())]
+    rules = "".join(f'[{part}="{light}"]{{{part}:{dark}}}'
+                    for light, dark in pairs for part in ("fill", "stroke"))
+    return svg.replace(">", "><style>@media (prefers-color-scheme: dark){"
+                       + rules + "}</style>", 1)

@@ -60,10 +60,10 @@ def tables(summary, experiment, variant, wide):
                  {one["server"]: one for one in said
                   if one["x"] == x and one["metric"] == "cpu_us"}),
             reached(experiment, curves, titles)]
-    if wide:
+    if wide and found:
         made += [compared(experiment, said, titles),
                  latency(experiment, place, found),
-                 rest(summary["columns"], place, found), limits(place, found)]
+                 rest(summary["columns"], place, found)]
     return [table for table in made if table.rows]
 
 
@@ -139,22 +139,16 @@ def latency(experiment, place, found):
 
 
 def rest(columns, place, found):
-    """All other figures: a line each, a column a server."""
+    """The limit and all other figures: a line each, a column a server."""
     return Table(f"What else was measured {place}",
                  ["", *(title for _, title, _ in found)],
-                 [[", ".join(filter(None, (one["title"], one["unit"]))),
-                   *(point["values"].get(one["key"])
-                     for _, _, point in found)]
-                  for one in columns if one["key"] not in SHOWN and any(
-                      point["values"].get(one["key"]) is not None
-                      for _, _, point in found)])
-
-
-def limits(place, found):
-    """What was the limit, and what shows that."""
-    return Table(f"The limit {place}", ["server", "limit"],
-                 [[title, f"{point['limit']}: {point['evidence']}"]
-                  for _, title, point in found if point["limit"]])
+                 [["limit", *(point["limit"] for _, _, point in found)]]
+                 + [[", ".join(filter(None, (one["title"], one["unit"]))),
+                      *(point["values"].get(one["key"])
+                        for _, _, point in found)]
+                    for one in columns if one["key"] not in SHOWN and any(
+                        point["values"].get(one["key"]) is not None
+                        for _, _, point in found)])
 
 
 # ------------------------------------------------------------------- printing
