@@ -11,12 +11,12 @@ import textwrap
 import altair as alt
 
 from bench.analyse.sentences import number
-from bench.analyse.summary import lost_all, point_at, reference_x
-from bench.draw import points, styles, table
+from bench.analyse.summary import point_at, reference_x
+from bench.draw import styles, table
 
 WIDTH, HEIGHT, BAR = 480, 330, 26
 WHISKERS = "whiskers: interval of the median"
-HOLLOW = f"hollow: server core less than {points.BUSY:.0f} % busy, so the " \
+HOLLOW = f"hollow: server core less than {table.BUSY:.0f} % busy, so the " \
          "server was not the limit"
 LOST = f"{table.LOST}: lost requests or runs"
 WORDS = {"labelColor": styles.QUIET[0], "titleColor": styles.QUIET[0],
@@ -76,19 +76,10 @@ class Page:
                       for place, s in enumerate(summary["servers"])}
 
     def rows(self, key):
-        """Return the points of all curves as rows of a chart. `key` is "rate"
-        or "can_do". The line of a curve breaks where nothing was answered:
-        `part` counts these points."""
-        rows = []
-        for one in self.curves:
-            part = 0
-            for p in one["points"]:
-                fallen = key == "rate" and lost_all(p)
-                part += fallen
-                if fallen or points.figure(p, key):
-                    rows.append(row(self.titles[one["server"]], p, key,
-                                    x=p["x"], part=part, fallen=fallen))
-        return rows
+        """Return the points of all curves as rows of a chart, `key` ("rate",
+        "can_do") by x. A curve breaks where there is no figure."""
+        return [row(self.titles[one["server"]], point, key, x=point["x"])
+                for one in self.curves for point in one["points"]]
 
     def chart(self, layers, text, said, height):
         """Return the chart of these layers. `text` is what is drawn, `said`
@@ -104,9 +95,9 @@ class Page:
 
 def row(name, point, key, **more):
     """Return a row of a chart, with a whisker from `low` to `high`; `key` is
-    as for points.figure(). A cost is a cost, whatever the limit was."""
-    y, low, high = points.figure(point, key) or (0, 0, 0)
-    mark = points.mark(point)
+    as for table.known(). A cost is a cost, whatever the limit was."""
+    y, low, high = table.known(point, key) or (None, None, None)
+    mark = table.mark(point)
     mark = mark if key == "rate" or mark == "lost" else ""
     return {"server": name, "y": y, "low": low, "high": high, "mark": mark,
             "text": table.SIGNS[mark] + number(y), **more}
@@ -118,7 +109,7 @@ def cost(page):
     x, rows, parts = reference_x(page.experiment, page.variant), [], []
     for one in page.curves:
         point = point_at(one, x)
-        if point and points.figure(point, "cpu_us"):
+        if point and table.known(point, "cpu_us"):
             name = page.titles[one["server"]]
             rows.append(row(name, point, "cpu_us"))
             parts += [{"server": name, "part": part,
@@ -150,18 +141,17 @@ def by_x(page, key, text, said):
     """Return curves by x, bars when there is one x only, None without
     figures."""
     rows = page.rows(key)
-    if not any(one["y"] for one in rows):
+    known = [one for one in rows if one["y"]]
+    if not known:
         return None
     if len({one["x"] for one in rows}) == 1:
-        return bars(page, rows, f"{text}, {rows[0]['x']:,} "
+        return bars(page, known, f"{text}, {rows[0]['x']:,} "
                     f"{page.experiment['x_short']}", said)
     # Both charts of a variant have one scale, so that they can be compared.
-    both = [one[end] for each in ("rate", "can_do")
-            for one in page.rows(each) for end in ("low", "high") if one[end]]
-    low, high = min(both) / 1.15, max(both) * 1.15
-    for one in rows:
-        one.update({end: max(one[end], low) for end in ("y", "low", "high")})
-    return page.chart(curves(page, rows, [low, high]), text, said, HEIGHT)
+    ends = [one[end] for each in ("rate", "can_do")
+            for one in page.rows(each) for end in ("low", "high") if one["y"]]
+    domain = [min(ends) / 1.15, max(ends) * 1.15]
+    return page.chart(curves(page, rows, domain), text, said, HEIGHT)
 
 
 def published(page):
@@ -172,7 +162,7 @@ def published(page):
     given = page.experiment["published"]
     ours = {page.titles[one["server"]]: max((
         p["rate"]["median"] for p in one["points"]
-        if p["rate"] and points.busy(p)), default=0) for one in page.curves}
+        if p["rate"] and table.busy(p)), default=0) for one in page.curves}
     if not given or not any(ours.values()) \
             or page.variant != page.experiment["variants"][0]:
         return None
@@ -187,7 +177,7 @@ def published(page):
     absent = ", ".join(name for name, rate in ours.items() if not rate)
     return bars(page, rows, "best rates, as a share of the best measured here "
                 "and of the best published",
-                f"not drawn, because the core was never {points.BUSY:.0f} % "
+                f"not drawn, because the core was never {table.BUSY:.0f} % "
                 f"busy: {absent}" if absent else "", form="%")
 
 
@@ -209,8 +199,7 @@ def curves(page, rows, domain):
     shape = alt.Shape("server:N", sort=names, scale=alt.Scale(
         domain=names, range=[styles.MARKERS[one["marker"]] for one in looks]))
     return [
-        base.mark_line(strokeWidth=2).encode(detail="part:N")
-        .transform_filter("!datum.fallen"),
+        base.mark_line(strokeWidth=2),
         base.mark_rule().encode(y=alt.Y("low:Q"), y2="high:Q")
         .transform_filter("datum.high > datum.low"),
         base.mark_point(size=70, filled=True, opacity=1).encode(shape=shape)

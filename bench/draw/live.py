@@ -41,6 +41,7 @@ class View:
         if rich and sys.stdout.isatty() and not os.environ.get("NO_COLOR") \
                 and os.environ.get("TERM") != "dumb":
             self.live = rich.live.Live(auto_refresh=False, transient=True,
+                                       vertical_overflow="crop",
                                        get_renderable=self.draw)
 
     def __enter__(self):
@@ -103,10 +104,9 @@ class View:
         print(*table.lines(self.table(), table.width()), sep="\n")
         self.current = None
 
-    def table(self, latest=None):
+    def table(self):
         """Return the Table of the current experiment: a line an x, a column a
-        server. With `latest` it has so many lines, those that were measured
-        last."""
+        server."""
         cells, experiment = self.current.cells, self.current.experiment
         variants = dict.fromkeys(cell.variant.name for cell in cells)
         signs = {name: f"{letter} " if len(variants) > 1 else ""
@@ -117,9 +117,6 @@ class View:
             made[cell.variant.name, cell.x][cell.server.name] = []
         for row in self.rows:
             made[row["variant"] or "", row["x"]][row["server"]].append(row)
-        shown = list(dict.fromkeys(
-            [(row["variant"] or "", row["x"]) for row in reversed(self.rows)]
-            + list(made)))[:latest]
         title = f"{experiment.title}: CPU microseconds a request, by " \
                 f"{experiment.x_title}"
         if len(variants) > 1:
@@ -128,26 +125,18 @@ class View:
             [f"{signs[variant]}{x:,}", *(
                 figure(servers[name]) if name in servers else ""
                 for name in names)]
-            for (variant, x), servers in made.items()
-            if (variant, x) in shown])
+            for (variant, x), servers in made.items()])
 
     def draw(self):
-        """Return the table, as far as it fits the terminal, and the bar."""
-        width, height = self.live.console.size
-        made = []
-        if self.current:
-            whole = self.table()
-            made = table.lines(whole, width)
-            over = len(made) + 2 - height   # the bar, and the cursor's line
-            if over > 0:
-                lost = -(-over // len(table.parts(whole, width)))
-                latest = max(1, len(whole.rows) - lost)
-                made = table.lines(self.table(latest), width)
+        """Return the bar, and as much of the table as the terminal has lines
+        for."""
         done = 1 - self.left / (self.plan or 1)
         bar = ("\N{BOX DRAWINGS HEAVY HORIZONTAL}" * round(BAR * done)).ljust(
             BAR, "\N{BOX DRAWINGS LIGHT HORIZONTAL}")
-        made.append(f"{bar} {100 * done:3.0f} %  {clock(self.time_left())} "
-                    f"left  {self.what}")
+        made = [f"{bar} {100 * done:3.0f} %  {clock(self.time_left())} left"
+                f"  {self.what}"]
+        if self.current:
+            made += table.lines(self.table(), table.width())
         return rich.text.Text("\n".join(made), no_wrap=True, overflow="crop")
 
 

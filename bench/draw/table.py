@@ -4,15 +4,15 @@ import shutil
 import textwrap
 from dataclasses import dataclass
 
+from bench.analyse.sentences import WHOLE_CORE as BUSY
 from bench.analyse.sentences import number
 from bench.analyse.summary import point_at, reference_x
-from bench.draw import points
 
 WIDTH = 100         # of lines that do not go to a terminal
 LOAD, LOST = "\N{WHITE CIRCLE}", "\N{MULTIPLICATION SIGN}"
 SIGNS = {"lost": LOST, "load": LOAD, "": ""}
 MEANINGS = {        # under each table that has the sign
-    LOAD: f"{LOAD} The server's core was less than {points.BUSY:.0f} % busy: "
+    LOAD: f"{LOAD} The server's core was less than {BUSY:.0f} % busy: "
           "the server was not the limit.",
     LOST: f"{LOST} Requests or runs were lost.",
 }
@@ -21,6 +21,38 @@ WORDS = ("server", "figure", "compared", "limit", "why without percentiles")
 LATENCY = {"p50_ms": "median", "p99_ms": "99 % below", "max_ms": "longest"}
 SHOWN = ("rate", "cpu_us", "cpu_user_us", "cpu_system_us", "switches",
          "mean_ms", *LATENCY)       # which have a table of their own
+
+
+def known(point, key):
+    """Return (median, low, high) of a figure of a point, None without it.
+
+    key     "rate" (requests/s), "cpu_us" (microseconds of CPU a request), or
+            "can_do" (requests/s that one core can do at that cost)
+    low, high   the interval of the median; with too few rounds for one, the
+            median itself
+    """
+    if key == "can_do":
+        cost = known(point, "cpu_us")
+        return cost and (1e6 / cost[0], 1e6 / cost[2], 1e6 / cost[1])
+    if not point["rate"]:
+        return None
+    median = point["rate"]["median"] if key == "rate" \
+        else point["values"].get(key)
+    return median and (median, *(point["intervals"][key] or [median] * 2))
+
+
+def busy(point):
+    """Return whether the server's core was the limit: at least 95 % busy."""
+    return (point["values"].get("server_busy") or 0) >= BUSY
+
+
+def mark(point):
+    """Return "lost" for a point that lost requests or runs, "load" for one
+    that the load ended before the server's core was busy, else ""."""
+    if point["hollow"]:
+        return "lost"
+    known = point["values"].get("server_busy") is not None
+    return "load" if known and not busy(point) else ""
 
 
 @dataclass
@@ -41,8 +73,8 @@ class Table:
 
 def text(cell):
     """Return what is printed for a cell."""
-    return "" if cell is None else \
-        cell if isinstance(cell, str) else number(cell)
+    return (cell or "") if isinstance(cell, str) or cell is None \
+        else number(cell)
 
 
 def tables(summary, experiment, variant, wide):
@@ -75,7 +107,7 @@ def cost(experiment, variant, place, found, said):
         values = point["values"]
         noisy.update(dict.fromkeys(point["noisy"]))
         sign = LOST * point["hollow"] + "~" * bool(point["noisy"])
-        can_do = points.figure(point, "can_do")
+        can_do = known(point, "can_do")
         calls = experiment["calls"].get(f"{server}/{variant}", {})
         words = said[server]["words"] if server in said \
             else "baseline" * (server in bases)
@@ -103,7 +135,7 @@ def reached(experiment, curves, titles):
         runs = "" if point["runs"] == point["planned"] else \
             f" {point['runs']}/{point['planned']}"
         rate = number(point["rate"]["median"]) if point["rate"] else "-"
-        return SIGNS[points.mark(point)] + rate + runs
+        return SIGNS[mark(point)] + rate + runs
     return Table(f"{experiment['unit']} reached, by {experiment['x_title']}",
                  ["", *(titles[one["server"]] for one in curves)],
                  [[f"{x:,}", *(cell(point_at(one, x)) for one in curves)]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench.draw import points, table
+from bench.draw import table
 
 
 def point(x=100, rate=1000.0, cpu=50.0, busy=97.0, **more):
@@ -76,7 +76,7 @@ def test_cost_comes_first_in_eight_columns():
 def test_what_a_rate_is_worth_is_marked(change, mark, cell):
     """A point the load ended, or that lost something, and what that means."""
     one = point(**change)
-    assert points.mark(one) == mark
+    assert table.mark(one) == mark
     reached = tables(made(epoll=[one]))["requests/s"]
     assert row(reached, "100")["Epoll"] == cell
     assert bool(reached.notes) == bool(mark)
@@ -90,7 +90,7 @@ def test_a_point_without_a_figure():
     reached = tables(made(epoll=[point(), gone, never]))["requests/s"]
     assert row(reached, "500")["Epoll"] == "\N{MULTIPLICATION SIGN}- 0/6"
     assert row(reached, "1,000")["Epoll"] == "-"
-    assert points.figure(gone, "can_do") is None
+    assert table.known(gone, "can_do") is None
     assert not tables(made(epoll=[gone])).get("What")
 
 
@@ -105,9 +105,9 @@ def test_percentiles_of_a_flagged_point_are_not_printed():
 
 def test_whiskers_are_intervals():
     """Turned round for what one core can do; few rounds have none."""
-    assert [round(one) for one in points.figure(point(), "can_do")] \
+    assert [round(one) for one in table.known(point(), "can_do")] \
         == [20000, 18182, 22222]
-    assert points.figure(point(), "rate") == (1000.0, 1000.0, 1000.0)
+    assert table.known(point(), "rate") == (1000.0, 1000.0, 1000.0)
 
 
 @pytest.mark.parametrize("width", [80, 100])
