@@ -101,8 +101,9 @@ class View:
 
     def end_stage(self):
         """Print the table of the experiment."""
-        print(*table.lines(self.table(), table.width()), sep="\n")
+        shown = table.lines(self.table(), table.width())
         self.current = None
+        print(*shown, sep="\n")
 
     def table(self):
         """Return the Table of the current experiment: a line an x, a column a

@@ -119,7 +119,7 @@ def look_around(settings, machine, no_network):
                 for x in (settings.points or (v.full if settings.full
                                               else v.quick))), default=1)
     findings = preflight.look(machine, sorted(tools), most, no_network)
-    print("\n".join(map(str, findings)))
+    table.say(*map(str, findings))
     return findings
 
 
@@ -378,7 +378,7 @@ def tell(settings, folder, env, said):
               f"-m bench report {shown}  makes the report.")
         return 130
     for one in left_out + env["problems"]:
-        print(f"Left out: {one}")
+        table.say(f"Left out: {one}")
     print(f"\nResults: {shown}/  (report.html, samples.csv, summary.json, "
           "raw/)", *said, sep="\n")
     if settings.commit and env["complete"]:
@@ -416,7 +416,7 @@ def compare(settings):
     print(f"\n{plan.told(stages)}, about {terminal.clock(plan.total(stages))} "
           f"minutes; seed {settings.seed}. Ctrl-C keeps what is measured.")
     for one in left_out:
-        print(f"Left out: {one}")
+        table.say(f"Left out: {one}")
     if not runs:
         print("bench: nothing is left to measure", file=sys.stderr)
         return 1
