@@ -46,9 +46,10 @@ def draw(summary, folder):
         for variant in experiment["variants"]:
             page = Page(summary, experiment, variant)
             name = "_".join(filter(None, (experiment["name"], variant)))
-            for kind, maker in (("cost", cost), ("can_do", can_do),
-                                ("rate", reached), ("published", published)):
-                chart = maker(page)
+            for kind, chart in (("cost", cost(page)),
+                                ("can_do", by_x(page, "can_do")),
+                                ("rate", by_x(page, "rate")),
+                                ("published", published(page))):
                 if chart:
                     path = f"{name}_{kind}.svg".replace(", ", "_").replace(
                         " ", "-")
@@ -117,7 +118,7 @@ def cost(page):
                       for part in ("user", "system")]
     return bars(
         page, rows, "CPU microseconds a request, "
-        f"{x:,} {page.experiment['x_short']}", "children included; " + WHISKERS,
+        f"{x:,} {page.experiment['x_short']}", f"with children; {WHISKERS}",
         alt.Data(values=parts), order=alt.Order("part:N", sort="descending"),
         color=alt.Color("part:N", sort=["user", "system"], scale=alt.Scale(
             domain=["user", "system"],
@@ -125,21 +126,15 @@ def cost(page):
     ) if rows else None
 
 
-def can_do(page):
-    """Return what one core can do: 1,000,000 / CPU microseconds a request."""
-    return by_x(page, "can_do", "requests a second that one core can do",
-                f"1,000,000 / CPU microseconds a request; {WHISKERS}; {LOST}")
-
-
-def reached(page):
-    """Return the rates that were reached."""
-    return by_x(page, "rate", f"{page.experiment['unit']} reached",
-                f"{WHISKERS}; {HOLLOW}; {LOST}")
-
-
-def by_x(page, key, text, said):
-    """Return curves by x, bars when there is one x only, None without
+def by_x(page, key):
+    """Return what one core can do ("can_do") or the rates that were reached
+    ("rate"): curves by x, bars when there is one x only, None without
     figures."""
+    text, said = {
+        "can_do": ("requests a second that one core can do",
+                   "1,000,000 / CPU microseconds a request"),
+        "rate": (f"{page.experiment['unit']} reached", HOLLOW)}[key]
+    said = f"{said}; {WHISKERS}; {LOST}"
     rows = page.rows(key)
     known = [one for one in rows if one["y"]]
     if not known:
@@ -161,8 +156,9 @@ def published(page):
     that leaves none."""
     given = page.experiment["published"]
     ours = {page.titles[one["server"]]: max((
-        p["rate"]["median"] for p in one["points"]
-        if p["rate"] and table.busy(p)), default=0) for one in page.curves}
+        p["rate"]["median"] for p in one["points"] if p["rate"]
+        and (p["values"].get("server_busy") or 0) >= table.BUSY), default=0)
+        for one in page.curves}
     if not given or not any(ours.values()) \
             or page.variant != page.experiment["variants"][0]:
         return None
@@ -198,18 +194,16 @@ def curves(page, rows, domain):
             domain=names, range=[one["light"] for one in looks])))
     shape = alt.Shape("server:N", sort=names, scale=alt.Scale(
         domain=names, range=[styles.MARKERS[one["marker"]] for one in looks]))
+    marks = {"": {"filled": True}, "lost": {"strokeWidth": 2.2},
+             "load": {"fill": styles.GROUND[0], "strokeWidth": 1.5}}
     return [
         base.mark_line(strokeWidth=2),
         base.mark_rule().encode(y=alt.Y("low:Q"), y2="high:Q")
         .transform_filter("datum.high > datum.low"),
-        base.mark_point(size=70, filled=True, opacity=1).encode(shape=shape)
-        .transform_filter("datum.mark == ''"),
-        base.mark_point(size=70, fill=styles.GROUND[0], opacity=1,
-                        strokeWidth=1.5).encode(shape=shape)
-        .transform_filter("datum.mark == 'load'"),
-        base.mark_point(size=70, shape=styles.LOST, opacity=1,
-                        strokeWidth=2.2)
-        .transform_filter("datum.mark == 'lost'")]
+        *(base.mark_point(size=70, opacity=1, **how).encode(
+            shape=alt.value(styles.LOST) if mark == "lost" else shape)
+          .transform_filter(f"datum.mark == '{mark}'")
+          for mark, how in marks.items())]
 
 
 def bars(page, rows, text, said, parts=None, form=",~f", **channels):

@@ -31,9 +31,6 @@ def make(folder, experiments=()):
     summary = summaries.make(folder, experiments)
     with open(os.path.join(folder, "env.json"), encoding="utf-8") as file:
         env = json.load(file)
-    summary["run"] = {key: env.get(key) for key in
-                      ("started", "ended", "complete", "seed", "settings",
-                       "cores", "harness_overhead_percent")}
     with open(os.path.join(folder, "summary.json"), "w",
               encoding="utf-8") as file:
         json.dump(summary, file, indent=1, ensure_ascii=False)

@@ -17,7 +17,7 @@ MEANINGS = {        # under each table that has the sign
     LOST: f"{LOST} Requests or runs were lost.",
 }
 # Columns of words; the last one of a table may wrap.
-WORDS = ("server", "figure", "compared", "limit", "why without percentiles")
+WORDS = ("server", "figure", "compared", "why without percentiles")
 LATENCY = {"p50_ms": "median", "p99_ms": "99 % below", "max_ms": "longest"}
 SHOWN = ("rate", "cpu_us", "cpu_user_us", "cpu_system_us", "switches",
          "mean_ms", *LATENCY)       # which have a table of their own
@@ -41,18 +41,13 @@ def known(point, key):
     return median and (median, *(point["intervals"][key] or [median] * 2))
 
 
-def busy(point):
-    """Return whether the server's core was the limit: at least 95 % busy."""
-    return (point["values"].get("server_busy") or 0) >= BUSY
-
-
 def mark(point):
     """Return "lost" for a point that lost requests or runs, "load" for one
     that the load ended before the server's core was busy, else ""."""
+    busy = point["values"].get("server_busy")
     if point["hollow"]:
         return "lost"
-    known = point["values"].get("server_busy") is not None
-    return "load" if known and not busy(point) else ""
+    return "" if busy is None or busy >= BUSY else "load"
 
 
 @dataclass

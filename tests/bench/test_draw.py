@@ -126,13 +126,3 @@ def test_everything_is_printed_within_the_width(width, monkeypatch, capsys):
             assert all(word in said for word in text.split())
     table.show_all(summary)
     assert "Latency" in said and "Latency" not in capsys.readouterr().out
-
-
-def test_columns_that_do_not_fit_come_below():
-    """Each part begins with the first column; none is lost."""
-    one = table.Table("rates", ["", *(f"server-{n}" for n in range(20))],
-                      [["20", *(1000.0 + n for n in range(20))]])
-    parts = table.parts(one, 80)
-    assert len(parts) > 1 and all(part[1][0] == "20" for part in parts)
-    assert sum((part[0][1:] for part in parts), []) == one.head[1:]
-    assert max(map(len, table.lines(one, 80))) <= 80

@@ -3,6 +3,7 @@
 import html
 import json
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -17,14 +18,6 @@ from bench.store import join, rundir
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 DRIVER = shutil.which("chromedriver")
 DRAWN = ("guestbook", "redirect", "echo")
-BREAK = """
-import sys
-from bench.draw import charts, report
-def broken(*_):
-    raise RuntimeError("no such mark")
-charts.cost = broken
-print(report.make(sys.argv[1])[1])
-"""
 
 
 @pytest.fixture(scope="module", name="run")
@@ -32,9 +25,8 @@ def made_up_run(tmp_path_factory):
     """The folder of a run where the server's core is busy but for epoll, and
     the guestbook goes wrong: threaded answers nothing at 100, preforking
     crashes at 500, with a note that looks like HTML."""
-    folder = made_up.folder(tmp_path_factory.mktemp("results"))
-    path = os.path.join(folder, "samples.csv")
-    rows = [row for row in rundir.read_rows(path)
+    folder = pathlib.Path(made_up.folder(tmp_path_factory.mktemp("results")))
+    rows = [row for row in rundir.read_rows(folder / "samples.csv")
             if row["experiment"] in DRAWN]
     for row in rows:
         at = (row["experiment"], row["server"], row["x"])
@@ -44,32 +36,23 @@ def made_up_run(tmp_path_factory):
         elif at == ("guestbook", "preforking", 500):
             row.update(rate=None, cpu_us=None, status="crashed",
                        note="<!--<script> & 9 </script>")
-    join.write_rows(path, rows)
+    join.write_rows(folder / "samples.csv", rows)
     return folder
 
 
-def python(*words):
+def draw(*words):
     """Return what Python prints in build/venv with these words."""
     if not os.access(venv.PYTHON, os.X_OK):
         pytest.skip("needs build/venv, which `python3 -m bench report` makes")
-    done = subprocess.run(
-        [venv.PYTHON, *words], cwd=report.TOP, stdout=subprocess.PIPE,
-        env={**os.environ, "NO_INSTALL": "1"}, stderr=subprocess.STDOUT,
-        text=True, check=False)
-    assert done.returncode == 0, done.stdout
-    return done.stdout
-
-
-def text_of(folder, name):
-    """Return the text of a file in a folder."""
-    with open(os.path.join(folder, name), encoding="utf-8") as file:
-        return file.read()
+    return subprocess.run([venv.PYTHON, *map(str, words)], cwd=report.TOP,
+                          env={**os.environ, "NO_INSTALL": "1"}, check=True,
+                          stdout=subprocess.PIPE, text=True).stdout
 
 
 @pytest.fixture(scope="module", name="drawn")
 def folder_with_report(run):
     """The folder of the run, with what `bench report` makes."""
-    assert "Left out" not in python("-m", "bench", "report", run)
+    assert "Left out" not in draw("-m", "bench", "report", run)
     return run
 
 
@@ -82,11 +65,22 @@ def test_without_its_libraries_there_is_a_summary(run, tmp_path, monkeypatch):
     assert (folder / "summary.json").exists()
 
 
+def test_what_cannot_be_drawn_leaves_the_report(run, tmp_path):
+    """Whatever altair says, the tables are there."""
+    folder = shutil.copytree(run, tmp_path / "run")
+    assert "TypeError" in draw("-c", f"""if True:
+        from bench.draw import charts, report
+        charts.cost = None
+        print(report.make({str(folder)!r})[1])""")
+    assert "<table>" in (folder / "report.html").read_text()
+
+
 def test_report_is_one_file_with_everything(drawn):
     """Sentences and tables, escaped; all addresses are inside of it."""
-    text = text_of(drawn, "report.html")
+    text = (drawn / "report.html").read_text()
     plain = html.unescape(text)
-    for one in json.loads(text_of(drawn, "summary.json"))["experiments"]:
+    summary = json.loads((drawn / "summary.json").read_text())
+    for one in summary["experiments"]:
         for said in sum(one["sentences"]["all"].values(), []):
             assert said in plain
         for said in one["sentences"]["each"]:
@@ -105,19 +99,10 @@ def test_charts_say_how_to_read_them(drawn):
     assert set(os.listdir(drawn)).issuperset(
         f"{start}_{kind}.svg" for start in DRAWN
         for kind in ("cost", "can_do", "rate", "published"))
-    assert "server core less than 95 %" in text_of(drawn, "guestbook_rate.svg")
-    assert "never 95 % busy: epoll" in text_of(drawn,
-                                               "guestbook_published.svg")
+    for kind, words in (("rate", "server core less than 95 %"),
+                        ("published", "never 95 % busy: epoll")):
+        assert words in (drawn / f"guestbook_{kind}.svg").read_text()
 
-
-def test_what_cannot_be_drawn_leaves_the_report(run, tmp_path):
-    """Whatever altair says, the tables are there."""
-    folder = shutil.copytree(run, tmp_path / "run")
-    assert "no such mark" in python("-c", BREAK, str(folder))
-    assert "<table>" in text_of(folder, "report.html")
-
-
-# ------------------------------------------------------------- in a browser
 
 @pytest.fixture(scope="module", name="browser")
 def headless_browser():
@@ -135,56 +120,36 @@ def headless_browser():
     driver.quit()
 
 
-def show(browser, folder, width=1280, theme="light"):
-    """Open the report in a page of this width and theme."""
+@pytest.mark.parametrize("width, theme", [(400, "light"), (1280, "dark")])
+def test_report_in_a_browser(browser, drawn, width, theme):
+    """All charts are whole, legible, and on the ground of the theme; the page
+    never scrolls sideways; a click on a head sorts by number, and the next
+    one the other way round."""
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
         "width": width, "height": 1000, "deviceScaleFactor": 1,
         "mobile": False})
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [
         {"name": "prefers-color-scheme", "value": theme}]})
-    browser.get("file://" + os.path.join(folder, "report.html"))
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [400, 1280])
-def test_every_chart_is_shown_in_its_theme(browser, drawn, width, theme):
-    """All are loaded, whole and legible, on the ground of the theme, and the
-    page never scrolls sideways, even with everything unfolded."""
-    show(browser, drawn, width, theme)
+    browser.get((drawn / "report.html").as_uri())
     found = browser.execute_script("""
         document.querySelectorAll("details").forEach(d => d.open = true);
         const body = document.documentElement;
-        const canvas = document.createElement("canvas").getContext(
-            "2d", {willReadFrequently: true});
+        const canvas = document.createElement("canvas").getContext("2d");
+        const table = document.querySelector("#guestbook table");
+        const figures = () => [...table.tBodies[0].rows].map(
+            r => parseFloat(r.cells[1].textContent.replace(/^\\D*/, "")));
+        const click = () => table.querySelectorAll("th button")[1].click();
         return {over: body.scrollWidth - body.clientWidth,
+                sorted: [figures(), click(), figures(), click(), figures()],
                 images: [...document.images].map(i => {
                     canvas.drawImage(i, 0, 0);
-                    return {drawn: i.complete && i.naturalWidth > 0,
-                            width: i.clientWidth,
+                    return {width: i.naturalWidth && i.clientWidth,
                             ground: [...canvas.getImageData(2, 2, 1, 1).data]};
                 })}""")
     ground = styles.GROUND[theme == "dark"]
-    assert found["over"] <= 0
-    assert len(found["images"]) == len(
-        [name for name in os.listdir(drawn) if name.endswith(".svg")]) == 12
+    assert found["over"] <= 0 and len(found["images"]) == 4 * len(DRAWN)
     for image in found["images"]:
-        assert image["drawn"] and image["width"] >= 340
-        assert image["ground"][:3] == [
+        assert image["width"] >= 340 and image["ground"][:3] == [
             int(ground[place:place + 2], 16) for place in (1, 3, 5)]
-
-
-def test_a_click_sorts_the_table(browser, drawn):
-    """By number, and the other way round with the next one."""
-    show(browser, drawn)
-    head = browser.find_elements("css selector", "#guestbook th button")[1]
-
-    def figures():
-        return browser.execute_script("""
-            return [...document.querySelector("#guestbook table").tBodies[0]
-                .rows].map(r => parseFloat(r.cells[1].textContent
-                                           .replace(/^\\D*/, "")))""")
-    assert figures() != sorted(figures())
-    head.click()
-    assert figures() == sorted(figures())
-    head.click()
-    assert figures() == sorted(figures())[::-1]
+    before, _, rising, _, falling = found["sorted"]
+    assert before != rising == sorted(before) == falling[::-1]

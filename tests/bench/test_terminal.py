@@ -91,18 +91,3 @@ def test_plain_lines_tell_cost_rate_and_time_left(capsys):
     assert found.rows[0][:4] == [
         "20", "102", f"{table.LOST}102 2/3", "102"] and len(found.rows) == 24
     assert any(line.split()[:2] == ["20", "102"] for line in lines)
-
-
-@pytest.mark.parametrize("terminal, change, expected", [
-    (True, {}, True), (False, {}, False), (True, {"NO_COLOR": "1"}, False),
-    (True, {"TERM": "dumb"}, False)])
-def test_the_view_suits_the_output(terminal, change, expected, monkeypatch):
-    """No terminal, no colours wanted: plain lines."""
-    monkeypatch.setattr(live.sys.stdout, "isatty", lambda: terminal,
-                        raising=False)
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    for name, value in {"TERM": "xterm", **change}.items():
-        monkeypatch.setenv(name, value)
-    fake = SimpleNamespace(live=SimpleNamespace(Live=lambda **_: "live"))
-    monkeypatch.setattr(live, "rich", fake)
-    assert bool(live.View(1, []).live) == expected
