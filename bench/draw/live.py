@@ -109,24 +109,19 @@ class View:
         """Return the Table of the current experiment: a line an x, a column a
         server."""
         cells, experiment = self.current.cells, self.current.experiment
-        variants = dict.fromkeys(cell.variant.name for cell in cells)
-        signs = {name: f"{letter} " if len(variants) > 1 else ""
-                 for name, letter in zip(variants, "abcdefghij")}
         names = dict.fromkeys(cell.server.name for cell in cells)
         made = {(cell.variant.name, cell.x): {} for cell in cells}
         for cell in cells:
             made[cell.variant.name, cell.x][cell.server.name] = []
         for row in self.rows:
             made[row["variant"] or "", row["x"]][row["server"]].append(row)
-        title = f"{experiment.title}: CPU microseconds a request, by " \
-                f"{experiment.x_title}"
-        if len(variants) > 1:
-            title += "; " + ", ".join(signs[name] + name for name in variants)
-        return table.Table(title, ["", *names], [
-            [f"{signs[variant]}{x:,}", *(
+        return table.Table(
+            f"{experiment.title}: CPU microseconds a request, by "
+            f"{experiment.x_title}", ["", *names],
+            [[f"{x:,} {variant}".strip(), *(
                 figure(servers[name]) if name in servers else ""
                 for name in names)]
-            for (variant, x), servers in made.items()])
+             for (variant, x), servers in made.items()])
 
     def draw(self):
         """Return the bar, and as much of the table as the terminal has lines
