@@ -402,7 +402,7 @@ def compare(settings):
     machine = facts.layout(settings.server_cores, settings.load_cores)
     os.sched_setaffinity(0, machine.load_cores)
     if no_venv:
-        left_out.append(f"SVG pictures and the live table: {no_venv}")
+        left_out.append(f"the report and the live table: {no_venv}")
     try:
         counter = syscalls.counter()
     except syscalls.SyscallError as error:
