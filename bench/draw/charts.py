@@ -162,7 +162,7 @@ def published(page):
     if not given or not any(ours.values()) \
             or page.variant != page.experiment["variants"][0]:
         return None
-    theirs = given["best"] or {name: max(rate for _, rate in series)
+    theirs = given["best"] or {name: max(series.values())
                                for name, series in given["series"].items()}
     rows = [{"server": page.titles.get(name, name) + who, "mark": "",
              "y": rate / max(figures.values()), "low": 0, "high": 0,
