@@ -29,35 +29,31 @@ ARCHITECTURES = {
     "epoll": ("#0072b2", "#4aa3df", "star"),
 }
 
-# Servers that are not of the collection, and published ones.
-OTHERS = ("#8c6d31", "#6b6ecf", "#637939", "#9b5193", "#3f7f93", "#a05344",
-          "#6f7b88")
+# Peers, servers of a study, and published ones: legible on both grounds.
+OTHERS = ("#a07d3c", "#7b7edc", "#738a48", "#ad63a3", "#4b90a5", "#b5655a",
+          "#7b8794")
 
-THEMES = {
-    "light": {"ground": "#ffffff", "text": "#1d2430", "quiet": "#5b6675",
-              "grid": "#eceff3", "axis": "#b9c1cc", "other": "#b9c1cc",
-              "user": "#0b5cad", "system": "#9cc3ea"},
-    "dark": {"ground": "#14181e", "text": "#e6eaf0", "quiet": "#9aa7b6",
-             "grid": "#252d37", "axis": "#4a5563", "other": "#4a5563",
-             "user": "#a8d1ff", "system": "#3f78b5"},
-}
+# What else has a colour: (on white, on black).
+GROUND, TEXT = ("#ffffff", "#14181e"), ("#1d2430", "#e6eaf0")
+QUIET, GRID = ("#5b6675", "#9aa7b6"), ("#eceff3", "#252d37")
+AXIS = ("#b9c1cc", "#4a5563")
+USER, SYSTEM = ("#0b5cad", "#a8d1ff"), ("#9cc3ea", "#3f78b5")
 
 
 def style(name, place=0):
-    """Return {"light", "dark", "marker", "dash"} for a server; `place` tells
-    apart those that are not of the collection."""
-    if name in ARCHITECTURES:
-        light, dark, marker = ARCHITECTURES[name]
-        return {"light": light, "dark": dark, "marker": marker,
-                "dash": False}
-    colour = OTHERS[place % len(OTHERS)]
-    marker = list(MARKERS)[place % len(MARKERS)]
-    return {"light": colour, "dark": _lighter(colour), "marker": marker,
-            "dash": True}
+    """Return {"light", "marker"} for a server: a colour and a key of MARKERS.
+    `place` tells apart those that are not of the collection."""
+    light, _, marker = ARCHITECTURES.get(name, (
+        OTHERS[place % len(OTHERS)], "", list(MARKERS)[place % len(MARKERS)]))
+    return {"light": light, "marker": marker}
 
 
-def _lighter(colour):
-    """Return a colour mixed with white, for black ground."""
-    parts = (int(colour[place:place + 2], 16) for place in (1, 3, 5))
-    return "#" + "".join(f"{round(255 - 0.65 * (255 - part)):02x}"
-                         for part in parts)
+def adapted(svg):
+    """Return an SVG picture for white ground as one that changes its colours
+    with the theme of the page."""
+    pairs = [GROUND, TEXT, QUIET, GRID, AXIS, USER, SYSTEM,
+             *(one[:2] for one in ARCHITECTURES.values())]
+    rules = "".join(f'[{part}="{light}"]{{{part}:{dark}}}'
+                    for light, dark in pairs for part in ("fill", "stroke"))
+    return svg.replace(">", "><style>@media (prefers-color-scheme: dark){"
+                       + rules + "}</style>", 1)

@@ -1,43 +1,58 @@
-"""The tables of a run: what stands in them, and how they become text (by
-rich, where it is there) and HTML."""
+"""The tables of a run: what stands in them, and how they are printed."""
 
-import html
-import sys
+import shutil
+import textwrap
 from dataclasses import dataclass
 
+from bench.analyse.sentences import WHOLE_CORE as BUSY
 from bench.analyse.sentences import number
 from bench.analyse.summary import point_at, reference_x
-from bench.draw import points
 
-try:
-    import rich.console
-    import rich.table
-    import rich.text
-except ImportError:
-    rich = None
-
-WIDTH = 100         # of tables that go to a file
+WIDTH = 100         # of lines that do not go to a terminal
 LOAD, LOST = "\N{WHITE CIRCLE}", "\N{MULTIPLICATION SIGN}"
 SIGNS = {"lost": LOST, "load": LOAD, "": ""}
 MEANINGS = {        # under each table that has the sign
-    LOAD: f"{LOAD} The server's core was less than {points.BUSY:.0f} % busy: "
+    LOAD: f"{LOAD} The server's core was less than {BUSY:.0f} % busy: "
           "the server was not the limit.",
     LOST: f"{LOST} Requests or runs were lost.",
-    "~": "~ Not tight: the median is not known to 5 %, or there are fewer "
-         "than six rounds.",
 }
-WORDS = ("server", "with", "limit", "compared", "CPU time", "rate",
-         "percentiles left out because")    # columns of text
-REST = {"failed_percent": "lost %", "server_busy": "server busy %",
-        "load_busy": "load busy %", "redis_busy": "Redis busy %",
-        "faults": "page faults", "processes": "processes",
-        "threads": "threads", "pss_mib": "PSS MiB",
-        "bytes_per_connection": "bytes/connection", "overflows": "overflows"}
+# Columns of words; the last one of a table may wrap.
+WORDS = ("server", "figure", "compared", "why without percentiles")
+LATENCY = {"p50_ms": "median", "p99_ms": "99 % below", "max_ms": "longest"}
+SHOWN = ("rate", "cpu_us", "cpu_user_us", "cpu_system_us", "switches",
+         "mean_ms", *LATENCY)       # which have a table of their own
+
+
+def known(point, key):
+    """Return (median, low, high) of a figure of a point, None without it.
+
+    key     "rate" (requests/s), "cpu_us" (microseconds of CPU a request), or
+            "can_do" (requests/s that one core can do at that cost)
+    low, high   the interval of the median; with too few rounds for one, the
+            median itself
+    """
+    if key == "can_do":
+        cost = known(point, "cpu_us")
+        return cost and (1e6 / cost[0], 1e6 / cost[2], 1e6 / cost[1])
+    if not point["rate"]:
+        return None
+    median = point["rate"]["median"] if key == "rate" \
+        else point["values"].get(key)
+    return median and (median, *(point["intervals"][key] or [median] * 2))
+
+
+def mark(point):
+    """Return "lost" for a point that lost requests or runs, "load" for one
+    that the load ended before the server's core was busy, else ""."""
+    busy = point["values"].get("server_busy")
+    if point["hollow"]:
+        return "lost"
+    return "" if busy is None or busy >= BUSY else "load"
 
 
 @dataclass
 class Table:
-    """Cells are text, numbers, None, or (text, the number to sort by)."""
+    """Cells are given as text, numbers or None, and kept as text."""
 
     title: str
     head: list
@@ -45,16 +60,16 @@ class Table:
     notes: tuple = ()
 
     def __post_init__(self):
-        said = " ".join(text(cell) for row in self.rows for cell in row)
+        self.rows = [list(map(text, row)) for row in self.rows]
+        said = str(self.rows)
         self.notes = [*self.notes, *(meaning for sign, meaning
                                      in MEANINGS.items() if sign in said)]
 
 
 def text(cell):
     """Return what is printed for a cell."""
-    cell = cell[0] if isinstance(cell, tuple) else cell
-    return "" if cell is None else \
-        cell if isinstance(cell, str) else number(cell)
+    return (cell or "") if isinstance(cell, str) or cell is None \
+        else number(cell)
 
 
 def tables(summary, experiment, variant, wide):
@@ -65,42 +80,46 @@ def tables(summary, experiment, variant, wide):
     curves = [one for one in experiment["curves"] if one["variant"] == variant]
     found = [(one["server"], titles[one["server"]], point) for one in curves
              if (point := point_at(one, x)) and point["rate"]]
-    said = [one for one in experiment.get("comparisons", ())
+    said = [one for one in experiment["comparisons"]
             if one["variant"] == variant]
     place = f"at {x or 0:,} {experiment['x_short']}"
     made = [cost(experiment, variant, place, found,
                  {one["server"]: one for one in said
                   if one["x"] == x and one["metric"] == "cpu_us"}),
             reached(experiment, curves, titles)]
-    if wide:
+    if wide and found:
         made += [compared(experiment, said, titles),
-                 latency(experiment, place, found), rest(place, found),
-                 limits(place, found)]
+                 latency(experiment, place, found),
+                 rest(summary["columns"], place, found)]
     return [table for table in made if table.rows]
 
 
 def cost(experiment, variant, place, found, said):
-    """What a request costs, and what is said of it next to the baseline."""
-    rows = []
+    """What a request costs, and how that compares with the baseline."""
+    bases = {one["base"] for one in said.values()}
+    rows, noisy = [], {}
     for server, title, point in found:
         values = point["values"]
-        words = said.get(server, {}).get("words") or "baseline" * any(
-            one["base"] == server for one in said.values())
-        sign = LOST * point["hollow"] + "~" * (point.get("tight") is False)
+        noisy.update(dict.fromkeys(point["noisy"]))
+        sign = LOST * point["hollow"] + "~" * bool(point["noisy"])
+        can_do = known(point, "can_do")
         calls = experiment["calls"].get(f"{server}/{variant}", {})
-        rows.append([title, (sign + text(values.get("cpu_us")),
-                             values.get("cpu_us")),
+        words = said[server]["words"] if server in said \
+            else "baseline" * (server in bases)
+        rows.append([title, sign + text(values.get("cpu_us")),
                      values.get("cpu_user_us"), values.get("cpu_system_us"),
-                     points.can_do(point)[0], calls.get("all"),
+                     can_do and can_do[0], calls.get("all"),
                      values.get("switches"), words])
-    bases = ", ".join(sorted({one["base"] for one in said.values()}))
+    notes = ["can do/s: 1,000,000 / CPU us, for one core. System calls were "
+             f"counted at {experiment['calls_at']:,} {experiment['x_short']}."
+             + "".join(f" Compared: the CPU time with that of {base}."
+                       for base in bases)]
+    if noisy:
+        notes.append(f"~ Noisy: {', '.join(noisy)}.")
     return Table(
         f"What a request costs {place}",
         ["server", "CPU us", "user", "system", "can do/s", "calls",
-         "switches", "compared"], rows,
-        ("can do/s: 1,000,000 / CPU us, for one core. System calls were "
-         f"counted at {experiment['calls_at']:,} {experiment['x_short']}."
-         + bool(bases) * f" Compared: the CPU time with that of {bases}.",))
+         "switches", "compared"], rows, notes)
 
 
 def reached(experiment, curves, titles):
@@ -110,149 +129,111 @@ def reached(experiment, curves, titles):
             return None
         runs = "" if point["runs"] == point["planned"] else \
             f" {point['runs']}/{point['planned']}"
-        rate = points.rate(point)[0]
-        return (SIGNS[points.mark(point)]
-                + ("-" if rate is None else number(rate)) + runs, rate)
+        rate = number(point["rate"]["median"]) if point["rate"] else "-"
+        return SIGNS[mark(point)] + rate + runs
     return Table(f"{experiment['unit']} reached, by {experiment['x_title']}",
                  ["", *(titles[one["server"]] for one in curves)],
-                 [[(f"{x:,}", x), *(cell(point_at(one, x)) for one in curves)]
+                 [[f"{x:,}", *(cell(point_at(one, x)) for one in curves)]
                   for x in sorted({p["x"] for one in curves
                                    for p in one["points"]})])
 
 
 def compared(experiment, said, titles):
-    """Every comparison with a baseline, in the words of the analysis."""
-    rows = {}
-    for one in said:
-        rows.setdefault((one["x"], one["server"], one["base"]),
-                        {})[one["metric"]] = one["words"]
-    return Table("Compared in pairs, round by round",
-                 [experiment["x_short"], "server", "with", "CPU time", "rate"],
-                 [[(f"{x:,}", x), titles.get(server, server),
-                   titles.get(base, base), words.get("cpu_us"),
-                   words.get("rate")] for (x, server, base), words in sorted(
-                       rows.items(), key=lambda row: row[0][0])])
+    """Every comparison with the baseline, in the words of the analysis."""
+    base = " and ".join(sorted({titles[one["base"]] for one in said}))
+    return Table(f"Compared with {base}, round by round",
+                 [experiment["x_short"], "server", "figure", "compared"],
+                 [[f"{one['x']:,}", titles[one["server"]],
+                   {"cpu_us": "CPU time"}.get(one["metric"], one["metric"]),
+                   one["words"]] for one in said])
 
 
 def latency(experiment, place, found):
     """Means and percentiles; those of a flagged point are left out."""
-    rows = []
-    for _, title, point in found:
-        flag, values = point.get("flag") or "", point["values"]
-        mean = values.get("mean_ms")
-        if not experiment["open_loop"]:
-            rate = points.rate(point)[0]
-            mean = point.get("waited_ms",
-                             1000 * point["x"] / rate if rate else None)
-        rows.append([title, mean, *(None if flag else values.get(key) for key
-                                    in ("p50_ms", "p99_ms", "max_ms")), flag])
-    notes = [f"{tool}: {words}" for tool, words
-             in (experiment.get("latency") or {}).items() if words]
+    notes = [words for words in experiment["latency"].values() if words]
+    mean = "mean_ms"
     if not experiment["open_loop"]:
+        mean = "waited_ms"
         notes.append("mean: clients / rate, by Little's law. Where the mean "
                      "of the tool itself is another one, its percentiles are "
                      "left out.")
     return Table(f"Latency in milliseconds {place}",
-                 ["server", "mean", "median", "99 % below", "longest",
-                  WORDS[-1]], rows, notes)
+                 ["server", "mean", *LATENCY.values(), WORDS[-1]],
+                 [[title, {**point["values"], **point}.get(mean),
+                   *(None if point["flag"] else point["values"].get(key)
+                     for key in LATENCY), point["flag"]]
+                  for _, title, point in found], notes)
 
 
-def rest(place, found):
-    """What else was measured."""
-    used = [key for key in REST if any(
-        point["values"].get(key) is not None for _, _, point in found)]
+def rest(columns, place, found):
+    """The limit and all other figures: a line each, a column a server."""
     return Table(f"What else was measured {place}",
-                 ["server", *(REST[key] for key in used)],
-                 [[title, *(point["values"].get(key) for key in used)]
-                  for _, title, point in found])
+                 ["", *(title for _, title, _ in found)],
+                 [["limit", *(point["limit"] for _, _, point in found)]]
+                 + [[", ".join(filter(None, (one["title"], one["unit"]))),
+                      *(point["values"].get(one["key"])
+                        for _, _, point in found)]
+                    for one in columns if one["key"] not in SHOWN and any(
+                        point["values"].get(one["key"]) is not None
+                        for _, _, point in found)])
 
 
-def limits(place, found):
-    """What was the limit, and by what that is seen."""
-    return Table(f"The limit {place}", ["server", "limit"],
-                 [[title, f"{point['limit']}: {point.get('evidence')}"]
-                  for _, title, point in found if point.get("limit")])
+# ------------------------------------------------------------------- printing
+
+def width():
+    """Return how wide lines may be: as the terminal is, or WIDTH."""
+    return shutil.get_terminal_size((WIDTH, 24)).columns
 
 
-def pages(table, width):
-    """Return lists of rows of text, the head first, that fit `width`
-    characters: the first column and some of the others. Words wrap, so that a
-    table with such a column stays whole."""
-    rows = [table.head, *([text(cell) for cell in row] for row in table.rows)]
+def parts(table, wide):
+    """Return lists of rows of text, the head first: the first column and as
+    many of the others as fit `wide` characters. A table whose last column
+    can wrap stays whole."""
+    rows = [table.head, *table.rows]
+    if table.head[-1] in WORDS:
+        return [rows]
     sizes = [2 + max(map(len, column)) for column in zip(*rows)]
-    parts, used = [[0]], sizes[0]
-    for place, size in enumerate(sizes[1:], 1):
-        if len(parts[-1]) > 1 and used + size > width \
-                and not set(table.head[1:]) & set(WORDS):
-            parts.append([0])
-            used = sizes[0]
-        parts[-1].append(place)
-        used += size
-    return [[[row[place] for place in part] for row in rows]
-            for part in parts]
+    groups = [[]]
+    for place in range(1, len(sizes)):
+        used = sum(sizes[one] for one in (0, *groups[-1], place))
+        if groups[-1] and used > wide + 2:
+            groups.append([])
+        groups[-1].append(place)
+    return [[[row[place] for place in (0, *group)] for row in rows]
+            for group in groups]
 
 
-def drawn(table, width):
-    """Return what rich prints for a table."""
-    made = [rich.text.Text(table.title, style="bold")]
-    for head, *rows in pages(table, width):
-        one = rich.table.Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-        for place, name in enumerate(head):
-            left = not place or name in WORDS
-            one.add_column(rich.text.Text(name), no_wrap=not (left and place),
-                           justify="left" if left else "right")
-        for row in rows:
-            one.add_row(*(rich.text.Text(
-                cell, style="yellow" if LOST in cell else "") for cell in row))
-        made.append(one)
-    return made + [rich.text.Text(note, style="dim") for note in table.notes]
+def lines(table, wide):
+    """Return a table as lines of `wide` characters at most."""
+    made = textwrap.wrap(table.title, wide)
+    for part in parts(table, wide):
+        sizes = [max(map(len, column)) for column in zip(*part)]
+        room = wide - sum(2 + size for size in sizes[:-1])
+        for row in part:
+            *first, last = [
+                cell.ljust(size) if name in (part[0][0], *WORDS)
+                else cell.rjust(size)
+                for name, cell, size in zip(part[0], row, sizes)]
+            begin = "".join(cell + "  " for cell in first)
+            for piece in textwrap.wrap(last, max(room, 12)) or [""]:
+                made.append((begin + piece).rstrip())
+                begin = " " * len(begin)
+    return made + [line for note in table.notes
+                   for line in textwrap.wrap(note, wide)]
 
 
-def show(table, out=None):
-    """Print a table to `out` (default: stdout)."""
-    out = out or sys.stdout
-    if rich:
-        console = rich.console.Console(
-            file=out, width=None if out.isatty() else WIDTH, highlight=False)
-        for part in drawn(table, console.width):
-            console.print(part)
-        return
-    print(table.title, file=out)
-    for page in pages(table, WIDTH):
-        sizes = [max(map(len, column)) for column in zip(*page)]
-        for row in page:
-            print(*(cell.ljust(size) if not place or page[0][place] in WORDS
-                    else cell.rjust(size) for place, (cell, size)
-                    in enumerate(zip(row, sizes))), sep="  ", file=out)
-    for note in table.notes:
-        print(note, file=out)
+def say(*sentences):
+    """Print sentences, each on lines of its own."""
+    for sentence in sentences:
+        print(textwrap.fill(sentence, width()), flush=True)
 
 
-def show_all(summary, wide=False, out=None):
-    """Print sentences and tables of all experiments to `out`."""
+def show_all(summary, wide=False):
+    """Print sentences and tables of all experiments; `wide`: every table."""
     for experiment in summary["experiments"]:
         for variant in experiment["variants"]:
-            print("", ", ".join(filter(None, (experiment["title"], variant))),
-                  *experiment["sentences"]["all"].get(variant, ()),
-                  sep="\n", file=out)
-            for one in tables(summary, experiment, variant, wide):
-                print(file=out)
-                show(one, out)
-
-
-def markup(table):
-    """Return a table as HTML."""
-    def row(cells, tag):
-        made = ""
-        for name, cell in zip(table.head, cells):
-            key = cell[1] if isinstance(cell, tuple) else cell
-            made += (f'<{tag}{" class=words" * (name in WORDS)} data-key="'
-                     f'{html.escape(str("" if key is None else key))}">'
-                     f"{html.escape(text(cell))}</{tag}>")
-        return f"<tr>{made}</tr>"
-    return (f"<h4>{html.escape(table.title)}</h4><div class=scroll><table>"
-            f"<thead>{row(table.head, 'th')}</thead><tbody>"
-            + "".join(row(cells, "td") for cells in table.rows)
-            + "</tbody></table></div>" + "".join(
-                f"<p class=note>{html.escape(note)}</p>"
-                for note in table.notes))
+            print()
+            say(", ".join(filter(None, (experiment["title"], variant))),
+                *experiment["sentences"]["all"].get(variant, ()))
+            for table in tables(summary, experiment, variant, wide):
+                print("", *lines(table, width()), sep="\n")

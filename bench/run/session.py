@@ -119,7 +119,7 @@ def look_around(settings, machine, no_network):
                 for x in (settings.points or (v.full if settings.full
                                               else v.quick))), default=1)
     findings = preflight.look(machine, sorted(tools), most, no_network)
-    print("\n".join(map(str, findings)))
+    table.say(*map(str, findings))
     return findings
 
 
@@ -328,7 +328,7 @@ def measure(settings, machine, folder, stages, env, counter, deadline):
     gate = quiet.Gate(machine, quiet.FULL if settings.full else quiet.QUICK)
     try:
         with redis.RedisServer(machine.load_cores) as private, \
-                terminal.view(plan.total(stages), stages) as view:
+                terminal.View(plan.total(stages), stages) as view:
             worker = cells.Runner(settings, machine, private, folder, counter)
             session = Session(stages, worker, view, gate, deadline)
             session.measure()
@@ -378,7 +378,7 @@ def tell(settings, folder, env, said):
               f"-m bench report {shown}  makes the report.")
         return 130
     for one in left_out + env["problems"]:
-        print(f"Left out: {one}")
+        table.say(f"Left out: {one}")
     print(f"\nResults: {shown}/  (report.html, samples.csv, summary.json, "
           "raw/)", *said, sep="\n")
     if settings.commit and env["complete"]:
@@ -402,7 +402,7 @@ def compare(settings):
     machine = facts.layout(settings.server_cores, settings.load_cores)
     os.sched_setaffinity(0, machine.load_cores)
     if no_venv:
-        left_out.append(f"SVG pictures and the live table: {no_venv}")
+        left_out.append(f"the report and the live table: {no_venv}")
     try:
         counter = syscalls.counter()
     except syscalls.SyscallError as error:
@@ -416,7 +416,7 @@ def compare(settings):
     print(f"\n{plan.told(stages)}, about {terminal.clock(plan.total(stages))} "
           f"minutes; seed {settings.seed}. Ctrl-C keeps what is measured.")
     for one in left_out:
-        print(f"Left out: {one}")
+        table.say(f"Left out: {one}")
     if not runs:
         print("bench: nothing is left to measure", file=sys.stderr)
         return 1

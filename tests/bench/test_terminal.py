@@ -1,12 +1,11 @@
 """What is seen while it measures fits the terminal."""
 
-import io
 from types import SimpleNamespace
 
 import pytest
 
 from bench import experiments
-from bench.draw import live
+from bench.draw import live, table
 from bench.run import servers
 
 
@@ -15,7 +14,7 @@ def stage(name, peers=0, rounds=1):
     peers next to the seven."""
     [experiment] = [e for e in experiments.all_experiments()
                     if e.name == name]
-    others = [SimpleNamespace(name=f"peer-{number}", kind="peer")
+    others = [SimpleNamespace(name=f"peer-{number}")
               for number in range(peers)]
     cells = [SimpleNamespace(experiment=experiment, server=server,
                              variant=variant, x=x, repeat=number)
@@ -34,19 +33,6 @@ def rows(one, count=None, **more):
             for cell in one.cells[:count]]
 
 
-def test_a_line_for_each_x():
-    """The servers are the columns, in the order of the chapters; the figure
-    is the median of the CPU time."""
-    one = stage("guestbook", rounds=3)
-    view = live.View(100, [one])
-    view.current, view.rows = one, rows(one)
-    found = view.table()
-    assert found.head[1:] == [s.name for s in servers.ARCHITECTURES]
-    assert found.rows[0] == ["20", *7 * ["102"]] and len(found.rows) == 24
-    view.rows = rows(one, 7)
-    assert view.table().rows[1] == ["50", *7 * ["."]]
-
-
 @pytest.mark.parametrize("made, said", [
     ([], "."), ([{"status": "not started"}], "not started"),
     ([{"status": "not possible"}], "-"), ([{"rate": 9.0}], "?"),
@@ -63,34 +49,26 @@ def test_figure_of_a_cell(made, said):
 
 
 @pytest.mark.parametrize("width", [80, 160])
-@pytest.mark.parametrize("name, peers", [("guestbook", 0), ("echo", 0),
-                                         ("answer", 0), ("answer", 9),
-                                         ("guestbook", 12)])
-def test_rich_draws_whole_figures(width, name, peers, monkeypatch):
-    """Nothing is cut at the edge or below, at the usual height; the line that
-    was measured last is there."""
-    console = pytest.importorskip("rich.console")
+@pytest.mark.parametrize("name, peers", [("guestbook", 0), ("answer", 9)])
+def test_the_table_fits_the_terminal(width, name, peers, monkeypatch):
+    """Nothing is cut at the edge; each server has its column."""
+    text = SimpleNamespace(Text=lambda shown, **_: shown)
+    monkeypatch.setattr(live, "rich", SimpleNamespace(text=text))
+    monkeypatch.setenv("COLUMNS", str(width))
     one = stage(name, peers)
-    view = live.RichView(100, [one])
-    view.console = console.Console(
-        width=width, height=24, file=io.StringIO(), force_terminal=True,
-        color_system=None)
-    view.what, view.current = "cell", one
-    view.rows = rows(one, status="lossy")
-    view.console.print(view.draw())
-    shown = view.console.file.getvalue()
-    lines = shown.splitlines()
-    assert len(lines) < 24 and "\N{HORIZONTAL ELLIPSIS}" not in shown
-    assert max(map(len, lines)) <= width
+    view = live.View(100, [one])
+    view.current, view.rows = one, rows(one, status="lossy")
+    shown = view.draw()
+    assert max(map(len, shown.splitlines())) <= width
     for server in {cell.server.name for cell in one.cells}:
         assert shown.split().count(server) == 1
-    assert f"{one.cells[-1].x:,}" in shown.split()
-    assert "\N{MULTIPLICATION SIGN}101" in shown
+    assert "\N{MULTIPLICATION SIGN}101" in shown and "1:40 left" in shown
 
 
 def test_plain_lines_tell_cost_rate_and_time_left(capsys):
-    """A line for each finished cell, and the table at the end."""
-    one = stage("guestbook")
+    """A line for each finished cell; the table at the end has the medians of
+    all rounds, a line an x and a column a server."""
+    one = stage("guestbook", rounds=3)
     with live.View(240, [one]) as view:
         view.stage(one)
         view.more(60, 10)
@@ -98,29 +76,18 @@ def test_plain_lines_tell_cost_rate_and_time_left(capsys):
         view.cell(made[0], 120)
         view.cell({**made[1], "rate": None, "status": "crashed",
                    "note": "signal 11"}, 0)
+        assert view.left == 180
+        view.rows += rows(one)[2:]
+        found = view.table()
         view.end_stage()
     lines = capsys.readouterr().out.splitlines()
-    begin = f"[1/{len(one.cells) + 10}, "
-    [told] = [line for line in lines if line.startswith(begin)]
+    [told] = [line for line in lines
+              if line.startswith(f"[1/{len(one.cells) + 10}, ")]
     assert told.endswith("guestbook iterative 20: 101 us of CPU a request, "
                          "9,000/s")
-    assert view.left == 180
     assert any(line.endswith("forking 20: crashed: signal 11")
                for line in lines)
-    assert any(line.split()[:3] == ["20", "101", "crashed"] for line in lines)
-
-
-def test_the_view_suits_the_output(monkeypatch):
-    """No terminal, no colours wanted, no rich: plain lines."""
-    def chosen():
-        return type(live.view(1, []))
-    monkeypatch.setattr(live.sys.stdout, "isatty", lambda: True, raising=False)
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr(live, "rich", object())
-    assert chosen() is live.RichView
-    monkeypatch.setenv("TERM", "dumb")
-    assert chosen() is live.View
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr(live, "rich", None)
-    assert chosen() is live.View
+    assert found.head[1:] == [s.name for s in servers.ARCHITECTURES]
+    assert found.rows[0][:4] == [
+        "20", "102", f"{table.LOST}102 2/3", "102"] and len(found.rows) == 24
+    assert any(line.split()[:2] == ["20", "102"] for line in lines)
