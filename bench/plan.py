@@ -45,10 +45,6 @@ class Cell:
         return "_".join(part.replace(", ", " ").replace(" ", "-")
                         for part in parts if part)
 
-    def at(self, number):
-        """Return the same cell in another round."""
-        return replace(self, repeat=number)
-
     def lasts(self, seconds):
         """Return how many seconds a run takes in a stage that gives each cell
         `seconds` of load."""
