@@ -221,8 +221,8 @@ class Session:
             lines.append(f"{LOOKS[-1]} rounds on this machine cannot tell "
                          "such small differences.")
         elif lines:
-            lines.append("More rounds may tell: the same command with REPEAT="
-                         f"{LOOKS[-1]}, or FULL=1 for as many as it takes.")
+            lines.append("More rounds may tell: the same command with "
+                         f"REPEAT={LOOKS[-1]}.")
         return lines
 
 

@@ -37,19 +37,7 @@ def test_the_load_gets_no_half_of_the_servers_core(siblings, every, wanted,
     assert facts.layout(frozenset(wanted), frozenset(every)).load_cores \
         == set(every)
     shared = given & siblings.get(0, set()) - wanted
-    assert preflight.halves(machine).ok is not bool(shared)
-
-
-def test_cores():
-    """The list that taskset takes."""
-    assert facts.cores("0,2-4") == {0, 2, 3, 4}
-    with pytest.raises(ValueError):
-        facts.cores("first")
-
-
-def test_siblings_of_this_machine():
-    """A core is one of its own siblings, where they are shown at all."""
-    assert facts.siblings(0) in (frozenset(), facts.siblings(0) | {0})
+    assert preflight.cores(machine).ok is not bool(shared or given == {0})
 
 
 # --------------------------------------------------------------------- findings
@@ -65,17 +53,6 @@ def test_without_a_network_of_its_own_the_limits_are_told():
     found = preflight.network("Operation not permitted")
     assert "somaxconn" in found.value and "not permitted" in found.value
     assert found.remedy and preflight.network("").ok
-
-
-@pytest.mark.parametrize("polled, warns, told", [
-    (0, True, "up to 0 us"), (200000, False, "up to 200 us"),
-    (None, False, "not visible")])
-def test_idle_cores_of_a_guest(polled, warns, told, monkeypatch):
-    """They halt immediately, after a while, or the machine does not tell."""
-    monkeypatch.setattr(facts, "halt_poll_ns", lambda: polled)
-    found = preflight.idle_cores()
-    assert found.ok is not warns
-    assert told in found.value
 
 
 @pytest.mark.parametrize("bad, last, status", [
@@ -175,12 +152,3 @@ def test_a_slow_core_is_seen(gate):
         gate()
     gate.speeds = {1: 9.0}
     assert gate.disturbed() == "core 1 is 80 % slower than usual"
-
-
-def test_foreign_load_is_that_of_the_servers_cores(monkeypatch):
-    """Per cent of them, whatever runs elsewhere."""
-    clock, times = Clock(monkeypatch), iter([
-        {0: (1.0, 0.0), 1: (5.0, 0.0)}, {0: (1.0, 0.02), 1: (9.0, 0.0)}])
-    monkeypatch.setattr(quiet.procfs, "core_times", lambda: next(times))
-    assert quiet.foreign({0}) == pytest.approx(20)
-    assert clock.now == quiet.LOOK
