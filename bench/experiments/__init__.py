@@ -66,15 +66,6 @@ def addresses(live, path, clients):
                  for number in range(math.ceil(clients / A_CLIENT)))
 
 
-def heard(server, clients):
-    """Raise NotPossible when the clients need several addresses, and the
-    server is a peer that listens on one only."""
-    if clients > A_CLIENT and server.kind != "architecture" \
-            and not server.any_host:
-        raise NotPossible("it listens on one address, which has too few "
-                          "ports for so many clients")
-
-
 class Experiment:
     """What all experiments share. A study has the same attributes and methods
     (studies/study.py)."""
@@ -138,7 +129,10 @@ class Experiment:
         if most + SPARE > machine.descriptors:
             raise NotPossible(f"{x:,} connections need more descriptors than "
                               f"a process may have ({machine.descriptors:,})")
-        heard(server, x)
+        if x > A_CLIENT and server.kind != "architecture" \
+                and not server.any_host:
+            raise NotPossible("it listens on one address, which has too few "
+                              "ports for so many clients")
 
     def lasts(self, x, seconds):
         """Return how many seconds the load of a cell takes that is planned

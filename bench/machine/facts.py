@@ -55,29 +55,36 @@ def cores(text):
 
 
 def facts():
-    """Return a dict of what the machine is, for env.json."""
-    def first(pattern, path, otherwise=None):
+    """Return a dict of what the machine is, for env.json. What a (virtual)
+    machine does not show is "" or None."""
+    def first(pattern, path):
         found = re.search(pattern, procfs.read(path), re.MULTILINE)
-        return found.group(1) if found else otherwise
+        return found.group(1) if found else ""
 
+    # Governors other than haltpoll ignore its parameter.
+    idle = procfs.read(f"{CPUS}/cpuidle/current_governor").strip()
     return {
-        "cpu": first(r"^model name\s*:\s*(.*)$", "/proc/cpuinfo",
-                     platform.machine()),
+        "cpu": first(r"^model name\s*:\s*(.*)$", "/proc/cpuinfo")
+        or platform.machine(),
         "cores": os.cpu_count(),
-        "memory_mib": int(first(r"^MemTotal:\s*(\d+)", "/proc/meminfo", 0))
+        "memory_mib": int(first(r"^MemTotal:\s*(\d+)", "/proc/meminfo"))
         // 1024,
-        "system": first(r'^PRETTY_NAME="?([^"\n]*)', "/etc/os-release",
-                        platform.system()),
+        "system": first(r'^PRETTY_NAME="?([^"\n]*)', "/etc/os-release"),
         "kernel": platform.release(),
-        "governor": governor(),
-        "halt_poll_ns": halt_poll_ns(),
-        "congestion": congestion(),
+        "governor":
+            procfs.read(f"{CPUS}/cpu0/cpufreq/scaling_governor").strip(),
+        # for how long an idle core of a guest polls before it halts
+        "halt_poll_ns": procfs.read_int(HALT_POLL, None)
+        if idle == "haltpoll" else None,
+        "congestion":
+            procfs.read(f"{NET}/ipv4/tcp_congestion_control").strip(),
         "limits": {
             "descriptors": procfs.descriptor_limit(),
             "somaxconn": procfs.read_int(f"{NET}/core/somaxconn"),
             "syn_backlog":
                 procfs.read_int(f"{NET}/ipv4/tcp_max_syn_backlog"),
-            "port_range": port_range(),
+            "port_range": [int(word) for word in procfs.read(
+                f"{NET}/ipv4/ip_local_port_range").split()],
             "tw_reuse": procfs.read_int(f"{NET}/ipv4/tcp_tw_reuse"),
         },
     }
@@ -88,32 +95,6 @@ def siblings(core):
     included; the empty set where the (virtual) machine does not show it."""
     return cores(procfs.read(
         f"{CPUS}/cpu{core}/topology/thread_siblings_list"))
-
-
-def halt_poll_ns():
-    """Return for how many nanoseconds at most an idle core of this guest
-    polls before it halts, None where that is not visible. (The parameter may
-    exist under other governors, which ignore it.)"""
-    if procfs.read(f"{CPUS}/cpuidle/current_governor").strip() != "haltpoll":
-        return None
-    return procfs.read_int(HALT_POLL, None)
-
-
-def congestion():
-    """Return the congestion control of new sockets, such as "cubic"."""
-    return procfs.read(f"{NET}/ipv4/tcp_congestion_control").strip()
-
-
-def governor():
-    """Return the frequency governor of the first core, "" if unknown (as in
-    most virtual machines)."""
-    return procfs.read(f"{CPUS}/cpu0/cpufreq/scaling_governor").strip()
-
-
-def port_range():
-    """Return [first, last] of the ports that clients get."""
-    return [int(word) for word in procfs.read(
-        f"{NET}/ipv4/ip_local_port_range").split()]
 
 
 def versions():

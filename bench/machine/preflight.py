@@ -9,20 +9,16 @@ everything, and ends with "ready" or with at most three things to do first.
 import os
 import platform
 import re
-import resource
 import socket
 import subprocess
 from dataclasses import dataclass
 
-from bench.machine import facts
-from bench.machine import quiet
-from bench.meter import calibration
-from bench.meter import procfs
-from bench.run import netns
-from bench.run import servers
+from bench.machine import facts, quiet
+from bench.meter import calibration, procfs
+from bench.run import netns, servers
 
 STOPS, SPOILS, LESS = 3, 2, 1       # how much a finding matters
-GROUPS = ("build", "run", "test", "browser", "tidy", "compare", "fuzz")
+GROUPS = ("run", "test", "browser", "tidy", "compare", "fuzz")
 
 
 @dataclass(frozen=True)
@@ -50,39 +46,44 @@ def look(machine, most_clients, no_network):
     """Return the Findings for a run with at most `most_clients` connections
     together; `no_network` says why it has no network of its own, "" when it
     has."""
-    need = most_clients + 100
-    load = os.getloadavg()[0]
-    name = facts.governor()
+    known, need = facts.facts(), most_clients + 100
+    limits, load = known["limits"], os.getloadavg()[0]
+    polled, clock = known["halt_poll_ns"], known["governor"]
+    times = [calibration.measure(min(machine.server_cores))
+             for _ in range(40)]
+    slower = 100 * (max(times) / min(times) - 1)
     return [
         Finding("descriptor limit", f"{machine.descriptors:,}",
                 "cells beyond it are left out, or divided among processes: "
                 f"`ulimit -n {need}` as root first"
                 if machine.descriptors < need else ""),
-        network(no_network),
+        Finding("network of its own",
+                f"not allowed ({no_network}), so the machine's limits hold: "
+                f"somaxconn {limits['somaxconn']}, ports "
+                f"{'-'.join(map(str, limits['port_range']))}, "
+                f"{known['congestion']}" if no_network else
+                f"queues for {netns.QUEUE:,} clients",
+                "measure as root, or allow it: sysctl -w "
+                "kernel.unprivileged_userns_clone=1" if no_network else ""),
         Finding("load average", f"{load:.2f}",
                 "something else is running: end it, or wait"
                 if load > 0.3 * os.cpu_count() else ""),
         cores(machine),
-        core_speed(min(machine.server_cores)),
-        Finding("frequency governor", name or "not visible",
+        Finding("speed of the server's core",
+                f"at its slowest {slower:.0f} % slower than at its best",
+                "others use the other half of this core, or its clock "
+                "changes: more rounds help a little, a machine of your own "
+                "helps more" if slower > quiet.SLOWER else ""),
+        Finding("frequency governor", clock or "not visible",
                 "the clock changes while measuring: cpupower frequency-set "
-                "-g performance" if name not in ("", "performance") else ""),
-        idle_cores()]
-
-
-def network(problem):
-    """Without a network of its own, the machine's limits hold."""
-    if not problem:
-        return Finding("network of its own", f"queues for {netns.QUEUE:,} "
-                       f"clients, {facts.congestion() or 'default'} "
-                       "congestion control")
-    backlog = procfs.read_int("/proc/sys/net/core/somaxconn")
-    return Finding(
-        "network of its own", f"not allowed ({problem}), so the machine's "
-        f"limits hold: somaxconn {backlog}, ports "
-        f"{'-'.join(map(str, facts.port_range()))}, {facts.congestion()}",
-        "measure as root, or allow it: "
-        "sysctl -w kernel.unprivileged_userns_clone=1")
+                "-g performance" if clock not in ("", "performance") else ""),
+        # A core that halts runs again when the host gives it back, which
+        # makes each wait for Redis longer.
+        Finding("idle cores", "not visible" if polled is None else
+                f"poll for up to {polled / 1000:.0f} us before they halt",
+                "a virtual machine wakes them late, so servers that wait look "
+                f"slow, and runs differ more: echo 200000 >{facts.HALT_POLL}"
+                if polled == 0 else "")]
 
 
 def cores(machine):
@@ -107,30 +108,6 @@ def cores(machine):
                    f"{listed(machine.load_cores)}", remedy)
 
 
-def core_speed(core):
-    """Gauge the server's core for about a quarter of a second."""
-    times = [calibration.measure(core) for _ in range(40)]
-    slower = 100 * (max(times) / min(times) - 1)
-    return Finding(
-        "speed of the server's core",
-        f"at its slowest {slower:.0f} % slower than at its best",
-        "others use the other half of this core, or its clock changes: more "
-        "rounds help a little, a machine of your own helps more"
-        if slower > quiet.SLOWER else "")
-
-
-def idle_cores():
-    """When a guest halts an idle core, it waits until the host gives the core
-    back, which makes each wait for Redis longer."""
-    polled = facts.halt_poll_ns()
-    return Finding(
-        "idle cores", "not visible" if polled is None else
-        f"poll for up to {polled / 1000:.0f} us before they halt",
-        "a virtual machine wakes them late, so servers that wait look slow, "
-        f"and runs differ more: echo 200000 >{facts.HALT_POLL}"
-        if polled == 0 else "")
-
-
 def doctor():
     """Return all Findings, of building and testing too."""
     release = platform.release()
@@ -139,14 +116,11 @@ def doctor():
                      "it has no openat2: each path is checked more slowly; "
                      "5.6 or newer has it" if kernel < (5, 6) else "", LESS)]
     found += look(facts.layout(), 15000, netns.problem())
-    children = resource.getrlimit(resource.RLIMIT_NPROC)[0]
-    found.append(Finding(
-        "processes", f"{children:,}" if children > 0 else "unlimited",
-        "too few for the children of forking: raise nproc in "
-        "/etc/security/limits.conf" if 0 <= children < 1000 else ""))
-    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
+    free = re.search(r"^MemAvailable:\s*(\d+)", procfs.read("/proc/meminfo"),
+                     re.MULTILINE)
+    free = int(free.group(1)) // 1024
     found.append(Finding("memory", f"{free:,} MiB free",
-                         "thousands of processes and threads need room: end "
+                         "thousands of processes and threads need more: end "
                          "other programs" if free < 1000 else ""))
     with socket.socket() as probe:
         taken = probe.connect_ex(("127.0.0.1", 8000)) == 0
@@ -166,11 +140,13 @@ def packages(group):
         [os.path.join(servers.TOP, "scripts", "deps.sh"), group],
         env={**os.environ, "NO_INSTALL": "1"}, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True, check=False)
-    said = done.stdout.strip().splitlines() or ["?"]
+    # What is missing is listed; the command to install it is not needed.
+    names = re.findall(r"^  (\S+)  .*", done.stdout, re.MULTILINE)
     return Finding(f"packages: {group}", "some are missing" if done.returncode
                    else "all that is needed is installed",
-                   said[-1].strip() if done.returncode else "",
-                   STOPS if group in ("build", "run") else LESS)
+                   f"`scripts/deps.sh {group}` installs {' '.join(names)}"
+                   if done.returncode else "",
+                   STOPS if group == "run" else LESS)
 
 
 def main(_words):

@@ -4,17 +4,14 @@ import os
 import tempfile
 from contextlib import contextmanager
 
-from bench import load
-from bench import plan
+from bench import load, plan
 from bench.analyse import bottleneck
 from bench.experiments import WrongAnswer, client
 from bench.meter import cpu as cpu_meter
 from bench.meter import costs as cost_meter
-from bench.meter import procfs
-from bench.meter import syscalls
+from bench.meter import procfs, syscalls
 from bench.run import servers
 from bench.store import rundir
-
 
 # A crash takes the accounts of the children with it, and all that the server
 # did after the last sample.

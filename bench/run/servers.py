@@ -107,14 +107,17 @@ def named(name):
     raise KeyError(name)
 
 
+@dataclass
 class Live:
     """A server that runs: see the head of this file."""
 
-    def __init__(self, server, start, process, port, log_path, argv):
-        self.server, self.start = server, start
-        self.process, self.port = process, port
-        self.log_path, self.argv = log_path, argv
-        self.exit = self.clean = self.report = None
+    server: object
+    start: Start
+    process: object
+    port: int
+    log_path: str
+    argv: list
+    exit = clean = report = None
 
     @property
     def pid(self):
