@@ -36,15 +36,13 @@ def build_all(settings):
     fails. They stay in the plan, so that the results name them."""
     failed = []
     for server in settings.servers:
-        if server.kind != "architecture":
-            why = server.problem()
-            try:
-                if not why:
-                    server.build()
-            except (peers.PeerError, OSError) as error:
-                why = str(error)
-            if why:
-                failed.append(f"{server.name}: {why}")
+        why = server.problem()
+        try:
+            if not why and server.kind != "architecture":
+                server.build()
+        except (peers.PeerError, OSError) as error:
+            why = str(error)
+        failed += [f"{server.name}: {why}"] if why else []
     return failed
 
 
@@ -61,15 +59,6 @@ def without_tools(settings):
         else:
             whole.append(one)
     return dataclasses.replace(settings, experiments=tuple(whole)), left_out
-
-
-def enter_network():
-    """Continue in a network of our own; return "" or why that fails."""
-    try:
-        netns.enter()
-    except OSError as error:
-        return error.strerror or str(error)
-    return ""
 
 
 def environment(settings, machine, findings, stages, about):
@@ -92,8 +81,7 @@ def environment(settings, machine, findings, stages, about):
         "cores": {"server": sorted(machine.server_cores),
                   "load": sorted(machine.load_cores)},
         "machine": facts.facts(), "versions": facts.versions(),
-        "preflight": [{"what": f.what, "value": f.value, "ok": f.ok,
-                       "remedy": f.remedy} for f in findings],
+        "preflight": [{**vars(f), "ok": f.ok} for f in findings],
         **about,
     }
 
@@ -129,13 +117,13 @@ class Session:
                     - stage.calls_seconds()
             self._rounds(stage, ends)
             self._calls(stage)
+            self.view.left = plan.total(self.stages[number + 1:])
             self.view.end_stage()
 
     def _rounds(self, stage, ends):
         """Measure the cells of a stage, in rounds."""
         name, each = stage.experiment.name, stage.seconds
         self.looks[name], self.rounds[name] = [], 0
-        left = stage.duration - stage.calls_seconds()
         for cell in stage.cells:
             if cell.impossible:
                 self.view.cell(self.worker.skip(cell, "not possible",
@@ -155,12 +143,10 @@ class Session:
             row = self.worker.run(dataclasses.replace(cell, repeat=number),
                                   each * cell.experiment.weight)
             self.view.cell(row, cell.lasts(stage.seconds))
-            left -= cell.lasts(stage.seconds)
         if not self.rounds[name]:
             for cell in stage.possible:
                 self.view.cell(self.worker.skip(
                     cell, "no time", "the time was over"), 0)
-        self.view.passed(max(0.0, left))
         self.open[name] = self._unsettled(stage, stage.possible)
 
     def _look(self, stage, some, ends):
@@ -320,7 +306,11 @@ def compare(settings):
     begun = time.monotonic()
     source = facts.commit()
     left_out = build_all(settings)
-    no_network = enter_network()
+    no_network = ""
+    try:
+        netns.enter()
+    except OSError as error:
+        no_network = error.strerror or str(error)
     machine = facts.layout(settings.server_cores, settings.load_cores)
     os.sched_setaffinity(0, machine.load_cores)
     if no_venv:
