@@ -8,7 +8,7 @@
     python3 -m bench join FOLDER RUN...    joins parts of a run
     python3 -m bench peers [NAME...]       installs other servers
     python3 -m bench check-peers [NAME...] asks each of them, measures nothing
-    python3 -m bench check-floors          does each floor what its server does?
+    python3 -m bench check-floors          compares floors with their servers
     python3 -m bench doctor                is this machine ready?
 
 --help after run or study lists the settings. Exit status: 0 when all was done,

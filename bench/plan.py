@@ -5,7 +5,8 @@ A stage is an experiment, or a study. Each round visits all of its cells
 its cells as short as six rounds of everything in five minutes need.
 """
 
-from dataclasses import dataclass, field, replace
+import math
+from dataclasses import dataclass, field
 
 from bench.analyse.stats import LOOKS
 from bench.experiments import NotPossible
@@ -165,9 +166,8 @@ def total(stages):
     return sum(stage.duration for stage in stages)
 
 
-def told(stages, clock):
-    """Return a line for each stage: cells, rounds and time, which
-    `clock(seconds)` puts into words."""
+def told(stages):
+    """Return a line for each stage: cells, rounds and minutes."""
     return [f"{stage.experiment.name}: {len(stage.possible)} cells in "
             f"{stage.planned} rounds{'' if stage.rounds else ' or more'}, "
-            f"{clock(stage.duration)} minutes" for stage in stages]
+            f"{math.ceil(stage.duration / 60)} min" for stage in stages]

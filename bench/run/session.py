@@ -326,8 +326,8 @@ def compare(settings):
     findings = preflight.look(machine, max(
         (cell.x for stage in stages for cell in stage.cells
          if not stage.experiment.open_loop), default=1), no_network)
-    print(*findings, "", *plan.told(stages, terminal.clock),
-          f"together {terminal.clock(plan.total(stages))} minutes; seed "
+    print(*findings, "", *plan.told(stages),
+          f"Together {terminal.clock(plan.total(stages))} minutes; seed "
           f"{settings.seed}. Ctrl-C keeps what is measured.", sep="\n")
     for one in left_out:
         print(f"Left out: {one}")

@@ -63,8 +63,8 @@ def test_the_doctor_needs_nothing_that_is_built():
         capture_output=True, text=True, timeout=120, check=False,
         env={**os.environ, "NO_INSTALL": "1"})
     assert done.returncode in (0, 1) and not done.stderr
-    for what in ("kernel", "descriptor limit", "network of its own", "port 8000",
-                 "packages: run", "packages: browser", "gcc"):
+    for what in ("kernel", "descriptor limit", "network of its own",
+                 "port 8000", "packages: run", "packages: browser", "gcc"):
         assert f" {what}: " in done.stdout
 
 
