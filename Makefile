@@ -180,6 +180,8 @@ deps:
 
 ## doctor: is this machine ready to build, test and measure? what to do first
 doctor:
+	@command -v $(PYTHON) >/dev/null || \
+	    { echo 'Do this first: install Python 3.11 as $(PYTHON)'; exit 1; }
 	@$(PYTHON) -m bench doctor
 
 # ------------------------------------------------------------ trying it out

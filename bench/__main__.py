@@ -2,18 +2,17 @@
 
     python3 -m bench run                   measures the servers (make compare)
     python3 -m bench study NAME            one of the studies (make study)
-    python3 -m bench settings [COMMAND...] says what is wrong with its settings
+    python3 -m bench settings [COMMAND...] checks its settings only
     python3 -m bench report [FOLDER]       draws a run again
     python3 -m bench diff FOLDER FOLDER    do two runs agree?
-    python3 -m bench join FOLDER RUN...    puts parts of a run together
+    python3 -m bench join FOLDER RUN...    joins parts of a run
     python3 -m bench peers [NAME...]       installs other servers
     python3 -m bench check-peers [NAME...] asks each of them, measures nothing
-    python3 -m bench check-floors          does each floor what its server does?
+    python3 -m bench check-floors          compares floors with their servers
     python3 -m bench doctor                is this machine ready?
 
---help after run or study lists what can be asked for. Exit status: 0 when all
-was done, 1 when it cannot begin or go on, 2 for a wrong setting, 130 after
-Ctrl-C.
+--help after run or study lists the settings. Exit status: 0 when all was done,
+1 when it cannot start or continue, 2 for a wrong setting, 130 after Ctrl-C.
 """
 
 import importlib
@@ -49,6 +48,6 @@ def main(words):
 
 
 if __name__ == "__main__":
-    # Until a command handles it, while all is imported, Ctrl-C just ends.
+    # Until a command handles it, Ctrl-C ends without a traceback.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.exit(main(sys.argv[1:]))

@@ -7,20 +7,18 @@ import sys
 import tempfile
 from dataclasses import dataclass
 
-from bench import experiments
-from bench import load
-from bench import peers
+from bench import experiments, load, peers
 from bench.machine import facts
-from bench.run import netns
-from bench.run import servers
+from bench.run import netns, servers
 
 OPTIONS = (
     # name, what follows, help
     ("EXPERIMENT", "NAMES", "guestbook, answer, hello, redirect, echo "
                             "(default: all five)"),
-    ("FULL", "1", "the published grid, in as many rounds as settle it"),
+    ("FULL", "1", "the published grid, in as many rounds as settle it "
+                  "(hours)"),
     ("SERVERS", "NAMES", "which of the seven, by name or number: epoll,06"),
-    ("PEERS", "NAMES", "other servers in addition: nginx,go or all"),
+    ("PEERS", "NAMES", "other servers too: nginx,go or all"),
     ("CONCURRENCY", "NUMBERS", "these points instead of the grid's; for "
                                "echo: demanded requests/s"),
     ("REPEAT", "N", "number of rounds (default: until all is settled, or "
@@ -36,22 +34,22 @@ OPTIONS = (
     ("TOOL", "NAME", "another load tool where an experiment has two: h2load "
                      "(answer), oha (echo)"),
     ("OUT", "FOLDER", "where results go (default: results)"),
-    ("SEED", "N", "order of the cells (default: by chance, and recorded)"),
+    ("SEED", "N", "order of the cells (default: random, and recorded)"),
     ("WIDE", "1", "print every column of the tables"),
-    ("COMMIT", "1", "put the results into docs/results too, if they are good "
-                    "enough to be committed"),
+    ("COMMIT", "1", "also copy the results into docs/results, if they are "
+                    "good enough"),
 )
 SWITCHES = ("FULL", "WIDE", "COMMIT")
 SECONDS_MAX = 3600      # of one run
 
 
 class SettingsError(Exception):
-    """Something was asked for that there is not; the text says what."""
+    """A setting is wrong; the text says what is right."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a run shall do."""
+    """What a run is to do."""
 
     experiments: tuple      # or one study
     servers: tuple
@@ -85,14 +83,14 @@ def positive(name, text, convert=int, most=10**9):
     except ValueError:
         value = 0
     if not 0 < value <= most:
-        raise SettingsError(f"{name}={text}: a number above 0 is needed, and "
-                            f"{most:,} at most")
+        raise SettingsError(f"{name}={text}: it has to be a number above 0, "
+                            f"at most {most:,}")
     return value
 
 
 def switch(name, text):
     """Return whether `text` means yes. Raises SettingsError when it means
-    neither that nor no: hours may hang on it."""
+    neither yes nor no: it may decide about hours of measuring."""
     if text.lower() in ("", "0", "no", "off", "false", "n"):
         return False
     if text.lower() in ("1", "yes", "on", "true", "y"):
@@ -101,32 +99,33 @@ def switch(name, text):
 
 
 def check(settings):
-    """Raise SettingsError unless results can be written, to OUT, which is
-    made, and with COMMIT=1 in the name of a commit: better to know before
-    the first hour than after it."""
+    """Raise SettingsError unless results can be written to OUT, which is
+    made, and with COMMIT=1 the sources are those of a commit."""
     try:
         os.makedirs(settings.out, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=settings.out):
             pass
     except OSError as error:
         raise SettingsError(f"OUT={settings.out}: {error.strerror}; it has "
-                            "to be a folder that you may write to") from error
+                            "to be a folder that you can write to") from error
     if settings.commit and facts.commit().get("changed", True):
-        raise SettingsError("COMMIT=1: the work tree has changes that are in "
-                            "no commit (git status), so nobody could measure "
-                            "the same again")
+        raise SettingsError("COMMIT=1: the work tree has changes that are "
+                            "not committed (git status), so the measurement "
+                            "could not be repeated")
 
 
 def read(command, argv, environment):
-    """Return the Settings of the command "run", or "study", whose name comes
-    first in `argv` or is NAME, checked. Raises SettingsError."""
+    """Return the Settings of the command "run", or of "study", whose name is
+    the first of `argv`, or NAME. Raises SettingsError."""
     study = None
     if command == "study":
+        # pylint: disable-next=import-outside-toplevel
+        from bench.studies import study as studies
         name = environment.get("NAME", "")
         if argv and not argv[0].startswith("-"):
             name, *argv = argv
         try:
-            study = _study(name)
+            study = studies.load(name)
         except ValueError as error:
             raise SettingsError(f"NAME={name}: {error}") from error
     settings = parse(argv, environment, study)
@@ -134,16 +133,9 @@ def read(command, argv, environment):
     return settings
 
 
-def _study(name):
-    """Return a study. Raises ValueError."""
-    # pylint: disable-next=import-outside-toplevel
-    from bench.studies import study     # only where one is measured
-    return study.load(name)
-
-
 def parse(argv, environment, study=None):
-    """Return the Settings from options, which win, and the environment; of
-    `study`, if there is one, and of its own servers.
+    """Return the Settings from options, which win, and the environment, for
+    `study` or the published experiments.
 
     Raises SettingsError. Exits by itself on --help and unknown options.
     """
@@ -158,9 +150,10 @@ def parse(argv, environment, study=None):
     given = vars(parser.parse_args(argv))
     ask = {name: given[name.lower()] if given[name.lower()] is not None
            else environment.get(name, "") for name, _, _ in OPTIONS}
-
+    known = [study] if study else experiments.all_experiments()
     return Settings(
-        experiments=(study,) if study else _experiments(ask["EXPERIMENT"]),
+        experiments=tuple(known) if study else tuple(
+            _named("EXPERIMENT", ask["EXPERIMENT"], known)),
         servers=_of_study(study, ask["SERVERS"]) if study
         else _servers(ask["SERVERS"], ask["PEERS"]),
         full=bool(study) or switch("FULL", ask["FULL"]),
@@ -171,7 +164,8 @@ def parse(argv, environment, study=None):
         backlog=positive("BACKLOG", ask["BACKLOG"]) or netns.QUEUE,
         server_cores=_cores("SERVER_CPUS", ask["SERVER_CPUS"]),
         load_cores=_cores("LOAD_CPUS", ask["LOAD_CPUS"]),
-        tool=_tool(ask["TOOL"]),
+        tool=ask["TOOL"] and _named("TOOL", ask["TOOL"],
+                                    load.TOOLS.values())[0].name,
         out=ask["OUT"] or os.path.join(servers.TOP, "results"),
         seed=positive("SEED", ask["SEED"])
         or int.from_bytes(os.urandom(3), "big") + 1,
@@ -180,18 +174,19 @@ def parse(argv, environment, study=None):
         label=study.name if study else "")
 
 
-def _experiments(text):
-    known = {one.name: one for one in experiments.all_experiments()}
-    wanted = words(text)
+def _named(variable, text, known):
+    """Return those of `known` whose names are in `text`, all if it is empty.
+    Raises SettingsError for another name."""
+    wanted, names = words(text), [one.name for one in known]
     for name in wanted:
-        if name not in known and name != "all":
-            raise SettingsError(f"EXPERIMENT={name}: there are "
-                                + ", ".join(known))
-    return tuple(one for one in known.values()
-                 if not wanted or "all" in wanted or one.name in wanted)
+        if name not in names:
+            raise SettingsError(f"{variable}={name}: there are "
+                                + ", ".join(names))
+    return [one for one in known if not wanted or one.name in wanted]
 
 
 def _servers(text, peer_text):
+    """Return the architectures and peers of SERVERS and PEERS."""
     wanted = words(text)
     try:
         ours = {servers.named(name) for name in wanted if name != "none"}
@@ -236,16 +231,9 @@ def _cores(name, text):
     return wanted
 
 
-def _tool(name):
-    if name and name not in load.TOOLS:
-        raise SettingsError(f"TOOL={name}: there are "
-                            + ", ".join(load.TOOLS))
-    return name
-
-
 def main(argv):
-    """Say what is wrong with the settings of a command ("run" without one),
-    before anything is built for it; return the exit status, 0 or 2."""
+    """Print what is wrong with the settings of a command (default: "run"),
+    before anything is built; return the exit status, 0 or 2."""
     try:
         read(*(argv[:1] or ["run"]), argv[1:], os.environ)
     except SettingsError as error:

@@ -1,10 +1,12 @@
 """The virtual environment with what draws: build/venv/, made when missing."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 
+from bench.meter import procfs
 from bench.run.servers import TOP
 
 FOLDER = os.path.join(TOP, "build", "venv")
@@ -15,11 +17,8 @@ INSTALLED = os.path.join(FOLDER, "requirements.txt")
 
 
 def enter():
-    """Go on inside the environment, by starting this program again in it.
-
-    Returns only when that is so already, with "", or when it cannot be had:
-    then with the reason.
-    """
+    """Start this program again inside the environment. Returns "" when it
+    runs there already, and the reason when that is not possible."""
     if os.path.realpath(sys.prefix) == os.path.realpath(FOLDER):
         return ""
     reason = make()
@@ -30,7 +29,8 @@ def enter():
 
 def make():
     """Make the environment unless it is there; return "" or why not."""
-    if _read(INSTALLED) == _read(WANTED) and os.access(PYTHON, os.X_OK):
+    if procfs.read(INSTALLED) == procfs.read(WANTED) \
+            and os.access(PYTHON, os.X_OK):
         return ""
     if os.environ.get("NO_INSTALL"):
         return "NO_INSTALL is set, and build/venv is not there yet"
@@ -49,24 +49,10 @@ def make():
             return f"{argv[0]}: {error.strerror}"
         if done.returncode:
             shutil.rmtree(FOLDER, ignore_errors=True)
-            return _reason(done.stdout)
+            if "ensurepip" in done.stdout:
+                return "python3-venv is not installed"
+            error = re.search(r"^ERROR: (.*)", done.stdout, re.MULTILINE)
+            return "pip: " + (error.group(1) if error
+                              else done.stdout.strip())[:160]
     shutil.copyfile(WANTED, INSTALLED)
     return ""
-
-
-def _reason(text):
-    """Return the line of what venv or pip printed that tells most."""
-    if "ensurepip" in text:
-        return "python3-venv is not installed"
-    lines = [line for line in text.splitlines() if line.strip()]
-    errors = [line for line in lines if line.startswith("ERROR")]
-    said = (errors or lines or ["nothing was said"])[0]
-    return "pip: " + said.replace("ERROR: ", "")[:160]
-
-
-def _read(path):
-    try:
-        with open(path, encoding="utf-8") as file:
-            return file.read()
-    except OSError:
-        return None

@@ -1,26 +1,29 @@
 """The experiments, a file each: endpoint, tool, grid, what is checked, and
-the figures that were published. A new file here is a new experiment.
+the figures that were published.
 """
 
 import http.client
 import importlib
 import math
-import pkgutil
 import re
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 
+from bench import load
+
 ORDER = ("guestbook", "answer", "hello", "redirect", "echo")
 
 # Connections to one address of the server, from one process of the load tool.
-# connect(2) looks for a local port among half of them first, those of one
-# parity: 14,000 by default. When most are taken, the tool's core does little
-# else than look, and what it could not open in time seems lost by the server.
+# connect(2) first tries half of the local ports, those of one parity: 14,000
+# by default. When most of them are taken, the search takes the tool's whole
+# core, and connections that it opens late look as if the server lost them.
 A_CLIENT = 7000
+SPARE = 100         # descriptors of a process that are no connections
+USED = 0.8          # of the others: SO_REUSEPORT spreads clients at random
 
 
 class WrongAnswer(Exception):
-    """A server does not answer as it should; the text says what came."""
+    """A server does not answer as it should; the text says how."""
 
 
 class NotPossible(Exception):
@@ -29,14 +32,14 @@ class NotPossible(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Variant:
-    """One way to run an experiment, such as with and without keep-alive; of a
-    study, one of its loads. What is empty is as the experiment has it."""
+    """One way to run an experiment, for example without keep-alive; in a
+    study, one of its loads. An empty attribute is the experiment's."""
 
     name: str
     keep_alive: bool = True
     many_workers: bool = False
-    quick: tuple = ()           # the x of a quick run, and with FULL=1
-    full: tuple = ()
+    quick: tuple = ()           # the x of a quick run
+    full: tuple = ()            # and with FULL=1
     path: str = ""
     servers: tuple = ()         # names of those that take part, () for all
     baseline: str = ""          # the one that the others are compared with
@@ -57,42 +60,34 @@ class Published:
 
 
 def addresses(live, path, clients):
-    """Return the URLs among which so many clients are shared out, each of
-    another address of 127/8."""
+    """Return the URLs for this number of clients: as many addresses of 127/8
+    as they need."""
     return tuple(live.url(path, f"127.0.0.{number + 1}")
                  for number in range(math.ceil(clients / A_CLIENT)))
 
 
-def heard(server, clients):
-    """Raise NotPossible when so many clients need more addresses than the
-    one on which a peer listens that cannot be told another."""
-    if clients > A_CLIENT and server.kind != "architecture" \
-            and not server.any_host:
-        raise NotPossible("it listens on one address, which has too few "
-                          "ports for so many clients")
-
-
 class Experiment:
-    """What all experiments share; each file makes one of these its own. A
-    study has the same attributes and methods (studies/study.py)."""
+    """What all experiments share. A study has the same attributes and methods
+    (studies/study.py)."""
 
     name = title = question = path = ""
-    tools = ("wrk",)            # the first is used unless TOOL= says other
+    tools = ("wrk",)            # the first is the default for TOOL
     open_loop = False           # x is a rate of requests, not of clients
     x_title = "concurrent clients"
     x_short = "clients"
     unit = "requests/s"
     needs_redis = False
     holds_connections = False   # x connections shall be open at once
-    host = "127.0.0.1"
+    host = "0.0.0.0"            # clients use several addresses
+    threads = None              # of the load tool; None: one for each core
     variants = (Variant(""),)
     baseline = "epoll"          # the server that the others are compared with
-    rounds = None               # so many; None: until all is settled
+    rounds = None               # None: until all comparisons are settled
     counts_calls = True         # whether system calls are counted
-    seconds_full = 3.0
-    reference = 100             # the x of the cost table, where there
+    seconds_full = 3.0          # of load for a cell, with FULL=1
+    reference = 100             # the x of the cost table
     calls_at = 20               # clients when system calls are counted
-    weight = 1.0                # of its cells in the time of a quick run
+    weight = 1.0                # a quick cell lasts this many times as long
     published = None
 
     def path_of(self, variant):
@@ -111,10 +106,14 @@ class Experiment:
             server.kind == "architecture"
 
     def workers(self, server, variant, x, machine):
-        """Return --workers for a cell, None for the server's default."""
+        """Return --workers for a cell, None for the server's default: one,
+        or as many as have enough descriptors for x connections."""
         if not server.has_workers:
             return None
-        return len(machine.all_cores) if variant.many_workers else 1
+        if variant.many_workers:
+            return len(machine.all_cores)
+        return 1 if self.open_loop else math.ceil(
+            x / (USED * machine.descriptors))
 
     def cores(self, variant, machine):
         """Return the cores for the server in a cell."""
@@ -122,19 +121,31 @@ class Experiment:
             else machine.server_cores
 
     def possible(self, server, x, machine):
-        """Raise NotPossible when the cell is beyond the machine's limits."""
-        need = x + 100
-        if need > machine.descriptors:
+        """Raise NotPossible when the cell is beyond the machine's limits:
+        each connection needs a descriptor here, and one in the load tool."""
+        spreads = server.has_workers or server.name in ("forking",
+                                                        "preforking")
+        most = min(x, A_CLIENT) if spreads else x
+        if most + SPARE > machine.descriptors:
             raise NotPossible(f"{x:,} connections need more descriptors than "
                               f"a process may have ({machine.descriptors:,})")
+        if x > A_CLIENT and server.kind != "architecture" \
+                and not server.any_host:
+            raise NotPossible("it listens on one address, which has too few "
+                              "ports for so many clients")
 
     def lasts(self, x, seconds):
-        """Return how long the load of a cell takes that gets `seconds`."""
+        """Return how many seconds the load of a cell takes that is planned
+        for `seconds`."""
         return seconds
 
     def job(self, live, variant, x, seconds, machine, full):
-        """Return the load.Job of a cell."""
-        raise NotImplementedError
+        """Return the load.Job of a cell: here, a closed loop of x clients.
+        `full` says whether it is the published one (FULL=1)."""
+        return load.Job(addresses(live, self.path_of(variant), x),
+                        connections=x, seconds=self.lasts(x, seconds),
+                        keep_alive=variant.keep_alive,
+                        threads=self.threads or len(machine.load_cores))
 
     def check(self, get):
         """Raise WrongAnswer unless the server answers as it should.
@@ -144,8 +155,8 @@ class Experiment:
         raise NotImplementedError
 
     def beside(self, cell, live, number):
-        """Return a context manager around the load of a cell in the round
-        `number`. It yields a list, to which the load.Result is added."""
+        """Return a context manager around the load of a cell in round
+        `number`. It yields a list that gets the load.Result."""
         return nullcontext([])
 
     def finish(self, folder, summary):
@@ -186,10 +197,6 @@ def expect(answer, path, status, kind, body):
 
 
 def all_experiments():
-    """Return the Experiments: the five in their order, then any others."""
-    found = {}
-    for module in pkgutil.iter_modules(__path__):
-        one = importlib.import_module(f"{__name__}.{module.name}")
-        found[module.name] = one.EXPERIMENT
-    rest = sorted(set(found) - set(ORDER))
-    return [found[name] for name in (*ORDER, *rest) if name in found]
+    """Return the Experiments in their ORDER."""
+    return [importlib.import_module(f"{__name__}.{name}").EXPERIMENT
+            for name in ORDER]

@@ -1,24 +1,25 @@
-"""E5, errors and response time while clients come at a fixed rate."""
+"""E5, errors and response time while clients arrive at a fixed rate."""
 
 from bench import load
-from bench.experiments import Experiment, NotPossible, Published, Variant, expect
+from bench.experiments import (Experiment, NotPossible, Published, Variant,
+                               expect)
 
 CALLS = 10
 RATES = (100, 200, 300, 400, 500, 600, 700, 800, 900, 1000, 1100, 1200)
 
 
 class Echo(Experiment):
-    """An open loop: a slow server does not get fewer clients.
+    """An open loop: a slow server does not get fewer requests.
 
     httperf makes the published load, ten requests on each connection, and
-    knows only a mean. oha sends the same requests a second on connections
-    that it keeps, and has the percentiles, from the time a request is due.
+    reports only a mean. oha sends the same rate on kept connections, and
+    reports percentiles, measured from the time when a request is due.
     """
 
     name = "echo"
     title = "Echo"
-    question = ("What happens when clients do not wait for each other, but "
-                "come at their own rate?")
+    question = ("What happens when clients do not wait for answers, but "
+                "arrive at a fixed rate?")
     path = "/echo?value=x"
     tools = ("httperf", "oha")
     open_loop = True
@@ -42,14 +43,13 @@ class Echo(Experiment):
                "an error.",))
 
     def possible(self, server, x, machine):
-        """How many connections are open does not depend on x, and httperf
-        has at most 1,000, so no rate is beyond the limits."""
+        """x is a rate; httperf has at most 1,000 connections open."""
         if machine.descriptors < load.Httperf.descriptors:
             raise NotPossible("httperf needs 1,024 descriptors")
 
     def job(self, live, variant, x, seconds, machine, full):
-        """Return x requests a second, ten on each connection, for as long
-        as there is time, in full at most as many as were published."""
+        """Return x requests a second, ten on each connection, for `seconds`;
+        with FULL=1 at most the published number of connections."""
         rate = x / CALLS
         many = max(10, int(rate * seconds))
         many = min(many, self.connections_full) if full else many

@@ -1,20 +1,17 @@
-"""E4, a 302 to a picture at random: the smallest page with a decision."""
+"""E4, a 302 to a random picture: the smallest page with a decision."""
 
 import re
 
-from bench import load
-from bench.experiments import (Experiment, Published, Variant, WrongAnswer)
+from bench.experiments import Experiment, Published, Variant, WrongAnswer
 
 
 class Redirect(Experiment):
-    """wrk -t -c100."""
+    """wrk with 100 clients."""
 
     name = "redirect"
     title = "Redirect"
-    question = "How fast is an answer that is only a header?"
+    question = "How fast is an answer without a body?"
     path = "/redirect"
-    tools = ("wrk",)
-    reference = 100
     seconds_full = 10.0
     variants = (Variant("", quick=(100,), full=(100,)),)
     published = Published(
@@ -25,11 +22,6 @@ class Redirect(Experiment):
               "Java, thread pool": 76681, "Deno": 42960,
               "node": 33400, "Java": 20268},
         notes=("HAProxy was measured on another machine.",))
-
-    def job(self, live, variant, x, seconds, machine, full):
-        """Return a closed loop of x clients."""
-        return load.Job((live.url(self.path_of(variant)),), connections=x,
-                        seconds=seconds, threads=len(machine.load_cores))
 
     def check(self, get):
         """302, a Location below /pictures/, and not always the same."""

@@ -1,5 +1,5 @@
-"""Waits until the machine is quiet: nothing else on the server's cores, and
-these as fast as they usually are."""
+"""Waits until the machine is quiet: no other program on the server's cores,
+and these as fast as usual."""
 
 import statistics
 import time
@@ -16,44 +16,41 @@ QUICK, FULL = 3.0, 60.0     # seconds to wait at most, before a round
 
 
 class Gate:
-    """Called before each round; `waited` and `in_vain` say what it took.
+    """Called before each round; waits at most `limit` seconds.
 
-    After a wait in vain the next one is half as long, until it is quiet
-    again: on a machine that never is, waiting does not help.
+    After it has waited in vain, the next wait is half as long, until the
+    machine is quiet again: on one that never is, waiting does not help.
     """
 
     def __init__(self, machine, limit):
-        self.machine, self.limit, self.patience = machine, limit, limit
-        self.cores = [min(machine.server_cores)]
-        self.cores += [core for core in sorted(machine.load_cores)
-                       if core not in machine.server_cores][:1]
-        self.seen = {core: [] for core in self.cores}
+        self.limit = self.patience = limit
+        self.server_cores = machine.server_cores
+        others = sorted(machine.load_cores - machine.server_cores)
+        self.seen = {core: [] for core in
+                     [min(machine.server_cores), *others[:1]]}
         self.waited, self.rounds, self.in_vain = 0.0, 0, []
 
     def __call__(self):
         """Return when it is quiet, or when the limit is reached."""
         self.rounds += 1
         begun = time.monotonic()
-        why = self.disturbed()
-        quiet = not why
-        while why and time.monotonic() - begun < self.patience:
+        while why := self.disturbed():
+            if time.monotonic() - begun >= self.patience:
+                self.in_vain.append(f"round {self.rounds}: {why}")
+                break
             time.sleep(PAUSE)
-            why = self.disturbed()
+            self.waited += PAUSE
         self.patience = self.patience / 2 if why else self.limit
-        if why:
-            self.in_vain.append(f"round {self.rounds}: {why}")
-        if not quiet:
-            self.waited += time.monotonic() - begun
 
     def disturbed(self):
         """Return in words what is not quiet, "" if all is."""
-        for core in self.cores:
+        for core, seen in self.seen.items():
             now = min(calibration.measure(core) for _ in range(GAUGES))
-            self.seen[core].append(now)
-            slower = 100 * (now / statistics.median(self.seen[core]) - 1)
+            seen.append(now)
+            slower = 100 * (now / statistics.median(seen) - 1)
             if slower > SLOWER:
                 return f"core {core} is {slower:.0f} % slower than usual"
-        busy = foreign(self.machine.server_cores)
+        busy = foreign(self.server_cores)
         if busy > FOREIGN:
             return f"other programs use {busy:.0f} % of the server's cores"
         return ""
@@ -69,6 +66,5 @@ def foreign(cores):
     before, begun = procfs.core_times(), time.monotonic()
     time.sleep(LOOK)
     after, lasted = procfs.core_times(), time.monotonic() - begun
-    used = sum(sum(after[core]) - sum(before[core])
-               for core in cores if core in after)
+    used = sum(sum(after[core]) - sum(before[core]) for core in cores)
     return 100 * used / (lasted * len(cores))

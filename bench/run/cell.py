@@ -2,30 +2,26 @@
 
 import os
 import tempfile
-import time
 from contextlib import contextmanager
 
-from bench import load
-from bench import plan
+from bench import load, plan
 from bench.analyse import bottleneck
 from bench.experiments import WrongAnswer, client
 from bench.meter import cpu as cpu_meter
 from bench.meter import costs as cost_meter
-from bench.meter import procfs
-from bench.meter import syscalls
+from bench.meter import procfs, syscalls
 from bench.run import servers
 from bench.store import rundir
 
-
-# What a server that crashed cost is not known: its children's accounts, and
-# what it did after the last look, are gone with it.
+# A crash takes the accounts of the children with it, and all that the server
+# did after the last sample.
 LOST_IN_A_CRASH = ("rate", "cpu_us", "cpu_user_us", "cpu_system_us",
                    "server_busy", "foreign", "faults", "switches")
 
 
-def tool_for(experiment, asked, variant=None):
-    """Return the name of the load tool for `experiment`: that of the variant
-    if it has one, the one `asked` for, if it can be, else its own."""
+def tool_for(experiment, asked, variant):
+    """Return the name of the load tool: the variant's own, or the one `asked`
+    for if the experiment knows it, or the experiment's first."""
     return getattr(variant, "tool", "") or (
         asked if asked in experiment.tools else experiment.tools[0])
 
@@ -41,8 +37,8 @@ class Runner:
         self.problems = []      # sentences for the end of the run
         self.own_cpu = self.server_cpu = 0.0
 
-    def _start(self, cell):
-        """Return the servers.Start of a cell."""
+    def start_of(self, cell):
+        """Return how the server of a cell is started."""
         experiment, variant = cell.experiment, cell.variant
         redis = variant.redis or ("tcp" if experiment.needs_redis else "none")
         return servers.Start(
@@ -58,13 +54,14 @@ class Runner:
     def _running(self, cell):
         """Run the server of a cell."""
         with tempfile.TemporaryDirectory(prefix="bench-cell-") as folder, \
-                servers.running(cell.server, self._start(cell),
+                servers.running(cell.server, self.start_of(cell),
                                 os.path.join(folder, "server")) as live:
             yield live
 
-    def is_out(self, cell):
-        """Whether the server of a cell is left out of its experiment."""
-        return (cell.experiment.name, cell.server.name) in self.out
+    def _left_out(self, cell):
+        """Return (status, why) when the server of a cell is left out of the
+        rest of its experiment, else None."""
+        return self.out.get((cell.experiment.name, cell.server.name))
 
     def _row(self, cell):
         """Return the beginning of the row of a cell."""
@@ -79,58 +76,35 @@ class Runner:
 
     def skip(self, cell, status, why):
         """Add a row that says why a cell was not run; return it."""
-        row = self._row(cell)
-        row.update(status=status, note=why)
+        row = {**self._row(cell), "status": status, "note": why}
         self.folder.add(row)
         return row
 
-    def run(self, cell, seconds, ends=None):
-        """Run a cell; add its row and return it. Whatever goes wrong with
-        a server is a row too, and does not end the run. Raises OSError when
-        not even a row can be written.
-
-        A run of which the load tool left no report is made once more, if
-        there is time until `ends` (time.monotonic, None: always).
-        """
-        if self.is_out(cell):
-            return self.skip(cell, *self.out[
-                (cell.experiment.name, cell.server.name)])
-        row = self._attempt(cell, seconds)
-        again = time.monotonic() + cell.around + \
-            cell.experiment.lasts(cell.x, seconds)
-        if row["status"] == "hung" and (ends is None or again <= ends):
-            first, row = row, self._attempt(cell, seconds)
-            row["note"] = "; ".join(filter(None, (
-                row["note"], f"the second try: {first['tool']} left no "
-                             f"report of the first, {first['raw']}")))
-        self.folder.add(row)
-        return row
-
-    def _attempt(self, cell, seconds):
-        """Run a cell once; return its row."""
+    def run(self, cell, seconds):
+        """Run a cell with `seconds` of load; add its row and return it. An
+        error is a row too, and does not end the run. Raises OSError when the
+        row cannot be written."""
+        if self._left_out(cell):
+            return self.skip(cell, *self._left_out(cell))
         row = self._row(cell)
         try:
             self._measure(cell, seconds, row)
-        except (servers.ServerError, WrongAnswer, load.LoadError,
-                OSError) as why:
-            self._failed(cell, row, why)
+        except servers.ServerError as why:
+            self._leave_out(cell, row, "not started", why)
+        except WrongAnswer as why:
+            self._leave_out(cell, row, "wrong answer", why)
+        except (load.LoadError, OSError) as why:    # such as no more processes
+            row.update(status="no figure", note=str(why))
+            self.problems.append(f"{cell.label}: {why}")
+        self.folder.add(row)
         return row
 
-    def _failed(self, cell, row, why):
-        """Note that there is no figure; a server that does not start or
-        answers wrongly is left out of the rest of the experiment. An OSError
-        is what the system refuses, as when it is out of processes."""
-        row.update(status={servers.ServerError: "not started",
-                           WrongAnswer: "wrong answer"}.get(type(why),
-                                                            "no figure"),
-                   note=str(why))
-        if row["status"] != "no figure":
-            self.out[(cell.experiment.name, cell.server.name)] = (
-                row["status"], row["note"])
-            self.problems.append(f"{cell.experiment.name}: {cell.server.name} "
-                                 f"is left out, {row['status']}: {why}")
-        elif isinstance(why, OSError):
-            self.problems.append(f"{cell.label}: {why}")
+    def _leave_out(self, cell, row, status, why):
+        """Note why the server is left out of the rest of the experiment."""
+        row.update(status=status, note=str(why))
+        self.out[(cell.experiment.name, cell.server.name)] = status, str(why)
+        self.problems.append(f"{cell.experiment.name}: {cell.server.name} "
+                             f"is left out, {status}: {why}")
 
     def _measure(self, cell, seconds, row):
         """Measure a cell and fill `row`."""
@@ -144,7 +118,7 @@ class Runner:
                 costs = cost_meter.CostMeter(
                     live, redis, cpu=cpu,
                     count_connections=experiment.holds_connections)
-                limit = procfs.descriptor_limit(live.pid)
+                row["descriptor_limit"] = procfs.descriptor_limit(live.pid)
                 job = experiment.job(live, cell.variant, cell.x, seconds,
                                      self.machine, self.settings.full)
                 with experiment.beside(cell, live, cell.repeat) as seen:
@@ -154,33 +128,31 @@ class Runner:
                     costs.end(result)
                     seen.append(result)
             live.stop()
-            self._fill(row, cell, live, costs, result, limit)
+            self._fill(row, cell, live, costs, result)
             width = min(job.threads * len(job.urls),
                         len(self.machine.load_cores))
             row["limit"], row["evidence"] = bottleneck.judge(row, tool, width)
             row["raw"] = self._keep_raw(cell, live, result)
 
     def _check(self, cell, live):
-        """Raise WrongAnswer unless the server does the work. A floor gives
-        constant bytes, whatever it is asked for."""
+        """Raise WrongAnswer unless the server does the work. A floor sends
+        constant bytes for every path."""
         get = client(live.port)
         if cell.server.kind != "floor":
             cell.experiment.check(get)
-            return
-        status, _, _ = get(cell.experiment.path_of(cell.variant))
-        if status != 200:
-            raise WrongAnswer(f"status {status}, not 200")
+        elif get("/")[0] != 200:
+            raise WrongAnswer("its status is not 200")
 
     def _warm_up(self, cell, live):
         """Let a just-in-time compiler see what it will have to do."""
         if cell.server.warm_up:
             path = cell.experiment.path_of(cell.variant)
-            job = load.Job((live.url(path),), connections=20,
-                           seconds=cell.server.warm_up,
-                           keep_alive=cell.variant.keep_alive)
-            load.run("wrk", job, self.machine.load_cores)
+            load.run("wrk", load.Job((live.url(path),), connections=20,
+                                     seconds=cell.server.warm_up,
+                                     keep_alive=cell.variant.keep_alive),
+                     self.machine.load_cores)
 
-    def _fill(self, row, cell, live, costs, result, limit):
+    def _fill(self, row, cell, live, costs, result):
         """Put what was found into the row."""
         values = costs.finish()
         self.own_cpu += result.own_cpu
@@ -193,8 +165,7 @@ class Runner:
                             f"{result.wall:.0f} s")
         if live.exit.early:
             status = "crashed"
-            notes.insert(0, "the server ended by itself during the run: "
-                            f"{live.exit}")
+            notes.insert(0, f"the server ended by itself: {live.exit}")
         elif not live.clean:
             notes.append("the server had to be killed at the end")
         unseen = (costs.watch.answered or 0) - (result.good or 0)
@@ -209,35 +180,31 @@ class Runner:
         row.update(
             status=status, seconds=result.seconds, requests=result.good,
             rate=result.rate, failed=result.failed, timeouts=result.timeouts,
-            unfinished=result.unfinished,
-            sent_rate=getattr(result, "sent_rate", None),
-            lag_percent=getattr(result, "lag_percent", None),
+            unfinished=result.unfinished, sent_rate=result.sent_rate,
+            lag_percent=result.lag_percent,
             failed_percent=result.failed_percent, mean_ms=result.mean,
             p50_ms=result.p50, p99_ms=result.p99, max_ms=result.max,
             served=live.report["requests"] if live.report else None,
-            descriptor_limit=limit, note="; ".join(notes), **values)
+            note="; ".join(notes), **values)
         if status == "crashed":
             row.update(dict.fromkeys(LOST_IN_A_CRASH))
-            self.problems.append(f"{cell.experiment.name}: {cell.server.name} "
-                                 f"at {cell.x:,}: {notes[0]}")
+            self.problems.append(f"{cell.label}: {notes[0]}")
 
     def _keep_raw(self, cell, live, result):
         """Write what was run and what it printed; return the file's name."""
-        parts = ["server, on cores "
-                 f"{sorted(live.start.cores)}:", "$ " + " ".join(live.argv),
-                 live.log(), "load, on cores "
-                 f"{sorted(self.machine.load_cores)}:"]
-        parts += ["$ " + command for command in result.commands]
-        parts.append(result.output)
-        return self.folder.write_raw(f"{self.order:04}_{cell.label}.txt",
-                                     "\n".join(parts))
+        return self.folder.write_raw(
+            f"{self.order:04}_{cell.label}.txt", "\n".join([
+                f"server, on cores {sorted(live.start.cores)}:",
+                "$ " + " ".join(live.argv), live.log(),
+                f"load, on cores {sorted(self.machine.load_cores)}:",
+                *("$ " + command for command in result.commands),
+                result.output]))
 
     def count_calls(self, experiment, server, variant):
-        """Count system calls for one server, in a pass of its own; return
-        {call: how often a request}, {} when they could not be counted."""
+        """Count the system calls of a server, in a pass of its own."""
         cell = plan.Cell(experiment, server, variant, experiment.calls_at)
-        if self.is_out(cell):
-            return {}
+        if self._left_out(cell):
+            return
         tool = tool_for(experiment, self.settings.tool, variant)
         try:
             with self._running(cell) as live:
@@ -251,7 +218,6 @@ class Runner:
                 OSError) as error:
             self.problems.append(f"{experiment.name}: system calls of "
                                  f"{server.name} were not counted: {error}")
-            return {}
+            return
         self.folder.add_calls(experiment.name, variant.name, server.name,
                               self.counter.name, calls)
-        return calls

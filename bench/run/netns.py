@@ -4,9 +4,8 @@
     set_limits({"ipv4/tcp_congestion_control": "bbr"})
 
 The limits on connections belong to a network namespace (namespaces(7)). In a
-new one they can be set without root, and without changing the machine for
-others. It has a loopback device and nothing more, which is all that a server
-and its load need.
+new one they can be set without root, and without changing the machine. It has
+a loopback device only, which is all that a server and its load need.
 """
 
 import contextlib
@@ -16,9 +15,9 @@ import fcntl
 import os
 import socket
 import struct
+import subprocess
+import sys
 from pathlib import Path
-
-from bench.meter import procfs
 
 CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000    # <linux/sched.h>
 SIOCSIFFLAGS, IFF_UP = 0x8914, 0x1                      # <net/if.h>
@@ -28,20 +27,21 @@ QUEUE = 20_000      # more than there are clients
 _entered = False
 
 
-def enter(queue=QUEUE):
+def enter():
     """Move this process, and what it starts from now on, into a network of
-    its own: accept and SYN queues may be `queue` long, clients have many
-    ports, and BBR, which paces what it sends by timers, is not used. Call it
-    before there is a second thread. Raises OSError where the system does not
-    allow it; the process may be in the new network even so."""
-    paces = procfs.read(f"{BELOW}/{CONGESTION}").startswith("bbr")
+    its own: its accept and SYN queues hold QUEUE clients, clients have many
+    ports, and nothing paces by timers, as BBR does. Call it before there is a
+    second thread. Raises OSError where the system does not allow it; the
+    process may be in the new network even so."""
+    global _entered
+    paces = (BELOW / CONGESTION).read_text().startswith("bbr")
     user, group = os.getuid(), os.getgid()
     flags = CLONE_NEWNET | (CLONE_NEWUSER if user != 0 else 0)
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(flags) != 0:    # os.unshare() came with Python 3.12
         error = ctypes.get_errno()
         raise OSError(error, f"unshare(2): {os.strerror(error)}")
-    if user != 0:       # a user who may do nothing outside is root inside
+    if user != 0:       # an unprivileged user becomes root inside
         own = Path("/proc/self")
         (own / "setgroups").write_text("deny")
         (own / "uid_map").write_text(f"0 {user} 1")
@@ -49,18 +49,14 @@ def enter(queue=QUEUE):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         fcntl.ioctl(any_socket, SIOCSIFFLAGS,
                     struct.pack("16sh22x", b"lo", IFF_UP))
-    global _entered
     _entered = True
-    set_limits({"core/somaxconn": queue, "ipv4/tcp_max_syn_backlog": queue,
+    set_limits({"core/somaxconn": QUEUE, "ipv4/tcp_max_syn_backlog": QUEUE,
                 "ipv4/ip_local_port_range": "10000 65535",
                 "ipv4/tcp_tw_reuse": 1})
-    # Where the machine does not list CUBIC as allowed, only its own network
-    # may have it. Reno, which every network may have, does not pace either,
-    # and without losses the two do the same.
-    for name in ("cubic", "reno") if paces else ():
+    if paces:   # CUBIC may be forbidden here; Reno never is
+        set_limits({CONGESTION: "reno"})
         with contextlib.suppress(OSError):
-            set_limits({CONGESTION: name})
-            break
+            set_limits({CONGESTION: "cubic"})
 
 
 def set_limits(limits):
@@ -73,21 +69,12 @@ def set_limits(limits):
 
 
 def problem():
-    """Return why this process cannot have a network of its own, or "". It
-    is tried in a child, so that nothing changes here."""
-    ours, theirs = os.pipe()
-    child = os.fork()
-    if not child:
-        said = ""
-        try:
-            enter()
-        except OSError as error:
-            said = error.strerror or str(error)
-        finally:
-            os.write(theirs, said.encode())
-            os._exit(0)
-    os.close(theirs)
-    with os.fdopen(ours) as pipe:
-        said = pipe.read()
-    os.waitpid(child, 0)
-    return said
+    """Return why this process cannot have a network of its own, or "". A
+    child tries it, so that nothing changes here."""
+    done = subprocess.run([sys.executable, __file__], stderr=subprocess.PIPE,
+                          text=True, check=False)
+    return done.stderr.strip().rpartition("\n")[2].removeprefix("OSError: ")
+
+
+if __name__ == "__main__":
+    enter()

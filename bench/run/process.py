@@ -1,12 +1,12 @@
 """Start a program on chosen cores, and know what it cost when it ended."""
 
+import contextlib
 import ctypes
 import os
 import select
 import signal
 import socket
 import subprocess
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 PR_SET_PDEATHSIG = 1
@@ -17,7 +17,7 @@ _running = {}           # {pid: process} of those not waited for yet
 @dataclass(frozen=True)
 class Exit:
     """How a child ended. `usage` is wait4's account of the child and of all
-    that it has waited for: CPU seconds and context switches."""
+    children that it has reaped: CPU seconds and context switches."""
 
     code: int               # negative: the signal that ended it
     usage: object
@@ -34,10 +34,10 @@ class Exit:
                 else f"exit code {self.code}")
 
 
-@contextmanager
+@contextlib.contextmanager
 def uninterrupted():
-    """Hold Ctrl-C back while a process comes or goes and is noted, so that
-    none is forgotten; yields the signal mask from before."""
+    """Hold Ctrl-C back while a process starts or ends and is recorded;
+    yields the signal mask from before."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK,
                                     {signal.SIGINT, signal.SIGTERM})
     try:
@@ -72,27 +72,24 @@ def wait(process, seconds):
     ended = _reap(process)
     if ended or seconds <= 0:
         return ended
-    # A descriptor of a process is readable once it has ended: one wake-up,
-    # no polling beside the load tool.
-    descriptor = os.pidfd_open(process.pid)
-    try:
-        poll = select.poll()
-        poll.register(descriptor, select.POLLIN)
-        poll.poll(seconds * 1000)
-    finally:
-        os.close(descriptor)
+    # The descriptor of a process becomes readable when it ends: a single
+    # wake-up, which does not disturb the load tool.
+    with open(os.pidfd_open(process.pid), "rb", buffering=0) as descriptor:
+        select.select([descriptor], [], [], seconds)
     return _reap(process)
 
 
 def _reap(process):
     """Return the Exit of `process` if it has ended, else None."""
     with uninterrupted():
-        pid, status, usage = os.wait4(process.pid, os.WNOHANG)
-        if not pid:
-            return None
-        process.returncode = os.waitstatus_to_exitcode(status)
-        del _running[pid]
-    return Exit(process.returncode, usage)
+        if process.returncode is None:
+            pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+            if not pid:
+                return None
+            process.returncode = os.waitstatus_to_exitcode(status)
+            process.ended = Exit(process.returncode, usage)
+            del _running[pid]
+    return process.ended
 
 
 def stop(process, first=signal.SIGTERM, seconds=3.0):
@@ -100,38 +97,30 @@ def stop(process, first=signal.SIGTERM, seconds=3.0):
     whole session. Return (Exit, clean): clean is False when it was killed,
     or had ended by itself.
     """
-    if process.returncode is not None:
-        raise ValueError("the process has been waited for already")
     ended = _reap(process)
-    if ended:
-        kill_session(process.pid)
-        return replace(ended, early=True), False
-    os.kill(process.pid, first)
-    ended = wait(process, seconds)
-    if ended:
-        kill_session(process.pid)
-        return ended, True
+    early = bool(ended)
+    if not early:
+        os.kill(process.pid, first)
+        ended = wait(process, seconds)
+    clean = bool(ended) and not early
     kill_session(process.pid)
-    return wait(process, 60), False
+    return replace(ended or wait(process, 60), early=early), clean
 
 
 def end_all():
-    """End whatever was started and still runs: Ctrl-C may come between any
-    two lines."""
+    """End whatever was started and still runs."""
     for process in list(_running.values()):
         stop(process)
 
 
 def kill_session(leader):
     """Kill what is left of the session that `leader` began."""
-    try:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        pass
 
 
 def free_port():
-    """Return a TCP port that nobody listens on at the moment."""
+    """Return a TCP port that is free now."""
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         return sock.getsockname()[1]

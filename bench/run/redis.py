@@ -2,16 +2,14 @@
 
 import os
 import shutil
-import signal
 import socket
 import tempfile
 import time
 
 from bench.run import process as child
 
-# Ten remarks of this length make a guestbook page of the size that a young
-# guestbook has; the counter starts with all its digits, so that the pages of
-# a run are all equally long.
+# Ten remarks make a page of the length that a young guestbook has. The counter
+# starts with all its digits, so that all pages of a run are equally long.
 REMARKS = 10
 REMARK = "A remark of the length that guests tend to leave - Guest number {}"
 FIRST_VISITOR = 1_000_000
@@ -23,35 +21,29 @@ class RedisError(Exception):
 
 def command(*words):
     """Return a Redis command as the bytes that go over the wire."""
-    parts = [b"*%d\r\n" % len(words)]
-    for word in words:
-        data = str(word).encode()
-        parts.append(b"$%d\r\n%s\r\n" % (len(data), data))
-    return b"".join(parts)
+    data = [str(word).encode() for word in words]
+    return b"*%d\r\n" % len(data) + b"".join(
+        b"$%d\r\n%s\r\n" % (len(one), one) for one in data)
 
 
 class RedisServer:
-    """`with RedisServer(cores) as redis:` runs one on `cores`; `redis.address`
-    and `redis.unix` say where it is, `redis.pid` is its process."""
+    """`with RedisServer(cores) as redis:` runs one on `cores`.
+
+    address     HOST:PORT for the option --redis
+    pid         its process
+    """
 
     def __init__(self, cores):
-        self.cores = cores
-        self.process = None
-        self.port = 0
+        self.cores, self.port, self.process = cores, 0, None
 
     @property
     def address(self):
-        """HOST:PORT for the option --redis."""
+        """See above."""
         return f"127.0.0.1:{self.port}"
 
     @property
-    def unix(self):
-        """unix:PATH for the option --redis: the same server without TCP."""
-        return f"unix:{self.folder}/redis.sock"
-
-    @property
     def pid(self):
-        """The process id."""
+        """See above."""
         return self.process.pid
 
     def __enter__(self):
@@ -64,7 +56,7 @@ class RedisServer:
         with open(os.path.join(self.folder, "log"), "wb") as log:
             self.process = child.spawn(
                 [program, "--port", str(self.port), "--bind", "127.0.0.1",
-                 "--unixsocket", self.unix.removeprefix("unix:"),
+                 "--unixsocket", os.path.join(self.folder, "redis.sock"),
                  "--save", "", "--appendonly", "no", "--dir", self.folder,
                  "--tcp-backlog", "511", "--maxclients", "10000"],
                 self.cores, log, self.folder)
@@ -77,21 +69,21 @@ class RedisServer:
         return self
 
     def __exit__(self, *_):
-        if self.process and self.process.returncode is None:
-            child.stop(self.process, signal.SIGTERM, 5)
+        child.stop(self.process, seconds=5)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _wait_until_ready(self):
         until = time.monotonic() + 10
-        while time.monotonic() < until:
-            try:
-                if self.ask(command("PING")).startswith(b"+PONG"):
-                    return
-            except OSError:
-                pass
+        while not self._answers():
+            if time.monotonic() > until:
+                raise RedisError("redis-server did not answer within 10 s")
             time.sleep(0.02)
-        raise RedisError("redis-server did not answer within 10 s, see "
-                         + os.path.join(self.folder, "log"))
+
+    def _answers(self):
+        try:
+            return self.ask(command("PING")).startswith(b"+PONG")
+        except OSError:
+            return False
 
     def ask(self, data):
         """Send commands as bytes, return the first bytes of the reply."""

@@ -8,18 +8,18 @@ from bench.analyse.stats import LOOKS
 
 def in_rounds(cells, *, rounds=None, unsettled=None, quiet=None, ends=None,
               seed=0):
-    """Yield (round, cell), rounds counted from 1: the caller measures the cell
+    """Yield (round, cell), rounds counted from 1; the caller measures the cell
     before it asks for the next one.
 
-    cells       hashable; each round has all that are not settled, in an order
-                of its own, so that what drifts drifts for all
-    rounds      so many; None: up to the last of LOOKS
-    unsettled   called after each look but the last with the cells of the round
-                before; returns those that need more rounds. None: all do
+    cells       each round has those that are not settled, in random order, so
+                that a change of the machine affects all alike
+    rounds      how many; None: up to the last of LOOKS
+    unsettled   called at each look but the last, with the cells of the round;
+                returns those that need more rounds. None: all do
     quiet       called before each round; may wait until the machine is quiet
-    ends        time.monotonic() at which no round begins that would not be
-                over by then, as long as the one before it. None: never
-    seed        the same seed and cells, the same order
+    ends        time.monotonic() after which no round may last, if it takes as
+                long as the round before. None: there is no limit
+    seed        the same seed and cells give the same order
     """
     last = rounds or LOOKS[-1]
     lasted = 0.0

@@ -1,15 +1,13 @@
 """The servers under test: which there are, how one is started and ended.
 
-    server = servers.named("epoll")
-    with servers.running(server, Start(cores={0}), log_path) as live:
+    with running(named("epoll"), Start(cores={0}), log_path) as live:
         ...  live.pid, live.port, live.url("/answer")
-    live.exit           what it cost, as wait4 tells it
+    live.exit           how it ended, and what wait4 says that it cost
     live.report         its own last line, {"requests": ..., ...} or None
 """
 
 import os
 import re
-import resource
 import shlex
 import socket
 import time
@@ -25,7 +23,6 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(
 READY = re.compile(r"listening on http://\S+?:(\d+)/")
 REPORT = re.compile(r"served (\d+) requests? on (\d+) connections?; "
                     r"CPU ([\d.]+) s user, ([\d.]+) s system")
-ALL_ENDPOINTS = ("/guestbook", "/answer", "/hello", "/redirect", "/echo")
 
 
 class ServerError(Exception):
@@ -43,24 +40,28 @@ class Start:
     workers: int = None
     keep_alive: bool = True
     extra: tuple = ()
-    public: str = os.path.join(TOP, "public")   # that a peer's files come from
+    public: str = os.path.join(TOP, "public")   # the files of a peer
 
 
 @dataclass(frozen=True)
 class Server:
-    """A server of the collection. Peers are another class with the same
-    attributes, see peers.py."""
+    """A server of the collection. Peers have the same attributes."""
 
     name: str
     folder: str
-    title: str
-    kind: str = "architecture"
-    endpoints: tuple = ALL_ENDPOINTS
-    keep_alive: bool = True
     has_workers: bool = False
-    warm_up: float = 0.0
-    start_seconds: float = 10.0
-    published_as: str = ""
+
+    # Of peers, these differ.
+    kind = "architecture"
+    endpoints = ("/guestbook", "/answer", "/hello", "/redirect", "/echo")
+    keep_alive = True
+    warm_up, start_seconds = 0.0, 10.0
+    published_as = ""
+
+    @property
+    def title(self):
+        """How tables name it."""
+        return self.name
 
     @property
     def chapter(self):
@@ -73,9 +74,8 @@ class Server:
             return ""
         return f"./{self.name} is not built: run `make all`"
 
-    def command(self, start, port, folder):
-        """Return (argv, folder to run it in); port 0 lets the kernel pick.
-        `folder` is one that lives as long as this run."""
+    def command(self, start, port, _folder):
+        """Return (argv, folder to run it in); the kernel chooses port 0."""
         argv = [os.path.join(TOP, self.name), "--port", str(port),
                 "--host", start.host, "--root", TOP,
                 "--backlog", str(start.backlog), "--redis", start.redis]
@@ -84,15 +84,15 @@ class Server:
         return argv + list(start.extra), TOP
 
 
-# The order of the article, which is the order of every table and legend.
+# The order of every table and legend.
 ARCHITECTURES = (
-    Server("iterative", "01_iterative", "iterative"),
-    Server("forking", "02_forking", "forking"),
-    Server("preforking", "03_preforking", "preforking"),
-    Server("threaded", "04_threaded", "threaded"),
-    Server("prethreaded", "05_prethreaded", "prethreaded"),
-    Server("poll", "06_poll", "poll"),
-    Server("epoll", "07_epoll", "epoll", has_workers=True),
+    Server("iterative", "01_iterative"),
+    Server("forking", "02_forking"),
+    Server("preforking", "03_preforking"),
+    Server("threaded", "04_threaded"),
+    Server("prethreaded", "05_prethreaded"),
+    Server("poll", "06_poll"),
+    Server("epoll", "07_epoll", has_workers=True),
 )
 
 
@@ -107,14 +107,17 @@ def named(name):
     raise KeyError(name)
 
 
+@dataclass
 class Live:
     """A server that runs: see the head of this file."""
 
-    def __init__(self, server, start, process, port, log_path, argv):
-        self.server, self.start = server, start
-        self.process, self.port = process, port
-        self.log_path, self.argv = log_path, argv
-        self.exit = self.clean = self.report = None
+    server: object
+    start: Start
+    process: object
+    port: int
+    log_path: str
+    argv: list
+    exit = clean = report = None
 
     @property
     def pid(self):
@@ -127,8 +130,7 @@ class Live:
 
     def log(self):
         """Return what the server has printed so far."""
-        with open(self.log_path, encoding="utf-8", errors="replace") as file:
-            return file.read()
+        return procfs.read(self.log_path)
 
     def stop(self):
         """End the server and learn what it cost (`exit`, `report`)."""
@@ -156,8 +158,7 @@ def running(server, start, log_path):
     problem = server.problem()
     if problem:
         raise ServerError(problem)
-    ours = server.kind == "architecture"
-    port = 0 if ours else child.free_port()
+    port = 0 if server.kind == "architecture" else child.free_port()
     try:
         argv, folder = server.command(start, port, os.path.dirname(log_path))
         with open(log_path, "wb") as log:
@@ -175,40 +176,29 @@ def running(server, start, log_path):
 
 
 def _wait_until_ready(live):
-    """Wait for the ready line, or for a peer's port to accept."""
-    ours = live.server.kind == "architecture"
+    """Wait until the server is ready. Raises ServerError."""
     until = time.monotonic() + live.server.start_seconds
-    while True:
-        if ours:
-            found = READY.search(live.log())
-            if found:
-                live.port = int(found.group(1))
-                return
-        elif _accepts(live.port):
-            return
-        ended = child.wait(live.process, 0.005 if ours else 0.02)
+    command = shlex.join(live.argv)
+    while not _is_ready(live):
+        ended = child.wait(live.process, 0.01)
         if ended:
             live.exit, live.clean = ended, False
             child.kill_session(live.pid)
             said = live.log().strip().splitlines() or ["(it printed nothing)"]
-            raise ServerError(f"`{shlex.join(live.argv)}` ended with code "
-                              f"{ended.code}: {said[-1]}")
+            raise ServerError(f"`{command}` ended with {ended}: {said[-1]}")
         if time.monotonic() > until:
-            raise ServerError(f"`{shlex.join(live.argv)}` was not ready in "
+            raise ServerError(f"`{command}` was not ready in "
                               f"{live.server.start_seconds:.0f} s")
 
 
-def _accepts(port):
+def _is_ready(live):
+    """Whether our server has printed its port, or a peer's port accepts."""
+    if live.server.kind == "architecture":
+        found = READY.search(live.log())
+        live.port = int(found.group(1)) if found else 0
+        return live.port
     try:
-        socket.create_connection(("127.0.0.1", port), 0.5).close()
+        socket.create_connection(("127.0.0.1", live.port), 0.5).close()
         return True
     except OSError:
         return False
-
-
-def raise_descriptor_limit():
-    """Let this process and its children open as many descriptors as the
-    hard limit allows; return that number."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    return hard

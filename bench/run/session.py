@@ -3,10 +3,11 @@
     run(words)      `python3 -m bench run`, see --help
     study(words)    `python3 -m bench study NAME`
 
-Every measurement has the same steps: look at the machine, wait until it is
-quiet, measure all cells in shuffled rounds, look whether the comparisons are
-settled, write raw logs and rows, print, draw and explain. Ctrl-C keeps what is
-measured by then.
+Every measurement has the same steps: look at the machine, then measure the
+experiments one after the other. In each, measure all cells in shuffled
+rounds, wait before a round until the machine is quiet, and stop when the
+comparisons are settled. At the end print, draw and explain. Ctrl-C keeps what
+is measured by then.
 """
 
 import dataclasses
@@ -15,68 +16,33 @@ import signal
 import sys
 import time
 
-from bench import config
-from bench import load
-from bench import peers
-from bench import plan
-from bench import venv
+from bench import config, load, peers, plan, venv
 from bench.analyse import comparisons
 from bench.analyse.stats import LOOKS
 from bench.draw import live as terminal
-from bench.draw import report
-from bench.draw import table
-from bench.machine import facts
-from bench.machine import preflight
-from bench.machine import quiet
+from bench.draw import report, table
+from bench.machine import facts, preflight, quiet
 from bench.meter import syscalls
 from bench.run import cell as cells
-from bench.run import netns
-from bench.run import process
-from bench.run import redis
+from bench.run import netns, process, redis
 from bench.run.rounds import in_rounds
-from bench.store import join
-from bench.store import rundir
-
-
-NO_TIME = "no time", "the time was over"
-
-
-class Interrupt:
-    """Ctrl-C and SIGTERM: raise KeyboardInterrupt, so that all is cleaned
-    up. An exception is lost when it comes while Python frees an object;
-    `asked` is not."""
-
-    asked = False
-
-    @classmethod
-    def handle(cls, *_):
-        """The handler of both signals."""
-        cls.asked = True
-        raise KeyboardInterrupt
-
-    @classmethod
-    def check(cls):
-        """Raise what may have been lost."""
-        if cls.asked:
-            raise KeyboardInterrupt
+from bench.store import join, rundir
 
 
 # ----------------------------------------------------------- before measuring
 
 def build_all(settings):
-    """Build what is not one of the seven; return [text] of those that fail.
-    They stay in the plan, so that the results name them."""
+    """Build the peers and what a study adds; return a sentence for each that
+    fails. They stay in the plan, so that the results name them."""
     failed = []
     for server in settings.servers:
-        if server.kind != "architecture":
-            why = server.problem()
-            try:
-                if not why:
-                    server.build()
-            except (peers.PeerError, OSError) as error:
-                why = str(error)
-            if why:
-                failed.append(f"{server.name}: {why}")
+        why = server.problem()
+        try:
+            if not why and server.kind != "architecture":
+                server.build()
+        except (peers.PeerError, OSError) as error:
+            why = str(error)
+        failed += [f"{server.name}: {why}"] if why else []
     return failed
 
 
@@ -85,42 +51,14 @@ def without_tools(settings):
     installed, [what was left out and why])."""
     whole, left_out = [], []
     for one in settings.experiments:
-        missing = [tool for tool in tools_of(one, settings)
-                   if load.missing(tool)]
+        missing = [tool for variant in one.variants if load.missing(
+            tool := cells.tool_for(one, settings.tool, variant))]
         if missing:
             left_out.append(f"{one.name}: {missing[0]} is not installed: "
                             f"{load.TOOLS[missing[0]].remedy}")
         else:
             whole.append(one)
     return dataclasses.replace(settings, experiments=tuple(whole)), left_out
-
-
-def tools_of(experiment, settings):
-    """Return the names of the load tools that an experiment needs."""
-    return {cells.tool_for(experiment, settings.tool, variant)
-            for variant in experiment.variants}
-
-
-def enter_network():
-    """Go on in a network of our own; return "" or why that is not possible."""
-    try:
-        netns.enter()
-    except OSError as error:
-        return error.strerror or str(error)
-    return ""
-
-
-def look_around(settings, machine, no_network):
-    """Print what the machine is like; return the findings."""
-    tools = set().union(*(tools_of(one, settings)
-                          for one in settings.experiments))
-    most = max((x for e in settings.experiments if not e.open_loop
-                for v in e.variants
-                for x in (settings.points or (v.full if settings.full
-                                              else v.quick))), default=1)
-    findings = preflight.look(machine, sorted(tools), most, no_network)
-    table.say(*map(str, findings))
-    return findings
 
 
 def environment(settings, machine, findings, stages, about):
@@ -143,8 +81,7 @@ def environment(settings, machine, findings, stages, about):
         "cores": {"server": sorted(machine.server_cores),
                   "load": sorted(machine.load_cores)},
         "machine": facts.facts(), "versions": facts.versions(),
-        "preflight": [{"what": f.what, "value": f.value, "ok": f.ok,
-                       "remedy": f.remedy} for f in findings],
+        "preflight": [{**vars(f), "ok": f.ok} for f in findings],
         **about,
     }
 
@@ -167,9 +104,8 @@ class Session:
     def measure(self):
         """Measure all stages until the deadline (time.monotonic, or None).
 
-        Each has its share of the time. A machine slower than the plan leaves
-        out last rounds of each experiment; what does not get even one round
-        is recorded as not run.
+        Each has its share of the time. A slow machine drops the last rounds
+        of each experiment; one without any round is recorded as not run.
         """
         for number, stage in enumerate(self.stages):
             self.view.stage(stage)
@@ -181,13 +117,13 @@ class Session:
                     - stage.calls_seconds()
             self._rounds(stage, ends)
             self._calls(stage)
+            self.view.left = plan.total(self.stages[number + 1:])
             self.view.end_stage()
 
     def _rounds(self, stage, ends):
         """Measure the cells of a stage, in rounds."""
         name, each = stage.experiment.name, stage.seconds
         self.looks[name], self.rounds[name] = [], 0
-        left = stage.duration - stage.calls_seconds()
         for cell in stage.cells:
             if cell.impossible:
                 self.view.cell(self.worker.skip(cell, "not possible",
@@ -198,30 +134,20 @@ class Session:
                 ends=ends, seed=f"{self.worker.settings.seed} {name}",
                 unsettled=None if stage.rounds
                 else lambda some: self._look(stage, some, ends)):
-            Interrupt.check()
             if number > self.rounds[name]:
+                now = time.monotonic()
                 if number > 1 and ends:
-                    each = shorter(stage, each, number,
-                                   time.monotonic() - begun, ends)
-                self.rounds[name], begun = number, time.monotonic()
-            planned = cell.lasts(stage.seconds) + cell.around
-            self._cell(cell.at(number), each, planned, ends)
-            left -= planned
+                    each = shorter(stage, each, number, now - begun, ends)
+                self.rounds[name], begun = number, now
+            self.view.begin(cell.label.replace("_", " "))
+            row = self.worker.run(dataclasses.replace(cell, repeat=number),
+                                  each * cell.experiment.weight)
+            self.view.cell(row, cell.lasts(stage.seconds))
         if not self.rounds[name]:
             for cell in stage.possible:
-                self.view.cell(self.worker.skip(cell, *NO_TIME), 0)
-        self.view.passed(max(0.0, left))
+                self.view.cell(self.worker.skip(
+                    cell, "no time", "the time was over"), 0)
         self.open[name] = self._unsettled(stage, stage.possible)
-
-    def _cell(self, cell, each, planned, ends):
-        """Measure a cell in its round, for which the plan has `planned`
-        seconds; a cell of weight 1 has `each` seconds of load."""
-        self.view.begin(cell.label.replace("_", " "))
-        if ends and time.monotonic() + cell.lasts(each) + cell.around > ends:
-            row = self.worker.skip(cell, *NO_TIME)
-        else:
-            row = self.worker.run(cell, each * cell.experiment.weight, ends)
-        self.view.cell(row, planned)
 
     def _look(self, stage, some, ends):
         """Return those of the cells `some` that need more rounds."""
@@ -237,16 +163,13 @@ class Session:
         return left
 
     def _unsettled(self, stage, some):
-        """Return those cells whose comparison is not settled, and that more
-        rounds may settle: a server that gave no figure gives none."""
+        """Return those of the cells `some` whose comparison more rounds may
+        settle."""
         rows = [row for row in self.worker.folder.rows
                 if row["experiment"] == stage.experiment.name]
-        there = {(row["variant"], row["server"], row["x"]) for row in rows
-                 if row.get("cpu_us") is not None}
-        keys = [cell.key for cell in some if cell.key in there
-                and not self.worker.is_out(cell)]
-        left = set(comparisons.unsettled(rows, keys, stage.baseline_of,
-                                         adaptive=not stage.rounds))
+        left = set(comparisons.unsettled(
+            rows, [cell.key for cell in some], stage.baseline_of,
+            adaptive=not stage.rounds))
         return [cell for cell in some if cell.key in left]
 
     def _calls(self, stage):
@@ -267,39 +190,31 @@ class Session:
                               for name, some in self.open.items()}}
 
     def left_open(self):
-        """Return sentences that say which servers cannot be told from their
-        baseline yet, and how to go on; [] when all is settled."""
+        """Return sentences that name the servers whose comparison is not
+        settled yet, and say what helps; [] when all is settled."""
         said = {}
         for stage in self.stages:
-            name = stage.experiment.name
-            for cell in self.open.get(name, ()):
+            for cell in self.open.get(stage.experiment.name, ()):
                 base = stage.baseline_of(cell.variant.name)
                 if cell.server.name != base:
-                    said.setdefault(" ".join(filter(None, (
-                        name, cell.variant.name))) + f", compared with {base}",
-                        {})[cell.server.name] = 1
-        if not said:
-            return []
+                    where = f"{stage.experiment.name} {cell.variant.name}"
+                    said.setdefault(f"{where.strip()}, compared with {base}",
+                                    {})[cell.server.name] = 1
         lines = [f"Not settled yet: {where}: {', '.join(names)}"
                  for where, names in said.items()]
-        settings = self.worker.settings
-        if settings.label:
-            more = f"make study NAME={settings.label} REPEAT={LOOKS[-1]}"
-        elif settings.full and not settings.repeat:
-            return lines + [f"The differences are too small for {LOOKS[-1]} "
-                            "rounds on this machine."]
-        else:
-            names = ",".join(name for name, some in self.open.items() if some)
-            more = f"make compare FULL=1 EXPERIMENT={names}" + "".join(
-                f" {name}={os.environ[name]}"
-                for name in ("SERVERS", "PEERS", "CONCURRENCY")
-                if os.environ.get(name))
-        return lines + [f"More rounds go on:  {more}"]
+        if lines and all(self.rounds[name] >= LOOKS[-1]
+                         for name, some in self.open.items() if some):
+            lines.append(f"{LOOKS[-1]} rounds on this machine cannot tell "
+                         "such small differences.")
+        elif lines:
+            lines.append("More rounds may tell: the same command with "
+                         f"REPEAT={LOOKS[-1]}.")
+        return lines
 
 
 def shorter(stage, each, number, lasted, ends):
-    """Return the seconds of load from the round `number` on, after `each` in
-    the one before, which took `lasted` seconds in all: less where the planned
+    """Return the seconds of load from round `number` on, after `each` in the
+    round before, which took `lasted` seconds in all: less where the planned
     rounds would not end in time. Six short rounds tell more than five."""
     rounds = stage.planned - number + 1
     if rounds < 1:
@@ -310,19 +225,19 @@ def shorter(stage, each, number, lasted, ends):
 
 def latest_end(settings, stages, begun):
     """Return when (time.monotonic) a quick run that began at `begun` has to
-    stop measuring, None for any other. What is left is for the report."""
+    stop measuring, None for any other. The remaining time is for the report.
+    """
+    total = plan.total(stages)
     if settings.seconds is not None or settings.full:
         return None
-    total = plan.total(stages)
-    if total > plan.QUICK_SECONDS - plan.RESERVE:   # many peers: it said so
+    if total > plan.QUICK_SECONDS - plan.RESERVE:   # many peers
         return time.monotonic() + 1.05 * total
     return begun + plan.QUICK_SECONDS - plan.RESERVE / 2
 
 
 def measure(settings, machine, folder, stages, env, counter, deadline):
     """Measure all stages into `folder`, at most until `deadline`; return
-    (exit status, [sentences for the end]). env.json is brought up to date in
-    any case."""
+    (exit status, [sentences for the end]). env.json is updated in any case."""
     status, said = 0, []
     worker = session = None
     gate = quiet.Gate(machine, quiet.FULL if settings.full else quiet.QUICK)
@@ -346,33 +261,26 @@ def measure(settings, machine, folder, stages, env, counter, deadline):
                **(session.told() if session else {}))
     if session:
         env["settings"]["repeat"].update(session.rounds)
-    if worker and worker.server_cpu:
-        env["harness_overhead_percent"] = round(
-            100 * worker.own_cpu / worker.server_cpu, 2)
+        if worker.server_cpu:
+            env["harness_overhead_percent"] = round(
+                100 * worker.own_cpu / worker.server_cpu, 2)
     folder.write_json("env.json", env)
     return status, said
 
 
 # ------------------------------------------------------------ after measuring
 
-def show(settings, folder):
-    """Print sentences and tables of the results in `folder`, and write
-    summary, pictures and report; return (summary, what was left out)."""
-    summary, left_out = report.make(folder, settings.experiments)
-    table.show_all(summary, settings.wide)
-    for one in settings.experiments:
-        for line in one.finish(folder, summary):
-            print(line)
-    return summary, left_out
-
-
 def tell(settings, folder, env, said):
-    """Print what was found, and where it is; return the exit status: 0, 1
-    when it is not fit to be committed, 130 when the report was not waited
-    for. `said` comes last."""
+    """Write summary, pictures and report; print what was found, and where it
+    is, and `said` last. Return the exit status: 0, 1 when it is not fit to be
+    committed, 130 after Ctrl-C."""
     shown = os.path.relpath(folder.path)
     try:
-        summary, left_out = show(settings, folder.path)
+        summary, left_out = report.make(folder.path, settings.experiments)
+        table.show_all(summary, settings.wide)
+        for one in settings.experiments:
+            for line in one.finish(folder.path, summary):
+                print(line)
     except KeyboardInterrupt:
         print(f"\nStopped. All figures are in {shown}/samples.csv;  python3 "
               f"-m bench report {shown}  makes the report.")
@@ -398,7 +306,11 @@ def compare(settings):
     begun = time.monotonic()
     source = facts.commit()
     left_out = build_all(settings)
-    no_network = enter_network()
+    no_network = ""
+    try:
+        netns.enter()
+    except OSError as error:
+        no_network = error.strerror or str(error)
     machine = facts.layout(settings.server_cores, settings.load_cores)
     os.sched_setaffinity(0, machine.load_cores)
     if no_venv:
@@ -408,16 +320,19 @@ def compare(settings):
     except syscalls.SyscallError as error:
         counter = None
         left_out.append(f"system calls a request: {error}")
-    findings = look_around(settings, machine, no_network)
     settings, toolless = without_tools(settings)
     left_out += toolless
     stages = plan.make(settings, machine, bool(counter))
-    runs = sum(stage.runs for stage in stages)
-    print(f"\n{plan.told(stages)}, about {terminal.clock(plan.total(stages))} "
-          f"minutes; seed {settings.seed}. Ctrl-C keeps what is measured.")
+    findings = preflight.look(machine, max(
+        (cell.x for stage in stages for cell in stage.cells
+         if not stage.experiment.open_loop), default=1), no_network)
+    table.say(*map(str, findings))
+    print("", *plan.told(stages),
+          f"Together {terminal.clock(plan.total(stages))} minutes; seed "
+          f"{settings.seed}. Ctrl-C keeps what is measured.", sep="\n")
     for one in left_out:
         table.say(f"Left out: {one}")
-    if not runs:
+    if not any(stage.possible for stage in stages):
         print("bench: nothing is left to measure", file=sys.stderr)
         return 1
 
@@ -429,7 +344,7 @@ def compare(settings):
     status, said = measure(settings, machine, folder, stages, env, counter,
                            latest_end(settings, stages, begun))
     if not folder.rows:
-        print("\n".join(said) + " Nothing was measured.")
+        print(*said, "Nothing was measured.")
         return status
     return tell(settings, folder, env, said) or status
 
@@ -439,7 +354,7 @@ def run(words, command="run"):
     status. What goes wrong is a sentence."""
     try:
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, Interrupt.handle)
+            signal.signal(number, signal.default_int_handler)
         return compare(config.read(command, words, os.environ))
     except config.SettingsError as error:
         print(f"bench: {error}", file=sys.stderr)

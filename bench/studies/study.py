@@ -22,7 +22,7 @@ import statistics
 import tomllib
 
 from bench import experiments, load as loads, peers
-from bench.experiments import Experiment, Variant, addresses, heard
+from bench.experiments import Experiment, Variant, addresses
 from bench.run import netns, servers
 from bench.store import rundir
 from bench.studies import hooks
@@ -132,11 +132,6 @@ class Study(Experiment):
         return {"one": machine.server_cores, "all": machine.all_cores,
                 "two": machine.server_cores | {min(machine.load_cores)}}[
                     variant.cores]
-
-    def possible(self, server, x, machine):
-        """Raise NotPossible when the cell is beyond the machine's limits."""
-        super().possible(server, x, machine)
-        heard(server, x)
 
     def check(self, get):
         """Nothing: job() checks our servers, the load tool the others."""

@@ -2,7 +2,6 @@
 ones in its longest."""
 
 import csv
-import dataclasses
 import json
 import os
 import signal
@@ -13,17 +12,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from bench import config
-from bench import load
-from bench import plan
+from bench import config, load, plan
 from bench.analyse.stats import LOOKS
-from bench.machine import facts
+from bench.machine.facts import Machine
 from bench.meter import procfs
-from bench.run import servers
-from bench.run import session
+from bench.run import servers, session
 from bench.store import rundir
-
-BENCH = [sys.executable, "-m", "bench"]
 
 needs_servers = pytest.mark.skipif(
     bool(servers.named("epoll").problem() or servers.named("poll").problem()
@@ -31,12 +25,12 @@ needs_servers = pytest.mark.skipif(
     reason="needs the servers (make all), wrk and ab")
 
 
-def compare(out, *arguments, **environment):
-    """Start compare.py with plain output; return the process."""
+def bench(*words, **environment):
+    """Start `python3 -m bench` with plain output; return the process."""
     # NO_INSTALL: a test does not fetch what draws.
     return subprocess.Popen(
-        [*BENCH, "run", "--out", str(out), *arguments], cwd=servers.TOP,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        [sys.executable, "-m", "bench", *words], cwd=servers.TOP, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         env={**os.environ, "NO_INSTALL": "1", "NO_COLOR": "1",
              **environment})
 
@@ -47,46 +41,67 @@ def rows(out):
         return list(csv.DictReader(file))
 
 
+def env_of(out):
+    """Return the latest env.json below `out`."""
+    return json.loads((out / "latest" / "env.json").read_text())
+
+
 @needs_servers
 def test_a_run_leaves_everything_behind(tmp_path):
-    """Rows, raw output with commands, environment, summary, report."""
-    process = compare(tmp_path, "--seconds", "0.4", "--repeat", "3",
-                      "--servers", "06,07", EXPERIMENT="redirect")
+    """Rows, raw output with commands, environment, summary, report; a peer
+    that is not installed has rows that say so."""
+    process = bench("run", "--out", str(tmp_path), "--seconds", "0.4",
+                    "--repeat", "2", "--servers", "06,07", "--peers", "nginx",
+                    EXPERIMENT="redirect", PATH=without("nginx", tmp_path))
     output, _ = process.communicate(timeout=120)
     assert process.returncode == 0, output
     made = rows(tmp_path)
-    assert len(made) == 6
-    assert {(row["server"], row["repeat"]) for row in made} == {
-        (name, number) for name in ("poll", "epoll") for number in "123"}
+    assert sorted((row["server"], row["repeat"]) for row in made) == [
+        (name, n) for name in ("epoll", "nginx", "poll") for n in "12"]
     for row in made:
+        if row["server"] == "nginx":
+            assert row["status"] == "not started" and not row["rate"]
+            continue
         assert row["status"] in ("ok", "lossy") and float(row["rate"]) > 0
         assert float(row["cpu_us"]) > 0 and float(row["pss_mib"]) > 0
         assert float(row["failed_percent"]) >= 0 and row["limit"]
         raw = (tmp_path / "latest" / row["raw"]).read_text()
         assert "$ wrk " in raw and "requests in" in raw
         assert f"/{row['server']} --port 0" in raw
-    env = json.loads((tmp_path / "latest" / "env.json").read_text())
+    env = env_of(tmp_path)
     assert env["complete"] and env["seed"] and env["machine"]["kernel"]
     assert env["versions"]["wrk"] and env["preflight"]
-    assert env["rounds"] == {"redirect": 3} and env["looks"] == {"redirect": []}
-    assert env["quiet"]["rounds"] == 3 and "own" in env["network"]
+    assert env["rounds"] == {"redirect": 2} and not env["looks"]["redirect"]
+    assert env["quiet"]["rounds"] == 2 and "own" in env["network"]
     assert env["harness_overhead_percent"] >= 0
-    assert "More rounds go on:  make compare FULL=1 EXPERIMENT=redirect" \
-        in output
     made = json.loads((tmp_path / "latest" / "summary.json").read_text())
     assert made["experiments"][0]["name"] == "redirect"
     assert (tmp_path / "latest" / "report.html").exists() \
         or "Left out: charts and report.html" in output
     assert "poll" in output and "Redirect" in output
+    assert "make peers-deps PEERS=nginx" in output
+    assert "the same command with REPEAT=48" in output
     assert "\x1b[" not in output            # no terminal: no colours
+
+
+def without(program, folder):
+    """Return a PATH of links to all programs but `program`."""
+    links = folder / "path"
+    links.mkdir()
+    for place in filter(os.path.isdir, os.environ["PATH"].split(":")):
+        for name in os.listdir(place):
+            if name != program and not (links / name).is_symlink():
+                (links / name).symlink_to(os.path.join(place, name))
+    return str(links)
 
 
 @needs_servers
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_keeps_what_is_measured(number, tmp_path):
     """Two cells, then the signal: their rows are there, nothing runs on."""
-    process = compare(tmp_path, "--seconds", "0.4", "--repeat", "50",
-                      "--experiment", "guestbook", "--servers", "epoll")
+    process = bench("run", "--out", str(tmp_path), "--seconds", "0.4",
+                    "--repeat", "50", "--experiment", "guestbook",
+                    "--servers", "epoll")
     until = time.monotonic() + 60
     while not (tmp_path / "latest").exists() or len(rows(tmp_path)) < 2:
         assert time.monotonic() < until and process.poll() is None
@@ -96,72 +111,23 @@ def test_ctrl_c_keeps_what_is_measured(number, tmp_path):
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 130, output
     assert "Stopped before the end" in output
-    assert len(rows(tmp_path)) >= 2
-    env = json.loads((tmp_path / "latest" / "env.json").read_text())
-    assert not env["complete"]
+    assert len(rows(tmp_path)) >= 2 and not env_of(tmp_path)["complete"]
     assert began                        # the private Redis at least
-    left = [pid for pid in began if procfs.process(pid)]
-    assert not left, [procfs.read(f"/proc/{pid}/cmdline") for pid in left]
-
-
-@needs_servers
-def test_a_missing_peer_is_told_and_the_run_goes_on(tmp_path, monkeypatch):
-    """A peer whose program is not there gets rows that say so."""
-    process = compare(tmp_path, "--seconds", "0.4", "--repeat", "1",
-                      "--experiment", "redirect", "--servers", "epoll",
-                      "--peers", "nginx", PATH=without("nginx", tmp_path))
-    output, _ = process.communicate(timeout=60)
-    assert process.returncode == 0, output
-    by_server = {row["server"]: row for row in rows(tmp_path)}
-    assert float(by_server["epoll"]["rate"]) > 0
-    assert by_server["nginx"]["status"] == "not started"
-    assert "make peers-deps PEERS=nginx" in output
-
-
-def without(program, folder):
-    """Return a PATH of links to all programs but `program`."""
-    links = folder / "path"
-    links.mkdir()
-    for place in os.environ["PATH"].split(":"):
-        if os.path.isdir(place):
-            for name in os.listdir(place):
-                if name != program and not (links / name).is_symlink():
-                    (links / name).symlink_to(os.path.join(place, name))
-    return str(links)
-
-
-def test_wrong_settings(tmp_path):
-    """One sentence, exit status 2, nothing left behind."""
-    process = compare(tmp_path / "none", SERVERS="apache")
-    output, _ = process.communicate(timeout=30)
-    assert process.returncode == 2
-    assert len(output.strip().splitlines()) == 1 and "apache" in output
-    assert not (tmp_path / "none").exists()
+    assert not [pid for pid in began if procfs.process(pid)]
 
 
 @pytest.mark.parametrize("wrong", [
-    {"SECONDS": "inf"}, {"SECONDS": "1e300"}, {"SECONDS": "nan"},
-    {"REPEAT": "0"}, {"FULL": "perhaps"}, {"OUT": "/proc/nope"},
-    {"OUT": "/etc/passwd"}])
-def test_wrong_values(wrong):
-    """Each is one sentence with what helps, before anything is built."""
-    for command in ("settings", "run"):
-        done = subprocess.run(
-            [*BENCH, command], timeout=30, cwd=servers.TOP,
-            capture_output=True, text=True, check=False,
-            env={**os.environ, "NO_INSTALL": "1", **wrong})
-        [(name, value)] = wrong.items()
-        assert done.returncode == 2 and not done.stdout
-        assert done.stderr.count("\n") == 1
-        assert done.stderr.startswith(f"bench: {name}={value}: ")
-
-
-@pytest.mark.parametrize("text, full", [
-    ("", False), ("0", False), ("no", False), ("off", False),
-    ("False", False), ("1", True), ("yes", True), ("ON", True)])
-def test_full_can_be_said_in_words(text, full):
-    """Hours must not begin because somebody wrote FULL=off."""
-    assert config.parse([], {"FULL": text}).full is full
+    "SECONDS=inf", "SECONDS=nan", "REPEAT=0", "FULL=perhaps", "OUT=/proc/nope",
+    "OUT=/etc/passwd", "SERVERS=apache", "NAME=nosuch"])
+@pytest.mark.parametrize("words", [["settings"], []])
+def test_wrong_values(words, wrong):
+    """Each is one sentence and exit status 2, before anything is built."""
+    name, value = wrong.split("=")
+    words = [*words, "study" if name == "NAME" else "run"]
+    process = bench(*words, **{name: value})
+    output, _ = process.communicate(timeout=30)
+    assert process.returncode == 2 and output.count("\n") == 1
+    assert output.startswith(f"bench: {wrong}: ")
 
 
 def test_two_runs_within_a_second(tmp_path, monkeypatch):
@@ -171,19 +137,6 @@ def test_two_runs_within_a_second(tmp_path, monkeypatch):
     assert [os.path.basename(path) for path in made] == [
         "2026-01-01T100000Z", "2026-01-01T100000Z-2", "2026-01-01T100000Z-3"]
     assert os.path.realpath(tmp_path / "latest") == made[-1]
-
-
-def test_a_dirty_tree_is_not_committed(monkeypatch):
-    """Said before the first hour."""
-    for source, refused in (({"commit": "a", "changed": True}, True),
-                            ({}, True),
-                            ({"commit": "a", "changed": False}, False)):
-        monkeypatch.setattr(config.facts, "commit", lambda one=source: one)
-        if not refused:
-            assert config.read("run", [], {"COMMIT": "1"}).commit
-            continue
-        with pytest.raises(config.SettingsError, match="COMMIT=1: "):
-            config.read("run", [], {"COMMIT": "1"})
 
 
 # ------------------------------------------------ in this process, step by step
@@ -210,10 +163,9 @@ def stop(*_):
     raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("where", ["build_all", "look_around"])
-def test_ctrl_c_before_the_first_cell(inside, where, capsys):
-    """While peers are built, or the machine is looked at: one sentence."""
-    inside.patch.setattr(session, where, stop)
+def test_ctrl_c_before_the_first_cell(inside, capsys):
+    """While peers are built: one sentence."""
+    inside.patch.setattr(session, "build_all", stop)
     assert inside() == 130
     assert "stopped before anything was measured" in capsys.readouterr().err
 
@@ -236,14 +188,14 @@ def test_what_the_system_refuses_is_a_row(inside, tmp_path):
     assert inside() == 0
     [row] = rows(tmp_path)
     assert row["status"] == "no figure" and "unavailable" in row["note"]
-    env = json.loads((tmp_path / "latest" / "env.json").read_text())
-    assert "unavailable" in env["problems"][0]
+    assert "unavailable" in env_of(tmp_path)["problems"][0]
 
 
 @needs_servers
 def test_a_full_disk_ends_the_run(inside, tmp_path, capsys):
     """With a sentence, and with what there was before."""
     whole, count = rundir.Folder.add, iter((0, 1, 1, 1))
+
     def add(folder, row):
         if next(count):
             raise OSError(28, "No space left on device")
@@ -288,24 +240,17 @@ class Made:
     def __init__(self, monkeypatch, cost=lambda name, number: 10.0, factor=1):
         self.cost, self.factor, self.now = cost, factor, 0.0
         self.folder = SimpleNamespace(rows=[])
-        self.settings = SimpleNamespace(seed=1, label="", full=False,
-                                        repeat=None)
-        self.problems, self.left = [], 0.0
+        self.settings = SimpleNamespace(seed=1)
         monkeypatch.setattr(time, "monotonic", lambda: self.now)
 
-    def run(self, cell, seconds, ends=None):
+    def run(self, cell, seconds):
         """Measure a cell."""
-        self.now += self.factor * (cell.experiment.lasts(cell.x, seconds)
-                                   + cell.around)
+        self.now += self.factor * cell.lasts(seconds / cell.experiment.weight)
         cost = self.cost(cell.server.name, cell.repeat)
-        return self.row(cell, "ok" if cost else "no figure", cost)
+        return self.skip(cell, "ok" if cost else "no figure", "", cost)
 
-    def skip(self, cell, status, _):
-        """Do not measure it."""
-        return self.row(cell, status, None)
-
-    def row(self, cell, status, cost):
-        """Add its row."""
+    def skip(self, cell, status, _, cost=None):
+        """Add a row."""
         row = {"experiment": cell.experiment.name, "x": cell.x,
                "variant": cell.variant.name, "server": cell.server.name,
                "repeat": cell.repeat, "status": status, "cpu_us": cost,
@@ -313,37 +258,20 @@ class Made:
         self.folder.rows.append(row)
         return row
 
-    def is_out(self, cell):
-        """No server is."""
-        return False
-
     def count_calls(self, *_):
         """System calls of one server."""
         self.now += self.factor * (plan.CALLS_SECONDS + plan.AROUND_CALLS)
 
-    def cell(self, row, planned):
-        """What a view does with the plan."""
-        self.passed(planned)
-
-    def passed(self, planned):
-        """The same."""
-        self.left -= planned
-
-    def more(self, planned, runs):
-        """And after a look."""
-        self.left += planned
-
     def __getattr__(self, name):
-        return lambda *_: None
+        return lambda *_: None      # what a view shows
 
 
 def session_of(made, deadline=None, **environment):
     """Return a Session with the plan for these settings, on `made`."""
     settings = config.parse([], {"SEED": "1", **environment})
-    machine = facts.Machine(frozenset({0}), frozenset({1}), frozenset({0, 1}),
-                            20000)
+    machine = Machine(frozenset({0}), frozenset({1}), frozenset({0, 1}),
+                      20000)
     stages = plan.make(settings, machine, True)
-    made.left = plan.total(stages)
     one = session.Session(stages, made, made, None, deadline)
     one.measure()
     return one
@@ -353,11 +281,10 @@ def session_of(made, deadline=None, **environment):
                                           (2.5, False)])
 def test_the_time_is_kept_on_a_slow_machine(factor, whole, monkeypatch):
     """Shorter cells come first, then fewer rounds; no experiment is left
-    out."""
+    out. What is left over is for the report."""
     made = Made(monkeypatch, factor=factor)
     one = session_of(made, plan.QUICK_SECONDS - plan.RESERVE)
-    counting = factor * (plan.CALLS_SECONDS + plan.AROUND_CALLS)
-    assert made.now <= plan.QUICK_SECONDS - plan.RESERVE + counting
+    assert made.now <= plan.QUICK_SECONDS - plan.RESERVE / 2
     for stage in one.stages:
         rounds = one.rounds[stage.experiment.name]
         assert rounds == LOOKS[0] if whole else 1 <= rounds < LOOKS[0]
@@ -377,96 +304,29 @@ def test_a_clear_difference_is_settled_at_the_first_look(monkeypatch):
         name, 20.0))
     one = session_of(made, 1000.0, EXPERIMENT="redirect")
     assert one.rounds == {"redirect": 6} and one.looks == {"redirect": [6]}
-    assert not one.left_open() and made.left == pytest.approx(0, abs=3)
-
-
-def unclear(name, number):
-    """poll swings about epoll, forking is twice as expensive, iterative never
-    gives a figure."""
-    return {"poll": 10.0 * (1.2 if number % 2 else 0.8), "forking": 20.0,
-            "iterative": None}.get(name, 10.0)
+    assert not one.left_open()
 
 
 def test_what_is_not_settled_goes_on_to_the_last_look(monkeypatch):
-    """With its baseline, and without the others."""
-    made = Made(monkeypatch, unclear)
-    one = session_of(made, FULL="1", EXPERIMENT="redirect",
-                     SERVERS="epoll,poll,forking,iterative")
-    assert one.rounds == {"redirect": LOOKS[-1]}
-    assert one.looks == {"redirect": list(LOOKS[:-1])}
+    """With its baseline, and without the others: poll swings about epoll,
+    forking is twice as expensive, iterative never gives a figure. Only then
+    the next experiment begins."""
+    made = Made(monkeypatch, lambda name, number: {
+        "poll": 10.0 * (1.2 if number % 2 else 0.8), "forking": 20.0,
+        "iterative": None}.get(name, 10.0))
+    one = session_of(made, FULL="1", EXPERIMENT="hello,redirect",
+                     CONCURRENCY="100", SERVERS="epoll,poll,forking,iterative")
+    assert one.rounds == {"hello": LOOKS[-1], "redirect": LOOKS[-1]}
+    assert one.looks["hello"] == list(LOOKS[:-1])
     last = {row["server"]: row["repeat"] for row in made.folder.rows}
     assert last == {"epoll": 48, "poll": 48, "forking": 6, "iterative": 6}
+    order = [row["experiment"] for row in made.folder.rows]
+    assert order == sorted(order)
     assert one.left_open()[0] == \
-        "Not settled yet: redirect, compared with epoll: poll"
-    assert made.left == pytest.approx(0, abs=10)
+        "Not settled yet: hello, compared with epoll: poll"
 
 
 def test_repeat_fixes_the_number_of_rounds(monkeypatch):
     """No look, so that none can end it."""
     one = session_of(Made(monkeypatch), EXPERIMENT="redirect", REPEAT="8")
     assert one.rounds == {"redirect": 8} and one.looks == {"redirect": []}
-
-
-def test_the_command_that_goes_on(monkeypatch):
-    """With what was asked for; of a study, its name."""
-    monkeypatch.setenv("SERVERS", "epoll,poll")
-    made = Made(monkeypatch, unclear)
-    one = session_of(made, 30.0, EXPERIMENT="redirect", SERVERS="epoll,poll")
-    assert one.left_open()[-1] == ("More rounds go on:  make compare FULL=1 "
-                                   "EXPERIMENT=redirect SERVERS=epoll,poll")
-    made.settings.label = "floors"
-    assert "make study NAME=floors REPEAT=48" in one.left_open()[-1]
-
-
-# -------------------------------------------------------------------- a study
-
-class Study(type(config.parse([], {"EXPERIMENT": "redirect"})
-                 .experiments[0])):
-    """A study as studies/study.py makes it."""
-
-    name = "two-ways"
-    servers = [dataclasses.replace(servers.named("epoll"), name=name)
-               for name in ("epoll", "epoll, again")]
-
-    def chosen(self, names):
-        """Return those that are asked for."""
-        return [one for one in self.servers if not names or one.name in names]
-
-    def finish(self, folder, summary):
-        """Tell something."""
-        return ["a line of the study"]
-
-
-def test_a_study_is_measured_as_a_run_is(inside, tmp_path, monkeypatch,
-                                         capsys):
-    """In a folder with its name; nothing tracked is written."""
-    monkeypatch.setattr(Study.servers[1].__class__, "problem", lambda _: "")
-    monkeypatch.setattr(session.config, "_study", lambda name: Study())
-    settings = config.read("study", [
-        "two-ways", "--out", str(tmp_path), "--repeat", "2"],
-        {"SERVERS": "", "PEERS": "nginx"})
-    assert settings.label == "two-ways" and settings.full
-    assert [one.name for one in settings.servers] == ["epoll", "epoll, again"]
-    with pytest.raises(config.SettingsError, match="this study has epoll"):
-        config.read("study", ["two-ways"], {"SERVERS": "poll"})
-
-    def measure(settings, machine, folder, stages, env, *_):
-        folder.add({"server": "epoll"})
-        env["problems"] = []
-        return 0, ["done"]
-    monkeypatch.setattr(session, "measure", measure)
-    monkeypatch.setattr(session.report, "make", lambda folder, experiments: (
-        {"experiments": []}, []))
-    assert session.run(["two-ways", "--out", str(tmp_path), "--repeat", "2"],
-                       "study") == 0
-    assert "a line of the study" in capsys.readouterr().out
-    assert os.path.realpath(tmp_path / "latest").endswith("Z-two-ways")
-
-
-def test_a_wrong_study_is_one_sentence():
-    """Before anything is built for it."""
-    done = subprocess.run([*BENCH, "settings", "study", "nosuch"], timeout=30,
-                          cwd=servers.TOP, capture_output=True, text=True,
-                          check=False)
-    assert done.returncode == 2 and done.stderr.startswith("bench: NAME=nosuch")
-    assert done.stderr.count("\n") == 1
