@@ -18,7 +18,7 @@ the page says what the patch is for:
 
     - Server: 05_prethreaded             one or more, divided by blanks
     - Options: --workers 2               (optional) how to start it
-    - Load: one-shot-100                 (optional) which load of bench/studies/variants.toml
+    - Load: one-shot-100                 (optional) what is measured: a key of LOADS
 
 Words such as CC=clang are passed to make. `check` closes with the line
 `N passed, N failed`.
@@ -94,9 +94,12 @@ def read(name, top=TOP):
     if not title or not folders:
         raise VariantError(f"variants/{name}.md must begin with "
                            f"`# {name}: ...` and `- Server: ...`")
+    load = told.get("Load", "one-shot-100")
+    if load not in LOADS:
+        raise VariantError(f"variants/{name}.md: there is no load {load!r}; "
+                           "there are " + ", ".join(LOADS))
     return Variant(name, title[1], folders,
-                   tuple(shlex.split(told.get("Options", ""))),
-                   told.get("Load", "one-shot-100"), top)
+                   tuple(shlex.split(told.get("Options", ""))), load, top)
 
 
 def names(top=TOP):
@@ -391,6 +394,30 @@ def check(wanted, top=TOP):
 
 # ------------------------------------------------------------------- measuring
 
+# What clients do, as the TOML file of a study says it, and in words.
+LOADS = {
+    "one-shot-100": ("keep_alive = false",
+                     "`/answer`, each on a new connection"),
+    "file-10k": ('path = "/10k"', "`/10k`, on kept connections"),
+    "guestbook": ('path = "/guestbook"\nkeep_alive = false',
+                  "`/guestbook`, each on a new connection"),
+}
+STUDY = """title = "{variant}"
+question = "What does {variant} cost, compared with the plain server?"
+
+[ways]
+plain = ""
+{variant} = "{folder}/"
+
+[[load]]
+name = "{load}"
+servers = {servers}
+options = "{options}"
+floor = {floor}
+{keys}
+"""
+
+
 def measure(variant, words, rounds, seconds):
     """Measure a variant and write the table into its page."""
     # The page has to be fit for it before the minutes are spent.
@@ -404,16 +431,26 @@ def measure(variant, words, rounds, seconds):
                                   ["", *lines, ""]))
 
 
+def study(variant):
+    """Write the study that compares a variant with the plain server, and both
+    with their floor, where it does the same; return its path."""
+    path = variant.copy / f"{variant.name}.toml"
+    path.write_text(STUDY.format(
+        variant=variant.name, folder=variant.copy.relative_to(variant.top),
+        load=variant.load, servers=json.dumps(variant.servers),
+        options=shlex.join(variant.options), keys=LOADS[variant.load][0],
+        floor="true" if variant.load == "one-shot-100" else "false"))
+    return path
+
+
 def costs(variant, rounds, seconds):
-    """Measure a variant that is built, with the plain server and the floor of
-    its design; return the lines of its page that tell it."""
+    """Measure a variant that is built; return the lines of its page that tell
+    the CPU time of a request."""
     out = variant.copy / "results"
-    words = {"VARIANT": variant.name, "OF": " ".join(variant.servers),
-             "LOAD": variant.load, "OPTIONS": shlex.join(variant.options),
-             "REPEAT": str(rounds), "SECONDS": f"{seconds:g}", "OUT": str(out),
-             "SERVERS": ""}
-    done = subprocess.run([sys.executable, "-m", "bench", "study", "variants"],
-                          cwd=TOP, env={**os.environ, **words}, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "bench", "study", study(variant), "--repeat",
+         str(rounds), "--seconds", f"{seconds:g}", "--out", out], cwd=TOP,
+        env={**os.environ, "SERVERS": ""}, check=False)
     if done.returncode != 0:
         raise VariantError(f"{variant.name} was not measured")
     sys.path.append(str(TOP))
@@ -421,10 +458,9 @@ def costs(variant, rounds, seconds):
     rows = rundir.read_rows(out / "latest" / "samples.csv")
     env = json.loads((out / "latest" / "env.json").read_text())
     return [*cost_table(variant, rows), "", (
-        f"CPU time for a request of the load `{variant.load}` "
-        "([variants.toml](../bench/studies/variants.toml)); medians of "
-        f"{rounds} rounds of {seconds:g} s, in parentheses the 95 % interval of "
-        f"the median. {env['machine']['cpu']}, Linux "
+        f"CPU time for a request to {LOADS[variant.load][1]}, 100 clients; "
+        f"medians of {rounds} rounds of {seconds:g} s, in parentheses the 95 % "
+        f"interval of the median. {env['machine']['cpu']}, Linux "
         f"{env['machine']['kernel']}, {env['started'][:10]}.")]
 
 
@@ -435,17 +471,18 @@ def cost_table(variant, rows):
              "| plain / floor | variant / floor |",
              "|---|---:|---:|---:|---:|---:|---:|"]
     for server in variant.servers:
-        us = [{row["repeat"]: row["cpu_us"] for row in rows
-               if row["server"] == name and row.get("cpu_us")}
-              for name in (server, f"{server}, {variant.name}",
-                           f"floor-{server}")]
-        plain, mine, floor = us
+        plain, mine, floor = us = [
+            {row["repeat"]: row["cpu_us"] for row in rows
+             if row["server"] == name and row.get("cpu_us")}
+            for name in (f"{server}, plain", f"{server}, {variant.name}",
+                         f"floor-{server}")]
         cells = [f"{statistics.median(one.values()):.1f}" if one else "–"
                  for one in us]
         for above, below in ((mine, plain), (plain, floor), (mine, floor)):
-            found = stats.compare(above, below)
-            cells.append("–" if found is None else f"{found.ratio:.2f}" + (
-                f" ({found.low:.2f} to {found.high:.2f})" if found.low else ""))
+            found = stats.compare(above, below, adaptive=False)
+            cells.append("–" if found is None else f"{found['ratio']:.2f}" + (
+                f" ({found['low']:.2f} to {found['high']:.2f})"
+                if found["low"] else ""))
         lines.append(" | ".join((f"| {server}", *cells)) + " |")
     return lines
 

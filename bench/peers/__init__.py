@@ -23,13 +23,14 @@ class PeerError(Exception):
 class Peer:
     """A peer, with the attributes that servers.Server has."""
 
-    def __init__(self, name):
-        """Raises PeerError."""
-        if name not in names():
+    def __init__(self, name, parent=FOLDER):
+        """Raises PeerError when no folder in `parent` has it."""
+        there = _all(parent)
+        if name not in there:
             raise PeerError(f"there is no peer {name!r}; there are "
-                            + ", ".join(names()))
+                            + ", ".join(sorted(there)))
         self.name = name
-        self.dir, self.told = _all()[name]
+        self.dir, self.told = there[name]
         told = self.told
         self.title = told.get("title", name)
         self.folder = ""
@@ -98,10 +99,10 @@ def names():
     return sorted(_all())
 
 
-def _all():
+def _all(parent=FOLDER):
     """Return {name: (folder, what its peer.json says)} of all peers."""
     found = {}
-    for path in FOLDER.glob("*/peer.json"):
+    for path in parent.glob("*/peer.json"):
         told = json.loads(path.read_text())
         for name, more in told.get("peers", {path.parent.name: {}}).items():
             found[name] = path.parent, {**told, **more}

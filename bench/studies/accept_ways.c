@@ -1,7 +1,7 @@
 /*
  * accept_ways - how many threads share one listening socket.
  *
- *     accept_ways direct|mutex|turn|queue PORT THREADS
+ *     accept_ways PORT THREADS direct|mutex|turn|queue
  *
  * THREADS threads answer each client with constant bytes and close; nothing is
  * parsed, so what differs is only how a client gets to a thread:
@@ -189,15 +189,15 @@ int main(int argc, char *argv[])
     void *(*serve)(void *) = NULL;
 
     for (int i = 0; argc == 4 && i < 4; i++)
-        if (strcmp(argv[1], ways[i].name) == 0)
+        if (strcmp(argv[3], ways[i].name) == 0)
             serve = ways[i].serve;
     if (serve == NULL)
-        errx(2, "usage: accept_ways direct|mutex|turn|queue PORT THREADS");
+        errx(2, "usage: accept_ways PORT THREADS direct|mutex|turn|queue");
 
-    listener = floor_listen(argv[2], false);
+    listener = floor_listen(argv[1], false);
     for (int i = 0; i < CORES_MAX; i++)
         pthread_mutex_init(&turns[i].lock, NULL);
-    for (long i = strtol(argv[3], NULL, 10); i > 0; i--)
+    for (long i = strtol(argv[2], NULL, 10); i > 0; i--)
         start(serve);
     if (serve == serve_queue)
         start(accept_for_queue);

@@ -1,7 +1,7 @@
 /*
  * wake_up - what waiting for an answer costs on a core that is otherwise idle.
  *
- *     wake_up serve "tcp|unix sleep|look" PORT
+ *     wake_up serve PORT tcp|unix sleep|look
  *     wake_up ask PORT SECONDS
  *
  * A client sends a byte and waits until the server has sent it back, as the
@@ -103,11 +103,10 @@ static bool throw(int fd, char byte)
     return send(fd, &byte, 1, MSG_NOSIGNAL) == 1;
 }
 
-static void serve(const char *way, const char *port)
+static void serve(const char *port, bool is_unix, bool look)
 {
-    bool look = strstr(way, "look") != NULL;
     int listener = -1;
-    if (strncmp(way, "unix", 4) == 0)
+    if (is_unix)
         listener = listen_at(unix_address(port));
     /* In any case: a port that accepts tells that the server is ready. */
     int tcp_listener = listen_at(tcp_address(port));
@@ -177,12 +176,13 @@ static void ask(const char *port, double seconds)
 
 int main(int argc, char **argv)
 {
-    if (argc == 4 && strcmp(argv[1], "serve") == 0)
-        serve(argv[2], argv[3]);
+    if (argc == 5 && strcmp(argv[1], "serve") == 0)
+        serve(argv[2], strcmp(argv[3], "unix") == 0,
+              strcmp(argv[4], "look") == 0);
     else if (argc == 4 && strcmp(argv[1], "ask") == 0)
         ask(argv[2], strtod(argv[3], NULL));
     else
-        errx(2, "usage: wake_up serve \"tcp|unix sleep|look\" PORT, or "
+        errx(2, "usage: wake_up serve PORT tcp|unix sleep|look, or "
                 "wake_up ask PORT SECONDS");
     return 0;
 }
