@@ -1,5 +1,6 @@
 """The virtual environment with what draws: build/venv/, made when missing."""
 
+import fcntl
 import os
 import re
 import shutil
@@ -28,7 +29,15 @@ def enter():
 
 
 def make():
-    """Make the environment unless it is there; return "" or why not."""
+    """Make the environment unless it is there; return "" or why not. Of two
+    programs that find it missing, the second waits for the first."""
+    os.makedirs(os.path.dirname(FOLDER), exist_ok=True)
+    with open(FOLDER + ".lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return _make()
+
+
+def _make():
     if procfs.read(INSTALLED) == procfs.read(WANTED) \
             and os.access(PYTHON, os.X_OK):
         return ""

@@ -42,8 +42,9 @@ def made_up_run(tmp_path_factory):
 
 def draw(*words):
     """Return what Python prints in build/venv with these words."""
-    if not os.access(venv.PYTHON, os.X_OK):
-        pytest.skip("needs build/venv, which `python3 -m bench report` makes")
+    reason = venv.make()
+    if reason:
+        pytest.skip(reason)
     return subprocess.run([venv.PYTHON, *map(str, words)], cwd=report.TOP,
                           env={**os.environ, "NO_INSTALL": "1"}, check=True,
                           stdout=subprocess.PIPE, text=True).stdout
