@@ -207,12 +207,20 @@ def _servers(text, peer_text):
 
 
 def _of_study(study, text):
-    """Return the servers of a study that `text` picks."""
-    chosen = tuple(study.chosen(set(words(text))))
+    """Return the servers of a study that `text` picks: ours by name or
+    number, others by name."""
+    chosen = tuple(study.chosen({_name_of(word) for word in words(text)}))
     if not chosen:
         raise SettingsError(f"SERVERS={text}: this study has "
                             + ", ".join(one.name for one in study.servers))
     return chosen
+
+
+def _name_of(word):
+    try:
+        return servers.named(word).name
+    except KeyError:
+        return word
 
 
 def _cores(name, text):

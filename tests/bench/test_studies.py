@@ -12,7 +12,7 @@ import types
 
 import pytest
 
-from bench import load, peers, plan
+from bench import config, load, peers, plan
 from bench.run import servers
 from bench.studies import hooks, study
 
@@ -59,6 +59,14 @@ def test_each_design_is_measured_with_its_own_floor():
     assert [mine for _, mine in pairs[:7]] == study.GROUPS["seven"]
     assert {floor for floor, _ in pairs} == {
         name for name in peers.names() if name.startswith("floor-")}
+
+
+@pytest.mark.parametrize("text", ["epoll", "07", "07_epoll"])
+def test_a_study_knows_ours_by_number_too(text):
+    """As everywhere a server is named."""
+    made = config.read("study", ["floors"], {"SERVERS": text})
+    assert {one.name for one in made.servers} == {
+        "epoll", "floor-epoll", "floor-epoll-kept"}
 
 
 def test_a_chosen_server_comes_with_its_baselines():
