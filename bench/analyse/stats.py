@@ -98,6 +98,9 @@ def said(one, more, less):
     size = f"{ratio:.2f}, {one['low']:.2f} to {one['high']:.2f}"
     if one["verdict"] == EQUAL:
         return f"the same within {100 * SAME:.0f} % ({size})"
+    if ratio >= 2:
+        return (f"{ratio:.1f} times as much ({one['low']:.1f} to "
+                f"{one['high']:.1f})")
     percent = 100 * abs(ratio - 1)
     word = more if one["verdict"] == MORE else less
     return f"{percent:.{int(percent < 1)}f} % {word} ({size})"

@@ -41,6 +41,7 @@ def compared(*ratios, adaptive=True):
 
 
 @pytest.mark.parametrize("ratios, verdict, words", [
+    ([8.04] * 6, stats.MORE, "8.0 times as much (8.0 to 8.0)"),
     ([1.62] * 6, stats.MORE, "62 % more expensive (1.62, 1.62 to 1.62)"),
     ([0.996] * 6, stats.LESS, "0.4 % cheaper (1.00, 1.00 to 1.00)"),
     ([0.98, 1.02] * 3, stats.EQUAL,

@@ -129,7 +129,7 @@ def test_cpu_time_leads():
         "At 100 clients a request costs Epoll 50 us of CPU time, so one core "
         "can do 20,000 a second; Epoll answers 9,000 requests/s.",
         "CPU time compared with Epoll: cannot tell with 6 rounds for Poll; "
-        "700 % more expensive (8.00, 8.00 to 8.00) for Forking.",
+        "8.0 times as much (8.0 to 8.0) for Forking.",
         "Rate, where both cores were fully busy, compared with Epoll: 89 % "
         "slower (0.11, 0.11 to 0.11) for Forking."]
     assert "Fewer than 6 rounds" in said(rows[:9])[0][-1]
