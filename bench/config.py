@@ -137,7 +137,7 @@ def parse(argv, environment, study=None):
     """Return the Settings from options, which win, and the environment, for
     `study` or the published experiments.
 
-    Raises SettingsError. Exits by itself on --help and unknown options.
+    Raises SettingsError. Exits on --help and unknown options.
     """
     parser = argparse.ArgumentParser(
         prog="bench", description="Measure servers, print, draw and explain. "

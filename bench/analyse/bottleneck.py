@@ -5,7 +5,7 @@ without descriptors has lost requests whatever else was busy.
 """
 
 WHOLE_CORE = 95.0   # per cent from which the server's core was the limit
-BUSY = 90.0         # the same for others, whose start and end count as well
+BUSY = 90.0         # the same for others, whose start and end count too
 LOAD = ("load tool", "cores of the load")       # the limits of the load
 
 

@@ -24,7 +24,7 @@ TOP = os.path.dirname(os.path.dirname(HERE))
 def make(folder, experiments=()):
     """Write summary.json, charts and report.html into `folder`.
 
-    `experiments` are those beside the published ones, such as a study. Returns
+    `experiments` are those next to the published ones, such as a study. Returns
     (summary, [what was left out and why]). Raises OSError when the
     files of a run are not there.
     """

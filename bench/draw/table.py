@@ -123,7 +123,7 @@ def cost(experiment, variant, place, found, said):
 
 
 def reached(experiment, curves, titles):
-    """The rates by x, a column a server. 2/3: so many runs gave a figure."""
+    """The rates by x, a column a server. 2/3: two of three runs gave one."""
     def cell(point):
         if not point:
             return None

@@ -77,7 +77,7 @@ class Experiment:
     x_short = "clients"
     unit = "requests/s"
     needs_redis = False
-    holds_connections = False   # x connections shall be open at once
+    holds_connections = False   # x connections are open together
     host = "0.0.0.0"            # clients use several addresses
     threads = None              # of the load tool; None: one for each core
     variants = (Variant(""),)

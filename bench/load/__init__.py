@@ -41,7 +41,7 @@ def missing(name):
 def run(name, job, cores, tick=None):
     """Run `job` with the tool `name` on `cores`; return the Result.
 
-    `tick()` is called meanwhile; it returns when it wants to be called again
+    `tick()` is called while it runs; it returns when it wants to be called again
     (seconds of time.monotonic). A tool that does not end in time is
     interrupted (it then reports what it has) or killed, and the Result says
     `hung`. Raises LoadError.

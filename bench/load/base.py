@@ -71,7 +71,7 @@ class Result:
     sent_rate: float = None     # requests a second that an open loop sent
     lag_percent: float = None   # how far it stayed behind what was demanded
     cpu: float = 0.0            # seconds the tool used
-    own_cpu: float = 0.0        # seconds this program used meanwhile
+    own_cpu: float = 0.0        # seconds this program used
     wall: float = 0.0           # seconds the tool ran
     hung: bool = False          # it had to be interrupted or killed
     notes: list = field(default_factory=list)

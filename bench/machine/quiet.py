@@ -18,7 +18,7 @@ QUICK, FULL = 3.0, 60.0     # seconds to wait at most, before a round
 class Gate:
     """Called before each round; waits at most `limit` seconds.
 
-    After it has waited in vain, the next wait is half as long, until the
+    After a wait without result, the next wait is half as long, until the
     machine is quiet again: on one that never is, waiting does not help.
     """
 

@@ -1,4 +1,4 @@
-"""How fast is a core at this moment?
+"""How fast is a core now?
 
 A core of a virtual machine is often one of two hardware threads. While the
 other one works, ours runs at half to two thirds of its speed, and nothing in

@@ -186,7 +186,7 @@ class CpuTime(Metric):
             "load_busy": 100 * load.cpu / load.wall if load.wall else None,
             "redis_busy": 100 * self.redis / wall if watch.redis_pid else None,
             "load_cores_busy": _mean(others or mine)}
-        if others:  # else the load cannot be told from foreign work
+        if others:  # else load and foreign work look the same
             values["foreign"] = max(0.0, _mean(mine) - busy)
         if watch.answered:
             each = 1e6 * watch.server_cpu / watch.answered

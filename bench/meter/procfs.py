@@ -38,7 +38,7 @@ def read(path):
             data += more
         return data.decode("utf-8", "replace")
     except OSError:
-        return ""           # the process has ended meanwhile
+        return ""           # the process has ended
     finally:
         os.close(descriptor)
 

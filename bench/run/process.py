@@ -95,7 +95,7 @@ def _reap(process):
 def stop(process, first=signal.SIGTERM, seconds=3.0):
     """End `process`: ask with the signal `first`, after `seconds` kill the
     whole session. Return (Exit, clean): clean is False when it was killed,
-    or had ended by itself.
+    or had already ended.
     """
     ended = _reap(process)
     early = bool(ended)

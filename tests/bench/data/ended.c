@@ -70,6 +70,8 @@ int main(int argc, char **argv)
     setvbuf(stdin, NULL, _IONBF, 0);
     used = mmap(NULL, sizeof *used, PROT_READ | PROT_WRITE,
                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (used == MAP_FAILED)
+        return 1;
     /* Those before the measurement must not count. */
     (strcmp(argv[1], "fork") == 0 ? work_in_child : work_in_thread)();
     puts("ready");
@@ -78,7 +80,7 @@ int main(int argc, char **argv)
     double begun = seconds(CLOCK_THREAD_CPUTIME_ID);
     long before = switches();
     *used = 0;
-    for (int i = atoi(argv[2]); i > 0; i--)
+    for (long i = strtol(argv[2], NULL, 10); i > 0; i--)
         (strcmp(argv[1], "fork") == 0 ? work_in_child : work_in_thread)();
     printf("%f %ld\n",
            *used + seconds(CLOCK_THREAD_CPUTIME_ID) - begun,
