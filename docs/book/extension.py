@@ -12,6 +12,7 @@ code and pictures, resolved when the book is built.
     :::{beside} guestbook epoll                  measured and published rates
     :::{quote} 07_epoll/main.c serve_clients     a definition in C
     :::{picture} epoll                           a drawing of pictures.py
+    :::{timeline} epoll                          what make timeline drew
 
 Expressions are those of figures.py. With the book's own run, a claim that
 does not hold or a figure that is missing is an error. With a reader's run
@@ -19,6 +20,7 @@ does not hold or a figure that is missing is an error. With a reader's run
 """
 
 import os
+import tomllib
 from html import escape
 from pathlib import Path
 
@@ -336,13 +338,42 @@ class Picture(Block):
         return self.image(f"picture-{name}", svg, alt)
 
 
+class Timeline(Block):
+    """The picture that `make timeline SERVER=name` drew, from docs/results."""
+
+    def make(self, name):
+        path = RESULTS / "timelines" / f"{name}.svg"
+        if not path.is_file():
+            raise figures.FigureError(f"there is no {path.relative_to(TOP)}")
+        return self.image(f"timeline-{name}", path.read_text(encoding="utf-8"),
+                          f"Timeline of {name}: a row for each worker and for "
+                          "each of eight clients; the text says what to see.")
+
+
+def add_times(app, doctree):
+    """Put the reading time below the title of a chapter, and the lab's."""
+    name = app.env.docname
+    title = next(iter(doctree.findall(nodes.title)), None)
+    if not name.startswith("tutorial/") or title is None:
+        return
+    words = sum(len(one.astext().split()) for one in
+                doctree.findall(nodes.paragraph))
+    said = f"Reading: {max(1, round(words / 200))} minutes."
+    lab = TOP / "labs" / name.removeprefix("tutorial/") / "lab.toml"
+    if lab.is_file():
+        minutes = tomllib.loads(lab.read_text(encoding="utf-8"))["minutes"]
+        said += f" The lab: {minutes} minutes."
+    title.parent.insert(1, nodes.paragraph("", said, classes=["run-note"]))
+
+
 def setup(app):
     """Register everything; `book_run` is the folder of a reader's run."""
     app.add_config_value("book_run", os.environ.get("BOOK_RUN", ""), "env")
     app.add_role("value", Value())
     app.add_role("words", Words())
     for one in (Claim, Curve, Shape, Costs, Across, Calls, Beside, Quote,
-                Picture):
+                Picture, Timeline):
         app.add_directive(one.__name__.lower(), one)
+    app.connect("doctree-read", add_times)
     app.connect("html-collect-pages", source.pages)
     return {"version": "1", "parallel_read_safe": False}
