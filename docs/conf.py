@@ -5,6 +5,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import docs.book  # noqa: E402
+
 project = "zerohttpd"
 author = "the zerohttpd authors"
 html_title = "zerohttpd: one web server, seven ways to wait"
@@ -19,7 +21,7 @@ include_patterns = ["index.md", "tutorial/**", "howto/**", "explanation/**",
                     "reference/**", "source/**"]
 nitpicky = True
 html_theme = "furo"
-html_static_path = ["book/static"]
+html_static_path = [str(Path(docs.book.__file__).with_name("static"))]
 html_css_files = ["book.css"]
 html_show_sphinx = False
 html_copy_source = False

@@ -44,10 +44,9 @@ LOGGER = logging.getLogger(__name__)
 class Data:
     """The run that the book is built on, and what pages may name."""
 
-    def __init__(self, own):
-        folder = Path(own or RESULTS / "reference")
-        self.mine = bool(own)
-        self.run = figures.Run(folder)
+    def __init__(self, folder, strict):
+        self.strict = strict
+        self.run = figures.Run(folder or RESULTS / "reference")
         studies = {path.parent.name: figures.Run(path.parent)
                    for path in RESULTS.glob("*/samples.csv")
                    if path.parent.name != "reference"}
@@ -63,7 +62,7 @@ class Data:
 def data(env):
     """Return the Data of the build."""
     if not hasattr(env.app, "book_data"):
-        env.app.book_data = Data(env.config.book_run)
+        env.app.book_data = Data(env.config.book_run, env.config.book_strict)
     return env.app.book_data
 
 
@@ -74,7 +73,7 @@ class Figure:
         """Warn, which ends the build of the book's own run; return a text
         for the page of a reader's run."""
         where = (self.env.docname, self.lineno)
-        if not data(self.env).mine:
+        if data(self.env).strict:
             LOGGER.warning("%s", error, location=where)
         return nodes.emphasis("", "not in this run")
 
@@ -367,8 +366,11 @@ def add_times(app, doctree):
 
 
 def setup(app):
-    """Register everything; `book_run` is the folder of a reader's run."""
-    app.add_config_value("book_run", os.environ.get("BOOK_RUN", ""), "env")
+    """Register everything. `book_run` is the folder of a reader's run, and
+    `book_strict` whether what it does not support is an error."""
+    own = os.environ.get("BOOK_RUN", "")
+    app.add_config_value("book_run", own, "env")
+    app.add_config_value("book_strict", not own, "env", types=(bool,))
     app.add_role("value", Value())
     app.add_role("words", Words())
     for one in (Claim, Curve, Shape, Costs, Across, Calls, Beside, Quote,
