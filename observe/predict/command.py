@@ -18,21 +18,8 @@ from observe import lab
 from observe.predict import compare, files
 
 # 30 s: as many rounds as an interval of the median needs.
-ROUNDS, SECONDS = 6, 5
-PASSED_ON = ("SECONDS", "REPEAT", "BACKLOG", "SERVER_CPUS", "LOAD_CPUS",
-             "TOOL", "OUT", "SEED")
-EXAMPLE = """\
-There is no terminal to ask at, so a file is needed: FILE=predict.toml
-
-server = "05"
-clients = 100
-rate = 3000             # requests a second
-cpu_us = 250            # CPU microseconds a request
-switches = 4            # context switches a request
-calls = 12              # system calls a request
-limit = "server core"   # or: load tool, Redis, workers, clients
-why = "a line"
-"""
+DEFAULTS = {"SECONDS": "5", "REPEAT": "6"}
+PASSED_ON = ("BACKLOG", "SERVER_CPUS", "LOAD_CPUS", "TOOL", "OUT", "SEED")
 SAID = {
     "guestbook": "Each client opens a connection, asks for /guestbook (three "
                  "commands to Redis), reads the page, and begins again.",
@@ -46,8 +33,8 @@ def main(words):
     setting, before anything is measured."""
     parser = argparse.ArgumentParser(
         prog="python3 -m observe predict", description=__doc__,
-        epilog="Settings of bench, such as SECONDS=1 (of each of the "
-        "six rounds), are environment variables.")
+        epilog="The settings of bench are environment variables: SECONDS=1 "
+        "(of each round), REPEAT, OUT, TOOL, SERVER_CPUS ...")
     parser.add_argument("server", nargs="?", help="05, prethreaded")
     parser.add_argument("--clients", help="how many (100)")
     parser.add_argument("--what", help="guestbook (default) or answer")
@@ -67,142 +54,130 @@ def main(words):
 
 
 def run(options):
-    """Predict, measure and compare; return the exit status. Raises FileError,
-    SettingsError, LabError, RedisError, NoFigure, OSError."""
+    """Predict, measure and compare; return the exit status."""
     given = checked(options)
-    prediction = None
     if options.file:
-        prediction, _ = files.read(options.file, **given)
-    elif not given["server"]:
+        topic = files.read(options.file, **given)
+    elif "server" not in given:
         raise files.FileError("SERVER=05 or FILE=predict.toml is needed")
     elif not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise files.FileError(EXAMPLE)
-    topic = prediction or files.Prediction(
-        given["server"], given["clients"] or 100, given["what"]
-        or "guestbook", name=given["name"])
+        raise files.FileError("there is no terminal to ask at; FILE=... names "
+                              f"a file like this:\n\n{files.EXAMPLE}")
+    else:
+        topic = {"clients": 100, **files.OPTIONAL, **given}
     settings = settings_of(topic)
-    lab.executable_of(topic.server)
-    reason = venv.enter()
-    if not prediction:
-        if reason:
-            raise lab.LabError(f"cannot ask ({reason}); FILE=... can be used")
-        prediction = ask(topic)
+    lab.executable_of(topic["server"])
+    reason = venv.enter()               # before we ask: it starts us again
+    prediction = topic if options.file else ask(topic, reason)
     path = files.store(
-        Path(settings.out) / "predictions", options.name or prediction.name
-        or (Path(options.file).stem if options.file else "")
-        or f"{topic.server}-{topic.what}-{topic.clients}", prediction)
+        Path(settings.out) / "predictions", prediction["name"] or Path(
+            options.file or "{server}-{what}-{clients}".format(**topic)).stem,
+        prediction)
     print(f"The prediction is in {os.path.relpath(path)}", flush=True)
-    status, found, folder = measure(settings, prediction)
-    files.complete(path, prediction, found)
+    status, folder, doubts = measure(settings)
+    found, more = compare.measured(
+        rundir.read_json(folder / "summary.json"), prediction)
+    files.add(path, found)
     print("", *table.lines(compare.table(prediction, found), table.width()),
           "", sep="\n")
-    table.say(*compare.explain(prediction, found), *found.notes,
-              f"All that was measured: {os.path.relpath(folder)}/report.html")
+    table.say(*compare.explain(prediction, found, more), *more["notes"],
+              *doubts, "All that was measured: "
+              f"{os.path.relpath(folder)}/report.html")
     return status
 
 
 def checked(options):
-    """Return what the options say for files.read(). Raises FileError."""
+    """Return those of the options that a prediction has. Raises FileError."""
     given = {}
     for key in ("server", "clients", "what", "name"):
         value = getattr(options, key)
         try:
-            if value and key == "clients":
-                value = int(value) if value.isdecimal() else value
-            given[key] = files.CHECKS[key](value) if value else ""
+            if value:
+                given[key] = files.CHECKS[key](
+                    int(value) if key == "clients" and value.isdecimal()
+                    else value)
         except ValueError as error:
             raise files.FileError(f"{key.upper()}={value}: {error}") \
                 from error
     return given
 
 
-def settings_of(prediction):
+def settings_of(topic):
     """Return bench's Settings for one cell. Raises SettingsError."""
     there = {key: os.environ.get(key, "") for key in PASSED_ON}
-    there["SECONDS"] = there["SECONDS"] or str(SECONDS)
-    there["REPEAT"] = there["REPEAT"] or str(ROUNDS)
     settings = config.read("run", [
-        "--experiment", prediction.what, "--servers", prediction.server,
-        "--concurrency", str(prediction.clients)], there)
+        "--experiment", topic["what"], "--servers", topic["server"],
+        "--concurrency", str(topic["clients"])], {**there, **{
+            key: os.environ.get(key) or DEFAULTS[key] for key in DEFAULTS}})
     one = copy.copy(settings.experiments[0])
     one.variants = one.variants[:1]
     return dataclasses.replace(settings, experiments=(one,))
 
 
-def ask(topic):
-    """Ask for a prediction at the terminal; return it. Raises EOFError."""
-    from rich.console import Console
-    from rich.prompt import InvalidResponse, Prompt
+def ask(topic, reason):
+    """Ask for a prediction at the terminal; return it. `reason` says why
+    there is no rich, "" if it is there. Raises EOFError."""
+    if reason:
+        raise lab.LabError(f"cannot ask: {reason}; FILE=predict.toml can do")
+    # pylint: disable=import-outside-toplevel
+    from rich import console, markup, prompt
+    shown = console.Console(highlight=False)
 
-    class Answer(Prompt):
+    class Answer(prompt.Prompt):
         """A prompt that asks again until `check` accepts the answer."""
-
-        check = staticmethod(files.text)
 
         def process_response(self, value):
             try:
-                return self.check(value.strip())
+                return self.check(value)
             except ValueError as error:
-                raise InvalidResponse(f"[red]{error}") from error
+                raise prompt.InvalidResponse(markup.escape(
+                    str(error))) from error
 
-    class Figure(Answer):
-        """A number, also with commas between the thousands."""
+    def answer(words, check):
+        one = Answer(words, console=shown)
+        one.check = check
+        return one()
 
-        @staticmethod
-        def check(value):
-            try:
-                value = float(value.replace(",", ""))
-            except ValueError:
-                raise ValueError("it has to be a number") from None
-            return files.figure(int(value) if value % 1 == 0 else value)
-
-    class Limit(Answer):
-        """One of LIMITS; its first letters will do."""
-
-        @staticmethod
-        def check(value):
-            return files.one_of(value, files.LIMITS)
-
-    console = Console(highlight=False)
-    console.print(f"\nPredict before you measure: [bold]{topic.title}[/bold]\n"
-                  f"{SAID[topic.what]} The server has a core of its own.\n")
-    values = {key: Figure.ask(words.capitalize().replace("Cpu", "CPU"),
-                              console=console)
-              for key, words in files.QUANTITIES.items()}
-    console.print("\nWhat ends the rate?", *(
+    shown.print(f"\nPredict before you measure: [bold]{files.title(topic)}"
+                f"[/bold]\n{SAID[topic['what']]} The server has a core of its "
+                "own.\n")
+    told = {key: answer(words, typed)
+            for key, words in files.QUANTITIES.items()}
+    shown.print("\nWhat ends the rate?", *(
         f"  [bold]{name:12}[/bold] {words}"
         for name, words in files.LIMITS.items()), sep="\n")
-    limit = Limit.ask("One of them", console=console)
-    why = Answer.ask("Why, in one line", console=console)
-    console.print()
-    return dataclasses.replace(topic, values=values, limit=limit, why=why)
+    told["limit"] = answer("one of these", files.CHECKS["limit"])
+    told["why"] = answer("why, in a line", files.line)
+    return {**topic, **told}
 
 
-def measure(settings, prediction):
-    """Measure what was predicted; return (status, Measured, folder), status 0,
-    or 130 after Ctrl-C. Raises NoFigure, RedisError, OSError."""
+def typed(text):
+    """Return the figure that was typed, also 12,000. Raises ValueError."""
+    with contextlib.suppress(ValueError):
+        text = float(text.replace(",", ""))
+    return files.figure(text)
+
+
+def measure(settings):
+    """Measure; return (status, folder of the run, [what may spoil it]). After
+    Ctrl-C the status is 130. Raises NoFigure, RedisError, OSError."""
     latest = Path(settings.out) / "latest"
     before = latest.resolve()
-    rounds = settings.repeat
-    print(f"Measuring for {rounds * settings.seconds:g} s, in {rounds} "
-          "rounds. Ctrl-C keeps what is measured.", flush=True)
-    for signum in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(signum, signal.default_int_handler)
+    print(f"Measuring {settings.repeat} rounds of {settings.seconds:g} s. "
+          "Ctrl-C keeps what is measured.", flush=True)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
         status = session.compare(settings)
     folder = latest.resolve()
-    try:
-        if folder == before:
-            raise FileNotFoundError
-        summary, env = (rundir.read_json(folder / name)
-                        for name in ("summary.json", "env.json"))
-    except FileNotFoundError:
-        raise compare.NoFigure(said.getvalue().strip()[-300:]) from None
-    found = compare.measured(summary, env, prediction)
-    doubts = ", ".join(one["what"] for one in env["preflight"]
+    if folder == before or not (folder / "summary.json").exists():
+        if status == 130:
+            raise KeyboardInterrupt
+        raise compare.NoFigure(said.getvalue().strip()[-300:])
+    env = rundir.read_json(folder / "env.json")
+    spoils = ", ".join(one["what"] for one in env["preflight"]
                        if not one["ok"])
-    return status, found._replace(notes=[
-        *found.notes, *env["left_out"], *env["problems"],
-        *[f"What may spoil the figures here: {doubts}"] * bool(doubts)]), \
-        folder
+    return status, folder, [*env["left_out"], *env["problems"], *[
+        f"What may spoil the figures of this machine: {spoils}."] * bool(
+            spoils)]

@@ -15,136 +15,130 @@ from observe.predict import compare, files
 
 WIDTH = 60                      # of an axis, in characters
 LEVELS = " ▁▂▃▄▅▆▇█"
-LEFT = 6                        # where an axis begins
-
-# A question: the predictions of one server with so many clients. `measured`:
-# {key of QUANTITIES: the median of what the files say, or None}; `limit`: what
-# most of them found, or ""; `end`: [(name of a limit, how many predict it)].
-Question = collections.namedtuple("Question",
-                                  "title predictions measured limit ends")
 
 
 def main(words):
     """Run the command; return its exit status: 1 without a prediction."""
     parser = argparse.ArgumentParser(prog="python3 -m observe predictions",
                                      description=__doc__)
-    out = os.environ.get("OUT") or os.path.join(TOP, "results")
+    out = Path(os.environ.get("OUT") or Path(TOP, "results"))
     parser.add_argument("folder", nargs="?", help="with the files, *.toml",
-                        default=os.path.join(out, "predictions"))
-    folder = parser.parse_args(words).folder
-    venv.enter()
-    found, wrong = gather(folder)
-    for why in wrong:
-        print(f"Left out: {why}", file=sys.stderr)
-    if not found:
+                        default=out / "predictions")
+    folder = Path(parser.parse_args(words).folder)
+    reason = venv.enter()
+    questions = {}              # {title: [prediction, ...]}
+    for path in sorted(folder.glob("*.toml")):
+        try:
+            one = files.read(path)
+            questions.setdefault(files.title(one), []).append(one)
+        except files.FileError as error:
+            print(f"Left out: {error}", file=sys.stderr)
+    if not questions:
         print(f"predictions: there is none in {folder}", file=sys.stderr)
         return 1
-    questions = group(found)
-    for question in questions:
-        print(*lines(question), sep="\n")
-    try:
-        from observe.predict import picture     # needs build/venv/
-    except ImportError as error:
-        print(f"No picture: {error}", file=sys.stderr)
-        return 0
-    os.makedirs(out, exist_ok=True)
-    for path in picture.write(questions, wrong, Path(out)):
-        print(os.path.relpath(path))
+    for name, class_ in sorted(questions.items()):
+        print("", f"{name}: predictions: {len(class_)}", *lines(class_),
+              sep="\n")
+    if reason:
+        print(f"No picture: {reason}", file=sys.stderr)
+    else:
+        out.mkdir(parents=True, exist_ok=True)
+        print("\n" + os.path.relpath(draw(questions, out / "predictions.svg")))
     return 0
 
 
-def gather(folder):
-    """Return ([(Prediction, Measured or None)], [why a file is left out])."""
-    found, wrong = [], []
-    for path in sorted(Path(folder).glob("*.toml")):
-        try:
-            if not path.is_file():
-                raise files.FileError(f"{path}: it is not a file")
-            found.append(files.read(path))
-        except files.FileError as error:
-            wrong.append(str(error))
-    return found, wrong
+def true(class_, key):
+    """Return the median of what the files say was measured, None without."""
+    return statistics.median([
+        one["measured"][key] for one in class_ if key in one["measured"]]
+        or [math.nan])
 
 
-def group(found):
-    """Return a Question for each server, page and number of clients."""
-    asked = {}
-    for prediction, measured in found:
-        asked.setdefault(prediction.title, []).append((prediction, measured))
-    return [_question(title, some) for title, some in sorted(asked.items())]
-
-
-def _question(title, some):
-    told = [measured for _, measured in some if measured]
-    values = {key: [one.values[key] for one in told if one.values[key]]
-              for key in files.QUANTITIES}
-    limits = collections.Counter(" and ".join(one.limits) for one in told)
-    return Question(
-        title, [prediction for prediction, _ in some],
-        {key: statistics.median(each) if each else None
-         for key, each in values.items()},
-        limits.most_common(1)[0][0] if limits else "",
-        collections.Counter(one.limit for one, _ in some).most_common())
-
-
-def spread(question, key):
-    """Return what is predicted for a key of QUANTITIES, in words: median,
-    measured, and the share that is right within AGREE."""
-    values = [one.values[key] for one in question.predictions]
+def spread(class_, key):
+    """Return in words what is predicted for a key of QUANTITIES: the median,
+    what was measured, and how many are right within AGREE."""
+    values, goal = [one[key] for one in class_], true(class_, key)
     told = f"median {number(statistics.median(values))}"
-    true = question.measured[key]
-    if not true:
+    if math.isnan(goal):
         return f"{told}; not measured"
-    right = sum(compare.factor(value, true) <= compare.AGREE
+    right = sum(compare.factor(value, goal) <= compare.AGREE
                 for value in values)
-    return (f"{told}, measured {number(true)}; {right} of {len(values)} "
-            f"within a factor of {compare.AGREE:g}")
+    return (f"{told}, measured {number(goal)}; within a factor of "
+            f"{compare.AGREE:g}: {100 * right / len(values):.0f} %")
 
 
-def axis(values):
-    """Return the exponents (first, last) of an axis for all values: whole
-    decades, at least one."""
-    first = math.floor(math.log10(min(values)) + 1e-9)
-    return first, max(first + 1, math.ceil(math.log10(max(values)) - 1e-9))
+def axis(class_, key):
+    """Return (first, last) power of ten of an axis for all predictions of a
+    key and the measured value."""
+    logs = [math.log10(value) for value in (
+        *(one[key] for one in class_), true(class_, key))
+        if not math.isnan(value)]
+    first = math.floor(min(logs))
+    return first, max(first + 1, math.ceil(max(logs)))
 
 
 def place(value, ends, width=WIDTH):
     """Return the column, from 0, of a value on a log axis."""
-    first, last = ends
-    share = (math.log10(value) - first) / (last - first)
-    return min(width - 1, round(share * (width - 1)))
+    share = (math.log10(value) - ends[0]) / (ends[1] - ends[0])
+    return round(share * (width - 1))
 
 
-def lines(question):
-    """Return a picture of a question as lines of text."""
-    count = len(question.predictions)
-    made = ["", f"{question.title}: {count} prediction{'s' * (count != 1)}"]
+def lines(class_):
+    """Return a picture of the predictions of a class as lines of text: bars
+    over a log axis, on which ▲ is the measured value."""
+    made = []
     for key, words in files.QUANTITIES.items():
-        made += ["", f"  {words}: {spread(question, key)}",
-                 *bars([one.values[key] for one in question.predictions],
-                       question.measured[key])]
-    made += ["", "  what ends the rate: " + (
-        f"measured: {question.limit}" if question.limit else "not measured")]
-    return made + [f"{'':{LEFT}}{limit:12} {'█' * min(votes, WIDTH)} {votes}"
-                   for limit, votes in question.ends] + [""]
+        ends, goal = axis(class_, key), true(class_, key)
+        counts = collections.Counter(place(one[key], ends) for one in class_)
+        most = max(counts.values())
+        rule = ["─"] * WIDTH
+        for power in range(ends[0], ends[1] + 1):
+            rule[place(10 ** power, ends)] = "┼"
+        if not math.isnan(goal):
+            rule[place(goal, ends)] = "▲"
+        first, last = (f"{10.0 ** power:,.10g}" for power in ends)
+        made += ["", f"{words}: {spread(class_, key)}", "".join(
+            LEVELS[math.ceil(8 * counts[at] / most)]
+            for at in range(WIDTH)).rstrip(), "".join(rule),
+            first + last.rjust(WIDTH - len(first))]
+    said = collections.Counter(one["measured"]["limit"] for one in class_
+                               if "limit" in one["measured"])
+    made += ["", "what ends the rate: " + (
+        f"measured: {said.most_common(1)[0][0]}" if said else "not measured")]
+    return made + [f"{limit:12} {'█' * min(votes, WIDTH)} {votes}"
+                   for limit, votes in collections.Counter(
+                       one["limit"] for one in class_).most_common()]
 
 
-def bars(values, true):
-    """Return three lines: the values as bars over a log axis with `true`, or
-    None, marked on it."""
-    ends = axis([*values, *([true] if true else [])])
-    counts = collections.Counter(place(value, ends) for value in values)
-    most = max(counts.values())
-    above = "".join(LEVELS[math.ceil(8 * counts[at] / most)]
-                    for at in range(WIDTH))
-    line, below = ["─"] * WIDTH, " " * WIDTH
-    for exponent in range(ends[0], ends[1] + 1):
-        at = place(10 ** exponent, ends)
-        line[at] = "┼"
-        label = f"{10.0 ** exponent:,.12g}".rjust(1)
-        if not below[max(0, at - 1):].strip():
-            below = below[:at].ljust(at) + label
-    if true:
-        line[place(true, ends)] = "▲"
-    return [(" " * LEFT + part).rstrip()
-            for part in (above, "".join(line), below)]
+def draw(questions, path):
+    """Draw a dot for each prediction, and a line where it was measured, into
+    an SVG file; return its path."""
+    # pylint: disable=import-outside-toplevel
+    import altair as alt
+    from bench.draw import charts, styles
+    rows = []
+    for name, class_ in sorted(questions.items()):
+        for key, words in files.QUANTITIES.items():
+            ends, counts, dots = axis(class_, key), collections.Counter(), []
+            for one in class_:          # equal ones are stacked
+                at = place(one[key], ends)
+                counts[at] += 1
+                dots.append({"x": one[key], "y": counts[at]})
+            goal = alt.Chart(alt.Data(values=[{"x": true(class_, key)}]))
+            x = alt.X("x:Q", title=None, axis=alt.Axis(
+                format="~s", values=[10.0 ** one for one in
+                                     range(ends[0], ends[1] + 1)]),
+                scale=alt.Scale(type="log", domain=[10.0 ** one
+                                                    for one in ends]))
+            rows.append(alt.layer(
+                alt.Chart(alt.Data(values=dots)).mark_circle(
+                    color=styles.ARCHITECTURES["epoll"][0], opacity=1).encode(
+                        x=x, y=alt.Y("y:Q", axis=None, scale=alt.Scale(
+                            domain=[0, max(8, *counts.values()) + 1]))),
+                goal.mark_rule(color=styles.ARCHITECTURES["poll"][0],
+                               strokeWidth=2).encode(x=x)).properties(
+                width=charts.WIDTH, height=90, title=alt.Title(
+                    f"{name}: {words}", subtitle=spread(class_, key))))
+    alt.vconcat(*rows).configure(**charts.CONFIG).save(str(path))
+    path.write_text(styles.adapted(path.read_text("utf-8")), "utf-8")
+    return path
