@@ -219,13 +219,13 @@ demo-stuck: build/deps/observe all
 
 ## predict: asks what you expect of a server, measures it, and compares (SERVER=05 CLIENTS=100; FILE=predict.toml)
 predict: build/deps/compare build/deps/observe all
-	@$(OBSERVE) predict $(SERVER) $(if $(CLIENTS),--clients '$(CLIENTS)') \
+	@$(OBSERVE) predict $(if $(SERVER),'$(SERVER)') $(if $(CLIENTS),--clients '$(CLIENTS)') \
 	    $(if $(WHAT),--what '$(WHAT)') $(if $(FILE),--file '$(FILE)') \
 	    $(if $(NAME),--name '$(NAME)')
 
 ## predictions: the predictions of a class beside what was measured (DIR=results/predictions)
 predictions: build/deps/observe
-	@$(OBSERVE) predictions $(DIR)
+	@$(OBSERVE) predictions $(if $(DIR),'$(DIR)')
 
 # ----------------------------------------------------------------- checking
 #

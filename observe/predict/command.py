@@ -94,8 +94,7 @@ def checked(options):
         try:
             if value:
                 given[key] = files.CHECKS[key](
-                    int(value) if key == "clients" and value.isdecimal()
-                    else value)
+                    number(value) if key == "clients" else value)
         except ValueError as error:
             raise files.FileError(f"{key.upper()}={value}: {error}") \
                 from error
@@ -141,7 +140,7 @@ def ask(topic, reason):
     shown.print(f"\nPredict before you measure: [bold]{files.title(topic)}"
                 f"[/bold]\n{SAID[topic['what']]} The server has a core of its "
                 "own.\n")
-    told = {key: answer(words, typed)
+    told = {key: answer(words, number)
             for key, words in files.QUANTITIES.items()}
     shown.print("\nWhat ends the rate?", *(
         f"  [bold]{name:12}[/bold] {words}"
@@ -151,11 +150,11 @@ def ask(topic, reason):
     return {**topic, **told}
 
 
-def typed(text):
+def number(typed):
     """Return the figure that was typed, also 12,000. Raises ValueError."""
     with contextlib.suppress(ValueError):
-        text = float(text.replace(",", ""))
-    return files.figure(text)
+        typed = float(typed.replace(",", ""))
+    return files.figure(typed)
 
 
 def measure(settings):
@@ -165,8 +164,8 @@ def measure(settings):
     before = latest.resolve()
     print(f"Measuring {settings.repeat} rounds of {settings.seconds:g} s. "
           "Ctrl-C keeps what is measured.", flush=True)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.default_int_handler)
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, signal.default_int_handler)
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
         status = session.compare(settings)

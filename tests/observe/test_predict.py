@@ -243,7 +243,8 @@ def test_the_whole(write, tmp_path):
     (["05"], "FILE=... names a file like this"),
     ([], "SERVER=05 or FILE"),
     (["apache"], "SERVER=apache: there is no server"),
-    (["05", "--clients", "many"], "CLIENTS=many: it has to be a number")])
+    (["05", "--clients", "many"], "CLIENTS=many: it has to be a number"),
+    (["05", "--clients", "-3"], "CLIENTS=-3: it has to be above 0")])
 def test_nothing_is_measured_after_a_mistake(write, tmp_path, words, why):
     names = {"WRONG": str(write("rate = -1", "wrong.toml")),
              "GUESS": str(write(TEXT))}
