@@ -162,8 +162,8 @@ def measure(settings):
     Ctrl-C the status is 130. Raises NoFigure, RedisError, OSError."""
     latest = Path(settings.out) / "latest"
     before = latest.resolve()
-    print(f"Measuring {settings.repeat} rounds of {settings.seconds:g} s. "
-          "Ctrl-C keeps what is measured.", flush=True)
+    print(f"Measuring for {settings.repeat * settings.seconds:g} s. Ctrl-C "
+          "keeps what is measured.", flush=True)
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, signal.default_int_handler)
     said = io.StringIO()

@@ -39,7 +39,7 @@ def measured(summary, prediction):
     found = {key: float(f"{values[key]:.6g}") for key in QUANTITIES
              if values.get(key)}
     found["limit"] = " and ".join(limits(point["limit"], values, prediction))
-    found["evidence"] = point["evidence"] or ""
+    found["evidence"] = " ".join((point["evidence"] or "").split())
     noisy = [f"Noisy: {', '.join(point['noisy'])}."] * bool(point["noisy"])
     return found, {"calls": calls, "user_us": values.get("cpu_user_us"),
                    "notes": [*point["notes"], *noisy]}

@@ -161,7 +161,7 @@ def test_what_a_summary_says():
     point = {"rate": {"median": 6000}, "notes": ["a note"], "noisy": ["x"],
              "values": {"cpu_us": 150.0, "switches": None,
                         "cpu_user_us": 30, "server_busy": 97},
-             "limit": "server core", "evidence": "server 97 %"}
+             "limit": "server core", "evidence": "server\n97 %"}
     curve = {"server": "prethreaded", "variant": "", "points": [point]}
     summary = {"experiments": [{"curves": [curve], "calls": {
         "prethreaded/": {"all": 12.0, "read": 3.0}}}]}
@@ -278,7 +278,7 @@ def test_at_a_terminal(drawing, tmp_path):
             ("CPU microseconds", "20\n"), ("context switches", "0.5\n"),
             ("system calls", "3\n"), ("one of these", "x\n"),
             ("has to be one of", "LOAD\n"), ("why", "it [b]waits\n"),
-            ("Measuring 1 rounds", "")):
+            ("Measuring for 600 s", "")):
         until(prompt)
         os.write(ours, answer.encode())
     process.send_signal(command.signal.SIGINT)
