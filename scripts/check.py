@@ -384,7 +384,7 @@ SUITES = [
     Suite("bench", "the measuring programs", "default",
           lambda r: r.pytest("tests/bench")),
     # Two at a time: these tests measure how long things take.
-    Suite("observe", "watch, timeline and demo-stuck, on real servers", "default",
+    Suite("observe", "watch, timeline, demo-stuck, predict, on real servers", "default",
           lambda r: r.pytest("tests/observe", workers="2")),
 ]
 
