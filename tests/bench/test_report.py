@@ -13,7 +13,7 @@ import pytest
 import made_up
 from bench import venv
 from bench.draw import report, styles
-from bench.store import join, rundir
+from bench.store import rundir
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 DRIVER = shutil.which("chromedriver")
@@ -36,7 +36,7 @@ def made_up_run(tmp_path_factory):
         elif at == ("guestbook", "preforking", 500):
             row.update(rate=None, cpu_us=None, status="crashed",
                        note="<!--<script> & 9 </script>")
-    join.write_rows(folder / "samples.csv", rows)
+    rundir.write_rows(folder / "samples.csv", rows, list(rows[0]))
     return folder
 
 
