@@ -115,14 +115,11 @@ def test_two_copies_of_one_server_are_rarely_called_different(rounds):
 
 @pytest.mark.parametrize("rounds", [None, 12])
 def test_a_server_that_costs_five_percent_more_is_found(rounds):
-    """On a machine whose rounds differ by 2 %, and most times in 12 rounds;
-    one of a hundred sessions may not tell, or say "the same within 5 %"."""
+    """On a machine whose rounds differ by 2 %, and most times in 12 rounds."""
     chance = random.Random(2)
     found = [session(lambda: math.exp(chance.gauss(0, 0.02)), 1.05, rounds)
              for _ in range(100)]
-    verdicts = [verdict for verdict, _ in found]
-    assert verdicts[:10] == [stats.MORE] * 10
-    assert verdicts.count(stats.MORE) >= 97
+    assert sum(verdict == stats.MORE for verdict, _ in found) >= 97
     assert sum(count <= 12 for _, count in found) >= 90
 
 
