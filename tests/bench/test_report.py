@@ -1,7 +1,6 @@
 """The report of a made-up run: whole, small, and opened in a real browser."""
 
 import html
-import json
 import os
 import pathlib
 import re
@@ -69,19 +68,14 @@ def test_report_is_one_file_with_everything(drawn):
     """Sentences and tables, escaped; all addresses are inside of it."""
     text = (drawn / "report.html").read_text()
     plain = html.unescape(text)
-    summary = json.loads((drawn / "summary.json").read_text())
-    for one in summary["experiments"]:
-        for said in sum(one["sentences"]["all"].values(), []):
+    for one in rundir.read_json(drawn / "summary.json")["experiments"]:
+        for said in [*sum(one["sentences"]["all"].values(), []), *(
+                each["text"] for each in one["sentences"]["each"])]:
             assert said in plain
-        for said in one["sentences"]["each"]:
-            assert said["text"] in plain and said["chapter"] + '"' in plain
-    assert text.count("<h4>What a request costs at") == len(DRAWN)
     assert "A &lt;made-up&gt; CPU" in text and "{{" not in text
     assert text.count("</script>") == 1 and "<!--<script>" not in text
     assert len(text) < 1_000_000
-    links = re.findall(r'(?:src|href)="([^"]{0,40})', text)
-    assert len(links) > len(DRAWN) * 4
-    assert not [link for link in links if link.startswith(("http", "//"))]
+    assert not re.findall(r'(?:src|href)="(?:http|//)', text)
 
 
 def test_charts_say_how_to_read_them(drawn):
@@ -104,10 +98,27 @@ def headless_browser():
     options.binary_location = CHROMIUM
     for argument in ("--headless=new", "--no-sandbox", "--disable-gpu"):
         options.add_argument(argument)
-    driver = webdriver.Chrome(
-        options=options, service=webdriver.chrome.service.Service(DRIVER))
-    yield driver
-    driver.quit()
+    with webdriver.Chrome(
+            options=options,
+            service=webdriver.chrome.service.Service(DRIVER)) as driver:
+        yield driver
+
+
+LOOK = """
+document.querySelectorAll("details").forEach(d => d.open = true);
+const body = document.documentElement;
+const canvas = document.createElement("canvas").getContext("2d");
+const table = document.querySelector("#guestbook table");
+const figures = () => [...table.tBodies[0].rows].map(
+    r => parseFloat(r.cells[1].textContent.replace(/^\\D*/, "")));
+const click = () => table.querySelectorAll("th button")[1].click();
+return {over: body.scrollWidth - body.clientWidth,
+        sorted: [figures(), click(), figures(), click(), figures()],
+        images: [...document.images].map(i => {
+            canvas.drawImage(i, 0, 0);
+            return {width: i.naturalWidth && i.clientWidth,
+                    ground: [...canvas.getImageData(2, 2, 1, 1).data]};
+        })}"""
 
 
 @pytest.mark.parametrize("width, theme", [(400, "light"), (1280, "dark")])
@@ -121,25 +132,11 @@ def test_report_in_a_browser(browser, drawn, width, theme):
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [
         {"name": "prefers-color-scheme", "value": theme}]})
     browser.get((drawn / "report.html").as_uri())
-    found = browser.execute_script("""
-        document.querySelectorAll("details").forEach(d => d.open = true);
-        const body = document.documentElement;
-        const canvas = document.createElement("canvas").getContext("2d");
-        const table = document.querySelector("#guestbook table");
-        const figures = () => [...table.tBodies[0].rows].map(
-            r => parseFloat(r.cells[1].textContent.replace(/^\\D*/, "")));
-        const click = () => table.querySelectorAll("th button")[1].click();
-        return {over: body.scrollWidth - body.clientWidth,
-                sorted: [figures(), click(), figures(), click(), figures()],
-                images: [...document.images].map(i => {
-                    canvas.drawImage(i, 0, 0);
-                    return {width: i.naturalWidth && i.clientWidth,
-                            ground: [...canvas.getImageData(2, 2, 1, 1).data]};
-                })}""")
+    found = browser.execute_script(LOOK)
     ground = styles.GROUND[theme == "dark"]
     assert found["over"] <= 0 and len(found["images"]) == 4 * len(DRAWN)
     for image in found["images"]:
-        assert image["width"] >= 340 and image["ground"][:3] == [
-            int(ground[place:place + 2], 16) for place in (1, 3, 5)]
+        assert image["width"] >= 340
+        assert "#" + bytes(image["ground"][:3]).hex() == ground
     before, _, rising, _, falling = found["sorted"]
     assert before != rising == sorted(before) == falling[::-1]
