@@ -12,9 +12,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from made_up import MACHINE
 from bench import config, load, plan
 from bench.analyse.stats import LOOKS
-from bench.machine.facts import Machine
 from bench.meter import procfs
 from bench.run import servers, session
 from bench.store import rundir
@@ -48,51 +48,27 @@ def env_of(out):
 
 @needs_servers
 def test_a_run_leaves_everything_behind(tmp_path):
-    """Rows, raw output with commands, environment, summary, report; a peer
-    that is not installed has rows that say so."""
+    """Rows, raw output with commands, environment, summary."""
     process = bench("run", "--out", str(tmp_path), "--seconds", "0.4",
-                    "--repeat", "2", "--servers", "06,07", "--peers", "nginx",
-                    EXPERIMENT="redirect", PATH=without("nginx", tmp_path))
+                    "--repeat", "2", "--servers", "06,07",
+                    EXPERIMENT="redirect")
     output, _ = process.communicate(timeout=120)
     assert process.returncode == 0, output
     made = rows(tmp_path)
     assert sorted((row["server"], row["repeat"]) for row in made) == [
-        (name, n) for name in ("epoll", "nginx", "poll") for n in "12"]
+        (name, n) for name in ("epoll", "poll") for n in "12"]
     for row in made:
-        if row["server"] == "nginx":
-            assert row["status"] == "not started" and not row["rate"]
-            continue
         assert row["status"] in ("ok", "lossy") and float(row["rate"]) > 0
         assert float(row["cpu_us"]) > 0 and float(row["pss_mib"]) > 0
-        assert float(row["failed_percent"]) >= 0 and row["limit"]
         raw = (tmp_path / "latest" / row["raw"]).read_text()
-        assert "$ wrk " in raw and "requests in" in raw
-        assert f"/{row['server']} --port 0" in raw
+        assert "$ wrk " in raw and f"/{row['server']} --port 0" in raw
     env = env_of(tmp_path)
-    assert env["complete"] and env["seed"] and env["machine"]["kernel"]
-    assert env["versions"]["wrk"] and env["preflight"]
+    assert env["complete"] and env["versions"]["wrk"] and env["preflight"]
     assert env["rounds"] == {"redirect": 2} and not env["looks"]["redirect"]
-    assert env["quiet"]["rounds"] == 2 and "own" in env["network"]
-    assert env["harness_overhead_percent"] >= 0
     made = json.loads((tmp_path / "latest" / "summary.json").read_text())
     assert made["experiments"][0]["name"] == "redirect"
-    assert (tmp_path / "latest" / "report.html").exists() \
-        or "Left out: charts and report.html" in output
-    assert "poll" in output and "Redirect" in output
-    assert "make peers-deps PEERS=nginx" in output
-    assert "the same command with REPEAT=48" in output
+    assert "What a request costs at" in output
     assert "\x1b[" not in output            # no terminal: no colours
-
-
-def without(program, folder):
-    """Return a PATH of links to all programs but `program`."""
-    links = folder / "path"
-    links.mkdir()
-    for place in filter(os.path.isdir, os.environ["PATH"].split(":")):
-        for name in os.listdir(place):
-            if name != program and not (links / name).is_symlink():
-                (links / name).symlink_to(os.path.join(place, name))
-    return str(links)
 
 
 @needs_servers
@@ -269,9 +245,7 @@ class Made:
 def session_of(made, deadline=None, **environment):
     """Return a Session with the plan for these settings, on `made`."""
     settings = config.parse([], {"SEED": "1", **environment})
-    machine = Machine(frozenset({0}), frozenset({1}), frozenset({0, 1}),
-                      20000)
-    stages = plan.make(settings, machine, True)
+    stages = plan.make(settings, MACHINE, True)
     one = session.Session(stages, made, made, None, deadline)
     one.measure()
     return one
