@@ -139,11 +139,24 @@ def stop(*_):
     raise KeyboardInterrupt
 
 
-def test_ctrl_c_before_the_first_cell(inside, capsys):
-    """While peers are built: one sentence."""
-    inside.patch.setattr(session, "build_all", stop)
-    assert inside() == 130
-    assert "stopped before anything was measured" in capsys.readouterr().err
+def refuse(*_):
+    """Stands for what the system refuses."""
+    raise OSError(11, "Resource temporarily unavailable")
+
+
+@pytest.mark.parametrize("where, what, status, said", [
+    # Ctrl-C while peers are built: one sentence.
+    ("build_all", stop, 130, "stopped before anything was measured"),
+    # The tool of the only experiment is not installed.
+    ("load.missing", lambda name: "httperf", 1, "nothing is left to measure"),
+    # Without a network of its own the limits of the machine hold.
+    ("netns.enter", refuse, 130, "WARNING  network of its own: not allowed")])
+def test_what_goes_wrong_before_the_first_cell(where, what, status, said,
+                                               inside, capsys):
+    inside.patch.setattr(f"bench.run.session.{where}", what)
+    inside.patch.setattr(session, "measure", stop)
+    assert inside() == status
+    assert said in "".join(capsys.readouterr())
 
 
 @needs_servers
@@ -158,8 +171,6 @@ def test_ctrl_c_while_the_report_is_made(inside, tmp_path, capsys):
 @needs_servers
 def test_what_the_system_refuses_is_a_row(inside, tmp_path):
     """A cell that meets an OSError is told, and the run goes on."""
-    def refuse(*_):
-        raise OSError(11, "Resource temporarily unavailable")
     inside.patch.setattr(session.cells.Runner, "_measure", refuse)
     assert inside() == 0
     [row] = rows(tmp_path)
@@ -168,40 +179,14 @@ def test_what_the_system_refuses_is_a_row(inside, tmp_path):
 
 
 @needs_servers
-def test_a_full_disk_ends_the_run(inside, tmp_path, capsys):
-    """With a sentence, and with what there was before."""
+def test_a_full_disk_ends_the_run(inside, tmp_path):
+    """With what there was before."""
     whole, count = rundir.Folder.add, iter((0, 1, 1, 1))
-
-    def add(folder, row):
-        if next(count):
-            raise OSError(28, "No space left on device")
-        whole(folder, row)
-    inside.patch.setattr(rundir.Folder, "add", add)
+    inside.patch.setattr(rundir.Folder, "add", lambda folder, row: refuse()
+                         if next(count) else whole(folder, row))
     assert inside("--repeat", "3") == 1
-    assert "Ended before the end, by" in capsys.readouterr().out
     assert len(rows(tmp_path)) == 1
     assert (tmp_path / "latest" / "summary.json").exists()
-
-
-def test_an_experiment_without_its_tool_is_left_out(inside, capsys):
-    """And where nothing else was asked for, that is the end of it."""
-    inside.patch.setattr(load, "missing", lambda name: "httperf")
-    assert inside() == 1
-    told = capsys.readouterr()
-    assert "Left out: redirect: wrk is not installed" in told.out
-    assert "nothing is left to measure" in told.err
-
-
-def test_without_a_network_of_its_own_it_warns_and_goes_on(inside, capsys):
-    """Then the limits of the machine hold, and are printed."""
-    def refuse():
-        raise OSError(1, "Operation not permitted")
-    inside.patch.setattr(session.netns, "enter", refuse)
-    inside.patch.setattr(session, "measure", stop)
-    assert inside() == 130
-    told = capsys.readouterr().out
-    assert "WARNING  network of its own: not allowed (Operation not" in told
-    assert "somaxconn" in told
 
 
 # ------------------------------------------- rounds, looks and the time that is left
@@ -259,8 +244,7 @@ def test_the_time_is_kept_on_a_slow_machine(factor, whole, monkeypatch):
     made = Made(monkeypatch, factor=factor)
     one = session_of(made, plan.QUICK_SECONDS - plan.RESERVE)
     assert made.now <= plan.QUICK_SECONDS - plan.RESERVE / 2
-    for stage in one.stages:
-        rounds = one.rounds[stage.experiment.name]
+    for rounds in one.rounds.values():
         assert rounds == LOOKS[0] if whole else 1 <= rounds < LOOKS[0]
 
 
@@ -268,17 +252,19 @@ def test_nothing_is_measured_after_the_deadline(monkeypatch):
     """And what had no round is recorded."""
     made = Made(monkeypatch)
     session_of(made, -1.0, EXPERIMENT="redirect")
-    assert {row["status"] for row in made.folder.rows} == {"no time"}
-    assert len(made.folder.rows) == len(servers.ARCHITECTURES)
+    assert [row["status"] for row in made.folder.rows] \
+        == ["no time"] * len(servers.ARCHITECTURES)
 
 
-def test_a_clear_difference_is_settled_at_the_first_look(monkeypatch):
-    """Then a quick run ends before its time is over."""
+@pytest.mark.parametrize("repeat, rounds, looks", [("", 6, [6]), ("8", 8, [])])
+def test_a_clear_difference_is_settled_at_the_first_look(repeat, rounds,
+                                                         looks, monkeypatch):
+    """Then a quick run ends before its time is over. REPEAT= has no look."""
     made = Made(monkeypatch, lambda name, number: {"epoll": 10.0}.get(
         name, 20.0))
-    one = session_of(made, 1000.0, EXPERIMENT="redirect")
-    assert one.rounds == {"redirect": 6} and one.looks == {"redirect": [6]}
-    assert not one.left_open()
+    one = session_of(made, 1000.0, EXPERIMENT="redirect", REPEAT=repeat)
+    assert one.rounds == {"redirect": rounds}
+    assert one.looks == {"redirect": looks} and not one.left_open()
 
 
 def test_what_is_not_settled_goes_on_to_the_last_look(monkeypatch):
@@ -296,11 +282,4 @@ def test_what_is_not_settled_goes_on_to_the_last_look(monkeypatch):
     assert last == {"epoll": 48, "poll": 48, "forking": 6, "iterative": 6}
     order = [row["experiment"] for row in made.folder.rows]
     assert order == sorted(order)
-    assert one.left_open()[0] == \
-        "Not settled yet: hello, compared with epoll: poll"
-
-
-def test_repeat_fixes_the_number_of_rounds(monkeypatch):
-    """No look, so that none can end it."""
-    one = session_of(Made(monkeypatch), EXPERIMENT="redirect", REPEAT="8")
-    assert one.rounds == {"redirect": 8} and one.looks == {"redirect": []}
+    assert one.left_open()[0].endswith("hello, compared with epoll: poll")
