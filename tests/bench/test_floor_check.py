@@ -1,6 +1,7 @@
 """Each floor does what its server does."""
 
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -8,23 +9,12 @@ from bench.meter import syscalls
 from bench.peers import floor_check
 from bench.run import servers
 
-TRACE = """\
-accept4(5, NULL, NULL, SOCK_CLOEXEC) = 6
-recvfrom(6, 0x55f2151eac58, 16384, MSG_DONTWAIT, NULL, NULL) = -1 EAGAIN \
-(Resource temporarily unavailable)
-epoll_ctl(6, EPOLL_CTL_ADD, 7, {events=EPOLLIN|EPOLLET, \
-data={u32=274617280, u64=94884692120512}}) = 0
-epoll_wait(6, [{events=EPOLLOUT, data={u32=1, u64=2}}], 256, 4990) = 1
-futex(0x7f, FUTEX_WAKE_PRIVATE, 1) = 1
---- SIGCHLD {si_signo=SIGCHLD} ---
-+++ exited with 0 +++
-accept4(5, NULL, NULL, SOCK_CLOEXEC <detached ...>
-"""
+TRACE = Path(__file__).with_name("data") / "strace.txt"
 
 
 def test_normalize():
     """Flags, sizes and errors stay; what differs from run to run does not."""
-    assert floor_check.Calls().parse(TRACE) == {
+    assert floor_check.Calls().parse(TRACE.read_text()) == {
         "accept4(fd, NULL, NULL, SOCK_CLOEXEC)": 1,
         "recvfrom(fd, bytes, 16384, MSG_DONTWAIT, NULL, NULL) = EAGAIN": 1,
         "epoll_ctl(fd, EPOLL_CTL_ADD, fd, {events=EPOLLIN|EPOLLET})": 1,

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from bench import load
-from bench.load import base
 
 DATA = Path(__file__).with_name("data")
 CORES = os.sched_getaffinity(0)
@@ -80,21 +79,6 @@ def test_latencies_are_in_order(name, tmp_path):
     assert 0 < found.p50 <= found.p99 <= found.max < 500
 
 
-def test_the_mean_of_ab_is_finer_than_its_report(tmp_path):
-    """Most answers take 0.2 ms and some 3 ms: the report says 0 ms, the
-    percentiles tell nearly how much it is. "Time per request" does not."""
-    times = [0.2] * 90 + [3.0] * 11
-    (tmp_path / "percentiles.csv").write_text(
-        "Percentage served,Time in ms\n"
-        + "".join(f"{i},{ms:.3f}\n" for i, ms in enumerate(times)))
-    text = ("Complete requests:      1000\n"
-            "Time taken for tests:   1.000 seconds\n"
-            "Time per request:       9.000 [ms] (mean)\n"
-            "Total:          0    0   0.5      0       3\n")
-    found = load.TOOLS["ab"].read(text, load.Job(()), str(tmp_path))
-    assert found.mean == pytest.approx(0.48, abs=0.02)
-
-
 @pytest.mark.parametrize("name, counts, lowest, highest", [
     ("httperf_one_silent", (2990, 1, 9), 2930, 3050),
     ("httperf_one_breaks_off", (2993, 1, 6), 2300, 3000)])
@@ -124,13 +108,10 @@ def test_a_lag_is_noted(name, rate, sent, lag, tmp_path):
     assert bool(found.notes) == (lag > 2)
 
 
-@pytest.mark.parametrize("name", load.TOOLS)
-def test_what_every_tool_says(name):
-    """What its latency is; and that nonsense is no report."""
-    tool = load.TOOLS[name]
-    assert tool.latency.startswith(name + ":")
-    with pytest.raises(load.LoadError, match="no report"):
-        tool.read("Segmentation fault\n", load.Job(()), "/nowhere")
+def test_nonsense_is_no_report():
+    for tool in load.TOOLS.values():
+        with pytest.raises(load.LoadError, match="no report"):
+            tool.read("Segmentation fault\n", load.Job(()), "/nowhere")
 
 
 def test_merge():
@@ -207,15 +188,6 @@ def test_a_tool_without_a_report_gives_no_rate(silent, monkeypatch):
     found = load.run("httperf", Short((silent,), calls=10, rate=10.0), CORES)
     assert found.hung and not found.reported
     assert found.rate is found.failed is found.unfinished is None
-
-
-@pytest.mark.parametrize("name, remedy", [("wrk", "apt-get install wrk"),
-                                          ("oha", "cargo install oha")])
-def test_run_of_a_missing_tool(name, remedy, monkeypatch):
-    """It says what to install."""
-    monkeypatch.setattr(base, "PATH", "")
-    with pytest.raises(load.LoadError, match=remedy):
-        load.run(name, load.Job(()), {0})
 
 
 @pytest.fixture(name="stalling")

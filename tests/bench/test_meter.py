@@ -1,7 +1,6 @@
 """The meters on children whose cost is known."""
 
 import os
-import shutil
 import socket
 import sys
 import time
@@ -11,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from bench import load
-from bench.meter import Metric, costs, memory, procfs, sockets, syscalls
+from bench.meter import Metric, costs, memory, procfs, sockets
 from bench.run import process as child
 
 CORES = frozenset(os.sched_getaffinity(0))
@@ -170,44 +169,3 @@ def test_open_connections_are_the_descriptors_that_came():
     found = metric.finish(watch)
     assert found["open_connections"] == 510
     assert found["bytes_per_connection"] is not None
-
-
-def test_the_memory_of_many_is_that_of_a_few(monkeypatch):
-    """The first process is large; its 99 children are alike."""
-    read = []
-    monkeypatch.setattr(procfs, "proportional_memory",
-                        lambda pid: read.append(pid) or (5 if pid else 2))
-    tree = [SimpleNamespace(pid=pid) for pid in range(100)]
-    assert memory.proportional(tree) == 2 + 99 * 5
-    assert len(read) < 25
-
-
-@pytest.mark.skipif(not shutil.which("strace"), reason="needs strace")
-def test_system_calls_of_a_known_child(tmp_path):
-    """The child of a child reads and writes one byte for each request."""
-    port = child.free_port()
-    with running(f"""
-import socket
-listener = socket.create_server(("127.0.0.1", {port}))
-print("ready")
-client = listener.accept()[0]
-if os.fork():
-    os.waitpid(-1, 0)
-while data := os.read(client.fileno(), 1):
-    os.write(client.fileno(), data)
-""", tmp_path) as process, \
-            socket.create_connection(("127.0.0.1", port)) as client:
-        def work():
-            for _ in range(200):
-                client.sendall(b"x")
-                assert client.recv(1) == b"x"
-            return 200
-
-        wait_until(lambda: len(procfs.tree(process.pid)) == 2)
-        try:
-            calls = syscalls.count(syscalls.Strace(), process, CORES, work)
-        except syscalls.SyscallError as error:
-            pytest.skip(str(error))     # a container may not trace
-    assert calls["read"] == pytest.approx(1, abs=0.05)
-    assert calls["write"] == pytest.approx(1, abs=0.05)
-    assert calls["all"] == pytest.approx(2, abs=0.2)

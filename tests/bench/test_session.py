@@ -66,7 +66,9 @@ def test_a_run_leaves_everything_behind(tmp_path):
     assert env["complete"] and env["versions"]["wrk"] and env["preflight"]
     assert env["rounds"] == {"redirect": 2} and not env["looks"]["redirect"]
     made = json.loads((tmp_path / "latest" / "summary.json").read_text())
-    assert made["experiments"][0]["name"] == "redirect"
+    [made] = made["experiments"]
+    assert made["calls"]["poll/"]["all"] >= 2 or \
+        "system calls" in str(env["left_out"] + env["problems"])
     assert "What a request costs at" in output
     assert "\x1b[" not in output            # no terminal: no colours
 

@@ -165,13 +165,6 @@ def test_new_connections_have_no_spread(keep_alive, told, monkeypatch):
     assert found == told
 
 
-def test_redis_benchmark_takes_as_long_as_its_three_commands():
-    text = "".join(f"X: {rate} requests per second, p50=0.1 msec\n"
-                   for rate in ("100.00", "50.00", "100.00"))
-    result = hooks.RedisBenchmark(1).parse(text, load.Job((), seconds=.02), "")
-    assert (result.good, result.seconds) == (100, 4)
-
-
 @pytest.mark.skipif(not (TOP / "epoll").exists() or not shutil.which("wrk"),
                     reason="needs `make all` and wrk")
 def test_floors_for_real(tmp_path):
