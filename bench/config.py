@@ -96,15 +96,20 @@ def cores(text):
     return wanted
 
 
+def server_names(text):
+    """Return the names of servers as a set, of ours also for "07"."""
+    numbers = {s.folder[:2]: s.name for s in servers.ARCHITECTURES} \
+        | {s.folder: s.name for s in servers.ARCHITECTURES}
+    return {numbers.get(word, word) for word in words(text)}
+
+
 def architectures(text):
     """Return those of the seven that `text` names; all without a name."""
-    wanted = words(text)
-    try:
-        named = {servers.named(name) for name in wanted if name != "none"}
-    except KeyError as error:
-        raise ValueError("there are " + ", ".join(
-            s.name for s in servers.ARCHITECTURES) + "; or none") from error
-    return [s for s in servers.ARCHITECTURES if not wanted or s in named]
+    wanted, ours = server_names(text), servers.ARCHITECTURES
+    if wanted - {"none", *(one.name for one in ours)}:
+        raise ValueError("there are " + ", ".join(one.name for one in ours)
+                         + "; or none")
+    return [one for one in ours if not wanted or one.name in wanted]
 
 
 OPTIONS = (
@@ -143,13 +148,7 @@ OPTIONS = (
 def of_study(study, text):
     """Return the servers of a study that `text` picks: ours by name or
     number, others by name. Raises ValueError when there is none."""
-    wanted = words(text)
-    for place, word in enumerate(wanted):
-        try:
-            wanted[place] = servers.named(word).name
-        except KeyError:
-            pass
-    chosen = study.chosen(set(wanted))
+    chosen = study.chosen(server_names(text))
     if not chosen:
         raise ValueError("this study has "
                          + ", ".join(one.name for one in study.servers))

@@ -114,21 +114,6 @@ def test_nonsense_is_no_report():
             tool.read("Segmentation fault\n", load.Job(()), "/nowhere")
 
 
-def test_merge():
-    """Counts add up; of the 99th percentiles the worst counts. Where one part
-    is not known, the whole is not."""
-    one = load.Result(good=100, failed=1, seconds=1.0, mean=1.0, p50=1.0,
-                      p99=5.0, max=9.0, cpu=0.5)
-    two = load.Result(good=300, unfinished=2, seconds=1.1, mean=2.0, p50=2.0,
-                      p99=9.0, max=9.5, cpu=0.25)
-    both = load.merge([one, two, load.Result(unfinished=4)])
-    assert (both.good, both.failed, both.unfinished) == (400, 1, 6)
-    assert (both.seconds, both.cpu) == (1.1, 0.75)
-    assert both.mean == both.p50 == pytest.approx(1.75)
-    assert (both.p99, both.max) == (9.0, 9.5)
-    assert load.merge([one, load.UNKNOWN]).rate is None
-
-
 class Short(load.Job):
     """A job with little patience."""
 

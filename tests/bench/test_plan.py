@@ -6,7 +6,7 @@ from contextlib import nullcontext
 import pytest
 
 from made_up import MACHINE
-from bench import config, experiments, peers, plan
+from bench import config, experiments, plan
 from bench.analyse.stats import LOOKS
 from bench.run import servers
 
@@ -121,19 +121,6 @@ def test_what_is_impossible_is_named():
     workers = KNOWN["hello"].workers(many["epoll"].server,
                                      many["epoll"].variant, 100000, MACHINE)
     assert 100000 / workers < 0.85 * 20000
-
-
-@pytest.mark.parametrize("any_host, x, refused", [
-    (True, 30000, False), (False, 5000, False), (False, 30000, True)])
-def test_a_peer_on_one_address_takes_part_as_far_as_it_can(any_host, x,
-                                                           refused):
-    """A peer that can be told its address listens on all of them."""
-    peer = peers.Peer("nginx")
-    assert peer.any_host
-    peer.any_host = any_host
-    with pytest.raises(experiments.NotPossible) if refused else nullcontext():
-        KNOWN["hello"].possible(peer, x, dataclasses.replace(
-            MACHINE, descriptors=200000))
 
 
 @pytest.mark.parametrize("visits, refused", [
