@@ -22,7 +22,7 @@ from bench.run.servers import TOP
     ({0: {0}}, range(1), {0}, {0})])
 def test_the_load_gets_no_half_of_the_servers_core(siblings, every, wanted,
                                                    given, monkeypatch):
-    """Unless there is no other. Shared cores and halves are told."""
+    """Unless there is no other. It warns of shared cores and halves."""
     monkeypatch.setattr(facts, "siblings", lambda core: frozenset(
         siblings.get(core, ())))
     monkeypatch.setattr(facts.os, "sched_getaffinity", lambda _: set(every))

@@ -172,7 +172,7 @@ def test_ctrl_c_while_the_report_is_made(inside, tmp_path, capsys):
 
 @needs_servers
 def test_what_the_system_refuses_is_a_row(inside, tmp_path):
-    """A cell that meets an OSError is told, and the run goes on."""
+    """A cell that meets an OSError says so, and the run goes on."""
     inside.patch.setattr(session.cells.Runner, "_measure", refuse)
     assert inside() == 0
     [row] = rows(tmp_path)

@@ -1,4 +1,4 @@
-"""The studies: their files, what a wrong one is told, and one for real."""
+"""The studies: their files, which are refused, and one for real."""
 
 import contextlib
 import os
