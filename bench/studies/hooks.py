@@ -45,9 +45,9 @@ def redis_at(port):
 
 def unix_socket(address):
     """Return --redis for the Unix socket of the Redis at HOST:PORT."""
-    told = redis_at(address.rpartition(":")[2]).ask(
+    answer = redis_at(address.rpartition(":")[2]).ask(
         redis.command("CONFIG", "GET", "unixsocket"))
-    return "unix:" + told.split(b"\r\n")[-2].decode()
+    return "unix:" + answer.split(b"\r\n")[-2].decode()
 
 
 # ---------------------------------------------------------------- load tools
