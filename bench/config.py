@@ -7,7 +7,7 @@ import sys
 import tempfile
 from dataclasses import dataclass
 
-from bench import experiments, load, peers
+from bench import experiments, peers
 from bench.machine import facts
 from bench.run import netns, servers
 from bench.studies import study as studies
@@ -112,6 +112,7 @@ def architectures(text):
     return [one for one in ours if not wanted or one.name in wanted]
 
 
+TOOLS = [tool for one in experiments.all_experiments() for tool in one.tools]
 OPTIONS = (
     # name, its reader, help
     ("EXPERIMENT", among(experiments.ORDER), "guestbook, answer, hello, "
@@ -133,7 +134,7 @@ OPTIONS = (
      "first)"),
     ("LOAD_CPUS", cores, "cores for the load and Redis (default: all others "
      "that share nothing with the server's)"),
-    ("TOOL", among(load.TOOLS), "another load tool where an experiment has "
+    ("TOOL", among(dict.fromkeys(TOOLS)), "another load tool where an experiment has "
      "two: h2load (answer), oha (echo)"),
     ("OUT", str, "folder for the results (default: results)"),
     ("SEED", number(), "order of the cells (default: random, and recorded)"),
