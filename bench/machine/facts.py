@@ -103,7 +103,7 @@ def versions():
     """Return {program: first line of what it says its version is}."""
     found = {"python": platform.python_version()}
     for name, option in (
-            ("ab", "-V"), ("wrk", "-v"), ("h2load", "--version"),
+            ("ab", "-V"), ("wrk", "-v"),
             ("httperf", "--version"), ("oha", "--version"),
             ("redis-server", "--version"), ("gcc", "--version"),
             ("clang", "--version"), ("perf", "--version")):

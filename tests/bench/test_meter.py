@@ -85,7 +85,7 @@ def meter_of(pid):
     which it took samples."""
     seen = []
     meter = costs.CostMeter(SimpleNamespace(
-        pid=pid, start=SimpleNamespace(cores=CORES), report=None))
+        pid=pid, start=SimpleNamespace(cores=CORES), served=None))
     meter.metrics = [Metric()]
     return meter, seen
 
