@@ -18,8 +18,8 @@ SERVERS = ["iterative", "forking", "preforking", "threaded", "prethreaded",
 
 # Programs of others that documents name. Those that come with the groups of
 # scripts/deps.sh must be there; the rest is checked where it is installed.
-REQUIRED = {"ab", "wrk", "h2load", "httperf", "redis-cli", "strace", "nm",
-            "git", "objdump"}
+REQUIRED = {"ab", "wrk", "httperf", "redis-cli", "strace", "nm", "git",
+            "objdump"}
 OTHERS = {"perf", "nstat", "ss", "curl", "head", "vmstat", "ulimit", "printf",
           "ps", "sysctl", "man", "seq", "redis-server", "python3"}
 
