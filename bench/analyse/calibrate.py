@@ -1,68 +1,147 @@
-"""From the rows of a run to the costs that bench/analyse/model.py predicts
-with. Only cells with few clients count; all else is prediction."""
+"""From the rows of a run to the costs that model.py predicts with, and back
+from costs to a predicted curve for each measured one.
 
+Only cells with at most MOST clients count. All else is prediction.
+"""
+
+import itertools
 import statistics
 
-from bench.analyse.model import TRIPS, WORKERS
+from bench.analyse import model, model_words
 
-MOST = 20       # clients of a cell that counts; idle ones come in addition
-KINDS = {("guestbook", None): "guestbook",
-         ("answer", "new connections"): "answer",
-         ("answer", "keep-alive"): "answer kept"}
-
-
-def calibrate(rows, costs):
-    """Return `costs` with what rows of samples.csv tell: CPU times, the delay
-    of a wake-up, poll's scan. Only rows of guestbook and answer with at most
-    MOST clients count, and rows of poll whose other clients are idle. Raises
-    ValueError when there are none."""
-    cells = {}      # {(server, page, clients): [row, ...]}
-    for row in rows:
-        page = KINDS.get((row["experiment"], row["variant"] or None))
-        if page and row["rate"] and row["x"] <= MOST \
-                and row["server"] in WORKERS:
-            cells.setdefault((row["server"], page, row["x"]), []).append(row)
-    if not cells:
-        raise ValueError("no row has guestbook or answer with at most "
-                         f"{MOST} clients")
-    found = {"machine": dict(costs["machine"]), "servers": {}}
-    for (server, page, _), some in sorted(cells.items()):   # the most last
-        rate = middle(some, "rate")
-        found["servers"].setdefault(server, {})[page] = {
-            "server_us": round(middle(some, "cpu_us"), 3),
-            "redis_us": round(1e4 * middle(some, "redis_busy") / rate, 3)
-            if page in TRIPS else 0.0,
-            "load_us": round(1e4 * middle(some, "load_busy") / rate, 3)}
-    one = max((key for key in cells if key[:2] == ("iterative", "guestbook")),
-              default=None)
-    if one and one[2] > 1:      # its only worker is always occupied
-        cost, rate = found["servers"]["iterative"]["guestbook"], \
-            middle(cells[one], "rate")
-        slower = 1 + min(1, 1e-6 * rate * cost["load_us"])
-        found["machine"]["wake_us"] = round(max(0.0, (
-            1e6 / rate - cost["server_us"] - cost["redis_us"] * slower)
-            / TRIPS["guestbook"]), 3)
-    scans = list(scan_costs(rows))
-    if scans:
-        found["machine"]["scan_us"] = round(statistics.median(scans), 4)
-    return {**costs, **found}
+MOST = 20       # clients that ask; idle ones come in addition
+PAGES = {"guestbook": "guestbook", "new connections": "answer",
+         "keep-alive": "answer kept"}
+LIMIT = 10      # workers in the cells of study calibrate that have this name
+CROWDED = "more clients than workers"
+IDLE, BUSY = "10 busy clients", 10      # the load of the studies on poll
 
 
-def middle(rows, key):
-    """Return the median of a column, 0 without figures."""
+def page_of(row):
+    """Return the page of a row or curve, None where the model has none."""
+    variant = row["variant"] or ""
+    if row["experiment"] == "guestbook" and not variant:
+        return "guestbook"
+    return PAGES.get(variant) if row["experiment"] in ("answer", "calibrate") \
+        else None
+
+
+def median(rows, key):
+    """Return the median of a column, 0.0 without figures."""
     return statistics.median([row[key] for row in rows
                               if row.get(key) is not None] or [0.0])
 
 
-def scan_costs(rows, busy=10):
-    """Yield what poll takes for each idle descriptor (us), from the study of
-    idle connections with `busy` clients that ask."""
-    mine = [row for row in rows if row["experiment"] == "idle-connections"
-            and row["server"] == "poll" and row["rate"]]
+def calibrate(rows, costs):
+    """Return a copy of `costs` with what rows of samples.csv say: CPU times
+    of pages, delay of a wake-up, poll's scan, pages of a kept connection at
+    a limit. Of several cells that count, the one with the most clients does.
+    Raises ValueError when no row counts."""
+    cells = {}      # {(server, page, clients): [row, ...]}
+    for row in rows:
+        if row["rate"] and row["server"] in model.WORKERS \
+                and row["x"] <= MOST and page_of(row):
+            cells.setdefault((row["server"], page_of(row), row["x"]),
+                             []).append(row)
+    if not cells:
+        raise ValueError("no row has guestbook or answer with at most "
+                         f"{MOST} clients")
+    machine, servers = dict(costs["machine"]), {}
+    for (server, page, _), some in sorted(cells.items()):
+        rate = median(some, "rate")
+        servers.setdefault(server, {})[page] = {
+            "server_us": round(median(some, "cpu_us"), 3),
+            "redis_us": round(1e4 * median(some, "redis_busy") / rate, 3)
+            if page in model.TRIPS else 0.0,
+            "load_us": round(1e4 * median(some, "load_busy") / rate, 3)}
+    for server, pages in servers.items():
+        if {"answer", "answer kept"} <= set(pages):
+            pages["answer kept"].update(pages_each(rows, server, pages))
+    machine["wake_us"] = round(wake_up(cells, machine["wake_us"]), 3)
+    machine["scan_us"] = round(scan(rows, machine["scan_us"]), 4)
+    return {**costs, "machine": machine, "servers": servers}
+
+
+def wake_up(cells, known):
+    """Return the delay of a wake-up (us): what is left of a guestbook page of
+    01, whose only worker is always occupied, without CPU times; `known`
+    where there is no such cell."""
+    some = [rows for (server, page, clients), rows in sorted(cells.items())
+            if (server, page) == ("iterative", "guestbook") and clients > 1]
+    if not some:
+        return known
+    us = 1e6 / median(some[-1], "rate")
+    redis, tool = (median(some[-1], key) / 100
+                   for key in ("redis_busy", "load_busy"))
+    left = us - median(some[-1], "cpu_us") - us * redis * (1 + min(1, tool))
+    return max(0.0, left / model.TRIPS["guestbook"])
+
+
+def scan(rows, known):
+    """Return what a descriptor takes in a turn of poll (us), from cells of
+    poll with idle connections; `known` without them."""
+    mine = [row for row in rows if row["variant"] == IDLE and row["rate"]
+            and row["server"] == "poll"]
     least = min((row["x"] for row in mine), default=0)
-    base = middle([row for row in mine if row["x"] == least], "cpu_us")
-    for row in mine:
-        # Little's law: those that are not at the load tool share a turn.
-        ready = max(1.0, busy - row["load_busy"] / 100)
-        if row["x"] >= 1000:
-            yield max(0.0, row["cpu_us"] - base) * ready / row["x"]
+    base = median([row for row in mine if row["x"] == least], "cpu_us")
+    # The busy clients that are not at the load tool share a turn.
+    found = [(row["cpu_us"] - base) / row["x"]
+             * max(1.0, BUSY - row["load_busy"] / 100)
+             for row in mine if row["x"] >= 1000]
+    return max(0.0, statistics.median(found)) if found else known
+
+
+def pages_each(rows, server, pages):
+    """Return {"pages_each"} of a server that closes kept connections, from
+    the CPU time of a page, which lies between a kept and a new connection; {}
+    where that is not known."""
+    cost = median([row for row in rows if row["variant"] == CROWDED
+                   and row["server"] == server], "cpu_us")
+    kept, new = (pages[page]["server_us"] for page in ("answer kept",
+                                                       "answer"))
+    return {"pages_each": round((new - kept) / (cost - kept), 3)} \
+        if kept < cost < new else {}
+
+
+def rows_of(summary):
+    """Return the points of a summary as rows with medians."""
+    return [{**point["values"], "experiment": experiment["name"],
+             "variant": curve["variant"], "server": curve["server"],
+             "x": point["x"], "rate": point["rate"]["median"]}
+            for experiment in summary["experiments"]
+            for curve in experiment["curves"] for point in curve["points"]
+            if point["rate"]]
+
+
+def predict(summary, costs):
+    """Put the model's rate into each point of a summary, as "predicted", and
+    sentences about wrong ones next to those of each curve. `costs` are used
+    for what the run itself does not tell; a run without cells of few clients
+    gets no prediction."""
+    rows = rows_of(summary)
+    try:
+        costs = calibrate(rows, costs)
+    except ValueError:
+        return
+    titles = {one["name"]: one["title"] for one in summary["servers"]}
+    for experiment in summary["experiments"]:
+        for curve in experiment["curves"]:
+            page = page_of({**curve, "experiment": experiment["name"]})
+            if page not in costs["servers"].get(curve["server"], ()):
+                continue
+            told = []
+            for point, row in itertools.product(curve["points"], rows):
+                if (row["experiment"], row["variant"], row["server"],
+                        row["x"]) != (experiment["name"], curve["variant"],
+                                      curve["server"], point["x"]):
+                    continue
+                setting = model.Setting(curve["server"], page, point["x"])
+                answer = model.solve(costs, setting)
+                point["predicted"] = answer.rate
+                told.append((point["x"], answer.rate, row["rate"],
+                             model_words.lacks(setting, answer, row)))
+            said = model_words.errors(titles[curve["server"]], told)
+            for one in experiment["sentences"]["each"] if said else ():
+                if (one["server"], one["variant"]) == (curve["server"],
+                                                       curve["variant"]):
+                    one["text"] = " ".join([one["text"], *said]).strip()

@@ -23,7 +23,8 @@ The costs are JSON. Times are microseconds of CPU for a page unless noted:
                  and load tool; "load_kib", "server_kib": what a page touches
                  of it; "worker_kib": what a process or thread touches}},
      "servers": {NAME: {PAGE: {"server_us": ..., "redis_us": ...,
-                               "load_us": ...}}}}
+                               "load_us": ..., "pages_each": of 02 and 04 at
+                               their limit: pages of a kept connection}}}}
 
 PAGE is "guestbook", "answer" (both with a new connection for each page) or
 "answer kept". `memory` and `miss_ns` come from no run: they are the sizes of
@@ -33,7 +34,7 @@ the structures and a usual figure for servers.
 import json
 import math
 import pathlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 COSTS = pathlib.Path(__file__).with_name("costs.json")
 FORMAT = 1
@@ -46,7 +47,6 @@ ONE_CORE = ("iterative", "poll")        # one thread computes
 MAKERS = ("forking", "threaded")        # make a worker for each connection
 PARENT = 0.5    # of what making a worker costs: what one thread does for all
 FULL = 0.9      # a station that is busier than this is a bottleneck
-PART = 0.25     # an error from which a sentence says what the model lacks
 
 
 @dataclass(frozen=True)
@@ -94,19 +94,14 @@ class Demands:
 @dataclass(frozen=True)
 class Answer:
     """What is predicted: `rate` in pages a second, `seconds` a page takes as
-    the load tool sees it, `limit` (a key of LIMITS), `busy` {station: share
+    the load tool sees it, `limit` (a key of
+    model_words.LIMITS), `busy` {station: share
     of its cores, 0 to 1}."""
 
     rate: float
     seconds: float
     limit: str
     busy: dict
-
-
-LIMITS = {"server": "the server's cores", "load": "the load tool's cores",
-          "shared": "the core of load tool and Redis", "redis": "Redis' core",
-          "workers": "the number of workers", "clients": "too few clients",
-          "parent": "the thread that makes the workers"}
 
 
 def load(path=COSTS):
@@ -127,11 +122,26 @@ def load(path=COSTS):
     return costs
 
 
-def effective(setting):
-    """Return the setting as the server treats it: 01 to 05 close kept
-    connections when more clients come than they have workers."""
-    closes = setting.page == "answer kept" and setting.clients > setting.slots
-    return replace(setting, page="answer") if closes else setting
+def crowded(setting):
+    """Return whether 01 to 05 close kept connections, because more clients
+    come than they have workers."""
+    return setting.page == "answer kept" and setting.clients > setting.slots
+
+
+def cost_of(costs, server, page, closes=False):
+    """Return {"server_us", "redis_us", "load_us"} of a page. If a server
+    `closes` kept connections, each still carries `pages_each` pages: one with
+    the cost of a new connection, the others without. Raises ValueError when
+    the costs are not known."""
+    try:
+        cost = costs["servers"][server][page]
+        new = costs["servers"][server]["answer"] if closes else cost
+    except KeyError as error:
+        raise ValueError(f"no costs are known of {server}, {page}: measure "
+                         "them with make study NAME=calibrate") from error
+    share = 1 / cost.get("pages_each", 1)
+    return {key: share * new[key] + (1 - share) * cost[key]
+            for key in ("server_us", "redis_us", "load_us")}
 
 
 def cold(costs, held_kib):
@@ -141,15 +151,11 @@ def cold(costs, held_kib):
 
 
 def demands(costs, setting):
-    """Return the Demands of a page. Raises ValueError when the costs of this
-    server or page are not known."""
-    one = effective(setting)
-    try:
-        cost = costs["servers"][one.server][one.page]
-    except KeyError as error:
-        raise ValueError(f"no costs are known of {one.server}, {one.page}: "
-                         "calibrate first") from error
-    machine, memory = costs["machine"], costs["memory"][one.page]
+    """Return the Demands of a page. Raises ValueError as cost_of() does."""
+    one, closes = setting, crowded(setting)
+    cost = cost_of(costs, one.server, one.page, closes)
+    machine, memory = costs["machine"], costs["memory"][
+        "answer" if closes else one.page]
     line_us = machine["miss_ns"] / 1000 * 1024 / 64        # for each KiB
     active = min(one.clients, one.slots) \
         if 1 < one.slots < math.inf else 0
@@ -157,11 +163,11 @@ def demands(costs, setting):
     there = cold(costs, one.clients / one.machines * memory["held_kib"])
     among = cold(costs, active * (memory["held_kib"] + memory["worker_kib"]))
     made = 0.0
-    if one.server in MAKERS and one.page != "answer kept":
-        plain = [costs["servers"][name]["answer"]["server_us"]
-                 for name in (one.server, "iterative")
-                 if "answer" in costs["servers"].get(name, ())]
-        made = PARENT * max(0.0, plain[0] - plain[-1]) if plain else 0.0
+    if one.server in MAKERS and one.cores > 1 \
+            and (closes or one.page != "answer kept"):
+        made = PARENT * max(0.0, (
+            cost_of(costs, one.server, "answer")["server_us"]
+            - cost_of(costs, "iterative", "answer")["server_us"]))
     trips = TRIPS.get(one.page, 0)
     return Demands(
         server=1e-6 * (cost["server_us"] + line_us * (
@@ -192,6 +198,15 @@ def waiting(rate, demand, others, turn=0.0):
     return jobs
 
 
+def scan(need, setting, at_load):
+    """Return the seconds that a turn of poll's loop takes in addition. New
+    connections are watched from the answer until the client, one of `at_load`
+    clients at the load tool, has closed them."""
+    return need.scan * (setting.idle + (
+        setting.clients if setting.page == "answer kept"
+        else min(at_load, setting.clients)))
+
+
 def jobs_at(rate, need, setting, inside):
     """Return {station: mean number of clients there} when `rate` pages are
     served a second. With `inside`, only what happens while a worker is held;
@@ -207,10 +222,7 @@ def jobs_at(rate, need, setting, inside):
     if inside or not shared:
         slower = 1 + min(1, rate * need.load) * shared
         found["redis"] = waiting(rate, need.redis * slower, others)
-    # New connections are watched from the answer until the client closes.
-    watched = setting.idle + (setting.clients if "kept" in setting.page
-                              else found.get("load", 0.0))
-    turn = need.scan * min(watched, setting.idle + setting.clients)
+    turn = scan(need, setting, found.get("load", 0.0))
     # Several cores: one that is as fast as all, and a delay (Seidmann).
     found["server"] = waiting(rate, need.server / cores, others, turn) \
         + rate * need.server * (cores - 1) / cores
@@ -235,84 +247,26 @@ def highest(need, setting, inside):
 
 def solve(costs, setting):
     """Return the Answer for a Setting. Raises ValueError as demands() does."""
-    one, need = effective(setting), demands(costs, setting)
-    rates = {"clients": highest(need, one, False)}
-    if one.clients > one.slots:
-        rates["workers"] = highest(need, one, True)
-    if need.serial and one.cores > 1:
+    need = demands(costs, setting)
+    rates = {"clients": highest(need, setting, False)}
+    if setting.clients > setting.slots:
+        rates["workers"] = highest(need, setting, True)
+    if need.serial:
         rates["parent"] = 1 / need.serial
     limit = min(rates, key=rates.get)
     rate = rates[limit]
-    shared = one.machines == 1
-    busy = {"server": rate * need.server / one.used_cores,
+    busy = {"server": rate * need.server / setting.used_cores,
             "redis": rate * need.redis,
-            "load": rate * need.load / one.machines}
-    if one.server == "poll":        # the scan takes what is left, at most
-        there = jobs_at(rate, need, one, False)
-        busy["server"] = min(1.0, busy["server"] + rate * need.scan
-                             * (one.idle + there["load"])
-                             / max(1.0, there["server"]))
-    stations = {"server": busy["server"], **(
-        {"shared": busy["redis"] + busy["load"]} if shared
-        else {"redis": busy["redis"], "load": busy["load"]})}
+            "load": rate * need.load / setting.machines}
+    if need.scan:       # all that is left, at most
+        there = jobs_at(rate, need, setting, False)
+        busy["server"] = min(1.0, busy["server"] + rate * scan(
+            need, setting, there["load"]) / max(1.0, there["server"]))
+    stations = dict(busy)
+    if setting.machines == 1:
+        stations = {"server": busy["server"],
+                    "shared": busy["redis"] + busy["load"]}
     fullest = max(stations, key=stations.get)
     if limit != "parent" and stations[fullest] >= FULL:
         limit = fullest
-    return Answer(rate, one.clients / rate, limit, busy)
-
-
-def why(costs, setting, answer):
-    """Return the sentence that explains an Answer."""
-    one, need = effective(setting), demands(costs, setting)
-    us = {key: f"{1e6 * getattr(need, key):,.0f} us"
-          for key in ("server", "redis", "load", "serial")}
-    held = need.server + need.redis + need.delay
-    return {
-        "server": f"A page takes {us['server']} of the server's CPU, so "
-                  f"{one.used_cores} core(s) can serve "
-                  f"{one.used_cores / need.server:,.0f} a second at most.",
-        "shared": f"The load tool needs {us['load']} and Redis {us['redis']} "
-                  "for a page on the core that they share, the server "
-                  f"{us['server']}: a faster server would change little.",
-        "load": f"The load tool needs {us['load']} for a page, so "
-                f"{one.machines} machine(s) ask for no more.",
-        "redis": f"Redis needs {us['redis']} for a page and has one core.",
-        "workers": f"A page holds a worker for {1000 * held:,.3g} ms or more; "
-                   f"{one.slots:,.0f} worker(s) are always occupied, and the "
-                   "other clients wait in the accept queue.",
-        "parent": f"Making a worker takes {us['serial']} of one thread, "
-                  "whatever cores there are.",
-        "clients": "No core is fully busy: all clients together have too few "
-                   "pages under way."}[answer.limit]
-
-
-def lacks(setting, predicted, row):
-    """Return what the model lacks where it is wrong by more than PART, in a
-    sentence; "" where it is not. `row` has the columns of samples.csv, as one
-    run or as medians; `predicted` is its Answer."""
-    measured = row["rate"]
-    if not measured or abs(predicted.rate / measured - 1) <= PART:
-        return ""
-    def grew(key, station, cores=1):
-        used = predicted.busy[station] * cores / predicted.rate
-        return (row.get(key) or 0) / 100 / measured / used if used else 1.0
-    above = predicted.rate > measured
-    start = f"{setting.server} at {setting.clients:,}: predicted " \
-            f"{predicted.rate:,.0f}, measured {measured:,.0f} a second; "
-    for true, text in (
-            (row.get("overflows"), "the accept queue overflowed, and its "
-             "clients tried again after a second, which the model lacks."),
-            ((row.get("foreign") or 0) > 10, "other programs took part of "
-             "the server's core."),
-            (above and grew("load_busy", "load") > 1.2, "the load tool "
-             "needed more CPU for a page than with few clients."),
-            (above and grew("server_busy", "server", setting.used_cores)
-             > 1.2, "the server needed more CPU for a page than with few "
-             "clients: its memory no longer fits the caches."),
-            (not above, "a page cost less than with few clients: more were "
-             "ready together and shared wake-ups."),
-            (True, "cores slept although clients waited: load tool and "
-             "server took turns, which the model does not know.")):
-        if true:
-            return start + text
-    return start
+    return Answer(rate, setting.clients / rate, limit, busy)
