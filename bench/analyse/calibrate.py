@@ -12,9 +12,9 @@ from bench.analyse import model, model_words
 MOST = 20       # clients that ask; idle ones come in addition
 PAGES = {"guestbook": "guestbook", "new connections": "answer",
          "keep-alive": "answer kept"}
-LIMIT = 10      # workers in the cells of study calibrate that have this name
-CROWDED = "more clients than workers"
-IDLE, BUSY = "10 busy clients", 10      # the load of the studies on poll
+# Loads of the studies calibrate and idle-connections.
+CROWDED = "more clients than workers, "     # and the server
+IDLE, BUSY = "10 busy clients", 10
 
 
 def page_of(row):
@@ -95,8 +95,8 @@ def pages_each(rows, server, pages):
     """Return {"pages_each"} of a server that closes kept connections, from
     the CPU time of a page, which lies between a kept and a new connection; {}
     where that is not known."""
-    cost = median([row for row in rows if row["variant"] == CROWDED
-                   and row["server"] == server], "cpu_us")
+    cost = median([row for row in rows
+                   if row["variant"] == CROWDED + server], "cpu_us")
     kept, new = (pages[page]["server_us"] for page in ("answer kept",
                                                        "answer"))
     return {"pages_each": round((new - kept) / (cost - kept), 3)} \
