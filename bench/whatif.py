@@ -72,7 +72,11 @@ def read(words, environment):
         "workers": whole("WORKERS", None), "machines": whole("MACHINES", 1),
         "redis_ms": milliseconds(given["REDIS_MS"]),
         "idle": whole("IDLE", 0, 0)}
-    costs = model.load(given["COSTS"] or model.COSTS)
+    try:
+        costs = model.load(given["COSTS"] or model.COSTS)
+    except OSError as error:
+        raise ValueError(f"COSTS={given['COSTS']}: {error.strerror}") \
+            from error
     return costs, [model.Setting(server, clients=count, **common)
                    for server in chosen(given["SERVER"]) for count in clients]
 
@@ -112,7 +116,8 @@ def chosen(text):
     found = []
     for word in config.words(text.lower()):
         try:
-            found.append(servers.named(word).name)
+            found.append(servers.named(
+                word.zfill(2) if word.isdigit() else word).name)
         except KeyError as error:
             raise ValueError(f"SERVER={text}: there are 01 to 07, "
                              + ", ".join(model.WORKERS) + ", all") from error
@@ -126,14 +131,13 @@ def lines(costs, asked):
     source = costs["source"]
     yield (f"Predicted from {source['what']} ({source['cpu']}), measured with "
            f"{source['most_clients']} clients or fewer.")
-    first = asked[0]
-    if first.cores > 1 or first.machines > 1:
-        yield (f"Prediction only: nothing was measured with {first.cores} "
-               f"core(s) for the server and {first.machines} load "
-               "machine(s).")
+    if asked[0].cores > 1 or asked[0].machines > 1:
+        yield ("Prediction: no server was measured with more than one core, "
+               "or with several\nload machines. What cores do to each other "
+               "(locks, shared caches) is left out.")
     for server in dict.fromkeys(one.server for one in asked):
         yield ""
-        yield (f"{servers.named(server).folder}, {first.page}\n"
+        yield (f"{servers.named(server).folder}, {asked[0].page}\n"
                f"{'clients':>11} {'pages/s':>9} {'time':>9}   limit")
         mine = [pair for pair in answers if pair[0].server == server]
         for one, answer in mine:

@@ -39,8 +39,9 @@ def calibrate(rows, costs):
     Raises ValueError when no row counts."""
     cells = {}      # {(server, page, clients): [row, ...]}
     for row in rows:
-        if row["rate"] and row["server"] in model.WORKERS \
-                and row["x"] <= MOST and page_of(row):
+        if row["rate"] and row["cpu_us"] and row["load_busy"] \
+                and row["x"] <= MOST and page_of(row) \
+                and row["server"] in model.WORKERS:
             cells.setdefault((row["server"], page_of(row), row["x"]),
                              []).append(row)
     if not cells:
@@ -56,7 +57,8 @@ def calibrate(rows, costs):
             "load_us": round(1e4 * median(some, "load_busy") / rate, 3)}
     for server, pages in servers.items():
         if {"answer", "answer kept"} <= set(pages):
-            pages["answer kept"].update(pages_each(rows, server, pages))
+            known = costs["servers"].get(server, {}).get("answer kept", {})
+            pages["answer kept"].update(pages_each(rows, server, pages, known))
     machine["wake_us"] = round(wake_up(cells, machine["wake_us"]), 3)
     machine["scan_us"] = round(scan(rows, machine["scan_us"]), 4)
     return {**costs, "machine": machine, "servers": servers}
@@ -91,16 +93,17 @@ def scan(rows, known):
     return max(0.0, statistics.median(found)) if found else known
 
 
-def pages_each(rows, server, pages):
+def pages_each(rows, server, pages, known):
     """Return {"pages_each"} of a server that closes kept connections, from
-    the CPU time of a page, which lies between a kept and a new connection; {}
-    where that is not known."""
+    the CPU time of a page, which lies between a kept and a new connection;
+    without such a cell as in the costs `known`."""
     cost = median([row for row in rows
                    if row["variant"] == CROWDED + server], "cpu_us")
     kept, new = (pages[page]["server_us"] for page in ("answer kept",
                                                        "answer"))
     return {"pages_each": round((new - kept) / (cost - kept), 3)} \
-        if kept < cost < new else {}
+        if kept < cost < new else {
+            key: known[key] for key in ("pages_each",) if key in known}
 
 
 def rows_of(summary):

@@ -13,9 +13,11 @@ LIMITS = {"server": "the server's core", "load": "the load tool",
 
 def limit(setting, answer):
     """Return in words what limits the rate of an Answer."""
-    many = answer.limit == "server" and setting.used_cores > 1
-    return f"the server's {setting.used_cores} cores" if many \
-        else LIMITS[answer.limit]
+    if answer.limit == "server" and setting.used_cores > 1:
+        return f"the server's {setting.used_cores} cores"
+    if answer.limit == "shared" and not answer.busy["redis"]:
+        return LIMITS["load"]
+    return LIMITS[answer.limit]
 
 
 def why(costs, setting, answer):
@@ -79,6 +81,8 @@ def lacks(setting, answer, row):
              "memory no longer fits the caches"),
             (above, "cores slept while clients waited: load tool and server "
              "took turns"),
+            (crowded(setting), "a kept connection carried more pages before "
+             "the server closed it"),
             (True, "a page cost less than with few clients: many were ready "
              "together and shared wake-ups")):
         if true:
@@ -95,7 +99,7 @@ def errors(title, points):
     for clients, predicted, measured, text in points:
         if text:
             told.setdefault(text, []).append(
-                f"{predicted / measured:.2f} times the measured rate at "
-                f"{clients:,}")
-    return [f"{title}: the model predicts {', '.join(cells)}; there {text}."
+                f"{predicted / measured:.2f} at {clients:,}")
+    return [f"{title}: predicted rate / measured rate is {', '.join(cells)}. "
+            f"The model lacks this: {text}."
             for text, cells in told.items()]
