@@ -5,6 +5,8 @@ from bench.analyse.sentences import number
 
 PART = 0.25     # an error from which a sentence says what the model lacks
 MORE = 1.2      # times the CPU for a page that the model expects
+LESS = " It takes less when commands of more clients come together, which " \
+       "the model leaves out."
 LIMITS = {"server": "the server's core", "load": "the load tool",
           "shared": "the core of load tool and Redis", "redis": "Redis",
           "workers": "the number of workers", "clients": "too few clients",
@@ -41,7 +43,8 @@ def why(costs, setting, answer):
                   "faster server would hardly change the rate.",
         "load": f"The load tool takes {tool} for a page, on "
                 f"{setting.machines:,} machines.",
-        "redis": f"Redis takes {redis} for a page, and uses one core only.",
+        "redis": f"Redis takes {redis} for a page, and uses one core only."
+                 + LESS * (setting.server in ("poll", "epoll")),
         "workers": f"A page holds a worker for {number(1000 * held)} ms or "
                    f"more and {occupied} occupied; the other clients wait in "
                    "the accept queue.",
