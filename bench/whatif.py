@@ -30,6 +30,7 @@ REDIS_MS  added to each round trip to Redis (default: 0)
 MACHINES  load machines; from 2 on Redis has a core of its own (default: 1)
 IDLE      connections that are open and silent (default: 0)
 COSTS     a file that calibrate wrote (default: bench/analyse/costs.json)"""
+NAMES = re.findall(r"^[A-Z_]+", SETTINGS, re.MULTILINE)
 MOST = 1_000_000
 
 
@@ -52,13 +53,12 @@ def main(words):
 def read(words, environment):
     """Return (costs, [Setting, ...]). Raises OSError, ValueError and
     SettingsError."""
-    known = re.findall(r"^[A-Z_]+", SETTINGS, re.MULTILINE)
-    given = {name: environment.get(name, "") for name in known}
+    given = {name: environment.get(name, "") for name in NAMES}
     for word in words:
         name, _, text = word.partition("=")
         if name not in given:
             raise ValueError(f"{word}: settings are NAME=VALUE with one of "
-                             + " ".join(known))
+                             + " ".join(NAMES))
         given[name] = text
 
     def whole(name, default, least=1):

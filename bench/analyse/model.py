@@ -27,8 +27,8 @@ The costs are JSON. Times are microseconds of CPU for a page unless noted:
                                their limit: pages of a kept connection}}}}
 
 PAGE is "guestbook", "answer" (both with a new connection for each page) or
-"answer kept". `memory` and `miss_ns` come from no run: they are the sizes of
-the structures and a usual figure for servers.
+"answer kept". No run tells `memory` and `miss_ns`: they were chosen once, from
+the sizes of the structures and the study "flat" on another machine.
 """
 
 import json
