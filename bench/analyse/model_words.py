@@ -29,7 +29,8 @@ def why(costs, setting, answer):
         need.server, need.redis, need.load, need.serial))
     cores = f"{setting.used_cores} cores" if setting.used_cores > 1 \
         else "one core"
-    page = "A page on a new connection" if crowded(setting) else "A page"
+    page = "Kept connections are closed while others wait, so a page" \
+        if crowded(setting) else "A page"
     occupied = "its only worker is" if setting.slots == 1 \
         else f"all {setting.slots:,.0f} workers are"
     both = f"the load tool ({tool}) and Redis ({redis}) share a core" \
