@@ -1,6 +1,6 @@
 """Asks the model: what if there were more clients, workers, cores, machines?
 
-    make model SERVER=05 CLIENTS=1000 CORES=16 REDIS_MS=2 WORKERS=400 MACHINES=4
+    make model SERVER=05 CLIENTS=1000 CORES=16 REDIS_MS=2 WORKERS=400
     python3 -m bench calibrate RUN...
 
 `model` prints a table; each setting is optional and an environment variable.

@@ -210,29 +210,28 @@ def scan(need, setting, at_load):
 def jobs_at(rate, need, setting, inside):
     """Return {station: mean number of clients there} when `rate` pages are
     served a second. With `inside`, only what happens while a worker is held;
-    the load tool then slows Redis down on the core that they share."""
+    the load tool then slows Redis down on the core that they share. Several
+    cores count as one that is as fast as all of them."""
     count = setting.slots if inside else setting.clients
     others, cores = (count - 1) / count, setting.used_cores
     shared, tools = setting.machines == 1, setting.machines
     found = {}
     if not inside:
         each = need.load + need.redis * shared
-        found["load"] = waiting(rate, each / tools, others) \
-            + rate * each * (tools - 1) / tools
+        found["load"] = waiting(rate, each / tools, others)
     if inside or not shared:
         slower = 1 + min(1, rate * need.load) * shared
         found["redis"] = waiting(rate, need.redis * slower, others)
     turn = scan(need, setting, found.get("load", 0.0))
-    # Several cores: one that is as fast as all, and a delay (Seidmann).
-    found["server"] = waiting(rate, need.server / cores, others, turn) \
-        + rate * need.server * (cores - 1) / cores
+    found["server"] = waiting(rate, need.server / cores, others, turn)
     found["asleep"] = rate * need.delay
     return found
 
 
 def highest(need, setting, inside):
     """Return the rate at which all clients (`inside`: all workers) are
-    somewhere, by bisection: more pages a second need more of them."""
+    somewhere, by bisection: more pages a second need more of them. It is at
+    most the rate at which none ever waits."""
     count = setting.slots if inside else setting.clients
     low, high = 0.0, count / (need.server + need.redis + need.delay
                               + need.load * (not inside))

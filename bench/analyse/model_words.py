@@ -25,8 +25,9 @@ def limit(setting, answer):
 def why(costs, setting, answer):
     """Return the sentence that explains an Answer."""
     need = demands(costs, setting)
-    server, redis, tool, making = (f"{number(1e6 * seconds)} us" for seconds in (
-        need.server, need.redis, need.load, need.serial))
+    server, redis, tool, making = (
+        f"{number(1e6 * seconds)} us"
+        for seconds in (need.server, need.redis, need.load, need.serial))
     cores = f"{setting.used_cores} cores" if setting.used_cores > 1 \
         else "one core"
     page = "Kept connections are closed while others wait, so a page" \
