@@ -44,15 +44,14 @@ def main(words):
         costs, asked = read(words, os.environ)
         for line in lines(costs, asked):
             print(line)
-    except (OSError, ValueError, config.SettingsError) as error:
+    except (OSError, ValueError) as error:
         print(f"model: {error}", file=sys.stderr)
         return 2
     return 0
 
 
 def read(words, environment):
-    """Return (costs, [Setting, ...]). Raises OSError, ValueError and
-    SettingsError."""
+    """Return (costs, [Setting, ...]). Raises ValueError with a sentence."""
     given = {name: environment.get(name, "") for name in NAMES}
     for word in words:
         name, _, text = word.partition("=")
