@@ -333,6 +333,10 @@ study: study-settings build/deps/compare all
 report:
 	@$(PYTHON) -m bench report $(RUN)
 
+## model: what the model predicts (SERVER=05 CLIENTS=1000 CORES=16 WORKERS=400 REDIS_MS=2 MACHINES=4)
+model:
+	@$(PYTHON) -m bench model
+
 ## compare-runs: checks whether two runs of `make compare` agree, cell by cell (RUNS="results/A results/B")
 compare-runs:
 	@$(PYTHON) -m bench diff $(RUNS)
@@ -375,7 +379,7 @@ help:
         check-browser check-layering check-shape variant variant-measure \
         variants-check check-faults check-frame fuzz soak reliability compare \
         compare-settings study study-settings report compare-runs peers-deps \
-        docs format tidy help timeline demo-stuck predict predictions
+        docs format tidy help timeline demo-stuck predict predictions model
 
 # Deletes a file whose recipe failed: it would look finished next time.
 .DELETE_ON_ERROR:

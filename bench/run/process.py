@@ -69,7 +69,9 @@ def wait(process, seconds):
     # The descriptor of a process becomes readable when it ends: a single
     # wake-up, which does not disturb the load tool.
     with open(os.pidfd_open(process.pid), "rb", buffering=0) as descriptor:
-        select.select([descriptor], [], [], seconds)
+        waiting = select.poll()     # select() knows 1,024 descriptors only
+        waiting.register(descriptor, select.POLLIN)
+        waiting.poll(1000 * seconds)
     return _reap(process)
 
 

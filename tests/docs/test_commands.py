@@ -12,6 +12,7 @@ import pytest
 
 from conftest import DOCUMENTS, GUIDES, TOP, name_of
 from bench import config as settings
+from bench import whatif
 
 SERVERS = ["iterative", "forking", "preforking", "threaded", "prethreaded",
            "poll", "epoll"]
@@ -24,7 +25,7 @@ OTHERS = {"perf", "nstat", "ss", "curl", "head", "vmstat", "ulimit", "printf",
           "ps", "sysctl", "man", "seq", "redis-server", "python3"}
 
 # Names of make's variables that our Makefile leaves to others to read.
-READ_BY_SCRIPTS = {"SERVERS", "ARGS", "NO_INSTALL", "DESTDIR"}
+READ_BY_SCRIPTS = {"SERVERS", "ARGS", "NO_INSTALL", "DESTDIR", *whatif.NAMES}
 
 
 def code_of(path):
