@@ -213,6 +213,10 @@ watch-%: build/deps/observe all
 timeline: build/deps/observe all
 	@$(OBSERVE) timeline $(or $(SERVER),all) $(if $(CLIENTS),--clients $(CLIENTS)) $(ARGS)
 
+## simulator: a page in which clients, workers and Redis move, with settings to try
+simulator:
+	@$(OBSERVE) simulator $(ARGS)
+
 ## demo-stuck: four clients make trouble: how long does a normal one wait, at each server?
 demo-stuck: build/deps/observe all
 	@$(OBSERVE) demo-stuck $(ARGS)
@@ -379,7 +383,7 @@ help:
         check-browser check-layering check-shape variant variant-measure \
         variants-check check-faults check-frame fuzz soak reliability compare \
         compare-settings study study-settings report compare-runs peers-deps \
-        docs format tidy help timeline demo-stuck predict predictions model
+        docs format tidy help timeline simulator demo-stuck predict predictions model
 
 # Deletes a file whose recipe failed: it would look finished next time.
 .DELETE_ON_ERROR:
