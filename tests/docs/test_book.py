@@ -1,27 +1,23 @@
 """The book: its figures and claims come from the run, its pages build without
 a warning, and Chromium shows them without a network."""
 
+import http.client
 import json
+import os
 import re
 import shutil
+import signal
+import socket
 import subprocess
-import sys
 import time
 from xml.etree import ElementTree
 
 import pytest
 
-from conftest import DOCS, TOP
+from conftest import CHAPTERS, DOCS, PAGES, TOP
+from docs.book import __main__ as program
+from docs.book import figures, pictures, source
 
-sys.path.insert(0, str(TOP))
-from bench.store import rundir  # noqa: E402
-from docs.book import __main__ as program  # noqa: E402
-from docs.book import figures, pictures, source  # noqa: E402
-
-CHAPTERS = sorted((DOCS / "tutorial").glob("0[1-7]_*.md"))
-PAGES = sorted(path for folder in ("tutorial", "howto", "explanation",
-                                   "reference")
-               for path in (DOCS / folder).glob("*.md"))
 BUILD_LIMIT = 300       # seconds; about ten on an idle machine
 
 
@@ -184,10 +180,6 @@ def test_smallest_program_serves_two_clients(path, tmp_path):
     assert len(path.read_text().splitlines()) <= 32
     subprocess.run(["cc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O2",
                     "-pthread", path, "-o", tmp_path / "server"], check=True)
-    import http.client
-    import os
-    import signal
-    import socket
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
