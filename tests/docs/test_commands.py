@@ -20,7 +20,7 @@ SERVERS = ["iterative", "forking", "preforking", "threaded", "prethreaded",
 REQUIRED = {"ab", "wrk", "h2load", "httperf", "redis-cli", "strace", "nm",
             "git", "objdump"}
 OTHERS = {"perf", "nstat", "ss", "curl", "head", "vmstat", "ulimit", "printf",
-          "ps", "sysctl", "man", "seq", "redis-server", "python3"}
+          "ps", "cc", "sysctl", "man", "seq", "redis-server", "python3"}
 
 # Names of make's variables that our Makefile leaves to others to read.
 READ_BY_SCRIPTS = {"SERVERS", "ARGS", "NO_INSTALL", "DESTDIR"}
