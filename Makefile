@@ -308,7 +308,7 @@ soak: all build/deps/test
 	$(MAKE) SANITIZE=address,undefined all
 	$(PYTHON) tests/soak.py
 
-## reliability: measures what docs/reliability.md says, on a quiet machine (5 minutes)
+## reliability: measures what docs/reference/promises.md promises, on a quiet machine (5 minutes)
 reliability: all build/deps/test
 	$(PYTHON) tests/faults/measure.py
 
@@ -349,9 +349,9 @@ compare-runs:
 peers-deps: build/deps/compare
 	@$(PYTHON) -m bench peers
 
-## docs: fills figures, pictures and quoted code into docs/ (`make check` fails when they are stale)
-docs:
-	@$(PYTHON) docs/fill.py
+## book: builds the documentation as a site in build/book/ (RUN=results/latest: on your figures)
+book:
+	@$(PYTHON) -m docs.book
 
 # -------------------------------------------------------------- maintenance
 
@@ -383,7 +383,7 @@ help:
         check-browser check-layering check-shape variant variant-measure \
         variants-check check-faults check-frame fuzz soak reliability compare \
         compare-settings study study-settings report compare-runs peers-deps \
-        docs format tidy help timeline simulator demo-stuck predict predictions model
+        book format tidy help timeline simulator demo-stuck predict predictions model
 
 # Deletes a file whose recipe failed: it would look finished next time.
 .DELETE_ON_ERROR:

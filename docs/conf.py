@@ -18,7 +18,7 @@ suppress_warnings = ["config.cache"]
 source_suffix = {".md": "markdown"}
 root_doc = "index"
 include_patterns = ["index.md", "tutorial/**", "howto/**", "explanation/**",
-                    "reference/**", "source/**"]
+                    "reference/**", "slides/**"]
 nitpicky = True
 html_theme = "furo"
 html_static_path = [str(Path(docs.book.__file__).with_name("static"))]

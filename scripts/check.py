@@ -372,7 +372,7 @@ SUITES = [
           lambda r: r.script(sys.executable, "tests/fuzz/differential.py"), True),
     Suite("variants", "each patch of variants/, applied and tested", "default",
           lambda r: r.script("scripts/variant.py"), True),
-    Suite("docs", "figures, links and commands in docs/", "default",
+    Suite("docs", "the book: figures, links, commands, pages", "default",
           lambda r: r.pytest("tests/docs", workers=None), True),
     Suite("fuzz", "made-up input, 5 s for each target (FULL=1: 30 s)", "default",
           lambda r: r.script("tests/fuzz/run.sh", TIME="30" if full() else "5",

@@ -65,7 +65,7 @@ class Server:
     @property
     def chapter(self):
         """The chapter of docs/ about it."""
-        return f"docs/{self.folder}.md"
+        return f"docs/tutorial/{self.folder}.md"
 
     def problem(self):
         """Return why it cannot be started, or "" when it can."""

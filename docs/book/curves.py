@@ -1,4 +1,4 @@
-"""Charts of the book: those of the report, and the shape of a curve beside
+"""Charts of the book: those of the report, and the shape of a curve with
 the published one. Both are SVG texts for a light page."""
 
 import io

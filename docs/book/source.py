@@ -1,7 +1,7 @@
 """The annotated source: a page for each C file, and one for each pair of
 neighbours with a note at each difference.
 
-On a file's page, a comment stands beside the code that follows it. Each name
+On a file's page, a comment stands next to the code that follows it. Each name
 that the collection defines leads to its definition, the first use of a system
 call on a page to its man page, and each function says where it is used.
 The notes of a pair are docs/source/NN-NN.toml: [[note]] with `at`, a text in

@@ -15,8 +15,10 @@ SLEEPS = {                      # by the last digit of the server's number
     "67": "the loop sleeps only when no client and no reply is ready",
 }
 # What to read after the server's chapter, by what was off.
-PAGES = {"cpu_us": "docs/performance.md", "calls": "docs/architecture.md",
-         "load tool": "docs/benchmarking.md", "Redis": "docs/performance.md"}
+PAGES = {"cpu_us": "docs/howto/read_a_report.md",
+         "calls": "docs/explanation/sans_io.md",
+         "load tool": "docs/explanation/fooling_yourself.md",
+         "Redis": "docs/explanation/waiting.md"}
 
 
 class NoFigure(Exception):
@@ -113,7 +115,7 @@ def explain(prediction, found, more):
                      f" keeps {number(used)} cores busy, not one.")
     keys = [key for _, key in wrong] + ([] if ends_right(prediction, found)
                                         else found["limit"].split(" and "))
-    pages = [f"docs/{prediction['server']}.md",
+    pages = [f"docs/tutorial/{prediction['server']}.md",
              *[PAGES[key] for key in keys if key in PAGES][:1]]
     return lines + [f"Read {', then '.join(pages)}."]
 

@@ -1,27 +1,23 @@
 """The book: its figures and claims come from the run, its pages build without
 a warning, and Chromium shows them without a network."""
 
+import http.client
 import json
+import os
 import re
 import shutil
+import signal
+import socket
 import subprocess
-import sys
 import time
 from xml.etree import ElementTree
 
 import pytest
 
-from conftest import DOCS, TOP
+from conftest import CHAPTERS, DOCS, PAGES, TOP
+from docs.book import __main__ as program
+from docs.book import figures, pictures, source
 
-sys.path.insert(0, str(TOP))
-from bench.store import rundir  # noqa: E402
-from docs.book import __main__ as program  # noqa: E402
-from docs.book import figures, pictures, source  # noqa: E402
-
-CHAPTERS = sorted((DOCS / "tutorial").glob("0[1-7]_*.md"))
-PAGES = sorted(path for folder in ("tutorial", "howto", "explanation",
-                                   "reference")
-               for path in (DOCS / folder).glob("*.md"))
 BUILD_LIMIT = 300       # seconds; about ten on an idle machine
 
 
@@ -184,10 +180,6 @@ def test_smallest_program_serves_two_clients(path, tmp_path):
     assert len(path.read_text().splitlines()) <= 32
     subprocess.run(["cc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O2",
                     "-pthread", path, "-o", tmp_path / "server"], check=True)
-    import http.client
-    import os
-    import signal
-    import socket
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -258,3 +250,48 @@ def test_pictures_have_words_and_links_lead_somewhere(book):
             if not (page.parent / link).exists():
                 broken.append(f"{page.name}: {link}")
     assert not broken
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A headless Chromium that records what it asks for, 400 pixels wide."""
+    webdriver = pytest.importorskip("selenium.webdriver")
+    driver = shutil.which("chromedriver")
+    binary = shutil.which("chromium") or shutil.which("chromium-browser")
+    if not driver or not binary:
+        pytest.skip("needs chromium and chromedriver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = binary
+    for word in ("--headless=new", "--no-sandbox", "--disable-gpu"):
+        options.add_argument(word)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL",
+                                                 "performance": "ALL"})
+    found = webdriver.Chrome(options=options, service=webdriver.chrome.service
+                             .Service(driver))
+    found.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+        "width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": False})
+    yield found
+    found.quit()
+
+
+def test_pages_in_a_browser(browser, book):
+    """No page scrolls sideways, asks another host, or logs an error, and the
+    search finds a word without a server."""
+    wrong = []
+    for page in sorted(book.rglob("*.html")):
+        browser.get(page.as_uri())
+        over = browser.execute_script(
+            "const e = document.documentElement;"
+            "return e.scrollWidth - e.clientWidth")
+        asked = {url for entry in browser.get_log("performance")
+                 for url in re.findall(r'"url":"(https?://[^"]+)',
+                                       entry["message"])}
+        said = [entry["message"] for entry in browser.get_log("browser")]
+        if over > 0 or asked or said:
+            wrong.append((page.name, over, asked, said[:1]))
+    assert not wrong
+    browser.get((book / "search.html").as_uri() + "?q=epoll")
+    end = time.monotonic() + 20
+    while not browser.find_elements("css selector", "ul.search li"):
+        assert time.monotonic() < end, "the search finds nothing"
+        time.sleep(0.1)

@@ -6,11 +6,10 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 
 import pytest
 
-from conftest import DOCUMENTS, GUIDES, TOP, name_of
+from conftest import GUIDES, PAGES, TOP, name_of
 from bench import config as settings
 from bench import whatif
 
@@ -22,7 +21,7 @@ SERVERS = ["iterative", "forking", "preforking", "threaded", "prethreaded",
 REQUIRED = {"ab", "wrk", "httperf", "redis-cli", "strace", "nm", "git",
             "objdump"}
 OTHERS = {"perf", "nstat", "ss", "curl", "head", "vmstat", "ulimit", "printf",
-          "ps", "sysctl", "man", "seq", "redis-server", "python3"}
+          "ps", "cc", "sysctl", "man", "seq", "redis-server", "python3"}
 
 # Names of make's variables that our Makefile leaves to others to read.
 READ_BY_SCRIPTS = {"SERVERS", "ARGS", "NO_INSTALL", "DESTDIR", *whatif.NAMES}
@@ -79,7 +78,7 @@ def commands(path, wanted):
 def everywhere(wanted):
     """Return pytest parameters for such commands in all documents."""
     return [pytest.param(words, id=f"{name_of(path)}:{line}")
-            for path in DOCUMENTS + GUIDES
+            for path in PAGES + GUIDES
             for line, words in commands(path, wanted)]
 
 
@@ -155,13 +154,9 @@ def test_own_program_has_these_options(words):
 
 def test_option_that_is_named_alone_exists():
     """`--workers` in a sentence: some program of ours has it."""
-    programs = [TOP / name for name in SERVERS] + [
-        TOP / "docs" / "fill.py"]
-    known = "".join(
-        help_of(*([sys.executable] if program.suffix else []), program,
-                "--help") for program in programs)
+    known = "".join(help_of(TOP / name, "--help") for name in SERVERS)
     wrong = [f"{name_of(path)}:{line}: {option}"
-             for path in DOCUMENTS + GUIDES for line, text in code_of(path)
+             for path in PAGES + GUIDES for line, text in code_of(path)
              for option in re.findall(r"^--[a-z][\w-]*", text)
              if not re.search(rf"{option}\b", known)]
     assert not wrong, "\n".join(wrong)
@@ -201,7 +196,7 @@ def check_long_options(words):
 def test_every_command_is_looked_at():
     """What looks like a command of two words or more is one of the above."""
     seen = set()
-    for path in DOCUMENTS + GUIDES:
+    for path in PAGES + GUIDES:
         for line, text in code_of(path):
             words = words_of(text)
             if len(words) > 1 and re.fullmatch(r"[a-z][\w-]*", words[0]) \

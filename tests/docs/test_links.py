@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from conftest import CHAPTERS, DOCS, DOCUMENTS, GUIDES, TOP, name_of
+from conftest import GUIDES, PAGES, TOP, name_of
 
 LINK = re.compile(r"!?\[[^\]]*\]\(([^()\s]+)\)")
 
@@ -46,25 +46,11 @@ def broken(path):
             yield target, "there is no such heading"
 
 
-@pytest.mark.parametrize("path", DOCUMENTS + GUIDES, ids=name_of)
+@pytest.mark.parametrize("path", PAGES + GUIDES, ids=name_of)
 def test_links_lead_somewhere(path):
     """Files, folders, pictures, headings."""
     wrong = [f"{path.name}: {target}: {why}" for target, why in broken(path)]
     assert not wrong, "\n".join(wrong)
-
-
-def test_every_document_can_be_reached():
-    """docs/README.md leads to all of them, at most over one more."""
-    linked = {(DOCS / target.partition("#")[0]).resolve()
-              for target in LINK.findall(prose(DOCS / "README.md"))}
-    assert set(DOCUMENTS) - {DOCS / "README.md"} <= linked
-
-
-def test_chapters_lead_to_their_neighbours():
-    """From each chapter to the one before and the one behind."""
-    for one, other in zip(CHAPTERS, CHAPTERS[1:]):
-        assert f"({other.name})" in one.read_text(), f"{one.name} to next"
-        assert f"({one.name})" in other.read_text(), f"{other.name} to last"
 
 
 def test_check_finds_what_is_broken(tmp_path, monkeypatch):

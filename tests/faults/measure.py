@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""What the promises of docs/reliability.md cost in time, measured.
+"""What the promises of docs/reference/promises.md cost in time, measured.
 
-    make reliability            all seven; writes docs/results/reliability.json
+    make reliability            all seven; writes results/reliability.json
     tests/faults/measure.py SERVERS...
 
 The tests of this folder say whether a promise is kept, with a margin for busy
@@ -31,7 +31,7 @@ from scenarios import (away, exactly_once, recovery,        # noqa: E402
 from servers import FOLDERS, TOP, Server                    # noqa: E402
 from test_exhaustion import crowd, few_descriptors          # noqa: E402
 
-OUT = TOP / "docs" / "results" / "reliability.json"
+OUT = TOP / "results" / "reliability.json"
 PLACES = 4
 POOL = {"iterative": [], "forking": ["--max-children", PLACES],
         "preforking": ["--workers", PLACES],

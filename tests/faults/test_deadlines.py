@@ -15,7 +15,7 @@ from scenarios import slow_clients
 TIMEOUT = 0.6           # seconds, for the option under test
 NEVER = "3600"
 # Seconds that a busy machine may add to each of the times below. These tests tell
-# bounded from unbounded; docs/reliability.md has the figures of a quiet machine.
+# bounded from unbounded; docs/reference/promises.md has the promises.
 SLACK = 3.0
 
 POOLS = {"iterative": [], "preforking": ["--workers", "3"],

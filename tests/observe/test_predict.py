@@ -135,7 +135,7 @@ def test_the_worst_assumption_comes_first():
         "(ab 54 %, Redis 42 %).",
         "Your figures contradict each other: rate times CPU time keeps 0.75 "
         "cores busy, not one.",
-        "Read docs/05_prethreaded.md, then docs/architecture.md."]
+        "Read docs/tutorial/05_prethreaded.md, then docs/explanation/sans_io.md."]
     full = {**FOUND, "limit": "server core", "switches": 9}
     said = " ".join(compare.explain({**GUESS, "cpu_us": 20}, full, MORE))
     assert "a core that is always busy answers 6,670" in said
@@ -148,11 +148,11 @@ def test_a_right_prediction_is_told_so():
              "limit": "Redis"}
     assert compare.explain(right, FOUND, MORE) == [
         "All figures are right within a factor of 2.",
-        "Read docs/05_prethreaded.md."]
+        "Read docs/tutorial/05_prethreaded.md."]
 
 
 def test_the_chapters_exist():
-    pages = set(compare.PAGES.values()) | {f"docs/{folder}.md"
+    pages = set(compare.PAGES.values()) | {f"docs/tutorial/{folder}.md"
                                            for folder in lab.FOLDERS}
     assert all((lab.TOP / page).is_file() for page in pages)
 
@@ -232,7 +232,7 @@ def test_the_whole(write, tmp_path):
     stored = files.read(tmp_path / "out/predictions/Ada.toml")
     assert stored["measured"]["rate"] > 10 and stored["calls"] == 12
     assert re.search(r"^requests a second +3,000 +[\d,]+ ", out, re.MULTILINE)
-    assert "Read docs/07_epoll.md" in out and "report.html" in out
+    assert "Read docs/tutorial/07_epoll.md" in out and "report.html" in out
     assert (tmp_path / "out/latest/samples.csv").read_text().count(
         "\nguestbook") == 1
 
