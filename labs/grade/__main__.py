@@ -103,6 +103,8 @@ def grade_in(folder, lab, options, isolation):
         status = pytest.main(words, plugins=[grading])
     if status not in (0, 1):
         raise LabError(f"pytest could not run the tests\n{said.getvalue()}")
+    if grading.broken:      # not the submission's fault
+        raise LabError(grading.broken)
     return outputs.Grade(lab, tuple(grading.in_order()), warnings=warnings)
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from bench.run.redis import RedisError
 from labs.grade.observe import Seen
 from labs.grade.outputs import Result
-from labs.grade.sandbox import Isolation
+from labs.grade.sandbox import Isolation, SandboxError
 
 BUILT = pytest.StashKey()       # of the config: a Built
 SERVERS = pytest.StashKey()     # of a test: the servers that it started
@@ -28,7 +29,8 @@ class Built:
 
 
 class Grading:
-    """A pytest plugin. `results` is {name of a test: Result}.
+    """A pytest plugin. `results` is {name of a test: Result}; `broken` says
+    what the grader could not do, "" if all went well.
 
     Results come from pytest in this process alone: nothing that a submission
     prints or writes is read as a result.
@@ -39,6 +41,7 @@ class Grading:
         self.lab, self.built = lab, built
         self.results, self._until = {}, time.monotonic() + seconds
         self._test_until = self._until
+        self.broken = ""
 
     def pytest_configure(self, config):
         """Give the fixtures what was built."""
@@ -83,6 +86,8 @@ class Grading:
         report = (yield).get_result()
         test = self.lab.test(item.originalname.removeprefix("test_"))
         if call.excinfo is not None:
+            if isinstance(call.excinfo.value, (RedisError, SandboxError)):
+                self.broken = str(call.excinfo.value)
             failed = self.results.get(test.name)
             if failed is None or failed.passed:
                 self.results[test.name] = Result(

@@ -1,13 +1,14 @@
 """A private Redis that a submission cannot turn against the grader."""
 
 import os
-import time
+import shutil
+import tempfile
 
 from bench.run import process
-from bench.run.redis import RedisServer, command
+from bench.run.redis import RedisError, RedisServer, command
 
 # The pages need these. Others could write files (CONFIG, SAVE), run programs
-# (EVAL, MODULE) or end Redis (SHUTDOWN); nobody can take them back.
+# (EVAL, MODULE) or end Redis (SHUTDOWN); no client can take them back.
 ALLOWED = ("-@all", "+@read", "+@write", "+@connection", "-@dangerous",
            "-@scripting")
 
@@ -16,32 +17,37 @@ class Redis(RedisServer):
     """A context manager; .address is HOST:PORT.
 
     stop() ends it, again() starts one on the same port. Raises RedisError
-    when there is no redis-server.
+    when it does not start.
     """
 
     def __init__(self):
         super().__init__(os.sched_getaffinity(0))
 
-    def fill(self):
-        """Fill the guestbook, then give up dangerous commands."""
-        super().fill()
-        self.ask(command("ACL", "SETUSER", "default", *ALLOWED))
+    def __enter__(self):
+        if not shutil.which("redis-server"):
+            raise RedisError("redis-server is not installed: "
+                             "apt-get install redis-server")
+        self.folder = tempfile.mkdtemp(prefix="redis-")
+        self.port = process.free_port()
+        try:
+            self.again()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
 
     def stop(self):
         """End it: connections are closed, new ones refused."""
         process.stop(self.process, seconds=5)
 
     def again(self):
-        """Start another on the same port."""
-        log = os.path.join(self.folder, "log")
-        with open(log, "ab") as file:
+        """Start one on the port, with a guestbook; then give up the dangerous
+        commands."""
+        with open(os.path.join(self.folder, "log"), "ab") as log:
             self.process = process.spawn(
                 ["redis-server", "--port", str(self.port), "--bind",
                  "127.0.0.1", "--save", "", "--appendonly", "no", "--dir",
-                 self.folder], self.cores, file, self.folder)
-        until = time.monotonic() + 10
-        while not self._answers():
-            if time.monotonic() > until:
-                raise TimeoutError("redis-server did not start again")
-            time.sleep(0.02)
+                 self.folder], self.cores, log, self.folder)
+        self._wait_until_ready()
         self.fill()
+        self.ask(command("ACL", "SETUSER", "default", *ALLOWED))
