@@ -9,15 +9,15 @@ import contextlib
 
 import pytest
 
-from bench.run.redis import RedisServer
 from labs.grade import lab as labs
+from labs.grade.plugin import BUILT, SERVERS
+from labs.grade.redis import Redis
 from labs.grade.server import Server
 
 
 def pytest_addoption(parser):
     group = parser.getgroup("labs")
     group.addoption("--lab", help="number or name of the lab")
-    group.addoption("--program", help="the compiled submission")
 
 
 def pytest_collection_modifyitems(config, items):
@@ -47,7 +47,14 @@ def expect(request, lab):
 @pytest.fixture(scope="session")
 def redis():
     """A Redis for all tests; .address is HOST:PORT."""
-    with RedisServer({0}) as running:
+    with Redis() as running:
+        yield running
+
+
+@pytest.fixture
+def own_redis():
+    """A Redis that the test may stop and start: see redis.Redis."""
+    with Redis() as running:
         yield running
 
 
@@ -57,15 +64,18 @@ def fresh_server(request, lab, redis):
 
     args    more words for its command line, after those of lab.toml
     redis   an address, "none"; by default the Redis of all tests
-    limits  {"nofile": 30}: resource limits, named as in `ulimit`'s manual
+    limits  {"nofile": 30}: resource limits, named as in sandbox.LIMITS
 
     Each is ended with the test. Raises Seen when it does not start.
     """
+    built = request.config.stash[BUILT]
     with contextlib.ExitStack() as started:
         def start(args=(), redis=redis.address, limits=None):
-            return started.enter_context(Server(
-                request.config.getoption("--program"), [*lab.args, *args],
-                redis, limits))
+            server = started.enter_context(Server(
+                built.program, [*lab.args, *args], built.shown,
+                built.isolation, redis, limits))
+            request.node.stash.setdefault(SERVERS, []).append(server)
+            return server
         yield start
 
 
