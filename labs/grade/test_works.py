@@ -16,7 +16,7 @@ def expect_status(answer, status, what):
 def test_answers_every_page(server):
     for path, text in (("/", b"<html"), ("/hello", b"ello"),
                        ("/answer", b"42"), ("/echo?value=x7", b"x7"),
-                       ("/guestbook", b"visitor")):
+                       ("/guestbook", b"guest")):
         answer = get(server.port, path)
         expect_status(answer, 200, path)
         if text not in answer.body:
