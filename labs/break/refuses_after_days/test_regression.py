@@ -46,6 +46,8 @@ def test_forgets_who_left_early(fresh_server):
         clients = [opened.enter_context(Client(server.port))
                    for _ in range(VISITORS)]
         for client in clients:
+            client.request("/hello")
+            client.response()
             client.request("/guestbook")
         redis.take_command()
         wait_until(lambda: sockets(server) >= before + VISITORS)
