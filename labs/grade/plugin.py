@@ -42,25 +42,26 @@ class Grading:
         """Give the fixtures what was built."""
         config.stash[BUILT] = self.built
 
-    @pytest.hookimpl(hookwrapper=True)
-    def pytest_runtest_protocol(self, item):
-        """Interrupt a test when its time is up, also while its server starts."""
-        def too_late(*_):
-            raise Seen(f"no result after {TEST_SECONDS} s" if left > 1 else
-                       "no time was left after the tests before",
-                       "a test that ends; something waits forever")
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self):
+        """Interrupt a test when its time is up, also while its server starts;
+        begin none when the time for all is."""
         left = self._until - time.monotonic()
-        allowed = min(TEST_SECONDS, max(left, 0.01))
+        if left <= 0:
+            raise Seen("no time was left after the tests before",
+                       "tests that end; see the first that failed")
+        allowed = min(TEST_SECONDS, left)
+
+        def too_late(*_):
+            raise Seen(f"no result after {allowed:.0f} s",
+                       "a test that ends; something waits forever")
+
         signal.signal(signal.SIGALRM, too_late)
         signal.setitimer(signal.ITIMER_REAL, allowed)
-        try:
-            yield
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_teardown(self):
-        """Let nothing interrupt the ending of a test's servers."""
+        """Do not interrupt a test while its servers are ended."""
         signal.setitimer(signal.ITIMER_REAL, 0)
         yield
 
