@@ -66,7 +66,7 @@ class Server:
                 Server.patience = START
                 return int(match[1])
             if self._run.wait(0.01) is not None:
-                raise Seen(f"the program ended with {self.ending}; it said: "
+                raise Seen(f"the program ended: {self.ending}; it said: "
                            f"{self.output[-300:].strip()!r}",
                            "a running server")
         waited, Server.patience = Server.patience, \
