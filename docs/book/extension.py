@@ -3,6 +3,7 @@ code and pictures, resolved when the book is built.
 
     {value}`guestbook.epoll[100].cpu_us | 1`     a figure; "| 1": digits
     {words}`guestbook 100 poll epoll`            how two servers compare
+    {ratio}`floors 100 epoll floor-epoll`        the same as a figure
     :::{claim} guestbook.poll[100].cpu_us > 30   prose that needs this to hold
     :::{curve} guestbook epoll                   one curve before the others
     :::{shape} guestbook epoll                   its shape beside the published
@@ -47,10 +48,12 @@ class Data:
     def __init__(self, folder, strict):
         self.strict = strict
         self.run = figures.Run(folder or RESULTS / "reference")
-        studies = {path.parent.name: figures.Run(path.parent)
+        self.studies = {path.parent.name: figures.Run(path.parent)
                    for path in RESULTS.glob("*/samples.csv")
                    if path.parent.name != "reference"}
-        self.names = figures.everything(self.run, studies)
+        self.runs = self.studies | {
+            one["name"]: self.run for one in self.run.summary["experiments"]}
+        self.names = figures.everything(self.run, self.studies)
 
     def machine(self):
         """Return what a caption says of the run."""
@@ -93,14 +96,31 @@ class Value(SphinxRole, Figure):
 
 
 class Words(SphinxRole, Figure):
-    """{words}`experiment x server base [metric [variant]]`"""
+    """{words}`experiment x server base [metric [variant]]`: in words."""
 
     def run(self):
         try:
-            return [nodes.Text(figures.compare(data(self.env).run,
-                                               self.text))], []
+            return [nodes.Text(self.say(figures.compare(data(self.env).runs,
+                                                        self.text)))], []
         except figures.FigureError as error:
             return [self.refuse(error)], []
+
+    @staticmethod
+    def say(found):
+        """Return the text for a comparison."""
+        return found["words"]
+
+
+class Ratio(Words):
+    """{ratio}`study x server base [metric [variant]]`: as a figure."""
+
+    @staticmethod
+    def say(found):
+        """Return the ratio and its interval."""
+        if found["low"] is None:
+            return f"{found['ratio']:.2f} ({found['rounds']} rounds)"
+        return (f"{found['ratio']:.2f} ({found['low']:.2f} to "
+                f"{found['high']:.2f})")
 
 
 class Claim(SphinxDirective, Figure):
@@ -337,6 +357,31 @@ class Picture(Block):
         return self.image(f"picture-{name}", svg, alt)
 
 
+class Metrics(Block):
+    """The columns of samples.csv."""
+
+    required_arguments = 0
+
+    def make(self):
+        return self.table(["column", "what", "unit", "remark"], [
+            [one["key"], one["title"], one["unit"], one["explain"]]
+            for one in data(self.env).run.summary["columns"]])
+
+
+class Runs(Block):
+    """The runs that the book is built on, and which of them are stale."""
+
+    required_arguments = 0
+
+    def make(self):
+        one = data(self.env)
+        return self.table(["run", "machine", "commit", "day", "sources"], [
+            [name, run.env["machine"]["cpu"], run.env["source"]["commit"][:7],
+             run.env["started"][:10], "stale: the C code has changed since"
+             if run.is_stale() else "as now"]
+            for name, run in {"reference": one.run, **one.studies}.items()])
+
+
 class Timeline(Block):
     """The picture that `make timeline SERVER=name` drew, from docs/results."""
 
@@ -373,8 +418,9 @@ def setup(app):
     app.add_config_value("book_strict", not own, "env", types=(bool,))
     app.add_role("value", Value())
     app.add_role("words", Words())
+    app.add_role("ratio", Ratio())
     for one in (Claim, Curve, Shape, Costs, Across, Calls, Beside, Quote,
-                Picture, Timeline):
+                Picture, Timeline, Metrics, Runs):
         app.add_directive(one.__name__.lower(), one)
     app.connect("doctree-read", add_times)
     app.connect("html-collect-pages", source.pages)

@@ -21,6 +21,7 @@ from pathlib import Path
 
 from bench import experiments
 from bench.analyse import comparisons, stats
+from bench.machine import facts
 from bench.store import rundir
 
 TOP = Path(__file__).resolve().parents[2]
@@ -48,13 +49,15 @@ class Names:
 
     def get(self, name):
         """Return the member `name`. A name that no member has is looked up
-        in the default, then in each member: that gives a list, a series."""
+        in the default. Of the cells of a server, by x, it gives the list of
+        that figure of all cells."""
         if name in self.members:
             return self.members[name]
         if self.default is not None:
             return self.members[self.default].get(name)
-        found = [one.members[name] for one in self.members.values()
-                 if isinstance(one, Names) and name in one.members]
+        found = [one.members[name] for x, one in self.members.items()
+                 if isinstance(x, int) and isinstance(one, Names)
+                 and name in one.members]
         if not found:
             raise FigureError(f"there is no {self.where} {name!r}")
         return found
@@ -101,6 +104,10 @@ class Run:
             if one["name"] == name:
                 return one
         raise FigureError(f"{self.folder.name} has no experiment {name}")
+
+    def is_stale(self):
+        """Return whether the C code has changed since it was measured."""
+        return self.env["source"].get("hash") != facts.source_hash()
 
     def names(self):
         """Return {experiment: Names} down to each figure."""
@@ -155,19 +162,21 @@ def everything(run, studies):
             for name, one in studies.items()})})
 
 
-def compare(run, text):
-    """Return in words how two servers compare at one point, by the rule of
-    bench/analyse/stats.py: `text` is "guestbook 100 prethreaded preforking",
-    and then perhaps "rate" (else cpu_us) and the name of a variant.
-    Raises FigureError."""
+def compare(runs, text):
+    """Return how two servers compare at one point, as stats.compare() says
+    it, and "words". `text` is "guestbook 100 prethreaded preforking", and
+    then perhaps a figure (rate, else cpu_us) and the name of a variant; runs
+    are {experiment or study: Run}. Raises FigureError."""
     try:
         name, x, server, base, *more = text.split(maxsplit=5)
         metric, variant = (*more, "cpu_us")[0], " ".join(more[1:])
+        run = runs[name]
         rows = [row for row in run.rows if row["experiment"] == name]
         cell = comparisons.by_round(rows, metric)[variant, int(x)]
         found = stats.compare(cell[server], cell[base],
                               bool(run.env.get("looks", {}).get(name)))
-        return stats.said(found, *comparisons.METRICS[metric])
+        return {**found, "words": stats.said(found,
+                                             *comparisons.METRICS[metric])}
     except (ValueError, KeyError, TypeError) as error:
         raise FigureError(f"{text}: cannot be compared: {error}") from None
 

@@ -10,6 +10,7 @@ the first line of a difference, and `text`.
 
 import difflib
 import html
+import itertools
 import re
 import tomllib
 from pathlib import Path
@@ -162,6 +163,24 @@ def file_page(path, index):
     return f"<h1>{path}</h1>" + "".join(rows)
 
 
+def _differences(old, new):
+    """Yield (kind, lines of old, lines of new). Differences with fewer than
+    four lines between them are one; the head, up to the last #include, is
+    the first."""
+    parts, near = [], 4
+    for kind, a0, a1, b0, b1 in difflib.SequenceMatcher(
+            None, old, new, autojunk=False).get_opcodes():
+        head = a0 < max(n for n, line in enumerate(old) if "#include" in line)
+        if kind == "equal" and (a1 - a0 >= near and not head or not parts):
+            parts.append((kind, old[a0:a1], new[b0:b1]))
+        elif parts and parts[-1][0] == "replace":
+            parts[-1][1].extend(old[a0:a1])
+            parts[-1][2].extend(new[b0:b1])
+        else:
+            parts.append(("replace", old[a0:a1], new[b0:b1]))
+    yield from parts
+
+
 def pair_page(pair):
     """Return (title, HTML body) of two neighbours side by side.
 
@@ -173,27 +192,24 @@ def pair_page(pair):
                 .splitlines() for name in names)
     path = TOP / "docs" / "source" / f"{pair}.toml"
     notes = tomllib.loads(path.read_text(encoding="utf-8"))["note"]
-    left = list(notes)
-    rows = []
-    for kind, a0, a1, b0, b1 in difflib.SequenceMatcher(
-            None, old, new, autojunk=False).get_opcodes():
+    left, rows, gap = list(notes), [], []
+    for kind, old_lines, new_lines in _differences(old, new):
         if kind == "equal":
-            rows += [_row("same", one, one) for one in old[a0:a1]]
+            rows += [_row("same", one, one) for one in old_lines]
             continue
-        here = "\n".join(old[a0:a1] + new[b0:b1])
+        here = "\n".join(old_lines + new_lines)
         said = [note for note in left if note["at"] in here]
         for note in said:
             left.remove(note)
             rows.append('<tr class="note"><td colspan="2">'
                         f"{html.escape(note['text'])}</td></tr>")
-        if not said and any(line.strip() for line in here.splitlines()):
-            raise SourceError(f"{path.name}: no note for {here[:60]!r}")
-        for place in range(max(a1 - a0, b1 - b0)):
-            rows.append(_row("changed", *(
-                lines[start + place] if start + place < end else ""
-                for lines, start, end in ((old, a0, a1), (new, b0, b1)))))
-    if left:
-        raise SourceError(f"{path.name}: no difference has {left[0]['at']!r}")
+        if not said:
+            gap.append(here[:70])
+        rows += [_row("changed", *sides) for sides in itertools.zip_longest(
+            old_lines, new_lines, fillvalue="")]
+    if gap or left:
+        raise SourceError(f"{path.name}: no note for {gap}; no difference has "
+                          f"{[note['at'] for note in left]}")
     title = f"{names[0]} and {names[1]}"
     head = "".join(f"<th>{name}/main.c</th>" for name in names)
     return title, (f'<h1>{title}</h1><table class="pair"><tr>{head}</tr>'

@@ -81,8 +81,8 @@ def test_what_is_not_there_is_an_error(names, text):
 
 
 def test_servers_are_compared_by_rounds(tmp_path):
-    words = figures.compare(make_run(tmp_path / "run"),
-                            "guestbook 100 poll epoll")
+    words = figures.compare({"guestbook": make_run(tmp_path / "run")},
+                            "guestbook 100 poll epoll")["words"]
     assert re.match(r"\d+ % more expensive \(1\.\d+", words)
 
 
