@@ -213,6 +213,10 @@ watch-%: build/deps/observe all
 timeline: build/deps/observe all
 	@$(OBSERVE) timeline $(or $(SERVER),all) $(if $(CLIENTS),--clients $(CLIENTS)) $(ARGS)
 
+## simulator: a page in which clients, workers and Redis move, with settings to try
+simulator:
+	@$(OBSERVE) simulator $(ARGS)
+
 ## demo-stuck: four clients make trouble: how long does a normal one wait, at each server?
 demo-stuck: build/deps/observe all
 	@$(OBSERVE) demo-stuck $(ARGS)
@@ -359,6 +363,10 @@ study: study-settings build/deps/compare all
 report:
 	@$(PYTHON) -m bench report $(RUN)
 
+## model: what the model predicts (SERVER=05 CLIENTS=1000 CORES=16 WORKERS=400 REDIS_MS=2 MACHINES=4)
+model:
+	@$(PYTHON) -m bench model
+
 ## compare-runs: checks whether two runs of `make compare` agree, cell by cell (RUNS="results/A results/B")
 compare-runs:
 	@$(PYTHON) -m bench diff $(RUNS)
@@ -401,8 +409,8 @@ help:
         check-browser check-layering check-shape variant variant-measure \
         variants-check check-faults check-frame fuzz soak reliability compare \
         compare-settings study study-settings report compare-runs peers-deps \
-        docs format tidy help timeline demo-stuck predict predictions \
-        grade lab handout check-labs break break-check
+        docs format tidy help timeline simulator demo-stuck predict predictions \
+        model grade lab handout check-labs break break-check
 
 # Deletes a file whose recipe failed: it would look finished next time.
 .DELETE_ON_ERROR:

@@ -9,6 +9,8 @@
     python3 -m bench peers [NAME...]       installs other servers
     python3 -m bench check-peers [NAME...] asks each of them, measures nothing
     python3 -m bench check-floors          compares floors with their servers
+    python3 -m bench model [NAME=VALUE...] what does the model predict?
+    python3 -m bench calibrate RUN...      the model's costs, from runs
     python3 -m bench doctor                is this machine ready?
 
 --help after run or study lists the settings. Exit status: 0 when all was done,
@@ -29,6 +31,8 @@ COMMANDS = {
     "peers": ("bench.peers.install", "main"),
     "check-peers": ("bench.peers.check", "main"),
     "check-floors": ("bench.peers.floor_check", "main"),
+    "model": ("bench.whatif", "main"),
+    "calibrate": ("bench.whatif", "main_calibrate"),
     "doctor": ("bench.machine.preflight", "main"),
 }
 

@@ -134,8 +134,8 @@ OPTIONS = (
      "first)"),
     ("LOAD_CPUS", cores, "cores for the load and Redis (default: all others "
      "that share nothing with the server's)"),
-    ("TOOL", among(dict.fromkeys(TOOLS)), "another load tool where an experiment has "
-     "two: h2load (answer), oha (echo)"),
+    ("TOOL", among(dict.fromkeys(TOOLS)), "another load tool where an "
+     "experiment has two: wrk (guestbook, answer), ab (hello), oha (echo)"),
     ("OUT", str, "folder for the results (default: results)"),
     ("SEED", number(), "order of the cells (default: random, and recorded)"),
     ("WIDE", switch, "print every column of the tables"),

@@ -1,4 +1,4 @@
-"""What does a server do while it waits? Three programs that show it.
+"""What does a server do while it waits? Programs that show it.
 
 They look from outside, so they work on the seven servers, on a student's
 server and on nginx. See README.md.

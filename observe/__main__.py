@@ -5,6 +5,7 @@
     python3 -m observe demo-stuck       four troublesome clients: make demo-stuck
     python3 -m observe predict WHICH    your prediction and the measured figures
     python3 -m observe predictions DIR  those of a class: make predictions
+    python3 -m observe simulator        a page to try settings: make simulator
 
 --help after a command lists its options.
 """
@@ -18,7 +19,8 @@ COMMANDS = {"watch": "observe.watch.command",
             "timeline": "observe.timeline.command",
             "demo-stuck": "observe.stuck",
             "predict": "observe.predict.command",
-            "predictions": "observe.predict.group"}
+            "predictions": "observe.predict.group",
+            "simulator": "observe.simulator.command"}
 
 
 def main(words):

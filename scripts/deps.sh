@@ -9,7 +9,7 @@
 #   browser   Chromium and its WebDriver, for the one end-to-end test
 #   check     test, browser, fuzz and load
 #   tidy      clang-tidy, clang-format
-#   load      load tools: ab, wrk, h2load, httperf
+#   load      load tools: ab, wrk, httperf
 #   compare   run and load, and tools to measure with
 #   observe   run, and strace
 #   fuzz      build, and clang with libFuzzer
@@ -91,7 +91,6 @@ any() { for c; do command -v "$c" && return; done; return 1; }
 load_tools() {
     $1 apache2-utils "ab, a load tool" have ab
     $1 wrk "a load tool" have wrk
-    $1 nghttp2-client "h2load, a load tool" have h2load
     $1 httperf "a load tool with a fixed rate" have httperf
 }
 

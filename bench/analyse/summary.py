@@ -52,13 +52,12 @@ def remarks(rows):
             for text, count in said.items()]
 
 
-def point(rows, keys, speed=None, clients=None, keep_alive=None):
+def point(rows, keys, speed=None, clients=None):
     """Return a point of a curve from the rows of its rounds.
 
     keys        the columns of which `values` has the medians
     speed       as for noise()
     clients     how many wait for an answer; None in an open loop
-    keep_alive  as for latency.judge()
 
     `rate` is None where none of the `planned` runs gave a figure, as `runs`
     of them did; `notes` says why. It is `hollow` when a run lost something or
@@ -87,8 +86,7 @@ def point(rows, keys, speed=None, clients=None, keep_alive=None):
     one["noisy"] = noise(costs or rates, one["values"], speed)
     if clients:
         one["waited_ms"] = 1000 * clients / middle if middle else None
-        one["little"], one["flag"] = latency.judge(measured, clients,
-                                                   keep_alive)
+        one["little"], one["flag"] = latency.judge(measured, clients)
     if one["flag"]:
         one["values"].update(dict.fromkeys(latency.PERCENTILES))
     # What limited it: of the run whose rate is the median.
@@ -124,7 +122,7 @@ def summarise(experiment, rows, calls, known, *, keys, speed, tools,
             curves.append({
                 "server": server, "variant": variant.name, "points": [
                     point(some, keys, speed, None if experiment.open_loop
-                          else busy or x, variant.keep_alive)
+                          else busy or x)
                     for x, some in sorted(cells[variant.name,
                                                 server].items())]})
     counted = {}

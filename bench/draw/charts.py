@@ -18,6 +18,7 @@ WHISKERS = "whiskers: interval of the median"
 HOLLOW = f"hollow: server core less than {table.BUSY:.0f} % busy, so the " \
          "server was not the limit"
 LOST = f"{table.LOST}: lost requests or runs"
+MODEL = "dashed: the model, from cells with 20 clients or fewer"
 WORDS = {"labelColor": styles.QUIET[0], "titleColor": styles.QUIET[0],
          "labelFontSize": 12, "titleFontSize": 12,
          "titleFontWeight": "normal"}
@@ -145,7 +146,9 @@ def by_x(page, key):
     ends = [one[end] for each in ("rate", "can_do")
             for one in page.rows(each) for end in ("low", "high") if one["y"]]
     domain = [min(ends) / 1.15, max(ends) * 1.15]
-    return page.chart(curves(page, rows, domain), text, said, HEIGHT)
+    model = predicted(page, domain) if key == "rate" else []
+    said += f"; {MODEL}" * len(model)
+    return page.chart(curves(page, rows, domain) + model, text, said, HEIGHT)
 
 
 def published(page):
@@ -203,6 +206,21 @@ def curves(page, rows, domain):
             shape=alt.value(styles.LOST) if mark == "lost" else shape)
           .transform_filter(f"datum.mark == '{mark}'")
           for mark, how in marks.items())]
+
+
+def predicted(page, domain):
+    """Return a layer with the curves that the model predicts, dashed and in
+    the colours of their servers, [] when there are none. Where they leave
+    the `domain` they are cut."""
+    rows = [{"x": point["x"], "y": point["predicted"],
+             "colour": page.looks[page.titles[one["server"]]]["light"]}
+            for one in page.curves for point in one["points"]
+            if point.get("predicted")]
+    return [alt.Chart(alt.Data(values=rows)).mark_line(
+        strokeWidth=1.5, strokeDash=[5, 4], clip=True).encode(
+            x="x:Q", y=alt.Y("y:Q", scale=alt.Scale(domain=domain)),
+            color=alt.Color("colour:N", scale=None), detail="colour:N")] \
+        if rows else []
 
 
 def bars(page, rows, text, said, parts=None, form=",~f", **channels):

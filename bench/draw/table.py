@@ -107,9 +107,11 @@ def cost(experiment, variant, place, titles, found, said):
                                              {}).get("all"),
                      values.get("switches"),
                      said.get(server, "baseline" * (server == base))])
-    notes = ["can do/s: 1,000,000 / CPU us, for one core. System calls were "
-             f"counted at {experiment['calls_at']:,} {experiment['x_short']}."
-             f" Compared: the CPU time with that of {titles[base]}."]
+    counted = any(row[5] for row in rows)
+    notes = ["can do/s: 1,000,000 / CPU us, for one core."
+             + f" System calls were counted at {experiment['calls_at']:,} "
+             f"{experiment['x_short']}." * counted
+             + f" Compared: the CPU time with that of {titles[base]}."]
     if noisy:
         notes.append(f"~ Noisy: {', '.join(noisy)}.")
     return Table(

@@ -4,7 +4,6 @@ the figures that were published.
 
 import http.client
 import importlib
-import math
 import re
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -13,13 +12,11 @@ from bench import load
 
 ORDER = ("guestbook", "answer", "hello", "redirect", "echo")
 
-# Connections to one address of the server, from one process of the load tool.
-# connect(2) first tries half of the local ports, those of one parity: 14,000
-# by default. When most of them are taken, the search takes the tool's whole
-# core, and connections that it opens late look as if the server lost them.
-A_CLIENT = 7000
+# connect(2) first tries the local ports of one parity. When most of them are
+# taken, the search uses up the load tool's core, and connections that it opens
+# late look as if the server lost them.
+PORTS = 50_000      # clients at most, of the 64,000 ports (run/netns.py)
 SPARE = 100         # descriptors of a process that are no connections
-USED = 0.8          # of the others: SO_REUSEPORT spreads clients at random
 
 
 class WrongAnswer(Exception):
@@ -46,6 +43,7 @@ class Variant:
     options: dict = field(default_factory=dict)     # {server: (word, ...)}
     script: str = None          # a Lua file for wrk
     redis: str = ""             # "none" or "tcp"
+    tool: str = ""              # a key of load.TOOLS
 
 
 @dataclass(frozen=True)
@@ -59,27 +57,18 @@ class Published:
     notes: tuple = ()
 
 
-def addresses(live, path, clients):
-    """Return the URLs for this number of clients: as many addresses of 127/8
-    as they need."""
-    return tuple(live.url(path, f"127.0.0.{number + 1}")
-                 for number in range(math.ceil(clients / A_CLIENT)))
-
-
 class Experiment:
     """What all experiments share. A study has the same attributes and methods
     (studies/study.py)."""
 
     name = title = question = path = ""
-    tools = ("wrk",)            # the first is the default for TOOL
+    tools = ("ab", "wrk")       # the first is the default for TOOL
     open_loop = False           # x is a rate of requests, not of clients
     x_title = "concurrent clients"
     x_short = "clients"
     unit = "requests/s"
     needs_redis = False
     holds_connections = False   # x connections are open together
-    host = "0.0.0.0"            # clients use several addresses
-    threads = None              # of the load tool; None: one for each core
     variants = (Variant(""),)
     baseline = "epoll"          # the server that the others are compared with
     rounds = None               # None: until all comparisons are settled
@@ -105,15 +94,11 @@ class Experiment:
         return server.keep_alive in (None, variant.keep_alive) or \
             server.kind == "architecture"
 
-    def workers(self, server, variant, x, machine):
-        """Return --workers for a cell, None for the server's default: one,
-        or as many as have enough descriptors for x connections."""
+    def workers(self, server, variant, machine):
+        """Return --workers for a cell, None where there is no such option."""
         if not server.has_workers:
             return None
-        if variant.many_workers:
-            return len(machine.all_cores)
-        return 1 if self.open_loop else math.ceil(
-            x / (USED * machine.descriptors))
+        return len(machine.all_cores) if variant.many_workers else 1
 
     def cores(self, variant, machine):
         """Return the cores for the server in a cell."""
@@ -122,17 +107,13 @@ class Experiment:
 
     def possible(self, server, x, machine):
         """Raise NotPossible when the cell is beyond the machine's limits:
-        each connection needs a descriptor here, and one in the load tool."""
-        spreads = server.has_workers or server.name in ("forking",
-                                                        "preforking")
-        most = min(x, A_CLIENT) if spreads else x
-        if most + SPARE > machine.descriptors:
+        each connection needs a port, and a descriptor of the load tool."""
+        if x + SPARE > machine.descriptors:
             raise NotPossible(f"{x:,} connections need more descriptors than "
                               f"a process may have ({machine.descriptors:,})")
-        if x > A_CLIENT and server.kind != "architecture" \
-                and not server.any_host:
-            raise NotPossible("it listens on one address, which has too few "
-                              "ports for so many clients")
+        if x > PORTS:
+            raise NotPossible("one address has too few ports for "
+                              f"{x:,} connections")
 
     def lasts(self, x, seconds):
         """Return how many seconds the load of a cell takes that is planned
@@ -142,10 +123,10 @@ class Experiment:
     def job(self, live, variant, x, seconds, machine, full):
         """Return the load.Job of a cell: here, a closed loop of x clients.
         `full` says whether it is the published one (FULL=1)."""
-        return load.Job(addresses(live, self.path_of(variant), x),
-                        connections=x, seconds=self.lasts(x, seconds),
+        return load.Job(live.url(self.path_of(variant)), connections=x,
+                        seconds=self.lasts(x, seconds),
                         keep_alive=variant.keep_alive,
-                        threads=self.threads or len(machine.load_cores))
+                        threads=len(machine.load_cores))
 
     def check(self, get):
         """Raise WrongAnswer unless the server answers as it should.

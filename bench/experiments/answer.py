@@ -6,19 +6,18 @@ GRID = (10, 50, 100, 200, 400, 800)
 
 
 class Answer(Experiment):
-    """wrk, or h2load --h1 (TOOL=h2load), which works like weighttp."""
+    """ab, a single thread; wrk where several cores answer."""
 
     name = "answer"
     title = "Answer"
     question = ("What does the server itself cost, when the answer is two "
                 "bytes long and needs no other program?")
     path = "/answer"
-    tools = ("wrk", "h2load")
     variants = (
         Variant("keep-alive", quick=(100,), full=GRID),
         Variant("new connections", keep_alive=False, quick=(100,), full=GRID),
         Variant("keep-alive, a worker for each core", many_workers=True,
-                full=GRID),
+                tool="wrk", full=GRID),
     )
     published = Published(
         where="FreeBSD 9.1, 8 cores, weighttp on the same machine over "

@@ -53,7 +53,7 @@ class Echo(Experiment):
         rate = x / CALLS
         many = max(10, int(rate * seconds))
         many = min(many, self.connections_full) if full else many
-        return load.Job((live.url(self.path),), connections=many,
+        return load.Job(live.url(self.path), connections=many,
                         seconds=many / rate, rate=rate, calls=CALLS,
                         threads=len(machine.load_cores),
                         timeout=5.0 if full else 2.0)

@@ -4,7 +4,7 @@ import re
 
 from bench import load
 from bench.experiments import (Experiment, Published, Variant, WrongAnswer,
-                               addresses, expect)
+                               expect)
 
 GRID = (20, 50, 100, 200, 300, 400, 500, 600, 700, 800, 900, 1000, 1500, 2000,
         2500, 3000, 5000, 8000, 10000, 11000, 12000, 13000, 14000, 15000)
@@ -25,7 +25,6 @@ class Guestbook(Experiment):
                 "each client opens a new connection and each page needs "
                 "three Redis commands?")
     path = "/guestbook"
-    tools = ("ab",)
     unit = "pages/s"
     needs_redis = True
     requests_full = 20000
@@ -72,7 +71,7 @@ class Guestbook(Experiment):
 
     def job(self, live, variant, x, seconds, machine, full):
         """Return the load of x clients, with FULL=1 a number of requests."""
-        return load.Job(addresses(live, self.path, x), connections=x,
+        return load.Job(live.url(self.path), connections=x,
                         seconds=seconds, keep_alive=False,
                         requests=max(self.requests_full, x) if full else None)
 

@@ -4,7 +4,7 @@ from bench.experiments import Experiment, Published, Variant, expect
 
 
 class Hello(Experiment):
-    """Several wrk processes, each to another address of 127/8."""
+    """wrk, which opens all connections before the first answers come."""
 
     name = "hello"
     title = "Hello"
@@ -13,8 +13,8 @@ class Hello(Experiment):
     path = "/hello"
     x_title = "open connections"
     x_short = "connections"
+    tools = ("wrk", "ab")
     holds_connections = True
-    threads = 1
     reference = 10000
     seconds_full = 10.0
     weight = 1.6

@@ -6,12 +6,13 @@ from bench.experiments import Experiment, Published, Variant, WrongAnswer
 
 
 class Redirect(Experiment):
-    """wrk with 100 clients."""
+    """100 clients on kept connections."""
 
     name = "redirect"
     title = "Redirect"
     question = "How fast is an answer without a body?"
     path = "/redirect"
+    tools = ("wrk",)            # to ab each status but 2xx is a failure
     seconds_full = 10.0
     variants = (Variant("", quick=(100,), full=(100,)),)
     published = Published(

@@ -4,12 +4,14 @@ import math
 import os
 import re
 
-from bench.load.base import Result, Tool, last_line, number
+from bench.load.base import LoadError, Result, Tool, last_line, number
 from bench.meter import procfs
+
+MOST = 20_000
 
 
 class Ab(Tool):
-    """ab: a closed loop, one thread."""
+    """ab: a closed loop, one thread, and no more clients than MOST."""
 
     name = "ab"
     remedy = "apt-get install apache2-utils"
@@ -19,13 +21,16 @@ class Ab(Tool):
 
     def command(self, job, folder):
         """Return argv. -r goes on after a failed connection, -l accepts
-        pages of different length, -e writes percentiles of 1 us."""
+        pages of different length, -e writes percentiles of 1 us. Raises
+        LoadError."""
+        if job.connections > MOST:
+            raise LoadError(f"ab has at most {MOST:,} clients")
         argv = ["ab", "-q", "-l", "-r", "-s", "120",
                 "-t", str(math.ceil(job.seconds)),
                 "-n", str(job.requests or 10_000_000),
                 "-c", str(job.connections),
                 "-e", os.path.join(folder, "percentiles.csv")]
-        return argv + (["-k"] if job.keep_alive else []) + [job.urls[0]]
+        return argv + (["-k"] if job.keep_alive else []) + [job.url]
 
     def parse(self, text, job, folder):
         """Return the Result of ab's report."""

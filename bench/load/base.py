@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 PATH = f"{os.environ['PATH']}:{Path(__file__).parents[2]}/build/tools/bin"
-UNITS = {"us": 1e-3, "ms": 1.0, "s": 1e3, "m": 6e4, "h": 3.6e6}    # in ms
 LAG = 2.0               # percent behind the demanded rate that get a note
 
 
@@ -17,32 +16,29 @@ class LoadError(Exception):
 
 @dataclass(frozen=True)
 class Job:
-    """The load to make. One process of the tool runs for each URL and gets
-    its share of `connections` and `requests`."""
+    """The load to make."""
 
-    urls: tuple
+    url: str
     connections: int = 1        # at a time; in open loops: in all
     seconds: float = 1.0        # how long; an upper bound with `requests`
-    requests: int = None        # end after this number (ab, h2load)
+    requests: int = None        # end after this number (ab)
     rate: float = None          # new connections a second (open loops)
     calls: int = 1              # requests on each connection (open loops)
     keep_alive: bool = True
-    threads: int = 1            # of the tool (wrk, h2load, oha)
+    threads: int = 1            # of the tool (wrk, oha)
     timeout: float = 5.0        # seconds a client waits (open loops)
     script: str = None          # a Lua file (wrk)
 
     @property
     def asked(self):
-        """How many requests have to be answered: of a closed loop with a time
-        only, one for each client."""
-        if self.rate:
-            return self.connections * self.calls
-        return self.requests or self.connections
+        """How many requests have to be answered: None in a closed loop that
+        ends by time, where each client always has one under way."""
+        return self.connections * self.calls if self.rate else self.requests
 
     @property
     def port(self):
         """The server's port."""
-        return int(re.search(r":(\d+)/", self.urls[0])[1])
+        return int(re.search(r":(\d+)/", self.url)[1])
 
     @property
     def deadline(self):
@@ -62,7 +58,7 @@ class Result:
     good: int = 0               # requests with a correct answer
     failed: int = 0             # errors, resets, refusals, wrong status
     timeouts: int = 0           # of the failed: the client gave up waiting
-    unfinished: int = 0         # asked for, but unanswered when the tool ended
+    unfinished: int = 0         # asked for, and never answered
     seconds: float = 0.0
     mean: float = None
     p50: float = None
@@ -71,11 +67,10 @@ class Result:
     sent_rate: float = None     # requests a second that an open loop sent
     lag_percent: float = None   # how far it stayed behind what was demanded
     cpu: float = 0.0            # seconds the tool used
-    own_cpu: float = 0.0        # seconds this program used
     wall: float = 0.0           # seconds the tool ran
     hung: bool = False          # it had to be interrupted or killed
     notes: list = field(default_factory=list)
-    commands: list = field(default_factory=list)
+    command: str = ""
     output: str = ""
 
     @property
@@ -111,15 +106,22 @@ class Tool:
     open_loop = False       # its clients arrive at a rate of their own
     busy_waits = False      # its core is busy whatever the load
     whole_seconds = False   # it cannot run for half a second
+    threaded = False        # it can use several cores
 
     def path(self):
         """Return the program's path, None when it is not installed."""
         return shutil.which(self.name, path=PATH)
 
     def read(self, text, job, folder):
-        """Return the Result of what the tool printed. Raises LoadError."""
+        """Return the Result of what the tool printed. Raises LoadError.
+
+        A run that ends by time cuts off a request of each client. These are
+        not lost, unless no client had any answer.
+        """
         result = self.parse(text, job, folder)
-        result.unfinished = max(0, job.asked - result.good - result.failed)
+        done = result.good + result.failed
+        asked = job.asked or (0 if done else job.connections)
+        result.unfinished = max(0, asked - done)
         return result
 
     def find(self, pattern, text):
@@ -147,12 +149,6 @@ def number(pattern, text, otherwise=None, convert=float):
     """Return the first group of `pattern` in `text` as a number."""
     found = re.search(pattern, text, re.MULTILINE)
     return convert(found.group(1)) if found else otherwise
-
-
-def milliseconds(word):
-    """Return "659.61us" or "1.02s" as milliseconds."""
-    value, unit = re.fullmatch(r"([\d.]+)(\w+)", word).groups()
-    return float(value) * UNITS[unit]
 
 
 def last_line(text):

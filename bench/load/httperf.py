@@ -20,7 +20,7 @@ class Httperf(Tool):
     def command(self, job, folder):
         """Return argv."""
         host, port, path = re.fullmatch(r"http://([^:/]+):(\d+)(/.*)",
-                                        job.urls[0]).groups()
+                                        job.url).groups()
         # Not --hog: with it httperf binds each client's port itself, and hangs
         # when all are in TIME_WAIT, as after a dozen runs. connect(2) alone
         # lets the kernel reuse such a port (tcp_tw_reuse).

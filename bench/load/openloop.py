@@ -13,7 +13,7 @@ class OpenLoop(Tool):
     remedy = "cargo install oha --locked --root build/tools"
     latency = ("oha: from the time when a request is due to the last byte, so "
                "there is no coordinated omission; good answers only")
-    open_loop = True
+    open_loop = threaded = True
     connections = 100
 
     def command(self, job, folder):
@@ -25,7 +25,7 @@ class OpenLoop(Tool):
                 "-c", str(self.connections), "-t", f"{job.timeout:g}s",
                 "--worker-threads", str(job.threads)]
         return argv + ([] if job.keep_alive else ["--disable-keepalive"]) \
-            + [job.urls[0]]
+            + [job.url]
 
     def parse(self, text, job, folder):
         """Return the Result of oha's report."""

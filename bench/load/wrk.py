@@ -3,8 +3,9 @@
 import math
 import re
 
-from bench.load.base import (UNITS, Result, Tool, last_line, milliseconds,
-                             number)
+from bench.load.base import Result, Tool, last_line, number
+
+UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
 
 
 class Wrk(Tool):
@@ -12,47 +13,42 @@ class Wrk(Tool):
 
     name = "wrk"
     remedy = "apt-get install wrk"
-    # stats_correct() of wrk 4: a latency n of at least twice the mean cycle
-    # c = clients / rate adds samples of n-c, n-2c, ... down to c. The clock
-    # starts when the socket becomes writable, after connect, and after the
-    # other clients that wrk serves first.
-    latency = ("wrk: from send to the last byte, without connect; corrected "
-               "for coordinated omission with added samples, so its mean is "
-               "not clients / rate")
-    whole_seconds = True
+    # The clock starts when the socket becomes writable: after connect, and
+    # after the other clients that wrk serves first. Then stats_correct() adds
+    # samples: for a latency n of at least twice the mean cycle
+    # c = clients / rate those of n-c, n-2c, ... down to c.
+    latency = ("wrk: not read, because it counts neither the time to connect "
+               "nor that until it sends again, and adds samples that were "
+               "not measured")
+    whole_seconds = threaded = True
 
     def command(self, job, folder):
-        """Return argv, with the seconds rounded up. wrk drops latencies above
-        its time-out, 2 s by default; here no answer can take that long."""
+        """Return argv, with the seconds rounded up. An answer that takes
+        longer than the time-out, 2 s by default, would be an error."""
         seconds = math.ceil(job.seconds)
         argv = ["wrk", "-t", str(min(job.threads, job.connections)),
                 "-c", str(job.connections), "-d", f"{seconds}s",
-                "--timeout", f"{seconds + 1}s", "--latency"]
+                "--timeout", f"{seconds + 1}s"]
         if not job.keep_alive:
             argv += ["-H", "Connection: close"]
         if job.script:
             argv += ["-s", job.script]
-        return argv + [job.urls[0]]
+        return argv + [job.url]
 
     def parse(self, text, job, folder):
         """Return the Result of wrk's report."""
         if "unable to connect" in text:
             return Result(failed=job.connections, seconds=job.seconds,
                           notes=[last_line(text)])
-        done, seconds = self.find(r"^\s*(\d+) requests in (\w[\w.]+),", text)
+        done, seconds, unit = self.find(
+            r"^\s*(\d+) requests in ([\d.]+)(\w+),", text)
         errors = re.search(r"Socket errors: connect (\d+), read (\d+), "
                            r"write (\d+), timeout (\d+)", text)
         connect, receive, send, late = (
             map(int, errors.groups()) if errors else (0, 0, 0, 0))
         wrong = number(r"Non-2xx or 3xx responses: (\d+)", text, 0, int)
         # The late ones were answered in the end, but after wrk's time-out.
-        result = Result(good=max(0, int(done) - wrong - late),
-                        failed=connect + receive + send + wrong + late,
-                        timeouts=late,
-                        seconds=milliseconds(seconds) / UNITS["s"])
-        if result.good:
-            result.p50 = number(r"^\s+50%\s+(\S+)", text, None, milliseconds)
-            result.p99 = number(r"^\s+99%\s+(\S+)", text, None, milliseconds)
-            result.mean, result.max = map(milliseconds, self.find(
-                r"^\s+Latency\s+(\S+)\s+\S+\s+(\S+)", text))
-        return result
+        return Result(good=max(0, int(done) - wrong - late),
+                      failed=connect + receive + send + wrong + late,
+                      timeouts=late,
+                      seconds=float(seconds) * UNITS[unit])

@@ -56,6 +56,13 @@ def cores(text):
     return frozenset(found)
 
 
+def cache_kib():
+    """Return the size of the first core's largest cache, None if unknown."""
+    sizes = [re.fullmatch(r"(\d+)K\s*", procfs.read(
+        f"{CPUS}/cpu0/cache/index{number}/size")) for number in range(5)]
+    return max((int(one.group(1)) for one in sizes if one), default=None)
+
+
 def facts():
     """Return a dict of what the machine is, for env.json. What a (virtual)
     machine does not show is "" or None."""
@@ -73,6 +80,7 @@ def facts():
         // 1024,
         "system": first(r'^PRETTY_NAME="?([^"\n]*)', "/etc/os-release"),
         "kernel": platform.release(),
+        "cache_kib": cache_kib(),
         "governor":
             procfs.read(f"{CPUS}/cpu0/cpufreq/scaling_governor").strip(),
         # for how long an idle core of a guest polls before it halts
@@ -103,7 +111,7 @@ def versions():
     """Return {program: first line of what it says its version is}."""
     found = {"python": platform.python_version()}
     for name, option in (
-            ("ab", "-V"), ("wrk", "-v"), ("h2load", "--version"),
+            ("ab", "-V"), ("wrk", "-v"),
             ("httperf", "--version"), ("oha", "--version"),
             ("redis-server", "--version"), ("gcc", "--version"),
             ("clang", "--version"), ("perf", "--version")):

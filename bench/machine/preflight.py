@@ -119,19 +119,17 @@ def doctor():
     free = re.search(r"^MemAvailable:\s*(\d+)", procfs.read("/proc/meminfo"),
                      re.MULTILINE)
     free = int(free.group(1)) // 1024
-    found.append(Finding("memory", f"{free:,} MiB free",
-                         "thousands of processes and threads need more: end "
-                         "other programs" if free < 1000 else ""))
     with socket.socket() as probe:
         taken = probe.connect_ex(("127.0.0.1", 8000)) == 0
-    found.append(Finding("port 8000", "taken" if taken else "free",
-                         "make run-07 ARGS='--port 8080'" if taken else "",
-                         LESS))
-    known = facts.versions()
-    return found + [packages(group) for group in GROUPS] + [
-        Finding(name, known[name])
-        for name in ("gcc", "clang", "redis-server", "python")
-        if name in known]
+    return found + [
+        Finding("memory", f"{free:,} MiB free",
+                "thousands of processes and threads need more: end other "
+                "programs" if free < 1000 else ""),
+        Finding("port 8000", "taken" if taken else "free",
+                "make run-07 ARGS='--port 8080'" if taken else "", LESS),
+        *map(packages, GROUPS),
+        *(Finding(name, said) for name, said in facts.versions().items()
+          if name in ("gcc", "clang", "redis-server", "python"))]
 
 
 def packages(group):

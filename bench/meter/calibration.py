@@ -51,6 +51,5 @@ class CoreSpeed(Metric):
         self.after = list(map(measure, self.cores))
 
     def finish(self, watch):
-        times = [(before + after) / 2
-                 for before, after in zip(self.before, self.after)]
-        return dict(zip(("gauge_ms", "load_gauge_ms"), times))
+        return {column.key: (before + after) / 2 for column, before, after
+                in zip(self.columns, self.before, self.after)}

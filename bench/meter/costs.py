@@ -133,8 +133,7 @@ class CostMeter:
     def _answered(self):
         """Return the good answers that the load tool saw, or the server's own
         count if that is much larger; None if neither is known."""
-        good, report = self.watch.load.good, self.watch.live.report
-        served = report["requests"] if report else 0
+        good, served = self.watch.load.good, self.watch.live.served or 0
         if good is None or served > SERVED_MORE * good + CHECKS:
             return served or None
         return good

@@ -9,8 +9,9 @@ The processes are put into a control group (cgroups(7)) of their own. The
 kernel adds the time of each task to its group in nanoseconds, up to its last
 context switch, and new threads and children are in the group from the start.
 That needs version 2, or cpuacct of version 1, and a writable folder in
-/sys/fs/cgroup, as root has. Elsewhere /proc has to do: it has no exact clock for children and threads that
-live for 50 us, as in 02 and 04, and loses their last context switch.
+/sys/fs/cgroup, as root has. Elsewhere /proc has to do: it has no exact clock
+for children and threads that live for 50 us, as in 02 and 04, and loses their
+last context switch.
 """
 
 import os
@@ -144,7 +145,8 @@ def of_tree(pid):
 
 
 class CpuTime(Metric):
-    """CPU time of the server, of Redis, and of others on the same cores."""
+    """CPU time of the server, of Redis (of no process without a Redis), and
+    of others on the same cores."""
 
     columns = (
         Column("cpu_us", "CPU", "us/request", 1,
@@ -168,10 +170,11 @@ class CpuTime(Metric):
     )
 
     def begin(self, watch):
-        self.redis = self._redis(watch)
+        self.redis = procfs.cpu_time(procfs.tree(watch.redis_pid))
 
     def end(self, watch):
-        self.redis = self._redis(watch) - self.redis
+        self.redis = procfs.cpu_time(procfs.tree(watch.redis_pid)) \
+            - self.redis
 
     def finish(self, watch):
         load, wall = watch.load, watch.wall
@@ -194,11 +197,6 @@ class CpuTime(Metric):
             values.update(cpu_us=each, cpu_user_us=user,
                           cpu_system_us=each - user)
         return values
-
-    @staticmethod
-    def _redis(watch):
-        return procfs.cpu_time(procfs.tree(watch.redis_pid)) \
-            if watch.redis_pid else 0.0
 
 
 def _mean(values):

@@ -46,14 +46,6 @@ def read_answer(connection):
         raise RuntimeError(f"unexpected answer: status {answer.status}")
 
 
-def talk_on_one_connection(port, talk, count):
-    """Send each request after the answer to the one before."""
-    with socket.create_connection(("127.0.0.1", port), 60) as connection:
-        for _ in range(count):
-            talk.ask(connection)
-            read_answer(connection)
-
-
 def talk_on_new_connections(port, talk, count, process):
     """Send each request on its own connection. A crowd of clients connects and
     asks while the server is stopped, and closes when all have their answers.
@@ -93,7 +85,11 @@ def instructions(program, options, talk, count):
                 raise RuntimeError(f"{program} did not start under valgrind")
             port = int(found[1])
             if talk.keep_alive:
-                talk_on_one_connection(port, talk, count)
+                with socket.create_connection(("127.0.0.1", port),
+                                              60) as connection:
+                    for _ in range(count):
+                        talk.ask(connection)
+                        read_answer(connection)
             else:
                 talk_on_new_connections(port, talk, count, process)
         finally:

@@ -6,7 +6,6 @@ Sockets are listed through netlink, sock_diag(7), as `ss -t` does, because
 
 import socket
 import struct
-from typing import NamedTuple
 
 from bench.meter import Column, Metric, procfs
 
@@ -28,19 +27,12 @@ def tcp_counters():
             for name, value in zip(names[1:], values[1:])}
 
 
-class Listener(NamedTuple):
-    """The listening sockets of a port, taken together."""
-
-    waiting: int            # connections in the accept queue
-    limit: int              # how many fit into it
-
-
-def listener(port):
-    """Return the Listener of `port`. Raises OSError."""
+def accept_queue(port):
+    """Return how many connections wait in the accept queues of `port`, and
+    how many fit into them. Raises OSError."""
     queues = [struct.unpack_from("=II", message, 52 + 4)
               for message in _sockets({LISTEN}, local=port)]
-    return Listener(sum(waiting for waiting, _ in queues),
-                    sum(limit for _, limit in queues))
+    return tuple(map(sum, zip((0, 0), *queues)))
 
 
 def silent_clients(port, seconds):
@@ -126,11 +118,11 @@ class AcceptQueue(Metric):
         self.longest = 0
 
     def sample(self, watch):
-        self.longest = max(self.longest, listener(watch.live.port).waiting)
+        self.longest = max(self.longest, accept_queue(watch.live.port)[0])
 
     def end(self, watch):
         self.after = tcp_counters()
-        self.limit = listener(watch.live.port).limit
+        self.limit = accept_queue(watch.live.port)[1]
 
     def finish(self, watch):
         overflows, cookies = (

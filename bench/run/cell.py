@@ -22,7 +22,7 @@ LOST_IN_A_CRASH = ("rate", "cpu_us", "cpu_user_us", "cpu_system_us",
 def tool_for(experiment, asked, variant):
     """Return the name of the load tool: the variant's own, or the one `asked`
     for if the experiment knows it, or the experiment's first."""
-    return getattr(variant, "tool", "") or (
+    return variant.tool or (
         asked if asked in experiment.tools else experiment.tools[0])
 
 
@@ -35,7 +35,6 @@ class Runner:
         self.order = 0
         self.out = {}           # (experiment, server): (status, why)
         self.problems = []      # sentences for the end of the run
-        self.own_cpu = self.server_cpu = 0.0
 
     def start_of(self, cell):
         """Return how the server of a cell is started."""
@@ -44,9 +43,8 @@ class Runner:
         return servers.Start(
             cores=experiment.cores(variant, self.machine),
             redis=self.redis.address if redis == "tcp" else "none",
-            backlog=self.settings.backlog, host=experiment.host,
-            workers=experiment.workers(cell.server, variant, cell.x,
-                                       self.machine),
+            backlog=self.settings.backlog,
+            workers=experiment.workers(cell.server, variant, self.machine),
             keep_alive=variant.keep_alive,
             extra=tuple(variant.options.get(cell.server.name, ())))
 
@@ -57,11 +55,6 @@ class Runner:
                 servers.running(cell.server, self.start_of(cell),
                                 os.path.join(folder, "server")) as live:
             yield live
-
-    def _left_out(self, cell):
-        """Return (status, why) when the server of a cell is left out of the
-        rest of its experiment, else None."""
-        return self.out.get((cell.experiment.name, cell.server.name))
 
     def _row(self, cell):
         """Return the beginning of the row of a cell."""
@@ -84,8 +77,9 @@ class Runner:
         """Run a cell with `seconds` of load; add its row and return it. An
         error is a row too, and does not end the run. Raises OSError when the
         row cannot be written."""
-        if self._left_out(cell):
-            return self.skip(cell, *self._left_out(cell))
+        left_out = self.out.get((cell.experiment.name, cell.server.name))
+        if left_out:
+            return self.skip(cell, *left_out)
         row = self._row(cell)
         try:
             self._measure(cell, seconds, row)
@@ -129,8 +123,8 @@ class Runner:
                     seen.append(result)
             live.stop()
             self._fill(row, cell, live, costs, result)
-            width = min(job.threads * len(job.urls),
-                        len(self.machine.load_cores))
+            width = min(job.threads, len(self.machine.load_cores)) \
+                if tool.threaded else 1
             row["limit"], row["evidence"] = bottleneck.judge(row, tool, width)
             row["raw"] = self._keep_raw(cell, live, result)
 
@@ -147,7 +141,7 @@ class Runner:
         """Let a just-in-time compiler see what it will have to do."""
         if cell.server.warm_up:
             path = cell.experiment.path_of(cell.variant)
-            load.run("wrk", load.Job((live.url(path),), connections=20,
+            load.run("wrk", load.Job(live.url(path), connections=20,
                                      seconds=cell.server.warm_up,
                                      keep_alive=cell.variant.keep_alive),
                      self.machine.load_cores)
@@ -155,8 +149,6 @@ class Runner:
     def _fill(self, row, cell, live, costs, result):
         """Put what was found into the row."""
         values = costs.finish()
-        self.own_cpu += result.own_cpu
-        self.server_cpu += costs.watch.server_cpu
         notes = list(dict.fromkeys(result.notes))
         status = "lossy" if result.failed or result.unfinished else "ok"
         if result.hung:
@@ -184,7 +176,7 @@ class Runner:
             lag_percent=result.lag_percent,
             failed_percent=result.failed_percent, mean_ms=result.mean,
             p50_ms=result.p50, p99_ms=result.p99, max_ms=result.max,
-            served=live.report["requests"] if live.report else None,
+            served=live.served,
             note="; ".join(notes), **values)
         if status == "crashed":
             row.update(dict.fromkeys(LOST_IN_A_CRASH))
@@ -197,13 +189,12 @@ class Runner:
                 f"server, on cores {sorted(live.start.cores)}:",
                 "$ " + " ".join(live.argv), live.log(),
                 f"load, on cores {sorted(self.machine.load_cores)}:",
-                *("$ " + command for command in result.commands),
-                result.output]))
+                "$ " + result.command, result.output]))
 
     def count_calls(self, experiment, server, variant):
         """Count the system calls of a server, in a pass of its own."""
         cell = plan.Cell(experiment, server, variant, experiment.calls_at)
-        if self._left_out(cell):
+        if (experiment.name, server.name) in self.out:
             return
         tool = tool_for(experiment, self.settings.tool, variant)
         try:

@@ -51,7 +51,7 @@ def enter():
                     struct.pack("16sh22x", b"lo", IFF_UP))
     _entered = True
     set_limits({"core/somaxconn": QUEUE, "ipv4/tcp_max_syn_backlog": QUEUE,
-                "ipv4/ip_local_port_range": "10000 65535",
+                "ipv4/ip_local_port_range": "1024 65535",
                 "ipv4/tcp_tw_reuse": 1})
     if paces:   # CUBIC may be forbidden here; Reno never is
         set_limits({CONGESTION: "reno"})

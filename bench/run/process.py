@@ -16,17 +16,11 @@ _running = {}           # {pid: process} of those not waited for yet
 
 @dataclass(frozen=True)
 class Exit:
-    """How a child ended. `usage` is wait4's account of the child and of all
-    children that it has reaped: CPU seconds and context switches."""
+    """How a child ended."""
 
     code: int               # negative: the signal that ended it
-    usage: object
+    cpu: float              # seconds of it and of all children that it reaped
     early: bool = False     # before stop() asked it to end
-
-    @property
-    def cpu(self):
-        """User and system CPU seconds together."""
-        return self.usage.ru_utime + self.usage.ru_stime
 
     def __str__(self):
         """The name of the signal, or the exit code, in words."""
@@ -75,7 +69,9 @@ def wait(process, seconds):
     # The descriptor of a process becomes readable when it ends: a single
     # wake-up, which does not disturb the load tool.
     with open(os.pidfd_open(process.pid), "rb", buffering=0) as descriptor:
-        select.select([descriptor], [], [], seconds)
+        waiting = select.poll()     # select() knows 1,024 descriptors only
+        waiting.register(descriptor, select.POLLIN)
+        waiting.poll(1000 * seconds)
     return _reap(process)
 
 
@@ -87,7 +83,8 @@ def _reap(process):
             if not pid:
                 return None
             process.returncode = os.waitstatus_to_exitcode(status)
-            process.ended = Exit(process.returncode, usage)
+            process.ended = Exit(process.returncode,
+                                 usage.ru_utime + usage.ru_stime)
             del _running[pid]
     return process.ended
 

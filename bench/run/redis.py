@@ -34,17 +34,8 @@ class RedisServer:
     """
 
     def __init__(self, cores):
-        self.cores, self.port, self.process = cores, 0, None
-
-    @property
-    def address(self):
-        """See above."""
-        return f"127.0.0.1:{self.port}"
-
-    @property
-    def pid(self):
-        """See above."""
-        return self.process.pid
+        self.cores, self.port = cores, 0
+        self.address = self.pid = self.process = None
 
     def __enter__(self):
         program = shutil.which("redis-server")
@@ -53,6 +44,7 @@ class RedisServer:
                              "apt-get install redis-server")
         self.folder = tempfile.mkdtemp(prefix="bench-redis-")
         self.port = child.free_port()
+        self.address = f"127.0.0.1:{self.port}"
         with open(os.path.join(self.folder, "log"), "wb") as log:
             self.process = child.spawn(
                 [program, "--port", str(self.port), "--bind", "127.0.0.1",
@@ -60,6 +52,7 @@ class RedisServer:
                  "--save", "", "--appendonly", "no", "--dir", self.folder,
                  "--tcp-backlog", "511", "--maxclients", "10000"],
                 self.cores, log, self.folder)
+        self.pid = self.process.pid
         try:
             self._wait_until_ready()
             self.fill()

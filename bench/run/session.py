@@ -261,9 +261,6 @@ def measure(settings, machine, folder, stages, env, counter, deadline):
                **(session.told() if session else {}))
     if session:
         env["settings"]["repeat"].update(session.rounds)
-        if worker.server_cpu:
-            env["harness_overhead_percent"] = round(
-                100 * worker.own_cpu / worker.server_cpu, 2)
     folder.write_json("env.json", env)
     return status, said
 

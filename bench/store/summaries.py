@@ -4,7 +4,7 @@ tools and experiments, put into bench.analyse.summary, which knows no files."""
 import os
 
 from bench import experiments, load, peers
-from bench.analyse import summary
+from bench.analyse import calibrate, model, summary
 from bench.run.servers import ARCHITECTURES
 from bench.store import rundir
 from bench.studies import study
@@ -26,7 +26,7 @@ def make(folder, more=()):
         + [study.load(name) for name in names if name not in known]
     keys = [column.key for column in rundir.FIGURES]
     shown = _servers({row["server"]: row["kind"] for row in rows})
-    return {
+    made = {
         "schema_version": rundir.SCHEMA_VERSION,
         "columns": [vars(column) for column in rundir.FIGURES],
         "servers": shown,
@@ -38,6 +38,8 @@ def make(folder, more=()):
             adaptive=bool(env.get("looks", {}).get(one.name)))
             for one in measured],
         "unavailable": peers.unavailable()}
+    calibrate.predict(made, model.load())
+    return made
 
 
 def _servers(kinds):

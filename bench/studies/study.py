@@ -35,7 +35,7 @@ KEYS = {                    # of a load, with their defaults
     "clients": [100],       # how many there are; each number is a cell
     "path": "/answer",      # "/guestbook" starts the server with Redis
     "keep_alive": True,
-    "tool": "wrk",          # a key of load.TOOLS
+    "tool": "",             # of load.TOOLS; else wrk, for new connections ab
     "script": "",           # a Lua file for wrk
     "options": "",          # of our servers
     "requests_each": 0,     # each client ends its run after this number
@@ -130,7 +130,7 @@ class Study(experiments.Experiment):
         requests = variant.requests_each * x
         least = 60.0 if requests else clients / A_SECOND
         return loads.Job(
-            experiments.addresses(live, variant.path, clients),
+            live.url(variant.path),
             connections=clients, seconds=max(seconds, least),
             requests=max(AT_LEAST, requests) if requests else None,
             keep_alive=variant.keep_alive, threads=len(machine.load_cores),
@@ -212,6 +212,7 @@ def read_load(table, ways):
     for key, value in table.items():
         if not isinstance(value, type(KEYS[key])):
             raise StudyError(f"{key} = {value!r} {where} is of a wrong type")
+    table["tool"] = table["tool"] or ("wrk" if table["keep_alive"] else "ab")
     known([table["tool"]], loads.TOOLS, where)
     members = list(dict.fromkeys(server for one in table["servers"]
                                  for server in GROUPS.get(one, [one])))

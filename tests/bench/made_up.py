@@ -74,6 +74,6 @@ def folder(out, names=tuple(SHAPES), full=True, rounds=3):
         "versions": {"wrk": "wrk 4"}, "preflight": [
             {"what": "load average", "value": "9.0", "ok": False,
              "remedy": "wait </script> a little"}],
-        "left_out": [], "problems": [], "harness_overhead_percent": 1.0,
+        "left_out": [], "problems": [],
     })
     return made.path

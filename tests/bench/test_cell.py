@@ -29,10 +29,11 @@ while True:
             continue
         try:
             asked = key.fileobj.recv(4096)
-        except ConnectionError:         # wrk leaves in the middle of it
+        except ConnectionError:         # ab leaves in the middle of it
             asked = b""
         if asked:
             key.fileobj.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n"
+                                b"Connection: keep-alive\\r\\n"
                                 b"Content-Type: text/plain\\r\\n\\r\\n42")
             left -= 1
             if not left:
@@ -66,10 +67,10 @@ def make_worker():
     return cells.Runner(settings, machine, redis, folder, None)
 
 
-needs_wrk = pytest.mark.skipif(bool(load.missing("wrk")), reason="needs wrk")
+needs_ab = pytest.mark.skipif(bool(load.missing("ab")), reason="needs ab")
 
 
-@needs_wrk
+@needs_ab
 @pytest.mark.parametrize("die, told", [("os.abort()", "SIGABRT"),
                                        ("sys.exit(3)", "exit code 3")])
 def test_a_crash_is_told(die, told, worker):
@@ -82,7 +83,7 @@ def test_a_crash_is_told(die, told, worker):
     assert told in worker.problems[0]
 
 
-@needs_wrk
+@needs_ab
 def test_costs_are_divided_among_what_was_served(worker, monkeypatch):
     """A server that answered more than the load tool saw did it at a lower
     cost, and the row says so. One that stays is not said to have crashed."""
@@ -90,8 +91,8 @@ def test_costs_are_divided_among_what_was_served(worker, monkeypatch):
     row = worker.run(cell, 0.4)
     assert row["status"] == "ok" and not row["note"]
     assert row["rate"] > 100 and row["server_busy"] <= 100
-    monkeypatch.setattr(cells.servers, "parse_report", lambda text: {
-        "requests": 100 * row["requests"]})
+    monkeypatch.setattr(cells.servers.Live, "log", lambda _: (
+        f"served {100 * row['requests']} requests on 1 connection; CPU 0"))
     other = worker.run(cell, 0.4)
     assert other["cpu_us"] < row["cpu_us"] / 10
     assert "fewer answers than the server gave" in other["note"]

@@ -23,7 +23,7 @@ def parsed(name, tmp_path, **job):
     """Return the Result of the recorded output `name`."""
     with contextlib.suppress(FileNotFoundError):
         shutil.copy(DATA / f"{name}.csv", tmp_path / "percentiles.csv")
-    job = load.Job(("http://127.0.0.1:8000/answer",),
+    job = load.Job("http://127.0.0.1:8000/answer",
                    **{"connections": 20, **job})
     return load.TOOLS[name.split("_")[0]].read(
         (DATA / f"{name}.txt").read_text(), job, str(tmp_path))
@@ -38,9 +38,6 @@ def parsed(name, tmp_path, **job):
     ("wrk_refused", {}, 0, 20, 0, 0),
     ("wrk_mixed", {}, 40, 40, 0, 0),
     ("wrk_hung", {}, 0, 0, 0, 20),
-    ("h2load_good", {}, 2000, 0, 0, 0),
-    ("h2load_hung", {"requests": 200}, 0, 20, 20, 180),
-    ("h2load_refused", {"requests": 200}, 0, 0, 0, 200),
     ("httperf_good", OPEN, 500, 0, 0, 0),
     ("httperf_hung", OPEN, 0, 50, 50, 450),
     ("httperf_mixed", OPEN, 20, 60, 10, 420),
@@ -55,7 +52,7 @@ def test_each_request_is_counted_once(name, job, good, failed, timeouts,
     assert (found.good, found.failed, found.timeouts, found.unfinished) == (
         good, failed, timeouts, unfinished)
     assert bool(found.failed_percent) == bool(failed + unfinished)
-    assert (found.mean is None) == (not good)
+    assert name[:3] == "wrk" or (found.mean is None) == (not good)
 
 
 @pytest.mark.parametrize("name, note, job", [
@@ -70,8 +67,7 @@ def test_what_went_wrong_is_noted(name, note, job, tmp_path):
     assert note in parsed(name, tmp_path, **job).notes[0]
 
 
-@pytest.mark.parametrize("name", ["ab_good", "ab_interrupted", "wrk_good",
-                                  "oha_good"])
+@pytest.mark.parametrize("name", ["ab_good", "ab_interrupted", "oha_good"])
 def test_latencies_are_in_order(name, tmp_path):
     """A good run has all of them."""
     found = parsed(name, tmp_path, rate=20.0 if "oha" in name else None)
@@ -111,7 +107,7 @@ def test_a_lag_is_noted(name, rate, sent, lag, tmp_path):
 def test_nonsense_is_no_report():
     for tool in load.TOOLS.values():
         with pytest.raises(load.LoadError, match="no report"):
-            tool.read("Segmentation fault\n", load.Job(()), "/nowhere")
+            tool.read("Segmentation fault\n", load.Job(""), "/nowhere")
 
 
 class Short(load.Job):
@@ -139,21 +135,16 @@ ANSWER = (b"HTTP/1.1 200 OK\r\nConnection: keep-alive\r\n"
 @needs("wrk")
 def test_run_cuts_a_fraction_of_a_second(silent):
     """0.4 s of wrk, which itself knows whole seconds only."""
-    found = load.run("wrk", load.Job((silent,), connections=5, seconds=0.4),
+    found = load.run("wrk", load.Job(silent, connections=5, seconds=0.4),
                      CORES)
     assert found.wall < 2 and not found.hung and found.unfinished == 5
-    assert found.cpu >= 0 and "-c 5" in found.commands[0]
+    assert found.cpu >= 0 and "-c 5" in found.command
 
 
 @needs("ab")
 def test_run_ends_a_tool_that_hangs(silent):
-    """It is told so; each address gets its share of the connections and of
-    the requests, and none is left out."""
-    found = load.run("ab", Short((silent,) * 3, connections=10, requests=101),
-                     CORES)
-    words = [command.split() for command in found.commands]
-    assert [each[each.index("-c") + 1] for each in words] == ["4", "3", "3"]
-    assert [each[each.index("-n") + 1] for each in words] == ["34", "34", "33"]
+    """The result says so, and each request is unfinished."""
+    found = load.run("ab", Short(silent, connections=10, requests=101), CORES)
     assert found.hung and found.wall < 5
     assert (found.good, found.unfinished) == (0, 101)
 
@@ -170,7 +161,7 @@ def test_a_tool_without_a_report_gives_no_rate(silent, monkeypatch):
             return ["sh", "-c", "trap '' INT; sleep 60"]
 
     monkeypatch.setitem(load.TOOLS, "httperf", Stuck())
-    found = load.run("httperf", Short((silent,), calls=10, rate=10.0), CORES)
+    found = load.run("httperf", Short(silent, calls=10, rate=10.0), CORES)
     assert found.hung and not found.reported
     assert found.rate is found.failed is found.unfinished is None
 
@@ -208,7 +199,7 @@ def test_an_open_loop_shows_a_stall(stalling):
     """150 of the 600 requests are due while the server stands still: the first
     of them waits a second. Only 100 connections are open: the others wait in
     the tool, and that counts too."""
-    job = load.Job((stalling,), connections=60, calls=10, rate=15.0,
+    job = load.Job(stalling, connections=60, calls=10, rate=15.0,
                    seconds=4.0)
     found = load.run("oha", job, CORES)
     assert (found.good, found.failed_percent) == (600, 0)
@@ -217,7 +208,41 @@ def test_an_open_loop_shows_a_stall(stalling):
     assert found.p50 < 300 and found.lag_percent < 2
 
 
+@needs("ab")
+def test_a_closed_loop_is_blind_to_a_stall(stalling):
+    """One client, and a stall of one second in two: a single slow answer. The
+    mean is at most clients / rate, and the 99th percentile does not show
+    it."""
+    found = load.run("ab", load.Job(stalling, seconds=2), CORES)
+    assert found.good > 300
+    assert found.max == pytest.approx(1000, rel=0.1)
+    assert found.p99 < 500
+    assert found.mean <= 1.01 * 1e3 / found.rate
+
+
+@pytest.mark.parametrize("job, answers, unfinished", [
+    ({}, 15, 0), ({}, 0, 20), ({"requests": 40}, 15, 25)])
+def test_a_run_that_ends_by_time_cuts_off_requests(job, answers, unfinished,
+                                                   tmp_path):
+    """Five of 20 clients had no answer yet: they are not lost. Where none
+    had one, or a number of requests was asked for, they are."""
+    text = (f"Complete requests:      {answers}\n"
+            "Time taken for tests:   1.000 seconds\n")
+    (tmp_path / "percentiles.csv").write_text(
+        "\n" + "".join(f"{i},1.0\n" for i in range(101)))
+    found = load.TOOLS["ab"].read(
+        text + "Total: 1 1 0 1 1\n", load.Job("", connections=20, **job),
+        str(tmp_path))
+    assert (found.good, found.unfinished) == (answers, unfinished)
+
+
+def test_ab_has_a_limit():
+    """It would print its usage."""
+    with pytest.raises(load.LoadError, match="20,000 clients"):
+        load.TOOLS["ab"].command(load.Job("", connections=20001), "")
+
+
 def test_no_answer_is_too_late_for_wrk():
     """It would drop the latency of what takes longer than its time-out."""
-    argv = load.TOOLS["wrk"].command(load.Job(("",), seconds=2.6), "")
+    argv = load.TOOLS["wrk"].command(load.Job("", seconds=2.6), "")
     assert argv[argv.index("--timeout") + 1] == "4s"

@@ -85,7 +85,7 @@ def meter_of(pid):
     which it took samples."""
     seen = []
     meter = costs.CostMeter(SimpleNamespace(
-        pid=pid, start=SimpleNamespace(cores=CORES), report=None))
+        pid=pid, start=SimpleNamespace(cores=CORES), served=None))
     meter.metrics = [Metric()]
     return meter, seen
 
@@ -132,9 +132,9 @@ def test_accept_queue():
         port = listener.getsockname()[1]
         clients = [socket.create_connection(("127.0.0.1", port))
                    for _ in range(3)]
-        assert sockets.listener(port) == sockets.Listener(3, 5)
+        assert sockets.accept_queue(port) == (3, 5)
         accepted = listener.accept()[0]
-        assert sockets.listener(port).waiting == 2
+        assert sockets.accept_queue(port) == (2, 5)
         for sock in [accepted, *clients]:
             sock.close()
 

@@ -111,16 +111,17 @@ def test_narrowing():
 
 # -------------------------------------------------------------- the experiments
 
-def test_what_is_impossible_is_named():
-    """100,000 connections need several processes; poll has but one, epoll as
-    many as have descriptors, though they spread at random."""
-    [stage] = planned(FULL="1", EXPERIMENT="hello")
-    many = {c.server.name: c for c in stage.cells if c.x == 100000}
-    assert "descriptors" in many["poll"].impossible
-    assert not many["epoll"].impossible
-    workers = KNOWN["hello"].workers(many["epoll"].server,
-                                     many["epoll"].variant, 100000, MACHINE)
-    assert 100000 / workers < 0.85 * 20000
+@pytest.mark.parametrize("x, descriptors, why", [
+    (10000, 20000, ""), (30000, 20000, "descriptors"),
+    (50000, 100000, ""), (100000, 200000, "ports")])
+def test_what_is_impossible_is_named(x, descriptors, why):
+    """Each connection needs a descriptor, and a port of its own."""
+    machine = dataclasses.replace(MACHINE, descriptors=descriptors)
+    try:
+        KNOWN["hello"].possible(servers.named("epoll"), x, machine)
+        assert not why
+    except experiments.NotPossible as error:
+        assert why and why in str(error)
 
 
 @pytest.mark.parametrize("visits, refused", [

@@ -80,6 +80,16 @@ def test_report_is_one_file_with_everything(drawn):
     assert "busy: epoll" in (drawn / "guestbook_published.svg").read_text()
 
 
+def test_the_model_s_curves_are_dashed(drawn):
+    """One for each server of the guestbook, and none where the model knows
+    nothing of the page; the subtitle says what they are."""
+    def dashed(name):
+        return (drawn / name).read_text().count("stroke-dasharray")
+    assert dashed("guestbook_rate.svg") == len(made_up.SHAPES)
+    assert dashed("guestbook_can_do.svg") == dashed("redirect_rate.svg") == 0
+    assert "dashed: the model" in (drawn / "guestbook_rate.svg").read_text()
+
+
 @pytest.fixture(scope="module", name="browser")
 def headless_browser():
     """A headless Chromium."""

@@ -12,19 +12,20 @@ import pytest
 
 from conftest import DOCUMENTS, GUIDES, TOP, name_of
 from bench import config as settings
+from bench import whatif
 
 SERVERS = ["iterative", "forking", "preforking", "threaded", "prethreaded",
            "poll", "epoll"]
 
 # Programs of others that documents name. Those that come with the groups of
 # scripts/deps.sh must be there; the rest is checked where it is installed.
-REQUIRED = {"ab", "wrk", "h2load", "httperf", "redis-cli", "strace", "nm",
-            "git", "objdump"}
+REQUIRED = {"ab", "wrk", "httperf", "redis-cli", "strace", "nm", "git",
+            "objdump"}
 OTHERS = {"perf", "nstat", "ss", "curl", "head", "vmstat", "ulimit", "printf",
           "ps", "sysctl", "man", "seq", "redis-server", "python3"}
 
 # Names of make's variables that our Makefile leaves to others to read.
-READ_BY_SCRIPTS = {"SERVERS", "ARGS", "NO_INSTALL", "DESTDIR"}
+READ_BY_SCRIPTS = {"SERVERS", "ARGS", "NO_INSTALL", "DESTDIR", *whatif.NAMES}
 
 
 def code_of(path):

@@ -1,0 +1,150 @@
+"""From the rows of a run to the costs that model.py predicts with, and back
+from costs to a predicted curve for each measured one.
+
+Only cells with at most MOST clients count. All else is prediction.
+"""
+
+import itertools
+import statistics
+
+from bench.analyse import model, model_words
+
+MOST = 20       # clients that ask; idle ones come in addition
+PAGES = {"guestbook": "guestbook", "new connections": "answer",
+         "keep-alive": "answer kept"}
+# Loads of the studies calibrate and idle-connections.
+CROWDED = "more clients than workers, "     # and the server
+IDLE, BUSY = "10 busy clients", 10
+
+
+def page_of(row):
+    """Return the page of a row or curve, None where the model has none."""
+    variant = row["variant"] or ""
+    if row["experiment"] == "guestbook" and not variant:
+        return "guestbook"
+    return PAGES.get(variant) if row["experiment"] in ("answer", "calibrate") \
+        else None
+
+
+def median(rows, key):
+    """Return the median of a column, 0.0 without figures."""
+    return statistics.median([row[key] for row in rows
+                              if row.get(key) is not None] or [0.0])
+
+
+def calibrate(rows, costs):
+    """Return a copy of `costs` with what rows of samples.csv say: CPU times
+    of pages, delay of a wake-up, poll's scan, pages of a kept connection at
+    a limit. Of several cells that count, the one with the most clients does.
+    Raises ValueError when no row counts."""
+    cells = {}      # {(server, page, clients): [row, ...]}
+    for row in rows:
+        if row["rate"] and row["cpu_us"] and row["load_busy"] \
+                and row["x"] <= MOST and page_of(row) \
+                and row["server"] in model.WORKERS:
+            cells.setdefault((row["server"], page_of(row), row["x"]),
+                             []).append(row)
+    if not cells:
+        raise ValueError("no row has guestbook or answer with at most "
+                         f"{MOST} clients")
+    machine, servers = dict(costs["machine"]), {}
+    for (server, page, _), some in sorted(cells.items()):
+        rate = median(some, "rate")
+        servers.setdefault(server, {})[page] = {
+            "server_us": round(median(some, "cpu_us"), 3),
+            "redis_us": round(1e4 * median(some, "redis_busy") / rate, 3)
+            if page in model.TRIPS else 0.0,
+            "load_us": round(1e4 * median(some, "load_busy") / rate, 3)}
+    for server, pages in servers.items():
+        if {"answer", "answer kept"} <= set(pages):
+            known = costs["servers"].get(server, {}).get("answer kept", {})
+            pages["answer kept"].update(pages_each(rows, server, pages, known))
+    machine["wake_us"] = round(wake_up(cells, machine["wake_us"]), 3)
+    machine["scan_us"] = round(scan(rows, machine["scan_us"]), 4)
+    return {**costs, "machine": machine, "servers": servers}
+
+
+def wake_up(cells, known):
+    """Return the delay of a wake-up (us): what is left of a guestbook page of
+    01, whose only worker is always occupied, without CPU times; `known`
+    where there is no such cell."""
+    some = [rows for (server, page, clients), rows in sorted(cells.items())
+            if (server, page) == ("iterative", "guestbook") and clients > 1]
+    if not some:
+        return known
+    us = 1e6 / median(some[-1], "rate")
+    redis, tool = (median(some[-1], key) / 100
+                   for key in ("redis_busy", "load_busy"))
+    left = us - median(some[-1], "cpu_us") - us * redis * (1 + min(1, tool))
+    return max(0.0, left / model.TRIPS["guestbook"])
+
+
+def scan(rows, known):
+    """Return what a descriptor takes in a turn of poll (us), from cells of
+    poll with idle connections; `known` without them."""
+    mine = [row for row in rows if row["variant"] == IDLE and row["rate"]
+            and row["server"] == "poll"]
+    least = min((row["x"] for row in mine), default=0)
+    base = median([row for row in mine if row["x"] == least], "cpu_us")
+    # The busy clients that are not at the load tool share a turn.
+    found = [(row["cpu_us"] - base) / row["x"]
+             * max(1.0, BUSY - row["load_busy"] / 100)
+             for row in mine if row["x"] >= 1000]
+    return max(0.0, statistics.median(found)) if found else known
+
+
+def pages_each(rows, server, pages, known):
+    """Return {"pages_each"} of a server that closes kept connections, from
+    the CPU time of a page, which lies between a kept and a new connection;
+    without such a cell as in the costs `known`."""
+    cost = median([row for row in rows
+                   if row["variant"] == CROWDED + server], "cpu_us")
+    kept, new = (pages[page]["server_us"] for page in ("answer kept",
+                                                       "answer"))
+    return {"pages_each": round((new - kept) / (cost - kept), 3)} \
+        if kept < cost < new else {
+            key: known[key] for key in ("pages_each",) if key in known}
+
+
+def rows_of(summary):
+    """Return the points of a summary as rows with medians."""
+    return [{**point["values"], "experiment": experiment["name"],
+             "variant": curve["variant"], "server": curve["server"],
+             "x": point["x"], "rate": point["rate"]["median"]}
+            for experiment in summary["experiments"]
+            for curve in experiment["curves"] for point in curve["points"]
+            if point["rate"]]
+
+
+def predict(summary, costs):
+    """Put the model's rate into each point of a summary, as "predicted", and
+    sentences about wrong ones next to those of each curve. `costs` are used
+    for what the run itself does not tell; a run without cells of few clients
+    gets no prediction."""
+    rows = rows_of(summary)
+    try:
+        costs = calibrate(rows, costs)
+    except ValueError:
+        return
+    titles = {one["name"]: one["title"] for one in summary["servers"]}
+    for experiment in summary["experiments"]:
+        for curve in experiment["curves"]:
+            page = page_of({**curve, "experiment": experiment["name"]})
+            if page not in costs["servers"].get(curve["server"], ()):
+                continue
+            told = []
+            for point, row in itertools.product(curve["points"], rows):
+                if (row["experiment"], row["variant"], row["server"],
+                        row["x"]) != (experiment["name"], curve["variant"],
+                                      curve["server"], point["x"]):
+                    continue
+                setting = model.Setting(curve["server"], page, point["x"])
+                answer = model.solve(costs, setting)
+                point["predicted"] = answer.rate
+                told.append((point["x"], answer.rate, row["rate"],
+                             model_words.lacks(setting, answer, row)))
+            said = model_words.errors(titles[curve["server"]], told)
+            for one in experiment["sentences"]["each"] if said else ():
+                if (one["server"], one["variant"]) == (curve["server"],
+                                                       curve["variant"]):
+                    one["text"] = " ".join([one["text"], *said]).strip()

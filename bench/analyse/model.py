@@ -1,0 +1,271 @@
+"""Predicts the curve: rate, response time and bottleneck of each of the seven
+at any number of clients, from CPU times measured with 20 clients or fewer.
+
+    costs = load()
+    answer = solve(costs, Setting("epoll", clients=1000))
+
+The machine is a closed queueing network. A client is at the load tool, waits
+for a worker, or is with one: at the server's cores, at Redis, or asleep in
+between. The laws are those of Lazowska, Zahorjan, Graham and Sevcik,
+Quantitative System Performance (1984, free online): utilisation and Little's
+law (chapter 3), mean value analysis with Schweitzer's approximation (chapter
+6), limited workers (chapter 9). Gunther's Universal Scalability Law adds a
+term for coherence; nothing measured with one core per server asks for it.
+
+The costs are JSON. Times are microseconds of CPU for a page unless noted:
+
+    {"format": 1,
+     "source":  {"what": run, "cpu": its name, "most_clients": 20},
+     "machine": {"cache_kib": last-level cache, "miss_ns": to fetch a line of
+                 64 bytes from memory, "wake_us": delay of a wake-up, no CPU,
+                 "scan_us": poll: one descriptor, each time poll() is called},
+     "memory":  {PAGE: {"held_kib": what a client occupies in server, kernel
+                 and load tool; "load_kib", "server_kib": what a page touches
+                 of it; "worker_kib": what a process or thread touches}},
+     "servers": {NAME: {PAGE: {"server_us": ..., "redis_us": ...,
+                               "load_us": ..., "pages_each": of 02 and 04 at
+                               their limit: pages of a kept connection}}}}
+
+PAGE is "guestbook", "answer" (both with a new connection for each page) or
+"answer kept". No run tells `memory` and `miss_ns`: they were chosen once, from
+the sizes of the structures and the study "flat" on another machine.
+"""
+
+import json
+import math
+import pathlib
+from dataclasses import dataclass
+
+COSTS = pathlib.Path(__file__).with_name("costs.json")
+FORMAT = 1
+TRIPS = {"guestbook": 3}    # to Redis, one after the other
+PAGES = ("guestbook", "answer", "answer kept")
+# How many clients a server serves at the same time, if not told otherwise.
+WORKERS = {"iterative": 1, "forking": 128, "preforking": 100, "threaded": 256,
+           "prethreaded": 100, "poll": math.inf, "epoll": math.inf}
+ONE_CORE = ("iterative", "poll")        # one thread computes
+MAKERS = ("forking", "threaded")        # make a worker for each connection
+PARENT = 0.5    # of what making a worker costs: what one thread does for all
+FULL = 0.9      # a station that is busier than this is a bottleneck
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is asked. `workers` None: the server's default. `redis_ms` is
+    added to each round trip. With several load `machines`, each has a core
+    for the tool and Redis has one of its own; with one, Redis and the tool
+    share a core. `idle` connections are open and silent."""
+
+    server: str
+    page: str = "guestbook"
+    clients: int = 100
+    cores: int = 1
+    workers: int = None
+    redis_ms: float = 0.0
+    machines: int = 1
+    idle: int = 0
+
+    @property
+    def slots(self):
+        """How many clients are served at the same time, at most."""
+        own = WORKERS[self.server]
+        return own if own in (1, math.inf) else self.workers or own
+
+    @property
+    def used_cores(self):
+        """How many cores the server can use."""
+        return 1 if self.server in ONE_CORE else self.cores
+
+
+@dataclass(frozen=True)
+class Demands:
+    """Seconds for one page: CPU at three stations, and `delay` without CPU.
+    `scan` is what a turn of poll's loop costs in addition, for each
+    descriptor; `serial` the part of `server` that one thread does for all."""
+
+    server: float
+    redis: float
+    load: float
+    delay: float
+    scan: float = 0.0
+    serial: float = 0.0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What is predicted: `rate` in pages a second, `seconds` a page takes as
+    the load tool sees it, `limit` (a key of
+    model_words.LIMITS), `busy` {station: share
+    of its cores, 0 to 1}."""
+
+    rate: float
+    seconds: float
+    limit: str
+    busy: dict
+
+
+def load(path=COSTS):
+    """Return the costs in a file. Raises OSError, and ValueError with a
+    sentence when it does not hold them."""
+    try:
+        costs = json.loads(pathlib.Path(path).read_text("utf-8"))
+        good = costs["format"] == FORMAT and all(
+            cost[key] >= 0 for one in costs["servers"].values()
+            for cost in one.values()
+            for key in ("server_us", "redis_us", "load_us")) \
+            and {*costs["machine"], *costs["memory"]} >= {
+                "cache_kib", "miss_ns", "wake_us", "scan_us", *PAGES}
+    except (KeyError, TypeError, AttributeError, ValueError):
+        good = False
+    if not good:
+        raise ValueError(f"{path}: these are no costs of format {FORMAT}")
+    return costs
+
+
+def crowded(setting):
+    """Return whether 01 to 05 close kept connections, because more clients
+    come than they have workers."""
+    return setting.page == "answer kept" and setting.clients > setting.slots
+
+
+def cost_of(costs, server, page, closes=False):
+    """Return {"server_us", "redis_us", "load_us"} of a page. If a server
+    `closes` kept connections, each still carries `pages_each` pages: one with
+    the cost of a new connection, the others without. Raises ValueError when
+    the costs are not known."""
+    try:
+        cost = costs["servers"][server][page]
+        new = costs["servers"][server]["answer"] if closes else cost
+    except KeyError as error:
+        raise ValueError(f"no costs are known of {server}, {page}: measure "
+                         "them with make study NAME=calibrate") from error
+    share = 1 / cost.get("pages_each", 1)
+    return {key: share * new[key] + (1 - share) * cost[key]
+            for key in ("server_us", "redis_us", "load_us")}
+
+
+def cold(costs, held_kib):
+    """Return the share (0 to 1) of memory that has left the cache when it is
+    used again, if `held_kib` are used in between."""
+    return held_kib / (held_kib + costs["machine"]["cache_kib"])
+
+
+def demands(costs, setting):
+    """Return the Demands of a page. Raises ValueError as cost_of() does."""
+    one, closes = setting, crowded(setting)
+    cost = cost_of(costs, one.server, one.page, closes)
+    machine, memory = costs["machine"], costs["memory"][
+        "answer" if closes else one.page]
+    line_us = machine["miss_ns"] / 1000 * 1024 / 64        # for each KiB
+    active = min(one.clients, one.slots) \
+        if 1 < one.slots < math.inf else 0
+    here = cold(costs, one.clients * memory["held_kib"])
+    there = cold(costs, one.clients / one.machines * memory["held_kib"])
+    among = cold(costs, active * (memory["held_kib"] + memory["worker_kib"]))
+    made = 0.0
+    if one.server in MAKERS and one.cores > 1 \
+            and (closes or one.page != "answer kept"):
+        made = PARENT * max(0.0, (
+            cost_of(costs, one.server, "answer")["server_us"]
+            - cost_of(costs, "iterative", "answer")["server_us"]))
+    trips = TRIPS.get(one.page, 0)
+    return Demands(
+        server=1e-6 * (cost["server_us"] + line_us * (
+            here * memory["server_kib"] + among * memory["worker_kib"])),
+        redis=1e-6 * cost["redis_us"],
+        load=1e-6 * (cost["load_us"] + line_us * there * memory["load_kib"]),
+        delay=trips * (1e-6 * machine["wake_us"] + 1e-3 * one.redis_ms),
+        scan=1e-6 * machine["scan_us"] * (one.server == "poll"),
+        serial=1e-6 * made)
+
+
+def waiting(rate, demand, others, turn=0.0):
+    """Return how many jobs are at a station with one core that works `demand`
+    seconds for each of `rate` jobs a second; inf when it cannot.
+
+    A job that arrives finds `others` (0 to 1) of the mean number: this is
+    Schweitzer's approximation of the arrival theorem. `turn` seconds are
+    spent once for all jobs that are there."""
+    room = 1 - rate * others * demand
+    if room <= 0:
+        return math.inf
+    # jobs = rate (demand + turn/jobs) (1 + others jobs)
+    half = rate * (demand + others * turn) / (2 * room)
+    jobs = half + math.sqrt(half * half + rate * turn / room)
+    if jobs < 1:            # each turn serves one
+        room -= rate * others * turn
+        jobs = rate * (demand + turn) / room if room > 0 else math.inf
+    return jobs
+
+
+def scan(need, setting, at_load):
+    """Return the seconds that a turn of poll's loop takes in addition. New
+    connections are watched from the answer until the client, one of `at_load`
+    clients at the load tool, has closed them."""
+    return need.scan * (setting.idle + (
+        setting.clients if setting.page == "answer kept"
+        else min(at_load, setting.clients)))
+
+
+def jobs_at(rate, need, setting, inside):
+    """Return {station: mean number of clients there} when `rate` pages are
+    served a second. With `inside`, only what happens while a worker is held;
+    the load tool then slows Redis down on the core that they share. Several
+    cores count as one that is as fast as all of them."""
+    count = setting.slots if inside else setting.clients
+    others, cores = (count - 1) / count, setting.used_cores
+    shared, tools = setting.machines == 1, setting.machines
+    found = {}
+    if not inside:
+        each = need.load + need.redis * shared
+        found["load"] = waiting(rate, each / tools, others)
+    if inside or not shared:
+        slower = 1 + min(1, rate * need.load) * shared
+        found["redis"] = waiting(rate, need.redis * slower, others)
+    turn = scan(need, setting, found.get("load", 0.0))
+    found["server"] = waiting(rate, need.server / cores, others, turn)
+    found["asleep"] = rate * need.delay
+    return found
+
+
+def highest(need, setting, inside):
+    """Return the rate at which all clients (`inside`: all workers) are
+    somewhere, by bisection: more pages a second need more of them. It is at
+    most the rate at which none ever waits."""
+    count = setting.slots if inside else setting.clients
+    low, high = 0.0, count / (need.server + need.redis + need.delay
+                              + need.load * (not inside))
+    for _ in range(60):
+        rate = (low + high) / 2
+        if sum(jobs_at(rate, need, setting, inside).values()) > count:
+            high = rate
+        else:
+            low = rate
+    return low
+
+
+def solve(costs, setting):
+    """Return the Answer for a Setting. Raises ValueError as demands() does."""
+    need = demands(costs, setting)
+    rates = {"clients": highest(need, setting, False)}
+    if setting.clients > setting.slots:
+        rates["workers"] = highest(need, setting, True)
+    if need.serial:
+        rates["parent"] = 1 / need.serial
+    limit = min(rates, key=rates.get)
+    rate = rates[limit]
+    busy = {"server": rate * need.server / setting.used_cores,
+            "redis": rate * need.redis,
+            "load": rate * need.load / setting.machines}
+    if need.scan:       # all that is left, at most
+        there = jobs_at(rate, need, setting, False)
+        busy["server"] = min(1.0, busy["server"] + rate * scan(
+            need, setting, there["load"]) / max(1.0, there["server"]))
+    stations = dict(busy)
+    if setting.machines == 1:
+        stations = {"server": busy["server"],
+                    "shared": busy["redis"] + busy["load"]}
+    fullest = max(stations, key=stations.get)
+    if limit != "parent" and stations[fullest] >= FULL:
+        limit = fullest
+    return Answer(rate, setting.clients / rate, limit, busy)

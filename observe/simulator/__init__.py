@@ -1,0 +1,1 @@
+"""The simulator: a page that lets clients, workers and Redis move."""

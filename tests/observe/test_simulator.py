@@ -1,0 +1,384 @@
+"""The simulator: its engine in node, its page in Chromium."""
+
+import functools
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from bench.analyse import model
+from observe.simulator import page
+
+COSTS = model.load()
+SERVERS = list(model.WORKERS)
+NO_COST = {"server_us": 0, "redis_us": 0, "load_us": 0}
+
+
+def browser():
+    """Return the path of Chromium, or None."""
+    return next(filter(None, map(shutil.which, (
+        "chromium", "chromium-browser", "google-chrome"))), None)
+
+
+@functools.cache
+def run(script, costs=None):
+    """Run a script behind the engine; return what its last expression is.
+
+    `script`: JavaScript, with `costs` at hand (None: those of the reference
+    run). In node, or in Chromium where there is no node."""
+    text = f"{page.engine()}\nconst costs = {costs or json.dumps(COSTS)};\n"
+    if shutil.which("node"):
+        done = subprocess.run(
+            ["node"], input=f"{text}console.log(JSON.stringify({script}))",
+            capture_output=True, text=True, check=False, timeout=300)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+    if not browser():
+        pytest.skip("the simulator needs node or Chromium")
+    html = f"<pre></pre><script>{text}document.querySelector('pre')" \
+           f".textContent = JSON.stringify({script})</script>"
+    done = subprocess.run(
+        [browser(), "--headless", "--no-sandbox", "--disable-gpu",
+         "--dump-dom", "data:text/html;charset=utf-8," + quote(html)],
+        capture_output=True, text=True, check=True, timeout=300)
+    return json.loads(re.search(r"<pre>(.*?)</pre>", done.stdout, re.S)[1])
+
+
+def simulate(costs=None, pages=20000, seconds=600, **setting):
+    """Return the result of one simulation as a dict: rate (pages a second),
+    seconds, inside, pages, time, busy."""
+    return run(f"simulate(costs, {json.dumps(setting)}, {pages}, {seconds})",
+               costs if costs is None else json.dumps(costs))
+
+
+def made_up(server, page_name="guestbook", wake_us=0, scan_us=0, **cost):
+    """Return costs of one server only: those given, in microseconds."""
+    costs = {page: {**NO_COST} for page in model.PAGES}
+    costs[page_name].update(cost)
+    memory = {"held_kib": 0, "load_kib": 0, "server_kib": 0, "worker_kib": 0}
+    return {"format": 1, "source": {"what": "made up", "cpu": "none"},
+            "machine": {"cache_kib": 1, "miss_ns": 0, "wake_us": wake_us,
+                        "scan_us": scan_us},
+            "memory": {page: memory for page in model.PAGES},
+            "servers": {name: costs for name in {server, "iterative"}}}
+
+
+# --------------------------------------------------------------- closed forms
+
+def test_one_worker_serves_one_page_after_the_other():
+    """Rate 1/(sum of service times), exactly, when the times do not vary."""
+    costs = made_up("iterative", server_us=300, redis_us=100, load_us=0)
+    found = simulate(costs, server="iterative", clients=10, redisMs=0.2,
+                     vary=False)
+    assert found["rate"] == pytest.approx(1 / (300e-6 + 100e-6 + 0.6e-3),
+                                          rel=1e-3)
+
+
+@pytest.mark.parametrize("server", ["preforking", "prethreaded"])
+@pytest.mark.parametrize("workers", [1, 4, 16])
+def test_workers_that_only_wait_serve_workers_by_delay(server, workers):
+    costs = made_up(server, server_us=0.001)
+    found = simulate(costs, server=server, clients=40, workers=workers,
+                     redisMs=10)
+    assert found["rate"] == pytest.approx(workers / 0.03, rel=0.01)
+
+
+def test_a_loop_that_only_waits_serves_all_clients_together():
+    costs = made_up("epoll", server_us=0.001)
+    found = simulate(costs, server="epoll", clients=40, redisMs=10)
+    assert found["rate"] == pytest.approx(40 / 0.03, rel=0.01)
+
+
+@pytest.mark.parametrize("clients", [1, 2, 5, 20])
+def test_the_machine_repairman(clients):
+    """M/M/1//N: N clients think for an exponential time at so many machines
+    that none waits, and one core serves them. The probability that the core
+    is idle is 1 / sum(N!/(N-k)! (s/z)^k)."""
+    service, think = 100, 400
+    costs = made_up("epoll", "answer", server_us=service, load_us=think)
+    terms, total = 1.0, 1.0
+    for k in range(clients):
+        terms *= (clients - k) * service / think
+        total += terms
+    found = simulate(costs, server="epoll", page="answer", clients=clients,
+                     machines=clients + 1, pages=60000)
+    assert found["rate"] == pytest.approx((1 - 1 / total) / (service * 1e-6),
+                                          rel=0.02)
+    assert found["busy"]["server"] == pytest.approx(1 - 1 / total, rel=0.02)
+
+
+def test_a_core_that_is_shared_is_halved():
+    """Redis and the load tool, both without a pause, on one core: together
+    they finish one page in the sum of their times."""
+    costs = made_up("epoll", server_us=0.001, redis_us=60, load_us=40)
+    found = simulate(costs, server="epoll", clients=50)
+    assert found["rate"] == pytest.approx(1 / 100e-6, rel=0.02)
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_littles_law_and_no_client_is_lost(server):
+    """Clients in the system = rate * time there; and all are somewhere."""
+    setting = {"server": server, "clients": 60, "workers": 8, "redisMs": 1,
+               "silent": 0.05, "slow": 0.05, "slowMs": 20}
+    found = run(f"""(() => {{
+      const world = new World(costs, {json.dumps(setting)});
+      world.advance(8);
+      world.mark();
+      world.advance(60);
+      const places = {{}}, result = world.result();
+      for (const c of world.clients)
+        places[c.place] = (places[c.place] || 0) + 1;
+      const queued = world.listeners.reduce((n, l) => n + l.waiting.length, 0);
+      return {{...result, places, queued}};
+    }})()""")
+    assert sum(found["places"].values()) == 60
+    assert found["places"].get("queue", 0) == found["queued"]
+    assert found["pages"] > 10
+    # Only normal and slow clients ask for pages. Those that are under way at
+    # the ends of the interval count on one side only: one in a hundred here.
+    assert found["inside"] == pytest.approx(
+        found["rate"] * found["seconds"], rel=0.02, abs=0.5)
+
+
+# ----------------------------------------------- silent, slow and kept clients
+
+def test_a_silent_client_holds_01_for_the_grace():
+    """Ten clients, one silent: nine pages, then three seconds of silence."""
+    found = simulate(server="iterative", clients=10, silent=0.1, seconds=120)
+    assert found["rate"] == pytest.approx(9 / 3, rel=0.1)
+
+
+def test_silent_clients_cost_a_loop_nothing():
+    alone = simulate(server="epoll", clients=10)
+    found = simulate(server="epoll", clients=20, silent=0.5)
+    assert found["rate"] == pytest.approx(alone["rate"], rel=0.03)
+
+
+def test_as_many_silent_clients_as_workers_stop_a_pool():
+    few = simulate(server="prethreaded", workers=5, clients=40, silent=0.1,
+                   seconds=20)
+    stopped = simulate(server="prethreaded", workers=4, clients=40, silent=0.1,
+                       seconds=60)
+    assert stopped["rate"] < few["rate"] / 20
+
+
+def test_slow_readers_hold_workers_but_not_a_loop():
+    pool = simulate(server="prethreaded", workers=4, clients=20, slow=0.5,
+                    seconds=30)
+    loop = simulate(server="epoll", clients=20, slow=0.5, pages=5000)
+    assert pool["rate"] < 50 and loop["rate"] > 5000
+
+
+# ------------------------------------------------------------------- the model
+
+SETTINGS = [{"clients": 5}, {"clients": 100}, {"clients": 1000},
+            {"clients": 200, "redisMs": 5, "workers": 16},
+            {"clients": 50, "cores": 2}]
+KEPT = {"clients": 90, "page": "answer kept"}
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_the_steady_state_agrees_with_the_model(server):
+    for setting in [*SETTINGS, KEPT]:
+        named = {"redis_ms" if key == "redisMs" else key: value
+                 for key, value in setting.items()}
+        predicted = model.solve(COSTS, model.Setting(server, **named)).rate
+        found = simulate(server=server, pages=8000, **setting)
+        assert found["rate"] == pytest.approx(predicted, rel=0.10), setting
+        again = run(f"solve(costs, {json.dumps({'server': server, **setting})})")
+        assert again["rate"] == pytest.approx(predicted, rel=1e-6), setting
+
+
+# -------------------------------------------------------------------- the page
+
+def test_wrong_costs_are_named(tmp_path, capsys):
+    from observe.__main__ import main
+    wrong = tmp_path / "wrong.json"
+    wrong.write_text('{"format": 1}')
+    assert main(["simulator", "--costs", str(wrong)]) == 1
+    assert "wrong.json" in capsys.readouterr().err
+
+
+def test_the_javascript_fits_its_budget():
+    """At most 900 lines of code; comments and blank lines are not counted."""
+    lines = [line.strip()
+             for script in Path(page.__file__).parent.glob("*.js")
+             for line in script.read_text(encoding="utf-8").splitlines()]
+    assert 500 < sum(bool(line) and not line.startswith("//")
+                     for line in lines) <= 900
+    assert max(map(len, lines)) <= 100
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory):
+    """A Chromium that shows the page; it logs each request and message."""
+    webdriver = pytest.importorskip("selenium.webdriver")
+    from selenium.webdriver.chrome.service import Service
+    if not browser() or not shutil.which("chromedriver"):
+        pytest.skip("no Chromium or no chromedriver here")
+    folder = tmp_path_factory.mktemp("simulator")
+    html = folder / "simulator.html"
+    html.write_text(page.draw(COSTS), encoding="utf-8")
+    options = webdriver.ChromeOptions()
+    options.binary_location = browser()
+    for flag in ("--headless", "--no-sandbox", "--disable-gpu",
+                 "--disable-dev-shm-usage", "--no-first-run",
+                 "--disable-background-networking", "--disable-sync",
+                 f"--user-data-dir={folder / 'profile'}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs",
+                           {"browser": "ALL", "performance": "ALL"})
+    service = Service(shutil.which("chromedriver"))
+    driver = webdriver.Chrome(options=options, service=service)
+    try:
+        driver.get(html.as_uri())
+        driver.html = html.as_uri()
+        yield driver
+    finally:
+        driver.quit()
+
+
+def wait_until(driver, expression):
+    """Wait until a JavaScript expression is true in the page."""
+    from selenium.webdriver.support.ui import WebDriverWait
+    WebDriverWait(driver, 60).until(
+        lambda _: driver.execute_script(f"return {expression}"))
+
+
+def test_the_page_draws_measures_and_asks_no_host(chromium):
+    wait_until(chromium, "points.length >= 3 && world.measure.pages > 0")
+    pixels = """const c = document.getElementById(arguments[0]), p =
+      c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
+      return new Set(new Uint32Array(p.buffer)).size"""
+    for canvas in ("stage", "strips", "chart"):
+        assert chromium.execute_script(pixels, canvas) > 3, canvas
+    assert "predicted" in chromium.find_element("id", "verdict").text
+    asked = []
+    for entry in chromium.get_log("performance"):
+        message = json.loads(entry["message"])["message"]
+        if message["method"] == "Network.requestWillBeSent":
+            asked.append((message["params"]["documentURL"],
+                          message["params"]["request"]["url"]))
+    # Chromium's own page, which it opens first, is not on test.
+    asked = [url for document, url in asked if document == chromium.html]
+    assert asked[0] == chromium.html
+    assert [url for url in asked
+            if not url.startswith(("file:", "data:"))] == []
+    assert chromium.get_log("browser") == []
+
+
+def test_the_page_works_by_keyboard(chromium):
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.keys import Keys
+    chromium.get(chromium.html)
+
+    def press(*keys):
+        ActionChains(chromium).send_keys(*keys).perform()
+
+    for number, server in enumerate(SERVERS, 1):
+        press(str(number))
+        assert chromium.execute_script("return setting.server") == server
+    press(" ")
+    assert chromium.execute_script("return paused")
+    before = chromium.execute_script("return world.agenda.now")
+    press(".")
+    wait_until(chromium, f"world.agenda.now > {before} || steps === 0")
+    assert chromium.execute_script("return paused")
+    press(" ")
+    assert not chromium.execute_script("return paused")
+    slider = chromium.find_element("css selector", "[data-key=clients]")
+    clients = chromium.execute_script("return setting.clients")
+    slider.send_keys(Keys.ARROW_RIGHT)
+    assert chromium.execute_script("return setting.clients") > clients
+    pace = chromium.execute_script("return pace")
+    press("+")
+    assert chromium.execute_script("return pace") > pace
+    # Each control can be reached: a Tab from the first to the last.
+    chromium.find_element("css selector", "[name=server]:checked").click()
+    reached = set()
+    for _ in range(25):
+        press(Keys.TAB)
+        reached.add(chromium.execute_script(
+            "return document.activeElement.dataset.key || "
+            "document.activeElement.id"))
+    assert {"pause", "step", "again", "clients", "redisMs", "silent", "slow",
+            "machines", "pace", "page", "kept", "file"} <= reached
+    assert chromium.get_log("browser") == []
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_the_page_fits_the_screen(chromium, width):
+    chromium.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+        "width": width, "height": 900, "deviceScaleFactor": 1,
+        "mobile": width < 500})
+    chromium.get(chromium.html)
+    wait_until(chromium, "points.length >= 1")
+    wide, shown = chromium.execute_script(
+        "return [document.documentElement.scrollWidth, innerWidth]")
+    assert wide <= shown
+
+
+CHOOSE = """for (const [key, value] of Object.entries(arguments[0])) {
+  const input = document.querySelector(`[data-key=${key}]`);
+  input.value = input.dataset.values.split(" ").indexOf(String(value));
+}
+document.querySelector(`[value=${arguments[1]}]`).checked = true;
+restart();"""
+
+
+@pytest.mark.parametrize("server", ["forking", "preforking", "epoll"])
+def test_a_frame_of_1000_clients_is_cheap(chromium, server):
+    """Script and layout take at most 8 ms of CPU time: not of the clock, so that
+    other programs change little. What a frame draws is counted, too."""
+    chromium.get(chromium.html)
+    chromium.execute_script(CHOOSE, {"clients": 1000, "workers": 100,
+                                     "redisMs": 1}, server)
+    wait_until(chromium, "world.measure.pages > 5")
+    chromium.execute_script("""
+      const proto = CanvasRenderingContext2D.prototype, real = proto.fillRect;
+      const usual = draw;
+      window.frames_ = window.drawn = 0;
+      proto.fillRect = function (x, y, w, h) {
+        drawn++;
+        real.call(this, x, y, w, h);
+      };
+      draw = seconds => { frames_++; usual(seconds); };""")
+    chromium.execute_cdp_cmd("Performance.enable",
+                             {"timeDomain": "threadTicks"})
+
+    def sample():
+        metrics = {one["name"]: one["value"] for one in chromium.execute_cdp_cmd(
+            "Performance.getMetrics", {})["metrics"]}
+        return chromium.execute_script("return frames_"), sum(
+            metrics[name] for name in ("ScriptDuration", "LayoutDuration",
+                                       "RecalcStyleDuration"))
+
+    frames, seconds = sample()
+    wait_until(chromium, f"frames_ > {frames} + 60")
+    later, total = sample()
+    chromium.execute_cdp_cmd("Performance.disable", {})
+    assert (total - seconds) / (later - frames) < 0.008
+    assert 1000 <= chromium.execute_script("return drawn / frames_") < 4000
+
+
+def test_costs_of_ones_own(chromium, tmp_path):
+    """A file is taken; one without costs is refused with a sentence."""
+    chromium.get(chromium.html)
+    costs = made_up("prethreaded", server_us=1000)
+    costs["servers"] = {name: costs["servers"]["iterative"]
+                        for name in SERVERS}
+    good, bad = tmp_path / "good.json", tmp_path / "bad.json"
+    good.write_text(json.dumps(costs))
+    bad.write_text('{"format": 2}')
+    field = chromium.find_element("id", "file")
+    field.send_keys(str(good))
+    wait_until(chromium, "costs.source.what === 'made up'")
+    field.send_keys(str(bad))
+    wait_until(chromium, "document.getElementById('source').textContent"
+                         ".includes('no costs')")
+    assert chromium.execute_script("return costs.source.what") == "made up"
+    assert chromium.get_log("browser") == []
