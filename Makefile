@@ -322,6 +322,11 @@ grade: build/deps/grade $(LIB)
 lab: build/deps/grade $(LIB)
 	@$(PYTHON) -m labs.grade.build '$(LAB)' '$(or $(SUBMISSION),$(wildcard labs/$(LAB)_*/starter))'
 
+        ## break: builds a server with planted fault in build/break/NAME/ \
+        (NAME=whole_seconds; no NAME: list) build/deps/grade all @$(PYTHON) -m \
+        labs.break $(if $(NAME),build '$(NAME)' $(DIR),list) break-check: that folder \
+        again and runs the lab's test (NAME=whole_seconds \
+        DIR=build/break/whole_seconds) $(LIB) check $(DIR)
 ## handout: the labs for a class, without solutions, in build/handout/ (LABS="01 03")
 handout:
 	@$(PYTHON) -m labs.handout $(LABS)
@@ -402,7 +407,7 @@ help:
         variants-check check-faults check-frame fuzz soak reliability compare \
         compare-settings study study-settings report compare-runs peers-deps \
         book format tidy help timeline simulator demo-stuck predict predictions model \
-        grade lab handout check-labs
+        grade lab handout check-labs break break-check
 
 # Deletes a file whose recipe failed: it would look finished next time.
 .DELETE_ON_ERROR:

@@ -39,8 +39,11 @@ def folder_of(name):
 
 
 def executable_of(folder):
-    """Return the path of a server's executable. Raises LabError without it."""
-    path = TOP / folder.partition("_")[2]
+    """Return the path of a server's executable. Raises LabError without it.
+
+    The environment variable FROM names another folder that it is in.
+    """
+    path = TOP / os.environ.get("FROM", "") / folder.partition("_")[2]
     if not os.access(path, os.X_OK):
         raise LabError(f"{path.name} is not built yet; `make` builds it")
     return str(path)

@@ -136,7 +136,8 @@ def apply(variant, *options):
         cwd=variant.copy, text=True, check=False, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT)
     if done.returncode != 0:
-        raise VariantError(f"variants/{variant.name}.patch does not apply:\n"
+        raise VariantError(f"{variant.patch.relative_to(variant.top)} does not "
+                           "apply:\n"
                            + rejected(done.stdout))
 
 

@@ -1,0 +1,26 @@
+"""A page that does not use Redis does not depend on Redis."""
+
+import socket
+
+from labs.grade.client import Client, get
+from labs.grade.observe import Seen
+
+SECONDS = 10
+
+
+def test_serves_others_while_redis_is_silent(fresh_server):
+    with socket.create_server(("127.0.0.1", 0)) as redis:
+        redis.settimeout(SECONDS)
+        server = fresh_server(
+            redis="127.0.0.1:%d" % redis.getsockname()[1])
+        with Client(server.port) as guest:
+            guest.request("/guestbook")
+            connection = redis.accept()[0]
+            with connection:
+                connection.settimeout(SECONDS)
+                connection.recv(1 << 16)    # the command; no reply comes
+                try:
+                    get(server.port, "/hello", timeout=SECONDS)
+                except OSError as error:
+                    raise Seen("no answer to /hello while Redis is silent: "
+                               f"{error}", "an answer") from error
