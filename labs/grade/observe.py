@@ -229,3 +229,79 @@ class Trace:
 
     def __exit__(self, *_):
         self.detach()
+
+
+# The numbers of the calls in which a server of this collection waits for a
+# client, by machine: /proc/PID/syscall shows numbers.
+_WAITS = {
+    "x86_64": {43: "accept", 288: "accept", 0: "read", 45: "read", 47: "read"},
+    "aarch64": {202: "accept", 242: "accept", 63: "read", 207: "read",
+                212: "read"},
+}.get(os.uname().machine, {})
+
+
+def waits_in(pid, thread):
+    """Return (call, descriptor) of the system call in which a thread sleeps:
+    "accept" or "read", on that descriptor; ("", -1) for any other state."""
+    words = _read(f"/proc/{pid}/task/{thread}/syscall").split()
+    if len(words) < 2 or not words[0].isdigit():
+        return "", -1
+    call = _WAITS.get(int(words[0]), "")
+    return (call, int(words[1], 16)) if call else ("", -1)
+
+
+def _tcp4(pid, port):
+    """Yield (client's port, state, unread, inode) of the IPv4 sockets with
+    that local port. The kernel takes milliseconds for this table."""
+    for line in _read(f"/proc/{pid}/net/tcp").splitlines()[1:]:
+        words = line.split()
+        if int(words[1].rpartition(":")[2], 16) == port:
+            yield (int(words[2].rpartition(":")[2], 16), words[3],
+                   int(words[4].rpartition(":")[2], 16), words[9])
+
+
+def accept_queue(pid, port):
+    """Return how many clients wait in the accept queue of the sockets that
+    listen on `port`."""
+    return sum(unread for _, what, unread, _ in _tcp4(pid, port)
+               if what == LISTEN)
+
+
+def unread(pid, port):
+    """Return {client's port: bytes that it sent and the server has not read}
+    of the clients that the server has accepted and not closed."""
+    return {client: waiting for client, what, waiting, inode
+            in _tcp4(pid, port) if what != LISTEN and inode != "0"}
+
+
+def holders(pid, port):
+    """Return {client's port: {process id: [descriptors]}}: which processes in
+    the tree of `pid` hold the connections of the clients of `port`."""
+    clients = {f"socket:[{inode}]": client for client, what, _, inode
+               in _tcp4(pid, port) if what != LISTEN}
+    found = {client: {} for client in clients.values()}
+    for one in tree(pid):
+        for fd, what in descriptors(one).items():
+            if what in clients:
+                found[clients[what]].setdefault(one, []).append(fd)
+    return found
+
+
+def blocked_signals(pid, thread):
+    """Return the set of signal numbers that a thread blocks."""
+    match = re.search(r"^SigBlk:\s*(\w+)",
+                      _read(f"/proc/{pid}/task/{thread}/status"), re.MULTILINE)
+    mask = int(match[1], 16) if match else 0
+    return {number for number in range(1, 65) if mask >> (number - 1) & 1}
+
+
+def started(pid):
+    """Return when a process began, in seconds since the machine started; 0.0
+    if it has ended."""
+    fields = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
+    return int(fields[19]) / os.sysconf("SC_CLK_TCK") if fields else 0.0
+
+
+def mappings(pid):
+    """Return how many pieces of memory a process has mapped."""
+    return len(_read(f"/proc/{pid}/maps").splitlines())

@@ -206,7 +206,7 @@ def first_free(pid):
 def test_survives_a_descriptor_limit(server):
     """No descriptor is left for a client: EMFILE. Later there is one."""
     expect_hello(server, "at its start")
-    pids = server.processes()
+    pids = [pid for pid in server.processes() if alive(pid)]
     most = MOST_FAILURES * sum(len(threads(pid)) for pid in pids)
     with contextlib.ExitStack() as opened:
         trace = opened.enter_context(Trace(

@@ -1,0 +1,154 @@
+/*
+ * Lab 04: threaded - a new thread for each client.
+ *
+ * You begin with the loop of 01: the main thread serves one client after the
+ * other. At the end of the lab the main thread only accepts, and makes a thread
+ * for each client. What a thread needs to serve (buffers, open files, a
+ * connection to Redis) is expensive to make: it lies in a slot, which the
+ * thread takes over at its start and gives back at its end. A slot outlives its
+ * threads. There are --max-threads slots; beyond that, clients wait.
+ *
+ *   clients ---> [ ][ ][ ] ---> accept --create--> thread: serve, end
+ *                                  |   --create--> thread: serve, end
+ *                                  '   ...         at most --max-threads
+ *
+ * Write what is marked TODO, in the order of the numbers. Each comment is a
+ * contract: it says what the function does, not how.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdlib.h>
+
+#include "../common/serve_blocking.h"
+#include "../common/net.h"
+#include "../common/server.h"
+
+static const struct architecture architecture = {
+    .folder = "04_threaded", .name = "threaded", .kind = PER_CONNECTION};
+
+struct slot {
+    struct blocking_worker worker;
+    int fd;            /* the client to serve */
+    struct slot *next; /* among the free ones */
+};
+
+/* The free slots, as a stack.
+ *
+ * TODO 1: the main thread takes slots while other threads give theirs back.
+ * Protect the stack with a mutex (pthread_mutex_lock(3)), and count the free
+ * slots with a semaphore (sem_init(3)), for which a thread can wait. */
+static struct slot *first_free;
+
+/* Gives a slot back. Any thread may call it. */
+static void give_back_slot(struct slot *slot)
+{
+    /* TODO 1: lock, and count it with sem_post(3). */
+    slot->next = first_free;
+    first_free = slot;
+}
+
+/* Takes a free slot. When none is free, waits until a thread gives one back.
+ * Never returns NULL.
+ *
+ * TODO 1: wait with sem_wait(3). A signal handler that runs meanwhile ends the
+ * wait with EINTR, and then no slot is free: act on the signal with
+ * server_housekeeping(), and wait again. */
+static struct slot *take_slot(const struct server *server)
+{
+    struct slot *slot = first_free;
+
+    server_housekeeping(server);
+    first_free = slot->next;
+    return slot;
+}
+
+/* Makes one slot for each thread that may run. Failure ends the program. */
+static struct slot *make_slots(const struct server *server)
+{
+    size_t count = (size_t)server->options.max_threads;
+    struct slot *slots = calloc(count, sizeof *slots);
+
+    if (slots == NULL)
+        die("out of memory; ask for fewer with --max-threads");
+    for (size_t i = 0; i < count; i++) {
+        blocking_worker_init(&slots[i].worker, server, 0);
+        give_back_slot(&slots[i]);
+    }
+    return slots;
+}
+
+/* What a thread runs: serves the one client of its slot, then gives the slot
+ * back. pthread_create(3) passes the slot. */
+static void *run_thread(void *data)
+{
+    struct slot *slot = data;
+
+    serve_blocking(&slot->worker, slot->fd);
+    give_back_slot(slot);
+    return NULL;
+}
+
+/* Prepares the attributes of all threads (pthread_attr_init(3)). Failure ends
+ * the program.
+ *
+ * TODO 2: threads that are never joined have to be detached, or their stacks
+ * stay in memory. The default stack is 8 MiB of address space; 256 KiB are
+ * enough here. Signals are for the main thread: block those that signals_set()
+ * names (pthread_attr_setsigmask_np(3)). */
+static void init_attributes(pthread_attr_t *attributes)
+{
+    if (pthread_attr_init(attributes) != 0)
+        die("out of memory");
+}
+
+/* Serves the client slot->fd in a thread of its own, and returns without
+ * waiting for it.
+ *
+ * TODO 3: pthread_create(3). It returns the error instead of setting errno:
+ * EAGAIN when there are too many threads or too little memory. Then say so with
+ * server_warn_exhausted(), and serve the client in this thread, as now.
+ *
+ * TODO 4: set server->shared->at_capacity (server.h) to whether no slot is free
+ * now (sem_getvalue(3)), with atomic_store(), before the thread runs; and to
+ * false when a slot is free again. At the limit threads then close idle
+ * connections when other clients wait. */
+static void start_thread(struct slot *slot, const pthread_attr_t *attributes)
+{
+    (void)attributes;
+    run_thread(slot);
+}
+
+/* Accepts clients until the server is to stop, and has each served by a thread.
+ * The slot comes before the client: at the limit, clients wait in the accept
+ * queue. Nothing is to be changed here. */
+static void serve_clients(const struct server *server)
+{
+    pthread_attr_t attributes;
+    struct slot *slot = take_slot(server);
+
+    init_attributes(&attributes);
+    while ((slot->fd = net_accept(server)) >= 0) {
+        start_thread(slot, &attributes);
+        slot = take_slot(server);
+    }
+    give_back_slot(slot);
+    pthread_attr_destroy(&attributes);
+}
+
+int main(int argc, char **argv)
+{
+    static struct server server; /* static: signal handlers use it */
+
+    server_start(&server, &architecture, argc, argv);
+    struct slot *slots = make_slots(&server);
+    server_ready(&server, "up to %d threads", server.options.max_threads);
+    serve_clients(&server);
+    /* TODO 5: detached threads cannot be joined. How do you know that all have
+     * served their client? Free a slot's worker only after that, with
+     * blocking_worker_free(). */
+    for (int i = 0; i < server.options.max_threads; i++)
+        blocking_worker_free(&slots[i].worker);
+    free(slots);
+    return server_finish(&server);
+}
