@@ -322,11 +322,14 @@ grade: build/deps/grade $(LIB)
 lab: build/deps/grade $(LIB)
 	@$(PYTHON) -m labs.grade.build '$(LAB)' '$(or $(SUBMISSION),$(wildcard labs/$(LAB)_*/starter))'
 
-        ## break: builds a server with planted fault in build/break/NAME/ \
-        (NAME=whole_seconds; no NAME: list) build/deps/grade all @$(PYTHON) -m \
-        labs.break $(if $(NAME),build '$(NAME)' $(DIR),list) break-check: that folder \
-        again and runs the lab's test (NAME=whole_seconds \
-        DIR=build/break/whole_seconds) $(LIB) check $(DIR)
+## break: builds a server with a planted fault in build/break/NAME/ (NAME=whole_seconds; no NAME: a list)
+break: build/deps/grade all
+	@$(PYTHON) -m labs.break $(if $(NAME),build '$(NAME)' $(DIR),list)
+
+## break-check: builds that folder again and runs the lab's test (NAME=whole_seconds DIR=build/break/whole_seconds)
+break-check: build/deps/grade $(LIB)
+	@$(PYTHON) -m labs.break check '$(NAME)' $(DIR)
+
 ## handout: the labs for a class, without solutions, in build/handout/ (LABS="01 03")
 handout:
 	@$(PYTHON) -m labs.handout $(LABS)
