@@ -33,7 +33,7 @@
 #include "worker.h"
 
 static const struct architecture architecture = {
-    .folder = "08_io_uring", .name = "io_uring", .kind = EVENT_LOOP};
+    .folder = "08_io_uring", .name = "iouring", .kind = EVENT_LOOP};
 
 /* The queues grow no further: a full submission queue is submitted early. The
  * pool is small because a buffer goes back as soon as its completion is
@@ -87,15 +87,22 @@ static void run_client(struct loop *loop, struct client *client);
 
 /* ------------------------------------------------------------ submitting */
 
+/* liburing returns a negative errno and leaves errno alone. These four pass: a
+ * signal came, the time is over, or the completion queue is full. */
+static void die_unless_temporary(int result)
+{
+    if (result < 0 && result != -EINTR && result != -ETIME &&
+        result != -EBUSY && result != -EAGAIN)
+        die("io_uring_enter failed: %s", strerror(-result));
+}
+
 /* Returns an empty entry of the submission queue. The kernel sees it at the
  * next io_uring_enter(2), so an entry costs no system call. */
 static struct io_uring_sqe *next_entry(struct loop *loop)
 {
     struct io_uring_sqe *entry;
     while ((entry = io_uring_get_sqe(&loop->ring)) == NULL)
-        if (io_uring_submit(&loop->ring) < 0 && errno != EINTR &&
-            errno != EBUSY && errno != EAGAIN)
-            die("io_uring_enter failed: %s", strerror(errno));
+        die_unless_temporary(io_uring_submit(&loop->ring));
     return entry;
 }
 
@@ -178,13 +185,6 @@ static void submit_close(struct loop *loop, const struct client *client)
     }
     struct io_uring_sqe *entry = next_entry(loop);
     io_uring_prep_close(entry, client->fd);
-    tag_unheeded(entry);
-}
-
-static void submit_fin(struct loop *loop, const struct client *client)
-{
-    struct io_uring_sqe *entry = next_entry(loop);
-    io_uring_prep_shutdown(entry, client->fd, SHUT_WR);
     tag_unheeded(entry);
 }
 
@@ -307,8 +307,13 @@ static void sent(struct loop *loop, struct client *client, ssize_t n)
     remove_deadline(loop, client); /* the next phase has its own */
     if (n < 0)
         http_conn_abort(&client->conn); /* EPIPE, ECONNRESET, ETIMEDOUT */
-    else if (http_conn_sent(&client->conn, (size_t)n))
-        submit_fin(loop, client);
+    else if (http_conn_sent(&client->conn, (size_t)n) &&
+             http_conn_want(&client->conn) != HTTP_WANT_CLOSE)
+        /* To linger. A close that follows now sends the FIN itself. Not through
+         * the ring: IORING_OP_SHUTDOWN runs in a thread of the kernel, which
+         * looks the descriptor up when it gets there. By then a close behind it
+         * may be done, and the number may be another client's. */
+        shutdown(client->fd, SHUT_WR);
 }
 
 /* Memory goes through the ring. io_uring has no sendfile(2), so files go as in
@@ -570,11 +575,8 @@ static void submit_and_wait(struct loop *loop)
     int64_t ms = timeout_ms(loop);
     struct __kernel_timespec limit = {ms / 1000, ms % 1000 * 1000000};
     struct io_uring_cqe *first;
-    int error = io_uring_submit_and_wait_timeout(
-        &loop->ring, &first, 1, ms < 0 ? NULL : &limit, NULL);
-    if (error < 0 && error != -ETIME && error != -EINTR && error != -EBUSY &&
-        error != -EAGAIN)
-        die("io_uring_enter failed: %s", strerror(-error));
+    die_unless_temporary(io_uring_submit_and_wait_timeout(
+        &loop->ring, &first, 1, ms < 0 ? NULL : &limit, NULL));
 }
 
 static void serve_completions(struct loop *loop)
