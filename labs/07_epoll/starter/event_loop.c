@@ -1,0 +1,1 @@
+../../06_poll/starter/event_loop.c
