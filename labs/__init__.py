@@ -1,0 +1,1 @@
+"""The labs: each architecture as an exercise, and the grader."""

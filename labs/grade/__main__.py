@@ -1,0 +1,110 @@
+"""Grade a submission: python3 -m labs.grade LAB SUBMISSION"""
+
+import argparse
+import contextlib
+import io
+import os
+import signal
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from labs.grade import build, outputs, sandbox
+from labs.grade.lab import LabError, find
+from labs.grade.plugin import Built, Grading
+
+HERE = Path(__file__).parent
+SECONDS = 50            # for all tests together; compiling comes before
+
+
+def read_arguments():
+    """Return the parsed command line; exits with 2 when it is wrong."""
+    parser = argparse.ArgumentParser(
+        prog="python3 -m labs.grade",
+        description="Grade a submission of a lab. The exit status is 0 for "
+        "all points, 1 for fewer, 2 when it could not be graded.")
+    parser.add_argument("lab", help="3, 03, preforking or 03_preforking")
+    parser.add_argument("submission", help="a folder with main.c, or the file")
+    for name, what in outputs.FILES.items():
+        parser.add_argument(f"--{name}", metavar="FILE", help=what.__doc__)
+    parser.add_argument("--isolation", choices=("auto", "required", "none"),
+                        default="auto", help="whether namespaces keep the "
+                        "submission apart: where possible (auto), or else do "
+                        "not grade (required)")
+    parser.add_argument("--seconds", type=float, default=SECONDS,
+                        help="for all tests together (%(default)s)")
+    parser.add_argument("--plain", action="store_true",
+                        help="no colours, also on a terminal")
+    parser.add_argument("-k", metavar="EXPRESSION",
+                        help="run these tests only; the others fail")
+    parser.add_argument("--debug", action="store_true",
+                        help="show what pytest prints")
+    return parser.parse_args()
+
+
+def main():
+    """Grade; return the exit status."""
+    options = read_arguments()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        lab = find(options.lab)
+        if not Path(options.submission).exists():
+            raise LabError(f"there is no {options.submission}")
+    except LabError as error:
+        print(f"labs.grade: {error}", file=sys.stderr)
+        return 2
+    isolation = sandbox.enter() if options.isolation != "none" \
+        else sandbox.Isolation(False, "--isolation none")
+    if not isolation.namespaces:
+        print(f"labs.grade: the submission is not kept apart ({isolation.why})."
+              " It can read and change what its user can, and use the network."
+              " Only its time, memory and number of files are limited.",
+              file=sys.stderr)
+        if options.isolation == "required":
+            return 2
+    with tempfile.TemporaryDirectory(prefix="grade-") as folder:
+        os.chmod(folder, 0o711)
+        try:
+            grade = grade_in(folder, lab, options, isolation)
+        except (LabError, sandbox.SandboxError) as error:
+            print(f"labs.grade: {error}", file=sys.stderr)
+            return 2
+    print(outputs.terminal(grade, not options.plain and sys.stdout.isatty()))
+    for name, write in outputs.FILES.items():
+        if path := getattr(options, name):
+            Path(path).write_text(write(grade), encoding="utf-8")
+    return 0 if grade.points == grade.total else 1
+
+
+def grade_in(folder, lab, options, isolation):
+    """Build and test in an empty folder; return the Grade.
+
+    Raises LabError and SandboxError when that is not the submission's fault.
+    """
+    try:
+        shown = build.prepare(folder)
+    except build.BuildError as error:
+        raise LabError(str(error)) from error
+    try:
+        program, warnings = build.build(lab, options.submission, folder, shown,
+                                        isolation)
+    except build.BuildError as error:
+        return outputs.not_compiled(lab, str(error))
+    grading = Grading(lab, Built(program, shown, isolation), options.seconds)
+    words = [str(HERE), "--lab", options.lab, "-q", "-p", "no:cacheprovider",
+             "-c", os.devnull, "--rootdir", str(HERE)]
+    if options.k:
+        words += ["-k", options.k]
+    said = io.StringIO()
+    with contextlib.nullcontext() if options.debug \
+            else contextlib.redirect_stdout(said):
+        status = pytest.main(words, plugins=[grading])
+    if status not in (0, 1):
+        raise LabError(f"pytest could not run the tests\n{said.getvalue()}")
+    return outputs.Grade(lab, tuple(grading.in_order()), warnings=warnings)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,129 @@
+"""Compiles a submission and links it with common/, inside the sandbox."""
+
+import os
+import shutil
+import stat
+import subprocess
+from pathlib import Path
+
+from labs.grade.lab import TOP
+from labs.grade.sandbox import MIB, Sandboxed, SandboxError
+
+ARCHIVE = TOP / "build" / "default" / "libzerohttpd.a"
+FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-I{common}", "-Wall", "-Wextra", "-O1",
+         "-g", "-pthread"]
+SECONDS = 30            # a main.c compiles in one
+LIMITS = {"nproc": 32, "cpu": SECONDS, "fsize": 32 * MIB}
+MOST_FILES, MOST_BYTES = 20, MIB        # of a submission
+
+
+class BuildError(Exception):
+    """The submission does not compile; the text is the compiler's."""
+
+
+def prepare(folder):
+    """Copy what each submission needs into `folder`: common/, the archive of
+    its objects, the site, with a file public/large of 16 MiB.
+
+    All users may read the copies, wherever the project lies. Returns
+    {name: path}. Raises BuildError when `make` has not been run.
+    """
+    folder = Path(folder)
+    if not ARCHIVE.exists():
+        raise BuildError(f"{ARCHIVE.relative_to(TOP)} is not built yet; "
+                         "`make` builds it")
+    shutil.copytree(TOP / "common", folder / "common",
+                    ignore=shutil.ignore_patterns("*.c"))
+    shutil.copy(ARCHIVE, folder / "common")
+    for name in ("public", "templates"):
+        shutil.copytree(TOP / name, folder / "site" / name)
+    with open(folder / "site" / "public" / "large", "wb") as file:
+        file.truncate(16 * MIB)     # no socket's buffer takes all of it
+    for path in [folder, *folder.rglob("*")]:
+        os.chmod(path, 0o755 if path.is_dir() else 0o644)
+    return {name: folder / name for name in ("common", "site")}
+
+
+def take(submission, folder):
+    """Copy the C files of a submission (a folder, or one file) into `folder`;
+    return their names. Raises BuildError when there are none, or too many.
+
+    No link is followed: it might lead to files that only the grader may read.
+    """
+    path = Path(submission)
+    names = [path] if path.is_file() else sorted(
+        one for one in path.glob("*") if one.suffix in (".c", ".h"))
+    if len(names) > MOST_FILES:
+        raise BuildError(f"more than {MOST_FILES} files in {path}")
+    for name in names:
+        try:
+            with open(os.open(name, os.O_RDONLY | os.O_NOFOLLOW |
+                              os.O_NONBLOCK), "rb") as file:
+                data = file.read(MOST_BYTES + 1) \
+                    if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else None
+        except OSError as error:
+            raise BuildError(f"{name.name}: {error.strerror}") from error
+        if data is None or len(data) > MOST_BYTES:
+            raise BuildError(f"{name.name} is not a file of at most "
+                             f"{MOST_BYTES // MIB} MiB")
+        target = Path(folder) / name.name
+        target.write_bytes(data)
+        os.chmod(target, 0o644)
+    found = [name.name for name in names if name.suffix == ".c"]
+    if not found:
+        raise BuildError(f"there is no main.c in {path}")
+    return found
+
+
+def packages(lab):
+    """Return the flags of the libraries: (for the compiler, the linker).
+
+    Raises BuildError when one is not installed.
+    """
+    def ask(what):
+        done = subprocess.run(
+            ["pkg-config", what, "hiredis", *lab.libraries],
+            capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise BuildError(done.stderr.strip())
+        return done.stdout.split()
+    return ask("--cflags"), ask("--libs")
+
+
+def build(lab, submission, folder, shown, isolation):
+    """Compile a submission into `folder`; `shown` is what prepare() returned.
+
+    Returns (path of the program, the compiler's warnings as text). Raises
+    BuildError, also when compiling takes too much time or memory.
+    """
+    folder = Path(folder)
+    source = folder / "submission"
+    for path in (source, folder / "program"):
+        path.mkdir()
+        os.chmod(path, 0o755)
+    names = take(submission, source)
+    compiler, linker = packages(lab)
+    command = [
+        shutil.which(os.environ.get("CC", "gcc")) or "/usr/bin/gcc", *FLAGS,
+        *compiler, "-o", "{work}/program",
+        *(f"{{submission}}/{name}" for name in names),
+        f"{{common}}/{ARCHIVE.name}", *linker]
+    box = folder / "compiler"
+    box.mkdir()
+    with Sandboxed(command, {**shown, "submission": source}, isolation, box,
+                   LIMITS) as run:
+        status = run.wait(SECONDS)
+        if status != 0 or run.fault:
+            why = run.fault or (f"the compiler took more than {SECONDS} s"
+                                if status is None else "")
+            run.end()
+            text = run.output.replace("/submission/", "")[-20_000:]
+            raise BuildError("\n".join(filter(None, [text.strip(), why])))
+        try:
+            data = run.read("program")
+        except SandboxError as error:
+            raise BuildError(str(error)) from error
+    program = folder / "program" / lab.server
+    program.write_bytes(data)
+    os.chmod(program, 0o755)
+    return program, run.output.replace("/submission/", "")

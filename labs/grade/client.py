@@ -1,0 +1,126 @@
+"""A small HTTP client that can also misbehave: pause, reset, say nothing."""
+
+import contextlib
+import socket
+import struct
+import time
+from dataclasses import dataclass
+
+TIMEOUT = 10        # seconds for one answer; never waited for when all is well
+
+
+@dataclass(frozen=True)
+class Response:
+    """An answer: status (int), headers (dict, names in lower case), body."""
+
+    status: int
+    headers: dict
+    body: bytes
+
+
+class Client:
+    """A connection to 127.0.0.1:port: a context manager.
+
+    All calls raise OSError (TimeoutError too) when the connection fails, and
+    ConnectionError when it ends in the middle of an answer.
+    """
+
+    def __init__(self, port, timeout=TIMEOUT, receive_buffer=None):
+        self.sock = socket.socket()
+        self.timeout = timeout
+        if receive_buffer:      # before connect(2): it limits the window
+            self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF,
+                                 receive_buffer)
+        self.sock.settimeout(timeout)
+        self._rest = b""
+        try:
+            self.sock.connect(("127.0.0.1", port))
+        except BaseException:
+            self.sock.close()
+            raise
+
+    def send(self, data):
+        """Send bytes."""
+        self.sock.sendall(data)
+
+    def request(self, path="/", method="GET", fields=(), body=b""):
+        """Send one request; `fields` are lines without their end."""
+        if body:
+            fields = (*fields, f"Content-Length: {len(body)}")
+        lines = [f"{method} {path} HTTP/1.1", "Host: localhost", *fields]
+        self.send("\r\n".join([*lines, "", ""]).encode() + body)
+
+    def response(self, method="GET"):
+        """Read the next answer and return it as a Response."""
+        until = time.monotonic() + self.timeout
+        while b"\r\n\r\n" not in self._rest:
+            self._more(until, "an answer's fields")
+        head, _, self._rest = self._rest.partition(b"\r\n\r\n")
+        status, *lines = head.decode("latin-1").split("\r\n")
+        headers = {}
+        for line in lines:
+            name, _, value = line.partition(":")
+            headers[name.lower()] = value.strip()
+        try:
+            version, number = status.split()[:2]
+            length = headers.get("content-length")
+            number, length = int(number), length and int(length)
+        except ValueError as error:
+            raise ConnectionError(f"no HTTP answer: {status[:60]!r}") from error
+        if not version.startswith("HTTP/1."):
+            raise ConnectionError(f"no HTTP answer: {status[:60]!r}")
+        if method == "HEAD" or number in (204, 304):
+            return Response(number, headers, b"")
+        if length is None:
+            with contextlib.suppress(EOFError):
+                while True:
+                    self._more(until, "a body", EOFError)
+            length = len(self._rest)
+        while len(self._rest) < length:
+            self._more(until, f"a body of {length} bytes")
+        body, self._rest = self._rest[:length], self._rest[length:]
+        return Response(number, headers, body)
+
+    def _more(self, until, what, end=ConnectionError):
+        """Receive some bytes; raise `end` at the end of file."""
+        self.sock.settimeout(max(0.01, until - time.monotonic()))
+        data = self.sock.recv(1 << 16)
+        if not data:
+            raise end("the server closed the connection after "
+                      f"{len(self._rest)} bytes of {what}")
+        self._rest += data
+
+    def is_closed(self, seconds=TIMEOUT):
+        """Return whether the server closes the connection in that time."""
+        self.sock.settimeout(seconds)
+        try:
+            while True:
+                if not self.sock.recv(1 << 16):
+                    return True
+        except TimeoutError:
+            return False
+        except OSError:
+            return True
+
+    def reset(self):
+        """Close with a RST instead of a FIN: the peer gets ECONNRESET."""
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+                             struct.pack("ii", 1, 0))
+        self.sock.close()
+
+    def close(self):
+        """Close the connection."""
+        self.sock.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+def get(port, path="/", method="GET", fields=(), body=b"", timeout=TIMEOUT):
+    """Send one request over a connection of its own; return the Response."""
+    with Client(port, timeout) as client:
+        client.request(path, method, ("Connection: close", *fields), body)
+        return client.response(method)

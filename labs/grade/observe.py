@@ -1,0 +1,225 @@
+"""What /proc and strace show of a submission, and how a test says so.
+
+A process may end at any time: functions that read /proc return an empty
+answer for one that has.
+"""
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+PATIENCE = 5.0      # seconds that a state may take; a busy machine is slow
+LISTEN = "0A"       # a listening socket's state in /proc/net/tcp
+
+
+class Seen(AssertionError):
+    """A test failed: what was seen, and what was expected instead."""
+
+    def __init__(self, seen, expected):
+        super().__init__(f"seen: {seen}; expected: {expected}")
+        self.seen, self.expected = str(seen), str(expected)
+
+
+def wait_until(look, seconds=PATIENCE):
+    """Call look() until it returns something true; return its last value.
+
+    After `seconds` that is a false one.
+    """
+    until = time.monotonic() + seconds
+    while True:
+        found = look()
+        if found or time.monotonic() > until:
+            return found
+        time.sleep(0.01)
+
+
+def _read(path):
+    """Return a file below /proc as text, "" when it has gone."""
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def children(pid):
+    """Return the process ids of a process's children, zombies too."""
+    found = []
+    for task in threads(pid):
+        found += map(int, _read(f"/proc/{pid}/task/{task}/children").split())
+    return sorted(found)
+
+
+def tree(pid):
+    """Return a process and all that descend from it, zombies too."""
+    found = [pid] if state(pid) else []
+    for child in children(pid):
+        found += tree(child)
+    return found
+
+
+def threads(pid):
+    """Return the thread ids of a process; the first is the process id."""
+    try:
+        return sorted(map(int, os.listdir(f"/proc/{pid}/task")))
+    except OSError:
+        return []
+
+
+def state(pid, thread=None):
+    """Return the letter of proc(5): R, S, D, T, Z ...; "" if it has ended."""
+    path = f"/proc/{pid}/task/{thread}/stat" if thread else f"/proc/{pid}/stat"
+    return _read(path).rpartition(")")[2][1:2]
+
+
+def zombies(pid):
+    """Return the children of a process that ended and were not waited for."""
+    return [child for child in children(pid) if state(child) == "Z"]
+
+
+def alive(pid):
+    """Return whether a process exists and is not a zombie."""
+    return state(pid) not in ("", "Z", "X")
+
+
+def cpu_seconds(pid):
+    """Return the CPU time of a process and its reaped children, in seconds."""
+    fields = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
+    if not fields:
+        return 0.0
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
+def descriptors(pid):
+    """Return {number: what it is} of a process's open descriptors, such as
+    "socket:[123]", "anon_inode:[eventpoll]" or a path."""
+    found = {}
+    with contextlib.suppress(OSError):
+        for name in os.listdir(f"/proc/{pid}/fd"):
+            with contextlib.suppress(OSError):
+                found[int(name)] = os.readlink(f"/proc/{pid}/fd/{name}")
+    return found
+
+
+def nonblocking(pid, fd):
+    """Return whether a descriptor has O_NONBLOCK; None if it is not open."""
+    match = re.search(r"^flags:\s*(\d+)", _read(f"/proc/{pid}/fdinfo/{fd}"),
+                      re.MULTILINE)
+    return bool(int(match[1], 8) & os.O_NONBLOCK) if match else None
+
+
+def _tcp_table(pid):
+    """Yield (local port, remote port, state, inode) of the TCP sockets in the
+    network of a process."""
+    for name in ("tcp", "tcp6"):
+        for line in _read(f"/proc/{pid}/net/{name}").splitlines()[1:]:
+            words = line.split()
+            yield (int(words[1].rpartition(":")[2], 16),
+                   int(words[2].rpartition(":")[2], 16), words[3], words[9])
+
+
+def listeners(pid, port):
+    """Return {process id: [descriptors]} of those in the tree of `pid` that
+    hold a socket that listens on `port`."""
+    inodes = {f"socket:[{inode}]" for local, _, what, inode in _tcp_table(pid)
+              if local == port and what == LISTEN}
+    found = {}
+    for one in tree(pid):
+        held = [fd for fd, what in descriptors(one).items() if what in inodes]
+        if held:
+            found[one] = held
+    return found
+
+
+def connections(pid, port):
+    """Return {process id: [descriptors]} of those in the tree of `pid` that
+    hold a client's connection to `port`."""
+    inodes = {f"socket:[{inode}]" for local, _, what, inode in _tcp_table(pid)
+              if local == port and what != LISTEN}
+    found = {}
+    for one in tree(pid):
+        held = [fd for fd, what in descriptors(one).items() if what in inodes]
+        if held:
+            found[one] = held
+    return found
+
+
+def holder(pid, port, client_port):
+    """Return (process id, descriptor) of the process in the tree of `pid`
+    that holds the connection of the client with that local port, or None."""
+    inodes = {f"socket:[{inode}]" for local, remote, _, inode
+              in _tcp_table(pid) if (local, remote) == (port, client_port)}
+    for one in tree(pid):
+        for fd, what in descriptors(one).items():
+            if what in inodes:
+                return one, fd
+    return None
+
+
+class Trace:
+    """`with Trace(pids, "accept4,recvfrom") as trace:` runs strace on these
+    processes (with -f: on those that they make, too).
+
+    Entered when strace is attached to all; trace.lines() are what it wrote,
+    "PID call(...) = result". `calls` is a list as strace's -e trace= takes it.
+    """
+
+    def __init__(self, pids, calls=None, options=("-f", "-yy")):
+        self.pids = [pids] if isinstance(pids, int) else list(pids)
+        self.calls, self.options = calls, options
+        self._output = tempfile.NamedTemporaryFile("w+")
+        self._errors = tempfile.NamedTemporaryFile("w+")
+        self._strace = None
+
+    def __enter__(self):
+        if not shutil.which("strace"):
+            raise Seen("no strace on this machine",
+                       "strace, which the tests of the architecture use")
+        command = ["strace", *self.options, "-o", self._output.name]
+        if self.calls:
+            command += ["-e", f"trace={self.calls}"]
+        for pid in self.pids:
+            command += ["-p", str(pid)]
+        self._strace = subprocess.Popen(command, stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.DEVNULL,
+                                        stderr=self._errors)
+        waiting = [thread for pid in self.pids for thread in threads(pid)]
+        attached = wait_until(lambda: self._strace.poll() is not None or all(
+            self._traced(thread) for thread in waiting))
+        if not attached or self._strace.poll() is not None:
+            said = _read(self._errors.name).strip()
+            self.__exit__()
+            raise Seen(f"strace cannot attach: {said[-200:]}",
+                       "a running server, and the right to trace it")
+        return self
+
+    def _traced(self, thread):
+        match = re.search(r"^TracerPid:\s*(\d+)",
+                          _read(f"/proc/{thread}/status"), re.MULTILINE)
+        return not match or int(match[1]) == self._strace.pid
+
+    def lines(self):
+        """Return what strace has written until now, as lines."""
+        return _read(self._output.name).splitlines()
+
+    def count(self, pattern):
+        """Return how many lines match a regular expression."""
+        return sum(bool(re.search(pattern, line)) for line in self.lines())
+
+    def detach(self):
+        """Let the processes go on without strace; lines() stay."""
+        if self._strace and self._strace.poll() is None:
+            self._strace.send_signal(signal.SIGINT)
+            try:
+                self._strace.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                self._strace.kill()
+                self._strace.wait()
+
+    def __exit__(self, *_):
+        self.detach()

@@ -1,0 +1,178 @@
+"""Ways to say a grade: on a terminal, and in files for other programs.
+
+What a submission printed may stand in a grade. It comes here as text only,
+without control characters: it cannot move a terminal's cursor or break a file.
+"""
+
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+from dataclasses import dataclass
+
+from labs.grade.lab import LEVELS, Lab, Test
+
+MOST = 600              # characters of one line in a report
+CONTROL = re.compile(r"[^\n\t\x20-\x7e\xa0-\ud7ff\ue000-\ufffd]")
+COLOURS = {"ok": "32", "FAIL": "31", "points": "1", "hint": "36"}
+
+
+def clean(text, most=MOST):
+    """Return text without control characters, and not too long."""
+    text = CONTROL.sub("?", str(text))
+    return text if len(text) <= most else text[:most] + " ..."
+
+
+@dataclass(frozen=True)
+class Result:
+    """How one test ended. `seen` and `expected` are "" when it passed;
+    `seconds` is how long it ran."""
+
+    test: Test
+    passed: bool
+    seen: str = ""
+    expected: str = ""
+    seconds: float = 0.0
+
+    @property
+    def points(self):
+        """The points that it gives."""
+        return self.test.points if self.passed else 0
+
+
+@dataclass(frozen=True)
+class Grade:
+    """All Results of a submission, in the order of lab.toml.
+
+    `warnings` is what the compiler said; `compiled` is False when it refused,
+    and all tests have failed then.
+    """
+
+    lab: Lab
+    results: tuple
+    warnings: str = ""
+    compiled: bool = True
+
+    @property
+    def points(self):
+        """The points of all tests that passed."""
+        return sum(result.points for result in self.results)
+
+    @property
+    def total(self):
+        """The most points that there are."""
+        return sum(result.test.points for result in self.results)
+
+    @property
+    def first(self):
+        """The first Result that failed, or None: the place to start."""
+        return next((r for r in self.results if not r.passed), None)
+
+    def of(self, level):
+        """Return the Results of a level."""
+        return [r for r in self.results if r.test.level == level]
+
+
+def not_compiled(lab, text):
+    """Return the Grade of a submission that does not compile."""
+    return Grade(lab, tuple(
+        Result(test, False, "it does not compile", "a program")
+        for test in lab.tests), text, compiled=False)
+
+
+def terminal(grade, colour=False):
+    """Return the report for a reader, as text."""
+    def paint(word, kind):
+        return f"\033[{COLOURS[kind]}m{word}\033[0m" if colour else word
+
+    lab, lines = grade.lab, []
+    if grade.warnings.strip():
+        lines += [clean(grade.warnings.strip(), 10_000), ""]
+    lines.append(f"{lab.folder.name}: {lab.title}")
+    if not grade.compiled:
+        return "\n".join([*lines, "", "It does not compile: 0 of "
+                          f"{grade.total} points"])
+    for level in LEVELS:
+        results = grade.of(level)
+        if not results:
+            continue
+        lines.append(f"\n{level}: " + paint(
+            f"{sum(r.points for r in results)} of "
+            f"{sum(r.test.points for r in results)} points", "points"))
+        for r in results:
+            word = "ok" if r.passed else "FAIL"
+            lines.append(f"  {paint(f'{word:4}', word)} {r.points:3d}/"
+                         f"{r.test.points:<3d} {r.test.name.replace('_', ' ')}")
+            if not r.passed:
+                lines += [f"         seen:     {clean(r.seen)}",
+                          f"         expected: {clean(r.expected)}",
+                          f"         hint:     {paint(r.test.hint, 'hint')}"]
+    lines.append("\n" + paint(f"{grade.points} of {grade.total} points",
+                              "points"))
+    if grade.first:
+        lines.append("Start with: " + grade.first.test.name.replace("_", " "))
+    return "\n".join(lines)
+
+
+def _explained(result):
+    """Return what a test has to say, as lines of text."""
+    if result.passed:
+        return ""
+    return (f"seen: {clean(result.seen)}\nexpected: {clean(result.expected)}\n"
+            f"hint: {result.test.hint}")
+
+
+def result(grade):
+    """all that is known, as JSON"""
+    return json.dumps({
+        "lab": grade.lab.folder.name, "points": grade.points,
+        "total": grade.total, "compiled": grade.compiled,
+        "compiler": clean(grade.warnings, 10_000),
+        "first_hint": grade.first.test.hint if grade.first else None,
+        "tests": {r.test.name: {
+            "level": r.test.level, "passed": r.passed, "points": r.points,
+            "of": r.test.points, "seen": clean(r.seen),
+            "expected": clean(r.expected), "hint": r.test.hint,
+            "seconds": round(r.seconds, 2)} for r in grade.results}}, indent=1)
+
+
+def gradescope(grade):
+    """results.json, as Gradescope reads it"""
+    return json.dumps({
+        "score": grade.points,
+        "output": clean(grade.warnings, 10_000),
+        "tests": [{
+            "name": r.test.name.replace("_", " "), "score": r.points,
+            "max_score": r.test.points,
+            "status": "passed" if r.passed else "failed",
+            "tags": [r.test.level], "output": _explained(r)}
+            for r in grade.results]}, indent=1)
+
+
+def autolab(grade):
+    """the last line that Autolab reads: points by level"""
+    return json.dumps({"scores": {
+        level: sum(r.points for r in grade.of(level)) for level in LEVELS}}) \
+        + "\n"
+
+
+def junit(grade):
+    """JUnit XML, as GitHub, GitLab and Jenkins read it"""
+    suite = ElementTree.Element(
+        "testsuite", name=grade.lab.folder.name, tests=str(len(grade.results)),
+        failures=str(sum(not r.passed for r in grade.results)), errors="0",
+        time=f"{sum(r.seconds for r in grade.results):.3f}")
+    for r in grade.results:
+        case = ElementTree.SubElement(
+            suite, "testcase", name=r.test.name,
+            classname=f"{grade.lab.folder.name}.{r.test.level}",
+            time=f"{r.seconds:.3f}")
+        if not r.passed:
+            failure = ElementTree.SubElement(case, "failure",
+                                             message=clean(r.seen))
+            failure.text = _explained(r)
+    ElementTree.indent(suite)
+    return ElementTree.tostring(suite, encoding="unicode") + "\n"
+
+
+FILES = {"result": result, "gradescope": gradescope, "autolab": autolab,
+         "junit": junit}

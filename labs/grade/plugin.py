@@ -1,0 +1,101 @@
+"""The part of the grader that pytest calls: limits of time, and Results."""
+
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from labs.grade.observe import Seen
+from labs.grade.outputs import Result
+from labs.grade.sandbox import Isolation
+
+BUILT = pytest.StashKey()       # of the config: a Built
+SERVERS = pytest.StashKey()     # of a test: the servers that it started
+TEST_SECONDS = 20               # no test of a good server needs five
+
+
+@dataclass(frozen=True)
+class Built:
+    """A compiled submission: the path of the program, what build.prepare()
+    returned, and how it is isolated."""
+
+    program: Path
+    shown: dict
+    isolation: Isolation
+
+
+class Grading:
+    """A pytest plugin. `results` is {name of a test: Result}.
+
+    Results come from pytest in this process alone: nothing that a submission
+    prints or writes is read as a result.
+    """
+
+    def __init__(self, lab, built, seconds):
+        """`seconds`: how long all tests may take together."""
+        self.lab, self.built = lab, built
+        self.results, self._until = {}, time.monotonic() + seconds
+
+    def pytest_configure(self, config):
+        """Give the fixtures what was built."""
+        config.stash[BUILT] = self.built
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_protocol(self, item):
+        """Interrupt a test when its time is up, also while its server starts."""
+        def too_late(*_):
+            raise Seen(f"no result after {allowed:.0f} s",
+                       "a test that ends; something waits for ever")
+        left = self._until - time.monotonic()
+        allowed = min(TEST_SECONDS, max(left, 0.01))
+        signal.signal(signal.SIGALRM, too_late)
+        signal.setitimer(signal.ITIMER_REAL, allowed)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_teardown(self):
+        """Let nothing interrupt the ending of a test's servers."""
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        yield
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_makereport(self, item, call):
+        """Record how a test ended: its first phase that failed counts."""
+        report = (yield).get_result()
+        test = self.lab.test(item.originalname.removeprefix("test_"))
+        if call.excinfo is not None:
+            failed = self.results.get(test.name)
+            if failed is None or failed.passed:
+                self.results[test.name] = Result(
+                    test, False, *explain(item, call.excinfo.value),
+                    report.duration)
+        elif call.when == "call":
+            self.results[test.name] = Result(test, True,
+                                             seconds=report.duration)
+
+    def in_order(self):
+        """Return the Results in the order of lab.toml; a test without one has
+        failed."""
+        return [self.results.get(test.name) or Result(
+            test, False, "the test was not run", "time for all tests")
+            for test in self.lab.tests]
+
+
+def explain(item, error):
+    """Return (what was seen, what was expected) for an exception."""
+    faults = [server.fault for server in item.stash.get(SERVERS, [])
+              if server.fault]
+    if isinstance(error, Seen):
+        seen, expected = error.seen, error.expected
+    elif isinstance(error, TimeoutError):
+        seen, expected = "no answer in time", "an answer"
+    elif isinstance(error, OSError):
+        seen, expected = str(error), "a connection that works"
+    else:
+        seen, expected = f"{type(error).__name__}: {error}", "no exception"
+    return (faults[0] if faults else seen), expected

@@ -1,0 +1,110 @@
+"""Starts a submission in its sandbox, and stops it."""
+
+import re
+import shutil
+import signal
+import tempfile
+import time
+from pathlib import Path
+
+from labs.grade.observe import PATIENCE, Seen
+from labs.grade.sandbox import Sandboxed
+
+READY = re.compile(r"listening on http://127\.0\.0\.1:(\d+)/")
+START = 10          # seconds until the line with the port must be there
+
+
+class Server:
+    """A running submission: a context manager.
+
+    .port       where it listens        .pid     its first process, in /proc
+    .redis      what it got as --redis  .output  what it printed, as text
+
+    It may live in a pid namespace: the numbers that it prints, and those in
+    strace's results of fork(2), are not those of the grader's /proc.
+    """
+
+    def __init__(self, program, args, shown, isolation, redis="none",
+                 limits=None):
+        """`shown` is what build.prepare() returned; `limits` change those of
+        sandbox.LIMITS. Raises Seen when it does not start."""
+        program = Path(program)
+        self.redis = redis
+        self._folder = tempfile.mkdtemp(prefix="run-", dir=program.parents[1])
+        Path(self._folder).chmod(0o711)
+        self._run = Sandboxed(
+            [f"{{program}}/{program.name}", "--root", "{site}", "--host",
+             "127.0.0.1", "--port", "0", "--redis", redis, *map(str, args)],
+            {"program": program.parent, "site": shown["site"]}, isolation,
+            self._folder, limits)
+        self.pid = self._run.pid
+        try:
+            self.port = self._read_port()
+        except BaseException:
+            self.end()
+            raise
+
+    @property
+    def output(self):
+        """What the submission has printed, standard error too."""
+        return self._run.output
+
+    @property
+    def fault(self):
+        """Why the sandbox ended the submission, in words; "" if it did not."""
+        return self._run.fault
+
+    def _read_port(self):
+        until = time.monotonic() + START
+        while time.monotonic() < until:
+            match = READY.search(self.output)
+            if match:
+                return int(match[1])
+            if self._run.wait(0.01) is not None:
+                raise Seen(f"the program ended with {self.ending}; it said: "
+                           f"{self.output[-300:].strip()!r}",
+                           "a running server")
+        raise Seen(f"no line with the address after {START} s; it said: "
+                   f"{self.output[-300:].strip()!r}",
+                   "server_ready() prints \"listening on http://...\"")
+
+    @property
+    def ending(self):
+        """How the first process ended, in words; "" while it runs."""
+        code = self._run.wait(0)
+        if code is None:
+            return ""
+        if self.fault:
+            return self.fault
+        return (signal.Signals(-code).name if code < 0
+                else f"exit status {code}")
+
+    def processes(self):
+        """Return the process ids of all that it runs, also of those that no
+        longer descend from the first."""
+        return self._run.processes()
+
+    def send(self, number=signal.SIGTERM):
+        """Send a signal to the first process."""
+        self._run.send(number)
+
+    def wait(self, seconds=PATIENCE):
+        """Wait for the first process to end; return its exit status (negative:
+        a signal), or None if it still runs after `seconds`."""
+        return self._run.wait(seconds)
+
+    def stop(self, number=signal.SIGTERM, seconds=PATIENCE):
+        """Send a signal and wait; see wait()."""
+        self.send(number)
+        return self.wait(seconds)
+
+    def end(self):
+        """Kill whatever is left of it."""
+        self._run.end()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end()
