@@ -1,1 +1,0 @@
-../../06_poll/starter/event_loop.c
