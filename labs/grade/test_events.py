@@ -395,26 +395,6 @@ def test_pauses_without_descriptors(server):
                            ) from error
 
 
-def test_closes_every_descriptor(server):
-    expect_service(server, "and it is the only one")
-    time_of_start = len(descriptors(server.pid))
-    for number in range(30):
-        with Client(server.port, PATIENCE) as client:
-            if number % 3 == 0:
-                client.send(HALF)       # leaves in the middle of a request
-            elif number % 3 == 1:
-                ask(client, "one of 30 clients, one after the other")
-            else:
-                ask(client, "one of 30 clients, one after the other")
-                client.send(HALF)
-                client.reset()
-    if not wait_until(lambda: len(descriptors(server.pid)) <=
-                      time_of_start + 2):
-        raise Seen(f"{len(descriptors(server.pid))} descriptors after 30 "
-                   f"clients came and went, {time_of_start} before",
-                   "that each client's descriptor is closed")
-
-
 # ------------------------------------------------------------ several loops
 
 def test_several_loops(fresh_server):
