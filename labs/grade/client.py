@@ -32,7 +32,7 @@ class Client:
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF,
                                  receive_buffer)
         self.sock.settimeout(timeout)
-        self._rest = b""
+        self._rest = bytearray()
         try:
             self.sock.connect(("127.0.0.1", port))
         except BaseException:
@@ -55,7 +55,9 @@ class Client:
         until = time.monotonic() + self.timeout
         while b"\r\n\r\n" not in self._rest:
             self._more(until, "an answer's fields")
-        head, _, self._rest = self._rest.partition(b"\r\n\r\n")
+        end = self._rest.index(b"\r\n\r\n") + 4
+        head = bytes(self._rest[:end - 4])
+        del self._rest[:end]
         status, *lines = head.decode("latin-1").split("\r\n")
         headers = {}
         for line in lines:
@@ -78,7 +80,8 @@ class Client:
             length = len(self._rest)
         while len(self._rest) < length:
             self._more(until, f"a body of {length} bytes")
-        body, self._rest = self._rest[:length], self._rest[length:]
+        body = bytes(self._rest[:length])
+        del self._rest[:length]
         return Response(number, headers, body)
 
     def _more(self, until, what, end=ConnectionError):

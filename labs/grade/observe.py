@@ -123,11 +123,17 @@ def _tcp_table(pid):
                    int(words[2].rpartition(":")[2], 16), words[3], words[9])
 
 
+def listening_sockets(pid, port):
+    """Return {"socket:[inode]", ...} of those that listen on `port` in the
+    network of a process."""
+    return {f"socket:[{inode}]" for local, _, what, inode in _tcp_table(pid)
+            if local == port and what == LISTEN}
+
+
 def listeners(pid, port):
     """Return {process id: [descriptors]} of those in the tree of `pid` that
     hold a socket that listens on `port`."""
-    inodes = {f"socket:[{inode}]" for local, _, what, inode in _tcp_table(pid)
-              if local == port and what == LISTEN}
+    inodes = listening_sockets(pid, port)
     found = {}
     for one in tree(pid):
         held = [fd for fd, what in descriptors(one).items() if what in inodes]

@@ -1,0 +1,247 @@
+"""Level "robust": bad clients, signals, and resources that run out."""
+
+import contextlib
+import re
+import resource
+import signal
+import socket
+import time
+
+from labs.grade.client import Client, get
+from labs.grade.observe import (PATIENCE, Seen, Trace, alive, descriptors,
+                                listening_sockets, threads, wait_until)
+from labs.grade.test_works import LARGE
+
+SMALL = 4096            # bytes of a slow client's receive buffer
+RESETS = 3
+MANY = 40               # clients, more than any lab's server has workers
+PAUSE = 1.0             # seconds in which failed calls are counted
+MOST_FAILURES = 100     # of a thread; one that pauses 50 ms fails 20 times
+REPORT = re.compile(r"served (\d+) requests")
+
+
+def expect_alive(server, what):
+    """Raise Seen when the server has ended."""
+    if server.wait(0) is not None:
+        raise Seen(f"the server ended {what}: {server.ending}",
+                   "a server that goes on")
+
+
+def expect_hello(server, what):
+    """Raise Seen unless the server is there and answers /hello."""
+    expect_alive(server, what)
+    try:
+        status = get(server.port, "/hello").status
+    except OSError as error:
+        expect_alive(server, what)
+        raise Seen(f"no answer {what}: {error}", "status 200") from error
+    if status != 200:
+        raise Seen(f"status {status} {what}", "status 200")
+
+
+def start_large(port):
+    """Return a Client that has read the first bytes of /large, no more."""
+    client = Client(port, receive_buffer=SMALL)
+    client.request("/large", fields=("Connection: close",))
+    client.sock.recv(1, socket.MSG_PEEK)
+    return client
+
+
+def finish_large(client):
+    """Raise Seen unless the rest of /large comes."""
+    client.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, LARGE)
+    try:
+        length = len(client.response().body)
+    except OSError as error:
+        raise Seen(f"an answer was cut off: {error}",
+                   f"all {LARGE} bytes") from error
+    finally:
+        client.close()
+    if length != LARGE:
+        raise Seen(f"{length} bytes", f"{LARGE} bytes")
+
+
+def test_survives_a_reset(server):
+    """A client leaves in the middle of its answer: EPIPE, and SIGPIPE."""
+    before = server.processes()
+    for _ in range(RESETS):
+        client = start_large(server.port)
+        # After our FIN, our RST means EPIPE to the server, not ECONNRESET.
+        client.sock.shutdown(socket.SHUT_WR)
+        client.reset()
+        half = Client(server.port)
+        half.send(b"GET /hello HTT")
+        half.reset()
+        expect_hello(server, "after a client's reset")
+    ended = [pid for pid in before if not alive(pid)]
+    if ended:
+        raise Seen(f"{len(ended)} of {len(before)} processes ended when "
+                   "clients left in the middle of an answer",
+                   "all of them alive")
+
+
+def test_survives_a_slow_client(server, expect):
+    """expect.others: whether others are served while a client is slow."""
+    with Client(server.port) as slow, Client(server.port) as other:
+        slow.send(b"GET /echo?value=sl")
+        other.request("/hello")
+        if expect.get("others", False):
+            try:
+                other.response()
+            except TimeoutError as error:
+                raise Seen("another client got no answer while one had sent "
+                           "half a request", "an answer") from error
+        slow.send(b"ow HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        if b"slow" not in slow.response().body:
+            raise Seen("a wrong answer to a request in two pieces", "its own")
+        if not expect.get("others", False):
+            other.response()
+
+
+def test_closes_every_connection(server):
+    """After its clients have left, it holds no socket that does not listen.
+
+    A closed connection that is still open in a process is in no table of the
+    kernel's, so descriptors are counted.
+    """
+    def sockets():
+        listening = listening_sockets(server.pid, server.port)
+        return sum(what.startswith("socket:") and what not in listening
+                   for pid in server.processes()
+                   for what in descriptors(pid).values())
+
+    before = sockets()          # an event loop may use one for itself
+    for _ in range(MANY):
+        expect_hello(server, "after some clients")
+    if not wait_until(lambda: sockets() <= before):
+        raise Seen(f"{sockets() - before} more sockets than before {MANY} "
+                   "clients came and left", "as many as before")
+
+
+def test_finishes_begun_answers(server, expect):
+    """SIGTERM: expect.clients answers have begun, and they come whole."""
+    clients = [start_large(server.port)
+               for _ in range(expect.get("clients", 1))]
+    server.send(signal.SIGTERM)
+    refused = wait_until(lambda: not accepts(server.port))
+    if server.wait(0) is not None:
+        raise Seen(f"the server ended ({server.ending}) before its clients "
+                   "had read their answers", "an end after the last answer")
+    if not refused:
+        raise Seen("the server still accepts clients after SIGTERM",
+                   "connections refused, begun answers finished")
+    for client in clients:
+        finish_large(client)
+    status = server.wait()
+    if status != 0:
+        raise Seen(server.ending or f"still running {PATIENCE:.0f} s after "
+                   "the last answer", "exit status 0")
+
+
+def accepts(port):
+    """Return whether the kernel still accepts connections to a port."""
+    try:
+        Client(port).close()
+        return True
+    except OSError:
+        return False
+
+
+def test_reports_on_sigint(server):
+    for _ in range(3):
+        expect_hello(server, "before SIGINT")
+    status = server.stop(signal.SIGINT)
+    if status != 0:
+        raise Seen(server.ending or f"still running {PATIENCE:.0f} s after "
+                   "SIGINT", "exit status 0")
+    wait_until(lambda: REPORT.search(server.output))
+    match = REPORT.search(server.output)
+    if not match or int(match[1]) != 3:
+        raise Seen(match[0] if match else "no report",
+                   "\"served 3 requests\", by server_finish()")
+    if not wait_until(lambda: not server.processes()):
+        raise Seen(f"{len(server.processes())} processes left",
+                   "none when the first has ended")
+
+
+def test_survives_signals(server):
+    """A signal interrupts accept(2) or the wait: EINTR is no error."""
+    for count in range(1, 4):
+        server.send(signal.SIGUSR1)
+        wait_until(lambda: server.wait(0) is not None or
+                   len(REPORT.findall(server.output)) >= count)
+        expect_hello(server, "after SIGUSR1 interrupted its system call")
+    if not REPORT.search(server.output):
+        raise Seen("no report after SIGUSR1", "\"served N requests\"")
+
+
+def limit_descriptors(pid, most=None):
+    """Allow a process no more descriptors than it has; None: as before."""
+    hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)[1]
+    if most is None:
+        most = hard
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (most, hard))
+
+
+def first_free(pid):
+    """Return the lowest descriptor that a process does not use."""
+    used = descriptors(pid)
+    return next(number for number in range(len(used) + 1)
+                if number not in used)
+
+
+def test_survives_a_descriptor_limit(server):
+    """No descriptor is left for a client: EMFILE. Later there is one."""
+    expect_hello(server, "at its start")
+    pids = server.processes()
+    most = MOST_FAILURES * sum(len(threads(pid)) for pid in pids)
+    with contextlib.ExitStack() as opened:
+        trace = opened.enter_context(Trace(
+            pids, "accept,accept4,exit_group", ("-f", "-q")))
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                limit_descriptors(pid, first_free(pid))
+        clients = []
+        while not trace.count("EMFILE") and len(clients) < MANY:
+            clients.append(opened.enter_context(Client(server.port)))
+            clients[-1].request("/hello", fields=("Connection: close",))
+            wait_until(lambda: trace.count("EMFILE"), 0.1)
+        wait_until(lambda: trace.count("EMFILE"))
+        before = trace.count("EMFILE")
+        if before:
+            time.sleep(PAUSE)       # a spinning server fails without end
+        failures = trace.count("EMFILE") - before
+        trace.detach()
+        expect_alive(server, "when accept(2) failed with EMFILE")
+        if failures > most:
+            raise Seen(f"accept failed {failures} times in {PAUSE:.0f} s",
+                       "a pause after EMFILE, about 20 attempts a second")
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                limit_descriptors(pid)
+        for client in clients:
+            try:
+                client.response()
+            except OSError as error:
+                raise Seen("a client that had waited got no answer when "
+                           f"there were descriptors again: {error}",
+                           "an answer") from error
+    expect_hello(server, "after it had run out of descriptors")
+
+
+def test_answers_503_without_redis(fresh_server, own_redis):
+    server = fresh_server(redis=own_redis.address)
+
+    def guestbook():
+        return get(server.port, "/guestbook").status
+
+    if (status := guestbook()) != 200:
+        raise Seen(f"status {status} for /guestbook with Redis", "status 200")
+    own_redis.stop()
+    if (status := guestbook()) != 503:
+        raise Seen(f"status {status} for /guestbook without Redis",
+                   "status 503")
+    expect_hello(server, "without Redis")
+    own_redis.again()
+    if not wait_until(lambda: guestbook() == 200):
+        raise Seen("still status 503 when Redis is back", "status 200")
