@@ -191,13 +191,16 @@ def test_waits_in_the_ring(server):
 
 def test_is_edge_triggered(server):
     with kept(server, 3) as clients:
-        watched = wait_until(lambda: epoll_set(server.pid))
         sockets = [("the listener", fd) for fds in
                    listeners(server.pid, server.port).values() for fd in fds]
         for client in clients:
             port = client.sock.getsockname()[1]
             found = holder(server.pid, server.port, port)
             sockets.append(("a kept client", found[1] if found else -1))
+        # It may be watched only after its answer has left.
+        wait_until(lambda: {fd for _, fd in sockets} <= set(
+            epoll_set(server.pid)))
+        watched = epoll_set(server.pid)
         for what, fd in sockets:
             if fd not in watched:
                 raise Seen(f"{what} is in no epoll set (/proc/PID/fdinfo)",
