@@ -68,7 +68,7 @@ static void watch_redis(void *base, int fd, short events)
 static int wait_for_events(struct loop *loop)
 {
     (void)loop;
-    return poll(NULL, 0, 50);
+    return poll(NULL, 0, 10);
 }
 
 /* TO WRITE. Calls event_loop_ready() for each place with `revents`; stops when

@@ -125,7 +125,11 @@ static void tag_unheeded(struct io_uring_sqe *entry)
  * is not. */
 static void submit_accept(struct loop *loop)
 {
-    (void)loop;
+    /* Until you write it, clients are turned away. */
+    const struct server *server = loop->worker.server;
+    int fd = net_accept_nonblocking(server, server->listeners[0]);
+    if (fd >= 0)
+        close(fd);
 }
 
 /* TO WRITE. Queues one recv that yields a completion for each arrival of bytes
@@ -385,8 +389,8 @@ static void accepted(struct loop *loop, int fd, unsigned flags)
 }
 
 /* TO WRITE. Gives buffer `id` of loop->buffers back to the pool:
- * io_uring_buf_ring_add(3), then io_uring_buf_ring_advance(3). pool_init() calls
- * it for all of them. */
+ * io_uring_buf_ring_add(3), then io_uring_buf_ring_advance(3). pool_init()
+ * calls it for all of them. */
 static void return_buffer(struct loop *loop, int id)
 {
     (void)loop;
@@ -399,9 +403,9 @@ static void return_buffer(struct loop *loop, int id)
  *   1. Without IORING_CQE_F_MORE it was the last one: client->receiving.
  *   2. With IORING_CQE_F_BUFFER, the bytes are in the buffer whose id is in
  *      flags (>> IORING_CQE_BUFFER_SHIFT). If the client is not closed: when its
- *      connection wants to READ and client->unread is empty, feed() takes them;
- *      what feed() leaves, or all of them, is appended to client->unread. In any
- *      case the buffer goes back: return_buffer().
+ *      connection wants to READ and client->unread is empty, feed() takes
+ *      them; what feed() leaves, or all of them, is appended to
+ *      client->unread. In any case the buffer goes back: return_buffer().
  *   3. At the end of file, or after an error other than ENOBUFS (no buffer was
  *      free) and ECANCELED (we took the request back), client->ended is true.
  *   4. end_client() if it is closed already, if unread.failed (no memory), or
@@ -416,8 +420,8 @@ static void received(struct loop *loop, struct client *client, int n,
     end_client(loop, client);
 }
 
-/* TO WRITE. A completion of a send (kind SENT, n bytes) or of a poll (WRITABLE:
- * there is room); a negative n is an errno. The kernel has the request no
+/* TO WRITE. A completion of a send (kind SENT, n bytes) or of a poll
+ * (WRITABLE: there is room); a negative n is an errno. The kernel has the request no
  * longer: client->sending. A closed client: end_client(). Otherwise tell sent(),
  * unless it was a poll that succeeded, and run_client(). */
 static void writable(struct loop *loop, struct client *client, int n,
@@ -559,7 +563,7 @@ static int64_t timeout_ms(const struct loop *loop)
 static void submit_and_wait(struct loop *loop)
 {
     int64_t ms = timeout_ms(loop);
-    poll(NULL, 0, ms < 0 || ms > 50 ? 50 : (int)ms);
+    poll(NULL, 0, ms < 0 || ms > 10 ? 10 : (int)ms);
 }
 
 /* TO WRITE. Takes at most COMPLETIONS_PER_WAIT completions out of the queue
