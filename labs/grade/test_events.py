@@ -284,8 +284,9 @@ def overtakes(server):
             second.request("/hello")
         try:
             second.response()
-        except OSError:
-            return False
+        except OSError as error:
+            raise Seen(f"/hello got no answer ({error}) while a guestbook "
+                       "waits for Redis", "that others are served") from error
         return not select.select([first.sock], [], [], 0)[0]
 
 
@@ -428,6 +429,26 @@ def test_several_loops(fresh_server):
 
 
 # --------------------------------------------------------------- the ring
+
+def test_gives_buffers_back(server, expect):
+    with kept(server, 1) as (client,):
+        for number in range(expect["requests"]):
+            ask(client, f"request {number + 1} of a kept connection")
+
+
+def test_ends_connections(server):
+    for number in range(3):
+        with Client(server.port, PATIENCE) as client:
+            try:
+                client.request("/hello", fields=("Connection: close",))
+                client.response()
+            except OSError as error:
+                raise Seen(f"no answer ({error})", "an answer") from error
+            if not client.is_closed(PATIENCE):
+                raise Seen("a connection is still open "
+                           f"{PATIENCE:g} s after its last answer, with "
+                           "\"Connection: close\"", "its end, a FIN")
+
 
 def test_few_system_calls(server, expect):
     number = expect["clients"]
