@@ -6,7 +6,10 @@ import struct
 import time
 from dataclasses import dataclass
 
-TIMEOUT = 10        # seconds for one answer; never waited for when all is well
+# Seconds for one answer. A server that is right never needs them. One that
+# leaves clients waiting does so in many tests: each such client has half the
+# patience of the one before.
+PATIENCE, LEAST = 5.0, 1.0
 
 
 @dataclass(frozen=True)
@@ -25,13 +28,16 @@ class Client:
     ConnectionError when it ends in the middle of an answer.
     """
 
-    def __init__(self, port, timeout=TIMEOUT, receive_buffer=None):
+    patience = PATIENCE     # of the next client
+
+    def __init__(self, port, timeout=None, receive_buffer=None):
         self.sock = socket.socket()
-        self.timeout = timeout
+        self.timeout = timeout or Client.patience
+        self._usual = timeout is None
         if receive_buffer:      # before connect(2): it limits the window
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF,
                                  receive_buffer)
-        self.sock.settimeout(timeout)
+        self.sock.settimeout(self.timeout)
         self._rest = bytearray()
         try:
             self.sock.connect(("127.0.0.1", port))
@@ -87,13 +93,18 @@ class Client:
     def _more(self, until, what, end=ConnectionError):
         """Receive some bytes; raise `end` at the end of file."""
         self.sock.settimeout(max(0.01, until - time.monotonic()))
-        data = self.sock.recv(1 << 16)
+        try:
+            data = self.sock.recv(1 << 16)
+        except TimeoutError:
+            if self._usual:
+                Client.patience = max(LEAST, Client.patience / 2)
+            raise
         if not data:
             raise end("the server closed the connection after "
                       f"{len(self._rest)} bytes of {what}")
         self._rest += data
 
-    def is_closed(self, seconds=TIMEOUT):
+    def is_closed(self, seconds=PATIENCE):
         """Return whether the server closes the connection in that time."""
         self.sock.settimeout(seconds)
         try:
@@ -122,7 +133,7 @@ class Client:
         self.close()
 
 
-def get(port, path="/", method="GET", fields=(), body=b"", timeout=TIMEOUT):
+def get(port, path="/", method="GET", fields=(), body=b"", timeout=None):
     """Send one request over a connection of its own; return the Response."""
     with Client(port, timeout) as client:
         client.request(path, method, ("Connection: close", *fields), body)

@@ -304,8 +304,8 @@ class Sandboxed:
         if self._over.is_set():
             return
         self._over.set()
-        self._thread.join()
         self._kill()
+        self._thread.join()     # it finds the end of the output
         self.wait(0)
         for file in (self._control, self._lines):
             file.close()

@@ -1,6 +1,6 @@
 """Lab 01, level "architecture": one process, which waits for one client."""
 
-from labs.grade.client import Client
+from labs.grade.client import PATIENCE, Client
 from labs.grade.observe import Seen, Trace, threads, wait_until
 from labs.grade.test_robust import expect_hello
 
@@ -34,7 +34,7 @@ def test_lets_others_wait(server):
                        "the middle of its request", "it waits")
         first.send(b"TP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
         first.response()
-        second.timeout = first.timeout
+        second.timeout = PATIENCE
         second.response()
 
 

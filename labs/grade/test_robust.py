@@ -20,9 +20,9 @@ MOST_FAILURES = 100     # of a thread; one that pauses 50 ms fails 20 times
 REPORT = re.compile(r"served (\d+) requests")
 
 
-def expect_alive(server, what):
-    """Raise Seen when the server has ended."""
-    if server.wait(0) is not None:
+def expect_alive(server, what, seconds=0):
+    """Raise Seen when the server has ended, or does so within `seconds`."""
+    if server.wait(seconds) is not None:
         raise Seen(f"the server ended {what}: {server.ending}",
                    "a server that goes on")
 
@@ -33,7 +33,7 @@ def expect_hello(server, what):
     try:
         status = get(server.port, "/hello").status
     except OSError as error:
-        expect_alive(server, what)
+        expect_alive(server, what, 0.5)
         raise Seen(f"no answer {what}: {error}", "status 200") from error
     if status != 200:
         raise Seen(f"status {status} {what}", "status 200")
