@@ -32,16 +32,17 @@ EPOLLET = 1 << 31
 
 @contextlib.contextmanager
 def crowd(server, number, begin=HALF):
-    """Connect `number` clients that send `begin`; wait until the server holds
-    their connections, for at most PATIENCE seconds."""
+    """Connect `number` clients that send `begin`, each when the server holds the
+    connection of the one before; fewer when it accepts no more."""
     with contextlib.ExitStack() as stack:
         clients = []
         for _ in range(number):
-            clients.append(stack.enter_context(Client(server.port, PATIENCE)))
-            clients[-1].send(begin)
-        ports = [client.sock.getsockname()[1] for client in clients]
-        wait_until(lambda: all(holder(server.pid, server.port, port)
-                               for port in ports))
+            client = stack.enter_context(Client(server.port, PATIENCE))
+            client.send(begin)
+            clients.append(client)
+            if not wait_until(lambda: holder(      # one after the other
+                    server.pid, server.port, client.sock.getsockname()[1])):
+                break
         yield clients
 
 
@@ -277,8 +278,7 @@ def silent_redis(full):
 def overtakes(server):
     """Return whether a second client is answered while the guestbook of a
     first one waits for Redis."""
-    with Client(server.port, PATIENCE) as first, \
-            Client(server.port, PATIENCE) as second:
+    with kept(server, 2) as (first, second):
         with stopped(server):       # so that the guestbook comes first
             first.request("/guestbook")
             second.request("/hello")
@@ -367,19 +367,29 @@ def test_sleeps_when_idle(server):
                        "while six clients are silent", "at most 20")
 
 
-def test_pauses_without_descriptors(server):
+def test_pauses_without_descriptors(fresh_server, expect):
+    """accept(2) fails with EMFILE, or, with expect.limit (a ulimit from the
+    start), the server reaches the number of clients that it allows itself:
+    the limit of an accept that the ring has is that of its submission."""
+    limit = expect.get("limit")
+    server = fresh_server(limits={"nofile": limit} if limit else None)
     expect_service(server, "and it is the only one")
-    room = 5
     with contextlib.ExitStack() as stack:
-        # From now on it gets EMFILE after five clients; see getrlimit(2).
-        limit = max(descriptors(server.pid)) + 1 + room
-        _, hard = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
-        resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (limit, hard))
+        if not limit:
+            limit = max(descriptors(server.pid)) + 6
+            _, hard = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
+            resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (limit, hard))
         clients = []
-        for _ in range(4 * room):
+        for _ in range(limit + 10):
             clients.append(stack.enter_context(Client(server.port, PATIENCE)))
             clients[-1].send(HALF)
-        wait_until(lambda: len(descriptors(server.pid)) >= limit)
+        counts = []     # until it takes no more: the same number three times
+
+        def settled():
+            counts.append(len(descriptors(server.pid)))
+            time.sleep(0.02)
+            return len(counts) > 3 and len(set(counts[-4:])) == 1
+        wait_until(settled)
         with Trace(server.pid) as trace:
             time.sleep(QUIET)
             trace.detach()
@@ -393,7 +403,7 @@ def test_pauses_without_descriptors(server):
                 client.send(b"Connection: close\r\n\r\n")
                 client.response()
             except OSError as error:
-                raise Seen(f"{number} of {4 * room} clients were answered "
+                raise Seen(f"{number} of {len(clients)} clients were answered "
                            f"when descriptors were free again ({error})",
                            "all: the others wait in the accept queue"
                            ) from error
