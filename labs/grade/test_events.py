@@ -275,26 +275,29 @@ def silent_redis(full):
         yield "127.0.0.1:%d" % listener.getsockname()[1]
 
 
-def overtakes(server):
-    """Return whether a second client is answered while the guestbook of a
-    first one waits for Redis."""
-    with kept(server, 2) as (first, second):
-        with stopped(server):       # so that the guestbook comes first
-            first.request("/guestbook")
-            second.request("/hello")
+def overtake(server):
+    """Return whether two clients are answered while the guestbook of a third
+    one waits for Redis. All three are ready together; a loop that goes through
+    its clients from either end meets the guestbook before one of the two."""
+    with kept(server, 3) as (before, guest, after):
+        with stopped(server):
+            guest.request("/guestbook")
+            before.request("/hello")
+            after.request("/hello")
         try:
-            second.response()
+            before.response()
+            after.response()
         except OSError as error:
             raise Seen(f"/hello got no answer ({error}) while a guestbook "
                        "waits for Redis", "that others are served") from error
-        return not select.select([first.sock], [], [], 0)[0]
+        return not select.select([guest.sock], [], [], 0)[0]
 
 
 def test_redis_holds_nobody(fresh_server):
     for full, what in ((False, "does not answer"), (True, "does not accept")):
         with silent_redis(full) as address:
             # A page gives up after 0.7 s: a busy machine gets three chances.
-            if not any(overtakes(fresh_server(redis=address))
+            if not any(overtake(fresh_server(redis=address))
                        for _ in range(3)):
                 raise Seen("/hello was answered after the guestbook, which "
                            f"waits for a Redis that {what}",
@@ -357,7 +360,7 @@ def test_fast_client_starves_nobody(server):
 # -------------------------------------------------------------------- quiet
 
 def test_sleeps_when_idle(server):
-    with kept(server, 5), crowd(server, 1):
+    with kept(server, 5) as clients, crowd(server, 1):
         with Trace(server.pid) as trace:
             time.sleep(QUIET)
             trace.detach()
@@ -365,6 +368,7 @@ def test_sleeps_when_idle(server):
             raise Seen(f"{len(trace.lines())} system calls in a second, such "
                        f"as {trace.lines()[-1].split('(')[0].split()[-1]}(2), "
                        "while six clients are silent", "at most 20")
+        ask(clients[0], "a client that was silent for a second")
 
 
 def test_pauses_without_descriptors(fresh_server, expect):
