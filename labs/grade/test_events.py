@@ -26,14 +26,13 @@ WRITES = ("sendto", "sendmsg", "sendmmsg", "write", "writev", "sendfile")
 QUIET = 1.0             # seconds that an idle server is looked at
 BATCH = 500             # pipelined requests: three reads of 16 KiB
 
-# Two edges: an event once per change (epoll_ctl(2)).
-EPOLLET = 1 << 31
+EPOLLET = 1 << 31       # see epoll_ctl(2)
 
 
 @contextlib.contextmanager
 def crowd(server, number, begin=HALF):
-    """Connect `number` clients that send `begin`, each when the server holds the
-    connection of the one before; fewer when it accepts no more."""
+    """Connect `number` clients that send `begin`, each when the server holds
+    the connection of the one before; fewer when it accepts no more."""
     with contextlib.ExitStack() as stack:
         clients = []
         for _ in range(number):
@@ -68,7 +67,8 @@ def ask(client, what, path="/hello"):
 
 
 def expect_service(server, meanwhile):
-    """Raise Seen if a new client gets no answer; `meanwhile`: what others do."""
+    """Raise Seen if a new client gets no answer; `meanwhile` names what the
+    others do."""
     try:
         get(server.port, "/hello", timeout=PATIENCE)
     except OSError as error:
@@ -224,6 +224,7 @@ def test_serves_all_that_arrived(server):
             raise Seen(f"{answered} answers for {BATCH} requests that arrived "
                        f"together, in 45 KiB ({error})",
                        f"{BATCH} answers") from error
+        ask(client, f"a request after {BATCH} others")
 
 
 def test_accepts_all_that_wait(server):
@@ -360,8 +361,8 @@ def test_fast_client_starves_nobody(server):
 # -------------------------------------------------------------------- quiet
 
 def test_sleeps_when_idle(server):
-    with kept(server, 5) as clients, crowd(server, 1):
-        with Trace(server.pid) as trace:
+    with kept(server, 5) as clients:
+        with crowd(server, 1), Trace(server.pid) as trace:
             time.sleep(QUIET)
             trace.detach()
         if len(trace.lines()) > 20:

@@ -22,6 +22,7 @@
  */
 #include <errno.h>
 #include <liburing.h>
+#include <malloc.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -44,6 +45,12 @@ enum { BUFFERS = 1024 /* a power of 2 */, BUFFER_SIZE = 4096, POOL_ID = 0 };
 /* How many pieces of a file one client may get before the others have their
  * turn, and how often a stopping or exhausted loop looks again. */
 enum { PIECES_PER_TURN = 3, RECHECK_MS = 50 };
+
+/* An answer keeps its exchange until the send has completed, so a busy loop has
+ * many, and common/ keeps few spare ones. Up to this many bytes that are free
+ * stay in the process; otherwise malloc returns them with brk(2), again and
+ * again. */
+enum { KEPT_FREE_BYTES = 256 << 20 };
 
 /* What a completion belongs to: it returns the 64 bits of its submission, here
  * a client's address with the kind in the low bits, which are 0 in an address
@@ -646,6 +653,7 @@ static void pool_init(struct loop *loop)
 
 static void loop_init(struct loop *loop, const struct server *server)
 {
+    mallopt(M_TRIM_THRESHOLD, KEPT_FREE_BYTES);
     worker_init(&loop->worker, server, 0);
     loop->redis = (struct redis_async){.address = &server->options.redis,
                                        .clock = &loop->worker.http.clock,

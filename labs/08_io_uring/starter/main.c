@@ -15,6 +15,7 @@
  */
 #include <errno.h>
 #include <liburing.h>
+#include <malloc.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -37,6 +38,12 @@ enum { BUFFERS = 1024 /* a power of 2 */, BUFFER_SIZE = 4096, POOL_ID = 0 };
 /* How many pieces of a file one client may get before the others have their
  * turn, and how often a stopping or exhausted loop looks again. */
 enum { PIECES_PER_TURN = 3, RECHECK_MS = 50 };
+
+/* An answer keeps its exchange until the send has completed, so a busy loop has
+ * many, and common/ keeps few spare ones. Up to this many bytes that are free
+ * stay in the process; otherwise malloc returns them with brk(2), again and
+ * again. */
+enum { KEPT_FREE_BYTES = 256 << 20 };
 
 /* What a completion belongs to: it returns the 64 bits of its submission, here
  * a client's address with the kind in the low bits, which are 0 in an address
@@ -402,8 +409,8 @@ static void return_buffer(struct loop *loop, int id)
  *
  *   1. Without IORING_CQE_F_MORE it was the last one: client->receiving.
  *   2. With IORING_CQE_F_BUFFER, the bytes are in the buffer whose id is in
- *      flags (>> IORING_CQE_BUFFER_SHIFT). If the client is not closed: when its
- *      connection wants to READ and client->unread is empty, feed() takes
+ *      flags (>> IORING_CQE_BUFFER_SHIFT). If the client is not closed: when
+ *      its connection wants to READ and client->unread is empty, feed() takes
  *      them; what feed() leaves, or all of them, is appended to
  *      client->unread. In any case the buffer goes back: return_buffer().
  *   3. At the end of file, or after an error other than ENOBUFS (no buffer was
@@ -421,9 +428,9 @@ static void received(struct loop *loop, struct client *client, int n,
 }
 
 /* TO WRITE. A completion of a send (kind SENT, n bytes) or of a poll
- * (WRITABLE: there is room); a negative n is an errno. The kernel has the request no
- * longer: client->sending. A closed client: end_client(). Otherwise tell sent(),
- * unless it was a poll that succeeded, and run_client(). */
+ * (WRITABLE: there is room); a negative n is an errno. The kernel has the
+ * request no longer: client->sending. A closed client: end_client(). Otherwise
+ * tell sent(), unless it was a poll that succeeded, and run_client(). */
 static void writable(struct loop *loop, struct client *client, int n,
                      enum kind kind)
 {
@@ -632,6 +639,7 @@ static void pool_init(struct loop *loop)
 
 static void loop_init(struct loop *loop, const struct server *server)
 {
+    mallopt(M_TRIM_THRESHOLD, KEPT_FREE_BYTES);
     worker_init(&loop->worker, server, 0);
     loop->redis = (struct redis_async){.address = &server->options.redis,
                                        .clock = &loop->worker.http.clock,
