@@ -147,7 +147,7 @@ unit-tests: $(UNIT_TESTS)
 
 # What is missing is installed once for each group; the stamp, which deps.sh
 # leaves when nothing is missing, records that.
-PACKAGES = $(foreach g,build run test check tidy compare observe fuzz,build/deps/$(g))
+PACKAGES = $(foreach g,build run test check tidy compare observe fuzz grade,build/deps/$(g))
 $(PACKAGES): build/deps/%: scripts/deps.sh
 	@mkdir -p $(@D)
 	@CC='$(CC)' STAMP=$@ scripts/deps.sh $*
@@ -298,6 +298,24 @@ soak: all build/deps/test
 reliability: all build/deps/test
 	$(PYTHON) tests/faults/measure.py
 
+# --------------------------------------------------------------------- labs
+
+## grade: grades a submission of a lab (LAB=03 SUBMISSION=DIR; ARGS='--junit report.xml')
+grade: build/deps/grade $(LIB)
+	@$(PYTHON) -m labs.grade '$(LAB)' '$(or $(SUBMISSION),$(wildcard labs/$(LAB)_*/starter))' $(ARGS)
+
+## lab: builds a submission, to run it by hand (LAB=03 SUBMISSION=DIR)
+lab: build/deps/grade $(LIB)
+	@$(PYTHON) -m labs.grade.build '$(LAB)' '$(or $(SUBMISSION),$(wildcard labs/$(LAB)_*/starter))'
+
+## handout: the labs for a class, without solutions, in build/handout/ (LABS="01 03")
+handout:
+	@$(PYTHON) -m labs.handout $(LABS)
+
+## check-labs: the grader, on starters, solutions, mutants and hostile programs (FULL=1: all)
+check-labs: build/deps/grade build/deps/test
+	@$(CHECK) labs
+
 # ---------------------------------------------------------------- measuring
 #
 # bench/ reads its settings from environment variables: EXPERIMENT FULL SERVERS
@@ -365,7 +383,8 @@ help:
         check-browser check-layering check-shape variant variant-measure \
         variants-check check-faults check-frame fuzz soak reliability compare \
         compare-settings study study-settings report compare-runs peers-deps \
-        docs format tidy help timeline demo-stuck
+        docs format tidy help timeline demo-stuck \
+        grade lab handout check-labs
 
 # Deletes a file whose recipe failed: it would look finished next time.
 .DELETE_ON_ERROR:

@@ -383,6 +383,8 @@ SUITES = [
           lambda r: r.servers("tests/faults", USUAL)),
     Suite("bench", "the measuring programs", "default",
           lambda r: r.pytest("tests/bench")),
+    Suite("labs", "starters, solutions, mutants and hostile submissions",
+          "default", lambda r: r.pytest("tests/labs", workers="2")),
     # Two at a time: these tests measure how long things take.
     Suite("observe", "watch, timeline and demo-stuck, on real servers", "default",
           lambda r: r.pytest("tests/observe", workers="2")),

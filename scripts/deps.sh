@@ -13,6 +13,7 @@
 #   compare   run and load, and tools to measure with
 #   observe   run, and strace
 #   fuzz      build, and clang with libFuzzer
+#   grade     run, pytest and strace, for the labs
 #
 # NO_INSTALL=1 installs nothing: it prints the one command to run and exits 1.
 # When everything that is missing is optional, as each load tool is, the script says
@@ -169,13 +170,21 @@ look_for() {
             python_has ensurepip
         may strace "traces the servers for a timeline" have strace
         ;;
+    grade)
+        look_for run
+        want python3 "runs the grader" have /usr/bin/python3
+        want python3-pytest "runs its tests" python_has pytest
+        want strace "shows the system calls of a submission" have strace
+        want patch "makes the mutants" have patch
+        may liburing-dev "the library of lab 08" library liburing
+        ;;
     fuzz)
         look_for build
         want clang "has libFuzzer" have clang
         want "$(clang_runtime_package)" "libFuzzer itself" clang_has_fuzzer
         ;;
     *)
-        echo "deps.sh: no group '$1'; there are: build run test browser check tidy compare observe fuzz" >&2
+        echo "deps.sh: no group '$1'; there are: build run test browser check tidy compare observe fuzz grade" >&2
         exit 2
         ;;
     esac

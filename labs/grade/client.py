@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 # Seconds for one answer. A server that is right never needs them. One that
 # leaves clients waiting does so in many tests: each such client has half the
-# patience of the one before.
-PATIENCE, LEAST = 5.0, 1.0
+# patience of the one before, down to LEAST if the server has answered anybody,
+# to NONE otherwise.
+PATIENCE, LEAST, NONE = 5.0, 1.0, 0.2
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class Client:
     """
 
     patience = PATIENCE     # of the next client
+    least = NONE
 
     def __init__(self, port, timeout=None, receive_buffer=None):
         self.sock = socket.socket()
@@ -63,6 +65,8 @@ class Client:
             self._more(until, "an answer's fields")
         end = self._rest.index(b"\r\n\r\n") + 4
         head = bytes(self._rest[:end - 4])
+        Client.least = LEAST
+        Client.patience = max(LEAST, Client.patience)
         del self._rest[:end]
         status, *lines = head.decode("latin-1").split("\r\n")
         headers = {}
@@ -97,7 +101,8 @@ class Client:
             data = self.sock.recv(1 << 16)
         except TimeoutError:
             if self._usual:
-                Client.patience = max(LEAST, Client.patience / 2)
+                Client.patience = max(Client.least,
+                                      Client.patience / 2)
             raise
         if not data:
             raise end("the server closed the connection after "

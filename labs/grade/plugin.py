@@ -1,5 +1,6 @@
 """The part of the grader that pytest calls: limits of time, and Results."""
 
+import contextlib
 import signal
 import time
 from dataclasses import dataclass
@@ -37,32 +38,44 @@ class Grading:
         """`seconds`: how long all tests may take together."""
         self.lab, self.built = lab, built
         self.results, self._until = {}, time.monotonic() + seconds
+        self._test_until = self._until
 
     def pytest_configure(self, config):
         """Give the fixtures what was built."""
         config.stash[BUILT] = self.built
 
-    @pytest.hookimpl(hookwrapper=True)
-    def pytest_runtest_protocol(self, item):
-        """Interrupt a test when its time is up, also while its server starts."""
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_setup(self):
+        """Start no test when the time for all is up."""
+        now = time.monotonic()
+        if now >= self._until:
+            raise Seen("no time was left after the tests before",
+                       "tests that end; see the first that failed")
+        self._test_until = min(now + TEST_SECONDS, self._until)
+        with self._limited():
+            yield
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_call(self):
+        """Interrupt a test when its time is up."""
+        with self._limited():
+            yield
+
+    @contextlib.contextmanager
+    def _limited(self):
+        """Raise Seen in the block when the time of this test is up. Only
+        there: between its phases, an exception would end pytest itself."""
         def too_late(*_):
-            raise Seen(f"no result after {TEST_SECONDS} s" if left > 1 else
-                       "no time was left after the tests before",
+            raise Seen("no result in time",
                        "a test that ends; something waits forever")
-        left = self._until - time.monotonic()
-        allowed = min(TEST_SECONDS, max(left, 0.01))
+
         signal.signal(signal.SIGALRM, too_late)
-        signal.setitimer(signal.ITIMER_REAL, allowed)
+        signal.setitimer(signal.ITIMER_REAL,
+                         max(0.01, self._test_until - time.monotonic()))
         try:
             yield
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
-
-    @pytest.hookimpl(hookwrapper=True)
-    def pytest_runtest_teardown(self):
-        """Let nothing interrupt the ending of a test's servers."""
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        yield
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_makereport(self, item, call):

@@ -140,6 +140,7 @@ class Sandboxed:
                  memory=MEMORY):
         self.isolation, self.folder = isolation, Path(folder)
         self.memory, self.fault, self._status = memory, "", None
+        self.init = None
         self._said, self._over = bytearray(), threading.Event()
         (self.folder / "work").mkdir(exist_ok=True)
         os.chmod(self.folder / "work", 0o777)
@@ -293,9 +294,11 @@ class Sandboxed:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.init, signal.SIGKILL)
         # A namespace's init ends after all others in it, and the program that
-        # waits for it ends then, too.
+        # waits for it ends then, too. Without an init there is none to wait
+        # for.
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._outer.wait(START)
+            if self.init:
+                self._outer.wait(START)
         self._outer.kill()
         self._outer.wait()
 

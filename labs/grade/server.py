@@ -11,7 +11,9 @@ from labs.grade.observe import PATIENCE, Seen
 from labs.grade.sandbox import Sandboxed
 
 READY = re.compile(r"listening on http://127\.0\.0\.1:(\d+)/")
-START = 10          # seconds until the line with the port must be there
+# Seconds until the line with the port must be there. If it was missing once,
+# and no server has started yet, the next has half of that.
+START, LEAST = 10.0, 0.5
 
 
 class Server:
@@ -23,6 +25,8 @@ class Server:
     It may live in a pid namespace: the numbers that it prints, and those in
     strace's results of fork(2), are not those of the grader's /proc.
     """
+
+    patience = START        # of the next start
 
     def __init__(self, program, args, shown, isolation, redis="none",
                  limits=None):
@@ -55,16 +59,19 @@ class Server:
         return self._run.fault
 
     def _read_port(self):
-        until = time.monotonic() + START
+        until = time.monotonic() + Server.patience
         while time.monotonic() < until:
             match = READY.search(self.output)
             if match:
+                Server.patience = START
                 return int(match[1])
             if self._run.wait(0.01) is not None:
-                raise Seen(f"the program ended with {self.ending}; it said: "
+                raise Seen(f"the program ended: {self.ending}; it said: "
                            f"{self.output[-300:].strip()!r}",
                            "a running server")
-        raise Seen(f"no line with the address after {START} s; it said: "
+        waited, Server.patience = Server.patience, \
+            max(LEAST, Server.patience / 2)
+        raise Seen(f"no line with the address after {waited:g} s; it said: "
                    f"{self.output[-300:].strip()!r}",
                    "server_ready() prints \"listening on http://...\"")
 

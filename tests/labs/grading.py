@@ -1,0 +1,79 @@
+"""Runs the grader as its users do, and looks at what it leaves behind."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parents[2]       # of the project
+LIMIT = 100             # seconds for one grade; it has 50 for its tests
+
+
+class Graded:
+    """One run of the grader: .status, .result (parsed JSON, or None),
+    .output, .seconds, .failed (names of tests), .left (process ids of its
+    network namespace that are still there)."""
+
+    def __init__(self, lab, submission, folder, *options, top=TOP):
+        """Grade a submission; `folder` is empty and becomes TMPDIR."""
+        folder = Path(folder)
+        self.tmp = folder / "tmp"
+        self.tmp.mkdir()
+        file = folder / "result.json"
+        began = time.monotonic()
+        with subprocess.Popen(
+                [sys.executable, "-m", "labs.grade", lab, str(submission),
+                 "--result", str(file), *options], cwd=top, text=True,
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT, errors="replace",
+                env={**os.environ, "TMPDIR": str(self.tmp)}) as process:
+            network = own_network(process)
+            try:
+                self.output, _ = process.communicate(timeout=LIMIT)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                self.output, _ = process.communicate()
+        self.seconds = time.monotonic() - began
+        self.status = process.returncode
+        self.result = json.loads(file.read_text()) if file.exists() else None
+        self.left = in_network(network) if network else []
+
+    @property
+    def failed(self):
+        """The names of the tests that failed, in the order of lab.toml."""
+        return [name for name, test in self.result["tests"].items()
+                if not test["passed"]]
+
+    @property
+    def points(self):
+        """The points of the grade."""
+        return self.result["points"]
+
+
+def own_network(process):
+    """Wait until the grader has a network namespace of its own; return its
+    name, or None when the grader ends without."""
+    ours = os.readlink("/proc/self/ns/net")
+    while process.poll() is None:
+        try:
+            network = os.readlink(f"/proc/{process.pid}/ns/net")
+        except OSError:
+            return None
+        if network != ours:
+            return network
+        time.sleep(0.01)
+    return None
+
+
+def in_network(name):
+    """Return the process ids in a network namespace."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if os.readlink(f"/proc/{pid}/ns/net") == name:
+                found.append(int(pid))
+        except OSError:
+            continue
+    return found

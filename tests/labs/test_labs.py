@@ -1,0 +1,73 @@
+"""Every lab: its starter, its solution, its mutants.
+
+A sample, in less than two minutes on two cores; with FULL=1, all.
+"""
+
+import os
+
+import pytest
+
+from grading import TOP, Graded
+from labs.grade import lab as labs
+
+FULL = os.environ.get("FULL", "") not in ("", "0")
+LABS = [folder.name for folder in labs.all_folders()]
+MUTANTS = [(folder.name, mutant) for folder in labs.all_folders()
+           for mutant in labs.read(folder).mutants]
+MOST = 25               # points of a starter
+
+
+def sample(values, most):
+    """Return `most` of the values, spread over them; all with FULL=1."""
+    values = list(values)
+    if FULL or len(values) <= most:
+        return values
+    return [values[i * len(values) // most] for i in range(most)]
+
+
+@pytest.mark.parametrize("name", sample(LABS, 2))
+def test_starter(name, tmp_path):
+    graded = Graded(name, labs.find(name).starter, tmp_path)
+    assert graded.status == 1, graded.output
+    assert graded.result["compiled"] and not graded.result["compiler"]
+    assert graded.points <= MOST, graded.output
+    assert graded.seconds < 60 or not FULL
+
+
+@pytest.mark.parametrize("name", sample(LABS, 3))
+def test_solution(name, tmp_path):
+    graded = Graded(name, labs.find(name).solution, tmp_path)
+    assert graded.points == 100 and graded.status == 0, graded.output
+    assert graded.left == [] and list(graded.tmp.iterdir()) == []
+
+
+@pytest.mark.parametrize("name, mutant", sample(MUTANTS, 6))
+def test_mutant(name, mutant, tmp_path):
+    """It fails the tests of lab.toml and no others; the hint is the first's."""
+    lab = labs.find(name)
+    source = tmp_path / "source"
+    source.mkdir()
+    lab.make_mutant(mutant, source)
+    graded = Graded(name, source, tmp_path)
+    assert graded.result["compiled"], graded.output
+    expected = set(lab.mutants[mutant])
+    assert set(graded.failed) == expected, graded.output
+    first = next(test for test in lab.tests if test.name in expected)
+    assert graded.result["first_hint"] == first.hint
+
+
+@pytest.mark.parametrize("name", LABS)
+def test_every_mutant_is_listed(name):
+    """Files of mutants/ and the table [mutants] name the same."""
+    lab = labs.find(name)
+    assert {path.stem for path in (lab.folder / "mutants").glob("*.*")} \
+        == set(lab.mutants)
+
+
+@pytest.mark.parametrize("words", [["77", "."], ["01", "/nowhere"], ["01"]])
+def test_wrong_calls(words):
+    import subprocess
+    import sys
+    done = subprocess.run([sys.executable, "-m", "labs.grade", *words],
+                          cwd=TOP, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and done.stderr
