@@ -86,8 +86,7 @@ class Peer:
         written into the build folder, where peers want it."""
         self.build_folder.mkdir(parents=True, exist_ok=True)
         values = {"port": port, "host": start.host, "public": start.public,
-                  "workers": start.workers or 1,
-                  "redis": start.redis or "none"}
+                  "workers": start.workers or 1}
         if self.template:
             values["conf"] = self.build_folder / self.template.name
             values["conf"].write_text(

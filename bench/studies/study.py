@@ -46,7 +46,7 @@ KEYS = {                    # of a load, with their defaults
 GROUPS = {"seven": [one.name for one in servers.ARCHITECTURES],
           "peers": ["nginx", "lighttpd", "h2o", "haproxy", "libmicrohttpd",
                     "libevent", "hyper", "go", "node"]}
-OWN = "accept_ways", "io_uring", "wake_up", "redis"     # their peer.json is in this folder
+OWN = "accept_ways", "wake_up", "redis"     # their peer.json is in this folder
 A_SECOND = 1000         # connections that a tool opens in a second, at least
 AT_LEAST = 20000        # requests of a run with `requests_each`
 
