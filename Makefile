@@ -217,6 +217,16 @@ timeline: build/deps/observe all
 demo-stuck: build/deps/observe all
 	@$(OBSERVE) demo-stuck $(ARGS)
 
+## predict: asks what you expect of a server, measures it, and compares (SERVER=05 CLIENTS=100; FILE=predict.toml)
+predict: build/deps/compare build/deps/observe all
+	@$(OBSERVE) predict $(if $(SERVER),'$(SERVER)') $(if $(CLIENTS),--clients '$(CLIENTS)') \
+	    $(if $(WHAT),--what '$(WHAT)') $(if $(FILE),--file '$(FILE)') \
+	    $(if $(NAME),--name '$(NAME)')
+
+## predictions: the predictions of a class beside what was measured (DIR=results/predictions)
+predictions: build/deps/observe
+	@$(OBSERVE) predictions $(if $(DIR),'$(DIR)')
+
 # ----------------------------------------------------------------- checking
 #
 # scripts/check.py builds what a suite needs by calling make again, with the
@@ -383,7 +393,7 @@ help:
         check-browser check-layering check-shape variant variant-measure \
         variants-check check-faults check-frame fuzz soak reliability compare \
         compare-settings study study-settings report compare-runs peers-deps \
-        docs format tidy help timeline demo-stuck \
+        docs format tidy help timeline demo-stuck predict predictions \
         grade lab handout check-labs
 
 # Deletes a file whose recipe failed: it would look finished next time.

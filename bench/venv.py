@@ -12,8 +12,7 @@ from bench.run.servers import TOP
 
 FOLDER = os.path.join(TOP, "build", "venv")
 PYTHON = os.path.join(FOLDER, "bin", "python")
-HERE = os.path.dirname(os.path.abspath(__file__))
-WANTED = os.path.join(HERE, "requirements.txt")
+WANTED = os.path.join(TOP, "bench", "requirements.txt")
 INSTALLED = os.path.join(FOLDER, "requirements.txt")
 
 
@@ -34,34 +33,30 @@ def make():
     os.makedirs(os.path.dirname(FOLDER), exist_ok=True)
     with open(FOLDER + ".lock", "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        return _make()
+        if procfs.read(INSTALLED) == procfs.read(WANTED) \
+                and os.access(PYTHON, os.X_OK):
+            return ""
+        if os.environ.get("NO_INSTALL"):
+            return "NO_INSTALL is set, and build/venv is not there yet"
+        print("Installing what draws (rich, altair, vl-convert) into "
+              "build/venv, once ...", flush=True)
+        shutil.rmtree(FOLDER, ignore_errors=True)
+        reason = run(sys.executable, "-m", "venv", FOLDER) or run(
+            PYTHON, "-m", "pip", "install", "--quiet", "--no-deps",
+            "--disable-pip-version-check", "--retries", "1", "--timeout",
+            "15", "-r", WANTED)
+        if not reason:
+            shutil.copyfile(WANTED, INSTALLED)
+        return reason
 
 
-def _make():
-    if procfs.read(INSTALLED) == procfs.read(WANTED) \
-            and os.access(PYTHON, os.X_OK):
+def run(*argv):
+    """Run a step of the installation; return "" or why it failed."""
+    done = subprocess.run(argv, stdout=subprocess.PIPE, text=True,
+                          stderr=subprocess.STDOUT, check=False)
+    if not done.returncode:
         return ""
-    if os.environ.get("NO_INSTALL"):
-        return "NO_INSTALL is set, and build/venv is not there yet"
-    print("Installing what draws (rich, altair, vl-convert) into build/venv, "
-          "once ...", flush=True)
-    shutil.rmtree(FOLDER, ignore_errors=True)
-    for argv in ([sys.executable, "-m", "venv", FOLDER],
-                 [PYTHON, "-m", "pip", "install", "--quiet", "--no-deps",
-                  "--disable-pip-version-check", "--retries", "1",
-                  "--timeout", "15", "-r", WANTED]):
-        try:
-            done = subprocess.run(argv, stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT, text=True,
-                                  check=False)
-        except OSError as error:
-            return f"{argv[0]}: {error.strerror}"
-        if done.returncode:
-            shutil.rmtree(FOLDER, ignore_errors=True)
-            if "ensurepip" in done.stdout:
-                return "python3-venv is not installed"
-            error = re.search(r"^ERROR: (.*)", done.stdout, re.MULTILINE)
-            return "pip: " + (error.group(1) if error
-                              else done.stdout.strip())[:160]
-    shutil.copyfile(WANTED, INSTALLED)
-    return ""
+    if "ensurepip" in done.stdout:
+        return "python3-venv is not installed"
+    error = re.search("^ERROR: (.*)", done.stdout, re.MULTILINE)
+    return f"{argv[2]}: {error[1] if error else done.stdout.strip():.160}"

@@ -10,7 +10,7 @@
 #include "text.h"
 
 /* Small pages for load generators, from published comparisons of servers;
- * docs/benchmarking.md names them. */
+ * docs/reference/experiments.md names them. */
 
 static void page_answer(struct http_exchange *x)
 {

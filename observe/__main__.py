@@ -3,6 +3,8 @@
     python3 -m observe watch WHAT       a live view: make watch-05
     python3 -m observe timeline WHICH   a picture of a burst: make timeline
     python3 -m observe demo-stuck       four troublesome clients: make demo-stuck
+    python3 -m observe predict WHICH    your prediction and the measured figures
+    python3 -m observe predictions DIR  those of a class: make predictions
 
 --help after a command lists its options.
 """
@@ -14,7 +16,9 @@ from observe.lab import LabError
 
 COMMANDS = {"watch": "observe.watch.command",
             "timeline": "observe.timeline.command",
-            "demo-stuck": "observe.stuck"}
+            "demo-stuck": "observe.stuck",
+            "predict": "observe.predict.command",
+            "predictions": "observe.predict.group"}
 
 
 def main(words):

@@ -4,13 +4,15 @@ A kind is one of the keys of KINDS: the colour of a bar. A meaning is a pair
 (kind, words): the words name the client or the address.
 """
 
+from bench.draw import styles
+
 # kind: (its words in a legend, colour on light ground, on dark ground)
 KINDS = {
-    "run": ("runs", "#009e73", "#00b384"),
-    "client": ("waits for a client", "#e69f00", "#f0b429"),
-    "redis": ("waits for Redis", "#0072b2", "#4aa3df"),
-    "lock": ("waits for a lock", "#d55e00", "#ee7c26"),
-    "cpu": ("waits for the CPU", "#cc79a7", "#e08fbb"),
+    "run": ("runs", *styles.GREEN),
+    "client": ("waits for a client", *styles.ORANGE),
+    "redis": ("waits for Redis", *styles.BLUE),
+    "lock": ("waits for a lock", *styles.RED),
+    "cpu": ("waits for the CPU", *styles.PINK),
     "queue": ("in the accept queue", "#8b94a1", "#7c8794"),
     "other": ("waits for something else", "#7a5230", "#b08a62"),
     "idle": ("idle", "#dfe3e8", "#46525f"),

@@ -386,7 +386,7 @@ SUITES = [
     Suite("labs", "starters, solutions, mutants and hostile submissions",
           "default", lambda r: r.pytest("tests/labs", workers="2")),
     # Two at a time: these tests measure how long things take.
-    Suite("observe", "watch, timeline and demo-stuck, on real servers", "default",
+    Suite("observe", "watch, timeline, demo-stuck, predict, on real servers", "default",
           lambda r: r.pytest("tests/observe", workers="2")),
 ]
 

@@ -37,13 +37,6 @@ def explain(experiment, known):
     }
 
 
-def can_do(point):
-    """Return how many requests a second one whole core could answer at the
-    CPU time of this point; None where that is not known."""
-    cost = point["values"].get("cpu_us")
-    return 1e6 / cost if cost else None
-
-
 def reference_x(experiment, variant):
     """Return the x at which the servers of an experiment are compared: the
     one it asks for, or the nearest that was measured; None without any."""
@@ -53,6 +46,13 @@ def reference_x(experiment, variant):
                key=lambda x: (abs(x - experiment["reference"]), x))
 
 
+def points_at(experiment, variant, x):
+    """Return {server: point} of those that have a figure at `x`."""
+    return {c["server"]: p for c in experiment["curves"]
+            if c["variant"] == variant for p in c["points"]
+            if p["x"] == x and p["rate"]}
+
+
 def together(experiment, variant, servers):
     """Yield sentences that compare the servers of a variant at its
     reference_x()."""
@@ -60,18 +60,16 @@ def together(experiment, variant, servers):
     if x is None:
         yield "Nothing could be measured here."
         return
-    there = {c["server"]: p for c in experiment["curves"]
-             if c["variant"] == variant for p in c["points"]
-             if p["x"] == x and p["rate"]}
+    there = points_at(experiment, variant, x)
     title = {name: server["title"] for name, server in servers.items()}
     base = experiment["baselines"][variant]
     place = f"At {x:,} {experiment['x_short']}"
     if base in there:
-        mine = there[base]
-        yield (f"{place} a request costs {title[base]} "
-               f"{number(mine['values'].get('cpu_us'))} us of CPU time, so "
-               f"one core can do {number(can_do(mine))} a second; "
-               f"{title[base]} answers {number(mine['rate']['median'])} "
+        cost = there[base]["values"].get("cpu_us")
+        yield (f"{place} a request costs {title[base]} {number(cost)} us of "
+               f"CPU time, so one core can do {number(cost and 1e6 / cost)} "
+               f"a second; {title[base]} answers "
+               f"{number(there[base]['rate']['median'])} "
                f"{experiment['unit']}.")
     else:
         yield f"{place} {title[base]} has no figure, so nothing is compared."

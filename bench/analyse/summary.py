@@ -11,7 +11,7 @@ import statistics
 
 from bench.analyse import latency, stats
 from bench.analyse.comparisons import comparisons
-from bench.analyse.sentences import explain, reference_x     # noqa: F401
+from bench.analyse.sentences import explain
 
 NOISY_FOREIGN = 10.0        # per cent of the core
 NOISY_SPEED = 0.3           # more or less time for the same work
@@ -95,17 +95,6 @@ def point(rows, keys, speed=None, clients=None, keep_alive=None):
     run = min(measured, key=lambda row: (abs(row["rate"] - middle),
                                          row["rate"]))
     return {**one, "limit": run.get("limit"), "evidence": run.get("evidence")}
-
-
-def lost_all(one):
-    """Return whether a point has no height: nothing was answered, or every
-    run broke. Charts show it at their bottom edge."""
-    return not one["rate"]["median"] if one["rate"] else one["hollow"]
-
-
-def point_at(curve, x):
-    """Return the point of a curve at `x`, or None."""
-    return next((p for p in curve["points"] if p["x"] == x), None)
 
 
 def summarise(experiment, rows, calls, known, *, keys, speed, tools,

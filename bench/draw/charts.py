@@ -10,8 +10,7 @@ import textwrap
 
 import altair as alt
 
-from bench.analyse.sentences import number
-from bench.analyse.summary import point_at, reference_x
+from bench.analyse.sentences import number, points_at, reference_x
 from bench.draw import styles, table
 
 WIDTH, HEIGHT, BAR = 480, 330, 26
@@ -79,8 +78,18 @@ class Page:
     def rows(self, key):
         """Return the points of all curves as rows of a chart, `key` ("rate",
         "can_do") by x. A curve breaks where there is no figure."""
-        return [row(self.titles[one["server"]], point, key, x=point["x"])
+        return [self.row(one["server"], point, key)
                 for one in self.curves for point in one["points"]]
+
+    def row(self, server, point, key):
+        """Return a row of a chart, with a whisker from `low` to `high`; `key`
+        is as for table.known(). A cost is a cost, whatever the limit was."""
+        y, low, high = table.known(point, key) or (None, None, None)
+        mark = table.mark(point)
+        mark = mark if key == "rate" or mark == "lost" else ""
+        return {"server": self.titles[server], "x": point["x"], "y": y,
+                "low": low, "high": high, "mark": mark,
+                "text": table.SIGNS[mark] + number(y)}
 
     def chart(self, layers, text, said, height):
         """Return the chart of these layers. `text` is what is drawn, `said`
@@ -94,36 +103,26 @@ class Page:
             autosize=alt.AutoSizeParams(type="fit", contains="padding"))
 
 
-def row(name, point, key, **more):
-    """Return a row of a chart, with a whisker from `low` to `high`; `key` is
-    as for table.known(). A cost is a cost, whatever the limit was."""
-    y, low, high = table.known(point, key) or (None, None, None)
-    mark = table.mark(point)
-    mark = mark if key == "rate" or mark == "lost" else ""
-    return {"server": name, "y": y, "low": low, "high": high, "mark": mark,
-            "text": table.SIGNS[mark] + number(y), **more}
-
-
 def cost(page):
     """Return bars of the CPU time a request costs, user and system, at the
     reference; None when there is no figure."""
-    x, rows, parts = reference_x(page.experiment, page.variant), [], []
-    for one in page.curves:
-        point = point_at(one, x)
-        if point and table.known(point, "cpu_us"):
-            name = page.titles[one["server"]]
-            rows.append(row(name, point, "cpu_us"))
-            parts += [{"server": name, "part": part,
-                       "y": point["values"].get(f"cpu_{part}_us") or 0}
-                      for part in ("user", "system")]
+    x = reference_x(page.experiment, page.variant)
+    found = {server: point for server, point in points_at(
+        page.experiment, page.variant, x).items()
+        if table.known(point, "cpu_us")}
     return bars(
-        page, rows, "CPU microseconds a request, "
+        page, [page.row(*one, "cpu_us") for one in found.items()],
+        "CPU microseconds a request, "
         f"{x:,} {page.experiment['x_short']}", f"with children; {WHISKERS}",
-        alt.Data(values=parts), order=alt.Order("part:N", sort="descending"),
+        alt.Data(values=[{"server": page.titles[server], "part": part,
+                          "y": point["values"].get(f"cpu_{part}_us") or 0}
+                         for server, point in found.items()
+                         for part in ("user", "system")]),
+        order=alt.Order("part:N", sort="descending"),
         color=alt.Color("part:N", sort=["user", "system"], scale=alt.Scale(
             domain=["user", "system"],
             range=[styles.USER[0], styles.SYSTEM[0]]))
-    ) if rows else None
+    ) if found else None
 
 
 def by_x(page, key):

@@ -29,7 +29,7 @@ def clock(seconds):
 
 
 class View:
-    """Shows the runs of `stages`, planned to take so many seconds."""
+    """Shows the runs of `stages`, which are planned to take `seconds`."""
 
     def __init__(self, seconds, stages):
         self.plan = self.left = seconds
@@ -72,32 +72,32 @@ class View:
             self.live.refresh()
 
     def passed(self, planned):
-        """Something has ended that was planned to take so many seconds."""
+        """Something has ended that the plan gave `planned` seconds."""
         self.left = max(0.0, self.left - planned)
 
     def more(self, planned, runs):
-        """So many runs are added to the plan, which take so many seconds."""
+        """`runs` more runs are added to the plan, with `planned` seconds for
+        all of them."""
         self.plan += planned
         self.left += planned
         self.cells += runs
 
     def cell(self, row, planned):
-        """A cell has ended after `planned` seconds of the plan."""
+        """A cell has ended, which the plan gave `planned` seconds."""
         self.rows.append(row)
         self.done += 1
         self.passed(planned)
         if self.live:
             self.live.refresh()
             return
-        said = f"{row['status']}: {row['note']}"
+        said = [f"{row['status']}: {row['note']}"] * (row["status"] != "ok")
         if row.get("rate") is not None:
-            said = (f"{number(row.get('cpu_us'))} us of CPU a request, "
-                    f"{number(row['rate'])}/s"
-                    + (f"; {said}" if row["status"] != "ok" else ""))
+            said.insert(0, f"{number(row.get('cpu_us'))} us of CPU a request, "
+                           f"{number(row['rate'])}/s")
         name = " ".join(str(row[key]) for key in ("experiment", "server",
                                                   "variant") if row[key])
         table.say(f"[{self.done}/{self.cells}, {clock(self.time_left())} "
-                  f"left] {name} {row['x']:,}: {said}")
+                  f"left] {name} {row['x']:,}: {'; '.join(said)}")
 
     def end_stage(self):
         """Print the table of the experiment."""
@@ -108,19 +108,20 @@ class View:
     def table(self):
         """Return the Table of the current experiment: a line an x, a column a
         server."""
-        cells, experiment = self.current.cells, self.current.experiment
-        names = dict.fromkeys(cell.server.name for cell in cells)
-        made = {(cell.variant.name, cell.x): {} for cell in cells}
-        for cell in cells:
-            made[cell.variant.name, cell.x][cell.server.name] = []
+        experiment = self.current.experiment
+        names, made = [], {}    # {(variant, x): {server: [row, ...]}}
+        for cell in self.current.cells:
+            names.append(cell.server.name)
+            made.setdefault((cell.variant.name, cell.x),
+                            {})[cell.server.name] = []
         for row in self.rows:
             made[row["variant"] or "", row["x"]][row["server"]].append(row)
+        names = list(dict.fromkeys(names))
         return table.Table(
             f"{experiment.title}: CPU microseconds a request, by "
             f"{experiment.x_title}", ["", *names],
-            [[f"{x:,} {variant}".strip(), *(
-                figure(servers[name]) if name in servers else ""
-                for name in names)]
+            [[f"{x:,} {variant}".strip(),
+              *(figure(servers.get(name)) for name in names)]
              for (variant, x), servers in made.items()])
 
     def draw(self):
@@ -137,17 +138,17 @@ class View:
 
 
 def figure(rows):
-    """Return what stands for the runs made of one cell: the median, a sign
-    before it when requests or runs were lost, and 2/3 when so many of the
-    runs gave a figure."""
+    """Return what stands for the runs of one cell until now: their median
+    CPU time, with a sign before it when requests or runs were lost, and with
+    2/3 after it when two of three runs gave a figure. "" is for a server that
+    has no such cell (None)."""
     if not rows:
-        return "."
+        return "" if rows is None else "."
     costs = [row["cpu_us"] for row in rows if row.get("cpu_us") is not None
              and row.get("rate") is not None]
     if not costs:
         return {"not possible": "-", "ok": "?"}.get(rows[-1]["status"],
                                                     rows[-1]["status"])
     lost = any(row["status"] not in ("ok", "no time") for row in rows)
-    return ((table.LOST if lost else "") + number(statistics.median(costs))
-            + (f" {len(costs)}/{len(rows)}" if len(costs) < len(rows)
-               else ""))
+    return (table.LOST * lost + number(statistics.median(costs))
+            + f" {len(costs)}/{len(rows)}" * (len(costs) < len(rows)))

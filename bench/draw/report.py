@@ -9,13 +9,12 @@ broken.
 """
 
 import base64
-import json
 import os
 import sys
 
 from bench import venv as own_venv
 from bench.draw import table
-from bench.store import summaries
+from bench.store import rundir, summaries
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
@@ -24,31 +23,21 @@ TOP = os.path.dirname(os.path.dirname(HERE))
 def make(folder, experiments=()):
     """Write summary.json, charts and report.html into `folder`.
 
-    `experiments` are those next to the published ones, such as a study. Returns
-    (summary, [what was left out and why]). Raises OSError when the
+    `experiments` are those next to the published ones, such as a study.
+    Returns (summary, [what was left out and why]). Raises OSError when the
     files of a run are not there.
     """
     summary = summaries.make(folder, experiments)
-    with open(os.path.join(folder, "env.json"), encoding="utf-8") as file:
-        env = json.load(file)
-    with open(os.path.join(folder, "summary.json"), "w",
-              encoding="utf-8") as file:
-        json.dump(summary, file, indent=1, ensure_ascii=False)
-        file.write("\n")
-    return summary, write(summary, env, folder)
-
-
-def write(summary, env, folder):
-    """Write the charts and report.html of a summary into `folder`; return
-    [what was left out and why]."""
+    env = rundir.read_json(os.path.join(folder, "env.json"))
+    rundir.write_json(os.path.join(folder, "summary.json"), summary)
     left_out, pictures = [], []
     try:
         # pylint: disable=import-outside-toplevel
         import jinja2
         from bench.draw import charts       # needs altair
     except ImportError as error:
-        return [f"charts and report.html: {error}; python3 -m bench report "
-                "FOLDER installs it and makes them"]
+        return summary, [f"charts and report.html: {error}; python3 -m bench "
+                         "report FOLDER installs it and makes them"]
     try:
         pictures = charts.draw(summary, folder)
     # What altair or vl-convert cannot draw, however they say so, is no reason
@@ -64,7 +53,7 @@ def write(summary, env, folder):
         tables=lambda *which: table.tables(summary, *which, wide=True),
         embedded=lambda name: embedded(os.path.join(folder, name)),
     ).dump(os.path.join(folder, "report.html"), encoding="utf-8")
-    return left_out
+    return summary, left_out
 
 
 def embedded(path):
@@ -74,10 +63,9 @@ def embedded(path):
             + base64.b64encode(file.read()).decode()
 
 
-def main(words=None):
+def main(words):
     """Do what the head of this file says with these words of the command
     line; return the exit status."""
-    words = sys.argv[1:] if words is None else words
     folder = words[0] if words else os.path.join(TOP, "results", "latest")
     own_venv.enter()
     try:

@@ -4,9 +4,8 @@ import shutil
 import textwrap
 from dataclasses import dataclass
 
-from bench.analyse.sentences import WHOLE_CORE as BUSY
-from bench.analyse.sentences import number
-from bench.analyse.summary import point_at, reference_x
+from bench.analyse.bottleneck import WHOLE_CORE as BUSY
+from bench.analyse.sentences import number, points_at, reference_x
 
 WIDTH = 100         # of lines that do not go to a terminal
 LOAD, LOST = "\N{WHITE CIRCLE}", "\N{MULTIPLICATION SIGN}"
@@ -77,43 +76,40 @@ def tables(summary, experiment, variant, wide):
     cost, and the rate that was reached."""
     x = reference_x(experiment, variant)
     titles = {one["name"]: one["title"] for one in summary["servers"]}
-    curves = [one for one in experiment["curves"] if one["variant"] == variant]
-    found = [(one["server"], titles[one["server"]], point) for one in curves
-             if (point := point_at(one, x)) and point["rate"]]
+    found = points_at(experiment, variant, x)
     said = [one for one in experiment["comparisons"]
             if one["variant"] == variant]
     place = f"at {x or 0:,} {experiment['x_short']}"
-    made = [cost(experiment, variant, place, found,
-                 {one["server"]: one for one in said
+    made = [cost(experiment, variant, place, titles, found,
+                 {one["server"]: one["words"] for one in said
                   if one["x"] == x and one["metric"] == "cpu_us"}),
-            reached(experiment, curves, titles)]
+            reached(experiment, variant, titles)]
     if wide and found:
+        found = {titles[name]: point for name, point in found.items()}
         made += [compared(experiment, said, titles),
                  latency(experiment, place, found),
                  rest(summary["columns"], place, found)]
     return [table for table in made if table.rows]
 
 
-def cost(experiment, variant, place, found, said):
-    """What a request costs, and how that compares with the baseline."""
-    bases = {one["base"] for one in said.values()}
+def cost(experiment, variant, place, titles, found, said):
+    """What a request costs, and what is said of it and the baseline."""
+    base = experiment["baselines"][variant]
     rows, noisy = [], {}
-    for server, title, point in found:
+    for server, point in found.items():
         values = point["values"]
         noisy.update(dict.fromkeys(point["noisy"]))
         sign = LOST * point["hollow"] + "~" * bool(point["noisy"])
-        can_do = known(point, "can_do")
-        calls = experiment["calls"].get(f"{server}/{variant}", {})
-        words = said[server]["words"] if server in said \
-            else "baseline" * (server in bases)
-        rows.append([title, sign + text(values.get("cpu_us")),
+        rows.append([titles[server], sign + text(values.get("cpu_us")),
                      values.get("cpu_user_us"), values.get("cpu_system_us"),
-                     can_do and can_do[0], calls.get("all"),
-                     values.get("switches"), words])
+                     (known(point, "can_do") or [None])[0],
+                     experiment["calls"].get(f"{server}/{variant}",
+                                             {}).get("all"),
+                     values.get("switches"),
+                     said.get(server, "baseline" * (server == base))])
     notes = ["can do/s: 1,000,000 / CPU us, for one core. System calls were "
              f"counted at {experiment['calls_at']:,} {experiment['x_short']}."
-             + "".join(f" Compared: the CPU time with that of {base}."
-                       for base in bases)]
+             f" Compared: the CPU time with that of {titles[base]}."]
     if noisy:
         notes.append(f"~ Noisy: {', '.join(noisy)}.")
     return Table(
@@ -122,20 +118,22 @@ def cost(experiment, variant, place, found, said):
          "switches", "compared"], rows, notes)
 
 
-def reached(experiment, curves, titles):
+def reached(experiment, variant, titles):
     """The rates by x, a column a server. 2/3: two of three runs gave one."""
-    def cell(point):
-        if not point:
-            return None
-        runs = "" if point["runs"] == point["planned"] else \
-            f" {point['runs']}/{point['planned']}"
-        rate = number(point["rate"]["median"]) if point["rate"] else "-"
-        return SIGNS[mark(point)] + rate + runs
+    curves = {one["server"]: one["points"] for one in experiment["curves"]
+              if one["variant"] == variant}
+    cells = {}          # {x: {server: text}}
+    for server, points in curves.items():
+        for point in points:
+            rate = number(point["rate"]["median"]) if point["rate"] else "-"
+            runs = f" {point['runs']}/{point['planned']}" \
+                * (point["runs"] != point["planned"])
+            cells.setdefault(point["x"], {})[server] = \
+                SIGNS[mark(point)] + rate + runs
     return Table(f"{experiment['unit']} reached, by {experiment['x_title']}",
-                 ["", *(titles[one["server"]] for one in curves)],
-                 [[f"{x:,}", *(cell(point_at(one, x)) for one in curves)]
-                  for x in sorted({p["x"] for one in curves
-                                   for p in one["points"]})])
+                 ["", *map(titles.get, curves)],
+                 [[f"{x:,}", *map(cells[x].get, curves)]
+                  for x in sorted(cells)])
 
 
 def compared(experiment, said, titles):
@@ -160,22 +158,19 @@ def latency(experiment, place, found):
     return Table(f"Latency in milliseconds {place}",
                  ["server", "mean", *LATENCY.values(), WORDS[-1]],
                  [[title, {**point["values"], **point}.get(mean),
-                   *(None if point["flag"] else point["values"].get(key)
-                     for key in LATENCY), point["flag"]]
-                  for _, title, point in found], notes)
+                   *map(point["values"].get, LATENCY), point["flag"]]
+                  for title, point in found.items()], notes)
 
 
 def rest(columns, place, found):
     """The limit and all other figures: a line each, a column a server."""
-    return Table(f"What else was measured {place}",
-                 ["", *(title for _, title, _ in found)],
-                 [["limit", *(point["limit"] for _, _, point in found)]]
-                 + [[", ".join(filter(None, (one["title"], one["unit"]))),
-                      *(point["values"].get(one["key"])
-                        for _, _, point in found)]
-                    for one in columns if one["key"] not in SHOWN and any(
-                        point["values"].get(one["key"]) is not None
-                        for _, _, point in found)])
+    rows = [["limit", *(point["limit"] for point in found.values())]]
+    for one in columns:
+        values = [point["values"].get(one["key"]) for point in found.values()]
+        if one["key"] not in SHOWN and values != [None] * len(values):
+            rows.append([", ".join(filter(None, (one["title"], one["unit"]))),
+                         *values])
+    return Table(f"What else was measured {place}", ["", *found], rows)
 
 
 # ------------------------------------------------------------------- printing
@@ -185,39 +180,26 @@ def width():
     return shutil.get_terminal_size((WIDTH, 24)).columns
 
 
-def parts(table, wide):
-    """Return lists of rows of text, the head first: the first column and as
-    many of the others as fit `wide` characters. A table whose last column
-    can wrap stays whole."""
-    rows = [table.head, *table.rows]
-    if table.head[-1] in WORDS:
-        return [rows]
-    sizes = [2 + max(map(len, column)) for column in zip(*rows)]
-    groups = [[]]
-    for place in range(1, len(sizes)):
-        used = sum(sizes[one] for one in (0, *groups[-1], place))
-        if groups[-1] and used > wide + 2:
-            groups.append([])
-        groups[-1].append(place)
-    return [[[row[place] for place in (0, *group)] for row in rows]
-            for group in groups]
-
-
 def lines(table, wide):
-    """Return a table as lines of `wide` characters at most."""
-    made = textwrap.wrap(table.title, wide)
-    for part in parts(table, wide):
-        sizes = [max(map(len, column)) for column in zip(*part)]
-        room = wide - sum(2 + size for size in sizes[:-1])
-        for row in part:
-            *first, last = [
-                cell.ljust(size) if name in (part[0][0], *WORDS)
-                else cell.rjust(size)
-                for name, cell, size in zip(part[0], row, sizes)]
-            begin = "".join(cell + "  " for cell in first)
-            for piece in textwrap.wrap(last, max(room, 12)) or [""]:
-                made.append((begin + piece).rstrip())
-                begin = " " * len(begin)
+    """Return a table as lines of `wide` characters at most: the first column
+    and as many of the others as fit, then the first and the next ones. A last
+    column of words wraps instead."""
+    rows, made = [table.head, *table.rows], textwrap.wrap(table.title, wide)
+    sizes = [max(map(len, column)) for column in zip(*rows)]
+    left, wraps = list(range(1, len(sizes))), table.head[-1] in WORDS
+    while left:
+        part, used = [0], sizes[0]
+        while left and (wraps or len(part) == 1
+                        or used + 2 + sizes[left[0]] <= wide):
+            used += 2 + sizes[left[0]]
+            part.append(left.pop(0))
+        indent = " " * (used - sizes[part[-1]])
+        for row in rows:
+            line = "  ".join(
+                row[n].ljust(sizes[n]) if not n or table.head[n] in WORDS
+                else row[n].rjust(sizes[n]) for n in part)
+            made += textwrap.wrap(line.rstrip(), wide,
+                                  subsequent_indent=indent)
     return made + [line for note in table.notes
                    for line in textwrap.wrap(note, wide)]
 

@@ -1,6 +1,8 @@
 """The machine: its cores and limits, and what env.json tells of it."""
 
+import hashlib
 import os
+import pathlib
 import platform
 import re
 import resource
@@ -114,9 +116,19 @@ def versions():
     return found
 
 
+def source_hash():
+    """Return a hash of the servers' C sources: figures that were measured on
+    other sources are stale."""
+    found = hashlib.sha256()
+    for path in sorted(pathlib.Path(servers.TOP).glob("*/*.[ch]")):
+        if re.match(r"0\d_|common$", path.parent.name):
+            found.update(path.read_bytes())
+    return found.hexdigest()[:16]
+
+
 def commit():
-    """Return {"commit": hash, "changed": bool} of the sources, {} without
-    git. `changed` says that the work tree differs from the commit."""
+    """Return {"hash": of the C sources, "commit", "changed": whether the work
+    tree differs from the commit}; without git only the hash."""
     def git(*words):
         return subprocess.run(["git", "-C", servers.TOP, *words],
                               stdout=subprocess.PIPE,
@@ -124,6 +136,7 @@ def commit():
                               check=False).stdout.strip()
 
     if not shutil.which("git") or not git("rev-parse", "HEAD"):
-        return {}
+        return {"hash": source_hash()}
     changed = git("status", "--porcelain", "--untracked-files=no")
-    return {"commit": git("rev-parse", "HEAD"), "changed": bool(changed)}
+    return {"hash": source_hash(), "commit": git("rev-parse", "HEAD"),
+            "changed": bool(changed)}

@@ -16,47 +16,42 @@ FOLDER = Path(__file__).resolve().parent
 BUILD = Path(TOP, "build", "peers")
 
 
-class PeerError(Exception):
+class PeerError(ValueError):
     """There is no such peer, or it cannot be built."""
 
 
 class Peer:
     """A peer, with the attributes that servers.Server has."""
 
+    start_seconds = 30.0
+
     def __init__(self, name, parent=FOLDER):
         """Raises PeerError when no folder in `parent` has it."""
-        there = _all(parent)
+        there = found(parent)
         if name not in there:
             raise PeerError(f"there is no peer {name!r}; there are "
                             + ", ".join(sorted(there)))
         self.name = name
-        self.dir, self.told = there[name]
-        told = self.told
+        self.told = told = there[name]      # what its peer.json says
         self.title = told.get("title", name)
-        self.folder = ""
         self.kind = "floor" if told.get("kind") == "floor" else "peer"
-        self.endpoints = tuple(told["endpoints"])
+        self.endpoints = told["endpoints"]
         self.keep_alive = told.get("keep_alive")    # None: with and without
         self.has_workers = told.get("options", {}).get("workers", False)
         # A just-in-time compiler needs requests to get going.
         self.warm_up = 0.5 if told.get("kind") == "language" else 0.0
-        self.start_seconds = 30.0
-        self.published_as = told.get("published_as", "")
-        self.packages = tuple(told.get("packages", ()))
-        self.note = told.get("note", "")
         self.build_folder = BUILD / name
-        template = told.get("config_template")
-        self.template = self.dir / template if template else None
-        configuration = self.template.read_text() if template else ""
-        self.any_host = "{host}" in " ".join([*told["start"], configuration])
+        self.template = told["dir"] / told.get("config_template", "")
+        self.any_host = "{host}" in " ".join(told["start"]) + (
+            self.template.read_text() if self.template.is_file() else "")
 
     def _fill(self, text, **values):
         """Return `text` with each known {placeholder} replaced; other braces
         stay as they are."""
         values.update(name=self.name, design=self.told.get("design", ""),
-                      dir=self.dir, build=self.build_folder)
+                      dir=self.told["dir"], build=self.build_folder)
         return re.sub(r"\{(\w+)\}",
-                      lambda found: str(values.get(found[1], found[0])), text)
+                      lambda word: str(values.get(word[1], word[0])), text)
 
     def problem(self):
         """Return why it cannot be started, or "" when it can."""
@@ -86,34 +81,32 @@ class Peer:
         written into the build folder, where peers want it."""
         self.build_folder.mkdir(parents=True, exist_ok=True)
         values = {"port": port, "host": start.host, "public": start.public,
-                  "workers": start.workers or 1}
-        if self.template:
-            values["conf"] = self.build_folder / self.template.name
+                  "workers": start.workers or 1,
+                  "redis": start.redis,
+                  "conf": self.build_folder / self.template.name}
+        if self.template.is_file():
             values["conf"].write_text(
                 self._fill(self.template.read_text(), **values))
         return [self._fill(word, **values) for word in self.told["start"]], TOP
 
 
-def names():
-    """Return the names of all peers."""
-    return sorted(_all())
-
-
-def _all(parent=FOLDER):
-    """Return {name: (folder, what its peer.json says)} of all peers."""
-    found = {}
+def found(parent=FOLDER):
+    """Return {name: what its peer.json says, and its folder as "dir"} of the
+    peers in the folders of `parent`."""
+    made = {}
     for path in parent.glob("*/peer.json"):
         told = json.loads(path.read_text())
         for name, more in told.get("peers", {path.parent.name: {}}).items():
-            found[name] = path.parent, {**told, **more}
-    return found
+            made[name] = {**told, **more, "dir": path.parent}
+    return made
 
 
 def chosen(text):
     """Return the Peers that `text` names: "nginx,go", "all" or "". Raises
     PeerError for an unknown name."""
     wanted = text.replace(",", " ").split()
-    return [Peer(name) for name in (names() if wanted == ["all"] else wanted)]
+    return [Peer(name)
+            for name in (sorted(found()) if wanted == ["all"] else wanted)]
 
 
 def unavailable():

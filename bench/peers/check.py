@@ -54,23 +54,6 @@ def check_connection(port, kept):
         raise WrongAnswer(f"/answer takes {fastest:.3f} s or longer")
 
 
-def check_echo(get):
-    """Check that /echo decodes a value and escapes it again."""
-    for value in ECHO_VALUES:
-        for quote in (urllib.parse.quote, urllib.parse.quote_plus):
-            path = "/echo?value=" + quote(value)
-            found = ElementTree.fromstring(get(path)[2]).findtext("value")
-            if found != value:
-                raise WrongAnswer(f"GET {path}: {found!r}")
-
-
-def check_static(get):
-    """Check that every file below public/ comes back as it is."""
-    for path in filter(Path.is_file, PUBLIC.rglob("*")):
-        target = "/" + path.relative_to(PUBLIC).as_posix()
-        expect(get(target), target, 200, "", path.read_bytes())
-
-
 def check_old_client(port):
     """Check that a client of HTTP/1.0, such as ab, gets an answer and its
     connection closed."""
@@ -83,15 +66,22 @@ def check_old_client(port):
 
 
 def check_answers(peer, port):
-    """Check everything that one running peer promises."""
+    """Check everything that one running peer promises: that it decodes and
+    escapes what it echoes, and has every file below public/, for example."""
     get = client(port)      # asks for "Connection: close"
     for one in all_experiments():
         if one.path.partition("?")[0] in peer.endpoints:
             one.check(get)
-    if "/echo" in peer.endpoints:
-        check_echo(get)
-    if peer.told.get("static"):
-        check_static(get)
+    for value in ECHO_VALUES if "/echo" in peer.endpoints else ():
+        for quote in (urllib.parse.quote, urllib.parse.quote_plus):
+            path = "/echo?value=" + quote(value)
+            answer = ElementTree.fromstring(get(path)[2]).findtext("value")
+            if answer != value:
+                raise WrongAnswer(f"GET {path}: {answer!r}")
+    files = PUBLIC.rglob("*") if peer.told.get("static") else ()
+    for path in filter(Path.is_file, files):
+        target = "/" + path.relative_to(PUBLIC).as_posix()
+        expect(get(target), target, 200, "", path.read_bytes())
     check_connection(port, peer.keep_alive is not False)
     if peer.kind != "floor":
         check_old_client(port)

@@ -78,23 +78,18 @@ def normalize(call):
     return f"{name}({arguments})" + (f" = {error}" if error else "")
 
 
-def connect(port, prompt):
-    """Return a connected socket. If `prompt`, the server learns of the
-    connection only together with the first request."""
-    sock = socket.socket()
-    sock.settimeout(5)
-    if prompt:          # the handshake's last ACK waits for data (tcp(7))
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
-    sock.connect(("127.0.0.1", port))
-    return sock
-
-
 def talk(port, late, kept):
     """Send REQUESTS requests, one after the other; return the last answer."""
     close = b"" if kept else b"Connection: close\r\n"
     for number in range(REQUESTS):
         if not (kept and number):
-            sock = connect(port, not late and not kept)
+            sock = socket.socket()
+            sock.settimeout(5)
+            if not late and not kept:
+                # The handshake's last ACK waits for data (tcp(7)), so that
+                # the server learns of both together.
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
+            sock.connect(("127.0.0.1", port))
         time.sleep(late)
         sock.sendall(b"GET /answer HTTP/1.1\r\nHost: localhost\r\n"
                      + close + b"\r\n")
@@ -105,15 +100,7 @@ def talk(port, late, kept):
             sock.close()
             time.sleep(PAUSE)
     sock.close()
-    return answer
-
-
-def libraries(program):
-    """Return the names of the shared libraries of a program, in their order.
-    Raises SubprocessError."""
-    listed = subprocess.run(["ldd", program], check=True, text=True,
-                            capture_output=True).stdout
-    return re.findall(r"^\s*(\S+) =>", listed, re.MULTILINE)
+    return answer.decode()
 
 
 def memory(pid):
@@ -140,7 +127,7 @@ def look(server, talks, folder):
                          os.path.join(folder, "calls.log")) as live:
         for name, (late, kept) in talks.items():
             # Once before, for what is done only once.
-            answer = talk(live.port, 0, kept).decode()
+            answer = talk(live.port, 0, kept)
             counted = syscalls.count(
                 Calls(), live, CORES,
                 lambda: talk(live.port, late, kept) and REQUESTS)
@@ -148,7 +135,10 @@ def look(server, talks, folder):
                            for call, times in counted.items()
                            if call != "all" and times >= 0.5}
         found["answer"] = {re.sub(r"Date: .{29}\r", "Date: ...\r", answer): 1}
-        found["libraries"] = {" ".join(libraries(live.argv[0])): 1}
+        listed = subprocess.run(["ldd", live.argv[0]], check=True, text=True,
+                                capture_output=True).stdout
+        found["libraries"] = {
+            " ".join(re.findall(r"^\s*(\S+) =>", listed, re.MULTILINE)): 1}
         if server.name.removeprefix("floor-") == "forking":
             found["memory"] = memory(live.pid)
     return found
@@ -158,10 +148,10 @@ def differences(design, folder):
     """Return a line for each difference between the server `design` and its
     floors. Raises PeerError, ServerError, SyscallError."""
     said = []
-    for name in peers.names():
-        if name.removesuffix("-kept") != f"floor-{design}":
+    for name, talks in ((f"floor-{design}", NEW),
+                        (f"floor-{design}-kept", KEPT)):
+        if name not in peers.found():
             continue
-        talks = KEPT if name.endswith("-kept") else NEW
         floor = peers.Peer(name)
         floor.build()
         ours = look(servers.named(design), talks, folder)

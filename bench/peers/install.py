@@ -15,18 +15,15 @@ import sys
 from bench import peers
 
 
-def missing_packages(wanted):
-    """Return the packages that these peers need and that are not installed."""
-    def missing(package):
-        known = subprocess.run(
-            ["dpkg-query", "-W", "-f", "${db:Status-Status}", package],
-            capture_output=True, text=True, check=False)
-        return known.stdout != "installed"
-
-    return sorted({
-        package for peer in wanted for package in peer.packages
-        # A program that is there may have come from elsewhere.
-        if (len(peer.packages) > 1 or peer.problem()) and missing(package)})
+def problem(peer):
+    """Build a peer; return why it cannot be started, "" when it can."""
+    why = peer.problem()
+    try:
+        if not why:
+            peer.build()
+    except peers.PeerError as error:
+        why = str(error)
+    return why
 
 
 def install(packages):
@@ -51,20 +48,14 @@ def main(words):
     except peers.PeerError as error:
         print(f"peers: {error}", file=sys.stderr)
         return 2
-    packages = missing_packages(wanted) if shutil.which("apt-get") else []
-    if packages and not install(packages):
+    packages = sorted({package for peer in wanted if problem(peer)
+                       for package in peer.told.get("packages", ())})
+    if packages and shutil.which("apt-get") and not install(packages):
         for package in packages:    # this release may lack one of them
             install([package])
-    failed = False
-    for peer in wanted:
-        problem = peer.problem()
-        try:
-            if not problem:
-                peer.build()
-        except peers.PeerError as error:
-            problem = str(error)
-        print(f"{peer.name:22} {problem or 'ready'}", flush=True)
-        failed = failed or bool(problem)
+    problems = [problem(peer) for peer in wanted]
+    for peer, why in zip(wanted, problems):
+        print(f"{peer.name:22} {why or 'ready'}")
     for one in peers.unavailable():
         print(f"{one['name']:22} not available: {one['why']}")
-    return int(failed)
+    return int(any(problems))

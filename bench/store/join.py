@@ -17,7 +17,6 @@ import sys
 from bench import experiments
 from bench.run.servers import TOP
 from bench.store import rundir, summaries
-from bench.store.rundir import write_rows
 
 CELL = ("experiment", "variant", "server", "x", "repeat")
 COMMITTED = os.path.join(TOP, "docs", "results")
@@ -34,6 +33,10 @@ def join(folder, runs):
 
     Raises JoinError, and OSError when the files of a run are not there.
     """
+    def rows(name):
+        return [row for run in runs
+                for row in rundir.read_rows(os.path.join(run, name))]
+
     envs = [rundir.read_json(os.path.join(run, "env.json")) for run in runs]
     first = envs[0]
     for run, env in zip(runs, envs):
@@ -44,27 +47,28 @@ def join(folder, runs):
             raise JoinError(f"{run} was measured at another commit")
         if os.path.abspath(folder).startswith(COMMITTED + os.sep):
             check_fit(env, summaries.make(run))
-    rows, calls = ([row for run in runs for row in rundir.read_rows(
-        os.path.join(run, name))] for name in ("samples.csv", "calls.csv"))
+    samples, calls = rows("samples.csv"), rows("calls.csv")
     cells = collections.Counter(" ".join(str(row[key] or "") for key in CELL)
-                                for row in rows)
+                                for row in samples)
     [(cell, count)] = cells.most_common(1)
     if count > 1:
         raise JoinError(f"measured in two runs: {cell}")
 
+    def path(name):
+        return os.path.join(folder, name)
+
     os.makedirs(folder, exist_ok=True)
-    write_rows(os.path.join(folder, "samples.csv"), rows)
-    write_rows(os.path.join(folder, "calls.csv"), calls, rundir.CALLS)
-    rundir.write_json(os.path.join(folder, "env.json"), {
+    rundir.write_rows(path("samples.csv"), samples, list(samples[0]))
+    rundir.write_rows(path("calls.csv"), calls, rundir.CALLS)
+    rundir.write_json(path("env.json"), {
         **first,
         "looks": {name: seen for env in envs
                   for name, seen in env.get("looks", {}).items() if seen},
         "joined": [{key: env[key] for key in (
             "started", "source", "settings", "seed", "preflight")}
                    for env in envs]})
-    rundir.write_json(os.path.join(folder, "summary.json"),
-                      summaries.make(folder))
-    return len(rows)
+    rundir.write_json(path("summary.json"), summaries.make(folder))
+    return len(samples)
 
 
 def check_fit(env, summary):
@@ -72,13 +76,12 @@ def check_fit(env, summary):
     a commit, and few of its cells are noisy."""
     if env["source"].get("changed", True):
         raise JoinError("measured with changes that are in no commit")
-    points = [one for experiment in summary["experiments"]
-              for curve in experiment["curves"] for one in curve["points"]
-              if one["rate"]]
-    noisy = sum(bool(one["noisy"]) for one in points)
-    if noisy > NOISY * len(points):
-        raise JoinError(f"{noisy} of {len(points)} cells are noisy; at most "
-                        f"{100 * NOISY:.0f} % may be: measure again on a "
+    noisy = [bool(one["noisy"]) for experiment in summary["experiments"]
+             for curve in experiment["curves"] for one in curve["points"]
+             if one["rate"]]
+    if sum(noisy) > NOISY * len(noisy):
+        raise JoinError(f"{sum(noisy)} of {len(noisy)} cells are noisy; at "
+                        f"most {100 * NOISY:.0f} % may be: measure again on a "
                         "quiet machine")
 
 
@@ -86,8 +89,8 @@ def commit(run, summary, label=""):
     """Copy a run to docs/results, as COMMIT=1 asks for; return a sentence.
     `label` is the name of a study. Raises JoinError."""
     check_fit(rundir.read_json(os.path.join(run, "env.json")), summary)
-    folder = os.path.join(COMMITTED, "studies", label) if label \
-        else os.path.join(COMMITTED, "reference")
+    folder = os.path.join(COMMITTED, *(("studies", label) if label
+                                       else ("reference",)))
     shown = os.path.relpath(folder)
     there = {one["name"] for one in summary["experiments"]}
     if not label and not there.issuperset(experiments.ORDER):

@@ -10,28 +10,27 @@ import pathlib
 from bench.meter import Column, costs
 
 SCHEMA_VERSION = 2
-
-FIGURES = (             # of samples.csv: first those of the load tool
-    Column("seconds", "time measured", "s", 2),
-    Column("requests", "good answers", "", 0),
-    Column("rate", "good answers", "/s", 0),
-    Column("failed", "failed", "", 0,
-           "refused, reset, too late, or with the wrong status"),
-    Column("timeouts", "time-outs", "", 0,
-           "those of the failed for which a client gave up waiting"),
-    Column("unfinished", "unfinished", "", 0,
-           "asked for and never answered"),
-    Column("failed_percent", "failed", "%", 2,
-           "failed and unfinished ones among all that was asked for"),
-    Column("mean_ms", "mean latency", "ms", 2),
-    Column("p50_ms", "median latency", "ms", 2),
-    Column("p99_ms", "99 % below", "ms", 2),
-    Column("max_ms", "longest", "ms", 1),
-    Column("sent_rate", "rate that was sent", "/s", 0,
-           "of an open loop: what the load tool really asked for"),
-    Column("lag_percent", "late", "%", 1,
-           "of an open loop: requests sent more than 1 ms after their time"),
-    Column("served", "the server's own count", "requests", 0),
+FIGURES = (*(Column(*one) for one in (      # of samples.csv
+    # What the load tool says: key, title, unit, digits, explanation.
+    ("seconds", "time measured", "s", 2),
+    ("requests", "good answers", "", 0),
+    ("rate", "good answers", "/s", 0),
+    ("failed", "failed", "", 0,
+     "refused, reset, too late, or with the wrong status"),
+    ("timeouts", "time-outs", "", 0,
+     "those of the failed for which a client gave up waiting"),
+    ("unfinished", "unfinished", "", 0, "asked for and never answered"),
+    ("failed_percent", "failed", "%", 2,
+     "failed and unfinished ones among all that was asked for"),
+    ("mean_ms", "mean latency", "ms", 2),
+    ("p50_ms", "median latency", "ms", 2),
+    ("p99_ms", "99 % below", "ms", 2),
+    ("max_ms", "longest", "ms", 1),
+    ("sent_rate", "rate that was sent", "/s", 0,
+     "of an open loop: what the load tool really asked for"),
+    ("lag_percent", "late", "%", 1,
+     "of an open loop: requests sent more than 1 ms after their time"),
+    ("served", "the server's own count", "requests", 0))),
     *costs.columns())
 SAMPLES = ("experiment", "variant", "server", "kind", "x", "repeat", "order",
            "started", "status", "tool", "workers",
@@ -65,20 +64,19 @@ class Folder:
         os.symlink(os.path.basename(self.path), link)
         os.replace(link, os.path.join(out, "latest"))
         self.rows = []
-        write_rows(self._file("samples.csv"), [], SAMPLES)
-        write_rows(self._file("calls.csv"), [], CALLS)
-
-    def _file(self, name):
-        return os.path.join(self.path, name)
+        self.samples, self.calls = (os.path.join(self.path, name) for name in
+                                    ("samples.csv", "calls.csv"))
+        write_rows(self.samples, [], SAMPLES)
+        write_rows(self.calls, [], CALLS)
 
     def add(self, row):
         """Append a row to samples.csv."""
         self.rows.append(row)
-        write_rows(self._file("samples.csv"), [row], SAMPLES, "a")
+        write_rows(self.samples, [row], SAMPLES, "a")
 
     def add_calls(self, experiment, variant, server, tool, calls):
         """Append {call: how often a request} to calls.csv."""
-        write_rows(self._file("calls.csv"), [
+        write_rows(self.calls, [
             dict(zip(CALLS, (experiment, variant, server, tool, *call)))
             for call in calls.items()], CALLS, "a")
 
@@ -89,7 +87,7 @@ class Folder:
 
     def write_json(self, name, data):
         """Write `data` as JSON."""
-        write_json(self._file(name), data)
+        write_json(os.path.join(self.path, name), data)
 
 
 def write_json(path, data):
@@ -99,27 +97,20 @@ def write_json(path, data):
 
 
 def read_json(path):
-    """Return what a JSON file holds. Raises OSError."""
+    """Return what a JSON file holds. Raises OSError and ValueError."""
     return json.loads(pathlib.Path(path).read_text("utf-8"))
 
 
-def write_rows(path, rows, names=None, mode="w"):
-    """Write dicts as CSV; `mode` "a" appends. `names` are the columns, None:
-    the keys of the first row."""
-    names = names or list(rows[0])
+def write_rows(path, rows, names, mode="w"):
+    """Write dicts as CSV with the columns `names`; `mode` "a" appends. What
+    is not known, None, is an empty field."""
     with open(path, mode, newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         if mode == "w":
             writer.writerow(names)
-        writer.writerows([as_text(row.get(name)) for name in names]
+        writer.writerows([f"{value:.6g}" if isinstance(value, float)
+                          else value for value in map(row.get, names)]
                          for row in rows)
-
-
-def as_text(value):
-    """Return a value as a CSV field: nothing for what is not known."""
-    if value is None:
-        return ""
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def read_rows(path):
@@ -130,14 +121,12 @@ def read_rows(path):
 
 
 def as_value(key, text):
-    """Return a field of the column `key` as number, text, or None, which
-    stands for "not a number" and for infinity, too."""
+    """Return a field of the column `key`: its text in a column of WORDS, else
+    a number. None is an empty field, "not a number" and infinity."""
     if not text or key in WORDS:
         return text or None
-    for number in (int, float):
-        try:
-            value = number(text)
-            return value if math.isfinite(value) else None
-        except ValueError:
-            continue
-    return text
+    try:
+        return int(text)
+    except ValueError:
+        value = float(text)
+        return value if math.isfinite(value) else None

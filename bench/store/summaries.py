@@ -1,12 +1,11 @@
 """The summary of a results folder: its files and what is known of servers,
 tools and experiments, put into bench.analyse.summary, which knows no files."""
 
-import contextlib
 import os
 
 from bench import experiments, load, peers
 from bench.analyse import summary
-from bench.run import servers
+from bench.run.servers import ARCHITECTURES
 from bench.store import rundir
 from bench.studies import study
 
@@ -25,34 +24,28 @@ def make(folder, more=()):
     known = {one.name: one for one in (*experiments.all_experiments(), *more)}
     measured = [one for one in known.values() if one.name in names] \
         + [study.load(name) for name in names if name not in known]
-    speed = summary.median(summary.figures(rows, "gauge_ms"))
-    shown = _servers(rows)
+    keys = [column.key for column in rundir.FIGURES]
+    shown = _servers({row["server"]: row["kind"] for row in rows})
     return {
         "schema_version": rundir.SCHEMA_VERSION,
         "columns": [vars(column) for column in rundir.FIGURES],
         "servers": shown,
         "experiments": [summary.summarise(
             one, *([row for row in some if row["experiment"] == one.name]
-                   for some in (rows, calls)), shown,
-            keys=[column.key for column in rundir.FIGURES], speed=speed,
+                   for some in (rows, calls)), shown, keys=keys,
+            speed=summary.median(summary.figures(rows, "gauge_ms")),
             tools={name: tool.latency for name, tool in load.TOOLS.items()},
             adaptive=bool(env.get("looks", {}).get(one.name)))
             for one in measured],
         "unavailable": peers.unavailable()}
 
 
-def _servers(rows):
-    """Return what the summary says of the servers: the seven in their order,
-    then the others by name."""
-    kinds = {row["server"]: row["kind"] for row in rows}
-    ours = [one.name for one in servers.ARCHITECTURES if one.name in kinds]
-    found = []
-    for name in ours + sorted(set(kinds) - set(ours)):
-        one = None
-        with contextlib.suppress(peers.PeerError):      # a study's own server
-            one = servers.named(name) if name in ours else peers.Peer(name)
-        found.append({"name": name, "title": getattr(one, "title", name),
-                      "kind": kinds[name],
-                      "chapter": getattr(one, "chapter", ""),
-                      "published_as": getattr(one, "published_as", "")})
-    return found
+def _servers(kinds):
+    """Return what the summary says of the servers {name: kind}: the seven in
+    their order, then the others by name."""
+    ours = {one.name: one for one in ARCHITECTURES if one.name in kinds}
+    others = peers.found()
+    return [{"name": name, "kind": kinds[name],
+             "title": others.get(name, {}).get("title", name),
+             "chapter": ours[name].chapter if name in ours else ""}
+            for name in [*ours, *sorted(kinds.keys() - ours)]]

@@ -19,6 +19,7 @@ from bench.run import redis, servers
 FOLDER = pathlib.Path(__file__).parent
 TOP = pathlib.Path(servers.TOP)
 FILES = {"/10k": 10 * 1024, "/1m": 1024 * 1024}
+SPREAD_SECONDS = 1.0    # into a run, until its clients are connected
 # The Redis commands of a guestbook page.
 PAGE = ("LRANGE guestbook_remarks -100 -1", "INCR visitor_count",
         "GET visitor_count")
@@ -44,9 +45,9 @@ def redis_at(port):
 
 def unix_socket(address):
     """Return --redis for the Unix socket of the Redis at HOST:PORT."""
-    told = redis_at(address.rpartition(":")[2]).ask(
+    answer = redis_at(address.rpartition(":")[2]).ask(
         redis.command("CONFIG", "GET", "unixsocket"))
-    return "unix:" + told.split(b"\r\n")[-2].decode()
+    return "unix:" + answer.split(b"\r\n")[-2].decode()
 
 
 # ---------------------------------------------------------------- load tools
@@ -155,8 +156,12 @@ def kernel(cell, live, seen, told):
 
 @contextlib.contextmanager
 def spread(cell, live, seen, told):
-    """Tell how evenly several loops share the clients after 1 s: by how many
-    per cent of the mean the loop that is farthest off differs from it."""
+    """Tell how evenly several loops share the clients: by how many per cent
+    of the mean the loop that is farthest off differs from it. New connections
+    end too soon to be counted."""
+    if not cell.variant.keep_alive:
+        yield
+        return
     loops = [one.pid for one in procfs.tree(live.pid) if one.pid != live.pid]
     before = [procfs.open_descriptors(pid) for pid in loops]
 
@@ -168,10 +173,10 @@ def spread(cell, live, seen, told):
             told["per cent off an even share, at most"] = 100 * max(
                 abs(one - mean) for one in clients) / mean
 
-    timer = threading.Timer(1.0, look)
+    timer = threading.Timer(SPREAD_SECONDS, look)
     timer.start()
     try:
-        yield
+        yield timer
     finally:
         timer.cancel()
         timer.join()

@@ -38,15 +38,14 @@ KEYS = {                    # of a load, with their defaults
     "tool": "wrk",          # a key of load.TOOLS
     "script": "",           # a Lua file for wrk
     "options": "",          # of our servers
-    "requests_each": 0,     # a run ends after so many for each client
-    "busy": 0,              # so many ask; those of `clients` are idle
+    "requests_each": 0,     # each client ends its run after this number
+    "busy": 0,              # clients that ask; those of `clients` are idle
     "all_cores": False,     # whether the server may run on the load's, too
     "floor": False,         # whether to compare with the server's floor
 }
 GROUPS = {"seven": [one.name for one in servers.ARCHITECTURES],
           "peers": ["nginx", "lighttpd", "h2o", "haproxy", "libmicrohttpd",
                     "libevent", "hyper", "go", "node"]}
-OWN = "accept_ways", "wake_up", "redis"     # their peer.json is in this folder
 A_SECOND = 1000         # connections that a tool opens in a second, at least
 AT_LEAST = 20000        # requests of a run with `requests_each`
 
@@ -74,8 +73,8 @@ class Started:
         return getattr(self.server, name)
 
     def command(self, start, port, folder):
-        """Return (argv, folder to run it in), after the kernel was told what
-        this way wants of it. Raises OSError."""
+        """Return (argv, folder to run it in). Makes the kernel settings of
+        this way first. Raises OSError."""
         argv, folder = self.server.command(dataclasses.replace(
             start, public=hooks.site() + "/public"), port, folder)
         for word in self.way:
@@ -177,12 +176,12 @@ def load(name):
         path = hooks.FOLDER / f"{name}.toml"
     try:
         return make(path.stem, tomllib.loads(path.read_text("utf-8")))
-    except (OSError, ValueError, peers.PeerError) as error:
+    except (OSError, ValueError) as error:
         raise StudyError(f"{path.name}: {error}") from error
 
 
 def make(name, told):
-    """Return the Study of a TOML table. Raises StudyError and PeerError."""
+    """Return the Study of a TOML table. Raises ValueError."""
     known(told, (*TOP_KEYS, *KEYS), "at its top")
     for key in ("title", "question", "load"):
         if not told.get(key):
@@ -242,7 +241,7 @@ def started(name, ways):
     """Return the Started server that is called "SERVER" or "SERVER, WAY".
     Raises PeerError."""
     bare, _, way = name.partition(", ")
-    server = servers.named(bare) if bare in GROUPS["seven"] \
-        else peers.Peer(bare, hooks.FOLDER.parent if bare in OWN
-                        else peers.FOLDER)
+    own = hooks.FOLDER.parent       # the peer.json of studies/
+    server = servers.named(bare) if bare in GROUPS["seven"] else peers.Peer(
+        bare, own if bare in peers.found(own) else peers.FOLDER)
     return Started(server, name, ways.get(way, ""))

@@ -19,12 +19,13 @@ class History:
         self.since = now        # when this state began
         self._before = None     # kind, words, since, left
         self.totals = collections.Counter()     # kind: seconds
-        self._last = now
+        self._last = self._seen = now   # filled until; seen last
         self._cells = collections.deque(maxlen=CELLS)   # {kind: seconds}
         self._newest = None     # number of the newest cell
 
     def add(self, now, kind, words, again=False):
         """Take a sample; `again`: the same state, entered once more."""
+        self._catch_up()
         middle = (self._last + now) / 2
         self._fill(self.kind, self._last, middle)
         self._fill(kind, middle, now)
@@ -35,7 +36,18 @@ class History:
             self._before = self.kind, self.words, self.since, now
             self.since = before[2] if before and before[:2] == (kind, words) \
                 and now - before[3] < BLINK else now
-        self.kind, self.words, self._last = kind, words, now
+        self.kind, self.words, self._last, self._seen = kind, words, now, now
+
+    def stay(self, now):
+        """Take a sample of the same state. Most samples are: so this only
+        notes the time, and fills the cells once a cell."""
+        self._seen = now
+        if now - self._last > CELL:
+            self._catch_up()
+
+    def _catch_up(self):
+        self._fill(self.kind, self._last, self._seen)
+        self._last = self._seen
 
     def _fill(self, kind, begin, end):
         """Count a time for a state, in the cells that it lies in."""

@@ -41,22 +41,27 @@ class Task:
                 os.close(descriptor)
 
     def read(self):
-        """Return (syscall text, seconds run, seconds delayed, switches).
+        """Return (syscall text, schedstat text) as the kernel has them.
 
-        Raises OSError when the thread has ended.
+        The first is None where hidden. Raises OSError when the thread has
+        ended.
         """
-        text = None if self.hidden else os.pread(self._syscall, 200, 0)
-        ran, delayed, switches = os.pread(self._schedstat, 99, 0).split()
-        return text, int(ran) / 1e9, int(delayed) / 1e9, switches
+        return (None if self.hidden else os.pread(self._syscall, 200, 0),
+                os.pread(self._schedstat, 99, 0))
 
     def letter(self):
         """Return its state in stat, such as "S"."""
-        text = read(f"/proc/{self.pid}/task/{self.tid}/stat")
-        return text.rpartition(")")[2].split()[0] if text else "Z"
+        return letter(self.pid, self.tid)
 
     def wchan(self):
         """Return the name of the kernel's function in which it sleeps."""
         return read(f"/proc/{self.pid}/task/{self.tid}/wchan")
+
+
+def letter(pid, tid):
+    """Return the state of a thread, such as "S"; "Z" when it has ended."""
+    text = read(f"/proc/{pid}/task/{tid}/stat")
+    return text.rpartition(")")[2].split()[0] if text else "Z"
 
 
 def read(path):

@@ -18,6 +18,11 @@ Client = collections.namedtuple("Client", "number kind words since")
 Frame = collections.namedtuple(
     "Frame", "now title rows clients queues connections rate total notes")
 
+# The last sample of a thread. raw: what Task.read() returned; ran, delayed:
+# nanoseconds; version: of the socket tables.
+_Sample = collections.namedtuple(
+    "_Sample", "raw ran delayed switches meaning name version")
+
 _COST = 50                      # look for threads after 50 times what it took
 SHARE = 0.05                    # of a CPU, at most, for sampling
 _MOST = 128                     # processes whose sockets are looked at
@@ -93,8 +98,13 @@ class Sampler:
                 except OSError:
                     continue
                 self.histories[tid] = History(now)
+        # A signal stops all threads of a process, so one letter for each will
+        # do, unless the main thread has ended before the others.
+        letters = {pid: proc.letter(pid, pid) for pid in self._pids}
         for task in self._tasks.values():
-            task.stopped = task.letter() in "TtZ"
+            letter = letters.get(task.pid, "Z")
+            task.stopped = (task.letter() if letter == "Z" else letter) \
+                in "TtZ"
         self.hidden = sum(task.hidden for task in self._tasks.values())
         self._due = now + max(0.1, _COST * (time.monotonic() - now))
 
@@ -105,23 +115,26 @@ class Sampler:
         self.histories.pop(task.tid, None)
 
     def _sample(self, task, now):
-        reading = task.read()
-        text, ran, delayed, switches = reading
+        raw = task.read()
         last = self._last.get(task.tid)
+        version = self.tables.version
         history = self.histories[task.tid]
-        before = last[0] if last else reading
-        if last and not task.stopped and text is not None \
-                and (text, switches) == (before[0], before[3]) \
-                and last[3] == self.tables.version \
-                and not text.startswith(b"running"):
-            meaning, name = last[1:3]       # it has not run since
-        else:
-            meaning, name = self._meaning(task, text, ran - before[1],
-                                          delayed - before[2])
-        self._last[task.tid] = reading, meaning, name, self.tables.version
+        same = last and raw == last.raw and version == last.version \
+            and not task.stopped and raw[0] is not None \
+            and not raw[0].startswith(b"running")
+        if same and last.name not in states.MANY:
+            history.stay(now)               # it has not run since
+            return
+        ran, delayed, switches = map(int, raw[1].split())
+        before = last or _Sample(raw, ran, delayed, switches, None, "", 0)
+        meaning, name = (last.meaning, last.name) if same else self._meaning(
+            task, raw[0], (ran - before.ran) / 1e9,
+            (delayed - before.delayed) / 1e9)
+        self._last[task.tid] = _Sample(raw, ran, delayed, switches, meaning,
+                                       name, version)
         kind, said = self._loop(task, meaning, name)
         history.add(now, kind, said, name in states.ACCEPT
-                    and before[3] != switches)
+                    and before.switches != switches)
 
     def _meaning(self, task, text, ran, delayed):
         """Return (meaning, name of the system call or "")."""
@@ -187,7 +200,7 @@ class Sampler:
 
     def _row(self, task, now, counted, many, slots):
         history = self.histories[task.tid]
-        ran = self._last[task.tid][0][1] if task.tid in self._last else 0
+        ran = self._last[task.tid].ran / 1e9 if task.tid in self._last else 0
         child = task.pid != self.pid
         thread = task.tid != task.pid
         name = f"thread {task.tid}" if thread else \

@@ -1,9 +1,13 @@
-"""A results folder with made-up figures, for what reads such folders."""
+"""A machine, and a results folder with made-up figures."""
 
 import random
 
 from bench import experiments, plan
+from bench.machine.facts import Machine
 from bench.store import rundir
+
+# Two cores.
+MACHINE = Machine(frozenset({0}), frozenset({1}), frozenset({0, 1}), 20000)
 
 # Requests/s at the first x, the share that is left at the last one, and
 # microseconds of CPU a request. Made up; the shapes matter, not the figures.

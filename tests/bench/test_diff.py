@@ -16,7 +16,7 @@ def run(folder, *verdicts):
         "name": "answer", "comparisons": [
             {"variant": "keep-alive", "x": x, "server": "poll",
              "base": "epoll", "metric": "cpu_us", "verdict": verdict,
-             "low": low, "high": high, "words": f"poll is {verdict}"}
+             "low": low, "high": high, "words": verdict}
             for x, (verdict, low, high) in enumerate(verdicts, 1)]}]}))
     return str(folder)
 
@@ -31,22 +31,15 @@ def run(folder, *verdicts):
     ((FEW, None, None), (LESS, 0.8, 0.9), 0),
 ])
 def test_what_disagrees(one, other, expected, tmp_path, capsys):
-    """Opposite winners, or "the same" with intervals that do not overlap;
-    in whichever order the runs are given."""
+    """In whichever order the runs are given; each is named."""
     runs = [run(tmp_path / "a", one), run(tmp_path / "b", other, one)]
     assert diff.main(runs) == diff.main(runs[::-1]) == expected
-    told = capsys.readouterr().out
-    assert ("answer keep-alive at 1, cpu_us: poll compared with epoll"
-            in told) == bool(expected)
-    assert f"1 comparisons in both runs, {int(FEW != one[0] != UNKNOWN)} of " \
-           f"them decided in both, {expected} of these disagree" in told
+    assert capsys.readouterr().out.count("poll compared with epoll") \
+        == 2 * expected
 
 
-def test_what_cannot_be_compared(tmp_path, capsys):
-    """Another status than "they disagree", and what to do."""
+def test_what_cannot_be_compared(tmp_path):
+    """It has a status of its own."""
     one, none = run(tmp_path / "a", (MORE, 1.1, 1.2)), run(tmp_path / "b")
-    assert diff.main([one]) == 2
-    assert diff.main([one, none]) == 2
-    assert "no comparison in common" in capsys.readouterr().err
-    assert diff.main([one, str(tmp_path / "nowhere")]) == 2
-    assert "`make compare` left" in capsys.readouterr().err
+    for words in ([one], [one, none], [one, str(tmp_path / "nowhere")]):
+        assert diff.main(words) == 2

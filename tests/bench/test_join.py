@@ -1,7 +1,8 @@
 """Runs that are joined are the run that they would have been."""
 
 import json
-import os
+from contextlib import nullcontext
+from pathlib import Path
 
 import pytest
 
@@ -9,37 +10,39 @@ import made_up
 from bench.store import join, rundir, summaries
 
 
-@pytest.fixture(name="whole")
-def made_up_run(tmp_path):
+@pytest.fixture(name="whole", scope="module")
+def made_up_run(tmp_path_factory):
     """A run of two servers."""
-    return made_up.folder(tmp_path / "whole", ("iterative", "epoll"))
+    return Path(made_up.folder(tmp_path_factory.mktemp("whole"),
+                               ("iterative", "epoll")))
 
 
-def piece(whole, name, wanted, **env):
-    """Make a run of those rows of `whole` whose x is wanted(); `env` changes
-    its env.json. Return its folder."""
-    folder = os.path.join(os.path.dirname(whole), name)
-    os.mkdir(folder)
-    for table in ("samples.csv", "calls.csv"):
-        rows = rundir.read_rows(os.path.join(whole, table))
-        rundir.write_rows(os.path.join(folder, table), [
-            row for row in rows if wanted(row.get("x") or 0)], list(rows[0]))
-    told = rundir.read_json(os.path.join(whole, "env.json"))
-    rundir.write_json(os.path.join(folder, "env.json"), {**told, **env})
-    return folder
+@pytest.fixture(name="piece")
+def make_piece(whole, tmp_path):
+    """piece(name, wanted, **env) makes a run of those rows whose x is
+    wanted(x); `env` changes its env.json."""
+    def piece(name, wanted, **env):
+        folder = tmp_path / name
+        folder.mkdir()
+        for table in ("samples.csv", "calls.csv"):
+            rows = rundir.read_rows(whole / table)
+            rundir.write_rows(folder / table, [
+                row for row in rows if wanted(row.get("x") or 0)], rows[0])
+        told = rundir.read_json(whole / "env.json")
+        rundir.write_json(folder / "env.json", {**told, **env})
+        return folder
+    return piece
 
 
-def test_the_whole_is_the_sum_of_its_parts(whole, tmp_path):
-    """Its summary does not show that it was measured in two runs. Looks of
-    one of them count for all: the wider interval is right for both."""
-    out = str(tmp_path / "joined")
-    count = join.join(out, [
-        piece(whole, "small", lambda x: x < 500),
-        piece(whole, "large", lambda x: x >= 500, looks={"answer": [6]})])
-    assert count == len(rundir.read_rows(os.path.join(whole, "samples.csv")))
-    assert rundir.read_json(os.path.join(out, "summary.json")) == \
+def test_the_whole_is_the_sum_of_its_parts(whole, piece, tmp_path):
+    """Looks of one of them count for all: the wider interval is right for
+    both."""
+    join.join(tmp_path / "joined", [
+        piece("small", lambda x: x < 500),
+        piece("large", lambda x: x >= 500, looks={"answer": [6]})])
+    assert rundir.read_json(tmp_path / "joined" / "summary.json") == \
         json.loads(json.dumps(summaries.make(whole)))
-    env = rundir.read_json(os.path.join(out, "env.json"))
+    env = rundir.read_json(tmp_path / "joined" / "env.json")
     assert env["looks"] == {"answer": [6]} and len(env["joined"]) == 2
 
 
@@ -49,44 +52,45 @@ def test_the_whole_is_the_sum_of_its_parts(whole, tmp_path):
     ("another machine", lambda x: x < 500, {"machine": {"cpu": "another"}}),
     ("measured in two runs: ", lambda x: True, {}),
 ])
-def test_what_cannot_be_joined(whole, tmp_path, why, wanted, env):
+def test_what_cannot_be_joined(piece, tmp_path, why, wanted, env):
     """Servers or microseconds are others, or a cell is there twice."""
-    large = piece(whole, "large", lambda x: x >= 500)
     with pytest.raises(join.JoinError, match=why):
-        join.join(str(tmp_path / "out"), [
-            large, piece(whole, "other", wanted, **env)])
-    assert not os.path.exists(tmp_path / "out")
+        join.join(tmp_path / "out", [
+            piece("large", lambda x: x >= 500), piece("other", wanted, **env)])
+    assert not (tmp_path / "out").exists()
 
 
-def test_what_is_committed_is_of_a_commit_and_quiet(whole, tmp_path,
+@pytest.mark.parametrize("changed", [True, False])
+def test_what_is_committed_is_of_a_commit_and_quiet(changed, piece, tmp_path,
                                                     monkeypatch):
-    """Neither changed sources nor more than a tenth of noisy cells; a part
-    of the reference is joined with the others first."""
+    """Three rounds are always noisy."""
     monkeypatch.setattr(join, "COMMITTED", str(tmp_path / "docs"))
-    out = str(tmp_path / "docs" / "reference")
-    with pytest.raises(join.JoinError, match="in no commit"):
-        join.join(out, [piece(whole, "changed", bool, source={
-            "commit": "a", "changed": True})])
-    made = summaries.make(whole)
-    with pytest.raises(join.JoinError, match="cells are noisy"):
-        join.commit(whole, made)
-    assert not os.path.exists(out)
+    run = piece("run", bool, source={"commit": "a", "changed": changed})
+    with pytest.raises(join.JoinError,
+                       match="in no commit" if changed else "are noisy"):
+        join.join(tmp_path / "docs" / "reference", [run])
+
+
+def test_a_part_of_the_reference_is_not_committed(whole, tmp_path,
+                                                  monkeypatch):
+    """A study and the whole are."""
+    monkeypatch.setattr(join, "COMMITTED", str(tmp_path))
     monkeypatch.setattr(join, "NOISY", 1)
-    assert join.commit(whole, made).startswith("Ready to be")
-    assert sorted(os.listdir(out)) == ["calls.csv", "env.json", "samples.csv"]
-    assert join.commit(whole, made, "floors").endswith("docs/studies/floors/")
+    made = summaries.make(whole)
+    join.commit(whole, made, "floors")
     made["experiments"].pop()
     assert "This is a part" in join.commit(whole, made)
+    assert {path.name for path in tmp_path.rglob("*.*")} == {
+        "calls.csv", "env.json", "samples.csv"}
+    assert not (tmp_path / "reference").exists()
 
 
-def test_a_tenth_of_the_cells_may_be_noisy():
+@pytest.mark.parametrize("noisy, refused", [(1, False), (2, True)])
+def test_a_tenth_of_the_cells_may_be_noisy(noisy, refused):
     """A cell without a figure is none of them."""
-    def check(noisy):
-        points = [{"rate": {"median": 1}, "noisy": ["foreign load"]}] * noisy \
-            + [{"rate": {"median": 1}, "noisy": []}] * (10 - noisy) \
-            + [{"rate": None, "noisy": ["no run"]}] * 9
+    points = [{"rate": {"median": 1}, "noisy": ["foreign load"]}] * noisy \
+        + [{"rate": {"median": 1}, "noisy": []}] * (10 - noisy) \
+        + [{"rate": None, "noisy": ["no run"]}] * 9
+    with pytest.raises(join.JoinError) if refused else nullcontext():
         join.check_fit({"source": {"changed": False}}, {
             "experiments": [{"curves": [{"points": points}]}]})
-    check(1)
-    with pytest.raises(join.JoinError, match="2 of 10"):
-        check(2)

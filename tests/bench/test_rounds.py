@@ -29,14 +29,10 @@ def test_what_is_settled_is_left_out_after_a_look():
     assert made[-1] == (LOOKS[1], "b")
 
 
-def test_no_round_begins_that_would_end_too_late():
-    """The round before says how long one takes."""
-    assert not list(in_rounds("a", ends=time.monotonic() - 1))
-
-
 def test_each_round_waits_for_quiet():
-    """Before it, not after it."""
+    """Before it, not after it; none begins after the end."""
     waited = []
     for number, _ in in_rounds("ab", rounds=2,
                                quiet=lambda: waited.append(1)):
         assert len(waited) == number
+    assert not list(in_rounds("a", ends=time.monotonic() - 1))

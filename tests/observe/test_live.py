@@ -18,7 +18,7 @@ import scripted
 from observe import clients, lab, stuck
 from observe.slow_redis import SlowRedis
 from observe.timeline import page, rows, run, strace
-from observe.watch import plain
+from observe.watch import command, plain, proc
 from observe.watch.command import Started, print_lines
 from observe.watch.sampler import Sampler
 
@@ -219,11 +219,13 @@ def test_watch_says_that_the_server_waits_for_redis():
         asyncio.run(visit())
 
 
+PROGRAM = ("import socket, time; s = socket.create_server(('127.0.0.1', 0)); "
+           "print('http://127.0.0.1:%d/' % s.getsockname()[1], flush=True); "
+           "time.sleep(60)")
+
+
 def test_the_accept_queue_and_a_program_never_seen():
-    program = ("import socket, time; s = socket.create_server(('127.0.0.1', "
-               "0)); print('http://127.0.0.1:%d/' % s.getsockname()[1], "
-               "flush=True); time.sleep(60)")
-    with lab.Server([sys.executable, "-c", program]) as server, \
+    with lab.Server([sys.executable, "-c", PROGRAM]) as server, \
             Sampler(server.pid, "program") as sampler:
         with socket.create_connection(server.address):
             wait_for(lambda: [length for _, length, _ in
@@ -251,6 +253,25 @@ def test_without_permission_watch_says_what_it_cannot_see(monkeypatch, capsys):
         print_lines(sampler, 0.1)
     told = capsys.readouterr().out
     assert "5 of 5 threads" in told and "4 accepting" in told
+
+
+def test_watch_leaves_the_cpus_of_a_pinned_server_and_its_session_is_nice():
+    cpus = sorted(os.sched_getaffinity(0))
+    program = ("import os, sys; from observe.watch import command\n"
+               "look = lambda: (sorted(os.sched_getaffinity(0)), "
+               "command.proc.read(command.AUTOGROUP).split()[2:])\n"
+               "with command.aside(int(sys.argv[1])): print(look())\n"
+               "print(look()[1])")
+    with lab.Server([sys.executable, "-c", PROGRAM]) as server:
+        os.sched_setaffinity(server.pid, cpus[:1])
+        done = subprocess.run(
+            [sys.executable, "-c", program, str(server.pid)], cwd=lab.TOP,
+            capture_output=True, text=True, check=True, timeout=30,
+            start_new_session=True)
+    there = bool(proc.read(command.AUTOGROUP))      # not every kernel has it
+    inside, after = done.stdout.splitlines()
+    assert inside == str((cpus[1:] or cpus, ["12"] * there))
+    assert after == str(["0"] * there)
 
 
 def text(line):

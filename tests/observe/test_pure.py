@@ -189,6 +189,12 @@ def test_shares_strips_and_how_long():
         {"idle": 0.5, "redis": 0.498, "run": 0.002})
     assert history.strip(10) == ["idle"] * 5 + ["redis"] * 5
     assert history.since == 5.1             # the blink does not count
+    for now in (10.02, 10.04, 10.5, 10.9, 11.0):
+        history.stay(now)
+    history.add(11.2, "run", "run")
+    assert history.totals == pytest.approx(
+        {"idle": 5, "redis": 6.08, "run": 0.12})
+    assert history.strip(10)[-1] == "redis" and history.since == 11.2
     slots = Slots()
     assert slots.assign([7, 8, 9]) == {7: 0, 8: 1, 9: 2}
     assert slots.assign([7, 9, 12]) == {7: 0, 9: 2, 12: 1}

@@ -1,0 +1,1 @@
+"""What turns docs/ and a measured run into the book; see docs/conf.py."""

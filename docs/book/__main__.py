@@ -1,0 +1,63 @@
+"""Build the book: `make book`, `make book RUN=results/latest`.
+
+    build/book/index.html     the site; it needs no server and no network
+
+Sphinx and what it needs are installed into build/book-venv/ once. Warnings
+are errors: a claim that the reference run does not support, a figure that is
+not there, a link that leads nowhere.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parents[2]
+VENV = TOP / "build" / "book-venv"
+OUT = TOP / "build" / "book"
+WANTED = Path(__file__).with_name("requirements.txt")
+
+
+def environment():
+    """Return the Python of the book's environment, made when missing.
+
+    Raises SystemExit with a sentence when that is not possible.
+    """
+    if sys.version_info < (3, 11):
+        sys.exit("Sphinx 9 needs Python 3.11 or newer; this is "
+                 f"{sys.version.split()[0]}. Debian 12 and Ubuntu 24.04 have "
+                 "it.")
+    python, mark = VENV / "bin" / "python", VENV / "requirements.txt"
+    if mark.exists() and mark.read_text() == WANTED.read_text():
+        return python
+    print("Installing Sphinx into build/book-venv, once ...", flush=True)
+    try:
+        subprocess.run([sys.executable, "-m", "venv", "--clear", VENV],
+                       check=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-deps",
+                        "--disable-pip-version-check", "-r", WANTED],
+                       check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        sys.exit(f"the book's environment cannot be made: {error}. It needs "
+                 "python3-venv and a package index.")
+    mark.write_text(WANTED.read_text())
+    return python
+
+
+def main():
+    """Build the site; return Sphinx' exit status."""
+    run = os.environ.get("RUN", "")
+    if run and not Path(run, "summary.json").is_file():
+        sys.exit(f"RUN={run}: there is no summary.json; name a folder that "
+                 "make compare has left, such as results/latest")
+    done = subprocess.run(
+        [environment(), "-m", "sphinx", "-E", "-a", "-q", "-b", "html",
+         "-W", "--keep-going", TOP / "docs", OUT], check=False,
+        env={**os.environ, "BOOK_RUN": run and str(Path(run).resolve())})
+    if done.returncode == 0:
+        print(f"The book: {OUT}/index.html")
+    return done.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,53 @@
+"""Charts of the book: those of the report, and the shape of a curve beside
+the published one. Both are SVG texts for a light page."""
+
+import io
+
+import altair as alt
+
+from bench.draw import charts, styles
+
+PAIRS = [styles.GROUND, styles.TEXT, styles.QUIET, styles.GRID, styles.AXIS,
+         styles.USER, styles.SYSTEM,
+         *(one[:2] for one in styles.ARCHITECTURES.values())]
+
+
+def svg(chart):
+    """Return an altair chart as SVG."""
+    text = io.StringIO()
+    chart.configure(**charts.CONFIG).save(text, format="svg")
+    return text.getvalue()
+
+
+def dark(text):
+    """Return an SVG for a light page in the colours of a dark one."""
+    for light, other in PAIRS:
+        for part in ("fill", "stroke"):
+            text = text.replace(f'{part}="{light}"', f'{part}="{other}\0"')
+    return text.replace("\0", "")
+
+
+def shares(series, colours):
+    """Return a chart of curves as shares of their best.
+
+    series    {name: {clients: rate}}
+    colours   {name: colour on a light page}
+    """
+    rows = [{"what": name, "clients": x, "share": rate / max(rates.values())}
+            for name, rates in series.items() for x, rate in rates.items()]
+    xs = sorted({row["clients"] for row in rows})
+    base = alt.Chart(alt.Data(values=rows)).encode(
+        x=alt.X("clients:Q", title="concurrent clients",
+                axis=alt.Axis(format=",", values=xs), scale=alt.Scale(
+                    type="log", domain=[xs[0] / 1.1, xs[-1] * 1.1])),
+        y=alt.Y("share:Q", title=None, axis=alt.Axis(format="%"),
+                scale=alt.Scale(domain=[0, 1.05])),
+        color=alt.Color("what:N", sort=list(series), scale=alt.Scale(
+            domain=list(series), range=[colours[one] for one in series])),
+        strokeDash=alt.StrokeDash("what:N", sort=list(series), legend=None))
+    return alt.layer(base.mark_line(strokeWidth=2),
+                     base.mark_point(filled=True, size=45)).properties(
+        width=charts.WIDTH, height=240, title=alt.Title(
+            "Rate, as a share of the best", subtitle="here and as published: "
+            "the shape can be compared, not the figures"),
+        autosize=alt.AutoSizeParams(type="fit", contains="padding"))

@@ -1,0 +1,427 @@
+"""The Sphinx extension of the book: figures, claims, curves, tables, quoted
+code and pictures, resolved when the book is built.
+
+    {value}`guestbook.epoll[100].cpu_us | 1`     a figure; "| 1": digits
+    {words}`guestbook 100 poll epoll`            how two servers compare
+    {ratio}`floors 100 epoll floor-epoll`        the same as a figure
+    :::{claim} guestbook.poll[100].cpu_us > 30   prose that needs this to hold
+    :::{curve} guestbook epoll                   one curve before the others
+    :::{shape} guestbook epoll                   its shape beside the published
+    :::{costs} guestbook epoll                   costs by number of clients
+    :::{across} guestbook 100                    costs of all servers
+    :::{calls} guestbook iterative epoll         system calls a request
+    :::{beside} guestbook epoll                  measured and published rates
+    :::{quote} 07_epoll/main.c serve_clients     a definition in C
+    :::{picture} epoll                           a drawing of pictures.py
+    :::{timeline} epoll                          what make timeline drew
+
+Expressions are those of figures.py. With the book's own run, a claim that
+does not hold or a figure that is missing is an error. With a reader's run
+(`make book RUN=...`) the page marks it.
+"""
+
+import os
+import tomllib
+from html import escape
+from pathlib import Path
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx.errors import ExtensionError
+from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective, SphinxRole
+
+from bench.draw import charts, styles
+from bench.run.servers import ARCHITECTURES
+from docs.book import curves, excerpt, figures, pictures, source
+
+TOP = Path(__file__).resolve().parents[2]
+RESULTS = TOP / "docs" / "results"
+SEVEN = [one.name for one in ARCHITECTURES]
+GRID = (20, 100, 500, 1000, 5000, 10000, 15000)     # rows of a table
+LOGGER = logging.getLogger(__name__)
+
+
+class Data:
+    """The run that the book is built on, and what pages may name."""
+
+    def __init__(self, folder, strict):
+        self.strict = strict
+        self.run = figures.Run(folder or RESULTS / "reference")
+        self.studies = {path.parent.name: figures.Run(path.parent)
+                   for path in RESULTS.glob("*/samples.csv")
+                   if path.parent.name != "reference"}
+        self.runs = self.studies | {
+            one["name"]: self.run for one in self.run.summary["experiments"]}
+        self.names = figures.everything(self.run, self.studies)
+
+    def machine(self):
+        """Return what a caption says of the run."""
+        env = self.run.env
+        return (f"{env['machine']['cpu']}, commit "
+                f"{env['source']['commit'][:7]}, {env['started'][:10]}")
+
+
+def data(env):
+    """Return the Data of the build."""
+    if not hasattr(env.app, "book_data"):
+        env.app.book_data = Data(env.config.book_run, env.config.book_strict)
+    return env.app.book_data
+
+
+class Figure:
+    """What roles and directives share: to fail, or to mark what fails."""
+
+    def refuse(self, error):
+        """Warn, which ends the build of the book's own run; return a text
+        for the page of a reader's run."""
+        where = (self.env.docname, self.lineno)
+        if data(self.env).strict:
+            LOGGER.warning("%s", error, location=where)
+        return nodes.emphasis("", "not in this run")
+
+
+class Value(SphinxRole, Figure):
+    """{value}`expression | digits`"""
+
+    def run(self):
+        expression, _, digits = self.text.partition("|")
+        try:
+            text = figures.show(
+                figures.evaluate(expression, data(self.env).names),
+                int(digits) if digits.strip() else None)
+            return [nodes.Text(text.replace("-", "−", 1))], []
+        except (figures.FigureError, ValueError, TypeError) as error:
+            return [self.refuse(f"{self.text}: {error}")], []
+
+
+class Words(SphinxRole, Figure):
+    """{words}`experiment x server base [metric [variant]]`: in words."""
+
+    def run(self):
+        try:
+            return [nodes.Text(self.say(figures.compare(data(self.env).runs,
+                                                        self.text)))], []
+        except figures.FigureError as error:
+            return [self.refuse(error)], []
+
+    @staticmethod
+    def say(found):
+        """Return the text for a comparison."""
+        return found["words"]
+
+
+class Ratio(Words):
+    """{ratio}`study x server base [metric [variant]]`: as a figure."""
+
+    @staticmethod
+    def say(found):
+        """Return the ratio and its interval."""
+        if found["low"] is None:
+            return f"{found['ratio']:.2f} ({found['rounds']} rounds)"
+        return (f"{found['ratio']:.2f} ({found['low']:.2f} to "
+                f"{found['high']:.2f})")
+
+
+class Claim(SphinxDirective, Figure):
+    """Prose that stands only while its expression is true."""
+
+    has_content = True
+    required_arguments = 1
+    final_argument_whitespace = True
+
+    def run(self):
+        text = " ".join(self.arguments[0].split())
+        box = nodes.container()
+        self.state.nested_parse(self.content, self.content_offset, box)
+        try:
+            holds = figures.evaluate(text, data(self.env).names)
+            error = f"the claim does not hold: {text}"
+        except figures.FigureError as problem:
+            holds, error = False, problem
+        if not holds:
+            self.refuse(error)
+            box["classes"] = ["claim-fails"]
+            note = nodes.paragraph("", f"In this run this does not hold "
+                                   f"({text}).", classes=["claim-note"])
+            box.insert(0, note)
+            return [box]
+        return box.children
+
+
+class Block(SphinxDirective, Figure):
+    """A directive that is replaced by nodes; `make` may raise FigureError."""
+
+    required_arguments = 1
+    optional_arguments = 20
+    option_spec = {"variant": directives.unchanged,
+                   "caption": directives.unchanged,
+                   "from": directives.unchanged, "to": directives.unchanged}
+
+    def make(self, *words):
+        """Return nodes for the words of the directive."""
+        raise NotImplementedError
+
+    def run(self):
+        try:
+            return self.make(*self.arguments)
+        except (figures.FigureError, excerpt.ExcerptError,
+                ValueError) as error:
+            return [nodes.paragraph("", "", self.refuse(error))]
+
+    def variant(self, name):
+        """Return the variant that is asked for, else the first."""
+        return self.options.get(
+            "variant", data(self.env).run.experiment(name)["variants"][0])
+
+    def cells(self, name, server):
+        """Return {x: Names} of a server."""
+        known = data(self.env).names
+        return known.get(name).get(self.variant(name)).get(server).members
+
+    def table(self, heads, rows):
+        """Return a table with its first column as words, others as figures,
+        and a note about the run below it."""
+        table, group = nodes.table(), nodes.tgroup(cols=len(heads))
+        for _ in heads:
+            group += nodes.colspec(colwidth=1)
+        for kind, lines in ((nodes.thead, [heads]), (nodes.tbody, rows)):
+            part = kind()
+            for line in lines:
+                row = nodes.row()
+                for place, text in enumerate(line):
+                    row += nodes.entry("", nodes.paragraph("", text), classes=[
+                        "text-right" if place else "text-left"])
+                part += row
+            group += part
+        table += group
+        return [table, nodes.paragraph("", data(self.env).machine(),
+                                       classes=["run-note"])]
+
+    def image(self, name, svg, alt):
+        """Return a picture for both themes. `svg` is for a light page."""
+        return draw(self.env, name, svg, alt)
+
+
+def draw(env, name, svg, alt):
+    """Write the SVG text `svg`, and its dark twin, below _images/; return the
+    nodes that show the one that fits the page."""
+    folder = Path(env.app.outdir) / "_images"
+    folder.mkdir(parents=True, exist_ok=True)
+    up, made = "../" * env.docname.count("/"), []
+    for theme, text in (("light", svg), ("dark", curves.dark(svg))):
+        (folder / f"{name}-{theme}.svg").write_text(text, encoding="utf-8")
+        made.append(f'<img class="only-{theme}" alt="{escape(alt, quote=True)}"'
+                    f' src="{up}_images/{name}-{theme}.svg">')
+    return [nodes.raw("", "\n".join(made), format="html")]
+
+
+class Curve(Block):
+    """Requests a second that one core can do, by clients: one server in its
+    colour, the others grey. `:key: rate` draws the rate reached."""
+
+    option_spec = Block.option_spec | {"key": directives.unchanged}
+
+    def make(self, name, server=""):
+        one, key = data(self.env), self.options.get("key", "can_do")
+        variant = self.variant(name)
+        page = charts.Page(one.run.summary, one.run.experiment(name), variant)
+        for other in one.run.summary["servers"]:
+            if server and other["name"] != server:
+                page.looks[other["title"]]["light"] = styles.AXIS[0]
+        page.curves.sort(key=lambda curve: curve["server"] == server)
+        page.curves = [curve for curve in page.curves
+                       if curve["server"] in SEVEN]
+        cells = {curve["server"]: self.cells(name, curve["server"])
+                 for curve in page.curves if server in ("", curve["server"])}
+        told = "; ".join(
+            f"{who}: " + ", ".join(
+                f"{figures.show(cells[who][x].get(key), 0)} at {x:,}"
+                for x in GRID if x in cells[who]
+                and key in cells[who][x].members) for who in cells)
+        return self.image("-".join(filter(None, (
+            "curve", name, variant.replace(" ", "-").replace(",", ""),
+            server, key))), curves.svg(charts.by_x(page, key)),
+            f"Curves of {name}. {told}.")
+
+
+class Shape(Block):
+    """The rate of a server and the published one, each as a share of its own
+    best: absolute figures of other machines cannot be compared."""
+
+    def make(self, name, server):
+        one = data(self.env)
+        mine = {x: cell.members["rate"] for x, cell
+                in self.cells(name, server).items() if "rate" in cell.members}
+        theirs = {x: rate for x, rate in one.names.get("published").get(name)
+                  .get(server).members.items() if x != "rate"}
+        chart = curves.shares({"here": mine, "published": theirs}, {
+            "here": styles.ARCHITECTURES[server][0],
+            "published": styles.QUIET[0]})
+        low = min(mine[max(mine)] / max(mine.values()),
+                  theirs[max(theirs)] / max(theirs.values()))
+        return self.image(f"shape-{name}-{server}", curves.svg(chart), (
+            f"The rate of {server} as a share of its best, here and as "
+            f"published. The lower of the two ends at {100 * low:.0f} %."))
+
+
+class Costs(Block):
+    """What a request costs a server, by the number of clients."""
+
+    def make(self, name, server):
+        cells = self.cells(name, server)
+        return self.table(
+            ["clients", "CPU µs", "of it user", "one core can do",
+             "rate reached", "context switches"],
+            [[f"{x:,}", *(self.shown(cells[x], key, digits) for key, digits in
+                          (("cpu_us", 1), ("cpu_user_us", 1), ("can_do", 0),
+                           ("rate", 0), ("switches", 2)))]
+             for x in GRID if x in cells])
+
+    @staticmethod
+    def shown(cell, key, digits):
+        """Return a figure of a cell as text, a dash when it has none."""
+        value = cell.members.get(key)
+        return "–" if value is None else figures.show(value, digits)
+
+
+class Across(Costs):
+    """What a request costs each of the seven at one number of clients."""
+
+    def make(self, name, x, *servers):
+        rows = []
+        for server in servers or SEVEN:
+            cell = self.cells(name, server).get(int(x))
+            if cell:
+                rows.append([server, *(
+                    self.shown(cell, key, digits) for key, digits in (
+                        ("cpu_us", 1), ("can_do", 0), ("rate", 0),
+                        ("switches", 2), ("pss_mib", 1)))])
+        return self.table(["server", "CPU µs", "one core can do",
+                           "rate reached", "context switches", "MiB"], rows)
+
+
+class Calls(Block):
+    """System calls a request, most frequent first."""
+
+    def make(self, name, *servers):
+        told = {server: next(iter(self.cells(name, server).values()))
+                .get("calls").members for server in servers}
+        mean = {call: sum(one.get(call, 0) for one in told.values())
+                for one in told.values() for call in one if call != "all"}
+        often = [call for call in sorted(mean, key=mean.get, reverse=True)
+                 if any(one.get(call, 0) >= 0.05 for one in told.values())]
+        rows = [[call, *(f"{told[server][call]:.2f}" if told[server].get(call)
+                         else "–" for server in servers)] for call in often]
+        return self.table(["system call", *servers], rows + [[
+            "all", *(f"{told[server]['all']:.1f}" for server in servers)]])
+
+
+class Beside(Block):
+    """Rates measured here beside the published ones."""
+
+    def make(self, name, server):
+        given = data(self.env).names.get("published").get(name).get(server)
+        given = {x: rate for x, rate in given.members.items() if x != "rate"}
+        mine = {x: cell.members["rate"] for x, cell
+                in self.cells(name, server).items() if "rate" in cell.members}
+        best, best_given = max(mine.values()), max(given.values())
+        return self.table(
+            ["clients", "here", "of its best", "published", "of its best"],
+            [[f"{x:,}", figures.show(mine[x], 0), f"{100 * mine[x] / best:.0f}"
+              " %", figures.show(given[x], 0),
+              f"{100 * given[x] / best_given:.0f} %"]
+             for x in sorted(set(mine) & set(given) & {*GRID, 2000, 8000})])
+
+
+class Quote(Block):
+    """A definition quoted from a C file, with a link to its page."""
+
+    def make(self, path, *name):
+        lines = excerpt.quote(TOP, path, " ".join(name),
+                              self.options.get("from"), self.options.get("to"))
+        code = "\n".join(lines)
+        block = nodes.literal_block(code, code, language="c")
+        up = "../" * self.env.docname.count("/")
+        page = f"{up}source/{path.replace('/', '-').replace('.', '-')}.html"
+        link = nodes.raw("", f'<p class="run-note"><a href="{page}">{path}'
+                         "</a></p>", format="html")
+        return [block, link]
+
+
+class Picture(Block):
+    """A drawing of docs/book/pictures.py."""
+
+    def make(self, name):
+        svg, alt = pictures.picture(name)
+        return self.image(f"picture-{name}", svg, alt)
+
+
+class Metrics(Block):
+    """The columns of samples.csv."""
+
+    required_arguments = 0
+
+    def make(self):
+        return self.table(["column", "what", "unit", "remark"], [
+            [one["key"], one["title"], one["unit"], one["explain"]]
+            for one in data(self.env).run.summary["columns"]])
+
+
+class Runs(Block):
+    """The runs that the book is built on, and which of them are stale."""
+
+    required_arguments = 0
+
+    def make(self):
+        one = data(self.env)
+        return self.table(["run", "machine", "commit", "day", "sources"], [
+            [name, run.env["machine"]["cpu"], run.env["source"]["commit"][:7],
+             run.env["started"][:10], "stale: the C code has changed since"
+             if run.is_stale() else "as now"]
+            for name, run in {"reference": one.run, **one.studies}.items()])
+
+
+class Timeline(Block):
+    """The picture that `make timeline SERVER=name` drew, from docs/results."""
+
+    def make(self, name):
+        path = RESULTS / "timelines" / f"{name}.svg"
+        if not path.is_file():
+            raise figures.FigureError(f"there is no {path.relative_to(TOP)}")
+        return self.image(f"timeline-{name}", path.read_text(encoding="utf-8"),
+                          f"Timeline of {name}: a row for each worker and for "
+                          "each of eight clients; the text says what to see.")
+
+
+def add_times(app, doctree):
+    """Put the reading time below the title of a chapter, and the lab's."""
+    name = app.env.docname
+    title = next(iter(doctree.findall(nodes.title)), None)
+    if not name.startswith("tutorial/") or title is None:
+        return
+    words = sum(len(one.astext().split()) for one in
+                doctree.findall(nodes.paragraph))
+    said = f"Reading: {max(1, round(words / 200))} minutes."
+    lab = TOP / "labs" / name.removeprefix("tutorial/") / "lab.toml"
+    if lab.is_file():
+        minutes = tomllib.loads(lab.read_text(encoding="utf-8"))["minutes"]
+        said += f" The lab: {minutes} minutes."
+    title.parent.insert(1, nodes.paragraph("", said, classes=["run-note"]))
+
+
+def setup(app):
+    """Register everything. `book_run` is the folder of a reader's run, and
+    `book_strict` whether what it does not support is an error."""
+    own = os.environ.get("BOOK_RUN", "")
+    app.add_config_value("book_run", own, "env")
+    app.add_config_value("book_strict", not own, "env", types=(bool,))
+    app.add_role("value", Value())
+    app.add_role("words", Words())
+    app.add_role("ratio", Ratio())
+    for one in (Claim, Curve, Shape, Costs, Across, Calls, Beside, Quote,
+                Picture, Timeline, Metrics, Runs):
+        app.add_directive(one.__name__.lower(), one)
+    app.connect("doctree-read", add_times)
+    app.connect("html-collect-pages", source.pages)
+    return {"version": "1", "parallel_read_safe": False}

@@ -1,0 +1,240 @@
+"""The annotated source: a page for each C file, and one for each pair of
+neighbours with a note at each difference.
+
+On a file's page, a comment stands beside the code that follows it. Each name
+that the collection defines leads to its definition, the first use of a system
+call on a page to its man page, and each function says where it is used.
+The notes of a pair are docs/source/NN-NN.toml: [[note]] with `at`, a text in
+the first line of a difference, and `text`.
+"""
+
+import difflib
+import html
+import itertools
+import re
+import tomllib
+from pathlib import Path
+
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import CLexer
+
+TOP = Path(__file__).resolve().parents[2]
+SEVEN = sorted(path.parent.name for path in TOP.glob("0[1-7]_*/main.c"))
+PAIRS = ("01-02", "01-03", "02-03", "02-04", "03-05", "04-05", "05-06",
+         "06-07")
+DEFINITION = re.compile(
+    r"^(?:#define (?P<macro>\w+)|(?:struct|enum|union) (?P<type>\w+) \{"
+    r"|(?!return|else|typedef|#)[a-z][\w *]*?\b\*?(?P<name>\w+)"
+    r"(?:\(|(?:\[\w*\])? = |;$))")
+CALLS = frozenset("""accept4 bind clock_gettime close connect epoll_create1
+    epoll_ctl epoll_wait fcntl fork fstat getpid getppid getsockopt kill listen
+    mmap open openat pipe2 poll ppoll prctl pread read recv send sendfile
+    sendmsg setsockopt shutdown sigaction sigprocmask socket timerfd_create
+    wait4 waitpid write writev""".split())
+MAN = "https://man7.org/linux/man-pages/man2/{0}.2.html"
+
+
+class SourceError(Exception):
+    """A difference has no note, or a note no difference."""
+
+
+def files():
+    """Return the paths of all C files, relative to the top."""
+    return [*(f"{name}/main.c" for name in SEVEN), *sorted(
+        str(path.relative_to(TOP)) for ending in ("h", "c")
+        for path in (TOP / "common").glob(f"*.{ending}"))]
+
+
+def page_name(path):
+    """Return the name of a file's page, below source/."""
+    return "source/" + re.sub(r"[/.]", "-", path)
+
+
+class Index:
+    """Where each name is defined, and which functions use it."""
+
+    def __init__(self):
+        self.texts = {path: (TOP / path).read_text(encoding="utf-8")
+                      for path in files()}
+        self.defined, self.users, self.types = {}, {}, set()
+        for path, text in self.texts.items():
+            for number, line in enumerate(text.splitlines(), 1):
+                found = DEFINITION.match(line)
+                if not found:
+                    continue
+                name = found["macro"] or found["type"] or found["name"]
+                if found["type"]:
+                    self.types.add(name)
+                # Of a function, the body; its prototype comes second.
+                if name not in self.defined or not line.endswith(";"):
+                    self.defined[name] = path, number
+        self._find_users()
+
+    def _find_users(self):
+        for path, text in self.texts.items():
+            inside = None
+            for line in text.splitlines():
+                found = DEFINITION.match(line)
+                if found and found["name"] and not line.endswith(";"):
+                    inside = found["name"]
+                for name in set(re.findall(r"\b\w+(?=\()", line)):
+                    if name in self.defined and inside and name != inside \
+                            and line.startswith(" "):
+                        self.users.setdefault(name, {})[inside] = path
+
+    def link(self, name, path):
+        """Return the address of a definition, from a page below source/."""
+        where, number = self.defined[name]
+        page = "" if where == path else page_name(where)[7:] + ".html"
+        return f"{page}#L{number}"
+
+
+def _code(text, path, index, seen, first):
+    """Return C as HTML with links; its lines are numbered from `first`."""
+    made = highlight(text, CLexer(stripnl=False), HtmlFormatter(nowrap=True))
+
+    def link(match):
+        name, before = match[2], match.string[:match.start()]
+        member = before.endswith((">.</span>", "&gt;</span>"))
+        if name in index.defined and not member and (
+                before.endswith('struct</span><span class="w"> </span>')
+                or name not in index.types):
+            return (f'<a class="{match[1]}" href="{index.link(name, path)}">'
+                    f"{name}</a>")
+        if name in CALLS and name not in seen:
+            seen.add(name)
+            return (f'<a class="{match[1]}" href="{MAN.format(name)}" '
+                    f'title="{name}(2), the man page">{name}</a>')
+        return match[0]
+    made = re.sub(r'<span class="(n|nf|nc|k)">(\w+)</span>', link, made)
+    return "\n".join(f'<span id="L{number}">{line}</span>' for number, line
+                     in enumerate(made.rstrip("\n").split("\n"), first))
+
+
+def _chunks(text):
+    """Yield (comment, code, number of its first line) of a C file."""
+    lines, number = text.splitlines(), 0
+    while number < len(lines):
+        comment, code = [], []
+        if lines[number].startswith("/*"):
+            while True:
+                comment.append(lines[number])
+                number += 1
+                if lines[number - 1].endswith("*/"):
+                    break
+        first = number
+        while number < len(lines) and not lines[number].startswith("/*"):
+            code.append(lines[number])
+            number += 1
+        while code and not code[0].strip():
+            code, first = code[1:], first + 1
+        yield "\n".join(comment), "\n".join(code).rstrip(), first + 1
+
+
+def _prose(comment):
+    """Return a C comment as HTML: paragraphs, and drawings as they are."""
+    text = re.sub(r"^ ?\*/?[ ]?|^/\* ?| ?\*/$", "", comment, flags=re.M)
+    parts = []
+    for part in re.split(r"\n\s*\n", text.strip("\n")):
+        part = html.escape(part.rstrip())
+        if re.search(r"^ {2,}", part, re.M):
+            parts.append(f"<pre>{part}</pre>")
+        elif not re.fullmatch(r"[\s-]*(?:-{5,}.*)?", part) or part.strip("- "):
+            parts.append(f"<p>{part.strip('- ')}</p>")
+    return "".join(parts)
+
+
+def file_page(path, index):
+    """Return the HTML body of a file's page."""
+    rows, seen = [], set()
+    for comment, code, first in _chunks(index.texts[path]):
+        names = [found["name"] for line in code.splitlines()
+                 if (found := DEFINITION.match(line)) and found["name"]]
+        users = {user: where for name in names
+                 for user, where in index.users.get(name, {}).items()}
+        used = ", ".join(f'<a href="{index.link(user, path)}">{user}</a>'
+                         for user in sorted(users) if user in index.defined)
+        rows.append(
+            '<div class="chunk"><div class="said">' + _prose(comment)
+            + (f'<p class="run-note">Used by {used}.</p>' if used else "")
+            + '</div><div class="highlight"><pre>'
+            + _code(code, path, index, seen, first) + "</pre></div></div>")
+    return f"<h1>{path}</h1>" + "".join(rows)
+
+
+def _differences(old, new):
+    """Yield (kind, lines of old, lines of new). Differences with fewer than
+    four lines between them are one; the head, up to the last #include, is
+    the first."""
+    parts, near = [], 4
+    for kind, a0, a1, b0, b1 in difflib.SequenceMatcher(
+            None, old, new, autojunk=False).get_opcodes():
+        head = a0 < max(n for n, line in enumerate(old) if "#include" in line)
+        if kind == "equal" and (a1 - a0 >= near and not head or not parts):
+            parts.append((kind, old[a0:a1], new[b0:b1]))
+        elif parts and parts[-1][0] == "replace":
+            parts[-1][1].extend(old[a0:a1])
+            parts[-1][2].extend(new[b0:b1])
+        else:
+            parts.append(("replace", old[a0:a1], new[b0:b1]))
+    yield from parts
+
+
+def pair_page(pair):
+    """Return (title, HTML body) of two neighbours side by side.
+
+    Raises SourceError when a difference has no note or a note no difference.
+    """
+    names = [next(one for one in SEVEN if one.startswith(number))
+             for number in pair.split("-")]
+    old, new = ((TOP / name / "main.c").read_text(encoding="utf-8")
+                .splitlines() for name in names)
+    path = TOP / "docs" / "source" / f"{pair}.toml"
+    notes = tomllib.loads(path.read_text(encoding="utf-8"))["note"]
+    left, rows, gap = list(notes), [], []
+    for kind, old_lines, new_lines in _differences(old, new):
+        if kind == "equal":
+            rows += [_row("same", one, one) for one in old_lines]
+            continue
+        here = "\n".join(old_lines + new_lines)
+        said = [note for note in left if note["at"] in here]
+        for note in said:
+            left.remove(note)
+            rows.append('<tr class="note"><td colspan="2">'
+                        f"{html.escape(note['text'])}</td></tr>")
+        if not said:
+            gap.append(here[:70])
+        rows += [_row("changed", *sides) for sides in itertools.zip_longest(
+            old_lines, new_lines, fillvalue="")]
+    if gap or left:
+        raise SourceError(f"{path.name}: no note for {gap}; no difference has "
+                          f"{[note['at'] for note in left]}")
+    title = f"{names[0]} and {names[1]}"
+    head = "".join(f"<th>{name}/main.c</th>" for name in names)
+    return title, (f'<h1>{title}</h1><table class="pair"><tr>{head}</tr>'
+                   + "".join(rows) + "</table>")
+
+
+def _row(kind, *sides):
+    cells = "".join(f"<td><pre>{html.escape(side)}</pre></td>"
+                    for side in sides)
+    return f'<tr class="{kind}">{cells}</tr>'
+
+
+def pages(_app):
+    """Yield what html-collect-pages wants: (name, context, template)."""
+    index = Index()
+    for path in files():
+        yield (page_name(path), {"title": path, "body": file_page(
+            path, index)}, "page.html")
+    for pair in PAIRS:
+        if (TOP / "docs" / "source" / f"{pair}.toml").exists():
+            title, body = pair_page(pair)
+            yield f"source/{pair}", {"title": title, "body": body}, "page.html"
+    listed = "".join(
+        f'<li><a href="{page_name(path)[7:]}.html">{path}</a></li>'
+        for path in files())
+    yield ("source/index", {"title": "Annotated source", "body":
+                            f"<h1>Annotated source</h1><ul>{listed}</ul>"},
+           "page.html")

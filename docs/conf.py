@@ -1,0 +1,36 @@
+"""Sphinx settings of the book: `make book`."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import docs.book  # noqa: E402
+
+project = "zerohttpd"
+author = "the zerohttpd authors"
+html_title = "zerohttpd: one web server, seven ways to wait"
+extensions = ["myst_parser", "docs.book.extension"]
+myst_enable_extensions = ["colon_fence", "deflist", "attrs_block",
+                          "attrs_inline"]
+myst_heading_anchors = 3
+suppress_warnings = ["config.cache"]
+source_suffix = {".md": "markdown"}
+root_doc = "index"
+include_patterns = ["index.md", "tutorial/**", "howto/**", "explanation/**",
+                    "reference/**", "source/**"]
+nitpicky = True
+html_theme = "furo"
+html_static_path = [str(Path(docs.book.__file__).with_name("static"))]
+html_css_files = ["book.css"]
+html_show_sphinx = False
+html_copy_source = False
+html_theme_options = {
+    "navigation_with_keys": True,
+    "light_css_variables": {"color-brand-primary": "#0b5cad",
+                            "color-brand-content": "#0b5cad"},
+    "dark_css_variables": {"color-brand-primary": "#7db8f0",
+                           "color-brand-content": "#7db8f0"},
+}
+pygments_style = "tango"
+pygments_dark_style = "native"

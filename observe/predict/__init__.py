@@ -1,0 +1,2 @@
+"""A prediction, then a measurement: which assumption was off, and by how much?
+"""
