@@ -376,18 +376,23 @@ def test_pauses_without_descriptors(fresh_server, expect):
     """accept(2) fails with EMFILE, or, with expect.limit (a ulimit from the
     start), the server reaches the number of clients that it allows itself:
     the limit of an accept that the ring has is that of its submission."""
-    limit = expect.get("limit")
+    room, limit = 0, expect.get("limit")
     server = fresh_server(limits={"nofile": limit} if limit else None)
     expect_service(server, "and it is the only one")
     with contextlib.ExitStack() as stack:
         if not limit:
-            limit = max(descriptors(server.pid)) + 6
+            room = 5
+            limit = max(descriptors(server.pid)) + 1 + room
             _, hard = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
             resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (limit, hard))
         clients = []
-        for _ in range(limit + 10):
-            clients.append(stack.enter_context(Client(server.port, PATIENCE)))
-            clients[-1].send(HALF)
+        for number in range(limit + 10):
+            client = stack.enter_context(Client(server.port, PATIENCE))
+            client.send(HALF)
+            clients.append(client)
+            if number < room:
+                wait_until(lambda port=client.sock.getsockname()[1]: holder(
+                    server.pid, server.port, port))
         counts = []     # until it takes no more: the same number three times
 
         def settled():
