@@ -403,11 +403,11 @@ def test_pauses_without_descriptors(fresh_server, expect):
         with Trace(server.pid) as trace:
             time.sleep(QUIET)
             trace.detach()
-        if len(trace.lines()) > 400:
+        if len(trace.lines()) > 800:
             raise Seen(f"{len(trace.lines())} system calls in a second without "
                        "a free descriptor (EMFILE)",
                        "a pause before accept(2) is tried again: fewer than "
-                       "400")
+                       "800")
         for number, client in enumerate(clients):
             try:
                 client.send(b"Connection: close\r\n\r\n")
