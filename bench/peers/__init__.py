@@ -82,6 +82,7 @@ class Peer:
         self.build_folder.mkdir(parents=True, exist_ok=True)
         values = {"port": port, "host": start.host, "public": start.public,
                   "workers": start.workers or 1,
+                  "redis": start.redis,
                   "conf": self.build_folder / self.template.name}
         if self.template.is_file():
             values["conf"].write_text(

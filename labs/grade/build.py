@@ -86,7 +86,9 @@ def packages(lab):
             ["pkg-config", what, "hiredis", *lab.libraries],
             capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            raise BuildError(done.stderr.strip())
+            needed = " ".join(f"{name}-dev" for name in lab.libraries)
+            raise BuildError(f"{done.stderr.strip()}\nlab {lab.number} needs: "
+                             f"apt-get install libhiredis-dev {needed}")
         return done.stdout.split()
     return ask("--cflags"), ask("--libs")
 

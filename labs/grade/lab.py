@@ -1,5 +1,6 @@
 """Reads lab.toml: what a lab asks for, and how many points each test gives."""
 
+import re
 import shutil
 import subprocess
 import tomllib
@@ -67,23 +68,27 @@ class Lab:
         raise KeyError(name)
 
     def make_mutant(self, name, folder):
-        """Write the mutant's main.c into `folder`.
+        """Write the mutant's C files into `folder`.
 
-        Raises LabError when there is no such mutant or its patch no longer
-        applies to the solution.
+        A patch changes the solution's main.c; one that names another file,
+        such as event_loop.c, changes that file of common/. Raises LabError
+        when there is no such mutant or its patch no longer applies.
         """
-        source = Path(folder) / "main.c"
         whole = self.folder / "mutants" / f"{name}.c"
         patch = self.folder / "mutants" / f"{name}.patch"
         if whole.exists():
-            shutil.copy(whole, source)
+            shutil.copy(whole, Path(folder) / "main.c")
             return
         if not patch.exists():
             raise LabError(f"{self.folder.name} has no mutant {name!r}")
-        shutil.copy(self.solution / "main.c", source)
+        shutil.copy(self.solution / "main.c", folder)
+        for other in re.findall(r"^\+\+\+ b/(\w+\.c)", patch.read_text(),
+                                re.MULTILINE):
+            if other != "main.c":
+                shutil.copy(TOP / "common" / other, folder)
         done = subprocess.run(
-            ["patch", "--fuzz=0", "--silent", str(source), str(patch)],
-            capture_output=True, text=True, check=False)
+            ["patch", "-p1", "--fuzz=0", "--silent", "-d", str(folder), "-i",
+             str(patch)], capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise LabError(f"{patch.name} does not apply: {done.stdout}")
 

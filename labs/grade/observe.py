@@ -305,3 +305,24 @@ def started(pid):
 def mappings(pid):
     """Return how many pieces of memory a process has mapped."""
     return len(_read(f"/proc/{pid}/maps").splitlines())
+
+
+def epoll_set(pid):
+    """Return {descriptor: events} of all that a process watches with epoll;
+    {} if it has no epoll set. The events are those of epoll_ctl(2)."""
+    found = {}
+    for fd, what in descriptors(pid).items():
+        if what == "anon_inode:[eventpoll]":
+            for match in re.finditer(r"tfd:\s*(\d+) events:\s*([0-9a-f]+)",
+                                     _read(f"/proc/{pid}/fdinfo/{fd}")):
+                found[int(match[1])] = int(match[2], 16)
+    return found
+
+
+def outgoing(pid, port):
+    """Return [(process id, descriptor)] of the connections that the tree of
+    `pid` has made to `port`, of Redis for example."""
+    inodes = {f"socket:[{inode}]" for _, remote, _, inode in _tcp_table(pid)
+              if remote == port}
+    return [(one, fd) for one in tree(pid)
+            for fd, what in descriptors(one).items() if what in inodes]

@@ -1,0 +1,340 @@
+/*
+ * event_loop - serves many clients with non-blocking calls; see
+ * common/event_loop.h. When your folder has this file, it takes the place of
+ * common/event_loop.c.
+ *
+ * TO WRITE: read_request, write_response, run_client and event_loop_accept, all
+ * marked below. Everything else is complete: deadlines, Redis, the end of a
+ * client. Compare with common/serve_blocking.c, which takes the same steps and
+ * waits in each of them.
+ */
+#include "event_loop.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#include "net.h"
+
+/* How many steps one client may take before the others have their turn: enough
+ * for a batch of pipelined requests, or for a request, the head of its answer
+ * and three pieces of a file. With more, one fast reader of a huge file would
+ * keep all others waiting. */
+enum { STEPS_PER_ITERATION = 6, ACCEPTS_PER_ITERATION = 64 };
+
+/* How often a stopping loop checks the time, and one that has run out of
+ * descriptors tries again. */
+enum { RECHECK_MS = 50 };
+
+/* For what only your functions use: delete each mark when you use the
+ * function. */
+#define TO_USE __attribute__((unused))
+
+static void client_replied(void *loop, void *client, const redisReply *reply);
+
+void event_loop_init(struct event_loop *loop, const struct server *server,
+                     int number)
+{
+    worker_init(&loop->worker, server, number);
+    loop->redis = (struct redis_async){.address = &server->options.redis,
+                                       .clock = &loop->worker.http.clock,
+                                       .loop = loop,
+                                       .watch = loop->watch_redis,
+                                       .on_reply = client_replied};
+    loop->listener = server->listeners[number];
+}
+
+static void remove_deadline(struct event_loop *loop, struct client *client)
+{
+    if (client->prev != NULL) /* queued: the first points to the last */
+        DL_DELETE(loop->deadline_queues[client->queue], client);
+    client->prev = NULL;
+}
+
+TO_USE static void set_deadline(struct event_loop *loop, struct client *client)
+{
+    enum http_phase phase = http_conn_phase(&client->conn);
+    remove_deadline(loop, client);
+    client->queue = (unsigned char)phase;
+    client->deadline_ms =
+        loop->worker.http.clock.now_ms +
+        http_phase_timeout_ms(&loop->worker.server->options, phase);
+    DL_APPEND(loop->deadline_queues[phase], client);
+}
+
+/* Events that the kernel has already reported may still point to this client,
+ * and so may replies that are due: its memory is freed after both. */
+static void end_client(struct event_loop *loop, struct client *client)
+{
+    remove_deadline(loop, client);
+    if (!client->closed) {
+        loop->unwatch(loop, client);
+        close(client->fd);
+    }
+    client->closed = true;
+    if (client->replies_due > 0)
+        return; /* client_replied() comes back here */
+    http_conn_abort(&client->conn);
+    LL_PREPEND(loop->ended, client);
+    loop->clients--;
+}
+
+/* TO WRITE. Called when the client's connection wants bytes. Reads once, with
+ * recv(2), into http_conn_input(), and tells the connection what came.
+ * Returns true when the next step can be taken now; false when the client has
+ * to wait for its socket.
+ *
+ *   bytes              http_conn_received(), true. Fewer than there was room
+ *                      for? Then the socket is empty now: see client->readable
+ *                      in common/event_loop.h, which saves the next recv
+ *   EAGAIN             nothing is there. http_conn_received() with 0, so that
+ *                      an idle client needs no buffer; true
+ *   end of file, error http_conn_abort(); true: the next step closes it
+ *   no memory for the input: as an error
+ *
+ * Do not call recv when client->readable is false: return false. After
+ * client->hangup the socket has to be read to its end of file, whatever a short
+ * read says. */
+static bool read_request(struct event_loop *loop, struct client *client)
+{
+    (void)loop;
+    http_conn_abort(&client->conn);
+    return true;
+}
+
+static bool ask_redis(struct event_loop *loop, struct client *client)
+{
+    const struct redis_command *command;
+    while (http_conn_want(&client->conn) == HTTP_WANT_REDIS &&
+           (command = http_conn_next_command(&client->conn)) != NULL) {
+        if (redis_async_queue(&loop->redis, command, client))
+            client->replies_due++;
+        else if (http_conn_reply(&client->conn, NULL))
+            worker_log_answer(&loop->worker, &client->conn, client->peer);
+    }
+    return client->replies_due == 0;
+}
+
+/* TO WRITE. Called when the connection has an answer to send. Sends as much as
+ * the socket takes: http_conn_output() names it, net_send() sends it.
+ * Returns true when the next step can be taken now; false when the client has
+ * to wait until its socket has room.
+ *
+ *   bytes taken   remove_deadline(), because the next phase has its own; then
+ *                 http_conn_sent(). If that returns true, shutdown(2) the
+ *                 client's socket for writing
+ *   EAGAIN        the send buffer is full
+ *   other errors  http_conn_abort(): this client is lost, and no other */
+static bool write_response(struct event_loop *loop, struct client *client)
+{
+    (void)loop;
+    http_conn_abort(&client->conn);
+    return true;
+}
+
+static bool answer_request(struct event_loop *loop, struct client *client)
+{
+    struct http_conn *conn = &client->conn;
+    if (http_conn_answer(conn, worker_may_keep(&loop->worker, conn)))
+        worker_log_answer(&loop->worker, conn, client->peer);
+    return true;
+}
+
+/* Takes one step. Returns whether the next one can be taken now. */
+TO_USE static bool step(struct event_loop *loop, struct client *client,
+                 enum http_want want)
+{
+    switch (want) {
+    case HTTP_WANT_READ: return read_request(loop, client);
+    case HTTP_WANT_ANSWER: return answer_request(loop, client);
+    case HTTP_WANT_REDIS: return ask_redis(loop, client);
+    case HTTP_WANT_WRITE: return write_response(loop, client);
+    case HTTP_WANT_CLOSE: end_client(loop, client);
+    }
+    return false;
+}
+
+/* TO WRITE. Serves one client until it has to wait, or until the others must
+ * have their turn. Calls step() with what http_conn_want() says, as long as
+ * step() returns true. Three rules:
+ *
+ *   1. After STEPS_PER_ITERATION steps, a client that wants READ or WRITE is
+ *      left for the next iteration; the others wait for nothing and go on.
+ *   2. step() may have ended the client: client->closed. Return then.
+ *   3. At the end: set_deadline(), if the client is in no deadline queue
+ *      (client->prev) or its phase has changed (client->queue). Then
+ *      loop->watch(), with `again` true if the client was left by rule 1; if it
+ *      returns false, end_client(). A client that wants REDIS and is not
+ *      watched yet needs no watch: the reply brings it back. */
+static void run_client(struct event_loop *loop, struct client *client)
+{
+    end_client(loop, client);
+}
+
+/* Called for each reply, in the order of the commands; NULL when there will be
+ * none. Passes it to the page and goes on serving the client. */
+static void client_replied(void *loop_data, void *client_data,
+                     const redisReply *reply)
+{
+    struct event_loop *loop = loop_data;
+    struct client *client = client_data;
+    client->replies_due--;
+    bool complete = http_conn_reply(&client->conn, reply);
+    if (client->closed) {
+        end_client(loop, client); /* if no other reply is due */
+        return;
+    }
+    if (complete)
+        worker_log_answer(&loop->worker, &client->conn, client->peer);
+    run_client(loop, client);
+}
+
+static void client_ready(struct event_loop *loop, struct client *client,
+                         uint32_t events)
+{
+    bool failed = events & (POLLHUP | POLLERR);
+    client->hangup |= failed || (events & POLLRDHUP);
+    client->readable |= client->hangup || (events & POLLIN);
+    /* After a failure the next call on the socket returns the error. While the
+     * client waits for Redis, there is no such call. */
+    if (failed && client->replies_due > 0 && !client->closed)
+        end_client(loop, client);
+    else if (!client->closed)
+        run_client(loop, client);
+}
+
+void event_loop_ready(struct event_loop *loop, void *source, uint32_t events)
+{
+    if (source == &loop->listener)
+        loop->accept_pending = true;
+    else if (source == &loop->redis)
+        redis_async_ready(&loop->redis, events);
+    else
+        client_ready(loop, source, events);
+}
+
+static bool at_capacity(const struct event_loop *loop)
+{
+    return loop->clients >= loop->worker.server->options.max_connections;
+}
+
+bool event_loop_may_accept(const struct event_loop *loop)
+{
+    /* At capacity the client that has been idle longest makes room. */
+    return !loop->worker.draining && !loop->accept_exhausted &&
+           (!at_capacity(loop) || loop->deadline_queues[HTTP_PHASE_IDLE]);
+}
+
+/* Makes a client of a new socket and serves it immediately. Without memory the
+ * socket is closed. */
+TO_USE static void add_client(struct event_loop *loop, int fd)
+{
+    const struct server *server = loop->worker.server;
+    struct client *client = calloc(1, sizeof *client);
+    if (client == NULL) {
+        close(fd);
+        return;
+    }
+    client->fd = fd;
+    client->readable = true;
+    client->peer = net_peer_name(server, fd);
+    http_conn_open(&client->conn, &loop->worker.http);
+    stats_add(&loop->worker.stats->connections, 1);
+    loop->clients++;
+    run_client(loop, client);
+}
+
+/* Closes the client that has been idle longest, if there is one. */
+TO_USE static void end_longest_idle(struct event_loop *loop)
+{
+    if (loop->deadline_queues[HTTP_PHASE_IDLE] != NULL)
+        end_client(loop, loop->deadline_queues[HTTP_PHASE_IDLE]);
+}
+
+/* TO WRITE. Accepts the clients that are waiting: while loop->accept_pending
+ * and event_loop_may_accept(), at most ACCEPTS_PER_ITERATION in one call.
+ * net_accept_nonblocking() calls accept4(2), and add_client() takes the socket.
+ *
+ *   EAGAIN, EINVAL  the queue is empty, or the server is stopping:
+ *                   accept_pending becomes false
+ *   other errors    out of descriptors or memory: accept_exhausted becomes true
+ *                   and accept_pending stays, so the loop tries again after a
+ *                   pause; end_longest_idle() makes room
+ *   at capacity     after each client that was accepted while at_capacity():
+ *                   end_longest_idle() (before you add the new one) */
+void event_loop_accept(struct event_loop *loop)
+{
+    /* Until you write it, clients are turned away. */
+    int fd = net_accept_nonblocking(loop->worker.server, loop->listener);
+    if (fd >= 0)
+        close(fd);
+}
+
+int event_loop_timeout_ms(const struct event_loop *loop)
+{
+    bool tick = loop->worker.draining || loop->accept_exhausted;
+    int64_t now = loop->worker.http.clock.now_ms;
+    int64_t next = redis_async_deadline_ms(&loop->redis);
+    for (int i = 0; i < HTTP_PHASES; i++) {
+        const struct client *first = loop->deadline_queues[i];
+        if (first != NULL && first->deadline_ms < next)
+            next = first->deadline_ms;
+    }
+    if (next <= now || (loop->accept_pending && event_loop_may_accept(loop)))
+        return 0;
+    if (tick && next > now + RECHECK_MS)
+        return RECHECK_MS;
+    return next == INT64_MAX ? -1 : (int)(next - now);
+}
+
+/* Ends what has lasted too long, and when the server is stopping, what has not
+ * begun a request. */
+static void expire(struct event_loop *loop, enum http_phase phase)
+{
+    bool all = loop->worker.draining &&
+               (phase == HTTP_PHASE_NEW || phase == HTTP_PHASE_IDLE);
+    struct client *client;
+    while ((client = loop->deadline_queues[phase]) != NULL &&
+           (all || client->deadline_ms <= loop->worker.http.clock.now_ms)) {
+        http_conn_on_timeout(&client->conn);
+        run_client(loop, client);
+    }
+}
+
+void event_loop_begin_iteration(struct event_loop *loop)
+{
+    worker_update(&loop->worker);
+    loop->accept_exhausted = false;
+}
+
+void event_loop_end_iteration(struct event_loop *loop)
+{
+    struct client *client, *next;
+    for (int i = 0; i < HTTP_PHASES; i++)
+        expire(loop, (enum http_phase)i);
+    redis_async_flush(&loop->redis);
+    LL_FOREACH_SAFE(loop->ended, client, next) {
+        free(client->peer);
+        free(client);
+    }
+    loop->ended = NULL;
+}
+
+bool event_loop_is_over(const struct event_loop *loop)
+{
+    return loop->worker.draining &&
+           (loop->clients == 0 || loop->worker.drain_expired);
+}
+
+void event_loop_free(struct event_loop *loop)
+{
+    redis_async_close(&loop->redis); /* delivers the replies that are due */
+    for (int i = 0; i < HTTP_PHASES; i++)
+        while (loop->deadline_queues[i] != NULL)
+            end_client(loop, loop->deadline_queues[i]);
+    event_loop_end_iteration(loop);
+    http_context_free(&loop->worker.http);
+}

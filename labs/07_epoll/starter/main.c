@@ -1,0 +1,124 @@
+/*
+ * Lab 07 - one loop, all clients together, and the kernel remembers them.
+ *
+ * A client is added to the kernel's set once, and epoll_wait(2) returns those
+ * that are ready, and only those. Client sockets and the listener are watched
+ * edge-triggered (EPOLLET): the kernel reports a change once, and not again
+ * because data is left.
+ *
+ *   .--> wait for events --> each ready client: read, serve, write --.
+ *   '----------------------------------------------------------------'
+ *
+ * TO WRITE here: watch, watch_redis, wait_for_events, serve_ready, loop_init,
+ * and the workers in main. event_loop.c is the file of lab 06: bring your own,
+ * and check that it goes on until EAGAIN.
+ */
+#include <poll.h>
+#include <sys/epoll.h>
+
+#include "event_loop.h"
+#include "server.h"
+
+static const struct architecture architecture = {
+    .folder = "07_epoll", .name = "epoll", .kind = EVENT_LOOP,
+    .workers = 1};
+
+enum { EVENTS_PER_WAIT = 256 };
+
+struct loop {
+    struct event_loop base; /* first: one pointer serves for both */
+    struct epoll_event events[EVENTS_PER_WAIT];
+    int epoll;
+};
+
+/* TO WRITE. Called whenever a client has to wait for its socket, or for Redis.
+ * The first time (client->watched is 0), adds its descriptor to the set with
+ * epoll_ctl(2): for reading, writing and the end of file, edge-triggered; the
+ * event shall name the client. Later there is nothing to change, with one
+ * exception. `again`: the loop has left the client although its socket may be
+ * ready. No new edge would come: make the kernel report it once more.
+ * Returns false when epoll_ctl fails. */
+static bool watch(struct event_loop *base, struct client *client,
+                  enum http_want want, bool again)
+{
+    (void)base;
+    (void)client;
+    (void)want;
+    (void)again;
+    return false;
+}
+
+/* Called before a client's descriptor is closed. */
+static void unwatch(struct event_loop *base, struct client *client)
+{
+    (void)base; /* close(2) takes it out of the set */
+    client->watched = 0;
+}
+
+/* TO WRITE. Watches Redis' socket for `events` (POLLIN and so on; epoll's
+ * constants have the same values), level-triggered, because hiredis does not
+ * promise to read until EAGAIN. The socket may be a new one, with the number of
+ * an old one that close(2) took out of the set. The event shall name
+ * &loop->base.redis. */
+static void watch_redis(void *base, int fd, short events)
+{
+    (void)base;
+    (void)fd;
+    (void)events;
+}
+
+/* TO WRITE. Calls epoll_wait(2) for at most event_loop_timeout_ms()
+ * milliseconds. Returns what it returns; EINTR is no error here. */
+static int wait_for_events(struct loop *loop)
+{
+    (void)loop;
+    return poll(NULL, 0, 10);
+}
+
+/* TO WRITE. Passes each of the `ready` events to event_loop_ready(). */
+static void serve_ready(struct loop *loop, int ready)
+{
+    (void)loop;
+    (void)ready;
+}
+
+/* TO WRITE. Makes the set (epoll_create1(2)) and puts the listener into it,
+ * edge-triggered; its event shall name &loop->base.listener. Failure ends the
+ * program: die(), see common/fatal.h. */
+static void loop_init(struct loop *loop)
+{
+    loop->epoll = -1;
+}
+
+/* The loop: serves all clients until the server stops. */
+static void serve_clients(const struct server *server, int number)
+{
+    static struct loop loop = {.base = {
+        .watch = watch, .unwatch = unwatch, .watch_redis = watch_redis}};
+
+    event_loop_init(&loop.base, server, number);
+    loop_init(&loop);
+    while (!event_loop_is_over(&loop.base)) {
+        int ready = wait_for_events(&loop);
+        event_loop_begin_iteration(&loop.base);
+        serve_ready(&loop, ready);
+        event_loop_accept(&loop.base);
+        event_loop_end_iteration(&loop.base);
+    }
+    event_loop_free(&loop.base);
+}
+
+/* TO WRITE in main: with --workers N above 1, N processes, each with a loop of
+ * its own (serve_clients() with its number, and server.listeners[number]); the
+ * parent serves nobody and replaces a worker that dies. You did this in lab 03:
+ * common/worker_processes.h. */
+int main(int argc, char **argv)
+{
+    static struct server server; /* static: signal handlers use it */
+
+    server_start(&server, &architecture, argc, argv);
+    server_ready(&server, "%d worker%s", server.options.workers,
+                 server.options.workers == 1 ? "" : "s");
+    serve_clients(&server, 0);
+    return server_finish(&server);
+}
