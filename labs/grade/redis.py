@@ -29,6 +29,7 @@ class Redis(RedisServer):
                              "apt-get install redis-server")
         self.folder = tempfile.mkdtemp(prefix="redis-")
         self.port = process.free_port()
+        self.address = f"127.0.0.1:{self.port}"
         try:
             self.again()
         except BaseException:
@@ -48,6 +49,7 @@ class Redis(RedisServer):
                 ["redis-server", "--port", str(self.port), "--bind",
                  "127.0.0.1", "--save", "", "--appendonly", "no", "--dir",
                  self.folder], self.cores, log, self.folder)
+        self.pid = self.process.pid
         self._wait_until_ready()
         self.fill()
         self.ask(command("ACL", "SETUSER", "default", *ALLOWED))
