@@ -1,10 +1,16 @@
 """Writes build/handout/ and a tarball: the labs for a class, without solutions.
 
     python3 -m labs.handout 01 03       these labs; without a number, all
+    BREAK="whole_seconds" ...           with these servers to repair
+
+A server to repair is that of a lab, whole, with one fault: give it out when
+the lab is over.
 """
 
+import os
 import re
 import shutil
+import subprocess
 import sys
 import tarfile
 from pathlib import Path
@@ -30,6 +36,8 @@ MAKEFILE = """\
 #     make grade LAB=03                   grades labs/03_.../starter
 #     make grade LAB=03 SUBMISSION=DIR    grades DIR/main.c
 #     make lab LAB=03 SUBMISSION=DIR      builds it in build/labs/, to run it by hand
+#     make break NAME=...                 a server to repair, if there is one
+#     make break-check NAME=...           runs its test
 #     make deps                           says which packages are missing
 
 PYTHON = /usr/bin/python3
@@ -55,13 +63,19 @@ grade: $(LIB)
 lab: $(LIB)
 \t@$(PYTHON) -m labs.grade.build '$(LAB)' '$(SUBMISSION)'
 
+break:
+	@$(PYTHON) -m labs.break $(if $(NAME),build '$(NAME)',list)
+
+break-check: $(LIB)
+	@$(PYTHON) -m labs.break check '$(NAME)'
+
 deps:
 \tNO_INSTALL=1 scripts/deps.sh grade
 
 clean:
 \trm -rf build
 
-.PHONY: all grade lab deps clean
+.PHONY: all grade lab break break-check deps clean
 .DELETE_ON_ERROR:
 """
 
@@ -83,8 +97,24 @@ def copy(name):
         shutil.copy(TOP / name, target)
 
 
-def write(labs):
-    """Write the folder for some Labs; return the path of the tarball."""
+def copy_break(names):
+    """Copy break-it labs by name, with the faulty sources and without patch
+    and solution. Raises LabError when one does not exist."""
+    home = "labs/break"
+    for name in ("README.md", "__main__.py", "conftest.py"):
+        copy(f"{home}/{name}")
+    for name in names:
+        if not (TOP / home / name / "README.md").is_file():
+            raise LabError(f"there is no lab {home}/{name}")
+        for file in ("README.md", "test_regression.py"):
+            copy(f"{home}/{name}/{file}")
+        subprocess.run([sys.executable, "-m", "labs.break", "source", name,
+                        FOLDER / home / name / "source"], cwd=TOP, check=True)
+
+
+def write(labs, faulty=()):
+    """Write the folder for some Labs and the break-it labs named `faulty`;
+    return the path of the tarball. Raises LabError."""
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir(parents=True)
     numbers = {lab.number for lab in labs}
@@ -111,6 +141,8 @@ def write(labs):
             (FOLDER / lab.chapter).write_text(
                 without_solution(chapter.read_text(encoding="utf-8")),
                 encoding="utf-8")
+    if faulty:
+        copy_break(faulty)
     (FOLDER / "Makefile").write_text(MAKEFILE, encoding="utf-8")
     for unwanted in FOLDER.rglob("__pycache__"):
         shutil.rmtree(unwanted)
@@ -125,10 +157,10 @@ def main(words):
     try:
         labs = [find(word) for word in words or
                 [folder.name for folder in all_folders()]]
+        tarball = write(labs, os.environ.get("BREAK", "").split())
     except LabError as error:
         print(f"handout: {error}", file=sys.stderr)
         return 2
-    tarball = write(labs)
     print(f"{FOLDER.relative_to(TOP)}/ and {tarball.relative_to(TOP)}: "
           f"{', '.join(lab.folder.name for lab in labs)}")
     return 0
