@@ -1,6 +1,7 @@
 """Build the book: `make book`, `make book RUN=results/latest`.
 
-    build/book/index.html     the site; it needs no server and no network
+    build/book/index.html       the site; it needs no server and no network
+    build/book/simulator.html   the simulator
 
 Sphinx and what it needs are installed into build/book-venv/ once. Warnings
 are errors: a claim that the reference run does not support, a figure that is
@@ -11,6 +12,9 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+
+from bench.analyse import model
+from observe.simulator import page
 
 TOP = Path(__file__).resolve().parents[2]
 VENV = TOP / "build" / "book-venv"
@@ -55,6 +59,8 @@ def main():
          "-W", "--keep-going", TOP / "docs", OUT], check=False,
         env={**os.environ, "BOOK_RUN": run and str(Path(run).resolve())})
     if done.returncode == 0:
+        (OUT / "simulator.html").write_text(page.draw(model.load()),
+                                            encoding="utf-8")
         print(f"The book: {OUT}/index.html")
     return done.returncode
 
