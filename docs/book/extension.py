@@ -33,6 +33,7 @@ from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from bench.draw import charts, styles
 from bench.run.servers import ARCHITECTURES
+from bench.store.join import NOISY
 from docs.book import curves, excerpt, figures, pictures, source
 
 TOP = Path(__file__).resolve().parents[2]
@@ -47,19 +48,20 @@ class Data:
 
     def __init__(self, folder, strict):
         self.strict = strict
-        self.run = figures.Run(folder or RESULTS / "reference")
+        self.run = figures.Run(folder or figures.committed())
         self.studies = {path.parent.name: figures.Run(path.parent)
-                   for path in RESULTS.glob("*/samples.csv")
-                   if path.parent.name != "reference"}
+                   for path in (RESULTS / "studies").glob("*/summary.json")}
         self.runs = self.studies | {
             one["name"]: self.run for one in self.run.summary["experiments"]}
         self.names = figures.everything(self.run, self.studies)
 
     def machine(self):
         """Return what a caption says of the run."""
-        env = self.run.env
-        return (f"{env['machine']['cpu']}, commit "
+        env, share = self.run.env, self.run.noisy()
+        said = (f"{env['machine']['cpu']}, commit "
                 f"{env['source']['commit'][:7]}, {env['started'][:10]}")
+        return said if share <= NOISY else (
+            f"{said}; provisional: {100 * share:.0f} % of the cells are noisy")
 
 
 def data(env):

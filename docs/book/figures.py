@@ -80,6 +80,14 @@ class Source(Names):
         raise FigureError(f"common/{self.where} has no constant {name}")
 
 
+def committed():
+    """Return the folder of the run that is committed: the reference, or a
+    provisional one that was too noisy to become it."""
+    reference = TOP / "docs" / "results" / "reference"
+    return reference if reference.is_dir() else \
+        reference.with_name("provisional")
+
+
 class Run:
     """A folder that `make compare` or `make study` left.
 
@@ -104,6 +112,13 @@ class Run:
             if one["name"] == name:
                 return one
         raise FigureError(f"{self.folder.name} has no experiment {name}")
+
+    def noisy(self):
+        """Return the share (0 to 1) of cells with a rate that are noisy."""
+        marks = [bool(point["noisy"]) for one in self.summary["experiments"]
+                 for curve in one["curves"] for point in curve["points"]
+                 if point.get("rate")]
+        return sum(marks) / len(marks) if marks else 0.0
 
     def is_stale(self):
         """Return whether the C code has changed since it was measured."""

@@ -26,7 +26,7 @@ def make_run(folder, cpu_us=30.0):
     def curve(server, cost):
         values = {"cpu_us": cost, "rate": 9000.0, "switches": 1.0}
         return {"server": server, "variant": "", "points": [{
-            "x": 100, "values": values, "limit": "load"}]}
+            "x": 100, "values": values, "limit": "load", "noisy": []}]}
     summary = {
         "servers": [{"name": "poll", "title": "poll"},
                     {"name": "epoll", "title": "epoll"}],
