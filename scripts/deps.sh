@@ -147,7 +147,9 @@ look_for() {
         look_for browser
         look_for fuzz
         look_for load # the tests of bench/ use them, and the docs name them
-        may strace "compares the floors of bench/ with the servers" have strace
+        look_for grade
+        may python3-venv "a place for what draws, and for the book" \
+            python_has ensurepip
         ;;
     tidy)
         want clang-tidy "reads the sources for mistakes" have clang-tidy
