@@ -42,8 +42,6 @@ class Peer:
         self.warm_up = 0.5 if told.get("kind") == "language" else 0.0
         self.build_folder = BUILD / name
         self.template = told["dir"] / told.get("config_template", "")
-        self.any_host = "{host}" in " ".join(told["start"]) + (
-            self.template.read_text() if self.template.is_file() else "")
 
     def _fill(self, text, **values):
         """Return `text` with each known {placeholder} replaced; other braces

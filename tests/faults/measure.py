@@ -203,6 +203,7 @@ def main():
             bench.end()
             site.remove()
         print(f"  {row}")
+    OUT.parent.mkdir(exist_ok=True)
     OUT.write_text(json.dumps(found, indent=1) + "\n")
     return 0
 
