@@ -224,9 +224,10 @@ def queues():
                text(272, 118, "backlog and somaxconn allow", 11, fill=QUIET),
                arrow(384, 73, 480, 73, "accept"), box(485, 40, 130, 70,
                                                       "server"),
-               text(115, 160, "Full: the kernel drops the SYN or the ACK. The "
-                    "client's TCP", 12),
-               text(115, 176, "repeats it after 1 s, then 2 s, then 4 s.", 12))
+               text(115, 160, "Accept queue full: the kernel drops the SYN or "
+                    "the ACK.", 12),
+               text(115, 176, "The client's TCP repeats a lost SYN after 1 s, "
+                    "and again.", 12))
 
 
 def fork():
@@ -251,7 +252,7 @@ def fork():
 def memory():
     """The memory of a process with threads."""
     parts = [("code, data, heap", "shared by all threads", 60),
-             ("stack of thread 1", "8 MiB reserved, a few KiB used", 42),
+             ("stack of thread 1", "256 KiB of address space", 42),
              ("stack of thread 2", "", 42), ("stack of main", "", 42)]
     made, y = [], 30
     for title, words, height in parts:
