@@ -65,8 +65,8 @@ static void watch_redis(void *base, int fd, short events)
  * listener: POLLIN if event_loop_may_accept(), otherwise nothing. When the
  * server is stopping (base.worker.draining), its descriptor is -1 (poll skips
  * it).
- * Returns what poll returns. EINTR only means that a signal has come: -1 is then
- * passed on, and serve_ready() does nothing. */
+ * Returns what poll returns. EINTR only means that a signal has come: -1 is
+ * then passed on, and serve_ready() does nothing. */
 static int wait_for_events(struct loop *loop)
 {
     (void)loop;
