@@ -573,9 +573,9 @@ static void submit_and_wait(struct loop *loop)
     poll(NULL, 0, ms < 0 || ms > 10 ? 10 : (int)ms);
 }
 
-/* TO WRITE. Takes at most COMPLETIONS_PER_WAIT completions out of the queue with
- * io_uring_peek_batch_cqe() (declared in liburing.h; io_uring_peek_cqe(3) takes
- * only one), passes each to complete(), and gives all their entries back
+/* TO WRITE. Takes at most COMPLETIONS_PER_WAIT completions out of the queue
+ * with io_uring_peek_batch_cqe() (declared in liburing.h; io_uring_peek_cqe(3)
+ * takes only one), passes each to complete(), and gives all their entries back
  * (io_uring_cq_advance(3)): only then may the kernel overwrite them. */
 static void serve_completions(struct loop *loop)
 {
