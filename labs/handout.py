@@ -19,6 +19,7 @@ from labs.grade.lab import TOP, LabError, all_folders, find
 
 FOLDER = TOP / "build" / "handout"
 PLAIN = ("public", "templates", "LICENSE", "scripts/deps.sh",
+         "scripts/with_redis.sh",
          "bench/__init__.py", "bench/run/__init__.py", "bench/run/process.py",
          "bench/run/redis.py", "bench/run/netns.py", "labs/__init__.py",
          "labs/README.md")
@@ -129,7 +130,7 @@ def write(labs, faulty=()):
     for lab in labs:
         copy((lab.folder / "starter").relative_to(TOP))
         into = FOLDER / lab.folder.relative_to(TOP)
-        for name in ("README.md", "lab.toml"):
+        for name in ("README.md", "exercises.md", "lab.toml"):
             if (lab.folder / name).exists():
                 text = (lab.folder / name).read_text(encoding="utf-8")
                 (into / name).write_text(MUTANTS.sub("", text)

@@ -21,10 +21,11 @@ SERVERS = ["iterative", "forking", "preforking", "threaded", "prethreaded",
 REQUIRED = {"ab", "wrk", "httperf", "redis-cli", "strace", "nm", "git",
             "objdump"}
 OTHERS = {"perf", "nstat", "ss", "curl", "head", "vmstat", "ulimit", "printf",
-          "ps", "cc", "sysctl", "man", "seq", "redis-server", "python3"}
+          "ps", "cc", "cp", "cat", "kill", "pkill", "pgrep",
+          "prlimit", "truncate", "sysctl", "man", "seq", "redis-server", "python3"}
 
 # Names of make's variables that our Makefile leaves to others to read.
-READ_BY_SCRIPTS = {"SERVERS", "ARGS", "NO_INSTALL", "DESTDIR", *whatif.NAMES}
+READ_BY_SCRIPTS = {"FROM", "SERVERS", "ARGS", "NO_INSTALL", "DESTDIR", *whatif.NAMES}
 
 
 def code_of(path):

@@ -27,7 +27,7 @@
 static const struct architecture architecture = {
     .folder = "02_forking", .name = "forking", .kind = PER_CONNECTION};
 
-/* TODO 2: count how many children run. The handler below changes the count
+/* TODO 2: count the children that run. The handler below changes the count
  * while other code reads it: choose a type for which that is safe
  * (signal-safety(7), C11 7.14.1.1), and let no update be lost. */
 
@@ -42,13 +42,14 @@ static void on_child_ended(int signal_number)
     (void)signal_number;
 }
 
-/* Returns when at most `most` children run or a signal has arrived. The caller
- * checks again. Afterwards the signals are handled as before the call.
+/* Returns when at most `most` children run, when a signal has arrived, or after
+ * 100 ms. The caller checks the count again. Afterwards the same signals are
+ * blocked as before the call.
  *
  * TODO 3: check the count and wait. If the last child ends between the two, its
  * signal must still end the wait: block the signals (signals_set() names them,
  * sigprocmask(2) blocks them), check, and let ppoll(2) unblock them while it
- * sleeps. Let it sleep for at most 100 ms. Then call server_housekeeping(). */
+ * sleeps, for at most 100 ms. Then call server_housekeeping(). */
 static void wait_for_fewer_children(const struct server *server, int most)
 {
     (void)most;
@@ -76,10 +77,11 @@ static void serve_in_child(struct blocking_worker *worker, int fd)
  *
  * TODO 3: at most server->options.max_children children run. At this limit the
  * parent does not accept: clients wait in the accept queue, not in the parent.
- * Mind signals_stopping(): a server that is to stop does not wait for a place.
+ * Mind signals_stopping(): a server that is to stop does not wait for a child.
  *
- * TODO 4: set server->shared->at_capacity (server.h) to whether the limit is
- * reached, with atomic_store(), before the child that reaches it can look.
+ * TODO 4: with atomic_store(), set server->shared->at_capacity (server.h) to
+ * true before the fork that reaches the limit, because the new child may look
+ * immediately, and to false when fewer children run again.
  * Children then close idle connections when other clients wait. */
 static void serve_clients(const struct server *server)
 {
@@ -103,9 +105,8 @@ int main(int argc, char **argv)
     signal(SIGCHLD, on_child_ended);
     server_ready(&server, "up to %d children", server.options.max_children);
     serve_clients(&server);
-    /* TODO 5: wait until no child runs, but not longer than one second more
-     * than server.options.drain_timeout_ms since the signal to stop
-     * (signals_stopping_ms()). The kernel kills children whose parent has
-     * ended (see signals_in_child()). */
+    /* TODO 5: wait until no child runs, or until signals_stopping_ms() reaches
+     * server.options.drain_timeout_ms + 1000. When the parent ends, the kernel
+     * kills the children that are left: see signals_in_child(). */
     return server_finish(&server);
 }

@@ -71,7 +71,8 @@ static void start_worker(const struct server *server,
 }
 
 /* Starts each of the `count` workers that does not run and may start now.
- * Returns whether one does not run yet: the parent has to look again soon. */
+ * Returns whether one of them still does not run, because it is not due yet or
+ * because fork(2) failed: the parent then looks again after 100 ms. */
 static bool start_missing_workers(const struct server *server,
                                   struct pool_member *members, int count)
 {
@@ -118,9 +119,9 @@ static void wait_for_signal(const struct server *server,
  * TODO 3: before the first fork, block the signals that signals_set() names
  * (sigprocmask(2)), and keep the old mask for wait_for_signal(). Then, until
  * signals_stopping(): reap, start what is missing, wait for a signal. In the
- * end wait for the workers, but not longer than one second more than
- * server->options.drain_timeout_ms (signals_stopping_ms()): the kernel kills
- * the workers that are left (see signals_in_child()). */
+ * end wait until no worker runs, or until signals_stopping_ms() reaches
+ * server->options.drain_timeout_ms + 1000. When the parent ends, the kernel
+ * kills the workers that are left: see signals_in_child(). */
 static void keep_workers(const struct server *server,
                          struct pool_member *members, int count)
 {

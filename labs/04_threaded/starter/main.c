@@ -4,7 +4,7 @@
  * You begin with the loop of 01: the main thread serves one client after the
  * other. At the end of the lab the main thread only accepts, and makes a thread
  * for each client. What a thread needs to serve (buffers, open files, a
- * connection to Redis) is expensive to make: it lies in a slot, which the
+ * connection to Redis) is expensive to make: it is kept in a slot, which the
  * thread takes over at its start and gives back at its end. A slot outlives its
  * threads. There are --max-threads slots; beyond that, clients wait.
  *
@@ -37,7 +37,8 @@ struct slot {
  *
  * TODO 1: the main thread takes slots while other threads give theirs back.
  * Protect the stack with a mutex (pthread_mutex_lock(3)), and count the free
- * slots with a semaphore (sem_init(3)), for which a thread can wait. */
+ * slots with a semaphore (sem_init(3)), for which a thread can wait. Both must
+ * be ready before make_slots() gives the first slot back. */
 static struct slot *first_free;
 
 /* Gives a slot back. Any thread may call it. */
@@ -109,10 +110,10 @@ static void init_attributes(pthread_attr_t *attributes)
  * EAGAIN when there are too many threads or too little memory. Then say so with
  * server_warn_exhausted(), and serve the client in this thread, as now.
  *
- * TODO 4: set server->shared->at_capacity (server.h) to whether no slot is free
- * now (sem_getvalue(3)), with atomic_store(), before the thread runs; and to
- * false when a slot is free again. At the limit threads then close idle
- * connections when other clients wait. */
+ * TODO 4: before the thread runs, set server->shared->at_capacity (server.h)
+ * with atomic_store(): true if no slot is free now (sem_getvalue(3)), otherwise
+ * false. Also set it to false when a slot becomes free again. At the limit,
+ * threads then close idle connections while other clients wait. */
 static void start_thread(struct slot *slot, const pthread_attr_t *attributes)
 {
     (void)attributes;

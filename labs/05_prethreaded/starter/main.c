@@ -30,9 +30,9 @@ static const struct architecture architecture = {
  * Returns when the server is to stop. pthread_create(3) passes the server.
  *
  * TODO 1: each thread has a worker of its own, so that it shares nothing and
- * needs no lock. Where can it lie? blocking_worker_init() takes a number from 0
- * to --threads - 1, another one for each thread: it is the slot in the
- * statistics. (atomic_fetch_add(), or pass it to the thread.) */
+ * needs no lock. Where do you store it? blocking_worker_init() takes a number
+ * from 0 to --threads - 1, a different one for each thread: it is the slot in
+ * the statistics. (Use atomic_fetch_add(), or pass it to the thread.) */
 static void *run_thread(void *data)
 {
     const struct server *server = data;

@@ -19,7 +19,7 @@
 
 #include "net.h"
 
-/* How many steps one client may take before the others have their turn: enough
+/* How many steps one client may take before the loop serves the others: enough
  * for a batch of pipelined requests, or for a request, the head of its answer
  * and three pieces of a file. With more, one fast reader of a huge file would
  * keep all others waiting. */
@@ -157,8 +157,8 @@ TO_USE static bool step(struct event_loop *loop, struct client *client,
     return false;
 }
 
-/* TO WRITE. Serves one client until it has to wait, or until the others must
- * have their turn. Calls step() with what http_conn_want() says, as long as
+/* TO WRITE. Serves one client until it has to wait, or until it has used up its
+ * share of this iteration. Calls step() with what http_conn_want() says while
  * step() returns true. Three rules:
  *
  *   1. After STEPS_PER_ITERATION steps, a client that wants READ or WRITE is
@@ -263,8 +263,8 @@ TO_USE static void end_longest_idle(struct event_loop *loop)
  *   other errors    out of descriptors or memory: accept_exhausted becomes true
  *                   and accept_pending stays, so the loop tries again after a
  *                   pause; end_longest_idle() makes room
- *   at capacity     after each client that was accepted while at_capacity():
- *                   end_longest_idle() (before you add the new one) */
+ *   at capacity     when a client has been accepted while at_capacity():
+ *                   end_longest_idle(), then add_client() */
 void event_loop_accept(struct event_loop *loop)
 {
     /* Until you write it, clients are turned away. */

@@ -62,9 +62,11 @@ static void watch_redis(void *base, int fd, short events)
 
 /* TO WRITE. Calls poll(2) with all descriptors in use, for at most
  * event_loop_timeout_ms() milliseconds. Before that, sets up the place of the
- * listener: POLLIN if event_loop_may_accept(), otherwise nothing; and when the
- * server is stopping (base.worker.draining) no descriptor at all: -1.
- * Returns what poll returns; EINTR is no error here, a signal has come. */
+ * listener: POLLIN if event_loop_may_accept(), otherwise nothing. When the
+ * server is stopping (base.worker.draining), its descriptor is -1 (poll skips
+ * it).
+ * Returns what poll returns. EINTR only means that a signal has come: -1 is
+ * then passed on, and serve_ready() does nothing. */
 static int wait_for_events(struct loop *loop)
 {
     (void)loop;
@@ -73,7 +75,7 @@ static int wait_for_events(struct loop *loop)
 
 /* TO WRITE. Calls event_loop_ready() for each place with `revents`; stops when
  * `ready` of them have been found. A client that ends takes its place out of
- * the arrays while you search them: choose the direction of the search such
+ * the arrays while you search them: choose the direction of the search so
  * that none is missed and none is served twice. */
 static void serve_ready(struct loop *loop, int ready)
 {

@@ -33,11 +33,11 @@ struct loop {
 
 /* TO WRITE. Called whenever a client has to wait for its socket, or for Redis.
  * The first time (client->watched is 0), adds its descriptor to the set with
- * epoll_ctl(2): for reading, writing and the end of file, edge-triggered; the
- * event shall name the client. Later there is nothing to change, with one
- * exception. `again`: the loop has left the client although its socket may be
- * ready. No new edge would come: make the kernel report it once more.
- * Returns false when epoll_ctl fails. */
+ * epoll_ctl(2): for reading, writing and the end of file, edge-triggered. The
+ * event shall name the client, and client->watched becomes 1. Later there is
+ * nothing to change, with one exception. `again`: the loop has left the client
+ * although its socket may be ready. No new edge would come: make the kernel
+ * report it once more. Returns false when epoll_ctl fails for a new client. */
 static bool watch(struct event_loop *base, struct client *client,
                   enum http_want want, bool again)
 {
@@ -55,7 +55,7 @@ static void unwatch(struct event_loop *base, struct client *client)
     client->watched = 0;
 }
 
-/* TO WRITE. Watches Redis' socket for `events` (POLLIN and so on; epoll's
+/* TO WRITE. Watches Redis' socket for `events` (POLLIN and so on, or 0; epoll's
  * constants have the same values), level-triggered, because hiredis does not
  * promise to read until EAGAIN. The socket may be a new one, with the number of
  * an old one that close(2) took out of the set. The event shall name
@@ -68,7 +68,8 @@ static void watch_redis(void *base, int fd, short events)
 }
 
 /* TO WRITE. Calls epoll_wait(2) for at most event_loop_timeout_ms()
- * milliseconds. Returns what it returns; EINTR is no error here. */
+ * milliseconds. Returns what it returns. EINTR only means that a signal has
+ * come: -1 is then passed on, and serve_ready() does nothing. */
 static int wait_for_events(struct loop *loop)
 {
     (void)loop;
@@ -110,8 +111,8 @@ static void serve_clients(const struct server *server, int number)
 
 /* TO WRITE in main: with --workers N above 1, N processes, each with a loop of
  * its own (serve_clients() with its number, and server.listeners[number]); the
- * parent serves nobody and replaces a worker that dies. You did this in lab 03:
- * common/worker_processes.h. */
+ * parent serves no client, and replaces a worker that dies. In lab 03 you wrote
+ * this yourself. Here use common/worker_processes.h. */
 int main(int argc, char **argv)
 {
     static struct server server; /* static: signal handlers use it */
