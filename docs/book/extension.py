@@ -200,18 +200,18 @@ class Block(SphinxDirective, Figure):
         return [table, nodes.paragraph("", data(self.env).machine(),
                                        classes=["run-note"])]
 
-    def image(self, name, svg, alt):
-        """Return a picture for both themes. `svg` is for a light page."""
-        return draw(self.env, name, svg, alt)
+    def image(self, name, svg, alt, dark=None):
+        """Write a picture for a light page, and its dark twin, below _images/;
+        return the nodes that show the one that fits the page."""
+        return draw(self.env, name, svg, dark or curves.dark(svg), alt)
 
 
-def draw(env, name, svg, alt):
-    """Write the SVG text `svg`, and its dark twin, below _images/; return the
-    nodes that show the one that fits the page."""
+def draw(env, name, svg, dark, alt):
+    """Do what Block.image() says."""
     folder = Path(env.app.outdir) / "_images"
     folder.mkdir(parents=True, exist_ok=True)
     up, made = "../" * env.docname.count("/"), []
-    for theme, text in (("light", svg), ("dark", curves.dark(svg))):
+    for theme, text in (("light", svg), ("dark", dark)):
         (folder / f"{name}-{theme}.svg").write_text(text, encoding="utf-8")
         made.append(f'<img class="only-{theme}" alt="{escape(alt, quote=True)}"'
                     f' src="{up}_images/{name}-{theme}.svg">')
@@ -388,12 +388,14 @@ class Timeline(Block):
     """The picture that `make timeline SERVER=name` drew, from docs/results."""
 
     def make(self, name):
-        path = RESULTS / "timelines" / f"{name}.svg"
-        if not path.is_file():
-            raise figures.FigureError(f"there is no {path.relative_to(TOP)}")
-        return self.image(f"timeline-{name}", path.read_text(encoding="utf-8"),
-                          f"Timeline of {name}: a row for each worker and for "
-                          "each of eight clients; the text says what to see.")
+        paths = [RESULTS / "timelines" / f"{name}{theme}.svg"
+                 for theme in ("", "-dark")]
+        if not all(path.is_file() for path in paths):
+            raise figures.FigureError(f"there is no {paths[0]}")
+        light, dark = (path.read_text(encoding="utf-8") for path in paths)
+        return self.image(f"timeline-{name}", light, dark=dark, alt=(
+            f"Timeline of {name}: a row for each worker and for each of eight "
+            "clients; the text says what to see."))
 
 
 def add_times(app, doctree):

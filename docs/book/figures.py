@@ -140,7 +140,7 @@ def _experiment(summary):
         for point in curve["points"]:
             figures = {key: value for key, value in point["values"].items()
                        if value is not None}
-            figures |= {"x": point["x"], "limit": point.get("limit")}
+            figures |= {key: point.get(key) for key in ("x", "limit", "evidence")}
             if figures.get("cpu_us"):
                 figures["can_do"] = 1e6 / figures["cpu_us"]
             if calls:
