@@ -221,7 +221,7 @@ def test_chapter_is_short_and_has_its_parts(path):
 @pytest.mark.parametrize("path", PAGES, ids=lambda one: one.stem)
 def test_no_table_has_more_than_six_columns(path):
     wide = [line for line in path.read_text().splitlines()
-            if line.startswith("|") and line.count("|") > 7]
+            if line.startswith("|") and line.replace("\\|", "").count("|") > 7]
     assert not wide
 
 
@@ -246,8 +246,8 @@ def test_pictures_have_words_and_links_lead_somewhere(book):
         html = page.read_text()
         if re.search(r"<img(?![^>]*\balt=\"[^\"]{10})", html):
             broken.append(f"{page.name}: a picture without words")
-        for link in re.findall(r'<a [^>]*href="([^"#:]+)', html):
-            if not (page.parent / link).exists():
+        for link in re.findall(r'<a [^>]*href="([^"#]+)', html):
+            if "://" not in link and not (page.parent / link).exists():
                 broken.append(f"{page.name}: {link}")
     assert not broken
 
