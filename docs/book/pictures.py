@@ -144,9 +144,9 @@ def forking():
 
 def preforking():
     """A fixed number of processes, which all accept."""
-    return scene(270, 3, box(180, 10, 150, 60, "parent"),
-                 thread(205, 34, 22, IDLE, "waits; replaces"),
-                 text(218, 64, "a dead worker", 12),
+    return scene(270, 3, box(165, 4, 130, 56, "parent"),
+                 thread(185, 27, 18, IDLE, "waits; replaces"),
+                 text(198, 55, "a dead worker", 12),
                  *(arrow(132, 135, 366, 40 + 62 * place,
                          "all accept" if place == 2 else "")
                    for place in range(4)),
