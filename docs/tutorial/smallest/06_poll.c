@@ -1,4 +1,4 @@
-/* Poll: one process asks about all clients at once, and never waits for one. */
+/* Poll: one process asks about all clients together, and never waits for one. */
 #include <poll.h>
 
 #include "smallest.h"
