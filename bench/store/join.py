@@ -23,6 +23,14 @@ COMMITTED = os.path.join(TOP, "docs", "results")
 NOISY = 0.1             # of the cells, at most, where they are committed
 
 
+def committed():
+    """Return the folder of the committed run: the reference, or a provisional
+    one that was too noisy to become it."""
+    reference = os.path.join(COMMITTED, "reference")
+    return reference if os.path.isdir(reference) else \
+        os.path.join(COMMITTED, "provisional")
+
+
 class JoinError(Exception):
     """The runs are not parts of one, or not fit to be committed; the text
     says why."""

@@ -33,7 +33,7 @@ from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from bench.draw import charts, styles
 from bench.run.servers import ARCHITECTURES
-from bench.store.join import NOISY
+from bench.store import join
 from docs.book import curves, excerpt, figures, pictures, source
 
 TOP = Path(__file__).resolve().parents[2]
@@ -48,7 +48,7 @@ class Data:
 
     def __init__(self, folder, strict):
         self.strict = strict
-        self.run = figures.Run(folder or figures.committed())
+        self.run = figures.Run(folder or join.committed())
         self.studies = {path.parent.name: figures.Run(path.parent)
                    for path in (RESULTS / "studies").glob("*/summary.json")}
         self.runs = self.studies | {
@@ -60,7 +60,7 @@ class Data:
         env, share = self.run.env, self.run.noisy()
         said = (f"{env['machine']['cpu']}, commit "
                 f"{env['source']['commit'][:7]}, {env['started'][:10]}")
-        return said if share <= NOISY else (
+        return said if share <= join.NOISY else (
             f"{said}; provisional: {100 * share:.0f} % of the cells are noisy")
 
 

@@ -80,14 +80,6 @@ class Source(Names):
         raise FigureError(f"common/{self.where} has no constant {name}")
 
 
-def committed():
-    """Return the folder of the run that is committed: the reference, or a
-    provisional one that was too noisy to become it."""
-    reference = TOP / "docs" / "results" / "reference"
-    return reference if reference.is_dir() else \
-        reference.with_name("provisional")
-
-
 class Run:
     """A folder that `make compare` or `make study` left.
 

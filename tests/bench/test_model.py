@@ -8,13 +8,9 @@ import statistics
 import pytest
 
 from bench.analyse import calibrate, model, model_words, stats
-from bench.store import rundir
+from bench.store import join, rundir
 
-TOP = pathlib.Path(__file__).parents[2]
-RESULTS = TOP / "docs" / "results"
-# The run to predict: one that is quiet enough, else the provisional one.
-COMMITTED = next((RESULTS / name for name in ("reference", "provisional")
-                  if (RESULTS / name).is_dir()), RESULTS)
+COMMITTED = pathlib.Path(join.committed())      # the run to predict
 SEVEN = tuple(model.WORKERS)
 # Round figures, in microseconds. A cache this large is never full.
 PLAIN = {

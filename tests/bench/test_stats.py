@@ -86,7 +86,7 @@ def measured_noise():
     """Return how far each run of the reference is from the mean of its cell,
     as a ratio: noise as a machine makes it."""
     cells = by_round(rundir.read_rows(os.path.join(
-        join.COMMITTED, "reference", "samples.csv")), "cpu_us").values()
+        join.committed(), "samples.csv")), "cpu_us").values()
     return [figure / statistics.mean(figures.values()) for cell in cells
             for figures in cell.values() for figure in figures.values()]
 
