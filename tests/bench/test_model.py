@@ -347,21 +347,21 @@ def committed():
 
 
 def test_the_committed_run_is_predicted():
-    """Median error at most 15 %, and 40 % at worst, over tight cells. A run
-    of fewer than six rounds has none: then the median counts over all."""
+    """Median error at most 15 % over all cells, and 40 % at worst over tight
+    ones, of which a provisional run has few. A cell that is off by a quarter
+    or more has a sentence."""
     cells, costs = committed()
-    tight = [one for one in cells if one[2]]
     wrong = []
-    for setting, row, _ in tight or cells:
+    for setting, row, tight in cells:
         answer = model.solve(costs, setting)
-        wrong.append((abs(answer.rate / row["rate"] - 1), setting))
+        wrong.append((abs(answer.rate / row["rate"] - 1), setting, tight))
         assert wrong[-1][0] <= model_words.PART \
             or model_words.lacks(setting, answer, row)
-    assert len({one.server for _, one in wrong}) == 7
-    assert statistics.median(error for error, _ in wrong) <= 0.15
-    if tight:
-        worst = max(wrong, key=lambda one: one[0])
-        assert worst[0] <= 0.40, worst
+    assert len({one.server for _, one, _ in wrong}) == 7
+    assert statistics.median(error for error, _, _ in wrong) <= 0.15
+    worst = max((one for one in wrong if one[2]), key=lambda one: one[0],
+                default=(0,))
+    assert worst[0] <= 0.40, worst
 
 
 def test_nothing_measured_with_many_clients_goes_into_the_costs():
