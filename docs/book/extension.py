@@ -6,7 +6,7 @@ code and pictures, resolved when the book is built.
     {ratio}`floors 100 epoll floor-epoll`        the same as a figure
     :::{claim} guestbook.poll[100].cpu_us > 30   prose that needs this to hold
     :::{curve} guestbook epoll                   one curve before the others
-    :::{shape} guestbook epoll                   its shape beside the published
+    :::{shape} guestbook epoll                   its shape, and the published
     :::{costs} guestbook epoll                   costs by number of clients
     :::{across} guestbook 100                    costs of all servers
     :::{calls} guestbook iterative epoll         system calls a request
@@ -320,7 +320,7 @@ class Calls(Block):
 
 
 class Beside(Block):
-    """Rates measured here beside the published ones."""
+    """Rates measured here, next to the published ones."""
 
     def make(self, name, server):
         given = data(self.env).names.get("published").get(name).get(server)

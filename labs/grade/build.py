@@ -108,7 +108,7 @@ def build(lab, submission, folder, shown, isolation):
     compiler, linker = packages(lab)
     command = [
         shutil.which(os.environ.get("CC", "gcc")) or "/usr/bin/gcc", *FLAGS,
-        *compiler, "-o", "{work}/program",
+        *compiler, "-o", "{scratch}/program",
         *(f"{{submission}}/{name}" for name in names),
         f"{{common}}/{ARCHIVE.name}", *linker]
     box = folder / "compiler"

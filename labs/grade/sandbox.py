@@ -9,8 +9,8 @@ What a program in the sandbox has (namespaces(7)):
                 When the first process of the namespace is killed, the kernel
                 kills all others, however they tried to hide.
     files       a mount namespace: the system's programs and libraries and the
-                folders of `shown`, read-only, and /work, a small file system
-                in memory. Nothing else of the machine is there.
+                folders of `shown`, read-only, and /scratch, a small file
+                system in memory. Nothing else of the machine is there.
     network     the grader's own: a loopback device and nothing behind it.
     rights      a user of its own (another one than root's, where root
                 grades), no capability, no way to get one.
@@ -52,7 +52,7 @@ LIMITS = {              # as ulimit names them; see setrlimit(2)
 MEMORY = 1 << 30        # bytes for all processes of a program together
 RESERVE = 0.05          # of the machine's memory stays free
 OUTPUT = 1 * MIB        # bytes of output; then the writer waits
-SCRATCH = 64 * MIB      # bytes in /work
+SCRATCH = 64 * MIB      # bytes in /scratch
 WATCH = 0.1             # seconds between two looks at the memory
 START = 10              # seconds that preparing a sandbox may take
 NICE = 5                # a submission that spins must not stop the grader
@@ -124,7 +124,7 @@ class Sandboxed:
     """A program in a sandbox, running: a context manager.
 
     `command`   words; in each, "{NAME}" is the path of that shown folder, and
-                "{work}" of the folder that it may write to
+                "{scratch}" of the folder that it may write to
     `shown`     {name: folder or file}: what it may read
     `isolation` what enter() returned
     `limits`    changes LIMITS for this program
@@ -142,17 +142,18 @@ class Sandboxed:
         self.memory, self.fault, self._status = memory, "", None
         self.init = None
         self._said, self._over = bytearray(), threading.Event()
-        (self.folder / "work").mkdir(exist_ok=True)
-        os.chmod(self.folder / "work", 0o777)
+        (self.folder / "scratch").mkdir(exist_ok=True)
+        os.chmod(self.folder / "scratch", 0o777)
         paths = {name: f"/{name}" if isolation.namespaces else str(path)
                  for name, path in shown.items()}
-        paths["work"] = "/work" if isolation.namespaces \
-            else str(self.folder / "work")
+        paths["scratch"] = "/scratch" if isolation.namespaces \
+            else str(self.folder / "scratch")
         plan = {
             "command": [_fill(word, paths) for word in command],
             "shown": {name: str(path) for name, path in shown.items()},
             "namespaces": isolation.namespaces, "folder": str(self.folder),
-            "work": paths["work"], "limits": {**LIMITS, **(limits or {})},
+            "scratch": paths["scratch"],
+            "limits": {**LIMITS, **(limits or {})},
             "user": OWN_USERS + os.getpid() if os.getuid() == 0 and
             _is_real_root() else None}
         self._control, theirs = socket.socketpair()
@@ -226,13 +227,13 @@ class Sandboxed:
         return _descendants(self.init)
 
     def read(self, name, limit=SCRATCH):
-        """Return the bytes of a file in its /work. Raises SandboxError when
+        """Return the bytes of a file in its /scratch. Raises SandboxError when
         there is no such file, or it is none that may be trusted.
 
         No link is followed: it would lead the grader to the grader's files.
         """
-        path = f"/proc/{self.init}/root/work/{name}" \
-            if self.isolation.namespaces else self.folder / "work" / name
+        path = f"/proc/{self.init}/root/scratch/{name}" \
+            if self.isolation.namespaces else self.folder / "scratch" / name
         try:
             with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW |
                               os.O_NONBLOCK), "rb") as file:
@@ -466,7 +467,7 @@ def _become_program(plan, control, output, asked, mapped):
             os.nice(NICE)
         with contextlib.suppress(OSError):  # the kernel ends it before others
             Path("/proc/self/oom_score_adj").write_text("1000")
-        os.chdir(plan["work"])
+        os.chdir(plan["scratch"])
         for name, value in plan["limits"].items():
             if name == "nproc" and not plan["namespaces"] \
                     and plan["user"] is None:
@@ -492,7 +493,7 @@ def _become_program(plan, control, output, asked, mapped):
                 signal.signal(number, signal.SIG_DFL)
         os.execve(plan["command"][0], plan["command"],
                   {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8",
-                   "TMPDIR": plan["work"], "HOME": plan["work"]})
+                   "TMPDIR": plan["scratch"], "HOME": plan["scratch"]})
     except OSError as error:
         with contextlib.suppress(OSError):
             _tell(control, error=str(error))
@@ -548,8 +549,8 @@ def _make_root(plan):
             _show(path, root + path)
     for name, path in plan["shown"].items():
         _show(path, f"{root}/{name}")
-    os.mkdir(f"{root}/work")
-    _mount("work", f"{root}/work", "tmpfs", MS_NOSUID | MS_NODEV,
+    os.mkdir(f"{root}/scratch")
+    _mount("scratch", f"{root}/scratch", "tmpfs", MS_NOSUID | MS_NODEV,
            f"mode=777,size={SCRATCH},nr_inodes=4096")
     os.mkdir(f"{root}/dev")
     for name in DEVICES:

@@ -1,7 +1,7 @@
 /*
  * 01 iterative - one process, one client after the other. A starter.
  *
- * It listens, and accepts nobody: clients wait in the accept queue. Write the
+ * It listens, and accepts no client: they wait in the accept queue. Write the
  * two functions below, about 25 lines together. HTTP, the pages and Redis are
  * in common/; you decide who is served and when.
  */
@@ -22,7 +22,7 @@ static const struct architecture architecture = {
  * because the signal handler has shut the listening socket down.
  *
  * The listening socket is server->listeners[0]. Before each accept(2), calls
- * server_housekeeping(): a signal may have come meanwhile. Any other failure
+ * server_housekeeping(): a signal may have arrived. Any other failure
  * must neither end the server nor make it spin.
  */
 static int accept_client(const struct server *server)

@@ -52,7 +52,7 @@ static void give_back_slot(struct slot *slot)
 /* Takes a free slot. When none is free, waits until a thread gives one back.
  * Never returns NULL.
  *
- * TODO 1: wait with sem_wait(3). A signal handler that runs meanwhile ends the
+ * TODO 1: wait with sem_wait(3). A signal handler that runs in this time ends the
  * wait with EINTR, and then no slot is free: act on the signal with
  * server_housekeeping(), and wait again. */
 static struct slot *take_slot(const struct server *server)

@@ -96,7 +96,7 @@ static void end_client(struct event_loop *loop, struct client *client)
  *   no memory for the input: as an error
  *
  * Do not call recv when client->readable is false: return false. After
- * client->hangup the socket has to be read to its end of file, whatever a short
+ * client->hangup, read the socket to its end of file, whatever a short
  * read says. */
 static bool read_request(struct event_loop *loop, struct client *client)
 {
