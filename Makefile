@@ -227,7 +227,7 @@ predict: build/deps/compare build/deps/observe all
 	    $(if $(WHAT),--what '$(WHAT)') $(if $(FILE),--file '$(FILE)') \
 	    $(if $(NAME),--name '$(NAME)')
 
-## predictions: the predictions of a class beside what was measured (DIR=results/predictions)
+## predictions: the predictions of a class next to what was measured (DIR=results/predictions)
 predictions: build/deps/observe
 	@$(OBSERVE) predictions $(if $(DIR),'$(DIR)')
 
