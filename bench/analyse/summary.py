@@ -6,7 +6,6 @@ nothing.
 """
 
 import collections
-import dataclasses
 import statistics
 
 from bench.analyse import latency, stats
@@ -137,6 +136,6 @@ def summarise(experiment, rows, calls, known, *, keys, speed, tools,
         variants=list(bases), baselines=bases, curves=curves, calls=counted,
         comparisons=comparisons(rows, bases.get, adaptive),
         published=experiment.published
-        and dataclasses.asdict(experiment.published))
+        and vars(experiment.published))
     one["sentences"] = explain(one, known)
     return one

@@ -1,10 +1,14 @@
-"""The experiments, a file each: endpoint, tool, grid, what is checked, and
-the figures that were published.
+"""The published experiments: a TOML file each, with the figures of the publication.
+
+What no file can say, such as what a right answer is, is in five.py.
 """
 
 import http.client
 import importlib
+import pathlib
 import re
+import tomllib
+import types
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 
@@ -32,7 +36,7 @@ class Variant:
     """One way to run an experiment, for example without keep-alive; in a
     study, one of its loads. An empty attribute is the experiment's."""
 
-    name: str
+    name: str = ""
     keep_alive: bool = True
     many_workers: bool = False
     quick: tuple = ()           # the x of a quick run
@@ -46,20 +50,18 @@ class Variant:
     tool: str = ""              # a key of load.TOOLS
 
 
-@dataclass(frozen=True)
-class Published:
-    """The figures of the publication that the experiment replays."""
-
-    where: str                  # machine and load, in a sentence
-    series: dict = field(default_factory=dict)  # {system: {x: requests/s}}
-    best: dict = field(default_factory=dict)    # or one figure a system
-    rough: dict = field(default_factory=dict)   # {system: (x with "~", ...)}
-    notes: tuple = ()
+def published(told):
+    """Return what a TOML table says of a publication: `where` (machine and load, in a sentence),
+    `notes` (sentences), `best` {system: requests/s} or `series` {system: {x: requests/s}}."""
+    series = {system: dict(zip(told["x"], rates))
+              for system, rates in told.get("series", {}).items()}
+    return types.SimpleNamespace(where=told["where"], notes=told["notes"],
+                                 best=told.get("best", {}), series=series)
 
 
 class Experiment:
-    """What all experiments share. A study has the same attributes and methods
-    (studies/study.py)."""
+    """What all experiments share; these attributes are the keys of a TOML file. A study has the
+    same attributes and methods (studies/study.py)."""
 
     name = title = question = path = ""
     tools = ("ab", "wrk")       # the first is the default for TOOL
@@ -69,7 +71,7 @@ class Experiment:
     unit = "requests/s"
     needs_redis = False
     holds_connections = False   # x connections are open together
-    variants = (Variant(""),)
+    variants = (Variant(),)
     baseline = "epoll"          # the server that the others are compared with
     rounds = None               # None: until all comparisons are settled
     counts_calls = True         # whether system calls are counted
@@ -78,6 +80,11 @@ class Experiment:
     calls_at = 20               # clients when system calls are counted
     weight = 1.0                # a quick cell lasts this many times as long
     published = None
+
+    def __init__(self, name):
+        told = tomllib.loads(pathlib.Path(__file__).with_name(f"{name}.toml").read_text("utf-8"))
+        vars(self).update(told, name=name, published=published(told["published"]),
+                          variants=tuple(Variant(**one) for one in told["variants"]))
 
     def path_of(self, variant):
         """Return the path that the clients of `variant` ask for."""
@@ -179,5 +186,4 @@ def expect(answer, path, status, kind, body):
 
 def all_experiments():
     """Return the Experiments in their ORDER."""
-    return [importlib.import_module(f"{__name__}.{name}").EXPERIMENT
-            for name in ORDER]
+    return importlib.import_module("bench.experiments.five").FIVE

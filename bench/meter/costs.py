@@ -5,9 +5,10 @@
     result = load.run(..., tick=meter.tick)
     meter.end(result)
     live.stop()
-    values = meter.finish()     {column key: value}, see columns()
+    values = meter.finish()     {column: value}
 
-A metric of yours is a class in METRICS, see bench/meter/__init__.py.
+A metric of yours is a class in METRICS, see bench/meter/__init__.py, and its
+columns are in bench/store/columns.toml.
 """
 
 import math
@@ -122,10 +123,9 @@ class CostMeter:
         self._look("end")
 
     def finish(self):
-        """Call when the server has ended; return {column key: value}."""
+        """Call when the server has ended; return {column: value}."""
         self.watch.answered = self._answered()
-        values = {column.key: None
-                  for metric in self.metrics for column in metric.columns}
+        values = {}
         for metric in self.metrics:
             values.update(metric.finish(self.watch))
         return values
@@ -137,8 +137,3 @@ class CostMeter:
         if good is None or served > SERVED_MORE * good + CHECKS:
             return served or None
         return good
-
-
-def columns():
-    """Return the Column of every metric."""
-    return [column for metric in METRICS for column in metric.columns]

@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.meter import Column, Metric, procfs
+from bench.meter import Metric, procfs
 
 ROOT = Path("/sys/fs/cgroup")
 
@@ -147,27 +147,6 @@ def of_tree(pid):
 class CpuTime(Metric):
     """CPU time of the server, of Redis (of no process without a Redis), and
     of others on the same cores."""
-
-    columns = (
-        Column("cpu_us", "CPU", "us/request", 1,
-               "user and system time of the server and all its children"),
-        Column("cpu_user_us", "user", "us/request", 1, "outside the kernel"),
-        Column("cpu_system_us", "system", "us/request", 1,
-               "inside system calls and page faults"),
-        Column("server_busy", "server core busy", "%", 0,
-               "CPU time of the server over the time of its cores"),
-        Column("load_busy", "load tool busy", "%", 0,
-               "CPU time of the load tool over wall time; one thread can "
-               "reach 100"),
-        Column("redis_busy", "Redis busy", "%", 0,
-               "CPU time of Redis over wall time; it has one thread"),
-        Column("load_cores_busy", "load cores busy", "%", 0,
-               "everything that ran on the cores that are not the server's; "
-               "on all cores where they are shared"),
-        Column("foreign", "foreign load", "%", 0,
-               "work on the server's cores that was not the server's; it "
-               "makes a figure noisy"),
-    )
 
     def begin(self, watch):
         self.redis = procfs.cpu_time(procfs.tree(watch.redis_pid))

@@ -1,6 +1,6 @@
 """Memory, open connections, page faults, processes and threads."""
 
-from bench.meter import Column, Metric, procfs
+from bench.meter import Metric, procfs
 
 FEW = 16                # processes of which the memory is read in a sample
 ENOUGH = 500            # connections from which the memory of one is known
@@ -9,24 +9,6 @@ ENOUGH = 500            # connections from which the memory of one is known
 class Memory(Metric):
     """PSS of the whole tree, how much each connection adds, and how many
     processes and threads a sample saw at most."""
-
-    columns = (
-        Column("faults", "page faults", "/request", 2,
-               "pages touched for the first time or copied after fork, also "
-               "by threads and children that ended"),
-        Column("pss_mib", "memory", "MiB PSS at peak", 1,
-               "pages of its own, and its share of the shared ones"),
-        Column("open_connections", "open connections", "at peak", 0,
-               "accepted and not yet closed: descriptors added since the "
-               "load began"),
-        Column("bytes_per_connection", "memory a connection", "bytes", 0,
-               "growth of the PSS over open connections; from "
-               f"{ENOUGH} connections on"),
-        Column("descriptors", "descriptors", "at peak, one process", 0),
-        Column("processes", "processes", "at peak", 0),
-        Column("threads", "threads", "at peak", 0,
-               "of all its processes together"),
-    )
 
     def begin(self, watch):
         self.faults = sum(one.faults for one in watch.tree)

@@ -7,7 +7,7 @@ Sockets are listed through netlink, sock_diag(7), as `ss -t` does, because
 import socket
 import struct
 
-from bench.meter import Column, Metric, procfs
+from bench.meter import Metric, procfs
 
 ESTABLISHED, SYN_SENT, LISTEN = 1, 2, 10
 NETLINK_SOCK_DIAG = 4
@@ -101,17 +101,6 @@ class AcceptQueue(Metric):
     """The length of the accept queue, and what was refused because it, or the
     queue of handshakes before it, was full. The counters are the kernel's and
     count every listener of this network namespace."""
-
-    columns = (
-        Column("accept_queue", "accept queue", "at peak", 0,
-               "connections made but not yet accepted"),
-        Column("accept_queue_limit", "its limit", "", 0,
-               "the backlog, cut by net.core.somaxconn"),
-        Column("overflows", "queue overflows", "", 0,
-               "ListenOverflows: a connection found the accept queue full"),
-        Column("syn_cookies", "SYN cookies", "", 0,
-               "SyncookiesSent: a connection found the SYN queue full"),
-    )
 
     def begin(self, watch):
         self.before = tcp_counters()

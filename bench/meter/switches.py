@@ -11,7 +11,7 @@ import os
 import re
 import signal
 
-from bench.meter import Column, Metric, procfs
+from bench.meter import Metric, procfs
 
 LINES = re.compile(r"voluntary_ctxt_switches:\s+(\d+)")     # and nonvoluntary
 
@@ -57,9 +57,6 @@ def of_tree(tree):
 class Switches(Metric):
     """Switches of the server's tree from the start of the load until the
     server is idle again."""
-
-    columns = (Column("switches", "context switches", "/request", 2,
-                      "a thread waited, or the scheduler took its core away"),)
 
     def begin(self, watch):
         self.before = of_tree(watch.tree)

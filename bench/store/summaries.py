@@ -24,15 +24,15 @@ def make(folder, more=()):
     known = {one.name: one for one in (*experiments.all_experiments(), *more)}
     measured = [one for one in known.values() if one.name in names] \
         + [study.load(name) for name in names if name not in known]
-    keys = [column.key for column in rundir.FIGURES]
     shown = _servers({row["server"]: row["kind"] for row in rows})
     made = {
         "schema_version": rundir.SCHEMA_VERSION,
-        "columns": [vars(column) for column in rundir.FIGURES],
+        "columns": [{"key": key, "unit": "", **column}
+                    for key, column in rundir.FIGURES.items()],
         "servers": shown,
         "experiments": [summary.summarise(
             one, *([row for row in some if row["experiment"] == one.name]
-                   for some in (rows, calls)), shown, keys=keys,
+                   for some in (rows, calls)), shown, keys=[*rundir.FIGURES],
             speed=summary.median(summary.figures(rows, "gauge_ms")),
             tools={name: tool.latency for name, tool in load.TOOLS.items()},
             adaptive=bool(env.get("looks", {}).get(one.name)))

@@ -32,7 +32,7 @@ def row(experiment, variant, server, x, repeat, share):
     # wrk corrects what it has seen of a slow server.
     mean = 1000 * x / rate * (3 if server == "forking" else 1)
     return {
-        **{column.key: chance.uniform(1, 50) for column in rundir.FIGURES},
+        **{key: chance.uniform(1, 50) for key in rundir.FIGURES},
         "experiment": experiment.name, "variant": variant.name,
         "server": server, "kind": "architecture", "x": x, "repeat": repeat,
         "status": "lossy" if lost else "ok", "tool": experiment.tools[0],
