@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from bench.analyse import diff
+from bench.store import diff
 from bench.analyse.stats import EQUAL, FEW, LESS, MORE, UNKNOWN
 
 
