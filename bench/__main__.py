@@ -25,8 +25,7 @@ COMMANDS = {    # name: (module, function, help)
 
 
 def main(words):
-    """Run the command that the first word names with the others; return its
-    exit status."""
+    """Run the command that the first word names with the others; return its exit status."""
     if not words or words[0] not in COMMANDS:
         asked = not words or words[0] in ("-h", "--help")
         if not asked:

@@ -57,8 +57,7 @@ def number(convert=int, most=10**9):
         except ValueError:
             value = 0
         if value is not None and not 0 < value <= most:
-            raise ValueError("it has to be a number above 0, at most "
-                             f"{most:,}")
+            raise ValueError(f"it has to be a number above 0, at most {most:,}")
         return value
     return read
 
@@ -66,8 +65,7 @@ def number(convert=int, most=10**9):
 def switch(text):
     """Return whether `text` means yes. A word that means neither yes nor no
     is refused: it may decide about hours of measuring."""
-    if text.lower() not in ("", "0", "no", "off", "false",
-                            "1", "yes", "on", "true"):
+    if text.lower() not in ("", "0", "no", "off", "false", "1", "yes", "on", "true"):
         raise ValueError("it is 1 or 0")
     return text.lower() in ("1", "yes", "on", "true")
 
@@ -91,8 +89,7 @@ def cores(text):
         raise ValueError("cores are written like 0,2-3") from error
     allowed = os.sched_getaffinity(0)
     if not wanted or not wanted <= allowed:
-        raise ValueError("this machine has cores "
-                         + ",".join(map(str, sorted(allowed))))
+        raise ValueError("this machine has cores " + ",".join(map(str, sorted(allowed))))
     return wanted
 
 
@@ -107,8 +104,7 @@ def architectures(text):
     """Return those of the seven that `text` names; all without a name."""
     wanted, ours = server_names(text), servers.ARCHITECTURES
     if wanted - {"none", *(one.name for one in ours)}:
-        raise ValueError("there are " + ", ".join(one.name for one in ours)
-                         + "; or none")
+        raise ValueError("there are " + ", ".join(one.name for one in ours) + "; or none")
     return [one for one in ours if not wanted or one.name in wanted]
 
 
@@ -151,8 +147,7 @@ def of_study(study, text):
     number, others by name. Raises ValueError when there is none."""
     chosen = study.chosen(server_names(text))
     if not chosen:
-        raise ValueError("this study has "
-                         + ", ".join(one.name for one in study.servers))
+        raise ValueError("this study has " + ", ".join(one.name for one in study.servers))
     return chosen
 
 
@@ -166,16 +161,14 @@ def parse(argv, environment, study=None):
         prog="bench", description="Measure servers, print, draw and explain. "
         "Each option is also an environment variable: FULL=1.")
     for name, reader, text in OPTIONS:
-        how = {"action": "store_const", "const": "1"} if reader is switch \
-            else {"metavar": name}
+        how = {"action": "store_const", "const": "1"} if reader is switch else {"metavar": name}
         parser.add_argument("--" + name.lower().replace("_", "-"), help=text,
                             default=environment.get(name, ""), **how)
     given, asked = vars(parser.parse_args(argv)), {}
     for name, reader, _ in OPTIONS:
         text = given[name.lower()]
         try:
-            asked[name] = of_study(study, text) \
-                if study and name == "SERVERS" else reader(text)
+            asked[name] = of_study(study, text) if study and name == "SERVERS" else reader(text)
         except ValueError as error:
             raise SettingsError(f"{name}={text}: {error}") from error
     chosen = asked["SERVERS"] + ([] if study else asked["PEERS"])
@@ -192,8 +185,7 @@ def parse(argv, environment, study=None):
         tool="".join(asked["TOOL"][:1]),
         out=asked["OUT"] or os.path.join(servers.TOP, "results"),
         seed=asked["SEED"] or int.from_bytes(os.urandom(3), "big") + 1,
-        wide=asked["WIDE"], commit=asked["COMMIT"],
-        label=study.name if study else "")
+        wide=asked["WIDE"], commit=asked["COMMIT"], label=study.name if study else "")
 
 
 def read(command, argv, environment):
@@ -218,9 +210,8 @@ def read(command, argv, environment):
         raise SettingsError(f"OUT={settings.out}: {error.strerror}; it has "
                             "to be a folder that you can write to") from error
     if settings.commit and facts.commit().get("changed", True):
-        raise SettingsError("COMMIT=1: the work tree has changes that are "
-                            "not committed (git status), so the measurement "
-                            "could not be repeated")
+        raise SettingsError("COMMIT=1: the work tree has changes that are not committed (git "
+                            "status), so the measurement could not be repeated")
     return settings
 
 

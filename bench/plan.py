@@ -43,8 +43,7 @@ class Cell:
         """A name for lines and files."""
         parts = [self.experiment.name, self.server.name, self.variant.name,
                  str(self.x), f"r{self.repeat}"]
-        return "_".join(part.replace(", ", " ").replace(" ", "-")
-                        for part in parts if part)
+        return "_".join(part.replace(", ", " ").replace(" ", "-") for part in parts if part)
 
     def lasts(self, seconds):
         """Return how many seconds a run takes in a stage that gives each cell
@@ -95,8 +94,7 @@ class Stage:
     @property
     def duration(self):
         """How many seconds the planned rounds take."""
-        return self.planned * self.round_seconds(self.possible) \
-            + self.calls_seconds()
+        return self.planned * self.round_seconds(self.possible) + self.calls_seconds()
 
     def baseline_of(self, variant):
         """Return the name of the server that the others are compared with, in
@@ -120,10 +118,8 @@ def make(settings, machine, count_calls):
     for experiment in settings.experiments:
         rounds = settings.repeat or experiment.rounds or (
             LOOKS[0] if settings.seconds and not settings.full else None)
-        seconds = settings.seconds or (experiment.seconds_full
-                                       if settings.full else LONGEST)
-        stage = Stage(experiment, list(_cells(experiment, settings, machine)),
-                      rounds, seconds)
+        seconds = settings.seconds or (experiment.seconds_full if settings.full else LONGEST)
+        stage = Stage(experiment, list(_cells(experiment, settings, machine)), rounds, seconds)
         if count_calls and experiment.counts_calls:
             stage.calls = list({
                 (cell.variant.name, cell.server.name):
@@ -141,8 +137,7 @@ def _cells(experiment, settings, machine):
         for server in settings.servers:
             if not experiment.applies(server, variant):
                 continue
-            for x in settings.points or (variant.full if settings.full
-                                         else variant.quick):
+            for x in settings.points or (variant.full if settings.full else variant.quick):
                 why = ""
                 try:
                     experiment.possible(server, x, machine)

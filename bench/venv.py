@@ -33,8 +33,7 @@ def make():
     os.makedirs(os.path.dirname(FOLDER), exist_ok=True)
     with open(FOLDER + ".lock", "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if procfs.read(INSTALLED) == procfs.read(WANTED) \
-                and os.access(PYTHON, os.X_OK):
+        if procfs.read(INSTALLED) == procfs.read(WANTED) and os.access(PYTHON, os.X_OK):
             return ""
         if os.environ.get("NO_INSTALL"):
             return "NO_INSTALL is set, and build/venv is not there yet"

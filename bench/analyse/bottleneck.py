@@ -26,8 +26,7 @@ def judge(row, tool, width=1):
         + f" of {width} cores" * (width > 1)
     redis = f"Redis {value('redis_busy'):.0f} %" * bool(row.get("redis_busy"))
     shared = row.get("foreign") is None     # server and load have all cores
-    queue = (f"{value('overflows'):,.0f} overflows, "
-             f"{value('accept_queue'):,.0f} of "
+    queue = (f"{value('overflows'):,.0f} overflows, {value('accept_queue'):,.0f} of "
              f"{value('accept_queue_limit'):,.0f} waiting")
     busy = ", ".join(filter(None, (server, tools, redis)))
     for true, limit, evidence in (

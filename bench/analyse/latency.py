@@ -4,9 +4,8 @@ In a closed loop each client always waits for one answer, so
 clients = rate * mean wait. Where the tool's own mean says something else, its
 percentiles describe other waits than those of its clients.
 
-A run cuts off one wait of each client when it ends, on average in the middle,
-and the tool leaves these out. So its mean is expected to be lower by
-clients / (2 * answers).
+A run cuts off one wait of each client when it ends, on average in the middle, and the tool
+leaves these out. So its mean is expected to be lower by clients / (2 * answers).
 """
 
 import statistics

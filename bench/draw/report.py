@@ -2,10 +2,9 @@
 
     python3 -m bench report [results/FOLDER]        (default: results/latest)
 
-Reads samples.csv, calls.csv and env.json; writes summary.json, the charts and
-report.html, which holds all it needs. Charts and report need what is in
-build/venv. Exit status: 0, or 1 when the files of a run are not there, or
-broken.
+Reads samples.csv, calls.csv and env.json; writes summary.json, the charts and report.html,
+which holds all it needs. Charts and report need what is in build/venv. Exit status: 0, or 1
+when the files of a run are not there, or broken.
 """
 
 import base64
@@ -23,9 +22,8 @@ TOP = os.path.dirname(os.path.dirname(HERE))
 def make(folder, experiments=()):
     """Write summary.json, charts and report.html into `folder`.
 
-    `experiments` are those next to the published ones, such as a study.
-    Returns (summary, [what was left out and why]). Raises OSError when the
-    files of a run are not there.
+    `experiments` are those next to the published ones, such as a study. Returns (summary,
+    [what was left out and why]). Raises OSError when the files of a run are not there.
     """
     summary = summaries.make(folder, experiments)
     env = rundir.read_json(os.path.join(folder, "env.json"))
@@ -59,8 +57,7 @@ def make(folder, experiments=()):
 def embedded(path):
     """Return an SVG file as an address that holds the file."""
     with open(path, "rb") as file:
-        return "data:image/svg+xml;base64," \
-            + base64.b64encode(file.read()).decode()
+        return "data:image/svg+xml;base64," + base64.b64encode(file.read()).decode()
 
 
 def main(words):

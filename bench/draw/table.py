@@ -35,8 +35,7 @@ def known(point, key):
         return cost and (1e6 / cost[0], 1e6 / cost[2], 1e6 / cost[1])
     if not point["rate"]:
         return None
-    median = point["rate"]["median"] if key == "rate" \
-        else point["values"].get(key)
+    median = point["rate"]["median"] if key == "rate" else point["values"].get(key)
     return median and (median, *(point["intervals"][key] or [median] * 2))
 
 
@@ -67,8 +66,7 @@ class Table:
 
 def text(cell):
     """Return what is printed for a cell."""
-    return (cell or "") if isinstance(cell, str) or cell is None \
-        else number(cell)
+    return (cell or "") if isinstance(cell, str) or cell is None else number(cell)
 
 
 def tables(summary, experiment, variant, wide):
@@ -77,8 +75,7 @@ def tables(summary, experiment, variant, wide):
     x = reference_x(experiment, variant)
     titles = {one["name"]: one["title"] for one in summary["servers"]}
     found = points_at(experiment, variant, x)
-    said = [one for one in experiment["comparisons"]
-            if one["variant"] == variant]
+    said = [one for one in experiment["comparisons"] if one["variant"] == variant]
     place = f"at {x or 0:,} {experiment['x_short']}"
     made = [cost(experiment, variant, place, titles, found,
                  {one["server"]: one["words"] for one in said
@@ -86,8 +83,7 @@ def tables(summary, experiment, variant, wide):
             reached(experiment, variant, titles)]
     if wide and found:
         found = {titles[name]: point for name, point in found.items()}
-        made += [compared(experiment, said, titles),
-                 latency(experiment, place, found),
+        made += [compared(experiment, said, titles), latency(experiment, place, found),
                  rest(summary["columns"], place, found)]
     return [table for table in made if table.rows]
 
@@ -103,10 +99,8 @@ def cost(experiment, variant, place, titles, found, said):
         rows.append([titles[server], sign + text(values.get("cpu_us")),
                      values.get("cpu_user_us"), values.get("cpu_system_us"),
                      (known(point, "can_do") or [None])[0],
-                     experiment["calls"].get(f"{server}/{variant}",
-                                             {}).get("all"),
-                     values.get("switches"),
-                     said.get(server, "baseline" * (server == base))])
+                     experiment["calls"].get(f"{server}/{variant}", {}).get("all"),
+                     values.get("switches"), said.get(server, "baseline" * (server == base))])
     counted = any(row[5] for row in rows)
     notes = ["can do/s: 1,000,000 / CPU us, for one core."
              + f" System calls were counted at {experiment['calls_at']:,} "
@@ -128,14 +122,11 @@ def reached(experiment, variant, titles):
     for server, points in curves.items():
         for point in points:
             rate = number(point["rate"]["median"]) if point["rate"] else "-"
-            runs = f" {point['runs']}/{point['planned']}" \
-                * (point["runs"] != point["planned"])
-            cells.setdefault(point["x"], {})[server] = \
-                SIGNS[mark(point)] + rate + runs
+            runs = f" {point['runs']}/{point['planned']}" * (point["runs"] != point["planned"])
+            cells.setdefault(point["x"], {})[server] = SIGNS[mark(point)] + rate + runs
     return Table(f"{experiment['unit']} reached, by {experiment['x_title']}",
                  ["", *map(titles.get, curves)],
-                 [[f"{x:,}", *map(cells[x].get, curves)]
-                  for x in sorted(cells)])
+                 [[f"{x:,}", *map(cells[x].get, curves)] for x in sorted(cells)])
 
 
 def compared(experiment, said, titles):
@@ -154,9 +145,8 @@ def latency(experiment, place, found):
     mean = "mean_ms"
     if not experiment["open_loop"]:
         mean = "waited_ms"
-        notes.append("mean: clients / rate, by Little's law. Where the mean "
-                     "of the tool itself is another one, its percentiles are "
-                     "left out.")
+        notes.append("mean: clients / rate, by Little's law. Where the mean of the tool itself "
+                     "is another one, its percentiles are left out.")
     return Table(f"Latency in milliseconds {place}",
                  ["server", "mean", *LATENCY.values(), WORDS[-1]],
                  [[title, {**point["values"], **point}.get(mean),
@@ -170,8 +160,7 @@ def rest(columns, place, found):
     for one in columns:
         values = [point["values"].get(one["key"]) for point in found.values()]
         if one["key"] not in SHOWN and values != [None] * len(values):
-            rows.append([", ".join(filter(None, (one["title"], one["unit"]))),
-                         *values])
+            rows.append([", ".join(filter(None, (one["title"], one["unit"]))), *values])
     return Table(f"What else was measured {place}", ["", *found], rows)
 
 
@@ -191,8 +180,7 @@ def lines(table, wide):
     left, wraps = list(range(1, len(sizes))), table.head[-1] in WORDS
     while left:
         part, used = [0], sizes[0]
-        while left and (wraps or len(part) == 1
-                        or used + 2 + sizes[left[0]] <= wide):
+        while left and (wraps or len(part) == 1 or used + 2 + sizes[left[0]] <= wide):
             used += 2 + sizes[left[0]]
             part.append(left.pop(0))
         indent = " " * (used - sizes[part[-1]])
@@ -200,10 +188,8 @@ def lines(table, wide):
             line = "  ".join(
                 row[n].ljust(sizes[n]) if not n or table.head[n] in WORDS
                 else row[n].rjust(sizes[n]) for n in part)
-            made += textwrap.wrap(line.rstrip(), wide,
-                                  subsequent_indent=indent)
-    return made + [line for note in table.notes
-                   for line in textwrap.wrap(note, wide)]
+            made += textwrap.wrap(line.rstrip(), wide, subsequent_indent=indent)
+    return made + [line for note in table.notes for line in textwrap.wrap(note, wide)]
 
 
 def say(*sentences):

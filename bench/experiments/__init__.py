@@ -98,8 +98,7 @@ class Experiment:
             return False
         if variant.many_workers and not server.has_workers:
             return False
-        return server.keep_alive in (None, variant.keep_alive) or \
-            server.kind == "architecture"
+        return server.keep_alive in (None, variant.keep_alive) or server.kind == "architecture"
 
     def workers(self, server, variant, machine):
         """Return --workers for a cell, None where there is no such option."""
@@ -109,8 +108,7 @@ class Experiment:
 
     def cores(self, variant, machine):
         """Return the cores for the server in a cell."""
-        return machine.all_cores if variant.many_workers \
-            else machine.server_cores
+        return machine.all_cores if variant.many_workers else machine.server_cores
 
     def possible(self, server, x, machine):
         """Raise NotPossible when the cell is beyond the machine's limits:
@@ -119,8 +117,7 @@ class Experiment:
             raise NotPossible(f"{x:,} connections need more descriptors than "
                               f"a process may have ({machine.descriptors:,})")
         if x > PORTS:
-            raise NotPossible("one address has too few ports for "
-                              f"{x:,} connections")
+            raise NotPossible(f"one address has too few ports for {x:,} connections")
 
     def lasts(self, x, seconds):
         """Return how many seconds the load of a cell takes that is planned
@@ -131,8 +128,7 @@ class Experiment:
         """Return the load.Job of a cell: here, a closed loop of x clients.
         `full` says whether it is the published one (FULL=1)."""
         return load.Job(live.url(self.path_of(variant)), connections=x,
-                        seconds=self.lasts(x, seconds),
-                        keep_alive=variant.keep_alive,
+                        seconds=self.lasts(x, seconds), keep_alive=variant.keep_alive,
                         threads=len(machine.load_cores))
 
     def check(self, get):
@@ -178,8 +174,7 @@ def expect(answer, path, status, kind, body):
         raise WrongAnswer(f"GET {path}: status {got}, not {status}")
     if kind and media != kind:
         raise WrongAnswer(f"GET {path}: Content-Type {media!r}, not {kind}")
-    same = body.search(content) if isinstance(body, re.Pattern) \
-        else content == body
+    same = body.search(content) if isinstance(body, re.Pattern) else content == body
     if not same:
         raise WrongAnswer(f"GET {path}: unexpected body {content[:60]!r}")
 

@@ -87,8 +87,7 @@ class Result:
 
     @property
     def failed_percent(self):
-        """Failed and unfinished requests as a share of all; None without a
-        report."""
+        """Failed and unfinished requests as a share of all; None without a report."""
         if not self.reported:
             return None
         lost = self.failed + self.unfinished
@@ -125,8 +124,7 @@ class Tool:
         return result
 
     def find(self, pattern, text):
-        """Return the groups of `pattern`, which every report contains. Raises
-        LoadError."""
+        """Return the groups of `pattern`, which every report contains. Raises LoadError."""
         found = re.search(pattern, text, re.MULTILINE)
         if not found:
             raise LoadError(f"no report from {self.name}: {last_line(text)}")
@@ -140,9 +138,8 @@ class Tool:
         result.sent_rate = requests / seconds
         result.lag_percent = 100 * (1 - demanded / seconds)
         if result.lag_percent > LAG:
-            result.notes.append(f"{self.name} lagged: its rate was "
-                                f"{result.lag_percent:.0f} % below the "
-                                "demanded one")
+            result.notes.append(f"{self.name} lagged: its rate was {result.lag_percent:.0f} % "
+                                "below the demanded one")
 
 
 def number(pattern, text, otherwise=None, convert=float):

@@ -94,8 +94,7 @@ def facts():
 def siblings(core):
     """Return the cores that are the same physical core as `core`, itself
     included; the empty set where the (virtual) machine does not show it."""
-    return cores(procfs.read(
-        f"{CPUS}/cpu{core}/topology/thread_siblings_list"))
+    return cores(procfs.read(f"{CPUS}/cpu{core}/topology/thread_siblings_list"))
 
 
 def versions():

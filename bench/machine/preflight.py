@@ -41,9 +41,8 @@ class Finding:
 
 
 def look(machine, most_clients, no_network):
-    """Return the Findings for a run with at most `most_clients` connections
-    together; `no_network` says why it has no network of its own, "" when it
-    has."""
+    """Return the Findings for a run with at most `most_clients` connections together;
+    `no_network` says why it has no network of its own, "" when it has."""
     known, need = facts.facts(), most_clients + 100
     limits, load = known["limits"], os.getloadavg()[0]
     polled, clock = known["halt_poll_ns"], known["governor"]

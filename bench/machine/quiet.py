@@ -26,8 +26,7 @@ class Gate:
         self.limit = self.patience = limit
         self.server_cores = machine.server_cores
         others = sorted(machine.load_cores - machine.server_cores)
-        self.seen = {core: [] for core in
-                     [min(machine.server_cores), *others[:1]]}
+        self.seen = {core: [] for core in [min(machine.server_cores), *others[:1]]}
         self.waited, self.rounds, self.in_vain = 0.0, 0, []
 
     def __call__(self):

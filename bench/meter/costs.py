@@ -57,8 +57,7 @@ class CostMeter:
     `cpu` is what cpu.of_tree() gives; without it CPU time comes from /proc.
     """
 
-    def __init__(self, live, redis_pid=None, count_connections=False,
-                 cpu=None):
+    def __init__(self, live, redis_pid=None, count_connections=False, cpu=None):
         self.watch = Watch(live, redis_pid, count_connections)
         self.metrics = [metric() for metric in METRICS]
         self.cpu = cpu or cpu_meter.ProcMeter(live.pid)
@@ -68,8 +67,7 @@ class CostMeter:
         load will last, if known."""
         self._look("begin")
         cost = self._sample()
-        self.interval = min(INTERVAL, seconds / SAMPLES) if seconds \
-            else INTERVAL
+        self.interval = min(INTERVAL, seconds / SAMPLES) if seconds else INTERVAL
         self.before = self.cpu.read()
         self.cores = procfs.core_times()
         self.begun = time.monotonic()

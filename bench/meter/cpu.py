@@ -5,13 +5,12 @@
         ...
         used = meter.read() - before    used.total, used.user_share
 
-The processes are put into a control group (cgroups(7)) of their own. The
-kernel adds the time of each task to its group in nanoseconds, up to its last
-context switch, and new threads and children are in the group from the start.
-That needs version 2, or cpuacct of version 1, and a writable folder in
-/sys/fs/cgroup, as root has. Elsewhere /proc has to do: it has no exact clock
-for children and threads that live for 50 us, as in 02 and 04, and loses their
-last context switch.
+The processes are put into a control group (cgroups(7)) of their own. The kernel adds the
+time of each task to its group in nanoseconds, up to its last context switch, and new
+threads and children are in the group from the start. That needs version 2, or cpuacct of
+version 1, and a writable folder in /sys/fs/cgroup, as root has. Elsewhere /proc has to do:
+it has no exact clock for children and threads that live for 50 us, as in 02 and 04, and
+loses their last context switch.
 """
 
 import os
@@ -60,8 +59,7 @@ class Group:
         self.version = version
         pattern, roots = self.PLACES[version]
         own = re.search(pattern, procfs.read("/proc/self/cgroup"), re.M)
-        root = next((ROOT / name for name in roots if (ROOT / name).is_dir()),
-                    ROOT / roots[-1])
+        root = next((ROOT / name for name in roots if (ROOT / name).is_dir()), ROOT / roots[-1])
         self.parent = root / (own[1] if own else "")
         self.folder = self.parent / f"bench-{os.getpid()}-{pid}"
         self.folder.mkdir()
@@ -82,8 +80,7 @@ class Group:
                 for of in ("", "_user", "_sys")))
         lines = dict(line.split() for line in
                      (self.folder / "cpu.stat").read_text().splitlines())
-        return Cpu(*(int(lines[f"{name}_usec"]) / 1e6
-                     for name in ("usage", "user", "system")))
+        return Cpu(*(int(lines[f"{name}_usec"]) / 1e6 for name in ("usage", "user", "system")))
 
     def close(self):
         """Move the processes back and delete the group."""
@@ -119,8 +116,7 @@ class ProcMeter:
     def read(self):
         """Return the Cpu used so far."""
         times = procfs.core_times()
-        user, system = (sum(times[core][kind] for core in self.cores)
-                        for kind in (0, 1))
+        user, system = (sum(times[core][kind] for core in self.cores) for kind in (0, 1))
         return Cpu(procfs.cpu_time(procfs.tree(self.pid)), user, system)
 
     def close(self):
@@ -152,15 +148,13 @@ class CpuTime(Metric):
         self.redis = procfs.cpu_time(procfs.tree(watch.redis_pid))
 
     def end(self, watch):
-        self.redis = procfs.cpu_time(procfs.tree(watch.redis_pid)) \
-            - self.redis
+        self.redis = procfs.cpu_time(procfs.tree(watch.redis_pid)) - self.redis
 
     def finish(self, watch):
         load, wall = watch.load, watch.wall
         mine, others = [], []       # percent that each core was busy
         for core, seconds in watch.core_times.items():
-            (mine if core in watch.live.start.cores else others).append(
-                100 * seconds / wall)
+            (mine if core in watch.live.start.cores else others).append(100 * seconds / wall)
         busy = 100 * watch.busy_cpu / wall / len(mine)
         values = {
             # Clock ticks of 10 ms can add up to a little more than there is.
@@ -173,8 +167,7 @@ class CpuTime(Metric):
         if watch.answered:
             each = 1e6 * watch.server_cpu / watch.answered
             user = each * watch.user_share
-            values.update(cpu_us=each, cpu_user_us=user,
-                          cpu_system_us=each - user)
+            values.update(cpu_us=each, cpu_user_us=user, cpu_system_us=each - user)
         return values
 
 

@@ -47,10 +47,9 @@ def read_answer(connection):
 
 
 def talk_on_new_connections(port, talk, count, process):
-    """Send each request on its own connection. A crowd of clients connects and
-    asks while the server is stopped, and closes when all have their answers.
-    So it does not depend on the cores whether the server waits for a client:
-    it never does."""
+    """Send each request on its own connection. A crowd of clients connects and asks while
+    the server is stopped, and closes when all have their answers. So it does not depend on
+    the cores whether the server waits for a client: it never does."""
     for first in range(0, count, CROWD):
         os.killpg(process.pid, signal.SIGSTOP)
         os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
@@ -85,8 +84,7 @@ def instructions(program, options, talk, count):
                 raise RuntimeError(f"{program} did not start under valgrind")
             port = int(found[1])
             if talk.keep_alive:
-                with socket.create_connection(("127.0.0.1", port),
-                                              60) as connection:
+                with socket.create_connection(("127.0.0.1", port), 60) as connection:
                     for _ in range(count):
                         talk.ask(connection)
                         read_answer(connection)
@@ -96,8 +94,7 @@ def instructions(program, options, talk, count):
             os.killpg(process.pid, signal.SIGCONT)  # it may be stopped
             process.terminate()
             process.communicate(timeout=60)
-        totals = [re.search(r"^(?:summary|totals): (\d+)", out.read_text(),
-                            re.MULTILINE)[1]
+        totals = [re.search(r"^(?:summary|totals): (\d+)", out.read_text(), re.MULTILINE)[1]
                   for out in pathlib.Path(folder).iterdir()]
         return sum(map(int, totals))
 

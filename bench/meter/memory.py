@@ -22,8 +22,7 @@ class Memory(Metric):
         self.descriptors = max(self.descriptors, *now.values(), 0)
         # A new process was forked for one connection.
         self.open = max(self.open, sum(
-            count - self.held.get(pid, count - 1)
-            for pid, count in now.items()))
+            count - self.held.get(pid, count - 1) for pid, count in now.items()))
         alive = [one.threads for one in watch.tree if one.state != "Z"]
         self.processes = max(self.processes, len(alive))
         self.threads = max(self.threads, sum(alive))
@@ -33,10 +32,8 @@ class Memory(Metric):
 
     def finish(self, watch):
         held = self.open if watch.count_connections else None
-        each = (self.peak - self.base) / held if (held or 0) >= ENOUGH \
-            else None
-        return {"faults": max(0, self.faults) / watch.answered
-                if watch.answered else None,
+        each = (self.peak - self.base) / held if (held or 0) >= ENOUGH else None
+        return {"faults": max(0, self.faults) / watch.answered if watch.answered else None,
                 "pss_mib": self.peak / 2**20, "descriptors": self.descriptors,
                 "open_connections": held, "bytes_per_connection": each,
                 "processes": self.processes, "threads": self.threads}

@@ -81,8 +81,7 @@ def tree(root):
             # A child is listed with the thread that forked it.
             forkers = threads(one.pid) if 1 < one.threads <= 50 else [one.pid]
             for thread in forkers:
-                queue += read(
-                    f"/proc/{one.pid}/task/{thread}/children").split()
+                queue += read(f"/proc/{one.pid}/task/{thread}/children").split()
     return found
 
 
@@ -97,8 +96,7 @@ def settle(root):
 
 
 def cpu_time(processes):
-    """Return the CPU seconds of `processes` and of all children that they
-    have reaped.
+    """Return the CPU seconds of `processes` and of all children that they have reaped.
 
     Each process counts with the larger of two clocks, neither of which can be
     too large: ticks of 10 ms, which include ended threads, or the nanoseconds
@@ -129,15 +127,13 @@ def open_descriptors(pid):
 
 def descriptor_limit(pid="self"):
     """Return the soft limit of open descriptors of `pid`."""
-    found = re.search(r"^Max open files +(\d+)", read(f"/proc/{pid}/limits"),
-                      re.M)
+    found = re.search(r"^Max open files +(\d+)", read(f"/proc/{pid}/limits"), re.M)
     return int(found[1]) if found else 0
 
 
 def core_times():
-    """Return {core: (user, system)}, the seconds since boot that each core was
-    not idle. System includes interrupts and time that a hypervisor gave to
-    others (steal)."""
+    """Return {core: (user, system)}, the seconds since boot that each core was not idle.
+    System includes interrupts and time that a hypervisor gave to others (steal)."""
     times = {}
     for core, words in re.findall(r"^cpu(\d+) (.*)", read("/proc/stat"), re.M):
         user, nice, system, _idle, _iowait, irq, softirq, steal = (

@@ -93,8 +93,7 @@ def check_end(pid):
     family = [one.pid for one in procfs.tree(pid)]
     os.kill(pid, signal.SIGTERM)
     until = time.monotonic() + SECONDS
-    while alive := [one for one in map(procfs.process, family)
-                    if one and one.state != "Z"]:
+    while alive := [one for one in map(procfs.process, family) if one and one.state != "Z"]:
         if time.monotonic() > until:
             raise WrongAnswer(f"{len(alive)} of {len(family)} processes still "
                               f"run {SECONDS} s after SIGTERM")
@@ -107,10 +106,8 @@ def check(peer):
     try:
         peer.build()
         for workers in (1, 2) if peer.has_workers else (1,):
-            start = servers.Start(frozenset(os.sched_getaffinity(0)),
-                                  workers=workers)
-            with servers.running(
-                    peer, start, peer.build_folder / "check.log") as live:
+            start = servers.Start(frozenset(os.sched_getaffinity(0)), workers=workers)
+            with servers.running(peer, start, peer.build_folder / "check.log") as live:
                 check_answers(peer, live.port)
                 check_end(live.pid)
         return "ok"

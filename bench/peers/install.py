@@ -36,15 +36,13 @@ def install(packages):
         return True
     print("Running:", shlex.join(command), flush=True)
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    return subprocess.run(command, env=environment,
-                          check=False).returncode == 0
+    return subprocess.run(command, env=environment, check=False).returncode == 0
 
 
 def main(words):
     """Install, build, say what can be measured; return the exit status."""
     try:
-        wanted = peers.chosen(" ".join(words) or os.environ.get("PEERS")
-                              or "all")
+        wanted = peers.chosen(" ".join(words) or os.environ.get("PEERS") or "all")
     except peers.PeerError as error:
         print(f"peers: {error}", file=sys.stderr)
         return 2

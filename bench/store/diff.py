@@ -21,8 +21,7 @@ def table(run):
     summary = json.loads(pathlib.Path(run, "summary.json").read_text("utf-8"))
     return {(experiment["name"], *(one[key] for key in (
         "variant", "x", "server", "base", "metric"))): one
-            for experiment in summary["experiments"]
-            for one in experiment["comparisons"]}
+            for experiment in summary["experiments"] for one in experiment["comparisons"]}
 
 
 def disagree(one, other):
@@ -47,17 +46,15 @@ def main(words):
         return 2
     both = [key for key in first if key in second]
     if not both:
-        print("bench diff: the runs have no comparison in common",
-              file=sys.stderr)
+        print("bench diff: the runs have no comparison in common", file=sys.stderr)
         return 2
     decided = [key for key in both if {MORE, LESS, EQUAL}.issuperset(
         (first[key]["verdict"], second[key]["verdict"]))]
     apart = [key for key in decided if disagree(first[key], second[key])]
     for key in apart:
         experiment, variant, x, server, base, metric = key
-        print(" ".join(filter(None, (experiment, variant))) + f" at {x:,}, "
-              f"{metric}: {server} compared with {base}: "
-              f"{first[key]['words']}; then {second[key]['words']}")
+        print(" ".join(filter(None, (experiment, variant))) + f" at {x:,}, {metric}: {server} "
+              f"compared with {base}: {first[key]['words']}; then {second[key]['words']}")
     print(f"{len(both)} comparisons in both runs, {len(decided)} of them "
           f"decided in both, {len(apart)} of these disagree")
     return 1 if apart else 0

@@ -12,8 +12,7 @@ SCHEMA_VERSION = 2
 # {column of samples.csv: {"title", "unit", "explain"}}, the last two where they help.
 FIGURES = tomllib.loads(pathlib.Path(__file__).with_name("columns.toml").read_text("utf-8"))
 SAMPLES = ("experiment", "variant", "server", "kind", "x", "repeat", "order",
-           "started", "status", "tool", "workers",
-           *FIGURES,
+           "started", "status", "tool", "workers", *FIGURES,
            "descriptor_limit", "limit", "evidence", "note", "raw")
 CALLS = ("experiment", "variant", "server", "tool", "call", "per_request")
 # Columns that are words, even when they look like a number, as a note may.
@@ -23,8 +22,7 @@ WORDS = ("experiment", "variant", "server", "kind", "started", "status",
 
 def now():
     """Return the time in UTC, as files and rows have it."""
-    return datetime.datetime.now(datetime.timezone.utc).strftime(
-        "%Y-%m-%dT%H:%M:%SZ")
+    return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 class Folder:
@@ -32,8 +30,7 @@ class Folder:
     disk as soon as they are added. OUT/latest leads to it."""
 
     def __init__(self, out, label=""):
-        first = os.path.join(out, now().replace(":", "")
-                             + f"-{label}" * bool(label))
+        first = os.path.join(out, now().replace(":", "") + f"-{label}" * bool(label))
         self.path, count = first, 1
         while os.path.exists(self.path):    # of a run in the same second
             count += 1

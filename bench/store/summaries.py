@@ -35,8 +35,7 @@ def make(folder, more=()):
                    for some in (rows, calls)), shown, keys=[*rundir.FIGURES],
             speed=summary.median(summary.figures(rows, "gauge_ms")),
             tools={name: tool.latency for name, tool in load.TOOLS.items()},
-            adaptive=bool(env.get("looks", {}).get(one.name)))
-            for one in measured],
+            adaptive=bool(env.get("looks", {}).get(one.name))) for one in measured],
         "unavailable": peers.unavailable()}
     calibrate.predict(made, model.load())
     return made

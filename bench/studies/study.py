@@ -84,8 +84,7 @@ class Started:
             elif word.endswith("/"):
                 argv[0] = os.path.join(servers.TOP, word, self.server.name)
             else:
-                argv.append(hooks.unix_socket(start.redis)
-                            if word == "SOCKET" else word)
+                argv.append(hooks.unix_socket(start.redis) if word == "SOCKET" else word)
         return argv, folder
 
 
@@ -111,8 +110,7 @@ class Study(experiments.Experiment):
         and those that they are compared with."""
         mine = {one.name for one in self.servers if not names
                 or names & {one.name, one.server.name}}
-        mine |= {one.baseline for one in self.variants
-                 if mine & set(one.servers)}
+        mine |= {one.baseline for one in self.variants if mine & set(one.servers)}
         return [one for one in self.servers if one.name in mine]
 
     def applies(self, server, variant):
@@ -130,8 +128,7 @@ class Study(experiments.Experiment):
         requests = variant.requests_each * x
         least = 60.0 if requests else clients / A_SECOND
         return loads.Job(
-            live.url(variant.path),
-            connections=clients, seconds=max(seconds, least),
+            live.url(variant.path), connections=clients, seconds=max(seconds, least),
             requests=max(AT_LEAST, requests) if requests else None,
             keep_alive=variant.keep_alive, threads=len(machine.load_cores),
             script=variant.script)
@@ -144,8 +141,7 @@ class Study(experiments.Experiment):
         with contextlib.ExitStack() as stack:
             for name in self.count + ["idle"] * bool(cell.variant.busy):
                 if name in hooks.HOOKS:
-                    stack.enter_context(
-                        hooks.HOOKS[name](cell, live, seen, told))
+                    stack.enter_context(hooks.HOOKS[name](cell, live, seen, told))
             yield seen
         for figure, value in told.items():
             self.extra.setdefault((*cell.key, figure), []).append(value)
@@ -222,8 +218,7 @@ def read_load(table, ways):
     if ways or table["floor"]:
         kept = "-kept" if table["keep_alive"] else ""
         each = {f"{name}, {one}": [f"floor-{one}{kept}"] * table["floor"]
-                + ([f"{one}, {way}" for way in ways] or [one])
-                for one in members}
+                + ([f"{one}, {way}" for way in ways] or [one]) for one in members}
     words = shlex.split(table["options"])
     if table["path"] in hooks.FILES:
         words += ["--root", hooks.site()]
@@ -233,8 +228,7 @@ def read_load(table, ways):
         options=dict.fromkeys(some, words), many_workers=table["all_cores"],
         redis="tcp" if table["path"] == "/guestbook" else "none",
         script=table["script"] and str(hooks.FOLDER / table["script"]),
-        **{key: table[key] for key in ("keep_alive", "tool", "requests_each",
-                                       "busy")})
+        **{key: table[key] for key in ("keep_alive", "tool", "requests_each", "busy")})
             for label, some in each.items()]
 
 

@@ -145,7 +145,7 @@ def test_the_baseline_is_epoll_or_the_first_that_takes_part(others, base):
 
 def test_analyse_measures_nothing():
     """It needs rows only: neither servers nor load tools nor a meter."""
-    code = ("import sys, bench.analyse.summary, bench.analyse.diff\n"
+    code = ("import sys, bench.analyse.summary\n"
             "print(*{m.split('.')[1] for m in sys.modules if 'bench.' in m})")
     assert subprocess.check_output(
         [sys.executable, "-c", code], text=True,
