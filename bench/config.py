@@ -95,9 +95,9 @@ def cores(text):
 
 def server_names(text):
     """Return the names of servers as a set, of ours also for "07"."""
-    numbers = {s.folder[:2]: s.name for s in servers.ARCHITECTURES} \
-        | {s.folder: s.name for s in servers.ARCHITECTURES}
-    return {numbers.get(word, word) for word in words(text)}
+    ours = {name: one.name for one in servers.ARCHITECTURES
+            for name in (one.folder, one.folder[:2])}
+    return {ours.get(word, word) for word in words(text)}
 
 
 def architectures(text):
@@ -111,32 +111,28 @@ def architectures(text):
 TOOLS = [tool for one in experiments.all_experiments() for tool in one.tools]
 OPTIONS = (
     # name, its reader, help
-    ("EXPERIMENT", among(experiments.ORDER), "guestbook, answer, hello, "
-     "redirect, echo (default: all five)"),
-    ("FULL", switch, "the published grid, in as many rounds as settle it "
-     "(hours)"),
-    ("SERVERS", architectures, "which of the seven, by name or number: "
-     "epoll,06"),
+    ("EXPERIMENT", among(experiments.ORDER),
+     "guestbook, answer, hello, redirect, echo (default: all five)"),
+    ("FULL", switch, "the published grid, in as many rounds as settle it (hours)"),
+    ("SERVERS", architectures, "which of the seven, by name or number: epoll,06"),
     ("PEERS", peers.chosen, "other servers too: nginx,go or all"),
     ("CONCURRENCY", lambda text: tuple(map(number(), words(text))),
      "these points instead of the grid's; for echo: demanded requests/s"),
-    ("REPEAT", number(most=1000), "number of rounds (default: until all is "
-     "settled, or the time is over)"),
-    ("SECONDS", number(float, 3600), "time for each run (default: fitted to "
-     "5 minutes, or what the full grid needs)"),
-    ("BACKLOG", number(), "length of the accept queue (default "
-     f"{netns.QUEUE}; the article's servers had 10)"),
-    ("SERVER_CPUS", cores, "cores for the server, 0 or 0,2-3 (default: the "
-     "first)"),
-    ("LOAD_CPUS", cores, "cores for the load and Redis (default: all others "
-     "that share nothing with the server's)"),
-    ("TOOL", among(dict.fromkeys(TOOLS)), "another load tool where an "
-     "experiment has two: wrk (guestbook, answer), ab (hello), oha (echo)"),
+    ("REPEAT", number(most=1000),
+     "number of rounds (default: until all is settled, or the time is over)"),
+    ("SECONDS", number(float, 3600),
+     "time for each run (default: fitted to 5 minutes, or what the full grid needs)"),
+    ("BACKLOG", number(),
+     f"length of the accept queue (default {netns.QUEUE}; the article's servers had 10)"),
+    ("SERVER_CPUS", cores, "cores for the server, 0 or 0,2-3 (default: the first)"),
+    ("LOAD_CPUS", cores, "cores for the load and Redis (default: all others that share nothing "
+     "with the server's)"),
+    ("TOOL", among(dict.fromkeys(TOOLS)), "another load tool where an experiment has two: wrk "
+     "(guestbook, answer), ab (hello), oha (echo)"),
     ("OUT", str, "folder for the results (default: results)"),
     ("SEED", number(), "order of the cells (default: random, and recorded)"),
     ("WIDE", switch, "print every column of the tables"),
-    ("COMMIT", switch, "also copy the results into docs/results, if they are "
-     "good enough"),
+    ("COMMIT", switch, "also copy the results into docs/results, if they are good enough"),
 )
 
 
@@ -152,11 +148,8 @@ def of_study(study, text):
 
 
 def parse(argv, environment, study=None):
-    """Return the Settings from options, which win, and the environment, for
-    `study` or the published experiments.
-
-    Raises SettingsError. Exits on --help and unknown options.
-    """
+    """Return the Settings from options, which win, and the environment, for `study` or the
+    published experiments. Raises SettingsError. Exits on --help and unknown options."""
     parser = argparse.ArgumentParser(
         prog="bench", description="Measure servers, print, draw and explain. "
         "Each option is also an environment variable: FULL=1.")
@@ -178,11 +171,10 @@ def parse(argv, environment, study=None):
         experiments=(study,) if study else tuple(
             one for one in experiments.all_experiments()
             if one.name in (asked["EXPERIMENT"] or experiments.ORDER)),
-        servers=tuple(chosen), full=bool(study) or asked["FULL"],
-        points=asked["CONCURRENCY"], repeat=asked["REPEAT"],
-        seconds=asked["SECONDS"], backlog=asked["BACKLOG"] or netns.QUEUE,
+        servers=tuple(chosen), full=bool(study) or asked["FULL"], points=asked["CONCURRENCY"],
+        repeat=asked["REPEAT"], seconds=asked["SECONDS"],
+        backlog=asked["BACKLOG"] or netns.QUEUE, tool="".join(asked["TOOL"][:1]),
         server_cores=asked["SERVER_CPUS"], load_cores=asked["LOAD_CPUS"],
-        tool="".join(asked["TOOL"][:1]),
         out=asked["OUT"] or os.path.join(servers.TOP, "results"),
         seed=asked["SEED"] or int.from_bytes(os.urandom(3), "big") + 1,
         wide=asked["WIDE"], commit=asked["COMMIT"], label=study.name if study else "")

@@ -26,14 +26,12 @@ def explain(experiment, known):
     "variant", "text", "chapter"}, ...]} for an experiment of the summary.
     `known` are the servers of the summary."""
     servers = {server["name"]: server for server in known}
-    return {
-        "all": {variant: list(together(experiment, variant, servers))
-                for variant in experiment["variants"]},
-        "each": [{"server": one["server"], "variant": one["variant"],
-                  "chapter": servers[one["server"]]["chapter"],
-                  "text": " ".join(about(experiment, one, servers))}
-                 for one in experiment["curves"]],
-    }
+    return {"all": {variant: list(together(experiment, variant, servers))
+                    for variant in experiment["variants"]},
+            "each": [{"server": one["server"], "variant": one["variant"],
+                      "chapter": servers[one["server"]]["chapter"],
+                      "text": " ".join(about(experiment, one, servers))}
+                     for one in experiment["curves"]]}
 
 
 def reference_x(experiment, variant):
@@ -87,11 +85,10 @@ def about(experiment, one, servers):
     title = servers[one["server"]]["title"]
     calls = experiment["calls"].get(f"{one['server']}/{one['variant']}", {})
     named = sorted(((each, name) for name, each in calls.items()
-                    if name not in ("all", "other") and each >= 0.05),
-                   reverse=True)[:CALLS_NAMED]
+                    if name != "all" and each >= 0.05), reverse=True)[:CALLS_NAMED]
     if named:
-        yield (f"{title}: counted at {experiment['calls_at']:,}, a request "
-               f"makes {number(calls['all'])} system calls ("
+        yield (f"{title}: counted at {experiment['calls_at']:,}, a request makes "
+               f"{number(calls['all'])} system calls ("
                + ", ".join(f"{number(each)} {name}" for each, name in named) + ").")
     lost = {}       # {what is said: [x, ...]}
     for point in one["points"]:

@@ -8,11 +8,11 @@ order statistics (the sign test inverted). Six rounds are the fewest for an erro
 
 How wide the interval must be depends on who decides when to stop:
 
-fixed       REPEAT=N says how many rounds there are. One look at the end may
-            use the whole error of 5 %.
-adaptive    Measuring stops when all is settled. A test that is repeated until
-            it decides always decides in the end, so there are four looks only,
-            and each uses its own share of the 5 %.
+fixed       REPEAT=N says how many rounds there are. One look at the end may use the whole
+            error of 5 %.
+adaptive    Measuring stops when all is settled. A test that is repeated until it decides
+            always decides in the end, so there are four looks only, and each uses its own
+            share of the 5 %.
 """
 
 import math
@@ -63,14 +63,11 @@ def compare(mine, other, adaptive=True):
     ratios = [mine[number] / other[number] for number in mine if other.get(number)]
     if not ratios:
         return None
-    error = ERROR
-    if adaptive:    # the share of the first look that is not before the end
-        look = next((n for n in LOOKS if n >= len(ratios)), LOOKS[-1])
-        error = SHARES[look]
-    low, high = interval(ratios, error) or (None, None)
-    return {"rounds": len(ratios), "ratio": statistics.median(ratios),
-            "low": low, "high": high, "above": sum(r > 1 for r in ratios),
-            "verdict": _verdict(low, high)}
+    # When adaptive: the share of the first look that is not before the end.
+    look = next((n for n in LOOKS if n >= len(ratios)), LOOKS[-1])
+    low, high = interval(ratios, SHARES[look] if adaptive else ERROR) or (None, None)
+    return {"rounds": len(ratios), "ratio": statistics.median(ratios), "low": low, "high": high,
+            "above": sum(r > 1 for r in ratios), "verdict": _verdict(low, high)}
 
 
 def _verdict(low, high):

@@ -73,11 +73,11 @@ def point(rows, keys, speed=None, clients=None):
         return one
     rates, costs = figures(measured, "rate"), figures(measured, "cpu_us")
     middle = median(rates)
-    one["rate"] = {"median": middle, "low": min(rates), "high": max(rates)}
-    one["intervals"] = {"rate": stats.interval(rates), "cpu_us": stats.interval(costs)}
     one["values"] = {key: median(figures(measured, key)) for key in keys}
-    one["tight"] = stats.tight(costs or rates)
-    one["noisy"] = noise(costs or rates, one["values"], speed)
+    one.update(rate={"median": middle, "low": min(rates), "high": max(rates)},
+               intervals={"rate": stats.interval(rates), "cpu_us": stats.interval(costs)},
+               tight=stats.tight(costs or rates),
+               noisy=noise(costs or rates, one["values"], speed))
     if clients:
         one["waited_ms"] = 1000 * clients / middle if middle else None
         one["little"], one["flag"] = latency.judge(measured, clients)
@@ -108,19 +108,17 @@ def summarise(experiment, rows, calls, known, *, keys, speed, tools, adaptive):
         wanted = variant.baseline or experiment.baseline
         if there:
             bases[variant.name] = wanted if wanted in there else there[0]
-        busy = getattr(variant, "busy", 0)      # the other clients are idle
         for server in there:
-            curves.append({
-                "server": server, "variant": variant.name, "points": [
-                    point(some, keys, speed, None if experiment.open_loop else busy or x)
-                    for x, some in sorted(cells[variant.name, server].items())]})
+            curves.append({"server": server, "variant": variant.name, "points": [
+                point(some, keys, speed, None if experiment.open_loop else variant.busy or x)
+                for x, some in sorted(cells[variant.name, server].items())]})
     counted = {}
     for row in calls:
         counted.setdefault(f"{row['server']}/{row['variant'] or ''}",
                            {})[row["call"]] = row["per_request"]
     one = {key: getattr(experiment, key) for key in (
-        "name", "title", "question", "unit", "x_title", "x_short",
-        "reference", "calls_at", "open_loop")}
+        "name", "title", "question", "unit", "x_title", "x_short", "reference", "calls_at",
+        "open_loop")}
     one.update(
         latency={row["tool"]: tools.get(row["tool"], "") for row in rows},
         variants=list(bases), baselines=bases, curves=curves, calls=counted,

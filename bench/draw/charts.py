@@ -121,7 +121,8 @@ def by_x(page, key):
     """Return what one core can do ("can_do") or the rates that were reached ("rate"):
     curves by x, bars when there is one x only, None without figures."""
     text, said = {
-        "can_do": ("requests a second that one core can do", "1,000,000 / CPU microseconds a request"),
+        "can_do": ("requests a second that one core can do",
+                   "1,000,000 / CPU microseconds a request"),
         "rate": (f"{page.experiment['unit']} reached", HOLLOW)}[key]
     said = f"{said}; {WHISKERS}; {LOST}"
     rows = page.rows(key)
@@ -134,7 +135,8 @@ def by_x(page, key):
     ends = [one[end] for each in ("rate", "can_do")
             for one in page.rows(each) for end in ("low", "high") if one["y"]]
     said += f"; {MODEL}" * any(one["model"] for one in rows)
-    return page.chart(curves(page, rows, [min(ends) / 1.15, max(ends) * 1.15]), text, said, HEIGHT)
+    layers = curves(page, rows, [min(ends) / 1.15, max(ends) * 1.15])
+    return page.chart(layers, text, said, HEIGHT)
 
 
 def published(page):
@@ -180,8 +182,7 @@ def curves(page, rows, domain):
     marks = {"": {"filled": True}, "lost": {"strokeWidth": 2.2},
              "load": {"fill": styles.GROUND[0], "strokeWidth": 1.5}}
     return [
-        base.mark_line(strokeWidth=2),
-        base.mark_rule().encode(y=alt.Y("low:Q"), y2="high:Q")
+        base.mark_line(strokeWidth=2), base.mark_rule().encode(y=alt.Y("low:Q"), y2="high:Q")
         .transform_filter("datum.high > datum.low"),
         *(base.mark_point(size=70, opacity=1, **how).encode(
             shape=alt.value(styles.LOST) if mark == "lost" else shape)

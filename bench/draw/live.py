@@ -93,10 +93,9 @@ class View:
         if row.get("rate") is not None:
             said.insert(0, f"{number(row.get('cpu_us'))} us of CPU a request, "
                            f"{number(row['rate'])}/s")
-        name = " ".join(str(row[key]) for key in ("experiment", "server",
-                                                  "variant") if row[key])
-        table.say(f"[{self.done}/{self.cells}, {clock(self.time_left())} "
-                  f"left] {name} {row['x']:,}: {'; '.join(said)}")
+        name = " ".join(row[key] for key in ("experiment", "server", "variant") if row[key])
+        table.say(f"[{self.done}/{self.cells}, {clock(self.time_left())} left] {name} "
+                  f"{row['x']:,}: {'; '.join(said)}")
 
     def end_stage(self):
         """Print the table of the experiment."""
@@ -115,8 +114,8 @@ class View:
             made[row["variant"] or "", row["x"]][row["server"]].append(row)
         names = list(dict.fromkeys(names))
         return table.Table(
-            f"{experiment.title}: CPU microseconds a request, by "
-            f"{experiment.x_title}", ["", *names],
+            f"{experiment.title}: CPU microseconds a request, by {experiment.x_title}",
+            ["", *names],
             [[f"{x:,} {variant}".strip(), *(figure(servers.get(name)) for name in names)]
              for (variant, x), servers in made.items()])
 

@@ -25,10 +25,9 @@ SHOWN = ("rate", "cpu_us", "cpu_user_us", "cpu_system_us", "switches",
 def known(point, key):
     """Return (median, low, high) of a figure of a point, None without it.
 
-    key     "rate" (requests/s), "cpu_us" (microseconds of CPU a request), or
-            "can_do" (requests/s that one core can do at that cost)
-    low, high   the interval of the median; with too few rounds for one, the
-            median itself
+    key         "rate" (requests/s), "cpu_us" (microseconds of CPU a request), or "can_do"
+                (requests/s that one core can do at that cost)
+    low, high   the interval of the median; with too few rounds for one, the median itself
     """
     if key == "can_do":
         cost = known(point, "cpu_us")
@@ -43,9 +42,7 @@ def mark(point):
     """Return "lost" for a point that lost requests or runs, "load" for one
     that the load ended before the server's core was busy, else ""."""
     busy = point["values"].get("server_busy")
-    if point["hollow"]:
-        return "lost"
-    return "" if busy is None or busy >= BUSY else "load"
+    return "lost" if point["hollow"] else "" if busy is None or busy >= BUSY else "load"
 
 
 @dataclass
@@ -59,9 +56,8 @@ class Table:
 
     def __post_init__(self):
         self.rows = [list(map(text, row)) for row in self.rows]
-        said = str(self.rows)
-        self.notes = [*self.notes, *(meaning for sign, meaning
-                                     in MEANINGS.items() if sign in said)]
+        self.notes = [*self.notes, *(meaning for sign, meaning in MEANINGS.items()
+                                     if sign in str(self.rows))]
 
 
 def text(cell):
@@ -108,10 +104,9 @@ def cost(experiment, variant, place, titles, found, said):
              + f" Compared: the CPU time with that of {titles[base]}."]
     if noisy:
         notes.append(f"~ Noisy: {', '.join(noisy)}.")
-    return Table(
-        f"What a request costs {place}",
-        ["server", "CPU us", "user", "system", "can do/s", "calls",
-         "switches", "compared"], rows, notes)
+    return Table(f"What a request costs {place}", [
+        "server", "CPU us", "user", "system", "can do/s", "calls", "switches", "compared"],
+        rows, notes)
 
 
 def reached(experiment, variant, titles):
@@ -134,9 +129,8 @@ def compared(experiment, said, titles):
     base = " and ".join(sorted({titles[one["base"]] for one in said}))
     return Table(f"Compared with {base}, round by round",
                  [experiment["x_short"], "server", "figure", "compared"],
-                 [[f"{one['x']:,}", titles[one["server"]],
-                   {"cpu_us": "CPU time"}.get(one["metric"], one["metric"]),
-                   one["words"]] for one in said])
+                 [[f"{one['x']:,}", titles[one["server"]], one["metric"].replace(
+                     "cpu_us", "CPU time"), one["words"]] for one in said])
 
 
 def latency(experiment, place, found):

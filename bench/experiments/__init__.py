@@ -16,19 +16,14 @@ from bench import load
 
 ORDER = ("guestbook", "answer", "hello", "redirect", "echo")
 
-# connect(2) first tries the local ports of one parity. When most of them are
-# taken, the search uses up the load tool's core, and connections that it opens
-# late look as if the server lost them.
+# connect(2) first tries the local ports of one parity. When most of them are taken, the search
+# uses up the load tool's core, and connections opened late look as if the server lost them.
 PORTS = 50_000      # clients at most, of the 64,000 ports (run/netns.py)
 SPARE = 100         # descriptors of a process that are no connections
 
 
 class WrongAnswer(Exception):
     """A server does not answer as it should; the text says how."""
-
-
-class NotPossible(Exception):
-    """A cell cannot be measured here; the text says why."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +43,8 @@ class Variant:
     script: str = None          # a Lua file for wrk
     redis: str = ""             # "none" or "tcp"
     tool: str = ""              # a key of load.TOOLS
+    requests_each: int = 0      # each client ends its run after this number
+    busy: int = 0               # clients that ask, where those of x are idle
 
 
 def published(told):
@@ -92,13 +89,11 @@ class Experiment:
 
     def applies(self, server, variant):
         """Return whether `server` can take part in `variant`."""
-        if variant.servers and server.name not in variant.servers:
-            return False
-        if self.path_of(variant).partition("?")[0] not in server.endpoints:
-            return False
-        if variant.many_workers and not server.has_workers:
-            return False
-        return server.keep_alive in (None, variant.keep_alive) or server.kind == "architecture"
+        return (server.name in (variant.servers or [server.name])
+                and self.path_of(variant).partition("?")[0] in server.endpoints
+                and (server.has_workers or not variant.many_workers)
+                and (server.keep_alive in (None, variant.keep_alive)
+                     or server.kind == "architecture"))
 
     def workers(self, server, variant, machine):
         """Return --workers for a cell, None where there is no such option."""
@@ -110,18 +105,16 @@ class Experiment:
         """Return the cores for the server in a cell."""
         return machine.all_cores if variant.many_workers else machine.server_cores
 
-    def possible(self, server, x, machine):
-        """Raise NotPossible when the cell is beyond the machine's limits:
-        each connection needs a port, and a descriptor of the load tool."""
+    def obstacle(self, server, x, machine):
+        """Return why a cell is beyond the machine's limits, "" when it is not: each
+        connection needs a port, and a descriptor of the load tool."""
         if x + SPARE > machine.descriptors:
-            raise NotPossible(f"{x:,} connections need more descriptors than "
-                              f"a process may have ({machine.descriptors:,})")
-        if x > PORTS:
-            raise NotPossible(f"one address has too few ports for {x:,} connections")
+            return (f"{x:,} connections need more descriptors than a process may have "
+                    f"({machine.descriptors:,})")
+        return f"one address has too few ports for {x:,} connections" * (x > PORTS)
 
     def lasts(self, x, seconds):
-        """Return how many seconds the load of a cell takes that is planned
-        for `seconds`."""
+        """Return how many seconds the load of a cell takes that is planned for `seconds`."""
         return seconds
 
     def job(self, live, variant, x, seconds, machine, full):
@@ -132,10 +125,8 @@ class Experiment:
                         threads=len(machine.load_cores))
 
     def check(self, get):
-        """Raise WrongAnswer unless the server answers as it should.
-
-        `get(path)` returns (status, headers in lower case, body).
-        """
+        """Raise WrongAnswer unless the server answers as it should. `get(path)` returns
+        (status, headers in lower case, body)."""
         raise NotImplementedError
 
     def beside(self, cell, live, number):

@@ -3,7 +3,7 @@
 import re
 
 from bench import load
-from bench.experiments import Experiment, NotPossible, WrongAnswer, expect
+from bench.experiments import Experiment, WrongAnswer, expect
 
 VISITS = rb"Visits so far:\D*(\d+)"
 REMARKS = re.compile(rb"Guest number 10.*Guest number 1\b.*" + VISITS, re.DOTALL)
@@ -75,10 +75,10 @@ class Echo(Experiment):
 
     connections_full = 5000
 
-    def possible(self, server, x, machine):
+    def obstacle(self, server, x, machine):
         """httperf has at most 1,000 connections open."""
-        if machine.descriptors < load.Httperf.descriptors:
-            raise NotPossible("httperf needs 1,024 descriptors")
+        few = machine.descriptors < load.Httperf.descriptors
+        return "httperf needs 1,024 descriptors" * few
 
     def job(self, live, variant, x, seconds, machine, full):
         """Return x requests a second, ten on each connection, for `seconds`;

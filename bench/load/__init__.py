@@ -35,12 +35,10 @@ def missing(name):
 
 
 def run(name, job, cores, tick=None):
-    """Run `job` with the tool `name` on `cores`; return the Result.
-
-    `tick()` is called while it runs; it returns when it wants to be called again (seconds
-    of time.monotonic). A tool that does not end in time is interrupted (it then reports
-    what it has) or killed, and the Result says `hung`. Raises LoadError.
-    """
+    """Run `job` with the tool `name` on `cores`; return the Result. `tick()` is called
+    while it runs; it returns when it wants to be called again (seconds of time.monotonic).
+    A tool that does not end in time is interrupted (it then reports what it has) or killed,
+    and the Result says `hung`. Raises LoadError."""
     tool = TOOLS[name]
     if missing(name):
         raise LoadError(f"{name} is not installed: {missing(name)}")
@@ -68,12 +66,9 @@ def run(name, job, cores, tick=None):
 
 
 def _wait(process, tool, job, tick):
-    """Wait until the tool ends; return whether it had to be stopped, and how
-    many clients never received an answer.
-
-    ab and wrk take whole seconds only. For a fraction they are interrupted,
-    and report what they have measured so far.
-    """
+    """Wait until the tool ends; return whether it had to be stopped, and how many clients
+    never received an answer. ab and wrk take whole seconds only. For a fraction they are
+    interrupted, and report what they have measured so far."""
     begun = time.monotonic()
     cut = tool.whole_seconds and not job.requests and job.seconds % 1
     interrupt = begun + (job.seconds if cut else job.deadline)

@@ -49,11 +49,9 @@ class Job:
 
 @dataclass
 class Result:
-    """What one run of a tool found. Latencies are in milliseconds and mean
-    what the tool's `latency` says; None is what the tool does not measure.
-
-    `good` is None when the tool left no report; then no count is known.
-    """
+    """What one run of a tool found. Latencies are in milliseconds and mean what the tool's
+    `latency` says; None is what the tool does not measure. `good` is None when the tool
+    left no report; then no count is known."""
 
     good: int = 0               # requests with a correct answer
     failed: int = 0             # errors, resets, refusals, wrong status
@@ -112,11 +110,9 @@ class Tool:
         return shutil.which(self.name, path=PATH)
 
     def read(self, text, job, folder):
-        """Return the Result of what the tool printed. Raises LoadError.
-
-        A run that ends by time cuts off a request of each client. These are
-        not lost, unless no client had any answer.
-        """
+        """Return the Result of what the tool printed. Raises LoadError. A run that ends by
+        time cuts off a request of each client. These are not lost, unless no client had any
+        answer."""
         result = self.parse(text, job, folder)
         done = result.good + result.failed
         asked = job.asked or (0 if done else job.connections)

@@ -29,12 +29,10 @@ class Machine:
 
 
 def layout(server_cores=None, load_cores=None):
-    """Return the Machine, and raise the limit of descriptors to the hard one.
-
-    The server gets `server_cores` (None: the first core). The load and Redis
-    get `load_cores` (None: all cores that share nothing with the server's;
-    without such cores their other halves; without these the server's own).
-    """
+    """Return the Machine, and raise the limit of descriptors to the hard one. The server
+    gets `server_cores` (None: the first core). The load and Redis get `load_cores` (None:
+    all cores that share nothing with the server's; without such cores their other halves;
+    without these the server's own)."""
     everything = frozenset(os.sched_getaffinity(0))
     mine = server_cores or frozenset({min(everything)})
     halves = frozenset().union(*(siblings(core) for core in mine))
@@ -59,10 +57,6 @@ def cores(text):
 def facts():
     """Return a dict of what the machine is, for env.json. What a (virtual)
     machine does not show is "" or None."""
-    def first(pattern, path):
-        found = re.search(pattern, procfs.read(path), re.MULTILINE)
-        return found[1] if found else ""
-
     def limit(name):
         return procfs.read_int(f"{NET}/{name}")
 
@@ -70,10 +64,10 @@ def facts():
     # Governors other than haltpoll ignore its parameter.
     polls = procfs.read(f"{CPUS}/cpuidle/current_governor").strip() == "haltpoll"
     return {
-        "cpu": first(r"^model name\s*:\s*(.*)$", "/proc/cpuinfo") or platform.machine(),
+        "cpu": procfs.find(r"^model name\s*:\s*(.*)$", "/proc/cpuinfo") or platform.machine(),
         "cores": os.cpu_count(),
-        "memory_mib": int(first(r"^MemTotal:\s*(\d+)", "/proc/meminfo")) // 1024,
-        "system": first(r'^PRETTY_NAME="?([^"\n]*)', "/etc/os-release"),
+        "memory_mib": int(procfs.find(r"^MemTotal:\s*(\d+)", "/proc/meminfo")) // 1024,
+        "system": procfs.find(r'^PRETTY_NAME="?([^"\n]*)', "/etc/os-release"),
         "kernel": platform.release(),
         "cache_kib": max(caches) or None,       # the largest of the first core
         "governor": procfs.read(f"{CPUS}/cpu0/cpufreq/scaling_governor").strip(),

@@ -99,21 +99,18 @@ def doctor():
     """Return all Findings, of building and testing too."""
     release = platform.release()
     kernel = tuple(map(int, re.findall(r"\d+", release)[:2]))
-    free = re.search(r"^MemAvailable:\s*(\d+)", procfs.read("/proc/meminfo"), re.MULTILINE)
-    free = int(free[1]) // 1024
+    free = int(procfs.find(r"^MemAvailable:\s*(\d+)", "/proc/meminfo")) // 1024
     with socket.socket() as probe:
         taken = probe.connect_ex(("127.0.0.1", 8000)) == 0
     return [
         Finding("kernel", f"{platform.system()} {release}",
                 "it has no openat2: each path is checked more slowly; 5.6 or newer has it"
-                * (kernel < (5, 6)), LESS),
-        *look(facts.layout(), 15000, netns.problem()),
+                * (kernel < (5, 6)), LESS), *look(facts.layout(), 15000, netns.problem()),
         Finding("memory", f"{free:,} MiB free",
                 "thousands of processes and threads need more: end other programs"
                 * (free < 1000)),
         Finding("port 8000", "taken" if taken else "free",
-                "make run-07 ARGS='--port 8080'" * taken, LESS),
-        *map(packages, GROUPS),
+                "make run-07 ARGS='--port 8080'" * taken, LESS), *map(packages, GROUPS),
         *(Finding(name, said) for name, said in facts.versions().items()
           if name in ("gcc", "clang", "redis-server", "python"))]
 

@@ -6,11 +6,9 @@ is a class below, in the module of its subject.
 
 
 class Metric:
-    """A metric that does nothing; the others inherit from it.
-
-    `watch` is the costs.Watch of the run. All methods but finish() run while
-    the server is alive, and none of them may keep its core busy.
-    """
+    """A metric that does nothing; the others inherit from it. `watch` is the costs.Watch of
+    the run. All methods but finish() run while the server is alive, and none of them may
+    keep its core busy."""
 
     def begin(self, watch):
         """Look at the idle server just before the load starts."""

@@ -40,16 +40,12 @@ class Memory(Metric):
 
 
 def proportional(tree):
-    """Return the PSS of a [procfs.Process] in bytes.
-
-    The kernel walks all pages of a process for that. Of many processes the
-    first one and a few of the others are read, which stand for the rest.
-    """
-    first, others = tree[:1], tree[1:]
+    """Return the PSS of a [procfs.Process] in bytes. The kernel walks all pages of a process
+    for that, so of many processes the first one and a few others stand for the rest."""
+    first, *others = [one.pid for one in tree] or [0]
     read = others[::max(1, len(others) // FEW)]
-    each = len(others) / len(read) if read else 0
-    return (sum(procfs.proportional_memory(one.pid) for one in first)
-            + each * sum(procfs.proportional_memory(one.pid) for one in read))
+    return procfs.proportional_memory(first) + len(others) / (len(read) or 1) * sum(
+        map(procfs.proportional_memory, read))
 
 
 def _descriptors(tree):

@@ -35,10 +35,8 @@ def accept_queue(port):
 
 def silent_clients(port, seconds):
     """Return how many clients of `port` on this machine are not connected yet, or sent a
-    request more than `seconds` ago and have received nothing. Raises OSError.
-
-    Takes some milliseconds, as the kernel searches all connections, and 5 us a client.
-    """
+    request more than `seconds` ago and have received nothing. Raises OSError. Takes some
+    milliseconds, as the kernel searches all connections, and 5 us a client."""
     silent = 0
     for message in _sockets({ESTABLISHED, SYN_SENT}, remote=port):
         info = _tcp_info(message)

@@ -46,11 +46,9 @@ def counter():
 
 
 def count(tool, live, cores, work):
-    """Count the calls of the server `live` while `work()` runs.
-
-    `work` returns how many requests were answered; strace runs on `cores`. Returns {name:
-    calls a request}, most frequent first, with the sum as "all". Raises SyscallError.
-    """
+    """Count the calls of the server `live` while `work()` runs. `work` returns how many
+    requests were answered; strace runs on `cores`. Returns {name: calls a request}, most
+    frequent first, with the sum as "all". Raises SyscallError."""
     with tempfile.TemporaryDirectory(prefix="bench-calls-") as name:
         folder = Path(name)
         process = _attach(tool, live, cores, folder)

@@ -55,6 +55,16 @@ class Peer:
             return ""
         return f"{self.told['check']} is not installed: make peers-deps PEERS={self.name}"
 
+    def unready(self):
+        """Build it; return why it cannot be started, or "" when it can."""
+        why = self.problem()
+        try:
+            if not why:
+                self.build()
+        except (PeerError, OSError) as error:
+            why = str(error)
+        return why
+
     def build(self):
         """Run its build commands. Raises PeerError with what they printed."""
         self.build_folder.mkdir(parents=True, exist_ok=True)

@@ -54,8 +54,8 @@ VARIABLE = [            # what differs from run to run: calls, pattern, name
 
 
 class Calls(syscalls.Strace):
-    """strace with the arguments of each call, and a file for each thread: in
-    one file, the lines of two threads would interrupt each other."""
+    """strace with the arguments of each call, and a file for each thread: in one file, the
+    lines of two threads would interrupt each other."""
 
     options = ("-ff", "-s", "0", "-v")
 
@@ -109,8 +109,7 @@ def memory(pid):
         words = line.split()
         if re.match(r"[0-9a-f]+-", line):
             found["mappings"] += 1
-            kind = "heap" if words[-1] == "[heap]" else \
-                "shared memory" if "s" in words[1] else ""
+            kind = "heap" if words[-1] == "[heap]" else "shared memory" * ("s" in words[1])
         elif words[0] == {"heap": "Anonymous:", "shared memory": "Rss:"}.get(kind):
             found[f"KiB of {kind}"] += int(words[1])
     return found
@@ -147,13 +146,12 @@ def differences(design, folder):
             continue
         floor = peers.Peer(name)
         floor.build()
-        ours = look(servers.named(design), talks, folder)
-        least = look(floor, talks, folder)
-        said += [f"{design}, {subject}: {ours[subject].get(what, 0)} in the "
-                 f"server, {least[subject].get(what, 0)} in the floor: {what}"
-                 for subject in ours
-                 for what in sorted(ours[subject].keys() | least[subject].keys())
-                 if ours[subject].get(what) != least[subject].get(what)]
+        ours, least = (look(one, talks, folder) for one in (servers.named(design), floor))
+        said += [f"{design}, {subject}: {mine.get(what, 0)} in the server, "
+                 f"{least[subject].get(what, 0)} in the floor: {what}"
+                 for subject, mine in ours.items()
+                 for what in sorted(mine.keys() | least[subject].keys())
+                 if mine.get(what) != least[subject].get(what)]
     return said
 
 

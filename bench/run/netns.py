@@ -28,11 +28,10 @@ _entered = False
 
 
 def enter():
-    """Move this process, and what it starts from now on, into a network of
-    its own: its accept and SYN queues hold QUEUE clients, clients have many
-    ports, and nothing paces by timers, as BBR does. Call it before there is a
-    second thread. Raises OSError where the system does not allow it; the
-    process may be in the new network even so."""
+    """Move this process, and what it starts from now on, into a network of its own: its
+    accept and SYN queues hold QUEUE clients, clients have many ports, and nothing paces by
+    timers, as BBR does. Call it before there is a second thread. Raises OSError where the
+    system does not allow it; the process may be in the new network even so."""
     global _entered
     paces = (BELOW / CONGESTION).read_text().startswith("bbr")
     user, group = os.getuid(), os.getgid()
@@ -47,8 +46,7 @@ def enter():
         (own / "uid_map").write_text(f"0 {user} 1")
         (own / "gid_map").write_text(f"0 {group} 1")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
-        fcntl.ioctl(any_socket, SIOCSIFFLAGS,
-                    struct.pack("16sh22x", b"lo", IFF_UP))
+        fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh22x", b"lo", IFF_UP))
     _entered = True
     set_limits({"core/somaxconn": QUEUE, "ipv4/tcp_max_syn_backlog": QUEUE,
                 "ipv4/ip_local_port_range": "1024 65535",

@@ -16,7 +16,7 @@ import signal
 import sys
 import time
 
-from bench import config, load, peers, plan, venv
+from bench import config, load, plan, venv
 from bench.analyse import comparisons
 from bench.analyse.stats import LOOKS
 from bench.draw import live as terminal
@@ -34,16 +34,8 @@ from bench.store import join, rundir
 def build_all(settings):
     """Build the peers and what a study adds; return a sentence for each that
     fails. They stay in the plan, so that the results name them."""
-    failed = []
-    for server in settings.servers:
-        why = server.problem()
-        try:
-            if not why and server.kind != "architecture":
-                server.build()
-        except (peers.PeerError, OSError) as error:
-            why = str(error)
-        failed += [f"{server.name}: {why}"] if why else []
-    return failed
+    failed = {server.name: server.unready() for server in settings.servers}
+    return [f"{name}: {why}" for name, why in failed.items() if why]
 
 
 def without_tools(settings):

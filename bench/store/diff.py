@@ -8,19 +8,19 @@ and their intervals do not overlap. Exit status: 0 when none disagrees, 1 when
 some do, 2 when the runs have no comparison in common.
 """
 
-import json
-import pathlib
+import os
 import sys
 
 from bench.analyse.stats import EQUAL, LESS, MORE
+from bench.store import rundir
 
 
 def table(run):
     """Return {(experiment, variant, x, server, base, metric): comparison} of
     a run. Raises OSError, ValueError and KeyError for another folder."""
-    summary = json.loads(pathlib.Path(run, "summary.json").read_text("utf-8"))
-    return {(experiment["name"], *(one[key] for key in (
-        "variant", "x", "server", "base", "metric"))): one
+    summary = rundir.read_json(os.path.join(run, "summary.json"))
+    keys = ("variant", "x", "server", "base", "metric")
+    return {(experiment["name"], *map(one.get, keys)): one
             for experiment in summary["experiments"] for one in experiment["comparisons"]}
 
 
@@ -40,9 +40,8 @@ def main(words):
     try:
         first, second = map(table, words)
     except (OSError, ValueError, KeyError) as error:
-        print(f"bench diff: {error!r}; give two folders that `make compare` "
-              "left in results/ (`python3 -m bench report FOLDER` makes a "
-              "summary again)", file=sys.stderr)
+        print(f"bench diff: {error!r}; give two folders that `make compare` left in results/ "
+              "(`python3 -m bench report FOLDER` makes a summary again)", file=sys.stderr)
         return 2
     both = [key for key in first if key in second]
     if not both:

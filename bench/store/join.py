@@ -35,13 +35,8 @@ class JoinError(Exception):
 
 
 def join(folder, runs):
-    """Write the joined run to `folder`; return its number of samples.
-
-    Raises JoinError, and OSError when the files of a run are not there.
-    """
-    def rows(name):
-        return [row for run in runs for row in rundir.read_rows(os.path.join(run, name))]
-
+    """Write the joined run to `folder`; return its number of samples. Raises JoinError, and
+    OSError when the files of a run are not there."""
     envs = [rundir.read_json(os.path.join(run, "env.json")) for run in runs]
     first = envs[0]
     for run, env in zip(runs, envs):
@@ -51,26 +46,23 @@ def join(folder, runs):
             raise JoinError(f"{run} was measured at another commit")
         if os.path.abspath(folder).startswith(COMMITTED + os.sep):
             check_fit(env, summaries.make(run))
-    samples, calls = rows("samples.csv"), rows("calls.csv")
+    samples, calls = ([row for run in runs for row in rundir.read_rows(os.path.join(run, name))]
+                      for name in ("samples.csv", "calls.csv"))
     cells = collections.Counter(" ".join(str(row[key] or "") for key in CELL)
                                 for row in samples)
     [(cell, count)] = cells.most_common(1)
     if count > 1:
         raise JoinError(f"measured in two runs: {cell}")
-
-    def path(name):
-        return os.path.join(folder, name)
-
     os.makedirs(folder, exist_ok=True)
-    rundir.write_rows(path("samples.csv"), samples, list(samples[0]))
-    rundir.write_rows(path("calls.csv"), calls, rundir.CALLS)
-    rundir.write_json(path("env.json"), {
+    rundir.write_rows(os.path.join(folder, "samples.csv"), samples, list(samples[0]))
+    rundir.write_rows(os.path.join(folder, "calls.csv"), calls, rundir.CALLS)
+    rundir.write_json(os.path.join(folder, "env.json"), {
         **first,
-        "looks": {name: seen for env in envs
-                  for name, seen in env.get("looks", {}).items() if seen},
-        "joined": [{key: env[key] for key in (
-            "started", "source", "settings", "seed", "preflight")} for env in envs]})
-    rundir.write_json(path("summary.json"), summaries.make(folder))
+        "looks": {name: seen for env in envs for name, seen in env.get("looks", {}).items()
+                  if seen},
+        "joined": [{key: env[key] for key in ("started", "source", "settings", "seed",
+                                              "preflight")} for env in envs]})
+    rundir.write_json(os.path.join(folder, "summary.json"), summaries.make(folder))
     return len(samples)
 
 

@@ -11,13 +11,12 @@ import tomllib
 SCHEMA_VERSION = 2
 # {column of samples.csv: {"title", "unit", "explain"}}, the last two where they help.
 FIGURES = tomllib.loads(pathlib.Path(__file__).with_name("columns.toml").read_text("utf-8"))
-SAMPLES = ("experiment", "variant", "server", "kind", "x", "repeat", "order",
-           "started", "status", "tool", "workers", *FIGURES,
-           "descriptor_limit", "limit", "evidence", "note", "raw")
+SAMPLES = ("experiment", "variant", "server", "kind", "x", "repeat", "order", "started", "status",
+           "tool", "workers", *FIGURES, "descriptor_limit", "limit", "evidence", "note", "raw")
 CALLS = ("experiment", "variant", "server", "tool", "call", "per_request")
 # Columns that are words, even when they look like a number, as a note may.
-WORDS = ("experiment", "variant", "server", "kind", "started", "status",
-         "tool", "limit", "evidence", "note", "raw", "call")
+WORDS = ("experiment", "variant", "server", "kind", "started", "status", "tool", "limit",
+         "evidence", "note", "raw", "call")
 
 
 def now():
@@ -40,8 +39,8 @@ class Folder:
         os.symlink(os.path.basename(self.path), link)
         os.replace(link, os.path.join(out, "latest"))
         self.rows = []
-        self.samples, self.calls = (os.path.join(self.path, name) for name in
-                                    ("samples.csv", "calls.csv"))
+        self.samples, self.calls = (os.path.join(self.path, name)
+                                    for name in ("samples.csv", "calls.csv"))
         write_rows(self.samples, [], SAMPLES)
         write_rows(self.calls, [], CALLS)
 
@@ -52,9 +51,8 @@ class Folder:
 
     def add_calls(self, experiment, variant, server, tool, calls):
         """Append {call: how often a request} to calls.csv."""
-        write_rows(self.calls, [
-            dict(zip(CALLS, (experiment, variant, server, tool, *call)))
-            for call in calls.items()], CALLS, "a")
+        write_rows(self.calls, [dict(zip(CALLS, (experiment, variant, server, tool, *call)))
+                                for call in calls.items()], CALLS, "a")
 
     def write_raw(self, name, text):
         """Write raw/`name`; return that path inside the folder."""
@@ -68,8 +66,8 @@ class Folder:
 
 def write_json(path, data):
     """Write `data` as JSON that a person can read."""
-    pathlib.Path(path).write_text(
-        json.dumps(data, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    text = json.dumps(data, indent=1, ensure_ascii=False) + "\n"
+    pathlib.Path(path).write_text(text, "utf-8")
 
 
 def read_json(path):

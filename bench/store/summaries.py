@@ -11,12 +11,9 @@ from bench.studies import study
 
 
 def make(folder, more=()):
-    """Return the summary of the results in `folder`. `more` are experiments
-    in addition to the published ones, such as a study.
-
-    Raises OSError when the files of a run are not there, and StudyError for a
-    study that is not there any more.
-    """
+    """Return the summary of the results in `folder`. `more` are experiments in addition to
+    the published ones, such as a study. Raises OSError when the files of a run are not
+    there, and StudyError for a study that is not there any more."""
     rows, calls = (rundir.read_rows(os.path.join(folder, name))
                    for name in ("samples.csv", "calls.csv"))
     env = rundir.read_json(os.path.join(folder, "env.json"))
@@ -28,8 +25,7 @@ def make(folder, more=()):
     made = {
         "schema_version": rundir.SCHEMA_VERSION,
         "columns": [{"key": key, "unit": "", **column}
-                    for key, column in rundir.FIGURES.items()],
-        "servers": shown,
+                    for key, column in rundir.FIGURES.items()], "servers": shown,
         "experiments": [summary.summarise(
             one, *([row for row in some if row["experiment"] == one.name]
                    for some in (rows, calls)), shown, keys=[*rundir.FIGURES],

@@ -65,7 +65,7 @@ class RedisBenchmark(Tool):
         return shutil.which("redis-benchmark")
 
     def pages(self, job):
-        """Return how many pages take about job.seconds, or less."""
+        """Return how many pages take job.seconds or less."""
         return int(5000 * job.seconds * self.depth)
 
     def command(self, job, folder):
@@ -95,8 +95,7 @@ class WakeUp(Tool):
         return [self.path(), "ask", str(job.port), str(job.seconds)]
 
     def parse(self, text, job, folder):
-        if not text.startswith("{"):
-            raise load.LoadError("no report: " + load.last_line(text))
+        self.find(r"\A\{", text)
         return load.Result(**json.loads(text))
 
 
@@ -136,10 +135,9 @@ def kernel(cell, live, seen, told):
     def read():
         tcp = sockets.tcp_counters()
         found = {"segments": tcp["OutSegs"], "late acknowledgements": tcp["DelayedACKs"]}
-        local = re.search("LOC:(.*)", procfs.read("/proc/interrupts"))
+        local = procfs.find("LOC:(.*)", "/proc/interrupts").split()
         if local:       # x86 has this line, others have none
-            found["timer interrupts"] = sum(int(local[1].split()[core])
-                                            for core in live.start.cores)
+            found["timer interrupts"] = sum(int(local[core]) for core in live.start.cores)
         return found
 
     before = read()

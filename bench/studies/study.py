@@ -54,15 +54,6 @@ class StudyError(ValueError):
     """A study cannot be read; the text says why in a sentence."""
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Load(experiments.Variant):
-    """What clients ask of some servers; see KEYS."""
-
-    tool: str = "wrk"
-    requests_each: int = 0
-    busy: int = 0
-
-
 class Started:
     """A server in one of the ways of a study; all else is as it has it."""
 
@@ -94,14 +85,13 @@ class Study(experiments.Experiment):
     seconds_full, rounds = 2.0, 6
 
     def __init__(self, name, told, variants, members):
-        self.name, self.title = name, told["title"]
-        self.question = told["question"]
+        self.name, self.title, self.question = name, told["title"], told["question"]
         self.variants, self.servers = variants, members
         self.count = told.get("count", [])
         self.counts_calls = "calls" in self.count
-        self.path, self.tools = variants[0].path, [variants[0].tool]
-        self.reference = max(variants[0].full)
-        if variants[0].busy:
+        first = variants[0]
+        self.path, self.tools, self.reference = first.path, [first.tool], max(first.full)
+        if first.busy:
             self.x_title = self.x_short = "idle connections"
         self.extra = {}         # {(variant, server, x, figure): [value]}
 
@@ -124,14 +114,12 @@ class Study(experiments.Experiment):
         for one in experiments.all_experiments():
             if one.path == variant.path and live.server.kind == "architecture":
                 one.check(experiments.client(live.port))
-        clients = variant.busy or x
-        requests = variant.requests_each * x
+        clients, requests = variant.busy or x, variant.requests_each * x
         least = 60.0 if requests else clients / A_SECOND
         return loads.Job(
             live.url(variant.path), connections=clients, seconds=max(seconds, least),
             requests=max(AT_LEAST, requests) if requests else None,
-            keep_alive=variant.keep_alive, threads=len(machine.load_cores),
-            script=variant.script)
+            keep_alive=variant.keep_alive, threads=len(machine.load_cores), script=variant.script)
 
     @contextlib.contextmanager
     def beside(self, cell, live, number):
@@ -154,8 +142,8 @@ class Study(experiments.Experiment):
                  for key, values in self.extra.items()]
         summary["experiments"][0]["extra"] = extra
         rundir.write_json(os.path.join(folder, "summary.json"), summary)
-        return ["{variant}, {server}, {x:,}: {median:,.2f} {figure}".format(
-            **one) for one in extra]
+        return ["{variant}, {server}, {x:,}: {median:,.2f} {figure}".format(**one)
+                for one in extra]
 
 
 def names():
@@ -200,9 +188,8 @@ def known(keys, there, where):
 
 
 def read_load(table, ways):
-    """Return the Loads of a table: one, or where servers are compared with
-    themselves or their floors one for each. The first of its servers is the
-    baseline. Raises StudyError."""
+    """Return the Variants of a table: one, or where servers are compared with themselves or
+    their floors one for each. The first server is the baseline. Raises StudyError."""
     name, where = table["name"], f"in load {table['name']!r}"
     known(table, KEYS, where)
     for key, value in table.items():
@@ -222,7 +209,7 @@ def read_load(table, ways):
     words = shlex.split(table["options"])
     if table["path"] in hooks.FILES:
         words += ["--root", hooks.site()]
-    return [Load(
+    return [experiments.Variant(
         label, servers=some, baseline=some[0], path=table["path"],
         quick=table["clients"], full=table["clients"],
         options=dict.fromkeys(some, words), many_workers=table["all_cores"],
