@@ -68,7 +68,5 @@ def main(words):
         print(f"report: {error}; a folder of a run is needed, as `make compare` leaves it",
               file=sys.stderr)
         return 1
-    for one in left_out:
-        print(f"Left out: {one}")
-    print(os.path.join(folder, "report.html"))
+    print(*(f"Left out: {one}" for one in left_out), os.path.join(folder, "report.html"), sep="\n")
     return 0

@@ -9,7 +9,7 @@ import pathlib
 import re
 import tomllib
 import types
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 
 from bench import load
@@ -97,9 +97,8 @@ class Experiment:
 
     def workers(self, server, variant, machine):
         """Return --workers for a cell, None where there is no such option."""
-        if not server.has_workers:
-            return None
-        return len(machine.all_cores) if variant.many_workers else 1
+        return (len(machine.all_cores) if variant.many_workers else 1) \
+            if server.has_workers else None
 
     def cores(self, variant, machine):
         """Return the cores for the server in a cell."""
@@ -143,16 +142,14 @@ class Experiment:
 def client(port):
     """Return the `get` for Experiment.check."""
     def get(path):
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
         try:
-            connection.request("GET", path, headers={"Connection": "close"})
-            response = connection.getresponse()
-            headers = {k.lower(): v for k, v in response.getheaders()}
-            return response.status, headers, response.read()
+            with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=5)) as connection:
+                connection.request("GET", path, headers={"Connection": "close"})
+                response = connection.getresponse()
+                headers = {k.lower(): v for k, v in response.getheaders()}
+                return response.status, headers, response.read()
         except (OSError, http.client.HTTPException) as error:
             raise WrongAnswer(f"GET {path}: {error!r}") from error
-        finally:
-            connection.close()
     return get
 
 
@@ -165,8 +162,7 @@ def expect(answer, path, status, kind, body):
         raise WrongAnswer(f"GET {path}: status {got}, not {status}")
     if kind and media != kind:
         raise WrongAnswer(f"GET {path}: Content-Type {media!r}, not {kind}")
-    same = body.search(content) if isinstance(body, re.Pattern) else content == body
-    if not same:
+    if not (body.search(content) if isinstance(body, re.Pattern) else content == body):
         raise WrongAnswer(f"GET {path}: unexpected body {content[:60]!r}")
 
 

@@ -25,13 +25,12 @@ class Guestbook(Experiment):
     def check(self, get):
         """The page shows the seeded remarks and a visitor count, which grows
         from one page to the next."""
-        visits = []
-        for _ in range(2):
-            page = get(self.path)
+        pages = [get(self.path), get(self.path)]
+        for page in pages:
             expect(page, self.path, 200, "text/html", REMARKS)
-            visits.append(int(re.search(VISITS, page[2])[1]))
-        if visits[1] <= visits[0]:
-            raise WrongAnswer(f"GET {self.path}: {visits[0]:,} visits, and then {visits[1]:,}")
+        first, second = (int(re.search(VISITS, page[2])[1]) for page in pages)
+        if second <= first:
+            raise WrongAnswer(f"GET {self.path}: {first:,} visits, and then {second:,}")
 
 
 class Answer(Experiment):

@@ -89,7 +89,7 @@ class Result:
         if not self.reported:
             return None
         lost = self.failed + self.unfinished
-        return 100.0 * lost / (self.good + lost) if lost else 0.0
+        return 100.0 * lost / ((self.good + lost) or 1)
 
 
 class Tool:

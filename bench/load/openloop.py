@@ -37,8 +37,8 @@ class OpenLoop(Tool):
         result = Result(good=good, failed=done - good, timeouts=errors.get("timeout", 0),
                         seconds=summary["total"])
         if errors:
-            result.notes.append("errors: " + ", ".join(
-                f"{count} {name}" for name, count in errors.items()))
+            said = ", ".join(f"{count} {name}" for name, count in errors.items())
+            result.notes.append("errors: " + said)
         if good:
             result.mean, result.p50, result.p99, result.max = (
                 1e3 * seconds for seconds in (

@@ -38,8 +38,8 @@ class Wrk(Tool):
         if "unable to connect" in text:
             return Result(failed=job.connections, seconds=job.seconds, notes=[last_line(text)])
         done, seconds, unit = self.find(r"^\s*(\d+) requests in ([\d.]+)(\w+),", text)
-        errors = re.search(r"Socket errors: connect (\d+), read (\d+), "
-                           r"write (\d+), timeout (\d+)", text)
+        errors = re.search(
+            r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)", text)
         connect, receive, send, late = map(int, errors.groups()) if errors else (0, 0, 0, 0)
         wrong = number(r"Non-2xx or 3xx responses: (\d+)", text, 0, int)
         # The late ones were answered in the end, but after wrk's time-out.

@@ -38,19 +38,16 @@ def layout(server_cores=None, load_cores=None):
     halves = frozenset().union(*(siblings(core) for core in mine))
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    return Machine(server_cores=mine,
-                   load_cores=(load_cores or (everything - mine - halves)
-                               or (everything - mine) or everything),
-                   all_cores=everything, descriptors=hard)
+    return Machine(mine, load_cores or everything - mine - halves or everything - mine
+                   or everything, all_cores=everything, descriptors=hard)
 
 
 def cores(text):
     """Return the set of cores that "0,2-3" names. Raises ValueError."""
     found = set()
-    for word in re.split(r"[,\s]+", text.strip()):
-        if word:
-            first, _, last = word.partition("-")
-            found |= set(range(int(first), int(last or first) + 1))
+    for word in text.replace(",", " ").split():
+        first, _, last = word.partition("-")
+        found |= set(range(int(first), int(last or first) + 1))
     return frozenset(found)
 
 

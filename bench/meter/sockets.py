@@ -104,8 +104,7 @@ class AcceptQueue(Metric):
         self.limit = accept_queue(watch.live.port)[1]
 
     def finish(self, watch):
-        overflows, cookies = (
-            self.after[name] - self.before[name]
-            for name in ("ListenOverflows", "SyncookiesSent"))
+        overflows, cookies = (self.after[name] - self.before[name]
+                              for name in ("ListenOverflows", "SyncookiesSent"))
         return {"accept_queue": self.longest, "accept_queue_limit": self.limit,
                 "overflows": overflows, "syn_cookies": cookies}

@@ -41,12 +41,10 @@ def check_connection(port, kept):
         begin = time.monotonic()
         connection.request("GET", "/answer")
         response = connection.getresponse()
-        length = response.getheader("Content-Length")
-        if response.read() != b"42" or length != "2":
+        if response.getheader("Content-Length") != "2" or response.read() != b"42":
             raise WrongAnswer("/answer: not 42, or no Content-Length of 2")
         if response.will_close == kept:
-            raise WrongAnswer(f"/answer: closes={response.will_close} after "
-                              f"{number + 1} requests")
+            raise WrongAnswer(f"/answer: closes={response.will_close} after {number + 1} requests")
         times.append(time.monotonic() - begin)
     connection.close()
     fastest = min(times[-20:])
@@ -95,8 +93,8 @@ def check_end(pid):
     until = time.monotonic() + SECONDS
     while alive := [one for one in map(procfs.process, family) if one and one.state != "Z"]:
         if time.monotonic() > until:
-            raise WrongAnswer(f"{len(alive)} of {len(family)} processes still "
-                              f"run {SECONDS} s after SIGTERM")
+            raise WrongAnswer(f"{len(alive)} of {len(family)} processes still run {SECONDS} s "
+                              "after SIGTERM")
         time.sleep(0.02)
 
 

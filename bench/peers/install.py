@@ -17,9 +17,8 @@ from bench import peers
 
 def install(packages):
     """Install `packages`; return whether that worked."""
-    command = [*([] if os.getuid() == 0 else ["sudo"]), "apt-get", "-o",
-               "DPkg::Lock::Timeout=600", "install", "-y",
-               "--no-install-recommends", *packages]
+    command = [*["sudo"] * bool(os.getuid()), "apt-get", "-o", "DPkg::Lock::Timeout=600",
+               "install", "-y", "--no-install-recommends", *packages]
     if os.environ.get("NO_INSTALL"):
         print("NO_INSTALL is set. Please run:\n  " + shlex.join(command))
         return True

@@ -41,10 +41,9 @@ def enter():
         error = ctypes.get_errno()
         raise OSError(error, f"unshare(2): {os.strerror(error)}")
     if user != 0:       # an unprivileged user becomes root inside
-        own = Path("/proc/self")
-        (own / "setgroups").write_text("deny")
-        (own / "uid_map").write_text(f"0 {user} 1")
-        (own / "gid_map").write_text(f"0 {group} 1")
+        for name, text in (("setgroups", "deny"), ("uid_map", f"0 {user} 1"),
+                           ("gid_map", f"0 {group} 1")):
+            Path("/proc/self", name).write_text(text)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh22x", b"lo", IFF_UP))
     _entered = True

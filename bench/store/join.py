@@ -24,8 +24,7 @@ NOISY = 0.1             # of the cells, at most, where they are committed
 
 
 def committed():
-    """Return the folder of the committed run: the reference, or a provisional
-    one that was too noisy to become it."""
+    """Return the committed run's folder: the reference, or one too noisy to become it."""
     reference = os.path.join(COMMITTED, "reference")
     return reference if os.path.isdir(reference) else os.path.join(COMMITTED, "provisional")
 

@@ -9,6 +9,7 @@ import pathlib
 import re
 import shutil
 import socket
+import statistics
 import threading
 
 from bench import load
@@ -44,8 +45,8 @@ def redis_at(port):
 
 def unix_socket(address):
     """Return --redis for the Unix socket of the Redis at HOST:PORT."""
-    answer = redis_at(address.rpartition(":")[2]).ask(
-        redis.command("CONFIG", "GET", "unixsocket"))
+    asked = redis.command("CONFIG", "GET", "unixsocket")
+    answer = redis_at(address.rpartition(":")[2]).ask(asked)
     return "unix:" + answer.split(b"\r\n")[-2].decode()
 
 
@@ -71,8 +72,8 @@ class RedisBenchmark(Tool):
     def command(self, job, folder):
         redis_at(job.port).fill()
         return ["sh", "-c", " && ".join(
-            f"{self.name} -p {job.port} -q -n {self.pages(job)} "
-            f"-c {job.connections} {words}" for words in PAGE)]
+            f"{self.name} -p {job.port} -q -n {self.pages(job)} -c {job.connections} {words}"
+            for words in PAGE)]
 
     def parse(self, text, job, folder):
         pages = self.pages(job)
@@ -160,9 +161,9 @@ def spread(cell, live, seen, told):
     def look():
         clients = [procfs.open_descriptors(pid) - held for pid, held in zip(loops, before)]
         if len(clients) > 1 and sum(clients):
-            mean = sum(clients) / len(clients)
-            told["per cent off an even share, at most"] = 100 * max(
-                abs(one - mean) for one in clients) / mean
+            mean = statistics.fmean(clients)
+            told["per cent off an even share, at most"] = \
+                100 * max(abs(one - mean) for one in clients) / mean
 
     timer = threading.Timer(SPREAD_SECONDS, look)
     timer.start()
@@ -186,8 +187,7 @@ def count_instructions(cell, live, seen, told):
     pools = {"preforking": ["--workers", "1"], "prethreaded": ["--threads", "1"]}
     try:
         told["instructions a request"] = instructions.per_request(
-            live.argv[0], [*live.start.extra, *pools.get(name, ()),
-                           "--redis", live.start.redis],
+            live.argv[0], [*live.start.extra, *pools.get(name, ()), "--redis", live.start.redis],
             instructions.Talk(cell.variant.path, cell.variant.keep_alive),
             *((20, 70) if name == "forking" else (160, 960)))
     except (OSError, RuntimeError) as error:

@@ -22,8 +22,7 @@ SHAPES = {
 def row(experiment, variant, server, x, repeat, share):
     """Return a row as a run leaves it; `share` is how far on the grid."""
     first, last, cpu = SHAPES[server]
-    chance = random.Random(f"{experiment.name}{variant.name}{server}{x}"
-                           f"{repeat}")
+    chance = random.Random(f"{experiment.name}{variant.name}{server}{x}{repeat}")
     rate = first * last ** share * chance.uniform(0.97, 1.03)
     rate = min(rate, x) if experiment.open_loop else rate
     cpu *= chance.uniform(0.99, 1.01)

@@ -7,8 +7,7 @@ import pytest
 from bench.analyse import bottleneck
 
 WRK = SimpleNamespace(name="wrk", busy_waits=False, open_loop=False)
-HTTPERF = SimpleNamespace(name="httperf", busy_waits=True,
-                          open_loop=True)
+HTTPERF = SimpleNamespace(name="httperf", busy_waits=True, open_loop=True)
 QUEUE = {"overflows": 5, "accept_queue": 10, "accept_queue_limit": 10}
 
 
@@ -44,7 +43,6 @@ QUEUE = {"overflows": 5, "accept_queue": 10, "accept_queue_limit": 10}
 def test_limits(values, limit, evidence):
     """Each limit has its evidence."""
     row = {"failed_percent": 0.0, "note": "", **values}
-    found, why = bottleneck.judge(row, row.pop("tool", WRK),
-                                  row.pop("width", 1))
+    found, why = bottleneck.judge(row, row.pop("tool", WRK), row.pop("width", 1))
     assert found == limit and evidence in why
     assert "httperf" not in why

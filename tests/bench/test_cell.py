@@ -50,8 +50,7 @@ def cell_of(die):
         name="short-lived", kind="peer", has_workers=False, warm_up=0.0,
         start_seconds=10.0, problem=lambda: "", keep_alive=True,
         command=lambda start, port, folder: (
-            [sys.executable, "-c", SERVER.replace("DIE", die), str(port)],
-            folder))
+            [sys.executable, "-c", SERVER.replace("DIE", die), str(port)], folder))
     return plan.Cell(ANSWER, server, ANSWER.variants[0], 10)
 
 

@@ -27,8 +27,7 @@ def built(tmp_path_factory):
 def run(program, how, meter=cpu.of_tree):
     """Run the program. Return what the meters say and what it says itself, as
     (Cpu, switches, CPU seconds, switches)."""
-    with subprocess.Popen([program, how, str(COUNT)], text=True,
-                          stdin=subprocess.PIPE,
+    with subprocess.Popen([program, how, str(COUNT)], text=True, stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE) as process:
         assert process.stdout.readline() == "ready\n"
         with meter(process.pid) as opened:
@@ -50,8 +49,7 @@ def test_a_group_counts_what_has_ended(program, how, version):
     their end is the only thing that they cannot measure."""
     try:
         used, _, known, _ = run(
-            program, how,
-            lambda pid: contextlib.closing(cpu.Group(pid, version)))
+            program, how, lambda pid: contextlib.closing(cpu.Group(pid, version)))
     except OSError as error:
         pytest.skip(f"no group can be made here: {error}")
     assert known >= COUNT * 0.02
@@ -102,8 +100,7 @@ def test_group_that_cannot_be_made(monkeypatch, tmp_path):
 def test_children_of_the_process_are_moved_too():
     """Workers that were there before."""
     with subprocess.Popen(["sh", "-c", "sleep 60 & echo; read _; kill $!"],
-                          stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                          text=True) as process:
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         process.stdout.readline()
         with cpu.of_tree(process.pid) as opened:
             family = {str(one.pid) for one in procfs.tree(process.pid)}

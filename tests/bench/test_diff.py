@@ -34,8 +34,7 @@ def test_what_disagrees(one, other, expected, tmp_path, capsys):
     """In whichever order the runs are given; each is named."""
     runs = [run(tmp_path / "a", one), run(tmp_path / "b", other, one)]
     assert diff.main(runs) == diff.main(runs[::-1]) == expected
-    assert capsys.readouterr().out.count("poll compared with epoll") \
-        == 2 * expected
+    assert capsys.readouterr().out.count("poll compared with epoll") == 2 * expected
 
 
 def test_what_cannot_be_compared(tmp_path):

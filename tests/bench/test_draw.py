@@ -12,8 +12,7 @@ def point(x=100, cpu=50.0, busy=97.0, **more):
     return {"x": x, "runs": 6, "planned": 6, "hollow": False, "noisy": [],
             "rate": {"median": 1000.0}, "limit": "server core", "flag": "",
             "waited_ms": x, "values": values,
-            "intervals": {"cpu_us": [0.9 * cpu, 1.1 * cpu], "rate": None},
-            **more}
+            "intervals": {"cpu_us": [0.9 * cpu, 1.1 * cpu], "rate": None}, **more}
 
 
 def made(**servers):
@@ -56,8 +55,7 @@ def test_cost_comes_first():
     assert list(found) == ["What", "requests/s"]
     poll, epoll = (row(found["What"], name) for name in ("Poll", "Epoll"))
     assert (poll["CPU us"], poll["user"], poll["can do/s"], poll["calls"],
-            poll["compared"]) == ("50", "12.5", "20,000", "9",
-                                  "cpu_us: 9 % less")
+            poll["compared"]) == ("50", "12.5", "20,000", "9", "cpu_us: 9 % less")
     assert (epoll["compared"], epoll["CPU us"]) == ("baseline", "~55")
     assert "rounds scatter, foreign load" in found["What"].notes[-1]
 
@@ -66,8 +64,7 @@ def test_cost_comes_first():
     ({}, "", "1,000"), ({"busy": None}, "", "1,000"),
     ({"busy": 94.0}, "load", f"{table.LOAD}1,000"),
     ({"hollow": True}, "lost", f"{table.LOST}1,000"),
-    ({"hollow": True, "busy": 50.0, "runs": 2}, "lost",
-     f"{table.LOST}1,000 2/6"),
+    ({"hollow": True, "busy": 50.0, "runs": 2}, "lost", f"{table.LOST}1,000 2/6"),
     ({"hollow": True, "rate": None, "runs": 0}, "lost", f"{table.LOST}- 0/6"),
 ])
 def test_what_a_rate_is_worth_is_marked(change, mark, cell):
@@ -88,8 +85,7 @@ def test_the_flag_of_a_point_is_printed():
 
 def test_whiskers_are_intervals():
     """Turned round for what one core can do; few rounds have none."""
-    assert [round(one) for one in table.known(point(), "can_do")] \
-        == [20000, 18182, 22222]
+    assert [round(one) for one in table.known(point(), "can_do")] == [20000, 18182, 22222]
     assert table.known(point(), "rate") == (1000.0, 1000.0, 1000.0)
     assert table.known(point(rate=None), "can_do") is None
 

@@ -23,8 +23,7 @@ def test_normalize():
 
 @pytest.mark.skipif(not shutil.which("strace"), reason="needs strace")
 @pytest.mark.skipif(not shutil.which("gcc"), reason="builds the floors")
-@pytest.mark.parametrize("design",
-                         [server.name for server in servers.ARCHITECTURES])
+@pytest.mark.parametrize("design", [server.name for server in servers.ARCHITECTURES])
 def test_floor_is_like_its_server(design, tmp_path):
     """Change a call or the answer of a server, and its floor has to follow."""
     if servers.named(design).problem():
@@ -42,6 +41,5 @@ def test_a_difference_is_said(tmp_path, monkeypatch):
              {"prompt": {"b": 2}, "answer": {"4": 1}}]
     monkeypatch.setattr(floor_check, "look", lambda *_: found.pop(0))
     monkeypatch.setattr(floor_check.peers.Peer, "build", lambda _: None)
-    assert [line.split(":")[0] for line in floor_check.differences(
-        "iterative", tmp_path)] == [
+    assert [line.split(":")[0] for line in floor_check.differences("iterative", tmp_path)] == [
         "iterative, prompt", "iterative, answer", "iterative, answer"]

@@ -13,8 +13,7 @@ from bench.store import join, rundir, summaries
 @pytest.fixture(name="whole", scope="module")
 def made_up_run(tmp_path_factory):
     """A run of two servers."""
-    return Path(made_up.folder(tmp_path_factory.mktemp("whole"),
-                               ("iterative", "epoll")))
+    return Path(made_up.folder(tmp_path_factory.mktemp("whole"), ("iterative", "epoll")))
 
 
 @pytest.fixture(name="piece")
@@ -35,8 +34,7 @@ def make_piece(whole, tmp_path):
 
 
 def test_the_whole_is_the_sum_of_its_parts(whole, piece, tmp_path):
-    """Looks of one of them count for all: the wider interval is right for
-    both."""
+    """Looks of one of them count for all: the wider interval is right for both."""
     join.join(tmp_path / "joined", [
         piece("small", lambda x: x < 500),
         piece("large", lambda x: x >= 500, looks={"answer": [6]})])
@@ -47,8 +45,7 @@ def test_the_whole_is_the_sum_of_its_parts(whole, piece, tmp_path):
 
 
 @pytest.mark.parametrize("why, wanted, env", [
-    ("another commit", lambda x: x < 500,
-     {"source": {"commit": "b", "changed": False}}),
+    ("another commit", lambda x: x < 500, {"source": {"commit": "b", "changed": False}}),
     ("another machine", lambda x: x < 500, {"machine": {"cpu": "another"}}),
     ("measured in two runs: ", lambda x: True, {}),
 ])
@@ -61,18 +58,15 @@ def test_what_cannot_be_joined(piece, tmp_path, why, wanted, env):
 
 
 @pytest.mark.parametrize("changed", [True, False])
-def test_what_is_committed_is_of_a_commit_and_quiet(changed, piece, tmp_path,
-                                                    monkeypatch):
+def test_what_is_committed_is_of_a_commit_and_quiet(changed, piece, tmp_path, monkeypatch):
     """Three rounds are always noisy."""
     monkeypatch.setattr(join, "COMMITTED", str(tmp_path / "docs"))
     run = piece("run", bool, source={"commit": "a", "changed": changed})
-    with pytest.raises(join.JoinError,
-                       match="in no commit" if changed else "are noisy"):
+    with pytest.raises(join.JoinError, match="in no commit" if changed else "are noisy"):
         join.join(tmp_path / "docs" / "reference", [run])
 
 
-def test_a_part_of_the_reference_is_not_committed(whole, tmp_path,
-                                                  monkeypatch):
+def test_a_part_of_the_reference_is_not_committed(whole, tmp_path, monkeypatch):
     """A study and the whole are."""
     monkeypatch.setattr(join, "COMMITTED", str(tmp_path))
     monkeypatch.setattr(join, "NOISY", 1)

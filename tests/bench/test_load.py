@@ -23,8 +23,7 @@ def parsed(name, tmp_path, **job):
     """Return the Result of the recorded output `name`."""
     with contextlib.suppress(FileNotFoundError):
         shutil.copy(DATA / f"{name}.csv", tmp_path / "percentiles.csv")
-    job = load.Job("http://127.0.0.1:8000/answer",
-                   **{"connections": 20, **job})
+    job = load.Job("http://127.0.0.1:8000/answer", **{"connections": 20, **job})
     return load.TOOLS[name.split("_")[0]].read(
         (DATA / f"{name}.txt").read_text(), job, str(tmp_path))
 
@@ -44,8 +43,7 @@ def parsed(name, tmp_path, **job):
     ("oha_good", {**OPEN, "connections": 10}, 100, 0, 0, 0),
     ("oha_mixed", {**OPEN, "connections": 10}, 50, 50, 0, 0),
     ("oha_hung", {**OPEN, "connections": 10}, 0, 40, 40, 60)])
-def test_each_request_is_counted_once(name, job, good, failed, timeouts,
-                                      unfinished, tmp_path):
+def test_each_request_is_counted_once(name, job, good, failed, timeouts, unfinished, tmp_path):
     """Whatever the tool adds up itself. Of a time without an answer all
     clients are unfinished: a rate of 0 is not a success."""
     found = parsed(name, tmp_path, **job)
@@ -82,8 +80,7 @@ def test_httperf_is_not_judged_by_the_wait_for_time_outs(
         name, counts, lowest, highest, tmp_path):
     """One of 300 connections is never answered, or stops after 3 of its 10
     calls: the rate is that of the second in which the others were."""
-    found = parsed(name, tmp_path, connections=300, calls=10, rate=300,
-                   timeout=2.0)
+    found = parsed(name, tmp_path, connections=300, calls=10, rate=300, timeout=2.0)
     assert (found.good, found.failed, found.unfinished) == counts
     assert lowest < found.rate < highest
 
@@ -97,8 +94,7 @@ def test_httperf_is_not_judged_by_the_wait_for_time_outs(
     ("oha_good", 20, 200, 0), ("oha_good", 40, 200, 50)])
 def test_a_lag_is_noted(name, rate, sent, lag, tmp_path):
     """A tool that sends later than was demanded says so."""
-    found = parsed(name, tmp_path, calls=10, rate=rate,
-                   connections=10 if "oha" in name else 50)
+    found = parsed(name, tmp_path, calls=10, rate=rate, connections=10 if "oha" in name else 50)
     assert found.sent_rate == pytest.approx(sent, rel=0.05)
     assert found.lag_percent == pytest.approx(lag, abs=3)
     assert bool(found.notes) == (lag > 2)
@@ -128,15 +124,13 @@ def silent_server():
         yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
 
 
-ANSWER = (b"HTTP/1.1 200 OK\r\nConnection: keep-alive\r\n"
-          b"Content-Length: 2\r\n\r\n42")
+ANSWER = (b"HTTP/1.1 200 OK\r\nConnection: keep-alive\r\n" b"Content-Length: 2\r\n\r\n42")
 
 
 @needs("wrk")
 def test_run_cuts_a_fraction_of_a_second(silent):
     """0.4 s of wrk, which itself knows whole seconds only."""
-    found = load.run("wrk", load.Job(silent, connections=5, seconds=0.4),
-                     CORES)
+    found = load.run("wrk", load.Job(silent, connections=5, seconds=0.4), CORES)
     assert found.wall < 2 and not found.hung and found.unfinished == 5
     assert found.cpu >= 0 and "-c 5" in found.command
 
@@ -199,8 +193,7 @@ def test_an_open_loop_shows_a_stall(stalling):
     """150 of the 600 requests are due while the server stands still: the first
     of them waits a second. Only 100 connections are open: the others wait in
     the tool, and that counts too."""
-    job = load.Job(stalling, connections=60, calls=10, rate=15.0,
-                   seconds=4.0)
+    job = load.Job(stalling, connections=60, calls=10, rate=15.0, seconds=4.0)
     found = load.run("oha", job, CORES)
     assert (found.good, found.failed_percent) == (600, 0)
     assert found.max == pytest.approx(1000, rel=0.1)
@@ -210,9 +203,8 @@ def test_an_open_loop_shows_a_stall(stalling):
 
 @needs("ab")
 def test_a_closed_loop_is_blind_to_a_stall(stalling):
-    """One client, and a stall of one second in two: a single slow answer. The
-    mean is at most clients / rate, and the 99th percentile does not show
-    it."""
+    """One client, and a stall of one second in two: a single slow answer. The mean is at
+    most clients / rate, and the 99th percentile does not show it."""
     found = load.run("ab", load.Job(stalling, seconds=2), CORES)
     assert found.good > 300
     assert found.max == pytest.approx(1000, rel=0.1)
@@ -222,17 +214,13 @@ def test_a_closed_loop_is_blind_to_a_stall(stalling):
 
 @pytest.mark.parametrize("job, answers, unfinished", [
     ({}, 15, 0), ({}, 0, 20), ({"requests": 40}, 15, 25)])
-def test_a_run_that_ends_by_time_cuts_off_requests(job, answers, unfinished,
-                                                   tmp_path):
+def test_a_run_that_ends_by_time_cuts_off_requests(job, answers, unfinished, tmp_path):
     """Five of 20 clients had no answer yet: they are not lost. Where none
     had one, or a number of requests was asked for, they are."""
-    text = (f"Complete requests:      {answers}\n"
-            "Time taken for tests:   1.000 seconds\n")
-    (tmp_path / "percentiles.csv").write_text(
-        "\n" + "".join(f"{i},1.0\n" for i in range(101)))
+    text = (f"Complete requests:      {answers}\nTime taken for tests:   1.000 seconds\n")
+    (tmp_path / "percentiles.csv").write_text("\n" + "".join(f"{i},1.0\n" for i in range(101)))
     found = load.TOOLS["ab"].read(
-        text + "Total: 1 1 0 1 1\n", load.Job("", connections=20, **job),
-        str(tmp_path))
+        text + "Total: 1 1 0 1 1\n", load.Job("", connections=20, **job), str(tmp_path))
     assert (found.good, found.unfinished) == (answers, unfinished)
 
 

@@ -28,8 +28,7 @@ def running(code, tmp_path):
     """Run Python `code`, which prints `ready`; yield the process."""
     log = tmp_path / "log"
     with open(log, "wb") as output:
-        process = child.spawn([sys.executable, "-u", "-c", BURN + code],
-                              CORES, output)
+        process = child.spawn([sys.executable, "-u", "-c", BURN + code], CORES, output)
     try:
         wait_until(lambda: "ready" in log.read_text())
         yield process
@@ -74,8 +73,7 @@ time.sleep(60)
 def test_stop_tells_what_is_no_clean_end(code, seconds, said, tmp_path):
     """A process that ignores SIGTERM, and one that crashed before it."""
     with running(code, tmp_path) as process:
-        wait_until(lambda: said == "SIGKILL"
-                   or procfs.process(process.pid).state == "Z")
+        wait_until(lambda: said == "SIGKILL" or procfs.process(process.pid).state == "Z")
         ended, clean = child.stop(process, seconds=seconds)
     assert not clean and str(ended) == said
 
@@ -90,8 +88,7 @@ def meter_of(pid):
     return meter, seen
 
 
-@pytest.mark.parametrize("seconds, cost, least, most", [
-    (0.4, 0.0, 3, 9), (1.0, 0.1, 2, 2)])
+@pytest.mark.parametrize("seconds, cost, least, most", [(0.4, 0.0, 3, 9), (1.0, 0.1, 2, 2)])
 def test_samples_are_few_and_end_with_the_load(seconds, cost, least, most):
     """A peak that one sample saw is hardly a peak. One that takes 0.1 s of
     the core is not taken in between, so that the load tool keeps its core."""
@@ -115,8 +112,7 @@ def test_samples_are_few_and_end_with_the_load(seconds, cost, least, most):
 def test_a_busy_core_is_not_busier_than_it_can_be(tmp_path):
     """Work that the server does after the load is part of its cost, but not of
     the time that the load took."""
-    with running("print('ready')\nburn(0.5)\ntime.sleep(60)",
-                 tmp_path) as process:
+    with running("print('ready')\nburn(0.5)\ntime.sleep(60)", tmp_path) as process:
         meter, _ = meter_of(process.pid)
         meter.begin(0.2)
         time.sleep(0.2)
@@ -130,8 +126,7 @@ def test_accept_queue():
     """Waiting connections are counted, accepted ones are not."""
     with socket.create_server(("127.0.0.1", 0), backlog=5) as listener:
         port = listener.getsockname()[1]
-        clients = [socket.create_connection(("127.0.0.1", port))
-                   for _ in range(3)]
+        clients = [socket.create_connection(("127.0.0.1", port)) for _ in range(3)]
         assert sockets.accept_queue(port) == (3, 5)
         accepted = listener.accept()[0]
         assert sockets.accept_queue(port) == (2, 5)
@@ -155,8 +150,7 @@ def test_overflow_is_counted():
 
 
 def test_open_connections_are_the_descriptors_that_came():
-    """Those from before do not count; those that have gone count at the
-    peak."""
+    """Those from before do not count; those that have gone count at the peak."""
     me = procfs.process(os.getpid())
     watch = SimpleNamespace(tree=[me], count_connections=True, answered=None)
     metric = memory.Memory()

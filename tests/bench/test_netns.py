@@ -38,8 +38,7 @@ def test_limits_are_set_inside_and_not_outside(user):
     before = (netns.BELOW / "core/somaxconn").read_text()
     try:
         done = subprocess.run([sys.executable, "-c", SCRIPT], cwd=TOP,
-                              capture_output=True, text=True, timeout=60,
-                              check=False, **user)
+                              capture_output=True, text=True, timeout=60, check=False, **user)
     except PermissionError:
         pytest.skip("another user may not read this checkout")
     if done.stderr.startswith("not allowed"):

@@ -51,24 +51,21 @@ def test_full_can_be_said_in_words(words, text, full):
 def test_a_dirty_tree_is_not_committed(source, refused, monkeypatch):
     """Said before the first hour."""
     monkeypatch.setattr(config.facts, "commit", lambda: source)
-    with pytest.raises(config.SettingsError, match="^COMMIT=1: ") if refused \
-            else nullcontext():
+    with pytest.raises(config.SettingsError, match="^COMMIT=1: ") if refused else nullcontext():
         config.read("run", [], {"COMMIT": "1"})
 
 
 # --------------------------------------------------------------------- the plan
 
 def test_six_quick_rounds_fit_five_minutes():
-    """Of all five experiments and all seven servers; fewer rounds could
-    settle nothing."""
+    """Of all five experiments and all seven servers; fewer rounds could settle nothing."""
     stages = planned()
     assert [s.experiment.name for s in stages] == list(experiments.ORDER)
     assert plan.total(stages) <= plan.QUICK_SECONDS - plan.RESERVE
     for stage in stages:
         assert stage.rounds is None and stage.planned == LOOKS[0] == 6
         assert stage.seconds > plan.SHORTEST
-        assert {c.server.name for c in stage.cells} == \
-            {s.name for s in servers.ARCHITECTURES}
+        assert {c.server.name for c in stage.cells} == {s.name for s in servers.ARCHITECTURES}
 
 
 @pytest.mark.parametrize("environment, rounds", [
@@ -83,13 +80,11 @@ def test_how_many_rounds(environment, rounds):
 @pytest.mark.parametrize("names, variant, base", [
     ("", {}, "epoll"), ("poll,forking", {}, "forking"),
     ("", {"baseline": "poll"}, "poll")])
-def test_the_baseline_is_epoll_or_the_first_that_takes_part(names, variant,
-                                                            base):
+def test_the_baseline_is_epoll_or_the_first_that_takes_part(names, variant, base):
     """A variant may name another one."""
     [stage] = planned(EXPERIMENT="redirect", SERVERS=names)
     variant = experiments.Variant("", **variant)
-    stage.cells = [dataclasses.replace(cell, variant=variant)
-                   for cell in stage.cells]
+    stage.cells = [dataclasses.replace(cell, variant=variant) for cell in stage.cells]
     assert stage.baseline_of("") == base
 
 

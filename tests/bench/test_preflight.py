@@ -20,16 +20,13 @@ from bench.run.servers import TOP
     ({0: {0}, 1: {1}}, range(2), {0}, {1}),
     ({}, range(3), {0, 1}, {2}),                         # it shows nothing
     ({0: {0}}, range(1), {0}, {0})])
-def test_the_load_gets_no_half_of_the_servers_core(siblings, every, wanted,
-                                                   given, monkeypatch):
+def test_the_load_gets_no_half_of_the_servers_core(siblings, every, wanted, given, monkeypatch):
     """Unless there is no other. It warns of shared cores and halves."""
-    monkeypatch.setattr(facts, "siblings", lambda core: frozenset(
-        siblings.get(core, ())))
+    monkeypatch.setattr(facts, "siblings", lambda core: frozenset(siblings.get(core, ())))
     monkeypatch.setattr(facts.os, "sched_getaffinity", lambda _: set(every))
     machine = facts.layout(frozenset(wanted))
     assert machine.load_cores == given
-    assert facts.layout(frozenset(wanted), frozenset(every)).load_cores \
-        == set(every)
+    assert facts.layout(frozenset(wanted), frozenset(every)).load_cores == set(every)
     shared = given & siblings.get(0, set()) - wanted
     assert preflight.cores(machine).ok is not bool(shared or given == {0})
 
@@ -38,16 +35,13 @@ def test_the_load_gets_no_half_of_the_servers_core(siblings, every, wanted,
 
 @pytest.mark.parametrize("bad, last, status", [
     ([], "ready", 0),
-    ([("memory", preflight.SPOILS), ("tidy", preflight.LESS)],
-     "1. memory: get it", 0),
+    ([("memory", preflight.SPOILS), ("tidy", preflight.LESS)], "1. memory: get it", 0),
     ([(str(n), preflight.SPOILS) for n in range(5)]
      + [("gcc", preflight.STOPS)], "3. 1: get it", 1)])
-def test_the_doctor_ends_with_what_to_do_first(bad, last, status, monkeypatch,
-                                               capsys):
+def test_the_doctor_ends_with_what_to_do_first(bad, last, status, monkeypatch, capsys):
     """Three things at most, the worst first; notes are none of them."""
     found = [preflight.Finding("kernel", "6.1")] + [
-        preflight.Finding(what, "bad", "get it", weight)
-        for what, weight in bad]
+        preflight.Finding(what, "bad", "get it", weight) for what, weight in bad]
     monkeypatch.setattr(preflight, "doctor", lambda: found)
     assert preflight.main([]) == status
     lines = capsys.readouterr().out.splitlines()
@@ -84,10 +78,8 @@ def make_gate(monkeypatch):
 
     monkeypatch.setattr(quiet.time, "monotonic", lambda: gate.clock.now)
     monkeypatch.setattr(quiet.time, "sleep", sleep)
-    monkeypatch.setattr(quiet.calibration, "measure",
-                        lambda core: gate.speeds.get(core, 5.0))
-    monkeypatch.setattr(quiet, "foreign", lambda cores: gate.busy.pop(0)
-                        if gate.busy else 0.0)
+    monkeypatch.setattr(quiet.calibration, "measure", lambda core: gate.speeds.get(core, 5.0))
+    monkeypatch.setattr(quiet, "foreign", lambda cores: gate.busy.pop(0) if gate.busy else 0.0)
     return gate
 
 

@@ -10,13 +10,10 @@ from bench.run import process
 
 
 def test_waiting_works_with_many_descriptors():
-    """As many as a study of idle connections holds: more than select()
-    can name."""
+    """As many as a study of idle connections holds: more than select() can name."""
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = 1500 if limits[1] == resource.RLIM_INFINITY \
-        else min(1500, limits[1])
-    child = process.spawn(["sleep", "60"], {min(os.sched_getaffinity(0))},
-                          subprocess.DEVNULL)
+    wanted = 1500 if limits[1] == resource.RLIM_INFINITY else min(1500, limits[1])
+    child = process.spawn(["sleep", "60"], {min(os.sched_getaffinity(0))}, subprocess.DEVNULL)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, limits[1]))
         with contextlib.ExitStack() as held:

@@ -9,8 +9,7 @@ from bench.run.rounds import in_rounds
 def test_each_round_has_all_cells_in_an_order_of_its_own():
     """And the seed repeats it."""
     made = list(in_rounds("abcdef", rounds=3, seed=1))
-    rounds = [[cell for n, cell in made if n == number]
-              for number in (1, 2, 3)]
+    rounds = [[cell for n, cell in made if n == number] for number in (1, 2, 3)]
     assert all(sorted(one) == list("abcdef") for one in rounds)
     assert rounds[0] != rounds[1]
     assert made == list(in_rounds("abcdef", rounds=3, seed=1))
@@ -32,7 +31,6 @@ def test_what_is_settled_is_left_out_after_a_look():
 def test_each_round_waits_for_quiet():
     """Before it, not after it; none begins after the end."""
     waited = []
-    for number, _ in in_rounds("ab", rounds=2,
-                               quiet=lambda: waited.append(1)):
+    for number, _ in in_rounds("ab", rounds=2, quiet=lambda: waited.append(1)):
         assert len(waited) == number
     assert not list(in_rounds("a", ends=time.monotonic() - 1))

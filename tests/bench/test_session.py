@@ -31,8 +31,7 @@ def bench(*words, **environment):
     return subprocess.Popen(
         [sys.executable, "-m", "bench", *words], cwd=servers.TOP, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        env={**os.environ, "NO_INSTALL": "1", "NO_COLOR": "1",
-             **environment})
+        env={**os.environ, "NO_INSTALL": "1", "NO_COLOR": "1", **environment})
 
 
 def rows(out):
@@ -50,8 +49,7 @@ def env_of(out):
 def test_a_run_leaves_everything_behind(tmp_path):
     """Rows, raw output with commands, environment, summary."""
     process = bench("run", "--out", str(tmp_path), "--seconds", "0.4",
-                    "--repeat", "2", "--servers", "06,07",
-                    EXPERIMENT="redirect")
+                    "--repeat", "2", "--servers", "06,07", EXPERIMENT="redirect")
     output, _ = process.communicate(timeout=120)
     assert process.returncode == 0, output
     made = rows(tmp_path)
@@ -153,8 +151,7 @@ def refuse(*_):
     ("load.missing", lambda name: "httperf", 1, "nothing is left to measure"),
     # Without a network of its own the limits of the machine hold.
     ("netns.enter", refuse, 130, "WARNING  network of its own: not allowed")])
-def test_what_goes_wrong_before_the_first_cell(where, what, status, said,
-                                               inside, capsys):
+def test_what_goes_wrong_before_the_first_cell(where, what, status, said, inside, capsys):
     inside.patch.setattr(f"bench.run.session.{where}", what)
     inside.patch.setattr(session, "measure", stop)
     assert inside() == status
@@ -194,11 +191,9 @@ def test_a_full_disk_ends_the_run(inside, tmp_path):
 # ------------------------------------------- rounds, looks and the time that is left
 
 class Made:
-    """A runner and a view for servers whose costs are known; no time really
-    passes, but `factor` times as much as planned.
-
-    `cost(server, round)` is the CPU time of a request, None for no figure.
-    """
+    """A runner and a view for servers whose costs are known; no time really passes, but
+    `factor` times as much as planned. `cost(server, round)` is the CPU time of a request,
+    None for no figure."""
 
     def __init__(self, monkeypatch, cost=lambda name, number: 10.0, factor=1):
         self.cost, self.factor, self.now = cost, factor, 0.0
@@ -238,8 +233,7 @@ def session_of(made, deadline=None, **environment):
     return one
 
 
-@pytest.mark.parametrize("factor, whole", [(1, True), (1.1, True),
-                                          (2.5, False)])
+@pytest.mark.parametrize("factor, whole", [(1, True), (1.1, True), (2.5, False)])
 def test_the_time_is_kept_on_a_slow_machine(factor, whole, monkeypatch):
     """Shorter cells come first, then fewer rounds; no experiment is left
     out. What is left over is for the report."""
@@ -259,20 +253,17 @@ def test_nothing_is_measured_after_the_deadline(monkeypatch):
 
 
 @pytest.mark.parametrize("repeat, rounds, looks", [("", 6, [6]), ("8", 8, [])])
-def test_a_clear_difference_is_settled_at_the_first_look(repeat, rounds,
-                                                         looks, monkeypatch):
+def test_a_clear_difference_is_settled_at_the_first_look(repeat, rounds, looks, monkeypatch):
     """Then a quick run ends before its time is over. REPEAT= has no look."""
-    made = Made(monkeypatch, lambda name, number: {"epoll": 10.0}.get(
-        name, 20.0))
+    made = Made(monkeypatch, lambda name, number: {"epoll": 10.0}.get(name, 20.0))
     one = session_of(made, 1000.0, EXPERIMENT="redirect", REPEAT=repeat)
     assert one.rounds == {"redirect": rounds}
     assert one.looks == {"redirect": looks} and not one.left_open()
 
 
 def test_what_is_not_settled_goes_on_to_the_last_look(monkeypatch):
-    """With its baseline, and without the others: poll swings about epoll,
-    forking is twice as expensive, iterative never gives a figure. Only then
-    the next experiment begins."""
+    """With its baseline, and without the others: poll swings about epoll, forking is twice
+    as expensive, iterative never gives a figure. Only then the next experiment begins."""
     made = Made(monkeypatch, lambda name, number: {
         "poll": 10.0 * (1.2 if number % 2 else 0.8), "forking": 20.0,
         "iterative": None}.get(name, 10.0))

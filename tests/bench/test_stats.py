@@ -76,8 +76,7 @@ def session(noise, shift=1.0, rounds=None):
             [("", "poll", 100), ("", "epoll", 100)], rounds=rounds,
             unsettled=None if rounds else
             lambda keys: unsettled(made, keys, lambda _: "epoll")):
-        made.append(row(number, server,
-                        50 * noise() * (shift if server == "poll" else 1), x))
+        made.append(row(number, server, 50 * noise() * (shift if server == "poll" else 1), x))
     found = comparisons(made, lambda _: "epoll", adaptive=not rounds)[0]
     return found["verdict"], found["rounds"]
 
@@ -105,17 +104,14 @@ def test_two_copies_of_one_server_are_rarely_called_different(rounds):
 def test_a_server_that_costs_five_percent_more_is_found(rounds):
     """On a machine whose rounds differ by 2 %, and most times in 12 rounds."""
     chance = random.Random(2)
-    found = [session(lambda: math.exp(chance.gauss(0, 0.02)), 1.05, rounds)
-             for _ in range(100)]
+    found = [session(lambda: math.exp(chance.gauss(0, 0.02)), 1.05, rounds) for _ in range(100)]
     assert sum(verdict == stats.MORE for verdict, _ in found) >= 97
     assert sum(count <= 12 for _, count in found) >= 90
 
 
 def test_comparisons():
-    """CPU time and rate; a round in which a server lost requests is left
-    out."""
-    made = [row(n, *one) for n in range(1, 8)
-            for one in (("epoll", 50), ("poll", 55))]
+    """CPU time and rate; a round in which a server lost requests is left out."""
+    made = [row(n, *one) for n in range(1, 8) for one in (("epoll", 50), ("poll", 55))]
     made[-1].update(status="lossy", cpu_us=10.0)
     cpu, rate = comparisons(made, lambda variant: "epoll")
     assert (cpu["server"], cpu["base"], cpu["rounds"]) == ("poll", "epoll", 6)

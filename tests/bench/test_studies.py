@@ -22,8 +22,7 @@ LOAD = '[[load]]\nname = "x"\nservers = ["poll", "epoll"]\n'
 
 def made(text):
     """Return the study of a TOML text with a title and a question."""
-    return study.make("made", tomllib.loads(
-        'title = "T"\nquestion = "Q?"\n' + text))
+    return study.make("made", tomllib.loads('title = "T"\nquestion = "Q?"\n' + text))
 
 
 def command(server):
@@ -59,8 +58,7 @@ def test_each_design_is_measured_with_its_own_floor():
 def test_a_chosen_server_comes_with_its_baselines(text):
     """Ours go by number, too, as everywhere."""
     asked = config.read("study", ["floors"], {"SERVERS": text})
-    assert {one.name for one in asked.servers} == {
-        "epoll", "floor-epoll", "floor-epoll-kept"}
+    assert {one.name for one in asked.servers} == {"epoll", "floor-epoll", "floor-epoll-kept"}
 
 
 @pytest.mark.parametrize("text, said", [
@@ -79,8 +77,7 @@ def test_a_wrong_file_is_refused_with_a_sentence(text, said):
     assert said in str(error.value) and "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("name", ["nosuch", "../studies/cost", "broken.toml",
-                                  "missing.toml"])
+@pytest.mark.parametrize("name", ["nosuch", "../studies/cost", "broken.toml", "missing.toml"])
 def test_a_file_that_cannot_be_read(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     pathlib.Path("broken.toml").write_text("title =\n")
@@ -89,12 +86,10 @@ def test_a_file_that_cannot_be_read(tmp_path, monkeypatch, name):
 
 
 def test_each_server_is_compared_with_itself_in_its_first_way():
-    one = made("floor = true\nkeep_alive = false\n[ways]\n"
-               'short = "--backlog 10"\n'
+    one = made("floor = true\nkeep_alive = false\n[ways]\n" 'short = "--backlog 10"\n'
                'mine = "some/where/ --access-log"\n' + LOAD)
     assert [each.name for each in one.variants] == ["x, poll", "x, epoll"]
-    assert one.variants[1].servers == [
-        "floor-epoll", "epoll, short", "epoll, mine"]
+    assert one.variants[1].servers == ["floor-epoll", "epoll, short", "epoll, mine"]
     assert one.variants[1].baseline == "floor-epoll"
     _, short, mine = map(command, one.chosen({"epoll"}))
     assert short == [*command(servers.named("epoll")), "--backlog", "10"]
@@ -149,11 +144,9 @@ def test_new_connections_have_no_spread(keep_alive, told, monkeypatch):
     held = iter([5, 5, 6, 8])
     monkeypatch.setattr(hooks.procfs, "tree", lambda _: [
         types.SimpleNamespace(pid=pid) for pid in range(3)])
-    monkeypatch.setattr(hooks.procfs, "open_descriptors",
-                        lambda _: next(held))
+    monkeypatch.setattr(hooks.procfs, "open_descriptors", lambda _: next(held))
     monkeypatch.setattr(hooks, "SPREAD_SECONDS", 0)
-    cell = types.SimpleNamespace(
-        variant=types.SimpleNamespace(keep_alive=keep_alive))
+    cell = types.SimpleNamespace(variant=types.SimpleNamespace(keep_alive=keep_alive))
     found = {}
     with hooks.spread(cell, types.SimpleNamespace(pid=0), [], found) as timer:
         if timer:
@@ -168,8 +161,7 @@ def test_floors_for_real(tmp_path):
     subprocess.run(
         [sys.executable, "-m", "bench", "study", "floors"], cwd=TOP,
         env={**os.environ, "SERVERS": "epoll", "SECONDS": "0.4", "REPEAT": "1",
-             "OUT": str(tmp_path), "NO_INSTALL": "1"}, capture_output=True,
-        check=True)
+             "OUT": str(tmp_path), "NO_INSTALL": "1"}, capture_output=True, check=True)
     folder = (tmp_path / "latest").resolve()
     assert folder.name.endswith("-floors")
     assert (folder / "summary.json").exists()

@@ -8,8 +8,7 @@ import pytest
 from bench.analyse import latency, sentences, summary
 from bench import experiments
 
-KEYS = ("cpu_us", "foreign", "gauge_ms", "failed_percent", "server_busy",
-        *latency.PERCENTILES)
+KEYS = ("cpu_us", "foreign", "gauge_ms", "failed_percent", "server_busy", *latency.PERCENTILES)
 KNOWN = [{"name": name, "title": name.title(), "chapter": ""}
          for name in ("poll", "epoll", "forking")]
 
@@ -38,8 +37,7 @@ def test_tight_and_noisy(rates, tight, noisy):
     it, as they would a range, which is only there to be drawn."""
     one = point(*map(row, rates))
     assert (one["tight"], one["noisy"]) == (tight, noisy)
-    assert one["rate"] == {"median": 100, "low": min(rates),
-                           "high": max(rates)}
+    assert one["rate"] == {"median": 100, "low": min(rates), "high": max(rates)}
     # Rates that the load tool scatters say nothing about the server.
     assert point(*(row(rate, cpu_us=50.0) for rate in rates * 6))["tight"]
 
@@ -90,8 +88,7 @@ def test_littles_law(mean, more, cause):
         assert one["values"][key] == (None if cause else mean)
 
 
-@pytest.mark.parametrize("one", [point(row(mean_ms=50.0)),
-                                 point(row(), clients=100)])
+@pytest.mark.parametrize("one", [point(row(mean_ms=50.0)), point(row(), clients=100)])
 def test_littles_law_needs_a_closed_loop_and_a_mean(one):
     assert (one["little"], one["flag"]) == (None, "")
 
@@ -116,8 +113,7 @@ def costs(**servers):
 def test_cpu_time_leads():
     """Then what one core can do, then the rate, where the server's core was
     busy; without a winner where the rounds decide nothing."""
-    rows = costs(epoll=(99, 50.0, 50.0), poll=(90, 40.0, 60.0),
-                 forking=(99, 400.0, 400.0))
+    rows = costs(epoll=(99, 50.0, 50.0), poll=(90, 40.0, 60.0), forking=(99, 400.0, 400.0))
     text = " ".join(made(rows)["sentences"]["all"]["keep-alive"])
     found = [text.index(part) for part in (
         "50 us of CPU", "20,000 a second",
@@ -131,8 +127,7 @@ def test_each_curve_says_what_was_lost():
         row(), row(x=500, status="lossy", failed_percent=12.5),
         *(row(None, x, status="not possible", note="no ports")
           for x in (900, 990))])["sentences"]["each"][0]["text"]
-    for part in ("(3 read, 1 accept4)", "500 clients: 12.5 %",
-                 "900, 990 clients: no ports"):
+    for part in ("(3 read, 1 accept4)", "500 clients: 12.5 %", "900, 990 clients: no ports"):
         assert part in text
 
 

@@ -19,16 +19,13 @@ def row(cell, **more):
     (None, ""), ([], "."), ([{"status": "not started"}], "not started"),
     ([{"status": "not possible"}], "-"), ([{"rate": 9.0}], "?"),
     ([{"rate": 9.0, "cpu_us": 34.84}], "34.8"),
-    ([{"rate": 9.0, "cpu_us": 34.84, "status": "lossy"}],
-     f"{table.LOST}34.8"),
-    ([{"rate": 9.0, "cpu_us": 7.0}, {"status": "hung"}],
-     f"{table.LOST}7 1/2"),
+    ([{"rate": 9.0, "cpu_us": 34.84, "status": "lossy"}], f"{table.LOST}34.8"),
+    ([{"rate": 9.0, "cpu_us": 7.0}, {"status": "hung"}], f"{table.LOST}7 1/2"),
     ([{"rate": 9.0, "cpu_us": 7.0}, {"status": "no time"}], "7 1/2"),
 ])
 def test_figure_of_a_cell(made, said):
     """A median; losses and missing runs are marked."""
-    assert live.figure(made and [{"status": "ok", **one} for one in made]
-                       or made) == said
+    assert live.figure(made and [{"status": "ok", **one} for one in made] or made) == said
 
 
 def test_plain_lines_tell_cost_rate_and_time_left(monkeypatch, capsys):
@@ -44,8 +41,7 @@ def test_plain_lines_tell_cost_rate_and_time_left(monkeypatch, capsys):
         view.stage(one)
         view.more(60, 10)
         view.cell(row(one.cells[0]), 120)
-        view.cell(row(one.cells[1], rate=None, status="crashed",
-                      note="signal 11"), 0)
+        view.cell(row(one.cells[1], rate=None, status="crashed", note="signal 11"), 0)
         view.end_stage()
     assert view.left == 180
     shown = capsys.readouterr().out
