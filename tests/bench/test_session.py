@@ -1,14 +1,13 @@
 """The only loop: on the real servers in its shortest form, and on made-up
 ones in its longest."""
 
-import csv
-import json
 import os
 import signal
 import subprocess
 import sys
 import time
 from types import SimpleNamespace
+from unittest import mock
 
 import pytest
 
@@ -36,13 +35,12 @@ def bench(*words, **environment):
 
 def rows(out):
     """Return the rows of the latest samples.csv below `out`."""
-    with open(out / "latest" / "samples.csv", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+    return rundir.read_rows(out / "latest" / "samples.csv")
 
 
-def env_of(out):
+def env_of(out, name="env.json"):
     """Return the latest env.json below `out`."""
-    return json.loads((out / "latest" / "env.json").read_text())
+    return rundir.read_json(out / "latest" / name)
 
 
 @needs_servers
@@ -54,17 +52,16 @@ def test_a_run_leaves_everything_behind(tmp_path):
     assert process.returncode == 0, output
     made = rows(tmp_path)
     assert sorted((row["server"], row["repeat"]) for row in made) == [
-        (name, n) for name in ("epoll", "poll") for n in "12"]
+        ("epoll", 1), ("epoll", 2), ("poll", 1), ("poll", 2)]
     for row in made:
-        assert row["status"] in ("ok", "lossy") and float(row["rate"]) > 0
-        assert float(row["cpu_us"]) > 0 and float(row["pss_mib"]) > 0
+        assert row["status"] in ("ok", "lossy") and row["rate"] > 0
+        assert row["cpu_us"] > 0 and row["pss_mib"] > 0
         raw = (tmp_path / "latest" / row["raw"]).read_text()
         assert "$ wrk " in raw and f"/{row['server']} --port 0" in raw
     env = env_of(tmp_path)
     assert env["complete"] and env["versions"]["wrk"] and env["preflight"]
     assert env["rounds"] == {"redirect": 2} and not env["looks"]["redirect"]
-    made = json.loads((tmp_path / "latest" / "summary.json").read_text())
-    [made] = made["experiments"]
+    [made] = env_of(tmp_path, "summary.json")["experiments"]
     assert made["calls"]["poll/"]["all"] >= 2 or \
         "system calls" in str(env["left_out"] + env["problems"])
     assert "What a request costs at" in output
@@ -75,9 +72,8 @@ def test_a_run_leaves_everything_behind(tmp_path):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_keeps_what_is_measured(number, tmp_path):
     """Two cells, then the signal: their rows are there, nothing runs on."""
-    process = bench("run", "--out", str(tmp_path), "--seconds", "0.4",
-                    "--repeat", "50", "--experiment", "guestbook",
-                    "--servers", "epoll")
+    process = bench("run", "--out", str(tmp_path), "--seconds", "0.4", "--repeat", "50",
+                    "--experiment", "guestbook", "--servers", "epoll")
     until = time.monotonic() + 60
     while not (tmp_path / "latest").exists() or len(rows(tmp_path)) < 2:
         assert time.monotonic() < until and process.poll() is None
@@ -88,8 +84,7 @@ def test_ctrl_c_keeps_what_is_measured(number, tmp_path):
     assert process.returncode == 130, output
     assert "Stopped before the end" in output
     assert len(rows(tmp_path)) >= 2 and not env_of(tmp_path)["complete"]
-    assert began                        # the private Redis at least
-    assert not [pid for pid in began if procfs.process(pid)]
+    assert began and not any(map(procfs.process, began))    # the private Redis at least
 
 
 @pytest.mark.parametrize("wrong", [
@@ -127,21 +122,14 @@ def session_in_this_process(monkeypatch, tmp_path):
     monkeypatch.setattr(session.netns, "enter", lambda: None)
 
     def run(*more):
-        return session.run([
-            "--out", str(tmp_path), "--experiment", "redirect", "--servers",
-            "epoll", "--seconds", "0.1", "--repeat", "1", *more])
+        return session.run(["--out", str(tmp_path), "--experiment", "redirect", "--servers",
+                            "epoll", "--seconds", "0.1", "--repeat", "1", *more])
     run.patch = monkeypatch
     return run
 
 
-def stop(*_):
-    """Stands for what Ctrl-C interrupts."""
-    raise KeyboardInterrupt
-
-
-def refuse(*_):
-    """Stands for what the system refuses."""
-    raise OSError(11, "Resource temporarily unavailable")
+stop = mock.Mock(side_effect=KeyboardInterrupt)
+refuse = mock.Mock(side_effect=OSError(11, "Resource temporarily unavailable"))
 
 
 @pytest.mark.parametrize("where, what, status, said", [
@@ -209,10 +197,9 @@ class Made:
 
     def skip(self, cell, status, _, cost=None):
         """Add a row."""
-        row = {"experiment": cell.experiment.name, "x": cell.x,
-               "variant": cell.variant.name, "server": cell.server.name,
-               "repeat": cell.repeat, "status": status, "cpu_us": cost,
-               "rate": cost}
+        row = {"experiment": cell.experiment.name, "x": cell.x, "variant": cell.variant.name,
+               "server": cell.server.name, "repeat": cell.repeat, "status": status,
+               "cpu_us": cost, "rate": cost}
         self.folder.rows.append(row)
         return row
 
