@@ -54,11 +54,9 @@ def test_each_request_is_counted_once(name, job, good, failed, timeouts, unfinis
 
 
 @pytest.mark.parametrize("name, note, job", [
-    ("ab_gave_up", "timeout", {}),
-    ("httperf_mixed", "40 connreset", OPEN),
+    ("ab_gave_up", "timeout", {}), ("httperf_mixed", "40 connreset", OPEN),
     ("httperf_refused", "50 connrefused", OPEN),
-    ("httperf_descriptors", "1019 fd-unavail",
-     {"connections": 3000, "calls": 10, "rate": 2000}),
+    ("httperf_descriptors", "1019 fd-unavail", {**OPEN, "connections": 3000, "rate": 2000}),
     ("oha_mixed", "25 connection error", {**OPEN, "connections": 10})])
 def test_what_went_wrong_is_noted(name, note, job, tmp_path):
     """In the tool's words, so that the server is not blamed for its limit."""

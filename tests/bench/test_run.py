@@ -23,11 +23,11 @@ from bench.run.rounds import in_rounds
 CORES = frozenset(os.sched_getaffinity(0))
 GUESTBOOK, ANSWER = experiments.all_experiments()[:2]
 
-# Answers "42" on kept connections; DIE is what it does after 300 answers.
+# Answers "42" on kept connections; DIE is what it does after 60 answers.
 SERVER = """
 import http.server, os, sys
 class Answer(http.server.BaseHTTPRequestHandler):
-    protocol_version, left = "HTTP/1.1", 300
+    protocol_version, left = "HTTP/1.1", 60
     def do_GET(self):
         self.wfile.write(b"HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n"
                          b"Connection: keep-alive\\r\\n"
@@ -73,7 +73,7 @@ def test_a_crash_is_told(die, told, worker):
     assert row["status"] == "crashed" and told in row["note"]
     assert row["limit"] == "crash"
     assert row["rate"] is row["cpu_us"] is row["server_busy"] is None
-    assert row["requests"] > 100 and row["failed"] > 0
+    assert row["requests"] > 20 and row["failed"] > 0
     assert told in worker.problems[0]
 
 
@@ -95,8 +95,8 @@ def test_costs_are_divided_among_what_was_served(worker, monkeypatch):
 def test_a_server_that_is_out_stays_out(worker):
     """One that answers wrongly is not started again and again."""
     wrong = dataclasses.replace(cell_of("pass"), experiment=GUESTBOOK)
-    assert worker.run(wrong, 0.1)["status"] == "wrong answer"
-    assert worker.run(wrong, 0.1)["status"] == "wrong answer"
+    for _ in range(2):
+        assert worker.run(wrong, 0.1)["status"] == "wrong answer"
     assert len(worker.problems) == 1 and len(worker.folder.rows) == 2
 
 
@@ -105,10 +105,9 @@ def test_a_server_that_is_out_stays_out(worker):
 def test_waiting_works_with_many_descriptors():
     """As many as a study of idle connections holds: more than select() can name."""
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = 1500 if limits[1] == resource.RLIM_INFINITY else min(1500, limits[1])
     child = process.spawn(["sleep", "60"], {min(os.sched_getaffinity(0))}, subprocess.DEVNULL)
     try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, limits[1]))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (1500, limits[1]))
         with contextlib.ExitStack() as held:
             for _ in range(1100):
                 held.enter_context(open(os.devnull, "rb"))
@@ -133,13 +132,8 @@ def test_each_round_has_all_cells_in_an_order_of_its_own():
 
 def test_what_is_settled_is_left_out_after_a_look():
     """b needs 12 rounds; nothing is left after them."""
-    asked = []
-
-    def unsettled(cells):
-        asked.append(len(asked))
-        return [cell for cell in cells if cell == "b" and len(asked) < 2]
-
-    made = list(in_rounds("ab", unsettled=unsettled))
+    answers = iter(["b", ""])
+    made = list(in_rounds("ab", unsettled=lambda _: next(answers)))
     assert [n for n, cell in made if cell == "a"][-1] == LOOKS[0]
     assert made[-1] == (LOOKS[1], "b")
 
