@@ -203,12 +203,8 @@ def test_the_looks_together_spend_no_more_than_the_error():
 
 
 @pytest.mark.parametrize("values, error, expected", [
-    ([], 0.05, None),
-    ([1, 2, 3, 4, 5], 0.05, None),
-    ([6, 5, 4, 3, 2, 1], 0.05, (1, 6)),
-    (range(1, 13), 0.05, (3, 10)),
-    (range(1, 13), stats.SHARES[12], (2, 11)),
-])
+    ([], 0.05, None), ([1, 2, 3, 4, 5], 0.05, None), ([6, 5, 4, 3, 2, 1], 0.05, (1, 6)),
+    (range(1, 13), 0.05, (3, 10)), (range(1, 13), stats.SHARES[12], (2, 11))])
 def test_interval(values, error, expected):
     """Between order statistics, as the tables of the sign test have it."""
     assert stats.interval(values, error) == expected
@@ -240,13 +236,12 @@ def paired(number, server, cost, x=100, status="ok"):
 
 
 def session(noise, shift=1.0, rounds=None):
-    """Measure two servers in the rounds of a session, one of which costs
-    `shift` times as much; noise() is drawn for each run. Return the verdict
-    about CPU time and the number of rounds."""
-    made = []
+    """Measure two servers in the rounds of a session, one of which costs `shift` times as
+    much; noise() is drawn for each run. Return the verdict about CPU time and the number of
+    rounds."""
+    made, keys = [], [("keep-alive", server, 100) for server in ("poll", "epoll")]
     for number, (_, server, x) in in_rounds(
-            [("keep-alive", "poll", 100), ("keep-alive", "epoll", 100)], rounds=rounds,
-            unsettled=None if rounds else
+            keys, rounds=rounds, unsettled=None if rounds else
             lambda keys: unsettled(made, keys, lambda _: "epoll")):
         made.append(paired(number, server, 50 * noise() * (shift if server == "poll" else 1), x))
     found = comparisons(made, lambda _: "epoll", adaptive=not rounds)[0]
@@ -256,9 +251,9 @@ def session(noise, shift=1.0, rounds=None):
 def measured_noise():
     """Return how far each run of the reference is from the mean of its cell,
     as a ratio: noise as a machine makes it."""
-    cells = by_round(rundir.read_rows(os.path.join(
-        join.committed(), "samples.csv")), "cpu_us").values()
-    return [figure / statistics.mean(figures.values()) for cell in cells
+    rows = rundir.read_rows(os.path.join(join.committed(), "samples.csv"))
+    return [figure / statistics.mean(figures.values())
+            for cell in by_round(rows, "cpu_us").values()
             for figures in cell.values() for figure in figures.values()]
 
 

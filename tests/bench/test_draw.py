@@ -80,14 +80,11 @@ def test_what_a_rate_is_worth_is_marked(change, mark, cell):
 
 
 def test_the_flag_of_a_point_is_printed():
-    """And the mean is clients / rate."""
-    latency = tables(made(poll=[point()], epoll=[point(flag="why")]))
-    assert row(latency["Latency"], "Poll")["99 % below"] == "7.5"
-    assert latency["Latency"].rows[1][1::4] == ["100", "why"]
-
-
-def test_whiskers_are_intervals():
-    """Turned round for what one core can do; few rounds have none."""
+    """And the mean is clients / rate. Whiskers are intervals, turned round for what one core
+    can do; few rounds have none."""
+    latency = tables(made(poll=[point()], epoll=[point(flag="why")]))["Latency"]
+    assert row(latency, "Poll")["99 % below"] == "7.5"
+    assert latency.rows[1][1::4] == ["100", "why"]
     assert [round(one) for one in table.known(point(), "can_do")] == [20000, 18182, 22222]
     assert table.known(point(), "rate") == (1000.0, 1000.0, 1000.0)
     assert table.known(point(rate=None), "can_do") is None

@@ -18,8 +18,6 @@ def planned(**environment):
     return plan.make(config.parse([], {"SEED": "1", **environment}), MACHINE, True)
 
 
-# ----------------------------------------------------------------- the settings
-
 @pytest.mark.parametrize("wrong, says", [
     ("EXPERIMENT=nosuch", "guestbook"), ("SERVERS=apache", "iterative"),
     ("PEERS=nosuch", "no peer"), ("CONCURRENCY=ten", "above 0"), ("REPEAT=0", "above 0"),
@@ -48,8 +46,6 @@ def test_a_dirty_tree_is_not_committed(source, refused, monkeypatch):
     with pytest.raises(config.SettingsError, match="^COMMIT=1: ") if refused else nullcontext():
         config.read("run", [], {"COMMIT": "1"})
 
-
-# --------------------------------------------------------------------- the plan
 
 def test_six_quick_rounds_fit_five_minutes():
     """Of all five experiments and all seven servers; fewer rounds could settle nothing."""
@@ -95,8 +91,6 @@ def test_narrowing():
         ("epoll", 10), ("epoll", 40), ("iterative", 10), ("iterative", 40)]
     assert stage.runs == 2 * 2 * 5 and stage.seconds == 0.5
 
-
-# -------------------------------------------------------------- the experiments
 
 @pytest.mark.parametrize("x, descriptors, why", [
     (10000, 20000, ""), (30000, 20000, "descriptors"),

@@ -12,8 +12,6 @@ from bench.machine import facts, preflight, quiet
 from bench.run.servers import TOP
 
 
-# ------------------------------------------------------------ sharing the cores
-
 @pytest.mark.parametrize("siblings, every, wanted, given", [
     ({0: {0, 2}, 1: {1, 3}}, range(4), {0}, {1, 3}),     # 2 stays unused
     ({0: {0, 1}, 1: {0, 1}}, range(2), {0}, {1}),        # nothing else is left
@@ -30,8 +28,6 @@ def test_the_load_gets_no_half_of_the_servers_core(siblings, every, wanted, give
     shared = given & siblings.get(0, set()) - wanted
     assert preflight.cores(machine).ok is not bool(shared or given == {0})
 
-
-# ------------------------------------------------------------------- the doctor
 
 @pytest.mark.parametrize("bad, last, status", [
     ([], "ready", 0),
@@ -61,8 +57,6 @@ def test_the_doctor_needs_nothing_that_is_built():
                  "port 8000", "packages: run", "packages: browser", "gcc"):
         assert f" {what}: " in done.stdout
 
-
-# ------------------------------------------------------------------------ quiet
 
 @pytest.fixture(name="gate")
 def make_gate(monkeypatch):

@@ -82,8 +82,7 @@ def test_a_part_of_the_reference_is_not_committed(whole, tmp_path, monkeypatch):
 @pytest.mark.parametrize("noisy, refused", [(1, False), (2, True)])
 def test_a_tenth_of_the_cells_may_be_noisy(noisy, refused):
     """A cell without a figure is none of them."""
-    points = [{"rate": {"median": 1}, "noisy": ["foreign load"]}] * noisy \
-        + [{"rate": {"median": 1}, "noisy": []}] * (10 - noisy) \
+    points = [{"rate": 1, "noisy": ["foreign load"] * (n < noisy)} for n in range(10)] \
         + [{"rate": None, "noisy": ["no run"]}] * 9
     with pytest.raises(join.JoinError) if refused else nullcontext():
         join.check_fit({"source": {"changed": False}}, {
