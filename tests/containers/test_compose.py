@@ -119,7 +119,7 @@ def _project(podman_compose, storage, image, tools):
     override.write_text(yaml.safe_dump({"services": {
         name: {"ulimits": {"nproc": 4096}} for name in COMPOSE["services"]}}))
     with namespaces() as pid:
-        project = Project([str(podman_compose), "-f", "compose.yaml", "-f",
+        project = Project([str(podman_compose), "-f", str(TOP / "compose.yaml"), "-f",
                            str(override)], pid)
         tried = project.inside("podman", "run", "--rm", "--network", "none",
                                "localhost/base", "true")
