@@ -62,7 +62,8 @@ def _start(inside, config):
     def started(*words):
         child = subprocess.Popen(
             inside(*config["Entrypoint"], *words), text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            start_new_session=True)
         try:
             assert select.select([child.stdout], [], [], SECONDS)[0], "it says nothing"
             line = child.stdout.readline()
@@ -70,7 +71,8 @@ def _start(inside, config):
             assert port, line
             yield child, int(port[1])
         finally:
-            child.kill()
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
             child.wait()
             child.stdout.close()
     return started
