@@ -5,7 +5,7 @@
 # The containers' health check (see Dockerfile). The base image has no curl, and would
 # grow by 10 MB with it; but it has bash, which can connect by itself.
 set -u
-port=${1:-8000} path=${2:-/hello}
+port=${1:-8000} path=${2:-/answer}
 
 exec 3<>"/dev/tcp/127.0.0.1/$port" || exit 1
 printf 'GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n' "$path" >&3
