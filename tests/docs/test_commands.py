@@ -23,7 +23,7 @@ REQUIRED = {"ab", "wrk", "httperf", "redis-cli", "strace", "nm", "git",
 OTHERS = {"perf", "nstat", "ss", "curl", "head", "vmstat", "ulimit", "printf",
           "ps", "cc", "cp", "cat", "kill", "pkill", "pgrep",
           "prlimit", "truncate", "ls", "timeout", "apt-get", "echo", "patch", "grep",
-          "sysctl", "man", "seq", "redis-server", "python3", "docker"}
+          "sysctl", "man", "seq", "redis-server", "python3", "docker", "podman"}
 
 # Names of make's variables that our Makefile leaves to others to read.
 READ_BY_SCRIPTS = {"FROM", "SERVERS", "ARGS", "NO_INSTALL", "DESTDIR", *whatif.NAMES}
@@ -198,7 +198,7 @@ def check_long_options(words):
     # What `python3 -m MODULE` takes, the module says, and each command of docker
     # what it takes.
     program = words[:3] if words[1] == "-m" else \
-        words[:2] if words[0] == "docker" else words[:1]
+        words[:2] if words[0] in ("docker", "podman") else words[:1]
     text = "".join(help_of(*program, *ask) for ask in
                    (["--help"], ["-h"], ["--help", "all"]))
     for option in options:
