@@ -46,9 +46,11 @@ def must(*command, **settings):
 
 
 def need(*programs):
-    """Skip where one of the programs is missing, or root's rights are."""
+    """Skip where one of the programs is missing, or a right is."""
     if os.geteuid() != 0:
         pytest.skip("containers need root here")
+    if run("unshare", "--mount", "true").returncode:
+        pytest.skip("this root may not make a mount namespace")
     for program in programs:
         if not shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin"):
             pytest.skip(f"{program} is missing; scripts/deps.sh containers installs it")
@@ -57,9 +59,11 @@ def need(*programs):
 @pytest.fixture(scope="session")
 def storage():
     """Settings of our own for buildah and podman; what they store goes at the end."""
+    need()
     FOLDER.mkdir(parents=True, exist_ok=True)
     graph, state = FOLDER / "storage", FOLDER / "state"
-    shutil.rmtree(graph, ignore_errors=True)
+    for folder in graph, state:     # of a run that was killed
+        shutil.rmtree(folder, ignore_errors=True)
     # vfs copies files, and so works on each file system and inside containers.
     (FOLDER / "storage.conf").write_text(f"""\
 [storage]
