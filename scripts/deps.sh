@@ -177,6 +177,7 @@ look_for() {
         want python3 "runs the grader" have /usr/bin/python3
         want python3-pytest "runs its tests" python_has pytest
         want strace "shows the system calls of a submission" have strace
+        may python3-rich "draws a grade in colour" python_has rich
         want patch "makes the mutants" have patch
         may liburing-dev "the library of lab 08" library liburing
         ;;

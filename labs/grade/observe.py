@@ -302,6 +302,14 @@ def started(pid):
     return int(fields[19]) / os.sysconf("SC_CLK_TCK") if fields else 0.0
 
 
+def own_number(pid):
+    """Return the process id that a process has in its own pid namespace, as
+    text: strace shows that one in arguments and results."""
+    match = re.search(r"^NSpid:.*?(\d+)$", _read(f"/proc/{pid}/status"),
+                      re.MULTILINE)
+    return match[1] if match else str(pid)
+
+
 def mappings(pid):
     """Return how many pieces of memory a process has mapped."""
     return len(_read(f"/proc/{pid}/maps").splitlines())

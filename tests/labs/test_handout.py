@@ -19,7 +19,7 @@ def handout(tmp_path_factory):
     subprocess.run([sys.executable, "-m", "labs.handout"], cwd=TOP, check=True)
     folder = tmp_path_factory.mktemp("handout")
     shutil.unpack_archive(TOP / "build" / "handout.tar.gz", folder)
-    return folder / "labs"
+    return folder / "zerohttpd-labs"
 
 
 def squeezed(text):
