@@ -46,7 +46,7 @@ Read [labs/README.md](labs/README.md) first. It says how to work, and how points
     make grade LAB={number} SUBMISSION=my{number}
 
 {first}The tools that watch and measure the servers are in the whole collection:
-{collection}.
+{collection}
 """
 
 MAKEFILE = """\
@@ -183,6 +183,9 @@ def write(labs, faulty=(), given=(), first_hour=False, collection=""):
     first_hour  whether lab 00 is part of it  collection  its address
     Raises LabError.
     """
+    if not labs:
+        raise LabError(f"{FIRST} needs the whole collection, not a handout; "
+                       "name the labs that follow, too: LABS=\"00 01\"")
     if unknown := set(given) - set(PARTS):
         raise LabError(f"GIVE={' '.join(unknown)} is no module that a lab asks "
                        f"for; there are: {' '.join(PARTS)}")
@@ -212,12 +215,12 @@ def write(labs, faulty=(), given=(), first_hour=False, collection=""):
         copy_first_hour()
     if faulty:
         copy_break(faulty)
-    begin = labs[0] if labs else find("01")
     (FOLDER / "README.md").write_text(START.format(
-        lab=begin.folder.name, number=begin.number,
+        lab=labs[0].folder.name, number=labs[0].number,
         first=f"Your class begins with [lab 00](labs/{FIRST}/README.md).\n"
         if first_hour else "",
-        collection=collection or "ask your instructor for its address"),
+        collection=f"<{collection}>" if collection else
+        "ask your instructor for its address."),
         encoding="utf-8")
     (FOLDER / "Makefile").write_text(MAKEFILE, encoding="utf-8")
     for unwanted in FOLDER.rglob("__pycache__"):
