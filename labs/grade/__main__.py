@@ -16,7 +16,7 @@ from labs.grade.lab import LabError, find
 from labs.grade.plugin import Built, Grading
 
 HERE = Path(__file__).parent
-SECONDS = 50            # for all tests together; compiling comes before
+SECONDS = 50            # for the tests that fail, together
 
 
 def read_arguments():
@@ -34,7 +34,7 @@ def read_arguments():
                         "submission apart: where possible (auto), or else do "
                         "not grade (required)")
     parser.add_argument("--seconds", type=float, default=SECONDS,
-                        help="for all tests together (%(default)s)")
+                        help="for the tests that fail, together (%(default)s)")
     parser.add_argument("--plain", action="store_true",
                         help="plain text, also on a terminal")
     parser.add_argument("-k", metavar="EXPRESSION",
