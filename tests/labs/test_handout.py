@@ -74,3 +74,31 @@ def test_a_wrong_lab_is_named(tmp_path):
     done = subprocess.run([sys.executable, "-m", "labs.handout", "77"],
                           cwd=TOP, capture_output=True, text=True, check=False)
     assert done.returncode == 2 and "77" in done.stderr
+
+
+def test_chapters_read_as_text(handout):
+    """No word is left that only the book understands."""
+    pages = list((handout / "docs" / "tutorial").glob("0*.md"))
+    assert len(pages) == 7
+    for page in pages:
+        text = page.read_text()
+        assert ":::" not in text and "}`" not in text, page.name
+        assert "int main(" in text      # the smallest program
+
+
+def test_it_begins_with_the_first_hour(handout):
+    assert (handout / "labs" / "00_first_hour" / "README.md").exists()
+    assert "labs/00_first_hour" in (handout / "README.md").read_text()
+    done = subprocess.run(["make", "watch-01"], cwd=handout, text=True,
+                          capture_output=True, check=False)
+    assert done.returncode and "needs the whole collection" in done.stderr
+
+
+def test_every_link_of_a_page_leads_somewhere(handout):
+    """Into the handout, or to a file of the collection."""
+    for page in handout.rglob("*.md"):
+        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+            target = (page.parent / link).resolve()
+            assert target.exists() or (
+                TOP / target.relative_to(handout.resolve())).exists(), \
+                f"{page.name}: {link}"

@@ -71,6 +71,16 @@ def test_two_labs_begin_with_the_same_event_loop():
     assert one.read_text() == other.read_text()
 
 
+@pytest.mark.parametrize("name", LABS)
+def test_page_and_points_agree(name):
+    """The table of a README has the points of lab.toml, level by level."""
+    lab = labs.find(name)
+    page = (lab.folder / "README.md").read_text()
+    for level in labs.LEVELS:
+        points = sum(t.points for t in lab.tests if t.level == level)
+        assert f"| {level} | {points} |" in page
+
+
 @pytest.mark.parametrize("words", [["77", "."], ["01", "/nowhere"], ["01"]])
 def test_wrong_calls(words):
     import subprocess
