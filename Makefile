@@ -338,7 +338,7 @@ break: build/deps/grade all
 break-check: build/deps/grade $(LIB)
 	@$(PYTHON) -m labs.break check '$(NAME)' $(DIR)
 
-## handout: the labs for a class, without solutions, in build/handout/ (LABS="01 03" BREAK=whole_seconds)
+## handout: the labs for a class, without solutions, in build/handout/ (LABS="00 01 03" BREAK=whole_seconds)
 handout:
 	@$(PYTHON) -m labs.handout $(LABS)
 

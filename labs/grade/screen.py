@@ -28,9 +28,10 @@ MOST_COMPILER = 10_000  # characters of the compiler's output
 
 def is_rich(options_plain=False):
     """Return whether rich draws: it is there, and standard output is a
-    terminal that can show colours."""
+    terminal that can show colours and the blocks of a bar."""
     return bool(rich) and not options_plain and sys.stdout.isatty() \
-        and os.environ.get("TERM") != "dumb"
+        and os.environ.get("TERM") != "dumb" \
+        and sys.stdout.encoding.lower().startswith("utf")
 
 
 def show(grade, plain=False):
