@@ -340,7 +340,8 @@ break-check: build/deps/grade $(LIB)
 
 ## handout: the labs for a class, without solutions, in build/handout/ (LABS="00 01 03" BREAK=whole_seconds)
 handout:
-	@$(PYTHON) -m labs.handout $(LABS)
+	@BREAK='$(BREAK)' GIVE='$(GIVE)' COLLECTION='$(COLLECTION)' \
+	    $(PYTHON) -m labs.handout $(LABS)
 
 ## check-labs: the grader, on starters, solutions, mutants and hostile programs (FULL=1: all)
 check-labs: build/deps/grade build/deps/test
