@@ -94,8 +94,10 @@ def grade_in(folder, lab, options, isolation):
         return outputs.not_compiled(lab, str(error))
     words = [str(HERE), "--lab", options.lab, "-q", "-p", "no:cacheprovider",
              "-c", os.devnull, "--rootdir", str(HERE)]
-    if options.k:
-        words += ["-k", options.k]
+    if options.k:       # a test's name may be copied from a report
+        name = options.k.replace(" ", "_")
+        words += ["-k", name if any(test.name == name for test in lab.tests)
+                  else options.k]
     said = io.StringIO()
     with screen.progress(len(lab.tests), options.plain or options.debug) \
             as begin, contextlib.nullcontext() if options.debug \
@@ -103,6 +105,8 @@ def grade_in(folder, lab, options, isolation):
         grading = Grading(lab, Built(program, shown, isolation),
                           options.seconds, begin)
         status = pytest.main(words, plugins=[grading])
+    if status == pytest.ExitCode.NO_TESTS_COLLECTED:
+        raise LabError(f"no test of lab {lab.number} is called {options.k!r}")
     if status not in (0, 1):
         raise LabError(f"pytest could not run the tests\n{said.getvalue()}")
     if grading.broken:      # not the submission's fault
