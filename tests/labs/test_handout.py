@@ -1,5 +1,6 @@
 """The handout builds and grades without the checkout, and holds no solution."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -8,18 +9,27 @@ import sys
 import pytest
 
 from grading import TOP, Graded
+from labs import handout as writer
 from labs.grade import lab as labs
 
 FUNCTION = re.compile(r"^\w[^;=\n]*\([^;]*?\)\n\{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 
 
+def unpacked(factory, chosen, **options):
+    """Write a handout of these Labs in a fresh folder, not in build/, and
+    return the unpacked tarball. `options` are those of write()."""
+    folder = factory.mktemp("handout")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(writer, "FOLDER", folder / "handout")
+        shutil.unpack_archive(writer.write(chosen, **options), folder)
+    return folder / "zerohttpd-labs"
+
+
 @pytest.fixture(scope="module")
 def handout(tmp_path_factory):
-    """The unpacked tarball of all labs, in a fresh folder."""
-    subprocess.run([sys.executable, "-m", "labs.handout"], cwd=TOP, check=True)
-    folder = tmp_path_factory.mktemp("handout")
-    shutil.unpack_archive(TOP / "build" / "handout.tar.gz", folder)
-    return folder / "zerohttpd-labs"
+    """The unpacked tarball of all labs."""
+    return unpacked(tmp_path_factory, list(map(labs.read, labs.all_folders())),
+                    first_hour=True)
 
 
 def squeezed(text):
@@ -70,10 +80,23 @@ def test_it_builds_and_grades(handout, tmp_path):
     assert graded.points <= 25
 
 
-def test_a_wrong_lab_is_named(tmp_path):
-    done = subprocess.run([sys.executable, "-m", "labs.handout", "77"],
-                          cwd=TOP, capture_output=True, text=True, check=False)
-    assert done.returncode == 2 and "77" in done.stderr
+def test_a_module_can_be_given(tmp_path_factory):
+    """event_loop.c is lab 06; a class without it needs the module in 07."""
+    chosen = [labs.find("07")]
+    for given in ([], ["event_loop.c"]):
+        folder = unpacked(tmp_path_factory, chosen, given=given)
+        assert (folder / "common" / "event_loop.c").exists() == bool(given)
+
+
+@pytest.mark.parametrize("words, given, named", [
+    (["77"], "", "77"),
+    (["00"], "", "00"),                 # is nothing without the collection
+    (["01"], "router.c", "router.c")])
+def test_a_wrong_call_is_explained(words, given, named):
+    done = subprocess.run([sys.executable, "-m", "labs.handout", *words],
+                          cwd=TOP, capture_output=True, text=True, check=False,
+                          env={**os.environ, "GIVE": given})
+    assert done.returncode == 2 and named in done.stderr
 
 
 def test_chapters_read_as_text(handout):
