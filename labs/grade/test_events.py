@@ -400,14 +400,15 @@ def test_pauses_without_descriptors(fresh_server, expect):
             limit = max(descriptors(server.pid)) + 1 + room
             _, hard = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
             resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (limit, hard))
-        clients = []
+        clients, taken = [], True
         for number in range(limit + 10):
             client = stack.enter_context(Client(server.port, PATIENCE))
             client.send(HALF)
             clients.append(client)
-            if number < room:
-                wait_until(lambda port=client.sock.getsockname()[1]: holder(
-                    server.pid, server.port, port))
+            if number < room and taken:
+                taken = wait_until(
+                    lambda port=client.sock.getsockname()[1]: holder(
+                        server.pid, server.port, port))
         counts = []     # until it takes no more: the same number three times
 
         def settled():
