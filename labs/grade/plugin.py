@@ -15,7 +15,7 @@ from labs.grade.sandbox import Isolation, SandboxError
 
 BUILT = pytest.StashKey()       # of the config: a Built
 SERVERS = pytest.StashKey()     # of a test: the servers that it started
-TEST_SECONDS = 20               # no test of a good server needs five
+TEST_SECONDS = 40               # no test of a good server needs five
 MOST_TIMES = 3                  # of the time for tests that fail: for all tests
 
 
