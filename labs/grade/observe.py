@@ -5,6 +5,7 @@ answer for one that has.
 """
 
 import contextlib
+import ctypes
 import os
 import re
 import shutil
@@ -17,6 +18,8 @@ from pathlib import Path
 PATIENCE = 5.0      # seconds that a state may take
 LOOK = 0.05         # ... of which a look takes less, unless the machine is busy
 LISTEN = "0A"       # a listening socket's state in /proc/net/tcp
+MARK, MARKED = signal.SIGURG, "--- SIGURG "     # the signal, and strace's line
+_LIBC = ctypes.CDLL(None)
 
 
 class Seen(AssertionError):
@@ -207,7 +210,22 @@ class Trace:
             self.__exit__()
             raise Seen(f"strace cannot attach: {said[-200:]}",
                        "a running server, and the right to trace it")
+        self._await_first_stop()
         return self
+
+    def _await_first_stop(self):
+        """Wait until strace has stopped each thread once. Before, a call that
+        was under way may still end unseen.
+
+        A signal that every program ignores shows it: strace sees that, too.
+        """
+        asked = 0
+        for pid in self.pids:
+            for thread in threads(pid):
+                if MARK not in blocked_signals(pid, thread):
+                    asked += _LIBC.tgkill(pid, thread, MARK) == 0
+        wait_until(lambda: self._strace.poll() is not None or _read(
+            self._output.name).count(MARKED) >= asked)
 
     def _traced(self, thread):
         match = re.search(r"^TracerPid:\s*(\d+)",
@@ -216,7 +234,8 @@ class Trace:
 
     def lines(self):
         """Return what strace has written until now, as lines."""
-        return _read(self._output.name).splitlines()
+        return [line for line in _read(self._output.name).splitlines()
+                if MARKED not in line]
 
     def count(self, pattern):
         """Return how many lines match a regular expression."""
