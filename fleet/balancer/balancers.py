@@ -1,11 +1,12 @@
 """HAProxy and nginx: how each is configured, started, and told to drain.
 
-    balancer = BALANCERS["haproxy"](folder, settings)
+    balancer = BALANCERS["haproxy"](folder, settings, template)
     balancer.start()
     balancer.drain(instance)    # it has no requests any more
     balancer.ready(instance)    # it gets requests again
 
-`settings` are the variables of the template. An instance has the attributes
+`settings` are the variables of the template, which is a file, or None for the
+one in this folder. An instance has the attributes
 that the template names: name, host, port and down.
 """
 
@@ -61,19 +62,19 @@ def start(name, argv, port, output):
 
 
 class Balancer:
-    """What the two have in common."""
+    """What the two have in common. `usual` is the template of each."""
 
-    program, arguments, template = "", [], ""
+    program, arguments, usual = "", [], ""
 
-    def __init__(self, folder, settings):
+    def __init__(self, folder, settings, template=None):
         self.folder, self.settings = Path(folder), settings
-        self.template = FOLDER / self.template
+        self.template = Path(template or FOLDER / self.usual)
         self.process = None
 
     @property
     def file(self):
         """Where the configuration is."""
-        return self.folder / self.template.stem
+        return self.folder / Path(self.usual).stem
 
     def write(self):
         """Fill in the template."""
@@ -100,7 +101,7 @@ class Balancer:
 class HAProxy(Balancer):
     """It takes commands at run time, on a socket."""
 
-    program, arguments, template = "haproxy", ["-db", "-f"], "haproxy.cfg.j2"
+    program, arguments, usual = "haproxy", ["-db", "-f"], "haproxy.cfg.j2"
 
     def ask(self, command):
         """Send a command; return the answer."""
@@ -143,7 +144,7 @@ class HAProxy(Balancer):
 class Nginx(Balancer):
     """It loads its configuration again."""
 
-    program, template = "nginx", "nginx.conf.j2"
+    program, usual = "nginx", "nginx.conf.j2"
     arguments = ["-e", "stderr", "-g", "daemon off;", "-c"]
 
     def reload(self):

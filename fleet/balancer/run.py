@@ -147,7 +147,8 @@ def run(options, server, more, folder, signals):
             "balancer_folder": folder, "instances": instances,
             "balancer_log": "stderr",
             "slots": options.slots or SLOTS[server.name],
-            **({} if os.getuid() else {"balancer_user": "root"})})
+            **({} if os.getuid() else {"balancer_user": "root"})},
+            options.template)
         balancer.start()
         say(f"drain by hand: {balancer.by_hand()}")
         say(f"restart all: kill -HUP {os.getpid()}")
@@ -176,6 +177,9 @@ def read_options(words):
     parser.add_argument("--slots", type=int, metavar="N",
                         help="requests that an instance gets at a time "
                         "(by the server's number of workers)")
+    parser.add_argument("--template", metavar="FILE",
+                        help="configure the balancer from this file (a copy "
+                        "of the one in fleet/balancer, to try out changes)")
     parser.add_argument("--restart-after", type=float, default=3,
                         metavar="SEC", help="start an instance that ended "
                         "again after this time (%(default)s)")
