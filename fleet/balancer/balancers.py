@@ -129,6 +129,10 @@ class HAProxy(Balancer):
         self.ask(f"set server web/{instance.name} state drain")
         wait_for(lambda: self.status(instance.name)["scur"] == "0",
                  f"{instance.name} to answer its requests", DRAIN_SECONDS)
+        # No health checks meanwhile. And only an instance that comes back from
+        # here, not one that was merely drained, takes requests that wait in
+        # the queue; all instances might stay idle before a full queue.
+        self.ask(f"set server web/{instance.name} state maint")
 
     def ready(self, instance):
         """Give it requests again; wait until its health checks agree."""
