@@ -147,7 +147,7 @@ unit-tests: $(UNIT_TESTS)
 
 # What is missing is installed once for each group; the stamp, which deps.sh
 # leaves when nothing is missing, records that.
-PACKAGES = $(foreach g,build run test check tidy compare observe fuzz grade containers,build/deps/$(g))
+PACKAGES = $(foreach g,build run test check tidy compare observe fuzz grade balancer containers,build/deps/$(g))
 $(PACKAGES): build/deps/%: scripts/deps.sh
 	@mkdir -p $(@D)
 	@CC='$(CC)' STAMP=$@ scripts/deps.sh $*
@@ -192,6 +192,14 @@ doctor:
 run-%: build/deps/run all
 	@trap : INT; \
 	scripts/with_redis.sh $(BIN)/$(call name_of,$*) --redis @REDIS@ $(ARGS); \
+	status=$$?; sleep 0.3; exit $$status
+
+## run-balanced: instances of a server behind a balancer (N=3 SERVER=epoll BALANCER=haproxy PORT=8000)
+run-balanced: build/deps/balancer all
+	@trap : INT; \
+	scripts/with_redis.sh $(PYTHON) fleet/balancer/run.py '$(or $(SERVER),epoll)' \
+	    --instances '$(or $(N),3)' --balancer '$(or $(BALANCER),haproxy)' \
+	    --port '$(or $(PORT),8000)' --redis @REDIS@ $(ARGS); \
 	status=$$?; sleep 0.3; exit $$status
 
 ## diff-01-02 ... diff-06-07: two servers side by side; any two numbers work
@@ -306,6 +314,10 @@ check-containers: build/deps/containers
 fleet/balancer/compose.cfg: FORCE
 	$(PYTHON) -m tests.containers.balancer
 
+## check-balancer: HAProxy and nginx before servers that die and are restarted, under load
+check-balancer: build/deps/test build/deps/balancer
+	@$(CHECK) balancer
+
 ## fuzz: libFuzzer on parser, connection, form, template ... (TIME=60 seconds each)
 TIME = 60
 fuzz: build/deps/fuzz
@@ -416,7 +428,8 @@ help:
 .PHONY: FORCE all unit-tests fuzzers clean install uninstall deps doctor check \
         check-all test check-unit check-blackbox check-asan check-tsan \
         check-browser check-layering check-shape variant variant-measure \
-        variants-check check-faults check-frame check-containers fuzz soak reliability compare \
+        variants-check check-faults check-frame check-containers check-balancer run-balanced \
+        fuzz soak reliability compare \
         compare-settings study study-settings report compare-runs peers-deps \
         book format tidy help timeline simulator demo-stuck predict predictions model \
         grade lab handout check-labs break break-check

@@ -336,6 +336,7 @@ def fixed_addresses(flavour):
 
 THREADED = ["threaded", "prethreaded"]  # for the thread sanitizer
 QUICK = ["prethreaded", "epoll"]        # one blocking server, one event loop
+BALANCED = ["iterative", "preforking", "epoll"]     # behind a balancer
 USUAL = "not browser"                   # all tests but those with this marker
 
 # The builds. A suite names its flavour, and that build runs before it, once.
@@ -378,6 +379,10 @@ SUITES = [
     Suite("fuzz", "made-up input, 5 s for each target (FULL=1: 30 s)", "default",
           lambda r: r.script("tests/fuzz/run.sh", TIME="30" if full() else "5",
                              JOBS=str(1 if r.beside else CORES)), True),
+    Suite("balancer", "servers behind HAProxy and nginx, killed and restarted",
+          "default", lambda r: r.servers(
+              "tests/balancer", USUAL, workers="2", servers=None
+              if full() or os.environ.get("SERVERS") else BALANCED), True),
     Suite("browser", "the guestbook in a headless Chromium", "default",
           lambda r: r.browser()),
     Suite("faults", "every server, with what it depends on failing", "default",

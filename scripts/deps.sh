@@ -7,7 +7,8 @@
 #   run       build, and redis-server
 #   test      run, and cmocka, pytest, valgrind, patch, clang as the second compiler
 #   browser   Chromium and its WebDriver, for the one end-to-end test
-#   check     test, browser, fuzz and load
+#   balancer  run, HAProxy and nginx, and what fills in their configurations
+#   check     test, browser, fuzz, load and balancer
 #   tidy      clang-tidy, clang-format
 #   load      load tools: ab, wrk, httperf
 #   compare   run and load, and tools to measure with
@@ -86,6 +87,8 @@ browser_package() {
         echo "$1"
     fi
 }
+# Programs of administrators are not on everybody's PATH.
+installed() { have "$1" || [ -x "/usr/sbin/$1" ]; }
 any() { for c; do command -v "$c" && return; done; return 1; }
 
 # load_tools want|may: `may` where an experiment without its tool can be left out.
@@ -143,12 +146,21 @@ look_for() {
             have chromedriver
         want python3-selenium "speaks to the driver" python_has selenium
         ;;
+    balancer)
+        look_for run
+        want python3 "starts the instances and the balancer" have /usr/bin/python3
+        want python3-jinja2 "fills in the balancer's configuration" python_has jinja2
+        may haproxy "a load balancer" installed haproxy
+        may nginx "another one" installed nginx
+        may socat "speaks to HAProxy at run time" have socat
+        ;;
     check)
         look_for test
         look_for browser
         look_for fuzz
         look_for load # the tests of bench/ use them, and the docs name them
         look_for grade
+        look_for balancer
         may python3-venv "a place for what draws, and for the book" \
             python_has ensurepip
         ;;
@@ -202,7 +214,7 @@ look_for() {
         want "$(clang_runtime_package)" "libFuzzer itself" clang_has_fuzzer
         ;;
     *)
-        echo "deps.sh: no group '$1'; there are: build run test browser check tidy compare observe fuzz grade containers" >&2
+        echo "deps.sh: no group '$1'; there are: build run test browser balancer check tidy compare observe fuzz grade containers" >&2
         exit 2
         ;;
     esac
@@ -261,16 +273,18 @@ apt_get install -y --no-install-recommends $missing || {
     give_up
 }
 
-# Debian starts a service when it is installed. The project does not need this one:
-# every test and measurement starts a private Redis and ends it.
-case " $missing " in
-*" redis-server "*)
-    if [ -d /run/systemd/system ]; then
-        echo "Switching off the Redis service that came with the package"
-        ${sudo:+sudo} systemctl disable --now redis-server
-    fi
-    ;;
-esac
+# Debian starts a service when it is installed. The project needs none of these:
+# every test and measurement starts programs of its own and ends them.
+for service in redis-server haproxy nginx; do
+    case " $missing " in
+    *" $service "*)
+        if [ -d /run/systemd/system ]; then
+            echo "Switching off the service $service that came with the package"
+            ${sudo:+sudo} systemctl disable --now "$service"
+        fi
+        ;;
+    esac
+done
 
 # Check again: a package counts only when it works.
 look_for_all "$@"
