@@ -103,10 +103,20 @@ class HAProxy(Balancer):
 
     program, arguments, usual = "haproxy", ["-db", "-f"], "haproxy.cfg.j2"
 
+    @property
+    def socket(self):
+        """Where it takes them."""
+        return self.folder / "admin.sock"
+
+    def start(self):
+        """Start it. Raises Failed."""
+        super().start()     # it accepts clients a little earlier than commands
+        wait_for(self.socket.exists, str(self.socket), START_SECONDS)
+
     def ask(self, command):
         """Send a command; return the answer."""
         with socket.socket(socket.AF_UNIX) as sock:
-            sock.connect(str(self.folder / "admin.sock"))
+            sock.connect(str(self.socket))
             sock.sendall(f"{command}\n".encode())
             with sock.makefile() as answer:
                 return answer.read()
@@ -142,7 +152,7 @@ class HAProxy(Balancer):
     def by_hand(self):
         """Return how to drain an instance by hand."""
         return ("echo 'set server web/s1 state drain' | socat stdio "
-                f"{self.folder}/admin.sock")
+                f"{self.socket}")
 
 
 class Nginx(Balancer):
