@@ -26,7 +26,7 @@ from bench.meter import procfs
 from bench.run import process
 
 FOLDER = Path(__file__).resolve().parent
-START_SECONDS = 10
+START_SECONDS = 30
 DRAIN_SECONDS = 30
 
 

@@ -158,7 +158,7 @@ def run(options, server, more, folder, signals):
 
 def read_options(words):
     """Return (the options, the server, the options for it)."""
-    more = words[words.index("--") + 1:] if "--" in words else []
+    end = words.index("--") if "--" in words else len(words)
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0],
         epilog="Words after -- are options for each instance.")
@@ -183,7 +183,7 @@ def read_options(words):
     parser.add_argument("--restart-after", type=float, default=3,
                         metavar="SEC", help="start an instance that ended "
                         "again after this time (%(default)s)")
-    options = parser.parse_args(words[:len(words) - len(more)])
+    options = parser.parse_args(words[:end])
     try:
         server = servers.named(options.server)
     except KeyError:
@@ -191,7 +191,7 @@ def read_options(words):
     if options.instances < 1 or options.balancer == "none" \
             and options.instances != 1:
         parser.error("--instances: at least 1, and with --balancer none just 1")
-    return options, server, more
+    return options, server, words[end + 1:]
 
 
 def main():

@@ -53,12 +53,13 @@ def folder():
 class Balanced:
     """run.py, running: `address` is the balancer's, `pid` its own."""
 
-    def __init__(self, folder, first_port, *words):
+    def __init__(self, folder, first_port, redis, server, *words):
         self.log = folder / "run.log"
         with open(self.log, "wb") as log:
             self.process = spawn(
-                [sys.executable, str(TOP / "fleet/balancer/run.py"), *words,
-                 "--port", str(first_port)], stdout=log, stderr=log)
+                [sys.executable, str(TOP / "fleet/balancer/run.py"), server,
+                 "--redis", redis, "--port", str(first_port), *words],
+                stdout=log, stderr=log)
         self.pid = self.process.pid
         self.address = ("127.0.0.1", first_port)
         self.wait_for_line(r"^ready: ")
@@ -114,8 +115,7 @@ def balanced(folder, redis, free_port):
     started = []
 
     def start(*words):
-        started.append(Balanced(folder, free_port(), *words[:1], "--redis",
-                                redis.address, *words[1:]))
+        started.append(Balanced(folder, free_port(), redis.address, *words))
         return started[-1]
 
     yield start
