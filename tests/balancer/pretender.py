@@ -8,14 +8,14 @@ ANSWER = (b"HTTP/1.1 200 OK\r\nServer: pretender\r\nContent-Length: 2\r\n"
 
 
 class Pretender:
-    """Listens on `port`. Good health checks get ANSWER; each other request is
-    noted in `seen` by its method and passed to `act`, which returns the bytes
-    to send before the connection is closed."""
+    """Listens on `port`. Health checks get ANSWER. Of each other request, the
+    method goes into `seen` and X-Forwarded-For into `clients`; `act` returns
+    the bytes to send before the connection is closed."""
 
     host, down = "127.0.0.1", False
 
     def __init__(self, name, act=lambda: ANSWER):
-        self.name, self.act, self.seen = name, act, []
+        self.name, self.act, self.seen, self.clients = name, act, [], []
         outer = self
 
         class Handler(socketserver.StreamRequestHandler):
@@ -33,17 +33,17 @@ class Pretender:
 
     def serve(self, rfile, wfile):
         """Serve one connection: one request."""
-        line, length, check = rfile.readline(), 0, False
+        line, fields = rfile.readline(), {}
         for field in iter(rfile.readline, b"\r\n"):
             if not field:
                 return          # a connection without a request
-            name, _, value = field.lower().partition(b":")
-            length = int(value) if name == b"content-length" else length
-            check = check or name == b"host" and value.strip() == b"balancer"
-        rfile.read(length)
-        if check:
+            name, _, value = field.decode().partition(":")
+            fields[name.lower()] = value.strip()
+        rfile.read(int(fields.get("content-length", 0)))
+        if fields["host"] == "balancer":
             wfile.write(ANSWER)
             return
+        self.clients.append(fields["x-forwarded-for"])
         self.seen.append(line.split()[0].decode())
         wfile.write(self.act())
 

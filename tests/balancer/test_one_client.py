@@ -14,6 +14,7 @@ import pytest
 
 from balancers import BALANCERS, FOLDER, Failed
 from bench.run import process
+from client import Connection, build
 from pretender import ANSWER, Pretender
 from processes import wait_for
 
@@ -126,6 +127,29 @@ def test_an_answer_that_has_begun_is_not_asked_for_again(balance, pretend):
     told = [ask(balancer) for _ in range(TRIES)]
     assert len(broken.seen + good.seen) == TRIES
     assert told.count("begun") == len(broken.seen) > 0
+
+
+# ------------------------------------------------------------------- clients
+
+def test_a_slow_client_holds_the_balancer_and_no_instance(balance, pretend):
+    """An instance sees a request when all of it is here."""
+    instance = pretend("s1")
+    balancer = balance([instance])
+    address = ("127.0.0.1", balancer.settings["balancer_port"])
+    with Connection(address) as silent, Connection(address) as slow:
+        slow.send(build("/guestbook", "POST", body=b"a=b")[:-1])
+        assert ask(balancer) == 200
+        assert instance.seen == ["GET"]
+        slow.send(b"b")
+        assert slow.receive()
+        assert instance.seen == ["GET", "POST"]
+        assert not silent.readable()
+
+
+def test_the_instance_can_know_the_client(balance, pretend):
+    instance = pretend("s1")
+    assert ask(balance([instance])) == 200
+    assert instance.clients == ["127.0.0.1"]
 
 
 # ---------------------------------------------------------------------- queue

@@ -16,10 +16,10 @@ RUN = [sys.executable, str(TOP / "fleet/balancer/run.py")]
 only_epoll = pytest.mark.only("epoll")
 
 
-def ask(server):
+def ask(server, path="/answer"):
     """Return the answer of the balancer to one request."""
     with Connection(server.address) as connection:
-        connection.send(build("/answer"))
+        connection.send(build(path))
         return connection.read_response()
 
 
@@ -51,6 +51,16 @@ def test_without_a_balancer_clients_reach_the_instance(balanced, server_name):
     server = balanced(server_name, "--balancer", "none", "--instances", "1")
     assert server.instance("s1")[1] == server.address[1]
     assert ask(server).body == b"42"
+
+
+@only_epoll
+def test_without_redis_the_other_pages_are_still_there(balanced, name,
+                                                       server_name):
+    """The health check does not need Redis, and a 503 takes no one out."""
+    server = balanced(server_name, "--balancer", name, "--redis", "none")
+    for _ in range(4):
+        assert ask(server, "/guestbook").status == 503
+    assert ask(server).status == 200
 
 
 @pytest.mark.parametrize("words, said", [
