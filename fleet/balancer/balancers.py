@@ -5,13 +5,13 @@
     balancer.drain(instance)    # it has no requests any more
     balancer.ready(instance)    # it gets requests again
 
-`settings` are the variables of the template, which is a file, or None for the
-one in this folder. An instance has the attributes
-that the template names: name, host, port and down.
+`settings` are the variables of the template: a file, or None for the one in
+this folder. An instance has the attributes that the template names: name, host,
+port and down.
 """
 
-import os
 import csv
+import os
 import shlex
 import shutil
 import signal

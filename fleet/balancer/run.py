@@ -49,11 +49,11 @@ class Instance:
     def __init__(self, name, port, argv, folder):
         self.name, self.port, self.argv = name, port, argv
         self.log = folder / f"{name}.log"
-        self.process = self.due = None      # due: when to start it again
+        self.process = self.ended = None    # ended: when it did, by itself
 
     def start(self):
         """Start it. Raises Failed."""
-        self.due = None
+        self.ended = None
         with open(self.log, "ab") as log:
             self.process = start(self.name, self.argv, self.port, log)
         say(f"{self.name}: process {self.process.pid}, "
@@ -64,13 +64,19 @@ class Instance:
         process.stop(self.process, seconds=DRAIN_SECONDS)
 
     def look(self, delay):
-        """Start it again `delay` seconds after it ended. Raises Failed."""
-        ended = process.wait(self.process, 0)
-        if ended and not self.due:
-            say(f"{self.name} ended with {ended}; starts again in {delay:g} s")
-            self.due = time.monotonic() + delay
-        if self.due and time.monotonic() >= self.due:
-            self.start()
+        """If it has ended, start it again `delay` seconds after that. Return
+        how many of them are left, None while it runs. Raises Failed."""
+        how = process.wait(self.process, 0)
+        if not how:
+            return None
+        if not self.ended:
+            say(f"{self.name} ended with {how}; starts again in {delay:g} s")
+            self.ended = time.monotonic()
+        left = self.ended + delay - time.monotonic()
+        if left > 0:
+            return left
+        self.start()
+        return None
 
 
 def say(text):
@@ -90,8 +96,11 @@ def is_free(port):
 
 
 def rolling_restart(balancer, instances):
-    """Restart the instances, one after the other. Raises Failed."""
+    """Restart the instances, one after the other, while all others run.
+    Raises Failed."""
     for instance in instances:
+        for one in instances:
+            one.look(0)
         balancer.drain(instance)
         instance.stop()
         instance.start()
@@ -104,13 +113,11 @@ def supervise(balancer, instances, delay, signals):
     byte for each signal. Raises Failed when one of them cannot be kept up.
     """
     while True:
-        for instance in instances:
-            instance.look(delay)
+        left = [instance.look(delay) for instance in instances]
         ended = balancer and process.wait(balancer.process, 0)
         if ended:
             raise Failed(f"{balancer.program} ended with {ended}")
-        due = [one.due - time.monotonic() for one in instances if one.due]
-        signals.settimeout(max(0.001, min(due)) if due else None)
+        signals.settimeout(min(filter(None, left), default=None))
         try:
             if signal.SIGHUP in signals.recv(64) and balancer:
                 rolling_restart(balancer, instances)
@@ -119,7 +126,7 @@ def supervise(balancer, instances, delay, signals):
 
 
 def instances_of(options, server, more, folder):
-    """Return (the port for the clients, the Instances). Raises Failed."""
+    """Return the Instances, on free ports. Raises Failed."""
     if not is_free(options.port):
         raise Failed(f"port {options.port} is taken: give --port another one")
     how = servers.Start(
@@ -176,7 +183,8 @@ def read_options(words):
                         help="HOST:PORT, unix:PATH or none (%(default)s)")
     parser.add_argument("--slots", type=int, metavar="N",
                         help="requests that an instance gets at a time "
-                        "(by the server's number of workers)")
+                        "(as the server has workers, unless told otherwise, "
+                        "less one)")
     parser.add_argument("--template", metavar="FILE",
                         help="configure the balancer from this file (a copy "
                         "of the one in fleet/balancer, to try out changes)")

@@ -15,7 +15,7 @@ import pytest
 from client import build
 from guest import URLENCODED, form
 from load import Load
-from processes import session_members, wait_for
+from processes import kill_session, session_members, wait_for
 
 CLIENTS = 200
 READ = ("/guestbook", "/answer", "/guestbook", "/hello")
@@ -85,7 +85,8 @@ def kill_one(balanced, server_name):
 
 
 def words(server_name, name, *more):
-    """Return the words for run.py: three instances that stay dead."""
+    """Return the words for run.py: three instances. One that dies stays dead
+    until it is told to restart all."""
     return [server_name, "--balancer", name, "--restart-after", "3600", *more]
 
 
@@ -114,6 +115,8 @@ def test_no_request_fails_in_a_rolling_restart(balanced, name, server_name):
     """Not even one that must not be sent twice."""
     server = balanced(*words(server_name, name))
     before = [server.instance(one)[0] for one in ("s1", "s2", "s3")]
+    kill_session(before[2])     # it is started first
+    server.wait_for_line("^s3 ended")
     with Guests(server, (*READ, SIGN)) as guests:
         server.rolling_restart()
         guests.wait_for_answers(500)
