@@ -12,7 +12,7 @@ import pytest
 from conftest import TOP, missing
 
 
-@pytest.mark.skipif(not shutil.which("wrk") or missing("haproxy"),
+@pytest.mark.skipif(not shutil.which("wrk") or bool(missing("haproxy")),
                     reason="needs wrk and HAProxy")
 def test_it_measures_and_splits_the_cost(tmp_path):
     text = (TOP / "bench/studies/balanced.toml").read_text()
