@@ -1,36 +1,41 @@
-"""The study of instances behind a balancer, in a short form."""
+"""The study of instances behind a balancer: how it starts them, and how it
+splits the cost. (tests/bench has the rest of what a study is.)"""
 
-import csv
 import os
-import re
-import shutil
-import subprocess
-import sys
+import types
 
 import pytest
 
-from conftest import TOP, missing
+from bench.experiments import client
+from bench.meter import procfs
+from bench.run import servers
+from bench.studies import hooks, study
+from conftest import missing
+
+REQUESTS = 50
 
 
-@pytest.mark.skipif(not shutil.which("wrk") or bool(missing("haproxy")),
-                    reason="needs wrk and HAProxy")
-def test_it_measures_and_splits_the_cost(tmp_path):
-    text = (TOP / "bench/studies/balanced.toml").read_text()
-    loads = text.index("[[load]]")
-    few = re.sub(r'^"(HAProxy 1|HAProxy 4|nginx.*)".*\n', "", text[:loads],
-                 flags=re.MULTILINE)
-    study = tmp_path / "few.toml"
-    study.write_text(few + '[[load]]\nname = "few"\n')
-    done = subprocess.run(
-        [sys.executable, "-m", "bench", "study", str(study)], cwd=TOP,
-        env={**os.environ, "SERVERS": "balanced-epoll", "SECONDS": "0.3",
-             "REPEAT": "1", "OUT": str(tmp_path), "NO_INSTALL": "1"},
-        capture_output=True, text=True, check=False, timeout=200)
-    assert done.returncode == 0, done.stderr
-    with open(tmp_path / "latest/samples.csv", encoding="utf-8") as file:
-        rows = {row["server"]: row for row in csv.DictReader(file)}
-    assert set(rows) == {"balanced-epoll, direct", "balanced-epoll, HAProxy 2"}
-    assert {row["status"] for row in rows.values()} == {"ok"}
-    told = dict(re.findall(r"balanced-epoll, (direct|HAProxy 2), 100: ([\d.]+)"
-                           " us a request in the balancer", done.stdout))
-    assert float(told["direct"]) == 0 < float(told["HAProxy 2"])
+@pytest.mark.parametrize("way, programs", [
+    ("direct", {"python3": 1, "epoll": 1}),
+    ("HAProxy 2", {"python3": 1, "epoll": 2, "haproxy": 1}),
+    ("nginx 4", {"python3": 1, "epoll": 4, "nginx": 2}),
+])
+def test_what_it_starts_and_counts(redis, tmp_path, way, programs):
+    for name in ("haproxy", "nginx"):
+        if name in programs and missing(name):
+            pytest.skip(missing(name))
+    server = next(one for one in study.load("balanced").servers
+                  if one.name == f"balanced-epoll, {way}")
+    start = servers.Start(frozenset(os.sched_getaffinity(0)), redis.address)
+    seen, told = [], {}
+    with servers.running(server, start, str(tmp_path / "log")) as live:
+        family = [one.pid for one in procfs.tree(live.pid)]
+        names = [procfs.read(f"/proc/{pid}/comm").strip() for pid in family]
+        assert {name: names.count(name) for name in names} == programs
+        with hooks.balancer(None, live, seen, told):
+            for _ in range(REQUESTS):
+                assert client(live.port)("/guestbook")[0] == 200
+            seen.append(types.SimpleNamespace(good=REQUESTS))
+    assert live.clean and not any(map(procfs.process, family))
+    assert told["us a request in the instances"] > 0
+    assert (told["us a request in the balancer"] > 0) == (way != "direct")
