@@ -20,7 +20,10 @@ import sys
 import time
 from pathlib import Path
 
-import jinja2
+try:
+    import jinja2
+except ImportError:
+    sys.exit("jinja2 is not installed: apt-get install python3-jinja2")
 
 from bench.meter import procfs
 from bench.run import process
@@ -139,13 +142,17 @@ class HAProxy(Balancer):
         self.ask(f"set server web/{instance.name} state drain")
         wait_for(lambda: self.status(instance.name)["scur"] == "0",
                  f"{instance.name} to answer its requests", DRAIN_SECONDS)
-        # No health checks meanwhile. And only an instance that comes back from
-        # here, not one that was merely drained, takes requests that wait in
-        # the queue; all instances might stay idle before a full queue.
+        # No health checks from now on. And only an instance that comes back from
+        # maintenance takes requests out of the queue; after a drain alone, all
+        # instances may stay idle before a full queue.
         self.ask(f"set server web/{instance.name} state maint")
 
     def ready(self, instance):
         """Give it requests again; wait until its health checks agree."""
+        # A busy HAProxy may still believe in connections of before the restart.
+        wait_for(lambda: self.status(instance.name)["idle_conn_cur"] == "0",
+                 f"the end of old connections to {instance.name}",
+                 DRAIN_SECONDS)
         self.ask(f"set server web/{instance.name} state ready")
         self.wait_until_up([instance])
 

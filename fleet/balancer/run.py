@@ -29,6 +29,7 @@ sys.path[:0] = [str(FOLDER.parents[1]), str(FOLDER)]
 
 # pylint: disable=wrong-import-position
 from balancers import BALANCERS, DRAIN_SECONDS, Failed, start   # noqa: E402
+from bench.meter import procfs                                  # noqa: E402
 from bench.run import process, servers                          # noqa: E402
 
 # How many requests an instance gets at a time: as many as 02 to 05 have
@@ -56,6 +57,7 @@ class Instance:
         self.ended = None
         with open(self.log, "ab") as log:
             self.process = start(self.name, self.argv, self.port, log)
+        procfs.settle(self.process.pid)     # 03 still forks its workers
         say(f"{self.name}: process {self.process.pid}, "
             f"http://{self.host}:{self.port}/, log {self.log}")
 

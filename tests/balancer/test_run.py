@@ -47,6 +47,19 @@ def test_an_instance_that_ends_is_started_again(balanced, server_name):
 
 
 @only_epoll
+def test_a_dead_instance_is_started_before_another_is_drained(
+        balanced, name, server_name):
+    server = balanced(server_name, "--balancer", name, "--instances", "2",
+                      "--restart-after", "3600")
+    old = [server.instance(one)[0] for one in ("s1", "s2")]
+    os.kill(old[1], signal.SIGKILL)
+    server.wait_for_line("^s2 ended with SIGKILL")
+    server.rolling_restart()
+    server.wait_for_line("^s2: process", 3)
+    assert server.instance("s1")[0] not in old
+
+
+@only_epoll
 def test_without_a_balancer_clients_reach_the_instance(balanced, server_name):
     server = balanced(server_name, "--balancer", "none", "--instances", "1")
     assert server.instance("s1")[1] == server.address[1]
