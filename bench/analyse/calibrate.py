@@ -107,6 +107,24 @@ def meanwhile(rows, server, pages, known):
     return {"meanwhile": round(others / (POOL - 1), 4)}
 
 
+def completed(costs, known):
+    """Return `costs` with the servers and pages that only `known` has; their
+    times are multiplied by the median ratio of those that both have."""
+    both = [(cost, known["servers"][server][page])
+            for server, pages in costs["servers"].items()
+            for page, cost in pages.items()
+            if page in known["servers"].get(server, ())]
+    ratio = statistics.median(
+        [cost["server_us"] / other["server_us"] for cost, other in both
+         if other["server_us"]] or [1.0])
+    return {**costs, "servers": {server: {
+        page: costs["servers"].get(server, {}).get(page) or {
+            key: value * ratio if key.endswith("_us") else value
+            for key, value in cost.items()}
+        for page, cost in pages.items()}
+        for server, pages in known["servers"].items()}}
+
+
 def rows_of(summary):
     """Return the points of a summary as rows with medians."""
     return [{**point["values"], "experiment": experiment["name"],

@@ -175,7 +175,7 @@ def demands(costs, setting):
         cost = {key: new * fresh[key] + (1 - new) * cost[key]
                 for key in ("server_us", "redis_us", "load_us")}
     making = 0.0
-    if one.server in MAKERS and new:
+    if one.server in MAKERS and new and one.cores > 1:
         plain, made = (cost_of(costs, server, "answer")["server_us"]
                        for server in ("iterative", one.server))
         making = PARENT * new * max(0.0, made - plain)
