@@ -1,5 +1,5 @@
-"""Charts of the book: those of the report, and the shape of a curve with
-the published one. Both are SVG texts for a light page."""
+"""Charts of the book beside those of the report: published curves, and the
+shape of a curve with that of the published one."""
 
 import io
 
@@ -25,6 +25,19 @@ def dark(text):
         for part in ("fill", "stroke"):
             text = text.replace(f'{part}="{light}"', f'{part}="{other}\0"')
     return text.replace("\0", "")
+
+
+def published(experiment):
+    """Return the charts.Page of what was published of an experiment (a part of
+    a summary), so that it is drawn as ours are."""
+    given = experiment["published"]["series"]
+    return charts.Page(
+        {"servers": [{"name": who, "title": who} for who in given]},
+        {**experiment, "title": f"{experiment['title']}, as published",
+         "curves": [{"server": who, "variant": "", "points": [
+             {"x": int(x), "rate": {"median": rate}, "values": {},
+              "intervals": {"rate": None}, "hollow": False} for x, rate in rates.items()]} for who, rates in given.items()]},
+        "")
 
 
 def shares(series, colours):

@@ -1,5 +1,5 @@
-"""The annotated source: a page for each C file, and one for each pair of
-neighbours with a note at each difference.
+"""The annotated source: a page for each C file, one for each pair of
+neighbours with a note at each difference, and definitions that pages quote.
 
 On a file's page, a comment stands next to the code that follows it. Each name
 that the collection defines leads to its definition, the first use of a system
@@ -36,7 +36,8 @@ MAN = "https://man7.org/linux/man-pages/man2/{0}.2.html"
 
 
 class SourceError(Exception):
-    """A difference has no note, or a note no difference."""
+    """A difference has no note, a note no difference, or nothing has the name
+    of a quotation."""
 
 
 def files():
@@ -49,6 +50,20 @@ def files():
 def page_name(path):
     """Return the name of a file's page, below source/."""
     return "source/" + re.sub(r"[/.]", "-", path)
+
+
+def quote(path, name):
+    """Return what defines `name` in a C file, with the comment directly above:
+    a function, `struct NAME` or `enum NAME`. Raises SourceError.
+
+    It relies on `make format`: a definition begins at the left margin, and
+    its closing brace, too, stands there alone."""
+    head = f"{name} " if " " in name else rf"[a-z][^\n;]*\b{name}\([^;{{}}]*"
+    found = re.search(rf"(?:^/\*(?:(?!\*/).)*\*/\n)?^{head}\{{\n.*?^\}};?",
+                      (TOP / path).read_text(encoding="utf-8"), re.M | re.S)
+    if not found:
+        raise SourceError(f"{path} does not define {name}")
+    return found[0]
 
 
 class Index:
