@@ -168,8 +168,7 @@ class Block(SphinxDirective, Figure):
 
     def cells(self, name, server):
         """Return {x: Names} of a server."""
-        known = data(self.env).names
-        return known.get(name).get(self.variant(name)).get(server).members
+        return data(self.env).names[name][self.variant(name)][server].members
 
     def table(self, heads, rows):
         """Return a table with its first column as words, others as figures,
@@ -257,8 +256,8 @@ class Shape(Block):
         one = data(self.env)
         mine = {x: cell.members["rate"] for x, cell
                 in self.cells(name, server).items() if "rate" in cell.members}
-        theirs = {x: rate for x, rate in one.names.get("published").get(name)
-                  .get(server).members.items() if x != "rate"}
+        theirs = {x: rate for x, rate in one.names["published"][name][
+            server].members.items() if x != "rate"}
         chart = curves.shares({"here": mine, "published": theirs}, {
             "here": styles.ARCHITECTURES[server][0],
             "published": styles.QUIET[0]})
@@ -309,8 +308,8 @@ class Calls(Block):
     """System calls a request, most frequent first."""
 
     def make(self, name, *servers):
-        told = {server: next(iter(self.cells(name, server).values()))
-                .get("calls").members for server in servers}
+        told = {server: next(iter(self.cells(name, server).values()))[
+            "calls"].members for server in servers}
         mean = {call: sum(one.get(call, 0) for one in told.values())
                 for one in told.values() for call in one if call != "all"}
         often = [call for call in sorted(mean, key=mean.get, reverse=True)

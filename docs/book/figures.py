@@ -38,14 +38,14 @@ class Names:
     def __init__(self, where, members, default=None):
         self.where, self.members, self.default = where, members, default
 
-    def get(self, name):
+    def __getitem__(self, name):
         """Return the member `name`. A name that no member has is looked up
         in the default. Of the cells of a server, by x, it gives the list of
         that figure of all cells."""
         if name in self.members:
             return self.members[name]
         if self.default is not None:
-            return self.members[self.default].get(name)
+            return self.members[self.default][name]
         found = [one.members[name] for x, one in self.members.items()
                  if isinstance(x, int) and isinstance(one, Names)
                  and name in one.members]
@@ -53,28 +53,24 @@ class Names:
             raise FigureError(f"there is no {self.where} {name!r}")
         return found
 
-    def __getitem__(self, name):
-        return self.get(name)
-
-    def __getattr__(self, name):    # called when it is no attribute
-        return self.get(name)
+    __getattr__ = __getitem__   # for what is no attribute
 
 
 class Source(Names):
     """The constants of a module of common/: enumerators with a number."""
 
-    def get(self, name):
+    def __getitem__(self, name):
         """Return a module, or the value of a constant such as 64 * 1024."""
         if not self.where:
             return Source(name, {})
-        for ending in ("h", "c"):
-            path = TOP / "common" / f"{self.where}.{ending}"
-            found = path.is_file() and re.search(
-                rf"\b{re.escape(name)} = (\d+)(?: \* (\d+))?\b",
-                path.read_text(encoding="utf-8"))
+        for path in sorted((TOP / "common").glob(f"{self.where}.[ch]")):
+            found = re.search(rf"\b{re.escape(name)} = (\d+)(?: \* (\d+))?\b",
+                              path.read_text(encoding="utf-8"))
             if found:
                 return int(found[1]) * int(found[2] or 1)
         raise FigureError(f"common/{self.where} has no constant {name}")
+
+    __getattr__ = __getitem__
 
 
 class Run:
@@ -190,23 +186,18 @@ def compare(runs, text):
 class _Scope(dict):
     """What an expression finds by name: FUNCTIONS, and members of `names`."""
 
-    def __init__(self, names):
-        super().__init__(FUNCTIONS)
-        self.names = names
-
     def __missing__(self, name):
-        return self.names.get(name)
+        return self["names of the pages"][name]
 
 
 def evaluate(text, names):
     """Return the value of an expression. Raises FigureError."""
     try:
-        return eval(text.strip(), {"__builtins__": {}},  # pylint: disable=eval-used
-                    _Scope(names))
-    except SyntaxError as error:
-        raise FigureError(f"{text}: {error.msg}") from None
-    except (FigureError, TypeError, ValueError, ZeroDivisionError,
-            AttributeError) as error:
+        return eval(  # pylint: disable=eval-used
+            text.strip(), {"__builtins__": {}},
+            _Scope(FUNCTIONS | {"names of the pages": names}))
+    except (FigureError, SyntaxError, TypeError, ValueError,
+            ZeroDivisionError, AttributeError) as error:
         raise FigureError(f"{text.strip()}: {error}") from None
 
 
