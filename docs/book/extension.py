@@ -215,7 +215,7 @@ class Curve(Block):
         cells = {curve["server"]: self.cells(name, curve["server"])
                  for curve in page.curves if server in ("", curve["server"])}
         told = "; ".join(f"{who}: " + ", ".join(
-            f"{figures.show(cells[who][x].get(key), 0)} at {x:,}"
+            f"{figures.show(cells[who][x][key], 0)} at {x:,}"
             for x in GRID if x in cells[who] and key in cells[who][x].members)
             for who in cells)
         return self.image("-".join(filter(None, (
@@ -394,6 +394,14 @@ def add_times(app, doctree):
     title.parent.insert(1, nodes.paragraph("", said, classes=["run-note"]))
 
 
+def give_levels(_app, _page, _template, context, _doctree):
+    """Give the headings of the sidebar a level, which screen readers need and
+    Sphinx leaves out."""
+    tree = context.get("furo_navigation_tree", "")
+    context["furo_navigation_tree"] = tree.replace(
+        'role="heading"', 'role="heading" aria-level="2"')
+
+
 def setup(app):
     """Register everything. `book_run` is the folder of a reader's run, and
     `book_strict` whether what it does not support is an error."""
@@ -407,4 +415,5 @@ def setup(app):
         app.add_directive(one.__name__.lower(), one)
     app.connect("doctree-read", add_times)
     app.connect("html-collect-pages", source.pages)
+    app.connect("html-page-context", give_levels, priority=900)
     return {"version": "1", "parallel_read_safe": False}
