@@ -5,7 +5,7 @@ import io
 
 import altair as alt
 
-from bench.draw import charts, styles
+from bench.draw import charts, styles, table
 
 PAIRS = [styles.GROUND, styles.TEXT, styles.QUIET, styles.GRID, styles.AXIS,
          styles.USER, styles.SYSTEM,
@@ -38,6 +38,26 @@ def published(experiment):
              {"x": int(x), "rate": {"median": rate}, "values": {},
               "intervals": {"rate": None}, "hollow": False} for x, rate in rates.items()]} for who, rates in given.items()]},
         "")
+
+
+def best(page):
+    """Return bars with the best rate of each server of a charts.Page, above
+    those published, each as a share of the best of its machine."""
+    ours = {page.titles[one["server"]]: max(
+        (point for point in one["points"] if point["rate"]),
+        key=lambda point: point["rate"]["median"]) for one in page.curves}
+    marks = {who: table.mark(point) for who, point in ours.items()}
+    rows = []
+    for who, rates in (
+            ("", {name: point["rate"]["median"]
+                  for name, point in ours.items()}),
+            (", published", page.experiment["published"]["best"])):
+        rows += [{"server": name + who, "mark": marks.get(name, ""),
+                  "y": rate / max(rates.values()), "low": 0, "high": 0,
+                  "text": f"{rate:,.0f}"} for name, rate
+                 in sorted(rates.items(), key=lambda one: -one[1])]
+    return charts.bars(page, rows, "best rates, as shares of the best here "
+                       "and of the best published", charts.HOLLOW, form="%")
 
 
 def shares(series, colours):
