@@ -1,4 +1,5 @@
-"""The virtual environment with what draws: build/venv/, made when missing."""
+"""Virtual environments of the project, made when missing: build/venv/ has what draws,
+build/book-venv/ what builds the book."""
 
 import fcntl
 import os
@@ -13,7 +14,6 @@ from bench.run.servers import TOP
 FOLDER = os.path.join(TOP, "build", "venv")
 PYTHON = os.path.join(FOLDER, "bin", "python")
 WANTED = os.path.join(TOP, "bench", "requirements.txt")
-INSTALLED = os.path.join(FOLDER, "requirements.txt")
 
 
 def enter():
@@ -26,24 +26,26 @@ def enter():
     return reason
 
 
-def make():
-    """Make the environment unless it is there; return "" or why not. Of two
-    programs that find it missing, the second waits for the first."""
-    os.makedirs(os.path.dirname(FOLDER), exist_ok=True)
-    with open(FOLDER + ".lock", "w", encoding="ascii") as lock:
+def make(folder=FOLDER, wanted=WANTED, what="what draws"):
+    """Make an environment with the packages of the file `wanted` unless it is there; return
+    "" or why not. Of two programs that find it missing, the second waits for the first."""
+    python = os.path.join(folder, "bin", "python")
+    installed = os.path.join(folder, "requirements.txt")
+    os.makedirs(os.path.dirname(folder), exist_ok=True)
+    with open(f"{folder}.lock", "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if procfs.read(INSTALLED) == procfs.read(WANTED) and os.access(PYTHON, os.X_OK):
+        if procfs.read(installed) == procfs.read(wanted) and os.access(python, os.X_OK):
             return ""
+        shown = os.path.relpath(folder, TOP)
         if os.environ.get("NO_INSTALL"):
-            return "NO_INSTALL is set, and build/venv is not there yet"
-        print("Installing what draws (rich, altair, vl-convert) into "
-              "build/venv, once ...", flush=True)
-        shutil.rmtree(FOLDER, ignore_errors=True)
-        reason = run(sys.executable, "-m", "venv", FOLDER) or run(
-            PYTHON, "-m", "pip", "install", "--quiet", "--no-deps", "--retries", "1",
-            "--disable-pip-version-check", "--timeout", "15", "-r", WANTED)
+            return f"NO_INSTALL is set, and {shown} is not there yet"
+        print(f"Installing {what} into {shown}, once ...", flush=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        reason = run(sys.executable, "-m", "venv", folder) or run(
+            python, "-m", "pip", "install", "--quiet", "--no-deps", "--retries", "1",
+            "--disable-pip-version-check", "--timeout", "15", "-r", wanted)
         if not reason:
-            shutil.copyfile(WANTED, INSTALLED)
+            shutil.copyfile(wanted, installed)
         return reason
 
 
