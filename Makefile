@@ -99,7 +99,7 @@ $(PROGRAMS): $(LIB)
 $(LIB): $(COMMON:%.c=$(OBJ)/%.o)
 	@echo '  AR    $@'
 	@rm -f $@
-	$(Q)ar rcs $@ $^
+	$(Q)$(AR) rcs $@ $^
 
 # -MMD writes next to each object which headers it was made from. With -MP, make
 # continues when one of them has been deleted.
@@ -323,6 +323,14 @@ check-containers: build/deps/containers
 fleet/balancer/compose.cfg: FORCE
 	$(PYTHON) -m tests.containers.balancer
 
+## check-aarch64: builds for 64-bit Arm without a warning, runs the unit tests in qemu
+check-aarch64: build/deps/aarch64
+	@$(CHECK) aarch64
+
+## check-install: what `make all` tells a user without root on a bare Debian
+check-install: build/deps/install
+	@$(CHECK) install
+
 ## fuzz: libFuzzer on parser, connection, form, template ... (TIME=60 seconds each)
 TIME = 60
 fuzz: build/deps/fuzz
@@ -432,7 +440,7 @@ help:
 .PHONY: FORCE all unit-tests fuzzers clean install uninstall deps doctor check \
         check-all test check-unit check-blackbox check-asan check-tsan \
         check-browser check-layering check-shape variant variant-measure \
-        variants-check check-faults check-frame check-containers fuzz soak reliability compare \
+        variants-check check-faults check-frame check-containers check-aarch64 check-install fuzz soak reliability compare \
         compare-settings study study-settings report compare-runs peers-deps \
         book format tidy help timeline simulator demo-stuck predict predictions model \
         grade lab handout check-labs break break-check

@@ -233,16 +233,12 @@ class Runner:
         status, _ = self.program([*self.make, f"-j{CORES}", *arguments])
         return Count(int(status == 0), int(status != 0))
 
-    def cmocka(self, flavour):
-        """Build and run every program of tests/unit."""
-        built = self.build(*([] if flavour == "default" else
-                             [f"SANITIZE={flavour}"]), "unit-tests")
-        if built.failed:
-            return built
+    def cmocka(self, flavour, emulator=()):
+        """Run every program of tests/unit, as built for a flavour."""
         counts = []
         for source in sorted(TOP.glob("tests/unit/test_*.c")):
             program = TOP / "build" / flavour / "tests" / source.stem
-            status, text = self.program([*fixed_addresses(flavour),
+            status, text = self.program([*emulator, *fixed_addresses(flavour),
                                          str(program)], SANITIZER_OPTIONS)
             counts.append(judge(count_cmocka(text), status))
             if counts[-1].failed:
@@ -286,6 +282,32 @@ class Runner:
         if chosen or servers:
             options += ["--servers", chosen or ",".join(servers)]
         return self.pytest(folder, *options, flavour=flavour, **settings)
+
+    def unit_tests(self, flavour="default"):
+        """Build and run every program of tests/unit."""
+        built = self.build(*([] if flavour == "default" else
+                             [f"SANITIZE={flavour}"]), "unit-tests")
+        return built if built.failed else self.cmocka(flavour)
+
+    def aarch64(self):
+        """Build for 64-bit Arm without a warning; run the unit tests in qemu.
+
+        Debian's libraries for Arm go to build/arm64/ first, once.
+        """
+        root = TOP / "build" / "arm64"
+        status, _ = self.program(["scripts/arm64_root.sh", str(root)])
+        if status:
+            return Count(0, 1)
+        libraries = root / "usr/lib/aarch64-linux-gnu"
+        self.environment.update(
+            PKG_CONFIG_SYSROOT_DIR=str(root),
+            PKG_CONFIG_LIBDIR=f"{libraries}/pkgconfig:{root}/usr/share/pkgconfig")
+        built = self.build(f"CC=aarch64-linux-gnu-gcc --sysroot={root}",
+                           "AR=aarch64-linux-gnu-ar", "FLAVOUR=aarch64", "WERROR=1",
+                           "all", "unit-tests")
+        qemu = shutil.which("qemu-aarch64-static") or "qemu-aarch64"
+        return built if built.failed else total(
+            [built, self.cmocka("aarch64", [qemu, "-L", str(root)])])
 
     def script(self, *command, **environment):
         """Run a script that closes with `N passed, N failed`."""
@@ -362,8 +384,8 @@ SUITES = [
     Suite("clang", "a build with clang that must not warn", None, lambda r: r.build(
         "CC=clang", "FLAVOUR=clang", "WERROR=1", "all", "unit-tests")),
     Suite("unit", "the pure modules, with cmocka", "default",
-          lambda r: r.cmocka("default")),
-    Suite("unit-asan", "the same, sanitized", ASAN, lambda r: r.cmocka(ASAN)),
+          lambda r: r.unit_tests()),
+    Suite("unit-asan", "the same, sanitized", ASAN, lambda r: r.unit_tests(ASAN)),
     Suite("frame", "this runner, the Makefile, the scripts", "default",
           lambda r: r.pytest("tests/frame")),
     Suite("blackbox", "every server over real sockets", "default",
@@ -393,6 +415,12 @@ SUITES = [
           lambda r: r.servers("tests/faults", USUAL)),
     Suite("containers", "the image and compose.yaml, built and run", None,
           lambda r: r.pytest("tests/containers", workers=None), rare=True),
+    Suite("aarch64", "built for 64-bit Arm; unit tests in an emulator", None,
+          lambda r: r.aarch64(), rare=True),
+    Suite("install", "what a user without root is told on a bare Debian", None,
+          lambda r: r.pytest("tests/install", workers=None), rare=True),
+    Suite("workflows", "actionlint on .github/workflows/", None,
+          lambda r: r.pytest("tests/workflows.py", workers=None), rare=True),
     Suite("bench", "the measuring programs", "default",
           lambda r: r.pytest("tests/bench")),
     Suite("labs", "starters, solutions, mutants and hostile submissions",
