@@ -20,6 +20,7 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
 PACKAGES=$here/packages.txt MINIMUM=$here/minimum.txt
 PYTHON=${PYTHON:-/usr/bin/python3}
+PATH=$PATH:/usr/sbin:/sbin # where a user's PATH does not lead
 
 # ------------------------------------------------------------ the distribution
 
@@ -113,6 +114,7 @@ works() { # FOUND-AS, as in packages.txt
     command:*) have $(echo "${1#*:}" | sed 's/,/ /g') ;;
     library:*) pkg-config --exists "${1#*:}" ;;
     header:*) header "${1#*:}" ;;
+    file:*) [ -e "${1#*:}" ] ;;
     python:*) $PYTHON -c "import ${1#*:}" ;;
     environment) # make and check.py make it; --missing asks whether they could
         [ -z "$only_asked" ] || (cd "$here/.." &&
