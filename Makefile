@@ -331,6 +331,10 @@ check-aarch64: build/deps/aarch64
 check-install: build/deps/install
 	@$(CHECK) install
 
+## check-workflows: actionlint on what GitHub runs, .github/workflows/
+check-workflows: build/deps/workflows
+	@$(CHECK) workflows
+
 ## fuzz: libFuzzer on parser, connection, form, template ... (TIME=60 seconds each)
 TIME = 60
 fuzz: build/deps/fuzz
@@ -409,7 +413,7 @@ peers-deps: build/deps/compare
 	@$(PYTHON) -m bench peers
 
 ## book: builds the documentation as a site in build/book/ (RUN=results/latest: on your figures)
-book:
+book: build/deps/book
 	@$(PYTHON) -m docs.book
 
 # -------------------------------------------------------------- maintenance
@@ -440,7 +444,7 @@ help:
 .PHONY: FORCE all unit-tests fuzzers clean install uninstall deps doctor check \
         check-all test check-unit check-blackbox check-asan check-tsan \
         check-browser check-layering check-shape variant variant-measure \
-        variants-check check-faults check-frame check-containers check-aarch64 check-install fuzz soak reliability compare \
+        variants-check check-faults check-frame check-containers check-aarch64 check-install check-workflows fuzz soak reliability compare \
         compare-settings study study-settings report compare-runs peers-deps \
         book format tidy help timeline simulator demo-stuck predict predictions model \
         grade lab handout check-labs break break-check

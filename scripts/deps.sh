@@ -124,7 +124,7 @@ works() { # FOUND-AS, as in packages.txt
     compiler) have "${CC%% *}" ;;
     python) python_works ;;
     libfuzzer) libfuzzer_works ;;
-    actionlint) [ -x "$here/../build/tools/actionlint" ] || have go ;;
+    actionlint) [ -x "$here/../build/tools/bin/actionlint" ] || have go ;;
     esac >/dev/null 2>&1
 }
 
