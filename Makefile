@@ -320,8 +320,8 @@ check-containers: build/deps/containers
 	@$(CHECK) containers
 
 # compose.yaml needs a file, not a template. A test compares the two.
-fleet/balancer/compose.cfg: FORCE
-	$(PYTHON) -m tests.containers.balancer
+fleet/balancer/compose.cfg: FORCE $(VENV)
+	$(VENV_PYTHON) -m tests.containers.balancer
 
 ## check-aarch64: builds for 64-bit Arm without a warning, runs the unit tests in qemu
 check-aarch64: build/deps/aarch64
@@ -444,7 +444,8 @@ help:
 .PHONY: FORCE all unit-tests fuzzers clean install uninstall deps doctor check \
         check-all test check-unit check-blackbox check-asan check-tsan \
         check-browser check-layering check-shape variant variant-measure \
-        variants-check check-faults check-frame check-containers check-aarch64 check-install check-workflows fuzz soak reliability compare \
+        variants-check check-faults check-frame check-containers check-aarch64 \
+        check-install check-workflows fuzz soak reliability compare \
         compare-settings study study-settings report compare-runs peers-deps \
         book format tidy help timeline simulator demo-stuck predict predictions model \
         grade lab handout check-labs break break-check
