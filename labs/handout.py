@@ -21,7 +21,8 @@ from labs.grade.lab import TOP, LabError, all_folders, find
 
 FOLDER = TOP / "build" / "handout"
 PLAIN = ("public", "templates", "LICENSE", "scripts/deps.sh",
-         "scripts/with_redis.sh",
+         "scripts/packages.txt", "scripts/minimum.txt",
+         "scripts/with_redis.sh", "bench/venv.py", "labs/requirements.txt",
          "bench/__init__.py", "bench/run/__init__.py", "bench/run/process.py",
          "bench/run/redis.py", "bench/run/netns.py", "labs/__init__.py",
          "labs/README.md")
@@ -60,7 +61,8 @@ MAKEFILE = """\
 #     make break-check NAME=...           runs its test
 #     make deps                           says which packages are missing
 
-PYTHON = /usr/bin/python3
+PYTHON = build/venv/bin/python
+VENV = build/venv/requirements.txt
 OBJ = build/default
 LIB = $(OBJ)/libzerohttpd.a
 CFLAGS = -O2 -g -std=c11 -D_GNU_SOURCE -Icommon -Wall -Wextra -pthread \\
@@ -77,16 +79,19 @@ $(OBJ)/%.o: %.c $(wildcard common/*.h)
 \t@mkdir -p $(@D)
 \t$(CC) $(CFLAGS) -c -o $@ $<
 
-grade: $(LIB)
+$(VENV): labs/requirements.txt
+\t@/usr/bin/python3 -m bench.venv
+
+grade: $(LIB) $(VENV)
 \t@$(PYTHON) -m labs.grade '$(LAB)' '$(SUBMISSION)' $(ARGS)
 
-lab: $(LIB)
+lab: $(LIB) $(VENV)
 \t@$(PYTHON) -m labs.grade.build '$(LAB)' '$(SUBMISSION)'
 
-break:
+break: $(VENV)
 	@$(PYTHON) -m labs.break $(if $(NAME),build '$(NAME)',list)
 
-break-check: $(LIB)
+break-check: $(LIB) $(VENV)
 	@$(PYTHON) -m labs.break check '$(NAME)'
 
 deps:

@@ -32,7 +32,7 @@ def environment():
         sys.exit("Sphinx 9 needs Python 3.11 or newer; this is "
                  f"{sys.version.split()[0]}. Debian 12 and Ubuntu 24.04 have "
                  "it.")
-    reason = venv.make(VENV, WANTED, "Sphinx")
+    reason = venv.make(VENV, [WANTED], "Sphinx")
     if reason:
         sys.exit(f"the book's environment cannot be made: {reason}")
     return VENV / "bin" / "python"

@@ -23,7 +23,7 @@ from pathlib import Path
 try:
     import jinja2
 except ImportError:
-    sys.exit("jinja2 is not installed: apt-get install python3-jinja2")
+    sys.exit("jinja2 is missing: run `make run-balanced`, or build/venv/bin/python")
 
 from bench.meter import procfs
 from bench.run import process

@@ -28,7 +28,7 @@ return {text: e.textContent.trim(), name: e.name || "",
 def axe():
     """The text of axe-core."""
     folder = TOP / "build" / "axe-venv"
-    reason = venv.make(str(folder), str(TOP / "tests/docs/requirements.txt"),
+    reason = venv.make(str(folder), [TOP / "tests/docs/requirements.txt"],
                        "axe-core")
     if reason:
         pytest.skip(reason)
