@@ -147,7 +147,7 @@ unit-tests: $(UNIT_TESTS)
 
 # What is missing is installed once for each group; the stamp, which deps.sh
 # leaves when nothing is missing, records that.
-PACKAGES = $(foreach g,build run test check tidy compare observe fuzz grade,build/deps/$(g))
+PACKAGES = $(foreach g,build run test check tidy compare observe fuzz grade fleet fleet-test,build/deps/$(g))
 $(PACKAGES): build/deps/%: scripts/deps.sh
 	@mkdir -p $(@D)
 	@CC='$(CC)' STAMP=$@ scripts/deps.sh $*
@@ -236,47 +236,47 @@ predictions: build/deps/observe
 # scripts/check.py builds what a suite needs by calling make again, with the
 # variables of this command line.
 
-CHECK = $(PYTHON) scripts/check.py --make '$(MAKE)' $(MAKEOVERRIDES)
+SUITES = $(PYTHON) scripts/check.py --make '$(MAKE)' $(MAKEOVERRIDES)
 
 ## check: all suites, then one line: N passed, N failed (WERROR=1: warnings are errors)
 check: build/deps/check
-	@$(CHECK)
+	@$(SUITES)
 
 ## check-all: the same, and each case of the protocol on all seven instead of a sample
 check-all: build/deps/check
-	@FULL=1 $(CHECK)
+	@FULL=1 $(SUITES)
 
 ## test: unit tests and two servers, in less than 30 seconds: the loop while you edit
 test: build/deps/test
-	@$(CHECK) unit quick
+	@$(SUITES) unit quick
 
 ## check-unit: the pure modules of common/, with cmocka
 check-unit: build/deps/test
-	@$(CHECK) unit
+	@$(SUITES) unit
 
 ## check-blackbox: every server over real sockets, with a real Redis
 check-blackbox: build/deps/test
-	@$(CHECK) blackbox
+	@$(SUITES) blackbox
 
 ## check-asan: both again, with the address and undefined-behaviour sanitizers
 check-asan: build/deps/test
-	@$(CHECK) unit-asan blackbox-asan
+	@$(SUITES) unit-asan blackbox-asan
 
 ## check-tsan: the threaded servers with the thread sanitizer
 check-tsan: build/deps/test
-	@$(CHECK) blackbox-tsan
+	@$(SUITES) blackbox-tsan
 
 ## check-browser: signs the guestbook in a headless Chromium
 check-browser: build/deps/check
-	@$(CHECK) browser
+	@$(SUITES) browser
 
 ## check-layering: nm on the objects: nothing that http_conn reaches waits or does I/O
 check-layering: build/deps/test
-	@$(CHECK) layering
+	@$(SUITES) layering
 
 ## check-shape: sizes of the C and differences between neighbours, against their budgets
 check-shape: build/deps/build
-	@$(CHECK) shape
+	@$(SUITES) shape
 
 ## variant: builds one variant of a server in build/variants/NAME/ (NAME=leader-followers)
 variant: build/deps/test all
@@ -288,15 +288,19 @@ variant-measure: build/deps/compare all
 
 ## variants-check: applies each patch of variants/ and tests what it makes
 variants-check: build/deps/test
-	@$(CHECK) variants
+	@$(SUITES) variants
 
 ## check-faults: the servers under slow clients, dead workers, a failing Redis
 check-faults: build/deps/test
-	@$(CHECK) faults
+	@$(SUITES) faults
 
 ## check-frame: the runner itself, this Makefile, the scripts
 check-frame: build/deps/test
-	@$(CHECK) frame
+	@$(SUITES) frame
+
+## check-fleet: both on five hosts that are namespaces of this machine
+check-fleet: build/deps/test build/deps/fleet-test
+	@FULL=1 $(SUITES) fleet
 
 ## fuzz: libFuzzer on parser, connection, form, template ... (TIME=60 seconds each)
 TIME = 60
@@ -336,7 +340,7 @@ handout:
 
 ## check-labs: the grader, on starters, solutions, mutants and hostile programs (FULL=1: all)
 check-labs: build/deps/grade build/deps/test
-	@$(CHECK) labs
+	@$(SUITES) labs
 
 # ---------------------------------------------------------------- measuring
 #
@@ -375,6 +379,15 @@ compare-runs:
 peers-deps: build/deps/compare
 	@$(PYTHON) -m bench peers
 
+## fleet: prepares several hosts over ssh and measures on them (INVENTORY=hosts.ini EXPERIMENT=guestbook; CHECK=1: a dry run)
+fleet: compare-settings build/deps/fleet
+	@$(PYTHON) -m fleet prepare $(if $(CHECK),--check) '$(INVENTORY)'
+	@$(if $(CHECK),:,PATH="$$PATH:$(CURDIR)/build/fleet-venv/bin" $(PYTHON) -m bench run --fleet '$(INVENTORY)')
+
+## fleet-clean: undoes that preparation (INVENTORY=hosts.ini; CHECK=1)
+fleet-clean: build/deps/fleet
+	@$(PYTHON) -m fleet clean $(if $(CHECK),--check) '$(INVENTORY)'
+
 ## book: builds the documentation as a site in build/book/ (RUN=results/latest: on your figures)
 book:
 	@$(PYTHON) -m docs.book
@@ -410,7 +423,7 @@ help:
         variants-check check-faults check-frame fuzz soak reliability compare \
         compare-settings study study-settings report compare-runs peers-deps \
         book format tidy help timeline simulator demo-stuck predict predictions model \
-        grade lab handout check-labs break break-check
+        grade lab handout check-labs break break-check fleet fleet-clean check-fleet
 
 # Deletes a file whose recipe failed: it would look finished next time.
 .DELETE_ON_ERROR:

@@ -14,6 +14,8 @@
 #   observe   run, and strace
 #   fuzz      build, and clang with libFuzzer
 #   grade     run, pytest and strace, for the labs
+#   fleet     ssh, git, and what Ansible is installed into
+#   fleet-test  what the hosts of make check-fleet run: sshd, Redis, the balancers
 #
 # NO_INSTALL=1 installs nothing: it prints the one command to run and exits 1.
 # When everything that is missing is optional, as each load tool is, the script says
@@ -148,6 +150,7 @@ look_for() {
         look_for fuzz
         look_for load # the tests of bench/ use them, and the docs name them
         look_for grade
+        look_for fleet-test
         may python3-venv "a place for what draws, and for the book" \
             python_has ensurepip
         ;;
@@ -179,13 +182,27 @@ look_for() {
         want patch "makes the mutants" have patch
         may liburing-dev "the library of lab 08" library liburing
         ;;
+    fleet)
+        want openssh-client "logs in to the hosts" have ssh
+        want git "packs the sources" have git
+        may python3-venv "a place for Ansible" python_has ensurepip
+        ;;
+    fleet-test)
+        may openssh-client "logs in to the hosts" have ssh
+        may openssh-server "each host of the test has an sshd" [ -x /usr/sbin/sshd ]
+        may iproute2 "connects the hosts" have ip
+        may haproxy "the balancer" [ -x /usr/sbin/haproxy ]
+        may nginx "the other balancer" [ -x /usr/sbin/nginx ]
+        may strace "counts system calls" have strace
+        load_tools may
+        ;;
     fuzz)
         look_for build
         want clang "has libFuzzer" have clang
         want "$(clang_runtime_package)" "libFuzzer itself" clang_has_fuzzer
         ;;
     *)
-        echo "deps.sh: no group '$1'; there are: build run test browser check tidy compare observe fuzz grade" >&2
+        echo "deps.sh: no group '$1'; there are: build run test browser check tidy compare observe fuzz grade fleet fleet-test" >&2
         exit 2
         ;;
     esac
@@ -244,16 +261,22 @@ apt_get install -y --no-install-recommends $missing || {
     give_up
 }
 
-# Debian starts a service when it is installed. The project does not need this one:
-# every test and measurement starts a private Redis and ends it.
-case " $missing " in
-*" redis-server "*)
-    if [ -d /run/systemd/system ]; then
-        echo "Switching off the Redis service that came with the package"
-        ${sudo:+sudo} systemctl disable --now redis-server
-    fi
-    ;;
-esac
+# Debian starts a service when it is installed. The project does not need these: each
+# test and measurement starts its own, and ends it.
+switch_off() { # PACKAGE SERVICE
+    case " $missing " in
+    *" $1 "*)
+        echo "Switching off the service that came with $1"
+        ${sudo:+sudo} systemctl disable --now "$2"
+        ;;
+    esac
+}
+if [ -d /run/systemd/system ]; then
+    switch_off redis-server redis-server
+    switch_off openssh-server ssh
+    switch_off haproxy haproxy
+    switch_off nginx nginx
+fi
 
 # Check again: a package counts only when it works.
 look_for_all "$@"
