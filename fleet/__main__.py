@@ -12,6 +12,7 @@ in the inventory.
 """
 
 import argparse
+import fcntl
 import json
 import os
 import re
@@ -36,6 +37,14 @@ def install():
 
     Raises Mistake when it cannot be made.
     """
+    VENV.parent.mkdir(exist_ok=True)
+    with open(f"{VENV}.lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)    # of two programs, the second waits
+        install_alone()
+
+
+def install_alone():
+    """Do what install() says, while no other program does it."""
     mark = VENV / "requirements.txt"
     if mark.exists() and mark.read_text("utf-8") == WANTED.read_text("utf-8"):
         return
@@ -103,7 +112,7 @@ def find_unreachable(inventory):
             f"{name} {'cannot be reached' if how == 'UNREACHABLE' else 'has no Python'}"
             f" ({why_of(text)})" for name, how, text in failed)
             + ". `ssh` with the user and the key of the inventory must log in without "
-            "a question, and find python3 there")
+            "a question, and find /usr/bin/python3 there")
     if done.returncode:
         raise Mistake(f"Ansible does not work: {done.stderr.strip()[-300:]}")
 

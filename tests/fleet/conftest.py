@@ -20,3 +20,4 @@ def pytest_collection_modifyitems(items):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "namespaces: makes hosts on this machine")
+    config.addinivalue_line("markers", "slow: only with FULL=1 (make check-fleet)")
