@@ -20,4 +20,5 @@ def pytest_collection_modifyitems(items):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "namespaces: makes hosts on this machine")
+    config.addinivalue_line("markers", "timeout(seconds): of pytest-timeout")
     config.addinivalue_line("markers", "slow: only with FULL=1 (make check-fleet)")

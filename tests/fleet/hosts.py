@@ -138,22 +138,29 @@ def hosts(names):
                              f"{', '.join(GROUPS)}, with a number behind if needed")
     with contextlib.ExitStack() as undo:
         undo.enter_context(ended_by_sigterm())
-        folder = Path(tempfile.mkdtemp(prefix="zerohttpd-fleet-"))
-        undo.callback(shutil.rmtree, folder)
-        bridge, network = make_bridge(undo)
-        address = {name: f"{network}.{number}" for number, name in enumerate(names, 1)}
-        keys = make_keys(folder, address)
-        booted = {name: boot(undo, folder, bridge, name, address[name])
-                  for name in names}
-        for name, process in booted.items():
-            wait_for_sshd(name, address[name], process, folder / name / "log")
-        options = ["-o", f"UserKnownHostsFile={keys / 'known_hosts'}",
-                   "-o", "GlobalKnownHostsFile=/dev/null", "-o", "BatchMode=yes"]
-        inventory = folder / "hosts.ini"
-        inventory.write_text(inventory_of(address, keys / "key", options), "ascii")
-        yield Fleet(inventory, address,
-                    {name: first_process(booted[name]) for name in names}, bridge,
-                    ["ssh", "-F", "none", "-i", str(keys / "key"), *options])
+        try:
+            yield make(undo, names)
+        finally:
+            ignore_signals()
+
+
+def make(undo, names):
+    """Make the hosts; return their Fleet. `undo` gets what removes them."""
+    folder = Path(tempfile.mkdtemp(prefix="zerohttpd-fleet-"))
+    undo.callback(shutil.rmtree, folder)
+    bridge, network = make_bridge(undo)
+    address = {name: f"{network}.{number}" for number, name in enumerate(names, 1)}
+    keys = make_keys(folder, address)
+    booted = {name: boot(undo, folder, bridge, name, address[name]) for name in names}
+    for name, process in booted.items():
+        wait_for_sshd(name, address[name], process, folder / name / "log")
+    options = ["-o", f"UserKnownHostsFile={keys / 'known_hosts'}",
+               "-o", "GlobalKnownHostsFile=/dev/null", "-o", "BatchMode=yes"]
+    inventory = folder / "hosts.ini"
+    inventory.write_text(inventory_of(address, keys / "key", options), "ascii")
+    return Fleet(inventory, address,
+                 {name: first_process(booted[name]) for name in names}, bridge,
+                 ["ssh", "-F", "none", "-i", str(keys / "key"), *options])
 
 
 def group_of(name):
@@ -175,24 +182,30 @@ def inventory_of(address, key, options):
     return "\n".join(lines)
 
 
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
 @contextlib.contextmanager
 def ended_by_sigterm():
-    """Turn SIGTERM into an exception, so that what follows a `with` is undone.
-
-    While it is undone, further signals are ignored: nothing may remain. Only the
-    main thread can do this; in another one it does nothing.
-    """
+    """Turn SIGTERM into an exception, so that what follows a `with` is undone. Only
+    the main thread can do this; in another one it does nothing."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.getsignal(number)
-              for number in (signal.SIGTERM, signal.SIGINT)}
+    before = {number: signal.getsignal(number) for number in SIGNALS}
     try:
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def ignore_signals():
+    """Let nothing interrupt the removal: a second signal would leave a part."""
+    if threading.current_thread() is threading.main_thread():
+        for number in SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
 
 
 def command(*words, **settings):

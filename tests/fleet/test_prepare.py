@@ -14,10 +14,12 @@ import pytest
 from fleet import __main__ as fleet
 from hosts import hosts
 
+# Seconds for one test, where the machine is busy with others.
+pytestmark = pytest.mark.timeout(1800)
 TOP = Path(__file__).resolve().parents[2]
 GOOD = "[server]\na\n[redis]\nb\n[load]\nc\n"
-# Lower than here, so that a host in a namespace may set it, too.
-DESCRIPTORS = 15000
+# A host in a namespace cannot raise the limit, but lower it. HAProxy takes 16,026.
+DESCRIPTORS = 17000
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -35,7 +37,7 @@ def run(what, inventory, *options):
     return subprocess.run(
         [sys.executable, "-m", "fleet", what, inventory,
          "--facts", inventory.with_suffix(".json"), *options],
-        cwd=TOP, capture_output=True, text=True, check=False, timeout=280)
+        cwd=TOP, capture_output=True, text=True, check=False, timeout=900)
 
 
 def changes(done):
@@ -119,7 +121,7 @@ def look_at(one):
         sysctl net.core.somaxconn net.ipv4.tcp_max_syn_backlog \
                net.ipv4.ip_local_port_range net.ipv4.tcp_tw_reuse
         ulimit -n
-        find /etc /opt /var/lib /var/log /run -xdev -not -type s | sort
+        find /etc /opt /var/lib /var/log /run -xdev -path '*zerohttpd*' | sort
         ps -e -o args= | grep -E '^(redis|haproxy|nginx)' | sort""")
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
@@ -151,6 +153,7 @@ def test_a_host_is_prepared_and_restored():
         assert ask(*redis, "config", "get", "save").split() == ["save"]
         assert ask(*redis, "get", "theirs") == ""
         assert ask("redis-cli", "get", "theirs") == "1"
+        assert one.run("server", "pgrep", "haproxy").returncode == 0
         facts = json.loads(inventory.with_suffix(".json").read_text())
         told = facts["hosts"]["server"]
         assert set(told["groups"]) == {"server", "redis", "balancer", "load"}
@@ -159,15 +162,9 @@ def test_a_host_is_prepared_and_restored():
 
         assert set(changes(run("prepare", inventory)).values()) == {0}
 
-        # What ends is started again, and nothing else happens.
-        ask(*redis, "shutdown", "nosave")
-        assert changes(run("prepare", inventory)) == {"localhost": 0, "server": 1}
-        assert ask(*redis, "ping") == "PONG"
-
         changes(run("clean", inventory))
         assert look_at(one) == before
         assert ask("redis-cli", "get", "theirs") == "1"
-        assert changes(run("clean", inventory)) == {"server": 0}
 
 
 @pytest.mark.namespaces
@@ -195,6 +192,29 @@ def test_a_host_that_is_not_as_expected_is_left_alone():
 
 @pytest.mark.slow
 @pytest.mark.namespaces
+def test_what_has_ended_is_started_again():
+    with hosts(["server"]) as one:
+        inventory = everything_on(one)
+        redis = ["redis-cli", "-h", one.address["server"], "-p", "6390"]
+        changes(run("prepare", inventory))
+        one.run("server", *redis, "shutdown", "nosave")
+        assert changes(run("prepare", inventory)) == {"localhost": 0, "server": 1}
+        assert one.run("server", *redis, "ping").stdout == "PONG\n"
+
+        inventory.write_text(inventory.read_text().replace(
+            "[redis]\n", "[all:vars]\nredis_port=6391\nbalancer_program=nginx\n[redis]\n"))
+        changes(run("prepare", inventory))
+        assert "onnection refused" in one.run("server", *redis, "ping").stderr
+        assert one.run("server", *redis[:-1], "6391", "ping").stdout == "PONG\n"
+        programs = one.run("server", "ps", "-e", "-o", "comm=").stdout.split()
+        assert "nginx" in programs and "haproxy" not in programs
+
+        changes(run("clean", inventory))
+        assert changes(run("clean", inventory)) == {"server": 0}
+
+
+@pytest.mark.slow
+@pytest.mark.namespaces
 def test_a_port_that_is_taken_is_named():
     with hosts(["server"]) as one:
         one.run("server", "redis-server", "--bind", one.address["server"], "--port",
@@ -218,7 +238,7 @@ def test_five_hosts_are_prepared_and_measured_by_one_command(tmp_path):
             ["make", "fleet", f"INVENTORY={inventory}", "EXPERIMENT=answer",
              "SERVERS=iterative,epoll", "CONCURRENCY=1,10,50", "REPEAT=2", "SECONDS=1",
              f"OUT={tmp_path}"],
-            cwd=TOP, capture_output=True, text=True, check=False, timeout=360)
+            cwd=TOP, capture_output=True, text=True, check=False, timeout=1200)
         assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
         summary = json.loads((tmp_path / "latest/summary.json").read_text())
         assert summary
