@@ -113,9 +113,9 @@ $(UNIT_TESTS): $(OBJ)/tests/%: $(OBJ)/tests/unit/%.o $(UNIT_HELP) $(LIB) | build
 	@echo '  LINK  $@'
 	$(Q)$(LINK) -o $@ $< $(UNIT_HELP) $(LIB) $(CMOCKA_LIBS) $(HIREDIS_LIBS)
 
-# This test replaces malloc (ld's --wrap) and makes it fail. The variable is
+# This test replaces the allocator (ld's --wrap) and makes it fail. The variable is
 # private because other programs link the same objects.
-$(OBJ)/tests/test_out_of_memory: private LINK += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup
+$(OBJ)/tests/test_out_of_memory: private LINK += -Wl,--wrap=aligned_alloc,--wrap=calloc,--wrap=realloc,--wrap=strdup
 
 # Only the tests see cmocka, so the servers build without it.
 $(OBJ)/tests/unit/%.o: tests/unit/%.c $(OBJ)/flags | build/deps/test
@@ -227,7 +227,7 @@ predict: build/deps/compare build/deps/observe all
 	    $(if $(WHAT),--what '$(WHAT)') $(if $(FILE),--file '$(FILE)') \
 	    $(if $(NAME),--name '$(NAME)')
 
-## predictions: the predictions of a class beside what was measured (DIR=results/predictions)
+## predictions: the predictions of a class next to what was measured (DIR=results/predictions)
 predictions: build/deps/observe
 	@$(OBSERVE) predictions $(if $(DIR),'$(DIR)')
 

@@ -1,53 +1,40 @@
 """What `make compare` and the targets around it start.
 
-    python3 -m bench run                   measures the servers (make compare)
-    python3 -m bench study NAME            one of the studies (make study)
-    python3 -m bench settings [COMMAND...] checks its settings only
-    python3 -m bench report [FOLDER]       draws a run again
-    python3 -m bench diff FOLDER FOLDER    do two runs agree?
-    python3 -m bench join FOLDER RUN...    joins parts of a run
-    python3 -m bench peers [NAME...]       installs other servers
-    python3 -m bench check-peers [NAME...] asks each of them, measures nothing
-    python3 -m bench check-floors          compares floors with their servers
-    python3 -m bench model [NAME=VALUE...] what does the model predict?
-    python3 -m bench calibrate RUN...      the model's costs, from runs
-    python3 -m bench doctor                is this machine ready?
-
---help after run or study lists the settings. Exit status: 0 when all was done,
-1 when it cannot start or continue, 2 for a wrong setting, 130 after Ctrl-C.
+Exit status of every command: 0 when all was done, 1 when it cannot start or
+continue, 2 for a wrong setting, 130 after Ctrl-C.
 """
 
 import importlib
 import signal
 import sys
 
-COMMANDS = {
-    "run": ("bench.run.session", "run"),
-    "study": ("bench.run.session", "study"),
-    "settings": ("bench.config", "main"),
-    "report": ("bench.draw.report", "main"),
-    "diff": ("bench.analyse.diff", "main"),
-    "join": ("bench.store.join", "main"),
-    "peers": ("bench.peers.install", "main"),
-    "check-peers": ("bench.peers.check", "main"),
-    "check-floors": ("bench.peers.floor_check", "main"),
-    "model": ("bench.whatif", "main"),
-    "calibrate": ("bench.whatif", "main_calibrate"),
-    "doctor": ("bench.machine.preflight", "main"),
+COMMANDS = {    # name: (module, function, help)
+    "run": ("bench.run.session", "run", "measures the servers (make compare)"),
+    "study": ("bench.run.session", "study", "NAME: one of the studies (make study)"),
+    "settings": ("bench.config", "main", "[COMMAND...] checks its settings only"),
+    "report": ("bench.draw.report", "main", "[FOLDER] draws a run again"),
+    "diff": ("bench.store.diff", "main", "FOLDER FOLDER: do two runs agree?"),
+    "join": ("bench.store.join", "main", "FOLDER RUN... joins parts of a run"),
+    "peers": ("bench.peers.install", "main", "[NAME...] installs other servers"),
+    "check-peers": ("bench.peers.check", "main", "[NAME...] asks each of them, measures nothing"),
+    "check-floors": ("bench.peers.floor_check", "main", "compares floors with their servers"),
+    "model": ("bench.whatif", "main", "[NAME=VALUE...] what does the model predict?"),
+    "calibrate": ("bench.whatif", "main_calibrate", "RUN... the model's costs, from runs"),
+    "doctor": ("bench.machine.preflight", "main", "is this machine ready?"),
 }
 
 
 def main(words):
-    """Run the command that the first word names with the others; return its
-    exit status."""
-    if not words or words[0] in ("-h", "--help"):
-        print(__doc__.strip())
-        return 0 if words else 2
-    if words[0] not in COMMANDS:
-        print(f"bench: no command {words[0]!r}\n{__doc__.strip()}",
-              file=sys.stderr)
-        return 2
-    module, function = COMMANDS[words[0]]
+    """Run the command that the first word names with the others; return its exit status."""
+    if not words or words[0] not in COMMANDS:
+        asked = not words or words[0] in ("-h", "--help")
+        if not asked:
+            print(f"bench: no command {words[0]!r}", file=sys.stderr)
+        print("python3 -m bench COMMAND; --help after run or study lists the settings",
+              *(f"  {name:13} {told}" for name, (_, _, told) in COMMANDS.items()), sep="\n",
+              file=sys.stdout if asked else sys.stderr)
+        return 0 if words and asked else 2
+    module, function, _ = COMMANDS[words[0]]
     return getattr(importlib.import_module(module), function)(words[1:])
 
 

@@ -57,8 +57,7 @@ def number(convert=int, most=10**9):
         except ValueError:
             value = 0
         if value is not None and not 0 < value <= most:
-            raise ValueError("it has to be a number above 0, at most "
-                             f"{most:,}")
+            raise ValueError(f"it has to be a number above 0, at most {most:,}")
         return value
     return read
 
@@ -66,8 +65,7 @@ def number(convert=int, most=10**9):
 def switch(text):
     """Return whether `text` means yes. A word that means neither yes nor no
     is refused: it may decide about hours of measuring."""
-    if text.lower() not in ("", "0", "no", "off", "false",
-                            "1", "yes", "on", "true"):
+    if text.lower() not in ("", "0", "no", "off", "false", "1", "yes", "on", "true"):
         raise ValueError("it is 1 or 0")
     return text.lower() in ("1", "yes", "on", "true")
 
@@ -91,56 +89,50 @@ def cores(text):
         raise ValueError("cores are written like 0,2-3") from error
     allowed = os.sched_getaffinity(0)
     if not wanted or not wanted <= allowed:
-        raise ValueError("this machine has cores "
-                         + ",".join(map(str, sorted(allowed))))
+        raise ValueError("this machine has cores " + ",".join(map(str, sorted(allowed))))
     return wanted
 
 
 def server_names(text):
     """Return the names of servers as a set, of ours also for "07"."""
-    numbers = {s.folder[:2]: s.name for s in servers.ARCHITECTURES} \
-        | {s.folder: s.name for s in servers.ARCHITECTURES}
-    return {numbers.get(word, word) for word in words(text)}
+    ours = {name: one.name for one in servers.ARCHITECTURES
+            for name in (one.folder, one.folder[:2])}
+    return {ours.get(word, word) for word in words(text)}
 
 
 def architectures(text):
     """Return those of the seven that `text` names; all without a name."""
     wanted, ours = server_names(text), servers.ARCHITECTURES
     if wanted - {"none", *(one.name for one in ours)}:
-        raise ValueError("there are " + ", ".join(one.name for one in ours)
-                         + "; or none")
+        raise ValueError("there are " + ", ".join(one.name for one in ours) + "; or none")
     return [one for one in ours if not wanted or one.name in wanted]
 
 
 TOOLS = [tool for one in experiments.all_experiments() for tool in one.tools]
 OPTIONS = (
     # name, its reader, help
-    ("EXPERIMENT", among(experiments.ORDER), "guestbook, answer, hello, "
-     "redirect, echo (default: all five)"),
-    ("FULL", switch, "the published grid, in as many rounds as settle it "
-     "(hours)"),
-    ("SERVERS", architectures, "which of the seven, by name or number: "
-     "epoll,06"),
+    ("EXPERIMENT", among(experiments.ORDER),
+     "guestbook, answer, hello, redirect, echo (default: all five)"),
+    ("FULL", switch, "the published grid, in as many rounds as settle it (hours)"),
+    ("SERVERS", architectures, "which of the seven, by name or number: epoll,06"),
     ("PEERS", peers.chosen, "other servers too: nginx,go or all"),
     ("CONCURRENCY", lambda text: tuple(map(number(), words(text))),
      "these points instead of the grid's; for echo: demanded requests/s"),
-    ("REPEAT", number(most=1000), "number of rounds (default: until all is "
-     "settled, or the time is over)"),
-    ("SECONDS", number(float, 3600), "time for each run (default: fitted to "
-     "5 minutes, or what the full grid needs)"),
-    ("BACKLOG", number(), "length of the accept queue (default "
-     f"{netns.QUEUE}; the article's servers had 10)"),
-    ("SERVER_CPUS", cores, "cores for the server, 0 or 0,2-3 (default: the "
-     "first)"),
-    ("LOAD_CPUS", cores, "cores for the load and Redis (default: all others "
-     "that share nothing with the server's)"),
-    ("TOOL", among(dict.fromkeys(TOOLS)), "another load tool where an "
-     "experiment has two: wrk (guestbook, answer), ab (hello), oha (echo)"),
+    ("REPEAT", number(most=1000),
+     "number of rounds (default: until all is settled, or the time is over)"),
+    ("SECONDS", number(float, 3600),
+     "time for each run (default: fitted to 5 minutes, or what the full grid needs)"),
+    ("BACKLOG", number(),
+     f"length of the accept queue (default {netns.QUEUE}; the article's servers had 10)"),
+    ("SERVER_CPUS", cores, "cores for the server, 0 or 0,2-3 (default: the first)"),
+    ("LOAD_CPUS", cores, "cores for the load and Redis (default: all others that share nothing "
+     "with the server's)"),
+    ("TOOL", among(dict.fromkeys(TOOLS)), "another load tool where an experiment has two: wrk "
+     "(guestbook, answer), ab (hello), oha (echo)"),
     ("OUT", str, "folder for the results (default: results)"),
     ("SEED", number(), "order of the cells (default: random, and recorded)"),
     ("WIDE", switch, "print every column of the tables"),
-    ("COMMIT", switch, "also copy the results into docs/results, if they are "
-     "good enough"),
+    ("COMMIT", switch, "also copy the results into docs/results, if they are good enough"),
 )
 
 
@@ -151,31 +143,25 @@ def of_study(study, text):
     number, others by name. Raises ValueError when there is none."""
     chosen = study.chosen(server_names(text))
     if not chosen:
-        raise ValueError("this study has "
-                         + ", ".join(one.name for one in study.servers))
+        raise ValueError("this study has " + ", ".join(one.name for one in study.servers))
     return chosen
 
 
 def parse(argv, environment, study=None):
-    """Return the Settings from options, which win, and the environment, for
-    `study` or the published experiments.
-
-    Raises SettingsError. Exits on --help and unknown options.
-    """
+    """Return the Settings from options, which win, and the environment, for `study` or the
+    published experiments. Raises SettingsError. Exits on --help and unknown options."""
     parser = argparse.ArgumentParser(
         prog="bench", description="Measure servers, print, draw and explain. "
         "Each option is also an environment variable: FULL=1.")
     for name, reader, text in OPTIONS:
-        how = {"action": "store_const", "const": "1"} if reader is switch \
-            else {"metavar": name}
+        how = {"action": "store_const", "const": "1"} if reader is switch else {"metavar": name}
         parser.add_argument("--" + name.lower().replace("_", "-"), help=text,
                             default=environment.get(name, ""), **how)
     given, asked = vars(parser.parse_args(argv)), {}
     for name, reader, _ in OPTIONS:
         text = given[name.lower()]
         try:
-            asked[name] = of_study(study, text) \
-                if study and name == "SERVERS" else reader(text)
+            asked[name] = of_study(study, text) if study and name == "SERVERS" else reader(text)
         except ValueError as error:
             raise SettingsError(f"{name}={text}: {error}") from error
     chosen = asked["SERVERS"] + ([] if study else asked["PEERS"])
@@ -185,15 +171,13 @@ def parse(argv, environment, study=None):
         experiments=(study,) if study else tuple(
             one for one in experiments.all_experiments()
             if one.name in (asked["EXPERIMENT"] or experiments.ORDER)),
-        servers=tuple(chosen), full=bool(study) or asked["FULL"],
-        points=asked["CONCURRENCY"], repeat=asked["REPEAT"],
-        seconds=asked["SECONDS"], backlog=asked["BACKLOG"] or netns.QUEUE,
+        servers=tuple(chosen), full=bool(study) or asked["FULL"], points=asked["CONCURRENCY"],
+        repeat=asked["REPEAT"], seconds=asked["SECONDS"],
+        backlog=asked["BACKLOG"] or netns.QUEUE, tool="".join(asked["TOOL"][:1]),
         server_cores=asked["SERVER_CPUS"], load_cores=asked["LOAD_CPUS"],
-        tool="".join(asked["TOOL"][:1]),
         out=asked["OUT"] or os.path.join(servers.TOP, "results"),
         seed=asked["SEED"] or int.from_bytes(os.urandom(3), "big") + 1,
-        wide=asked["WIDE"], commit=asked["COMMIT"],
-        label=study.name if study else "")
+        wide=asked["WIDE"], commit=asked["COMMIT"], label=study.name if study else "")
 
 
 def read(command, argv, environment):
@@ -218,9 +202,8 @@ def read(command, argv, environment):
         raise SettingsError(f"OUT={settings.out}: {error.strerror}; it has "
                             "to be a folder that you can write to") from error
     if settings.commit and facts.commit().get("changed", True):
-        raise SettingsError("COMMIT=1: the work tree has changes that are "
-                            "not committed (git status), so the measurement "
-                            "could not be repeated")
+        raise SettingsError("COMMIT=1: the work tree has changes that are not committed (git "
+                            "status), so the measurement could not be repeated")
     return settings
 
 

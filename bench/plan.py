@@ -9,7 +9,6 @@ import math
 from dataclasses import dataclass, field
 
 from bench.analyse.stats import LOOKS
-from bench.experiments import NotPossible
 
 QUICK_SECONDS = 300         # of a quick run, from start to report
 RESERVE = 25                # of it, before and after measuring
@@ -43,8 +42,7 @@ class Cell:
         """A name for lines and files."""
         parts = [self.experiment.name, self.server.name, self.variant.name,
                  str(self.x), f"r{self.repeat}"]
-        return "_".join(part.replace(", ", " ").replace(" ", "-")
-                        for part in parts if part)
+        return "_".join(part.replace(", ", " ").replace(" ", "-") for part in parts if part)
 
     def lasts(self, seconds):
         """Return how many seconds a run takes in a stage that gives each cell
@@ -95,8 +93,7 @@ class Stage:
     @property
     def duration(self):
         """How many seconds the planned rounds take."""
-        return self.planned * self.round_seconds(self.possible) \
-            + self.calls_seconds()
+        return self.planned * self.round_seconds(self.possible) + self.calls_seconds()
 
     def baseline_of(self, variant):
         """Return the name of the server that the others are compared with, in
@@ -110,45 +107,28 @@ class Stage:
 
 
 def make(settings, machine, count_calls):
-    """Return the Stages for `settings` on `machine`.
-
-    REPEAT or the experiment says how many rounds there are; with SECONDS
-    alone, six. Otherwise they go on until all comparisons are settled, in a
-    quick run while there is time.
-    """
+    """Return the Stages for `settings` on `machine`. REPEAT or the experiment says how many
+    rounds there are; with SECONDS alone, six. Otherwise they go on until all comparisons
+    are settled, in a quick run while there is time."""
     stages = []
     for experiment in settings.experiments:
         rounds = settings.repeat or experiment.rounds or (
             LOOKS[0] if settings.seconds and not settings.full else None)
-        seconds = settings.seconds or (experiment.seconds_full
-                                       if settings.full else LONGEST)
-        stage = Stage(experiment, list(_cells(experiment, settings, machine)),
-                      rounds, seconds)
+        seconds = settings.seconds or (experiment.seconds_full if settings.full else LONGEST)
+        stage = Stage(experiment, [
+            Cell(experiment, server, variant, x,
+                 impossible=experiment.obstacle(server, x, machine))
+            for variant in experiment.variants for server in settings.servers
+            if experiment.applies(server, variant)
+            for x in settings.points or (variant.full if settings.full else variant.quick)],
+            rounds, seconds)
         if count_calls and experiment.counts_calls:
-            stage.calls = list({
-                (cell.variant.name, cell.server.name):
-                (cell.server, cell.variant) for cell in stage.possible
-                if not cell.variant.many_workers}.values())
+            stage.calls = list(dict.fromkeys((cell.server, cell.variant) for cell
+                                             in stage.possible if not cell.variant.many_workers))
         stages += [stage] if stage.cells else []
     if settings.seconds is None and not settings.full:
         fit(stages, QUICK_SECONDS - RESERVE)
     return stages
-
-
-def _cells(experiment, settings, machine):
-    """Yield the Cells of an experiment."""
-    for variant in experiment.variants:
-        for server in settings.servers:
-            if not experiment.applies(server, variant):
-                continue
-            for x in settings.points or (variant.full if settings.full
-                                         else variant.quick):
-                why = ""
-                try:
-                    experiment.possible(server, x, machine)
-                except NotPossible as error:
-                    why = str(error)
-                yield Cell(experiment, server, variant, x, impossible=why)
 
 
 def fit(stages, seconds):

@@ -19,12 +19,11 @@ INSTALLED = os.path.join(FOLDER, "requirements.txt")
 def enter():
     """Start this program again inside the environment. Returns "" when it
     runs there already, and the reason when that is not possible."""
-    if os.path.realpath(sys.prefix) == os.path.realpath(FOLDER):
-        return ""
-    reason = make()
-    if reason:
-        return reason
-    os.execv(PYTHON, [PYTHON, *sys.orig_argv[1:]])
+    inside = os.path.realpath(sys.prefix) == os.path.realpath(FOLDER)
+    reason = "" if inside else make()
+    if not inside and not reason:
+        os.execv(PYTHON, [PYTHON, *sys.orig_argv[1:]])
+    return reason
 
 
 def make():
@@ -33,8 +32,7 @@ def make():
     os.makedirs(os.path.dirname(FOLDER), exist_ok=True)
     with open(FOLDER + ".lock", "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if procfs.read(INSTALLED) == procfs.read(WANTED) \
-                and os.access(PYTHON, os.X_OK):
+        if procfs.read(INSTALLED) == procfs.read(WANTED) and os.access(PYTHON, os.X_OK):
             return ""
         if os.environ.get("NO_INSTALL"):
             return "NO_INSTALL is set, and build/venv is not there yet"
@@ -42,9 +40,8 @@ def make():
               "build/venv, once ...", flush=True)
         shutil.rmtree(FOLDER, ignore_errors=True)
         reason = run(sys.executable, "-m", "venv", FOLDER) or run(
-            PYTHON, "-m", "pip", "install", "--quiet", "--no-deps",
-            "--disable-pip-version-check", "--retries", "1", "--timeout",
-            "15", "-r", WANTED)
+            PYTHON, "-m", "pip", "install", "--quiet", "--no-deps", "--retries", "1",
+            "--disable-pip-version-check", "--timeout", "15", "-r", WANTED)
         if not reason:
             shutil.copyfile(WANTED, INSTALLED)
         return reason

@@ -11,9 +11,9 @@ enum { FIRST_CAPACITY = 2048 };
 int64_t slice_next_number(struct slice *s)
 {
     int64_t number = 0;
-    if (s->n == 0 || !isdigit((unsigned char)s->p[0]))
+    if (s->n == 0 || !is_digit(s->p[0]))
         return -1;
-    for (; s->n > 0 && isdigit((unsigned char)s->p[0]); slice_skip(s, 1))
+    for (; s->n > 0 && is_digit(s->p[0]); slice_skip(s, 1))
         if (number < INT64_MAX / 16)
             number = number * 10 + (s->p[0] - '0');
     return number;

@@ -33,11 +33,13 @@ static inline bool slice_equal(struct slice a, struct slice b)
 }
 
 /* HTTP ignores case in field names and most tokens (RFC 9110, 5.1). Most
- * clients use the usual spelling, compared here without a call. */
+ * clients use the usual spelling, and most names differ in length or in the
+ * first letter (0x20 is what 'A' and 'a' differ in): no call for these. */
 static inline bool slice_equal_nocase(struct slice a, struct slice b)
 {
     return slice_equal(a, b) ||
-           (a.n == b.n && strncasecmp(a.p, b.p, a.n) == 0);
+           (a.n == b.n && ((a.p[0] ^ b.p[0]) & ~0x20) == 0 &&
+            strncasecmp(a.p, b.p, a.n) == 0);
 }
 
 static inline bool slice_has_prefix(struct slice s, struct slice prefix)
@@ -80,6 +82,12 @@ static inline struct slice slice_next(struct slice *s, char separator)
 /* Removes the decimal digits at the start of *s and returns their value, or -1
  * if there are none. One above 2^59 may not be exact: none overflows. */
 int64_t slice_next_number(struct slice *s);
+
+/* isdigit(3) would cost a child of 02 a page fault: it reads a table. */
+static inline bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
 
 /* In ASCII, the low four bits of 'A' and 'a' are 1. */
 static inline int hex_value(char digit)

@@ -302,9 +302,8 @@ int http_phase_timeout_ms(const struct options *options, enum http_phase phase)
 
 void http_conn_on_timeout(struct http_conn *c)
 {
-    if (http_conn_phase(c) != HTTP_PHASE_REQUEST) {
+    if (http_conn_phase(c) == HTTP_PHASE_REQUEST)
+        refuse(c, 408);
+    else
         http_conn_abort(c);
-        return;
-    }
-    refuse(c, 408);
 }

@@ -42,13 +42,16 @@ struct http_exchange *http_exchange_acquire(struct http_context *context)
         context->spares--;
         return x;
     }
-    /* Not calloc: clearing would touch every page of the input buffer, and most
-     * requests fit into the first. */
-    x = malloc(sizeof *x);
+    /* Not calloc: clearing would touch every page of the input, of which most
+     * requests need the first. A child of 02 copies each page that it writes
+     * to: so the members before the input are in that page, too, and the output
+     * gets its memory here, before the fork. */
+    x = aligned_alloc(4096, sizeof *x);
     if (x == NULL)
         return NULL;
     memset(x, 0, offsetof(struct http_exchange, in));
     x->context = context;
+    buffer_reserve(&x->out, 1);
     return x;
 }
 

@@ -148,8 +148,8 @@ static int parse_request_line(struct slice line, struct http_request *r)
     if (target.n > HTTP_TARGET_MAX)
         return -414;
     if (!more || rest.n != 8 || memcmp(rest.p, "HTTP/", 5) != 0 ||
-        !isdigit((unsigned char)rest.p[5]) || rest.p[6] != '.' ||
-        !isdigit((unsigned char)rest.p[7]))
+        !is_digit(rest.p[5]) || rest.p[6] != '.' ||
+        !is_digit(rest.p[7]))
         return -400;
     r->line = line;
     if (rest.p[5] != '1')

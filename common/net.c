@@ -28,8 +28,7 @@ static void set_option(int fd, int level, int name, int value)
     setsockopt(fd, level, name, &value, sizeof value);
 }
 
-static void set_listener_options(int fd, bool event_loop,
-                                 int timeout_ms)
+static void set_listener_options(int fd, bool event_loop, int timeout_ms)
 {
     /* Otherwise a restart fails while an old connection is in TIME_WAIT, which
      * lasts a minute. */

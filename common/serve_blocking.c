@@ -71,12 +71,14 @@ static bool others_wait(const struct worker *worker)
     return waiting > idle;
 }
 
-/* Checks the deadline, then returns the next step. The timeout of recv() is not
- * enough: a client that sends a byte every 40 ms never runs into it. */
+/* Looks at the clock, checks the deadline, then returns the next step. The
+ * timeout of recv() is not enough: a client that sends a byte every 40 ms never
+ * runs into it. */
 static enum http_want next_want(struct connection *c)
 {
     enum http_phase phase = http_conn_phase(&c->conn);
-    const struct worker *w = c->worker;
+    struct worker *w = c->worker;
+    worker_update(w);
     if (phase != c->phase) {
         c->phase = phase;
         c->deadline_ms = w->http.clock.now_ms +
@@ -94,8 +96,9 @@ static enum http_want next_want(struct connection *c)
  * client that an idle worker was about to accept. */
 static void on_no_data(struct connection *c)
 {
-    const struct worker *w = c->worker;
+    struct worker *w = c->worker;
     bool waited = c->others_waited;
+    worker_update(w);
     c->others_waited = others_wait(w);
     bool make_room = c->others_waited &&
                      (c->phase == HTTP_PHASE_NEW
@@ -131,7 +134,6 @@ static void read_request(struct connection *c)
                               "out of memory; clients are closed");
     ssize_t n = input != NULL ? recv(c->fd, input, room,
                                      c->has_timeout ? 0 : MSG_DONTWAIT) : 0;
-    worker_update(c->worker);
     if (n > 0)
         http_conn_received(&c->conn, (size_t)n);
     else if (n == 0 || (errno != EAGAIN && errno != EINTR))
@@ -183,13 +185,10 @@ static void write_response(struct connection *c)
     struct http_output output;
     http_conn_output(&c->conn, &output);
     ssize_t n = net_send(c->fd, &output);
-    worker_update(c->worker);
-    if (n >= 0) {
-        if (http_conn_sent(&c->conn, (size_t)n))
-            shutdown(c->fd, SHUT_WR); /* FIN: no more will follow */
-    } else if (errno != EAGAIN && errno != EINTR) { /* not SO_SNDTIMEO's tick */
+    if (n >= 0 && http_conn_sent(&c->conn, (size_t)n))
+        shutdown(c->fd, SHUT_WR); /* FIN: no more will follow */
+    if (n < 0 && errno != EAGAIN && errno != EINTR) /* not SO_SNDTIMEO's tick */
         http_conn_abort(&c->conn); /* EPIPE, ECONNRESET, ETIMEDOUT */
-    }
 }
 
 void serve_blocking(struct blocking_worker *bw, int fd)
@@ -201,7 +200,6 @@ void serve_blocking(struct blocking_worker *bw, int fd)
     enum http_want want;
     atomic_store_explicit(&w->stats->idle, false, memory_order_relaxed);
     stats_add(&w->stats->connections, 1);
-    worker_update(w);
     http_conn_open(&c.conn, &w->http);
     while ((want = next_want(&c)) != HTTP_WANT_CLOSE)
         switch (want) {

@@ -75,7 +75,9 @@ void signals_in_child(void)
     sigset_t set;
     signals_set(&set);
     sigprocmask(SIG_BLOCK, &set, NULL);
-    atomic_store(&signals_recorded, 0); /* a note left for the parent */
+    /* A note for the parent. Without one: do not write, it copies a page. */
+    if (atomic_load(&signals_recorded) != 0)
+        atomic_store(&signals_recorded, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != atomic_load(&stoppable)->pid)
         _exit(1); /* it died before the call above */

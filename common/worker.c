@@ -1,7 +1,6 @@
 /* worker - what one process, thread or loop owns; see worker.h. */
 #include "worker.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -23,7 +22,6 @@ void worker_init(struct worker *worker, const struct server *server,
 void worker_update(struct worker *worker)
 {
     const struct server *server = worker->server;
-    int saved = errno; /* of the call that this tick follows */
     clock_update(&worker->http.clock);
     server_housekeeping(server);
     worker->draining = signals_stopping();
@@ -39,7 +37,6 @@ void worker_update(struct worker *worker)
         worker->log_generation = generation;
         access_log_reopen(&server->log);
     }
-    errno = saved;
 }
 
 void worker_before_fork(struct worker *worker)

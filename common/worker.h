@@ -25,7 +25,7 @@ void worker_init(struct worker *worker, const struct server *server,
                  int number);
 
 /* Looks at the clock and at what signal handlers recorded. Call it after each
- * system call that may have waited. Keeps errno. */
+ * system call that may have waited. */
 void worker_update(struct worker *worker);
 
 /* Prepares what every child of fork(2) would otherwise repeat: follows a

@@ -62,7 +62,7 @@ class Suite(NamedTuple):
     about: str
     flavour: Optional[str]      # what is built for it
     run: Callable
-    beside: bool = False        # uses one core, so it may run beside the next ones
+    beside: bool = False        # uses one core, so it may run alongside the next ones
 
 
 class Count(NamedTuple):
@@ -139,7 +139,7 @@ def judge(count, status):
 class Runner:
     """Runs the programs of one suite, with a log and a deadline.
 
-    `stop` is an Event that ends the suite. One that runs `beside` another leaves
+    `stop` is an Event that ends the suite. One that runs alongside another leaves
     it the processor and the terminal: its programs are nice, and show no progress.
     """
 
@@ -347,7 +347,7 @@ BUILDS = {
                     lambda r: r.build("SANITIZE=thread", "all")),
 }
 
-# Those that run beside others stand before browser and faults, which leave cores idle.
+# Those that run alongside others stand before browser and faults, which leave cores idle.
 SUITES = [
     Suite("clang", "a build with clang that must not warn", None, lambda r: r.build(
         "CC=clang", "FLAVOUR=clang", "WERROR=1", "all", "unit-tests")),
@@ -428,7 +428,7 @@ def say(*lines):
 
 
 def run_all(plan, make):
-    """Run a plan: one suite at a time, and beside it one of those that use one core.
+    """Run a plan: one suite at a time, and alongside it one of those that use one core.
 
     Returns [(suite, Count, seconds), ...] and whether the user interrupted it.
     """

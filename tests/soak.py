@@ -49,7 +49,7 @@ from servers import FOLDERS, SMALL_POOL, TOP, Server        # noqa: E402
 BUILDS = {"sanitized": TOP / "build" / "address,undefined" / "bin",
           "shipped": TOP}
 WARM_UP_ROUNDS = 4          # each fault once: caches, pools and stacks grow
-LEAST_ROUNDS = 6            # to be judged, beside these
+LEAST_ROUNDS = 6            # to be judged, without the warm-up
 NOISE_KIB = 1024
 CLIENTS = 6
 TARGETS = ["/", "/answer", "/hello", "/guestbook", "/echo?value=soak",

@@ -1,5 +1,5 @@
-"""All threads wait for the queue, none in accept; clients for whom no thread is
-idle stay in the accept queue."""
+"""All threads wait for the queue, none in accept; clients that find no idle
+thread stay in the accept queue."""
 
 from processes import system_calls, wait_for
 

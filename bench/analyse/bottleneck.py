@@ -22,40 +22,32 @@ def judge(row, tool, width=1):
     lost = any(map(value, ("failed", "unfinished", "failed_percent")))
     # A tool that waits in a loop keeps its core busy whatever happens.
     at_work = 0.0 if tool.busy_waits else value("load_busy") / width
-    tools = "" if tool.busy_waits else f"{tool.name} {at_work:.0f} %" \
-        + f" of {width} cores" * (width > 1)
+    tools = (f"{tool.name} {at_work:.0f} %" + f" of {width} cores" * (width > 1)) \
+        * (not tool.busy_waits)
     redis = f"Redis {value('redis_busy'):.0f} %" * bool(row.get("redis_busy"))
     shared = row.get("foreign") is None     # server and load have all cores
-    queue = (f"{value('overflows'):,.0f} overflows, "
-             f"{value('accept_queue'):,.0f} of "
+    queue = (f"{value('overflows'):,.0f} overflows, {value('accept_queue'):,.0f} of "
              f"{value('accept_queue_limit'):,.0f} waiting")
     busy = ", ".join(filter(None, (server, tools, redis)))
     for true, limit, evidence in (
             (row.get("status") == "crashed", "crash", row.get("note")),
-            (row.get("status") == "hung", "the load tool hung",
-             f"{tool.name} left no report"),
-            (lost and 0 < 0.98 * value("descriptor_limit")
-             <= value("descriptors"), "descriptors",
-             f"{value('descriptors'):,.0f} of "
-             f"{value('descriptor_limit'):,.0f} open"),
-            (lost and "fd-unavail" in (row.get("note") or ""),
-             "descriptors of the load tool", row.get("note")),
+            (row.get("status") == "hung", "the load tool hung", f"{tool.name} left no report"),
+            (lost and 0 < 0.98 * value("descriptor_limit") <= value("descriptors"), "descriptors",
+             f"{value('descriptors'):,.0f} of {value('descriptor_limit'):,.0f} open"),
+            (lost and "fd-unavail" in (row.get("note") or ""), "descriptors of the load tool",
+             row.get("note")),
             (lost and value("overflows"), "accept queue", queue),
             (value("redis_busy") >= BUSY, "Redis", redis),
             (value("server_busy") >= WHOLE_CORE, "server core", server),
-            (value("foreign") >= 20
-             and value("server_busy") + value("foreign") >= BUSY,
-             "other programs", f"they had {value('foreign'):.0f} % of the "
-             f"server's core, the {server}"),
+            (value("foreign") >= 20 and value("server_busy") + value("foreign") >= BUSY,
+             "other programs",
+             f"they had {value('foreign'):.0f} % of the server's core, the {server}"),
             (at_work >= BUSY, "load tool", f"{tools}, {server}"),
-            (tool.open_loop and not lost, "none",
-             f"all demanded requests answered, {server}"),
-            (value("load_cores_busy") >= BUSY
-             and (shared or not tool.busy_waits),
+            (tool.open_loop and not lost, "none", f"all demanded requests answered, {server}"),
+            (value("load_cores_busy") >= BUSY and (shared or not tool.busy_waits),
              "all cores" if shared else "cores of the load",
              f"{value('load_cores_busy'):.0f} % busy: {busy}"),
-            # No request was lost, but a client that finds the queue full
-            # connects again after a second.
+            # Nothing was lost, but a client that finds it full connects again after a second.
             (value("overflows"), "accept queue", queue)):
         if true:
             return limit, evidence

@@ -4,13 +4,12 @@ Only rounds in which both answered every request count: what a lost request
 would have cost is not known.
 """
 
+import operator
+
 from bench.analyse import stats
 
-METRICS = {
-    # figure: (word for more of it, word for less of it)
-    "cpu_us": ("more expensive", "cheaper"),
-    "rate": ("faster", "slower"),
-}
+# {figure: (word for more of it, word for less of it)}
+METRICS = {"cpu_us": ("more expensive", "cheaper"), "rate": ("faster", "slower")}
 
 
 def by_round(rows, metric):
@@ -40,12 +39,9 @@ def comparisons(rows, baseline_of, adaptive=True):
             for server, figures in servers.items():
                 one = stats.compare(figures, servers.get(base, {}), adaptive)
                 if one and server != base:
-                    found.append({
-                        "variant": variant, "x": x, "server": server,
-                        "base": base, "metric": metric, **one,
-                        "words": stats.said(one, more, less)})
-    return sorted(found, key=lambda one: (
-        one["variant"], one["x"], one["server"], one["metric"]))
+                    found.append({"variant": variant, "x": x, "server": server, "base": base,
+                                  "metric": metric, **one, "words": stats.said(one, more, less)})
+    return sorted(found, key=operator.itemgetter("variant", "x", "server", "metric"))
 
 
 def unsettled(rows, keys, baseline_of, adaptive=True):

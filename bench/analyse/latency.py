@@ -1,12 +1,10 @@
 """Can the percentiles of a load tool be believed? Little's law knows the mean.
 
-In a closed loop each client always waits for one answer, so
-clients = rate * mean wait. Where the tool's own mean says something else, its
-percentiles describe other waits than those of its clients.
+In a closed loop each client always waits for one answer, so clients = rate * mean wait. Where
+the tool's own mean says something else, its percentiles describe other waits.
 
-A run cuts off one wait of each client when it ends, on average in the middle,
-and the tool leaves these out. So its mean is expected to be lower by
-clients / (2 * answers).
+A run cuts off one wait of each client when it ends, on average in the middle, and the tool
+leaves these out. So its mean is expected to be lower by clients / (2 * answers).
 """
 
 import statistics
@@ -26,18 +24,15 @@ def judge(rows, clients):
     flag        why percentiles are not to be read, or ""
     """
     known = [row for row in rows if row.get("mean_ms") and row["rate"]]
-    if not known:
-        return None, ""
-    known = [row["mean_ms"] / 1000 * row["rate"] / clients
-             / (1 - clients / (2 * row["requests"]))
-             for row in known if row["requests"] > clients]
-    if not known:
-        return None, "the run ended before each client had an answer"
-    little = statistics.median(known)
+    shares = [row["mean_ms"] / 1000 * row["rate"] / clients / (1 - clients / (2 * row["requests"]))
+              for row in known if row["requests"] > clients]
+    if not shares:
+        return None, "the run ended before each client had an answer" * bool(known)
+    little = statistics.median(shares)
     if AGREES[0] <= little <= AGREES[1]:
         return little, ""
-    return little, (f"the mean of {rows[0]['tool']} is {little:.2f} of "
-                    f"what its clients waited: {_cause(rows, little)}")
+    return little, (f"the mean of {rows[0]['tool']} is {little:.2f} of what its clients waited: "
+                    f"{_cause(rows, little)}")
 
 
 def _cause(rows, little):
@@ -46,7 +41,7 @@ def _cause(rows, little):
         return "requests were lost"
     if little > 1:
         return "it counts more than its clients can have waited"
-    if any(row.get("limit") in LOAD
-           or (row.get("load_cores_busy") or 0) >= BUSY for row in rows):
+    if any(row.get("limit") in LOAD or (row.get("load_cores_busy") or 0) >= BUSY
+           for row in rows):
         return "the tool is busy and does not count the time until it sends"
     return "the waits that the end of the run cut off were longer than others"

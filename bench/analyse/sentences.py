@@ -16,8 +16,7 @@ def number(value):
         return "?"
     if abs(value) >= 1000:
         value = float(f"{value:.3g}")
-    digits = 0 if abs(value) >= 100 or value == int(value) \
-        else 1 if abs(value) >= 10 else 2
+    digits = 0 if abs(value) >= 100 or value == int(value) else 1 if abs(value) >= 10 else 2
     text = f"{value:,.{digits}f}"
     return text.rstrip("0").rstrip(".") if digits == 2 else text
 
@@ -27,14 +26,12 @@ def explain(experiment, known):
     "variant", "text", "chapter"}, ...]} for an experiment of the summary.
     `known` are the servers of the summary."""
     servers = {server["name"]: server for server in known}
-    return {
-        "all": {variant: list(together(experiment, variant, servers))
-                for variant in experiment["variants"]},
-        "each": [{"server": one["server"], "variant": one["variant"],
-                  "chapter": servers[one["server"]]["chapter"],
-                  "text": " ".join(about(experiment, one, servers))}
-                 for one in experiment["curves"]],
-    }
+    return {"all": {variant: list(together(experiment, variant, servers))
+                    for variant in experiment["variants"]},
+            "each": [{"server": one["server"], "variant": one["variant"],
+                      "chapter": servers[one["server"]]["chapter"],
+                      "text": " ".join(about(experiment, one, servers))}
+                     for one in experiment["curves"]]}
 
 
 def reference_x(experiment, variant):
@@ -42,20 +39,17 @@ def reference_x(experiment, variant):
     one it asks for, or the nearest that was measured; None without any."""
     there = {p["x"] for c in experiment["curves"] if c["variant"] == variant
              for p in c["points"] if p["rate"]}
-    return min(there, default=None,
-               key=lambda x: (abs(x - experiment["reference"]), x))
+    return min(there, default=None, key=lambda x: (abs(x - experiment["reference"]), x))
 
 
 def points_at(experiment, variant, x):
     """Return {server: point} of those that have a figure at `x`."""
     return {c["server"]: p for c in experiment["curves"]
-            if c["variant"] == variant for p in c["points"]
-            if p["x"] == x and p["rate"]}
+            if c["variant"] == variant for p in c["points"] if p["x"] == x and p["rate"]}
 
 
 def together(experiment, variant, servers):
-    """Yield sentences that compare the servers of a variant at its
-    reference_x()."""
+    """Yield sentences that compare the servers of a variant at its reference_x()."""
     x = reference_x(experiment, variant)
     if x is None:
         yield "Nothing could be measured here."
@@ -66,22 +60,18 @@ def together(experiment, variant, servers):
     place = f"At {x:,} {experiment['x_short']}"
     if base in there:
         cost = there[base]["values"].get("cpu_us")
-        yield (f"{place} a request costs {title[base]} {number(cost)} us of "
-               f"CPU time, so one core can do {number(cost and 1e6 / cost)} "
-               f"a second; {title[base]} answers "
-               f"{number(there[base]['rate']['median'])} "
-               f"{experiment['unit']}.")
+        yield (f"{place} a request costs {title[base]} {number(cost)} us of CPU time, so one "
+               f"core can do {number(cost and 1e6 / cost)} a second; {title[base]} answers "
+               f"{number(there[base]['rate']['median'])} {experiment['unit']}.")
     else:
         yield f"{place} {title[base]} has no figure, so nothing is compared."
     full = {name for name, point in there.items()
             if (point["values"].get("server_busy") or 0) >= WHOLE_CORE}
     for what, metric, names in (
             ("CPU time", "cpu_us", there),
-            ("Rate, where both cores were fully busy,", "rate",
-             full if base in full else ())):
+            ("Rate, where both cores were fully busy,", "rate", full if base in full else ())):
         told = [f"{one['words']} for {title[one['server']]}"
-                for one in sorted(experiment["comparisons"],
-                                  key=lambda one: one["ratio"])
+                for one in sorted(experiment["comparisons"], key=lambda one: one["ratio"])
                 if (one["variant"], one["x"]) == (variant, x)
                 and one["metric"] == metric and one["server"] in names]
         if told:
@@ -95,13 +85,11 @@ def about(experiment, one, servers):
     title = servers[one["server"]]["title"]
     calls = experiment["calls"].get(f"{one['server']}/{one['variant']}", {})
     named = sorted(((each, name) for name, each in calls.items()
-                    if name not in ("all", "other") and each >= 0.05),
-                   reverse=True)[:CALLS_NAMED]
+                    if name != "all" and each >= 0.05), reverse=True)[:CALLS_NAMED]
     if named:
-        yield (f"{title}: counted at {experiment['calls_at']:,}, a request "
-               f"makes {number(calls['all'])} system calls ("
-               + ", ".join(f"{number(each)} {name}" for each, name in named)
-               + ").")
+        yield (f"{title}: counted at {experiment['calls_at']:,}, a request makes "
+               f"{number(calls['all'])} system calls ("
+               + ", ".join(f"{number(each)} {name}" for each, name in named) + ").")
     lost = {}       # {what is said: [x, ...]}
     for point in one["points"]:
         share = point["values"].get("failed_percent")
@@ -110,5 +98,4 @@ def about(experiment, one, servers):
             lost.setdefault("; ".join([*said, *point["notes"]]) or "lost runs",
                             []).append(f"{point['x']:,}")
     for said, places in lost.items():
-        yield (f"{title} at {', '.join(places)} {experiment['x_short']}: "
-               f"{said}.")
+        yield f"{title} at {', '.join(places)} {experiment['x_short']}: {said}."

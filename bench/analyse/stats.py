@@ -1,19 +1,18 @@
 """Comparing in pairs: the ratio of two servers in each round, an interval of
 its median, and what may be said of it.
 
-A machine that is slower for a while is slower for all servers of a round, so
-the ratio of two figures of one round tells more than the two figures do. Each
-ratio lies above or below the true median like a tossed coin, whatever the
-distribution, so the interval lies between order statistics (the sign test
-inverted). Six rounds are the fewest for an error of 5 %.
+A machine that is slower for a while is slower for all servers of a round, so the ratio of
+two figures of one round tells more than the two figures do. Each ratio lies above or below
+the true median like a tossed coin, whatever the distribution, so the interval lies between
+order statistics (the sign test inverted). Six rounds are the fewest for an error of 5 %.
 
 How wide the interval must be depends on who decides when to stop:
 
-fixed       REPEAT=N says how many rounds there are. One look at the end may
-            use the whole error of 5 %.
-adaptive    Measuring stops when all is settled. A test that is repeated until
-            it decides always decides in the end, so there are four looks only,
-            and each uses its own share of the 5 %.
+fixed       REPEAT=N says how many rounds there are. One look at the end may use the whole
+            error of 5 %.
+adaptive    Measuring stops when all is settled. A test that is repeated until it decides
+            always decides in the end, so there are four looks only, and each uses its own
+            share of the 5 %.
 """
 
 import math
@@ -30,9 +29,8 @@ MORE, LESS, EQUAL, UNKNOWN, FEW = "more", "less", "same", "unknown", "few"
 
 
 def interval(values, error=ERROR):
-    """Return (low, high): the median of what `values` are a sample of lies
-    between, except for an error of `error` (0 to 1). None where there are too
-    few values for that."""
+    """Return (low, high): the median of what `values` are a sample of lies between, except
+    for an error of `error` (0 to 1). None where there are too few values for that."""
     ordered, count = sorted(values), len(values)
     cut, outside = 0, 2 / 2 ** count    # all values on one side of the median
     while outside <= error:
@@ -62,18 +60,14 @@ def compare(mine, other, adaptive=True):
 
     adaptive    whether what was measured decided how many rounds there are
     """
-    ratios = [mine[number] / other[number] for number in mine
-              if other.get(number)]
+    ratios = [mine[number] / other[number] for number in mine if other.get(number)]
     if not ratios:
         return None
-    error = ERROR
-    if adaptive:    # the share of the first look that is not before the end
-        look = next((n for n in LOOKS if n >= len(ratios)), LOOKS[-1])
-        error = SHARES[look]
-    low, high = interval(ratios, error) or (None, None)
-    return {"rounds": len(ratios), "ratio": statistics.median(ratios),
-            "low": low, "high": high, "above": sum(r > 1 for r in ratios),
-            "verdict": _verdict(low, high)}
+    # When adaptive: the share of the first look that is not before the end.
+    look = next((n for n in LOOKS if n >= len(ratios)), LOOKS[-1])
+    low, high = interval(ratios, SHARES[look] if adaptive else ERROR) or (None, None)
+    return {"rounds": len(ratios), "ratio": statistics.median(ratios), "low": low, "high": high,
+            "above": sum(r > 1 for r in ratios), "verdict": _verdict(low, high)}
 
 
 def _verdict(low, high):
@@ -99,8 +93,7 @@ def said(one, more, less):
     if one["verdict"] == EQUAL:
         return f"the same within {100 * SAME:.0f} % ({size})"
     if ratio >= 2:
-        return (f"{ratio:.1f} times as much ({one['low']:.1f} to "
-                f"{one['high']:.1f})")
+        return f"{ratio:.1f} times as much ({one['low']:.1f} to {one['high']:.1f})"
     percent = 100 * abs(ratio - 1)
     word = more if one["verdict"] == MORE else less
     return f"{percent:.{int(percent < 1)}f} % {word} ({size})"

@@ -1,12 +1,10 @@
 """From the rows of samples.csv to medians, comparisons and sentences.
 
-The result is what summary.json holds; tables, charts and the report are made
-from it alone. Ranges from slowest to fastest are there to be drawn, and decide
-nothing.
+The result is what summary.json holds; tables, charts and the report are made from it alone.
+Ranges from slowest to fastest are there to be drawn, and decide nothing.
 """
 
 import collections
-import dataclasses
 import statistics
 
 from bench.analyse import latency, stats
@@ -46,8 +44,7 @@ def remarks(rows):
     """Return what the rows of a point say, each sentence once, with how
     often where not all say it. A run without a figure says at least that."""
     said = collections.Counter(
-        row["note"] or row["status"] for row in rows
-        if row["note"] or row["rate"] is None)
+        row["note"] or row["status"] for row in rows if row["note"] or row["rate"] is None)
     return [text + f" ({count} of {len(rows)} runs)" * (count < len(rows))
             for text, count in said.items()]
 
@@ -59,44 +56,39 @@ def point(rows, keys, speed=None, clients=None):
     speed       as for noise()
     clients     how many wait for an answer; None in an open loop
 
-    `rate` is None where none of the `planned` runs gave a figure, as `runs`
-    of them did; `notes` says why. It is `hollow` when a run lost something or
-    broke, `tight` when its CPU time (without one its rate) is known to 5 %.
-    `noisy` lists in words what makes it so. `intervals` hold the medians of
-    CPU time and rate, None with fewer than six rounds. `waited_ms` is
-    clients / rate; percentiles are None where the `flag` of latency.judge()
+    `rate` is None where none of the `planned` runs gave a figure, as `runs` of them did;
+    `notes` says why. It is `hollow` when a run lost something or broke, `tight` when its
+    CPU time (without one its rate) is known to 5 %. `noisy` lists in words what makes it
+    so. `intervals` hold the medians of CPU time and rate, None with fewer than six rounds.
+    `waited_ms` is clients / rate; percentiles are None where the `flag` of latency.judge()
     says why.
     """
     measured = [row for row in rows if row["rate"] is not None]
     one = {"x": rows[0]["x"], "runs": len(measured), "planned": len(rows),
            "notes": remarks(rows),
-           "hollow": any(row["status"] not in ("ok", *NOT_TRIED)
-                         for row in rows),
+           "hollow": any(row["status"] not in ("ok", *NOT_TRIED) for row in rows),
            "rate": None, "values": {}, "noisy": [], "tight": False,
            "little": None, "flag": "", "waited_ms": None}
     if not measured:
         return one
     rates, costs = figures(measured, "rate"), figures(measured, "cpu_us")
     middle = median(rates)
-    one["rate"] = {"median": middle, "low": min(rates), "high": max(rates)}
-    one["intervals"] = {"rate": stats.interval(rates),
-                        "cpu_us": stats.interval(costs)}
     one["values"] = {key: median(figures(measured, key)) for key in keys}
-    one["tight"] = stats.tight(costs or rates)
-    one["noisy"] = noise(costs or rates, one["values"], speed)
+    one.update(rate={"median": middle, "low": min(rates), "high": max(rates)},
+               intervals={"rate": stats.interval(rates), "cpu_us": stats.interval(costs)},
+               tight=stats.tight(costs or rates),
+               noisy=noise(costs or rates, one["values"], speed))
     if clients:
         one["waited_ms"] = 1000 * clients / middle if middle else None
         one["little"], one["flag"] = latency.judge(measured, clients)
     if one["flag"]:
         one["values"].update(dict.fromkeys(latency.PERCENTILES))
     # What limited it: of the run whose rate is the median.
-    run = min(measured, key=lambda row: (abs(row["rate"] - middle),
-                                         row["rate"]))
+    run = min(measured, key=lambda row: (abs(row["rate"] - middle), row["rate"]))
     return {**one, "limit": run.get("limit"), "evidence": run.get("evidence")}
 
 
-def summarise(experiment, rows, calls, known, *, keys, speed, tools,
-              adaptive):
+def summarise(experiment, rows, calls, known, *, keys, speed, tools, adaptive):
     """Return the part of the summary for one experiment.
 
     experiment  what was measured (bench.experiments.Experiment, or a study)
@@ -112,31 +104,25 @@ def summarise(experiment, rows, calls, known, *, keys, speed, tools,
         by_x.setdefault(row["x"], []).append(row)
     curves, bases = [], {}
     for variant in experiment.variants:
-        there = [one["name"] for one in known
-                 if (variant.name, one["name"]) in cells]
+        there = [one["name"] for one in known if (variant.name, one["name"]) in cells]
         wanted = variant.baseline or experiment.baseline
         if there:
             bases[variant.name] = wanted if wanted in there else there[0]
-        busy = getattr(variant, "busy", 0)      # the other clients are idle
         for server in there:
-            curves.append({
-                "server": server, "variant": variant.name, "points": [
-                    point(some, keys, speed, None if experiment.open_loop
-                          else busy or x)
-                    for x, some in sorted(cells[variant.name,
-                                                server].items())]})
+            curves.append({"server": server, "variant": variant.name, "points": [
+                point(some, keys, speed, None if experiment.open_loop else variant.busy or x)
+                for x, some in sorted(cells[variant.name, server].items())]})
     counted = {}
     for row in calls:
         counted.setdefault(f"{row['server']}/{row['variant'] or ''}",
                            {})[row["call"]] = row["per_request"]
     one = {key: getattr(experiment, key) for key in (
-        "name", "title", "question", "unit", "x_title", "x_short",
-        "reference", "calls_at", "open_loop")}
+        "name", "title", "question", "unit", "x_title", "x_short", "reference", "calls_at",
+        "open_loop")}
     one.update(
         latency={row["tool"]: tools.get(row["tool"], "") for row in rows},
         variants=list(bases), baselines=bases, curves=curves, calls=counted,
         comparisons=comparisons(rows, bases.get, adaptive),
-        published=experiment.published
-        and dataclasses.asdict(experiment.published))
+        published=experiment.published and vars(experiment.published))
     one["sentences"] = explain(one, known)
     return one

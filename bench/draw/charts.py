@@ -46,21 +46,17 @@ def draw(summary, folder):
         for variant in experiment["variants"]:
             page = Page(summary, experiment, variant)
             name = "_".join(filter(None, (experiment["name"], variant)))
-            for kind, chart in (("cost", cost(page)),
-                                ("can_do", by_x(page, "can_do")),
+            for kind, chart in (("cost", cost(page)), ("can_do", by_x(page, "can_do")),
                                 ("rate", by_x(page, "rate")),
                                 ("published", published(page))):
                 if chart:
-                    path = f"{name}_{kind}.svg".replace(", ", "_").replace(
-                        " ", "-")
+                    path = f"{name}_{kind}.svg".replace(", ", "_").replace(" ", "-")
                     svg = io.StringIO()
                     chart.configure(**CONFIG).save(svg, format="svg")
-                    with open(os.path.join(folder, path), "w",
-                              encoding="utf-8") as file:
+                    with open(os.path.join(folder, path), "w", encoding="utf-8") as file:
                         file.write(styles.adapted(svg.getvalue()))
-                    made.append({"experiment": experiment["name"],
-                                 "variant": variant, "file": path,
-                                 "title": " ".join(chart.title.text)})
+                    made.append({"experiment": experiment["name"], "variant": variant,
+                                 "file": path, "title": " ".join(chart.title.text)})
     return made
 
 
@@ -70,8 +66,7 @@ class Page:
 
     def __init__(self, summary, experiment, variant):
         self.experiment, self.variant = experiment, variant
-        self.curves = [one for one in experiment["curves"]
-                       if one["variant"] == variant]
+        self.curves = [one for one in experiment["curves"] if one["variant"] == variant]
         self.titles = {s["name"]: s["title"] for s in summary["servers"]}
         self.looks = {s["title"]: styles.style(s["name"], place)
                       for place, s in enumerate(summary["servers"])}
@@ -88,15 +83,14 @@ class Page:
         y, low, high = table.known(point, key) or (None, None, None)
         mark = table.mark(point)
         mark = mark if key == "rate" or mark == "lost" else ""
-        return {"server": self.titles[server], "x": point["x"], "y": y,
-                "low": low, "high": high, "mark": mark,
-                "text": table.SIGNS[mark] + number(y)}
+        return {"server": self.titles[server], "x": point["x"], "y": y, "low": low,
+                "high": high, "mark": mark, "text": table.SIGNS[mark] + number(y),
+                "model": point.get("predicted") if key == "rate" else None}
 
     def chart(self, layers, text, said, height):
         """Return the chart of these layers. `text` is what is drawn, `said`
         how to read it."""
-        name = ", ".join(filter(None, [self.experiment["title"],
-                                       self.variant]))
+        name = ", ".join(filter(None, [self.experiment["title"], self.variant]))
         return alt.layer(*layers).properties(
             width=WIDTH, height=height, title=alt.Title(
                 textwrap.wrap(f"{name}: {text}", 50),
@@ -109,27 +103,23 @@ def cost(page):
     reference; None when there is no figure."""
     x = reference_x(page.experiment, page.variant)
     found = {server: point for server, point in points_at(
-        page.experiment, page.variant, x).items()
-        if table.known(point, "cpu_us")}
+        page.experiment, page.variant, x).items() if table.known(point, "cpu_us")}
     return bars(
         page, [page.row(*one, "cpu_us") for one in found.items()],
-        "CPU microseconds a request, "
-        f"{x:,} {page.experiment['x_short']}", f"with children; {WHISKERS}",
+        f"CPU microseconds a request, {x:,} {page.experiment['x_short']}",
+        f"with children; {WHISKERS}",
         alt.Data(values=[{"server": page.titles[server], "part": part,
                           "y": point["values"].get(f"cpu_{part}_us") or 0}
-                         for server, point in found.items()
-                         for part in ("user", "system")]),
+                         for server, point in found.items() for part in ("user", "system")]),
         order=alt.Order("part:N", sort="descending"),
         color=alt.Color("part:N", sort=["user", "system"], scale=alt.Scale(
-            domain=["user", "system"],
-            range=[styles.USER[0], styles.SYSTEM[0]]))
+            domain=["user", "system"], range=[styles.USER[0], styles.SYSTEM[0]]))
     ) if found else None
 
 
 def by_x(page, key):
-    """Return what one core can do ("can_do") or the rates that were reached
-    ("rate"): curves by x, bars when there is one x only, None without
-    figures."""
+    """Return what one core can do ("can_do") or the rates that were reached ("rate"):
+    curves by x, bars when there is one x only, None without figures."""
     text, said = {
         "can_do": ("requests a second that one core can do",
                    "1,000,000 / CPU microseconds a request"),
@@ -140,29 +130,25 @@ def by_x(page, key):
     if not known:
         return None
     if len({one["x"] for one in rows}) == 1:
-        return bars(page, known, f"{text}, {rows[0]['x']:,} "
-                    f"{page.experiment['x_short']}", said)
+        return bars(page, known, f"{text}, {rows[0]['x']:,} {page.experiment['x_short']}", said)
     # Both charts of a variant have one scale, so that they can be compared.
     ends = [one[end] for each in ("rate", "can_do")
             for one in page.rows(each) for end in ("low", "high") if one["y"]]
-    domain = [min(ends) / 1.15, max(ends) * 1.15]
-    model = predicted(page, domain) if key == "rate" else []
-    said += f"; {MODEL}" * len(model)
-    return page.chart(curves(page, rows, domain) + model, text, said, HEIGHT)
+    said += f"; {MODEL}" * any(one["model"] for one in rows)
+    layers = curves(page, rows, [min(ends) / 1.15, max(ends) * 1.15])
+    return page.chart(layers, text, said, HEIGHT)
 
 
 def published(page):
-    """Return the best figure of each server, ours above the published ones,
-    each as a share of the best. Of ours, only points count at which the
-    server was the limit: the best rate of the others is not known. None when
-    that leaves none."""
+    """Return the best figure of each server, ours above the published ones, each as a share
+    of the best. Of ours, only points count at which the server was the limit: the best rate
+    of the others is not known. None when that leaves none."""
     given = page.experiment["published"]
     ours = {page.titles[one["server"]]: max((
         p["rate"]["median"] for p in one["points"] if p["rate"]
         and (p["values"].get("server_busy") or 0) >= table.BUSY), default=0)
         for one in page.curves}
-    if not given or not any(ours.values()) \
-            or page.variant != page.experiment["variants"][0]:
+    if not given or not any(ours.values()) or page.variant != page.experiment["variants"][0]:
         return None
     theirs = given["best"] or {name: max(series.values())
                                for name, series in given["series"].items()}
@@ -170,26 +156,23 @@ def published(page):
              "y": rate / max(figures.values()), "low": 0, "high": 0,
              "text": f"{100 * rate / max(figures.values()):.0f} %"}
             for who, figures in (("", ours), (", published", theirs))
-            for name, rate in sorted(figures.items(), key=lambda one: -one[1])
-            if rate]
+            for name, rate in sorted(figures.items(), key=lambda one: -one[1]) if rate]
     absent = ", ".join(name for name, rate in ours.items() if not rate)
-    return bars(page, rows, "best rates, as a share of the best measured here "
-                "and of the best published",
-                f"not drawn, because the core was never {table.BUSY:.0f} % "
-                f"busy: {absent}" if absent else "", form="%")
+    return bars(
+        page, rows, "best rates, as a share of the best measured here and of the best published",
+        f"not drawn, because the core was never {table.BUSY:.0f} % busy: {absent}" * bool(absent),
+        form="%")
 
 
 def curves(page, rows, domain):
-    """Return the layers of curves: lines, whiskers, and points that are full,
-    hollow, or crossed out."""
+    """Return the layers of curves: lines, whiskers, points that are full, hollow, or crossed
+    out, and dashed lines of what the model predicts, cut where they leave the `domain`."""
     xs = sorted({one["x"] for one in rows})
     names = list(dict.fromkeys(one["server"] for one in rows))
     looks = [page.looks[name] for name in names]
     base = alt.Chart(alt.Data(values=rows)).encode(
-        x=alt.X("x:Q", title=page.experiment["x_title"],
-                axis=alt.Axis(values=xs, format=","),
-                scale=alt.Scale(type="log", nice=False,
-                                domain=[xs[0] / 1.1, xs[-1] * 1.1])),
+        x=alt.X("x:Q", title=page.experiment["x_title"], axis=alt.Axis(values=xs, format=","),
+                scale=alt.Scale(type="log", nice=False, domain=[xs[0] / 1.1, xs[-1] * 1.1])),
         y=alt.Y("y:Q", title=None, axis=alt.Axis(format=",", tickCount=6),
                 scale=alt.Scale(type="log", domain=domain, nice=False)),
         color=alt.Color("server:N", sort=names, scale=alt.Scale(
@@ -199,42 +182,24 @@ def curves(page, rows, domain):
     marks = {"": {"filled": True}, "lost": {"strokeWidth": 2.2},
              "load": {"fill": styles.GROUND[0], "strokeWidth": 1.5}}
     return [
-        base.mark_line(strokeWidth=2),
-        base.mark_rule().encode(y=alt.Y("low:Q"), y2="high:Q")
+        base.mark_line(strokeWidth=2), base.mark_rule().encode(y=alt.Y("low:Q"), y2="high:Q")
         .transform_filter("datum.high > datum.low"),
         *(base.mark_point(size=70, opacity=1, **how).encode(
             shape=alt.value(styles.LOST) if mark == "lost" else shape)
-          .transform_filter(f"datum.mark == '{mark}'")
-          for mark, how in marks.items())]
-
-
-def predicted(page, domain):
-    """Return a layer with the curves that the model predicts, dashed and in
-    the colours of their servers, [] when there are none. Where they leave
-    the `domain` they are cut."""
-    rows = [{"x": point["x"], "y": point["predicted"],
-             "colour": page.looks[page.titles[one["server"]]]["light"]}
-            for one in page.curves for point in one["points"]
-            if point.get("predicted")]
-    return [alt.Chart(alt.Data(values=rows)).mark_line(
-        strokeWidth=1.5, strokeDash=[5, 4], clip=True).encode(
-            x="x:Q", y=alt.Y("y:Q", scale=alt.Scale(domain=domain)),
-            color=alt.Color("colour:N", scale=None), detail="colour:N")] \
-        if rows else []
+          .transform_filter(f"datum.mark == '{mark}'") for mark, how in marks.items()),
+        *[base.mark_line(strokeWidth=1.5, strokeDash=[5, 4], clip=True).encode(y="model:Q")
+          .transform_filter("datum.model")] * any(one["model"] for one in rows)]
 
 
 def bars(page, rows, text, said, parts=None, form=",~f", **channels):
-    """Return a bar for each of `rows` in the colour of its server, or of
-    stacked `parts` coloured by `channels`, with whiskers and a figure at its
-    end."""
-    for one in rows:
-        published_one = {"light": styles.AXIS[0]}
-        one["colour"] = page.looks.get(one["server"], published_one)["light"]
+    """Return a bar for each of `rows` in the colour of its server, or of stacked `parts`
+    coloured by `channels`, with whiskers and a figure at its end."""
+    for one in rows:        # grey: a published one
+        one["colour"] = page.looks.get(one["server"], {"light": styles.AXIS[0]})["light"]
     channels = channels or {
         "color": alt.Color("colour:N", scale=None),
         "stroke": alt.Stroke("colour:N", scale=None),
-        "fillOpacity": alt.condition("datum.mark == 'load'",
-                                     alt.value(0.12), alt.value(1))}
+        "fillOpacity": alt.condition("datum.mark == 'load'", alt.value(0.12), alt.value(1))}
     names = [one["server"] for one in rows]
     # Room for names and figures in any font.
     y = alt.Y("server:N", sort=names, title=None, axis=alt.Axis(
@@ -250,5 +215,4 @@ def bars(page, rows, text, said, parts=None, form=",~f", **channels):
     figure = alt.Chart(data).transform_calculate(
         end="max(datum.y, datum.high)").mark_text(align="left", dx=6).encode(
             x="end:Q", y=y, text="text:N")
-    return page.chart([bar, whisker, figure], text, said,
-                      90 + BAR * len(rows))
+    return page.chart([bar, whisker, figure], text, said, 90 + BAR * len(rows))

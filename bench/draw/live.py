@@ -41,8 +41,7 @@ class View:
         if rich and sys.stdout.isatty() and not os.environ.get("NO_COLOR") \
                 and os.environ.get("TERM") != "dumb":
             self.live = rich.live.Live(auto_refresh=False, transient=True,
-                                       vertical_overflow="crop",
-                                       get_renderable=self.draw)
+                                       vertical_overflow="crop", get_renderable=self.draw)
 
     def __enter__(self):
         if self.live:
@@ -94,10 +93,9 @@ class View:
         if row.get("rate") is not None:
             said.insert(0, f"{number(row.get('cpu_us'))} us of CPU a request, "
                            f"{number(row['rate'])}/s")
-        name = " ".join(str(row[key]) for key in ("experiment", "server",
-                                                  "variant") if row[key])
-        table.say(f"[{self.done}/{self.cells}, {clock(self.time_left())} "
-                  f"left] {name} {row['x']:,}: {'; '.join(said)}")
+        name = " ".join(row[key] for key in ("experiment", "server", "variant") if row[key])
+        table.say(f"[{self.done}/{self.cells}, {clock(self.time_left())} left] {name} "
+                  f"{row['x']:,}: {'; '.join(said)}")
 
     def end_stage(self):
         """Print the table of the experiment."""
@@ -106,49 +104,42 @@ class View:
         print(*shown, sep="\n")
 
     def table(self):
-        """Return the Table of the current experiment: a line an x, a column a
-        server."""
+        """Return the Table of the current experiment: a line an x, a column a server."""
         experiment = self.current.experiment
         names, made = [], {}    # {(variant, x): {server: [row, ...]}}
         for cell in self.current.cells:
             names.append(cell.server.name)
-            made.setdefault((cell.variant.name, cell.x),
-                            {})[cell.server.name] = []
+            made.setdefault((cell.variant.name, cell.x), {})[cell.server.name] = []
         for row in self.rows:
             made[row["variant"] or "", row["x"]][row["server"]].append(row)
         names = list(dict.fromkeys(names))
         return table.Table(
-            f"{experiment.title}: CPU microseconds a request, by "
-            f"{experiment.x_title}", ["", *names],
-            [[f"{x:,} {variant}".strip(),
-              *(figure(servers.get(name)) for name in names)]
+            f"{experiment.title}: CPU microseconds a request, by {experiment.x_title}",
+            ["", *names],
+            [[f"{x:,} {variant}".strip(), *(figure(servers.get(name)) for name in names)]
              for (variant, x), servers in made.items()])
 
     def draw(self):
-        """Return the bar, and as much of the table as the terminal has lines
-        for."""
+        """Return the bar, and as much of the table as the terminal has lines for."""
         done = 1 - self.left / (self.plan or 1)
         bar = ("\N{BOX DRAWINGS HEAVY HORIZONTAL}" * round(BAR * done)).ljust(
             BAR, "\N{BOX DRAWINGS LIGHT HORIZONTAL}")
-        made = [f"{bar} {100 * done:3.0f} %  {clock(self.time_left())} left"
-                f"  {self.what}"]
+        made = [f"{bar} {100 * done:3.0f} %  {clock(self.time_left())} left  {self.what}"]
         if self.current:
             made += table.lines(self.table(), table.width())
         return rich.text.Text("\n".join(made), no_wrap=True, overflow="crop")
 
 
 def figure(rows):
-    """Return what stands for the runs of one cell until now: their median
-    CPU time, with a sign before it when requests or runs were lost, and with
-    2/3 after it when two of three runs gave a figure. "" is for a server that
-    has no such cell (None)."""
+    """Return what stands for the runs of one cell until now: their median CPU time, with a
+    sign before it when requests or runs were lost, and with 2/3 after it when two of three
+    runs gave a figure. "" is for a server that has no such cell (None)."""
     if not rows:
         return "" if rows is None else "."
     costs = [row["cpu_us"] for row in rows if row.get("cpu_us") is not None
              and row.get("rate") is not None]
     if not costs:
-        return {"not possible": "-", "ok": "?"}.get(rows[-1]["status"],
-                                                    rows[-1]["status"])
+        return {"not possible": "-", "ok": "?"}.get(rows[-1]["status"], rows[-1]["status"])
     lost = any(row["status"] not in ("ok", "no time") for row in rows)
     return (table.LOST * lost + number(statistics.median(costs))
             + f" {len(costs)}/{len(rows)}" * (len(costs) < len(rows)))

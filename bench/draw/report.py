@@ -2,14 +2,14 @@
 
     python3 -m bench report [results/FOLDER]        (default: results/latest)
 
-Reads samples.csv, calls.csv and env.json; writes summary.json, the charts and
-report.html, which holds all it needs. Charts and report need what is in
-build/venv. Exit status: 0, or 1 when the files of a run are not there, or
-broken.
+Reads samples.csv, calls.csv and env.json; writes summary.json, the charts and report.html,
+which holds all it needs. Charts and report need what is in build/venv. Exit status: 0, or 1
+when the files of a run are not there, or broken.
 """
 
 import base64
 import os
+import pathlib
 import sys
 
 from bench import venv as own_venv
@@ -21,12 +21,9 @@ TOP = os.path.dirname(os.path.dirname(HERE))
 
 
 def make(folder, experiments=()):
-    """Write summary.json, charts and report.html into `folder`.
-
-    `experiments` are those next to the published ones, such as a study.
-    Returns (summary, [what was left out and why]). Raises OSError when the
-    files of a run are not there.
-    """
+    """Write summary.json, charts and report.html into `folder`. `experiments` are those
+    next to the published ones, such as a study. Returns (summary, [what was left out and
+    why]). Raises OSError when the files of a run are not there."""
     summary = summaries.make(folder, experiments)
     env = rundir.read_json(os.path.join(folder, "env.json"))
     rundir.write_json(os.path.join(folder, "summary.json"), summary)
@@ -36,12 +33,11 @@ def make(folder, experiments=()):
         import jinja2
         from bench.draw import charts       # needs altair
     except ImportError as error:
-        return summary, [f"charts and report.html: {error}; python3 -m bench "
-                         "report FOLDER installs it and makes them"]
+        return summary, [f"charts and report.html: {error}; python3 -m bench report FOLDER "
+                         "installs it and makes them"]
     try:
         pictures = charts.draw(summary, folder)
-    # What altair or vl-convert cannot draw, however they say so, is no reason
-    # to lose the tables.
+    # What altair or vl-convert cannot draw, however they say so, must not cost the tables.
     except Exception as error:      # pylint: disable=broad-exception-caught
         left_out.append(f"charts: {error!r}")
     assets = jinja2.FileSystemLoader(os.path.join(HERE, "assets"))
@@ -51,16 +47,14 @@ def make(folder, experiments=()):
         summary=summary, env=env, pictures=pictures, left_out=left_out,
         words=table.WORDS, top=os.path.relpath(TOP, os.path.abspath(folder)),
         tables=lambda *which: table.tables(summary, *which, wide=True),
-        embedded=lambda name: embedded(os.path.join(folder, name)),
+        embedded=lambda name: embedded(pathlib.Path(folder, name)),
     ).dump(os.path.join(folder, "report.html"), encoding="utf-8")
     return summary, left_out
 
 
 def embedded(path):
     """Return an SVG file as an address that holds the file."""
-    with open(path, "rb") as file:
-        return "data:image/svg+xml;base64," \
-            + base64.b64encode(file.read()).decode()
+    return "data:image/svg+xml;base64," + base64.b64encode(path.read_bytes()).decode()
 
 
 def main(words):
@@ -71,10 +65,8 @@ def main(words):
     try:
         _, left_out = make(os.path.realpath(folder))
     except (OSError, ValueError) as error:
-        print(f"report: {error}; a folder of a run is needed, as `make "
-              "compare` leaves it", file=sys.stderr)
+        print(f"report: {error}; a folder of a run is needed, as `make compare` leaves it",
+              file=sys.stderr)
         return 1
-    for one in left_out:
-        print(f"Left out: {one}")
-    print(os.path.join(folder, "report.html"))
+    print(*(f"Left out: {one}" for one in left_out), os.path.join(folder, "report.html"), sep="\n")
     return 0

@@ -35,8 +35,7 @@ ARCHITECTURES = {"iterative": GREY, "forking": ORANGE, "preforking": SKY,
                  "threaded": GREEN, "prethreaded": PINK, "poll": RED,
                  "epoll": BLUE}
 # Peers, servers of a study, and published ones: legible on both grounds.
-OTHERS = ("#a07d3c", "#7b7edc", "#738a48", "#ad63a3", "#4b90a5", "#b5655a",
-          "#7b8794")
+OTHERS = ("#a07d3c", "#7b7edc", "#738a48", "#ad63a3", "#4b90a5", "#b5655a", "#7b8794")
 
 
 def style(name, place=0):

@@ -25,18 +25,16 @@ SHOWN = ("rate", "cpu_us", "cpu_user_us", "cpu_system_us", "switches",
 def known(point, key):
     """Return (median, low, high) of a figure of a point, None without it.
 
-    key     "rate" (requests/s), "cpu_us" (microseconds of CPU a request), or
-            "can_do" (requests/s that one core can do at that cost)
-    low, high   the interval of the median; with too few rounds for one, the
-            median itself
+    key         "rate" (requests/s), "cpu_us" (microseconds of CPU a request), or "can_do"
+                (requests/s that one core can do at that cost)
+    low, high   the interval of the median; with too few rounds for one, the median itself
     """
     if key == "can_do":
         cost = known(point, "cpu_us")
         return cost and (1e6 / cost[0], 1e6 / cost[2], 1e6 / cost[1])
     if not point["rate"]:
         return None
-    median = point["rate"]["median"] if key == "rate" \
-        else point["values"].get(key)
+    median = point["rate"]["median"] if key == "rate" else point["values"].get(key)
     return median and (median, *(point["intervals"][key] or [median] * 2))
 
 
@@ -44,9 +42,7 @@ def mark(point):
     """Return "lost" for a point that lost requests or runs, "load" for one
     that the load ended before the server's core was busy, else ""."""
     busy = point["values"].get("server_busy")
-    if point["hollow"]:
-        return "lost"
-    return "" if busy is None or busy >= BUSY else "load"
+    return "lost" if point["hollow"] else "" if busy is None or busy >= BUSY else "load"
 
 
 @dataclass
@@ -60,15 +56,13 @@ class Table:
 
     def __post_init__(self):
         self.rows = [list(map(text, row)) for row in self.rows]
-        said = str(self.rows)
-        self.notes = [*self.notes, *(meaning for sign, meaning
-                                     in MEANINGS.items() if sign in said)]
+        self.notes = [*self.notes, *(meaning for sign, meaning in MEANINGS.items()
+                                     if sign in str(self.rows))]
 
 
 def text(cell):
     """Return what is printed for a cell."""
-    return (cell or "") if isinstance(cell, str) or cell is None \
-        else number(cell)
+    return (cell or "") if isinstance(cell, str) or cell is None else number(cell)
 
 
 def tables(summary, experiment, variant, wide):
@@ -77,8 +71,7 @@ def tables(summary, experiment, variant, wide):
     x = reference_x(experiment, variant)
     titles = {one["name"]: one["title"] for one in summary["servers"]}
     found = points_at(experiment, variant, x)
-    said = [one for one in experiment["comparisons"]
-            if one["variant"] == variant]
+    said = [one for one in experiment["comparisons"] if one["variant"] == variant]
     place = f"at {x or 0:,} {experiment['x_short']}"
     made = [cost(experiment, variant, place, titles, found,
                  {one["server"]: one["words"] for one in said
@@ -86,8 +79,7 @@ def tables(summary, experiment, variant, wide):
             reached(experiment, variant, titles)]
     if wide and found:
         found = {titles[name]: point for name, point in found.items()}
-        made += [compared(experiment, said, titles),
-                 latency(experiment, place, found),
+        made += [compared(experiment, said, titles), latency(experiment, place, found),
                  rest(summary["columns"], place, found)]
     return [table for table in made if table.rows]
 
@@ -103,10 +95,8 @@ def cost(experiment, variant, place, titles, found, said):
         rows.append([titles[server], sign + text(values.get("cpu_us")),
                      values.get("cpu_user_us"), values.get("cpu_system_us"),
                      (known(point, "can_do") or [None])[0],
-                     experiment["calls"].get(f"{server}/{variant}",
-                                             {}).get("all"),
-                     values.get("switches"),
-                     said.get(server, "baseline" * (server == base))])
+                     experiment["calls"].get(f"{server}/{variant}", {}).get("all"),
+                     values.get("switches"), said.get(server, "baseline" * (server == base))])
     counted = any(row[5] for row in rows)
     notes = ["can do/s: 1,000,000 / CPU us, for one core."
              + f" System calls were counted at {experiment['calls_at']:,} "
@@ -114,10 +104,9 @@ def cost(experiment, variant, place, titles, found, said):
              + f" Compared: the CPU time with that of {titles[base]}."]
     if noisy:
         notes.append(f"~ Noisy: {', '.join(noisy)}.")
-    return Table(
-        f"What a request costs {place}",
-        ["server", "CPU us", "user", "system", "can do/s", "calls",
-         "switches", "compared"], rows, notes)
+    return Table(f"What a request costs {place}", [
+        "server", "CPU us", "user", "system", "can do/s", "calls", "switches", "compared"],
+        rows, notes)
 
 
 def reached(experiment, variant, titles):
@@ -128,14 +117,11 @@ def reached(experiment, variant, titles):
     for server, points in curves.items():
         for point in points:
             rate = number(point["rate"]["median"]) if point["rate"] else "-"
-            runs = f" {point['runs']}/{point['planned']}" \
-                * (point["runs"] != point["planned"])
-            cells.setdefault(point["x"], {})[server] = \
-                SIGNS[mark(point)] + rate + runs
+            runs = f" {point['runs']}/{point['planned']}" * (point["runs"] != point["planned"])
+            cells.setdefault(point["x"], {})[server] = SIGNS[mark(point)] + rate + runs
     return Table(f"{experiment['unit']} reached, by {experiment['x_title']}",
                  ["", *map(titles.get, curves)],
-                 [[f"{x:,}", *map(cells[x].get, curves)]
-                  for x in sorted(cells)])
+                 [[f"{x:,}", *map(cells[x].get, curves)] for x in sorted(cells)])
 
 
 def compared(experiment, said, titles):
@@ -143,9 +129,8 @@ def compared(experiment, said, titles):
     base = " and ".join(sorted({titles[one["base"]] for one in said}))
     return Table(f"Compared with {base}, round by round",
                  [experiment["x_short"], "server", "figure", "compared"],
-                 [[f"{one['x']:,}", titles[one["server"]],
-                   {"cpu_us": "CPU time"}.get(one["metric"], one["metric"]),
-                   one["words"]] for one in said])
+                 [[f"{one['x']:,}", titles[one["server"]], one["metric"].replace(
+                     "cpu_us", "CPU time"), one["words"]] for one in said])
 
 
 def latency(experiment, place, found):
@@ -154,9 +139,8 @@ def latency(experiment, place, found):
     mean = "mean_ms"
     if not experiment["open_loop"]:
         mean = "waited_ms"
-        notes.append("mean: clients / rate, by Little's law. Where the mean "
-                     "of the tool itself is another one, its percentiles are "
-                     "left out.")
+        notes.append("mean: clients / rate, by Little's law. Where the mean of the tool itself "
+                     "is another one, its percentiles are left out.")
     return Table(f"Latency in milliseconds {place}",
                  ["server", "mean", *LATENCY.values(), WORDS[-1]],
                  [[title, {**point["values"], **point}.get(mean),
@@ -170,8 +154,7 @@ def rest(columns, place, found):
     for one in columns:
         values = [point["values"].get(one["key"]) for point in found.values()]
         if one["key"] not in SHOWN and values != [None] * len(values):
-            rows.append([", ".join(filter(None, (one["title"], one["unit"]))),
-                         *values])
+            rows.append([", ".join(filter(None, (one["title"], one["unit"]))), *values])
     return Table(f"What else was measured {place}", ["", *found], rows)
 
 
@@ -191,8 +174,7 @@ def lines(table, wide):
     left, wraps = list(range(1, len(sizes))), table.head[-1] in WORDS
     while left:
         part, used = [0], sizes[0]
-        while left and (wraps or len(part) == 1
-                        or used + 2 + sizes[left[0]] <= wide):
+        while left and (wraps or len(part) == 1 or used + 2 + sizes[left[0]] <= wide):
             used += 2 + sizes[left[0]]
             part.append(left.pop(0))
         indent = " " * (used - sizes[part[-1]])
@@ -200,10 +182,8 @@ def lines(table, wide):
             line = "  ".join(
                 row[n].ljust(sizes[n]) if not n or table.head[n] in WORDS
                 else row[n].rjust(sizes[n]) for n in part)
-            made += textwrap.wrap(line.rstrip(), wide,
-                                  subsequent_indent=indent)
-    return made + [line for note in table.notes
-                   for line in textwrap.wrap(note, wide)]
+            made += textwrap.wrap(line.rstrip(), wide, subsequent_indent=indent)
+    return made + [line for note in table.notes for line in textwrap.wrap(note, wide)]
 
 
 def say(*sentences):

@@ -1,20 +1,23 @@
-"""The experiments, a file each: endpoint, tool, grid, what is checked, and
-the figures that were published.
+"""The published experiments: a TOML file each, with the figures of the publication.
+
+What no file can say, such as what a right answer is, is in five.py.
 """
 
 import http.client
 import importlib
+import pathlib
 import re
-from contextlib import nullcontext
+import tomllib
+import types
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 
 from bench import load
 
 ORDER = ("guestbook", "answer", "hello", "redirect", "echo")
 
-# connect(2) first tries the local ports of one parity. When most of them are
-# taken, the search uses up the load tool's core, and connections that it opens
-# late look as if the server lost them.
+# connect(2) first tries the local ports of one parity. When most of them are taken, the search
+# uses up the load tool's core, and connections opened late look as if the server lost them.
 PORTS = 50_000      # clients at most, of the 64,000 ports (run/netns.py)
 SPARE = 100         # descriptors of a process that are no connections
 
@@ -23,16 +26,12 @@ class WrongAnswer(Exception):
     """A server does not answer as it should; the text says how."""
 
 
-class NotPossible(Exception):
-    """A cell cannot be measured here; the text says why."""
-
-
 @dataclass(frozen=True, eq=False)
 class Variant:
     """One way to run an experiment, for example without keep-alive; in a
     study, one of its loads. An empty attribute is the experiment's."""
 
-    name: str
+    name: str = ""
     keep_alive: bool = True
     many_workers: bool = False
     quick: tuple = ()           # the x of a quick run
@@ -44,22 +43,22 @@ class Variant:
     script: str = None          # a Lua file for wrk
     redis: str = ""             # "none" or "tcp"
     tool: str = ""              # a key of load.TOOLS
+    requests_each: int = 0      # each client ends its run after this number
+    busy: int = 0               # clients that ask, where those of x are idle
 
 
-@dataclass(frozen=True)
-class Published:
-    """The figures of the publication that the experiment replays."""
-
-    where: str                  # machine and load, in a sentence
-    series: dict = field(default_factory=dict)  # {system: {x: requests/s}}
-    best: dict = field(default_factory=dict)    # or one figure a system
-    rough: dict = field(default_factory=dict)   # {system: (x with "~", ...)}
-    notes: tuple = ()
+def published(told):
+    """Return what a TOML table says of a publication: `where` (machine and load, in a sentence),
+    `notes` (sentences), `best` {system: requests/s} or `series` {system: {x: requests/s}}."""
+    series = {system: dict(zip(told["x"], rates))
+              for system, rates in told.get("series", {}).items()}
+    return types.SimpleNamespace(where=told["where"], notes=told["notes"],
+                                 best=told.get("best", {}), series=series)
 
 
 class Experiment:
-    """What all experiments share. A study has the same attributes and methods
-    (studies/study.py)."""
+    """What all experiments share; these attributes are the keys of a TOML file. A study has the
+    same attributes and methods (studies/study.py)."""
 
     name = title = question = path = ""
     tools = ("ab", "wrk")       # the first is the default for TOOL
@@ -69,7 +68,7 @@ class Experiment:
     unit = "requests/s"
     needs_redis = False
     holds_connections = False   # x connections are open together
-    variants = (Variant(""),)
+    variants = (Variant(),)
     baseline = "epoll"          # the server that the others are compared with
     rounds = None               # None: until all comparisons are settled
     counts_calls = True         # whether system calls are counted
@@ -79,60 +78,54 @@ class Experiment:
     weight = 1.0                # a quick cell lasts this many times as long
     published = None
 
+    def __init__(self, name):
+        told = tomllib.loads(pathlib.Path(__file__).with_name(f"{name}.toml").read_text("utf-8"))
+        vars(self).update(told, name=name, published=published(told["published"]),
+                          variants=tuple(Variant(**one) for one in told["variants"]))
+
     def path_of(self, variant):
         """Return the path that the clients of `variant` ask for."""
         return variant.path or self.path
 
     def applies(self, server, variant):
         """Return whether `server` can take part in `variant`."""
-        if variant.servers and server.name not in variant.servers:
-            return False
-        if self.path_of(variant).partition("?")[0] not in server.endpoints:
-            return False
-        if variant.many_workers and not server.has_workers:
-            return False
-        return server.keep_alive in (None, variant.keep_alive) or \
-            server.kind == "architecture"
+        return (server.name in (variant.servers or [server.name])
+                and self.path_of(variant).partition("?")[0] in server.endpoints
+                and (server.has_workers or not variant.many_workers)
+                and (server.keep_alive in (None, variant.keep_alive)
+                     or server.kind == "architecture"))
 
     def workers(self, server, variant, machine):
         """Return --workers for a cell, None where there is no such option."""
-        if not server.has_workers:
-            return None
-        return len(machine.all_cores) if variant.many_workers else 1
+        return (len(machine.all_cores) if variant.many_workers else 1) \
+            if server.has_workers else None
 
     def cores(self, variant, machine):
         """Return the cores for the server in a cell."""
-        return machine.all_cores if variant.many_workers \
-            else machine.server_cores
+        return machine.all_cores if variant.many_workers else machine.server_cores
 
-    def possible(self, server, x, machine):
-        """Raise NotPossible when the cell is beyond the machine's limits:
-        each connection needs a port, and a descriptor of the load tool."""
+    def obstacle(self, server, x, machine):
+        """Return why a cell is beyond the machine's limits, "" when it is not: each
+        connection needs a port, and a descriptor of the load tool."""
         if x + SPARE > machine.descriptors:
-            raise NotPossible(f"{x:,} connections need more descriptors than "
-                              f"a process may have ({machine.descriptors:,})")
-        if x > PORTS:
-            raise NotPossible("one address has too few ports for "
-                              f"{x:,} connections")
+            return (f"{x:,} connections need more descriptors than a process may have "
+                    f"({machine.descriptors:,})")
+        return f"one address has too few ports for {x:,} connections" * (x > PORTS)
 
     def lasts(self, x, seconds):
-        """Return how many seconds the load of a cell takes that is planned
-        for `seconds`."""
+        """Return how many seconds the load of a cell takes that is planned for `seconds`."""
         return seconds
 
     def job(self, live, variant, x, seconds, machine, full):
         """Return the load.Job of a cell: here, a closed loop of x clients.
         `full` says whether it is the published one (FULL=1)."""
         return load.Job(live.url(self.path_of(variant)), connections=x,
-                        seconds=self.lasts(x, seconds),
-                        keep_alive=variant.keep_alive,
+                        seconds=self.lasts(x, seconds), keep_alive=variant.keep_alive,
                         threads=len(machine.load_cores))
 
     def check(self, get):
-        """Raise WrongAnswer unless the server answers as it should.
-
-        `get(path)` returns (status, headers in lower case, body).
-        """
+        """Raise WrongAnswer unless the server answers as it should. `get(path)` returns
+        (status, headers in lower case, body)."""
         raise NotImplementedError
 
     def beside(self, cell, live, number):
@@ -149,16 +142,14 @@ class Experiment:
 def client(port):
     """Return the `get` for Experiment.check."""
     def get(path):
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
         try:
-            connection.request("GET", path, headers={"Connection": "close"})
-            response = connection.getresponse()
-            headers = {k.lower(): v for k, v in response.getheaders()}
-            return response.status, headers, response.read()
+            with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=5)) as connection:
+                connection.request("GET", path, headers={"Connection": "close"})
+                response = connection.getresponse()
+                headers = {k.lower(): v for k, v in response.getheaders()}
+                return response.status, headers, response.read()
         except (OSError, http.client.HTTPException) as error:
             raise WrongAnswer(f"GET {path}: {error!r}") from error
-        finally:
-            connection.close()
     return get
 
 
@@ -171,13 +162,10 @@ def expect(answer, path, status, kind, body):
         raise WrongAnswer(f"GET {path}: status {got}, not {status}")
     if kind and media != kind:
         raise WrongAnswer(f"GET {path}: Content-Type {media!r}, not {kind}")
-    same = body.search(content) if isinstance(body, re.Pattern) \
-        else content == body
-    if not same:
+    if not (body.search(content) if isinstance(body, re.Pattern) else content == body):
         raise WrongAnswer(f"GET {path}: unexpected body {content[:60]!r}")
 
 
 def all_experiments():
     """Return the Experiments in their ORDER."""
-    return [importlib.import_module(f"{__name__}.{name}").EXPERIMENT
-            for name in ORDER]
+    return importlib.import_module("bench.experiments.five").FIVE

@@ -3,9 +3,8 @@
     result = load.run("ab", Job(url, connections=100, seconds=2), {1})
     result.rate, result.failed, result.p99, result.cpu ...
 
-What a tool does not measure is None, never 0: when a tool ends without a
-report, not even `good` is known. Each tool's `latency` says what its
-percentiles mean.
+What a tool does not measure is None, never 0: when a tool ends without a report, not even
+`good` is known. Each tool's `latency` says what its percentiles mean.
 """
 
 import math
@@ -24,11 +23,9 @@ from bench.load.wrk import Wrk
 from bench.meter import procfs, sockets
 from bench.run import process as child
 
-__all__ = ["Job", "LoadError", "Result", "TOOLS", "last_line", "missing",
-           "run"]
+__all__ = ["Job", "LoadError", "Result", "TOOLS", "last_line", "missing", "run"]
 TOOLS = {tool.name: tool for tool in (Ab(), Wrk(), Httperf(), OpenLoop())}
-UNKNOWN = Result(good=None, failed=None, timeouts=None, unfinished=None,
-                 seconds=None)
+UNKNOWN = Result(good=None, failed=None, timeouts=None, unfinished=None, seconds=None)
 TURNS = 2       # answers for each client, after which none may have no answer
 
 
@@ -38,13 +35,10 @@ def missing(name):
 
 
 def run(name, job, cores, tick=None):
-    """Run `job` with the tool `name` on `cores`; return the Result.
-
-    `tick()` is called while it runs; it returns when it wants to be called
-    again (seconds of time.monotonic). A tool that does not end in time is
-    interrupted (it then reports what it has) or killed, and the Result says
-    `hung`. Raises LoadError.
-    """
+    """Run `job` with the tool `name` on `cores`; return the Result. `tick()` is called
+    while it runs; it returns when it wants to be called again (seconds of time.monotonic).
+    A tool that does not end in time is interrupted (it then reports what it has) or killed,
+    and the Result says `hung`. Raises LoadError."""
     tool = TOOLS[name]
     if missing(name):
         raise LoadError(f"{name} is not installed: {missing(name)}")
@@ -72,12 +66,9 @@ def run(name, job, cores, tick=None):
 
 
 def _wait(process, tool, job, tick):
-    """Wait until the tool ends; return whether it had to be stopped, and how
-    many clients never received an answer.
-
-    ab and wrk take whole seconds only. For a fraction they are interrupted,
-    and report what they have measured so far.
-    """
+    """Wait until the tool ends; return whether it had to be stopped, and how many clients
+    never received an answer. ab and wrk take whole seconds only. For a fraction they are
+    interrupted, and report what they have measured so far."""
     begun = time.monotonic()
     cut = tool.whole_seconds and not job.requests and job.seconds % 1
     interrupt = begun + (job.seconds if cut else job.deadline)
@@ -104,7 +95,6 @@ def _look_at(job):
     """Return how many seconds after its start to count the clients that never
     received an answer, which closed loops do not tell: shortly before the
     end. It takes 7 ms, and 15 us a client, so a short run has no look."""
-    if job.requests or job.rate or \
-            job.seconds < 1.5 + 0.0002 * job.connections:
+    if job.requests or job.rate or job.seconds < 1.5 + 0.0002 * job.connections:
         return math.inf
     return job.seconds - 0.03 - 15e-6 * job.connections

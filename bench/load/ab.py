@@ -20,13 +20,11 @@ class Ab(Tool):
     whole_seconds = True
 
     def command(self, job, folder):
-        """Return argv. -r goes on after a failed connection, -l accepts
-        pages of different length, -e writes percentiles of 1 us. Raises
-        LoadError."""
+        """Return argv. -r goes on after a failed connection, -l accepts pages of different
+        length, -e writes percentiles of 1 us. Raises LoadError."""
         if job.connections > MOST:
             raise LoadError(f"ab has at most {MOST:,} clients")
-        argv = ["ab", "-q", "-l", "-r", "-s", "120",
-                "-t", str(math.ceil(job.seconds)),
+        argv = ["ab", "-q", "-l", "-r", "-s", "120", "-t", str(math.ceil(job.seconds)),
                 "-n", str(job.requests or 10_000_000),
                 "-c", str(job.connections),
                 "-e", os.path.join(folder, "percentiles.csv")]
@@ -51,21 +49,17 @@ class Ab(Tool):
         failed = connect + length + max(receive, exceptions)
         failed += number(r"^Non-2xx responses:\s+(\d+)", text, 0, int)
         failed = min(failed, done)
-        result = Result(good=done - failed, failed=failed,
-                        seconds=float(seconds))
+        result = Result(good=done - failed, failed=failed, seconds=float(seconds))
         if result.good:
-            self._latency(result, text, os.path.join(folder,
-                                                     "percentiles.csv"))
+            self._latency(result, text, os.path.join(folder, "percentiles.csv"))
         return result
 
     @staticmethod
     def _latency(result, text, path):
-        """Take the percentiles from the file that -e wrote. Their mean is
-        right to 0.5 ms at least, as the row "Total" of the connection times
-        has whole milliseconds. ("Time per request" is not measured: it is
-        clients / rate.)"""
-        times = [float(line.split(",")[1])
-                 for line in procfs.read(path).splitlines()[1:]]
+        """Take the percentiles from the file that -e wrote. Their mean is right to 0.5 ms
+        at least, as the row "Total" of the connection times has whole milliseconds. ("Time
+        per request" is not measured: it is clients / rate.)"""
+        times = [float(line.split(",")[1]) for line in procfs.read(path).splitlines()[1:]]
         result.p50, result.p99, result.max = times[50], times[99], times[100]
         total = number(r"^Total:\s+\d+\s+(\d+)", text)
         mean = sum(times[:100]) / 100 + times[100] / result.good

@@ -49,11 +49,9 @@ class Job:
 
 @dataclass
 class Result:
-    """What one run of a tool found. Latencies are in milliseconds and mean
-    what the tool's `latency` says; None is what the tool does not measure.
-
-    `good` is None when the tool left no report; then no count is known.
-    """
+    """What one run of a tool found. Latencies are in milliseconds and mean what the tool's
+    `latency` says; None is what the tool does not measure. `good` is None when the tool
+    left no report; then no count is known."""
 
     good: int = 0               # requests with a correct answer
     failed: int = 0             # errors, resets, refusals, wrong status
@@ -87,12 +85,11 @@ class Result:
 
     @property
     def failed_percent(self):
-        """Failed and unfinished requests as a share of all; None without a
-        report."""
+        """Failed and unfinished requests as a share of all; None without a report."""
         if not self.reported:
             return None
         lost = self.failed + self.unfinished
-        return 100.0 * lost / (self.good + lost) if lost else 0.0
+        return 100.0 * lost / ((self.good + lost) or 1)
 
 
 class Tool:
@@ -113,11 +110,9 @@ class Tool:
         return shutil.which(self.name, path=PATH)
 
     def read(self, text, job, folder):
-        """Return the Result of what the tool printed. Raises LoadError.
-
-        A run that ends by time cuts off a request of each client. These are
-        not lost, unless no client had any answer.
-        """
+        """Return the Result of what the tool printed. Raises LoadError. A run that ends by
+        time cuts off a request of each client. These are not lost, unless no client had any
+        answer."""
         result = self.parse(text, job, folder)
         done = result.good + result.failed
         asked = job.asked or (0 if done else job.connections)
@@ -125,8 +120,7 @@ class Tool:
         return result
 
     def find(self, pattern, text):
-        """Return the groups of `pattern`, which every report contains. Raises
-        LoadError."""
+        """Return the groups of `pattern`, which every report contains. Raises LoadError."""
         found = re.search(pattern, text, re.MULTILINE)
         if not found:
             raise LoadError(f"no report from {self.name}: {last_line(text)}")
@@ -140,9 +134,8 @@ class Tool:
         result.sent_rate = requests / seconds
         result.lag_percent = 100 * (1 - demanded / seconds)
         if result.lag_percent > LAG:
-            result.notes.append(f"{self.name} lagged: its rate was "
-                                f"{result.lag_percent:.0f} % below the "
-                                "demanded one")
+            result.notes.append(f"{self.name} lagged: its rate was {result.lag_percent:.0f} % "
+                                "below the demanded one")
 
 
 def number(pattern, text, otherwise=None, convert=float):

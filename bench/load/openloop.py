@@ -24,30 +24,25 @@ class OpenLoop(Tool):
                 "-q", f"{job.rate * job.calls:g}", "-n", str(job.asked),
                 "-c", str(self.connections), "-t", f"{job.timeout:g}s",
                 "--worker-threads", str(job.threads)]
-        return argv + ([] if job.keep_alive else ["--disable-keepalive"]) \
-            + [job.url]
+        return argv + ([] if job.keep_alive else ["--disable-keepalive"]) + [job.url]
 
     def parse(self, text, job, folder):
         """Return the Result of oha's report."""
         self.find(r"\A\{[^\0]*\}\s*\Z", text)
         found = json.loads(text)
-        answers, errors = (found["statusCodeDistribution"],
-                           found["errorDistribution"])
-        good = sum(count for status, count in answers.items()
-                   if status[0] in "23")
+        answers, errors = found["statusCodeDistribution"], found["errorDistribution"]
+        good = sum(count for status, count in answers.items() if status[0] in "23")
         done = sum(answers.values()) + sum(errors.values())
         summary, percent = found["summary"], found["latencyPercentiles"]
-        result = Result(good=good, failed=done - good,
-                        timeouts=errors.get("timeout", 0),
+        result = Result(good=good, failed=done - good, timeouts=errors.get("timeout", 0),
                         seconds=summary["total"])
         if errors:
-            result.notes.append("errors: " + ", ".join(
-                f"{count} {name}" for name, count in errors.items()))
+            said = ", ".join(f"{count} {name}" for name, count in errors.items())
+            result.notes.append("errors: " + said)
         if good:
             result.mean, result.p50, result.p99, result.max = (
                 1e3 * seconds for seconds in (
-                    summary["average"], percent["p50"], percent["p99"],
-                    summary["slowest"]))
+                    summary["average"], percent["p50"], percent["p99"], summary["slowest"]))
         # Without an interruption, the last request was sent at most one
         # longest latency before the end.
         if done >= job.asked:

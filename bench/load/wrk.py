@@ -13,13 +13,11 @@ class Wrk(Tool):
 
     name = "wrk"
     remedy = "apt-get install wrk"
-    # The clock starts when the socket becomes writable: after connect, and
-    # after the other clients that wrk serves first. Then stats_correct() adds
-    # samples: for a latency n of at least twice the mean cycle
-    # c = clients / rate those of n-c, n-2c, ... down to c.
-    latency = ("wrk: not read, because it counts neither the time to connect "
-               "nor that until it sends again, and adds samples that were "
-               "not measured")
+    # The clock starts when the socket becomes writable: after connect, and after the other
+    # clients that wrk serves first. Then stats_correct() adds samples: for a latency n of
+    # at least twice the mean cycle c = clients / rate those of n-c, n-2c, ... down to c.
+    latency = ("wrk: not read, because it counts neither the time to connect nor that until it "
+               "sends again, and adds samples that were not measured")
     whole_seconds = threaded = True
 
     def command(self, job, folder):
@@ -38,17 +36,13 @@ class Wrk(Tool):
     def parse(self, text, job, folder):
         """Return the Result of wrk's report."""
         if "unable to connect" in text:
-            return Result(failed=job.connections, seconds=job.seconds,
-                          notes=[last_line(text)])
-        done, seconds, unit = self.find(
-            r"^\s*(\d+) requests in ([\d.]+)(\w+),", text)
-        errors = re.search(r"Socket errors: connect (\d+), read (\d+), "
-                           r"write (\d+), timeout (\d+)", text)
-        connect, receive, send, late = (
-            map(int, errors.groups()) if errors else (0, 0, 0, 0))
+            return Result(failed=job.connections, seconds=job.seconds, notes=[last_line(text)])
+        done, seconds, unit = self.find(r"^\s*(\d+) requests in ([\d.]+)(\w+),", text)
+        errors = re.search(
+            r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)", text)
+        connect, receive, send, late = map(int, errors.groups()) if errors else (0, 0, 0, 0)
         wrong = number(r"Non-2xx or 3xx responses: (\d+)", text, 0, int)
         # The late ones were answered in the end, but after wrk's time-out.
         return Result(good=max(0, int(done) - wrong - late),
-                      failed=connect + receive + send + wrong + late,
-                      timeouts=late,
+                      failed=connect + receive + send + wrong + late, timeouts=late,
                       seconds=float(seconds) * UNITS[unit])

@@ -29,73 +29,55 @@ class Machine:
 
 
 def layout(server_cores=None, load_cores=None):
-    """Return the Machine, and raise the limit of descriptors to the hard one.
-
-    The server gets `server_cores` (None: the first core). The load and Redis
-    get `load_cores` (None: all cores that share nothing with the server's;
-    without such cores their other halves; without these the server's own).
-    """
+    """Return the Machine, and raise the limit of descriptors to the hard one. The server
+    gets `server_cores` (None: the first core). The load and Redis get `load_cores` (None:
+    all cores that share nothing with the server's; without such cores their other halves;
+    without these the server's own)."""
     everything = frozenset(os.sched_getaffinity(0))
     mine = server_cores or frozenset({min(everything)})
     halves = frozenset().union(*(siblings(core) for core in mine))
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    return Machine(server_cores=mine,
-                   load_cores=(load_cores or (everything - mine - halves)
-                               or (everything - mine) or everything),
-                   all_cores=everything, descriptors=hard)
+    return Machine(mine, load_cores or everything - mine - halves or everything - mine
+                   or everything, all_cores=everything, descriptors=hard)
 
 
 def cores(text):
     """Return the set of cores that "0,2-3" names. Raises ValueError."""
     found = set()
-    for word in re.split(r"[,\s]+", text.strip()):
-        if word:
-            first, _, last = word.partition("-")
-            found |= set(range(int(first), int(last or first) + 1))
+    for word in text.replace(",", " ").split():
+        first, _, last = word.partition("-")
+        found |= set(range(int(first), int(last or first) + 1))
     return frozenset(found)
-
-
-def cache_kib():
-    """Return the size of the first core's largest cache, None if unknown."""
-    sizes = [re.fullmatch(r"(\d+)K\s*", procfs.read(
-        f"{CPUS}/cpu0/cache/index{number}/size")) for number in range(5)]
-    return max((int(one.group(1)) for one in sizes if one), default=None)
 
 
 def facts():
     """Return a dict of what the machine is, for env.json. What a (virtual)
     machine does not show is "" or None."""
-    def first(pattern, path):
-        found = re.search(pattern, procfs.read(path), re.MULTILINE)
-        return found.group(1) if found else ""
+    def limit(name):
+        return procfs.read_int(f"{NET}/{name}")
 
+    caches = [procfs.read_int(f"{CPUS}/cpu0/cache/index{number}/size") for number in range(5)]
     # Governors other than haltpoll ignore its parameter.
-    idle = procfs.read(f"{CPUS}/cpuidle/current_governor").strip()
+    polls = procfs.read(f"{CPUS}/cpuidle/current_governor").strip() == "haltpoll"
     return {
-        "cpu": first(r"^model name\s*:\s*(.*)$", "/proc/cpuinfo")
-        or platform.machine(),
+        "cpu": procfs.find(r"^model name\s*:\s*(.*)$", "/proc/cpuinfo") or platform.machine(),
         "cores": os.cpu_count(),
-        "memory_mib": int(first(r"^MemTotal:\s*(\d+)", "/proc/meminfo"))
-        // 1024,
-        "system": first(r'^PRETTY_NAME="?([^"\n]*)', "/etc/os-release"),
+        "memory_mib": int(procfs.find(r"^MemTotal:\s*(\d+)", "/proc/meminfo")) // 1024,
+        "system": procfs.find(r'^PRETTY_NAME="?([^"\n]*)', "/etc/os-release"),
         "kernel": platform.release(),
-        "cache_kib": cache_kib(),
-        "governor":
-            procfs.read(f"{CPUS}/cpu0/cpufreq/scaling_governor").strip(),
+        "cache_kib": max(caches) or None,       # the largest of the first core
+        "governor": procfs.read(f"{CPUS}/cpu0/cpufreq/scaling_governor").strip(),
         # for how long an idle core of a guest polls before it halts
-        "halt_poll_ns": procfs.read_int(HALT_POLL, None)
-        if idle == "haltpoll" else None,
-        "congestion":
-            procfs.read(f"{NET}/ipv4/tcp_congestion_control").strip(),
+        "halt_poll_ns": procfs.read_int(HALT_POLL, None) if polls else None,
+        "congestion": procfs.read(f"{NET}/ipv4/tcp_congestion_control").strip(),
         "limits": {
             "descriptors": procfs.descriptor_limit(),
-            "somaxconn": procfs.read_int(f"{NET}/core/somaxconn"),
-            "syn_backlog":
-                procfs.read_int(f"{NET}/ipv4/tcp_max_syn_backlog"),
-            "port_range": [int(word) for word in procfs.read(
-                f"{NET}/ipv4/ip_local_port_range").split()],
-            "tw_reuse": procfs.read_int(f"{NET}/ipv4/tcp_tw_reuse"),
+            "somaxconn": limit("core/somaxconn"),
+            "syn_backlog": limit("ipv4/tcp_max_syn_backlog"),
+            "port_range": [int(word) for word in
+                           procfs.read(f"{NET}/ipv4/ip_local_port_range").split()],
+            "tw_reuse": limit("ipv4/tcp_tw_reuse"),
         },
     }
 
@@ -103,22 +85,18 @@ def facts():
 def siblings(core):
     """Return the cores that are the same physical core as `core`, itself
     included; the empty set where the (virtual) machine does not show it."""
-    return cores(procfs.read(
-        f"{CPUS}/cpu{core}/topology/thread_siblings_list"))
+    return cores(procfs.read(f"{CPUS}/cpu{core}/topology/thread_siblings_list"))
 
 
 def versions():
     """Return {program: first line of what it says its version is}."""
     found = {"python": platform.python_version()}
-    for name, option in (
-            ("ab", "-V"), ("wrk", "-v"),
-            ("httperf", "--version"), ("oha", "--version"),
-            ("redis-server", "--version"), ("gcc", "--version"),
-            ("clang", "--version"), ("perf", "--version")):
+    for name in ("ab", "wrk", "httperf", "oha", "redis-server", "gcc", "clang", "perf"):
         if shutil.which(name):
-            said = subprocess.run([name, option], stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT, text=True,
-                                  errors="replace", check=False).stdout
+            option = {"ab": "-V", "wrk": "-v"}.get(name, "--version")
+            said = subprocess.run([name, option], stdout=subprocess.PIPE, text=True,
+                                  stderr=subprocess.STDOUT, errors="replace",
+                                  check=False).stdout
             line = re.search(r"^.*(?:ersion|\d+\.\d+).*$", said, re.MULTILINE)
             found[name] = line.group().strip() if line else "?"
     return found
@@ -138,13 +116,10 @@ def commit():
     """Return {"hash": of the C sources, "commit", "changed": whether the work
     tree differs from the commit}; without git only the hash."""
     def git(*words):
-        return subprocess.run(["git", "-C", servers.TOP, *words],
-                              stdout=subprocess.PIPE,
-                              stderr=subprocess.DEVNULL, text=True,
+        return subprocess.run(["git", "-C", servers.TOP, *words], capture_output=True, text=True,
                               check=False).stdout.strip()
 
-    if not shutil.which("git") or not git("rev-parse", "HEAD"):
-        return {"hash": source_hash()}
-    changed = git("status", "--porcelain", "--untracked-files=no")
-    return {"hash": source_hash(), "commit": git("rev-parse", "HEAD"),
-            "changed": bool(changed)}
+    head = shutil.which("git") and git("rev-parse", "HEAD")
+    return {"hash": source_hash()} | ({
+        "commit": head,
+        "changed": bool(git("status", "--porcelain", "--untracked-files=no"))} if head else {})

@@ -36,98 +36,81 @@ class Finding:
         return not self.remedy
 
     def __str__(self):
-        word = "OK" if self.ok else {STOPS: "MISSING", SPOILS: "WARNING",
-                                     LESS: "note"}[self.weight]
-        return f"{word:8} {self.what}: {self.value}" + (
-            f"\n{'':8} -> {self.remedy}" if self.remedy else "")
+        word = "OK" if self.ok else {STOPS: "MISSING", SPOILS: "WARNING", LESS: "note"}[self.weight]
+        return f"{word:8} {self.what}: {self.value}" + f"\n{'':8} -> {self.remedy}" * (not self.ok)
 
 
 def look(machine, most_clients, no_network):
-    """Return the Findings for a run with at most `most_clients` connections
-    together; `no_network` says why it has no network of its own, "" when it
-    has."""
+    """Return the Findings for a run with at most `most_clients` connections together;
+    `no_network` says why it has no network of its own, "" when it has."""
     known, need = facts.facts(), most_clients + 100
     limits, load = known["limits"], os.getloadavg()[0]
     polled, clock = known["halt_poll_ns"], known["governor"]
-    times = [calibration.measure(min(machine.server_cores))
-             for _ in range(40)]
+    times = [calibration.measure(min(machine.server_cores)) for _ in range(40)]
     slower = 100 * (max(times) / min(times) - 1)
     return [
         Finding("descriptor limit", f"{machine.descriptors:,}",
                 "cells beyond it are left out, or divided among processes: "
-                f"`ulimit -n {need}` as root first"
-                if machine.descriptors < need else ""),
+                f"`ulimit -n {need}` as root first" * (machine.descriptors < need)),
         Finding("network of its own",
-                f"not allowed ({no_network}), so the machine's limits hold: "
-                f"somaxconn {limits['somaxconn']}, ports "
-                f"{'-'.join(map(str, limits['port_range']))}, "
-                f"{known['congestion']}" if no_network else
-                f"queues for {netns.QUEUE:,} clients",
-                "measure as root, or allow it: sysctl -w "
-                "kernel.unprivileged_userns_clone=1" if no_network else ""),
+                f"not allowed ({no_network}), so the machine's limits hold: somaxconn "
+                f"{limits['somaxconn']}, ports {'-'.join(map(str, limits['port_range']))}, "
+                f"{known['congestion']}" if no_network else f"queues for {netns.QUEUE:,} clients",
+                "measure as root, or allow it: sysctl -w kernel.unprivileged_userns_clone=1"
+                * bool(no_network)),
         Finding("load average", f"{load:.2f}",
-                "something else is running: end it, or wait"
-                if load > 0.3 * os.cpu_count() else ""),
+                "something else is running: end it, or wait" * (load > 0.3 * os.cpu_count())),
         cores(machine),
         Finding("speed of the server's core",
                 f"at its slowest {slower:.0f} % slower than at its best",
-                "others use the other half of this core, or its clock "
-                "changes: more rounds help a little, a machine of your own "
-                "helps more" if slower > quiet.SLOWER else ""),
+                "others use the other half of this core, or its clock changes: more rounds help a "
+                "little, a machine of your own helps more" * (slower > quiet.SLOWER)),
         Finding("frequency governor", clock or "not visible",
-                "the clock changes while measuring: cpupower frequency-set "
-                "-g performance" if clock not in ("", "performance") else ""),
+                "the clock changes while measuring: cpupower frequency-set -g performance"
+                * (clock not in ("", "performance"))),
         # A core that halts runs again when the host gives it back, which
         # makes each wait for Redis longer.
         Finding("idle cores", "not visible" if polled is None else
                 f"poll for up to {polled / 1000:.0f} us before they halt",
-                "a virtual machine wakes them late, so servers that wait look "
-                f"slow, and runs differ more: echo 200000 >{facts.HALT_POLL}"
-                if polled == 0 else "")]
+                "a virtual machine wakes them late, so servers that wait look slow, and runs "
+                f"differ more: echo 200000 >{facts.HALT_POLL}" * (polled == 0))]
 
 
 def cores(machine):
-    """Server and load need cores of their own; two that the system calls
-    cores can be the halves of one."""
+    """Return the Finding about cores: server and load need cores of their own;
+    two that the system calls cores can be the halves of one."""
     def listed(some):
         return ",".join(map(str, sorted(some)))
     remedy = ""
     pairs = [f"{mine} and {other}" for mine in sorted(machine.server_cores)
-             for other in sorted(facts.siblings(mine)
-                                 & machine.load_cores - {mine})]
+             for other in sorted(facts.siblings(mine) & machine.load_cores - {mine})]
     if machine.server_cores & machine.load_cores:
-        remedy = ("server and load share cores, so requests/s mean little; "
-                  "CPU time a request still holds: use a machine with two "
-                  "cores, or fewer SERVER_CPUS")
+        remedy = ("server and load share cores, so requests/s mean little; CPU time a request "
+                  "still holds: use a machine with two cores, or fewer SERVER_CPUS")
     elif pairs:
-        remedy = (f"{', '.join(pairs)} are halves of one core, so server and "
-                  "load slow each other: choose other SERVER_CPUS and "
-                  "LOAD_CPUS, or use a machine with two whole cores")
-    return Finding("cores", f"{len(machine.all_cores)}: server on "
-                   f"{listed(machine.server_cores)}, load and Redis on "
-                   f"{listed(machine.load_cores)}", remedy)
+        remedy = (f"{', '.join(pairs)} are halves of one core, so server and load slow each "
+                  "other: choose other SERVER_CPUS and LOAD_CPUS, or use a machine with two "
+                  "whole cores")
+    return Finding("cores", f"{len(machine.all_cores)}: server on {listed(machine.server_cores)}, "
+                   f"load and Redis on {listed(machine.load_cores)}", remedy)
 
 
 def doctor():
     """Return all Findings, of building and testing too."""
     release = platform.release()
     kernel = tuple(map(int, re.findall(r"\d+", release)[:2]))
-    found = [Finding("kernel", f"{platform.system()} {release}",
-                     "it has no openat2: each path is checked more slowly; "
-                     "5.6 or newer has it" if kernel < (5, 6) else "", LESS)]
-    found += look(facts.layout(), 15000, netns.problem())
-    free = re.search(r"^MemAvailable:\s*(\d+)", procfs.read("/proc/meminfo"),
-                     re.MULTILINE)
-    free = int(free.group(1)) // 1024
+    free = int(procfs.find(r"^MemAvailable:\s*(\d+)", "/proc/meminfo")) // 1024
     with socket.socket() as probe:
         taken = probe.connect_ex(("127.0.0.1", 8000)) == 0
-    return found + [
+    return [
+        Finding("kernel", f"{platform.system()} {release}",
+                "it has no openat2: each path is checked more slowly; 5.6 or newer has it"
+                * (kernel < (5, 6)), LESS), *look(facts.layout(), 15000, netns.problem()),
         Finding("memory", f"{free:,} MiB free",
-                "thousands of processes and threads need more: end other "
-                "programs" if free < 1000 else ""),
+                "thousands of processes and threads need more: end other programs"
+                * (free < 1000)),
         Finding("port 8000", "taken" if taken else "free",
-                "make run-07 ARGS='--port 8080'" if taken else "", LESS),
-        *map(packages, GROUPS),
+                "make run-07 ARGS='--port 8080'" * taken, LESS), *map(packages, GROUPS),
         *(Finding(name, said) for name, said in facts.versions().items()
           if name in ("gcc", "clang", "redis-server", "python"))]
 
@@ -136,14 +119,14 @@ def packages(group):
     """Return what scripts/deps.sh says of a group of packages."""
     done = subprocess.run(
         [os.path.join(servers.TOP, "scripts", "deps.sh"), group],
-        env={**os.environ, "NO_INSTALL": "1"}, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, check=False)
+        env={**os.environ, "NO_INSTALL": "1"}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True, check=False)
+    if not done.returncode:
+        return Finding(f"packages: {group}", "all that is needed is installed")
     # What is missing is listed; the command to install it is not needed.
     names = re.findall(r"^  (\S+)  .*", done.stdout, re.MULTILINE)
-    return Finding(f"packages: {group}", "some are missing" if done.returncode
-                   else "all that is needed is installed",
-                   f"`scripts/deps.sh {group}` installs {' '.join(names)}"
-                   if done.returncode else "",
+    return Finding(f"packages: {group}", "some are missing",
+                   f"`scripts/deps.sh {group}` installs {' '.join(names)}",
                    STOPS if group == "run" else LESS)
 
 

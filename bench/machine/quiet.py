@@ -4,8 +4,7 @@ and these as fast as usual."""
 import statistics
 import time
 
-from bench.meter import calibration
-from bench.meter import procfs
+from bench.meter import calibration, procfs
 
 SLOWER = 30.0       # per cent more time for the same work than usual
 FOREIGN = 10.0      # per cent of the server's cores
@@ -16,18 +15,15 @@ QUICK, FULL = 3.0, 60.0     # seconds to wait at most, before a round
 
 
 class Gate:
-    """Called before each round; waits at most `limit` seconds.
-
-    After a wait without result, the next wait is half as long, until the
-    machine is quiet again: on one that never is, waiting does not help.
-    """
+    """Called before each round; waits at most `limit` seconds. After a wait without result,
+    the next wait is half as long, until the machine is quiet again: on one that never is,
+    waiting does not help."""
 
     def __init__(self, machine, limit):
         self.limit = self.patience = limit
         self.server_cores = machine.server_cores
         others = sorted(machine.load_cores - machine.server_cores)
-        self.seen = {core: [] for core in
-                     [min(machine.server_cores), *others[:1]]}
+        self.seen = {core: [] for core in [min(machine.server_cores), *others[:1]]}
         self.waited, self.rounds, self.in_vain = 0.0, 0, []
 
     def __call__(self):
@@ -51,9 +47,7 @@ class Gate:
             if slower > SLOWER:
                 return f"core {core} is {slower:.0f} % slower than usual"
         busy = foreign(self.server_cores)
-        if busy > FOREIGN:
-            return f"other programs use {busy:.0f} % of the server's cores"
-        return ""
+        return f"other programs use {busy:.0f} % of the server's cores" * (busy > FOREIGN)
 
     def told(self):
         """Return what env.json says of it."""

@@ -4,28 +4,11 @@ costs.CostMeter runs the metrics of costs.METRICS around one load. Each metric
 is a class below, in the module of its subject.
 """
 
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of samples.csv and of the report."""
-
-    key: str
-    title: str
-    unit: str = ""
-    digits: int = 1
-    explain: str = ""
-
 
 class Metric:
-    """A metric that does nothing; the others inherit from it.
-
-    `watch` is the costs.Watch of the run. All methods but finish() run while
-    the server is alive, and none of them may keep its core busy.
-    """
-
-    columns = ()        # a Column for each key that finish() returns
+    """A metric that does nothing; the others inherit from it. `watch` is the costs.Watch of
+    the run. All methods but finish() run while the server is alive, and none of them may
+    keep its core busy."""
 
     def begin(self, watch):
         """Look at the idle server just before the load starts."""
@@ -37,6 +20,6 @@ class Metric:
         """Look at the server when the load tool has ended."""
 
     def finish(self, watch):
-        """Return {key: value} when the server has ended. A value that is not
-        known is left out, or None."""
+        """Return {column: value} when the server has ended; store/columns.toml says what
+        each column means. A value that is not known is left out, or None."""
         return {}

@@ -8,17 +8,15 @@ other one works, ours runs at half to two thirds of its speed, and nothing in
 import os
 import time
 
-from bench.meter import Column, Metric
+from bench.meter import Metric
 
 ROUNDS = 50_000         # a few milliseconds
 
 
 def measure(core):
-    """Return the CPU milliseconds that a fixed piece of work takes on `core`.
-
-    The larger of two figures comes from the slower core. CPU time, not wall
-    time, so that other programs on this core do not count.
-    """
+    """Return the CPU milliseconds that a fixed piece of work takes on `core`. The larger of
+    two figures comes from the slower core. CPU time, not wall time, so that other programs
+    on this core do not count."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {core})
     try:
@@ -34,14 +32,6 @@ def measure(core):
 class CoreSpeed(Metric):
     """measure() just before the load and just after it, one core a kind."""
 
-    columns = (Column("gauge_ms", "core gauge", "ms", 2,
-                      "a fixed piece of work on the server's core before and "
-                      "after the load; a larger figure than elsewhere in the "
-                      "run means a slower core"),
-               Column("load_gauge_ms", "load core gauge", "ms", 2,
-                      "the same on a core of the load tool and Redis, which "
-                      "is the bottleneck as often"))
-
     def begin(self, watch):
         mine = watch.live.start.cores
         self.cores = [min(mine), *sorted(os.sched_getaffinity(0) - mine)[:1]]
@@ -51,5 +41,5 @@ class CoreSpeed(Metric):
         self.after = list(map(measure, self.cores))
 
     def finish(self, watch):
-        return {column.key: (before + after) / 2 for column, before, after
-                in zip(self.columns, self.before, self.after)}
+        return {column: (before + after) / 2 for column, before, after in zip(
+            ("gauge_ms", "load_gauge_ms"), self.before, self.after)}

@@ -5,9 +5,10 @@
     result = load.run(..., tick=meter.tick)
     meter.end(result)
     live.stop()
-    values = meter.finish()     {column key: value}, see columns()
+    values = meter.finish()     {column: value}
 
-A metric of yours is a class in METRICS, see bench/meter/__init__.py.
+A metric of yours is a class in METRICS, see bench/meter/__init__.py, and its
+columns are in bench/store/columns.toml.
 """
 
 import math
@@ -46,18 +47,16 @@ class Watch:
     core_times: dict = None     # {core: seconds not idle} in `wall`
 
     # In finish():
-    answered: int = None        # requests among which costs are divided; None:
-                                # not known
+    answered: int = None        # requests among which costs are divided: the good answers
+                                # that the load tool saw, or the server's own count if that
+                                # is much larger; None: not known
 
 
 class CostMeter:
-    """All metrics together, for one run of a load tool.
+    """All metrics together, for one run of a load tool. `cpu` is what cpu.of_tree() gives;
+    without it CPU time comes from /proc."""
 
-    `cpu` is what cpu.of_tree() gives; without it CPU time comes from /proc.
-    """
-
-    def __init__(self, live, redis_pid=None, count_connections=False,
-                 cpu=None):
+    def __init__(self, live, redis_pid=None, count_connections=False, cpu=None):
         self.watch = Watch(live, redis_pid, count_connections)
         self.metrics = [metric() for metric in METRICS]
         self.cpu = cpu or cpu_meter.ProcMeter(live.pid)
@@ -67,8 +66,7 @@ class CostMeter:
         load will last, if known."""
         self._look("begin")
         cost = self._sample()
-        self.interval = min(INTERVAL, seconds / SAMPLES) if seconds \
-            else INTERVAL
+        self.interval = min(INTERVAL, seconds / SAMPLES) if seconds else INTERVAL
         self.before = self.cpu.read()
         self.cores = procfs.core_times()
         self.begun = time.monotonic()
@@ -84,11 +82,9 @@ class CostMeter:
         return self.next
 
     def _due(self, now, cost):
-        """Return when to take the next sample, if one costs `cost` seconds.
-
-        The more processes, the more expensive a sample, and the fewer are
-        taken. The last one is over shortly before the load is.
-        """
+        """Return when to take the next sample, if one costs `cost` seconds. The more
+        processes, the more expensive a sample, and the fewer are taken. The last one is
+        over shortly before the load is."""
         last = self.ends - max(LAST, 2 * cost)
         following = now + max(self.interval, cost / OWN_SHARE)
         return min(following, last) if now < last else math.inf
@@ -110,9 +106,8 @@ class CostMeter:
         """Call when the load tool has ended, with its result."""
         watch = self.watch
         watch.wall, watch.load = time.monotonic() - self.begun, result
-        watch.core_times = {
-            core: sum(times) - sum(self.cores[core])
-            for core, times in procfs.core_times().items()}
+        watch.core_times = {core: sum(times) - sum(self.cores[core])
+                            for core, times in procfs.core_times().items()}
         watch.busy_cpu = (self.cpu.read() - self.before).total
         # Children that have just lost their client end now. Their cost is
         # known only when their parent has reaped them.
@@ -122,23 +117,10 @@ class CostMeter:
         self._look("end")
 
     def finish(self):
-        """Call when the server has ended; return {column key: value}."""
-        self.watch.answered = self._answered()
-        values = {column.key: None
-                  for metric in self.metrics for column in metric.columns}
-        for metric in self.metrics:
-            values.update(metric.finish(self.watch))
-        return values
-
-    def _answered(self):
-        """Return the good answers that the load tool saw, or the server's own
-        count if that is much larger; None if neither is known."""
-        good, served = self.watch.load.good, self.watch.live.served or 0
-        if good is None or served > SERVED_MORE * good + CHECKS:
-            return served or None
-        return good
-
-
-def columns():
-    """Return the Column of every metric."""
-    return [column for metric in METRICS for column in metric.columns]
+        """Call when the server has ended; return {column: value}."""
+        watch = self.watch
+        watch.answered, served = watch.load.good, watch.live.served or 0
+        if watch.answered is None or served > SERVED_MORE * watch.answered + CHECKS:
+            watch.answered = served or None
+        return {column: value for metric in self.metrics
+                for column, value in metric.finish(watch).items()}

@@ -5,32 +5,30 @@
         ...
         used = meter.read() - before    used.total, used.user_share
 
-The processes are put into a control group (cgroups(7)) of their own. The
-kernel adds the time of each task to its group in nanoseconds, up to its last
-context switch, and new threads and children are in the group from the start.
-That needs version 2, or cpuacct of version 1, and a writable folder in
-/sys/fs/cgroup, as root has. Elsewhere /proc has to do: it has no exact clock
-for children and threads that live for 50 us, as in 02 and 04, and loses their
-last context switch.
+The processes are put into a control group (cgroups(7)) of their own. The kernel adds the
+time of each task to its group in nanoseconds, up to its last context switch, and new
+threads and children are in the group from the start. That needs version 2, or cpuacct of
+version 1, and a writable folder in /sys/fs/cgroup, as root has. Elsewhere /proc has to do:
+it has no exact clock for children and threads that live for 50 us, as in 02 and 04, and
+loses their last context switch.
 """
 
 import os
-import re
+import statistics
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.meter import Column, Metric, procfs
+from bench.meter import Metric, procfs
 
 ROOT = Path("/sys/fs/cgroup")
 
 
 @dataclass(frozen=True)
 class Cpu:
-    """CPU seconds. `total` is exact in a control group; `user` and `system`
-    are samples of the kernel's clock tick, and only their proportion counts.
-    """
+    """CPU seconds. `total` is exact in a control group; `user` and `system` are samples of
+    the kernel's clock tick, and only their proportion counts."""
 
     total: float
     user: float
@@ -43,8 +41,7 @@ class Cpu:
     @property
     def user_share(self):
         """Which part of the time was user time, 0 to 1."""
-        both = self.user + self.system
-        return self.user / both if both else 0.0
+        return self.user / ((self.user + self.system) or 1.0)
 
 
 class Group:
@@ -59,10 +56,8 @@ class Group:
         """Raises OSError where that is not possible."""
         self.version = version
         pattern, roots = self.PLACES[version]
-        own = re.search(pattern, procfs.read("/proc/self/cgroup"), re.M)
-        root = next((ROOT / name for name in roots if (ROOT / name).is_dir()),
-                    ROOT / roots[-1])
-        self.parent = root / (own[1] if own else "")
+        root = next((ROOT / name for name in roots if (ROOT / name).is_dir()), ROOT / roots[-1])
+        self.parent = root / procfs.find(pattern, "/proc/self/cgroup")
         self.folder = self.parent / f"bench-{os.getpid()}-{pid}"
         self.folder.mkdir()
         try:
@@ -77,13 +72,11 @@ class Group:
     def read(self):
         """Return the Cpu used so far. Raises OSError."""
         if self.version == 1:
-            return Cpu(*(
-                int((self.folder / f"cpuacct.usage{of}").read_text()) / 1e9
-                for of in ("", "_user", "_sys")))
+            return Cpu(*(int((self.folder / f"cpuacct.usage{of}").read_text()) / 1e9
+                         for of in ("", "_user", "_sys")))
         lines = dict(line.split() for line in
                      (self.folder / "cpu.stat").read_text().splitlines())
-        return Cpu(*(int(lines[f"{name}_usec"]) / 1e6
-                     for name in ("usage", "user", "system")))
+        return Cpu(*(int(lines[f"{name}_usec"]) / 1e6 for name in ("usage", "user", "system")))
 
     def close(self):
         """Move the processes back and delete the group."""
@@ -98,20 +91,15 @@ class Group:
 
 
 def _move(pid, folder):
-    """Put a process and all its threads into a group. Raises OSError."""
-    try:
+    """Put a process and all its threads into a group, unless it has ended. Raises OSError."""
+    with suppress(ProcessLookupError):
         (folder / "cgroup.procs").write_text(f"{pid}\n")
-    except ProcessLookupError:
-        pass                    # it has ended
 
 
 class ProcMeter:
-    """Counts for a process tree by what /proc shows of it.
-
-    The split into user and system is that of the cores on which `pid` may
-    run. The split of a process is wrong if it lives for milliseconds: one that
-    no clock tick has hit counts as all user time.
-    """
+    """Counts for a process tree by what /proc shows of it. The split into user and system
+    is that of the cores on which `pid` may run. The split of a process is wrong if it lives
+    for milliseconds: one that no clock tick has hit counts as all user time."""
 
     def __init__(self, pid):
         self.pid, self.cores = pid, os.sched_getaffinity(pid)
@@ -119,85 +107,51 @@ class ProcMeter:
     def read(self):
         """Return the Cpu used so far."""
         times = procfs.core_times()
-        user, system = (sum(times[core][kind] for core in self.cores)
-                        for kind in (0, 1))
+        user, system = (sum(times[core][kind] for core in self.cores) for kind in (0, 1))
         return Cpu(procfs.cpu_time(procfs.tree(self.pid)), user, system)
-
-    def close(self):
-        """There is nothing to delete."""
 
 
 @contextmanager
 def of_tree(pid):
     """A block with a meter for `pid` and all that descends from it. It has to
     end before `pid` does, because a group in use cannot be deleted."""
-    meter = None
+    group = None
     for version in Group.PLACES:
-        try:
-            meter = meter or Group(pid, version)
-        except OSError:
-            continue
-    meter = meter or ProcMeter(pid)
+        with suppress(OSError):
+            group = group or Group(pid, version)
     try:
-        yield meter
+        yield group or ProcMeter(pid)
     finally:
-        meter.close()
+        if group:
+            group.close()
 
 
 class CpuTime(Metric):
     """CPU time of the server, of Redis (of no process without a Redis), and
     of others on the same cores."""
 
-    columns = (
-        Column("cpu_us", "CPU", "us/request", 1,
-               "user and system time of the server and all its children"),
-        Column("cpu_user_us", "user", "us/request", 1, "outside the kernel"),
-        Column("cpu_system_us", "system", "us/request", 1,
-               "inside system calls and page faults"),
-        Column("server_busy", "server core busy", "%", 0,
-               "CPU time of the server over the time of its cores"),
-        Column("load_busy", "load tool busy", "%", 0,
-               "CPU time of the load tool over wall time; one thread can "
-               "reach 100"),
-        Column("redis_busy", "Redis busy", "%", 0,
-               "CPU time of Redis over wall time; it has one thread"),
-        Column("load_cores_busy", "load cores busy", "%", 0,
-               "everything that ran on the cores that are not the server's; "
-               "on all cores where they are shared"),
-        Column("foreign", "foreign load", "%", 0,
-               "work on the server's cores that was not the server's; it "
-               "makes a figure noisy"),
-    )
-
     def begin(self, watch):
         self.redis = procfs.cpu_time(procfs.tree(watch.redis_pid))
 
     def end(self, watch):
-        self.redis = procfs.cpu_time(procfs.tree(watch.redis_pid)) \
-            - self.redis
+        self.redis = procfs.cpu_time(procfs.tree(watch.redis_pid)) - self.redis
 
     def finish(self, watch):
         load, wall = watch.load, watch.wall
         mine, others = [], []       # percent that each core was busy
         for core, seconds in watch.core_times.items():
-            (mine if core in watch.live.start.cores else others).append(
-                100 * seconds / wall)
+            (mine if core in watch.live.start.cores else others).append(100 * seconds / wall)
         busy = 100 * watch.busy_cpu / wall / len(mine)
         values = {
             # Clock ticks of 10 ms can add up to a little more than there is.
             "server_busy": min(100.0, busy),
             "load_busy": 100 * load.cpu / load.wall if load.wall else None,
             "redis_busy": 100 * self.redis / wall if watch.redis_pid else None,
-            "load_cores_busy": _mean(others or mine)}
+            "load_cores_busy": statistics.fmean(others or mine)}
         if others:  # else load and foreign work look the same
-            values["foreign"] = max(0.0, _mean(mine) - busy)
+            values["foreign"] = max(0.0, statistics.fmean(mine) - busy)
         if watch.answered:
             each = 1e6 * watch.server_cpu / watch.answered
             user = each * watch.user_share
-            values.update(cpu_us=each, cpu_user_us=user,
-                          cpu_system_us=each - user)
+            values.update(cpu_us=each, cpu_user_us=user, cpu_system_us=each - user)
         return values
-
-
-def _mean(values):
-    return sum(values) / len(values)

@@ -46,15 +46,14 @@ def read_answer(connection):
         raise RuntimeError(f"unexpected answer: status {answer.status}")
 
 
-def talk_on_new_connections(port, talk, count, process):
-    """Send each request on its own connection. A crowd of clients connects and
-    asks while the server is stopped, and closes when all have their answers.
-    So it does not depend on the cores whether the server waits for a client:
-    it never does."""
+def talk_on_new_connections(address, talk, count, process):
+    """Send each request on its own connection. A crowd of clients connects and asks while
+    the server is stopped, and closes when all have their answers. So it does not depend on
+    the cores whether the server waits for a client: it never does."""
     for first in range(0, count, CROWD):
         os.killpg(process.pid, signal.SIGSTOP)
         os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
-        crowd = [socket.create_connection(("127.0.0.1", port), 60)
+        crowd = [socket.create_connection(address, 60)
                  for _ in range(min(CROWD, count - first))]
         for client in crowd:
             talk.ask(client)
@@ -71,33 +70,28 @@ def instructions(program, options, talk, count):
     children executed in user space while it served `count` requests."""
     with tempfile.TemporaryDirectory() as folder:
         process = subprocess.Popen(
-            ["valgrind", "--tool=callgrind",
-             f"--callgrind-out-file={folder}/callgrind.%p",
+            ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/callgrind.%p",
              # A forked child begins with the count of its parent.
-             "--zero-before=signals_in_child",
-             str(program), "--port", "0", "--root", str(TOP),
-             "--redis", "none", *options],
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-            start_new_session=True)
+             "--zero-before=signals_in_child", str(program), "--port", "0", "--root", str(TOP),
+             "--redis", "none", *options], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            text=True, start_new_session=True)
         try:
             found = re.search(r":(\d+)/", process.stdout.readline())
             if not found:
                 raise RuntimeError(f"{program} did not start under valgrind")
-            port = int(found[1])
+            address = "127.0.0.1", int(found[1])
             if talk.keep_alive:
-                with socket.create_connection(("127.0.0.1", port),
-                                              60) as connection:
+                with socket.create_connection(address, 60) as connection:
                     for _ in range(count):
                         talk.ask(connection)
                         read_answer(connection)
             else:
-                talk_on_new_connections(port, talk, count, process)
+                talk_on_new_connections(address, talk, count, process)
         finally:
             os.killpg(process.pid, signal.SIGCONT)  # it may be stopped
             process.terminate()
             process.communicate(timeout=60)
-        totals = [re.search(r"^(?:summary|totals): (\d+)", out.read_text(),
-                            re.MULTILINE)[1]
+        totals = [re.search(r"^(?:summary|totals): (\d+)", out.read_text(), re.MULTILINE)[1]
                   for out in pathlib.Path(folder).iterdir()]
         return sum(map(int, totals))
 

@@ -1,6 +1,6 @@
 """Memory, open connections, page faults, processes and threads."""
 
-from bench.meter import Column, Metric, procfs
+from bench.meter import Metric, procfs
 
 FEW = 16                # processes of which the memory is read in a sample
 ENOUGH = 500            # connections from which the memory of one is known
@@ -9,24 +9,6 @@ ENOUGH = 500            # connections from which the memory of one is known
 class Memory(Metric):
     """PSS of the whole tree, how much each connection adds, and how many
     processes and threads a sample saw at most."""
-
-    columns = (
-        Column("faults", "page faults", "/request", 2,
-               "pages touched for the first time or copied after fork, also "
-               "by threads and children that ended"),
-        Column("pss_mib", "memory", "MiB PSS at peak", 1,
-               "pages of its own, and its share of the shared ones"),
-        Column("open_connections", "open connections", "at peak", 0,
-               "accepted and not yet closed: descriptors added since the "
-               "load began"),
-        Column("bytes_per_connection", "memory a connection", "bytes", 0,
-               "growth of the PSS over open connections; from "
-               f"{ENOUGH} connections on"),
-        Column("descriptors", "descriptors", "at peak, one process", 0),
-        Column("processes", "processes", "at peak", 0),
-        Column("threads", "threads", "at peak", 0,
-               "of all its processes together"),
-    )
 
     def begin(self, watch):
         self.faults = sum(one.faults for one in watch.tree)
@@ -40,8 +22,7 @@ class Memory(Metric):
         self.descriptors = max(self.descriptors, *now.values(), 0)
         # A new process was forked for one connection.
         self.open = max(self.open, sum(
-            count - self.held.get(pid, count - 1)
-            for pid, count in now.items()))
+            count - self.held.get(pid, count - 1) for pid, count in now.items()))
         alive = [one.threads for one in watch.tree if one.state != "Z"]
         self.processes = max(self.processes, len(alive))
         self.threads = max(self.threads, sum(alive))
@@ -51,26 +32,20 @@ class Memory(Metric):
 
     def finish(self, watch):
         held = self.open if watch.count_connections else None
-        each = (self.peak - self.base) / held if (held or 0) >= ENOUGH \
-            else None
-        return {"faults": max(0, self.faults) / watch.answered
-                if watch.answered else None,
+        each = (self.peak - self.base) / held if (held or 0) >= ENOUGH else None
+        return {"faults": max(0, self.faults) / watch.answered if watch.answered else None,
                 "pss_mib": self.peak / 2**20, "descriptors": self.descriptors,
                 "open_connections": held, "bytes_per_connection": each,
                 "processes": self.processes, "threads": self.threads}
 
 
 def proportional(tree):
-    """Return the PSS of a [procfs.Process] in bytes.
-
-    The kernel walks all pages of a process for that. Of many processes the
-    first one and a few of the others are read, which stand for the rest.
-    """
-    first, others = tree[:1], tree[1:]
+    """Return the PSS of a [procfs.Process] in bytes. The kernel walks all pages of a process
+    for that, so of many processes the first one and a few others stand for the rest."""
+    first, *others = [one.pid for one in tree] or [0]
     read = others[::max(1, len(others) // FEW)]
-    each = len(others) / len(read) if read else 0
-    return (sum(procfs.proportional_memory(one.pid) for one in first)
-            + each * sum(procfs.proportional_memory(one.pid) for one in read))
+    return procfs.proportional_memory(first) + len(others) / (len(read) or 1) * sum(
+        map(procfs.proportional_memory, read))
 
 
 def _descriptors(tree):

@@ -26,27 +26,26 @@ class Process:
 
 def read(path):
     """Return the text of a small file, or "" where it cannot be read."""
-    # A sample reads hundreds of them on the load tool's core, and open() with
-    # its buffer and decoder takes three times as long.
+    # A sample reads hundreds of them on the load tool's core, where a buffer and a decoder would
+    # double the time. It fails also while it reads, when the process ends.
     try:
-        descriptor = os.open(path, os.O_RDONLY)
+        with open(path, "rb", buffering=0) as file:
+            return file.read().decode("utf-8", "replace")
     except OSError:
         return ""
-    try:
-        data = b""
-        while more := os.read(descriptor, 65536):
-            data += more
-        return data.decode("utf-8", "replace")
-    except OSError:
-        return ""           # the process has ended
-    finally:
-        os.close(descriptor)
 
 
 def read_int(path, otherwise=0):
     """Return the number that a file begins with; `otherwise` without one."""
     found = re.match(r"\d+", read(path))
     return int(found[0]) if found else otherwise
+
+
+def find(pattern, path):
+    """Return what the first group of `pattern` matches in a file, "" where it does not. ^ and $
+    are the ends of a line."""
+    found = re.search(pattern, read(path), re.MULTILINE)
+    return found[1] if found else ""
 
 
 def process(pid):
@@ -62,10 +61,11 @@ def process(pid):
                    sum(map(int, field[7:11])), int(field[17]))
 
 
-def threads(pid):
-    """Return the thread ids of a process as texts, [] if it has ended."""
+def threads(pid, folder="task"):
+    """Return the thread ids of a process as texts (or what else a folder of it lists), [] if
+    it has ended."""
     try:
-        return os.listdir(f"/proc/{pid}/task")
+        return os.listdir(f"/proc/{pid}/{folder}")
     except OSError:
         return []
 
@@ -81,8 +81,7 @@ def tree(root):
             # A child is listed with the thread that forked it.
             forkers = threads(one.pid) if 1 < one.threads <= 50 else [one.pid]
             for thread in forkers:
-                queue += read(
-                    f"/proc/{one.pid}/task/{thread}/children").split()
+                queue += read(f"/proc/{one.pid}/task/{thread}/children").split()
     return found
 
 
@@ -97,47 +96,34 @@ def settle(root):
 
 
 def cpu_time(processes):
-    """Return the CPU seconds of `processes` and of all children that they
-    have reaped.
-
-    Each process counts with the larger of two clocks, neither of which can be
-    too large: ticks of 10 ms, which include ended threads, or the nanoseconds
-    that schedstat counts for living ones.
-    """
-    total = 0.0
-    for one in processes:
-        exact = sum(read_int(f"/proc/{one.pid}/task/{thread}/schedstat")
-                    for thread in threads(one.pid)) / 1e9
-        total += max(one.ticks, exact) + one.reaped
-    return total
+    """Return the CPU seconds of `processes` and of all children that they have reaped. Each
+    process counts with the larger of two clocks, neither of which can be too large: ticks of
+    10 ms, which include ended threads, or the nanoseconds that schedstat counts for living
+    ones."""
+    return sum(one.reaped + max(one.ticks, 1e-9 * sum(
+        read_int(f"/proc/{one.pid}/task/{thread}/schedstat") for thread in threads(one.pid)))
+               for one in processes)
 
 
 def proportional_memory(pid):
     """Return the PSS of `pid`: its own pages, and its share of those that it
     shares with others (after fork most pages are shared)."""
-    found = re.search(r"^Pss: +(\d+)", read(f"/proc/{pid}/smaps_rollup"), re.M)
-    return int(found[1]) * 1024 if found else 0
+    return 1024 * int(find(r"^Pss: +(\d+)", f"/proc/{pid}/smaps_rollup") or 0)
 
 
 def open_descriptors(pid):
     """Return how many descriptors `pid` has open."""
-    try:
-        return len(os.listdir(f"/proc/{pid}/fd"))
-    except OSError:
-        return 0
+    return len(threads(pid, "fd"))
 
 
 def descriptor_limit(pid="self"):
     """Return the soft limit of open descriptors of `pid`."""
-    found = re.search(r"^Max open files +(\d+)", read(f"/proc/{pid}/limits"),
-                      re.M)
-    return int(found[1]) if found else 0
+    return int(find(r"^Max open files +(\d+)", f"/proc/{pid}/limits") or 0)
 
 
 def core_times():
-    """Return {core: (user, system)}, the seconds since boot that each core was
-    not idle. System includes interrupts and time that a hypervisor gave to
-    others (steal)."""
+    """Return {core: (user, system)}, the seconds since boot that each core was not idle.
+    System includes interrupts and time that a hypervisor gave to others (steal)."""
     times = {}
     for core, words in re.findall(r"^cpu(\d+) (.*)", read("/proc/stat"), re.M):
         user, nice, system, _idle, _iowait, irq, softirq, steal = (

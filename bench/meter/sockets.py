@@ -7,7 +7,7 @@ Sockets are listed through netlink, sock_diag(7), as `ss -t` does, because
 import socket
 import struct
 
-from bench.meter import Column, Metric, procfs
+from bench.meter import Metric, procfs
 
 ESTABLISHED, SYN_SENT, LISTEN = 1, 2, 10
 NETLINK_SOCK_DIAG = 4
@@ -21,10 +21,8 @@ def tcp_counters():
     `nstat -a` shows them: those of RFC 1213 and Linux's own."""
     lines = [line.split() for path in ("/proc/net/snmp", "/proc/net/netstat")
              for line in procfs.read(path).splitlines()]
-    return {name: int(value)
-            for names, values in zip(lines[::2], lines[1::2])
-            if names[0] in ("Tcp:", "TcpExt:")
-            for name, value in zip(names[1:], values[1:])}
+    return {name: int(value) for names, values in zip(lines[::2], lines[1::2])
+            if names[0] in ("Tcp:", "TcpExt:") for name, value in zip(names[1:], values[1:])}
 
 
 def accept_queue(port):
@@ -36,20 +34,15 @@ def accept_queue(port):
 
 
 def silent_clients(port, seconds):
-    """Return how many clients of `port` on this machine are not connected yet,
-    or sent a request more than `seconds` ago and have received nothing. Raises
-    OSError.
-
-    Takes some milliseconds, as the kernel searches all connections, and 5 us a
-    client.
-    """
+    """Return how many clients of `port` on this machine are not connected yet, or sent a
+    request more than `seconds` ago and have received nothing. Raises OSError. Takes some
+    milliseconds, as the kernel searches all connections, and 5 us a client."""
     silent = 0
     for message in _sockets({ESTABLISHED, SYN_SENT}, remote=port):
         info = _tcp_info(message)
         since, = struct.unpack_from("=I", info, 44)         # last_data_sent
         received, = struct.unpack_from("=Q", info, 128)     # bytes_received
-        silent += message[1] == SYN_SENT or \
-            not received and since > 1e3 * seconds
+        silent += message[1] == SYN_SENT or not received and since > 1e3 * seconds
     return silent
 
 
@@ -69,21 +62,18 @@ def _sockets(states, local=0, remote=0):
     for family in (socket.AF_INET, socket.AF_INET6):
         # struct inet_diag_req_v2: of the socket's id only the ports are given.
         request = struct.pack("=BBBBI", family, socket.IPPROTO_TCP,
-                              1 << (INET_DIAG_INFO - 1), 0,
-                              sum(1 << state for state in states))
+                              1 << (INET_DIAG_INFO - 1), 0, sum(1 << state for state in states))
         request += struct.pack(">HH44x", local, remote)
         header = struct.pack("=IHHII", HEADER + len(request),
                              SOCK_DIAG_BY_FAMILY, REQUEST_DUMP, 1, 0)
-        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW,
-                           NETLINK_SOCK_DIAG) as diag:
+        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_SOCK_DIAG) as diag:
             diag.settimeout(1)
             diag.send(header + request)
             yield from _messages(diag)
 
 
 def _messages(diag):
-    """Yield what follows each netlink header until the dump is over. Raises
-    OSError."""
+    """Yield what follows each netlink header until the dump is over. Raises OSError."""
     while True:
         data = diag.recv(1 << 17)
         start = 0
@@ -102,17 +92,6 @@ class AcceptQueue(Metric):
     queue of handshakes before it, was full. The counters are the kernel's and
     count every listener of this network namespace."""
 
-    columns = (
-        Column("accept_queue", "accept queue", "at peak", 0,
-               "connections made but not yet accepted"),
-        Column("accept_queue_limit", "its limit", "", 0,
-               "the backlog, cut by net.core.somaxconn"),
-        Column("overflows", "queue overflows", "", 0,
-               "ListenOverflows: a connection found the accept queue full"),
-        Column("syn_cookies", "SYN cookies", "", 0,
-               "SyncookiesSent: a connection found the SYN queue full"),
-    )
-
     def begin(self, watch):
         self.before = tcp_counters()
         self.longest = 0
@@ -125,9 +104,7 @@ class AcceptQueue(Metric):
         self.limit = accept_queue(watch.live.port)[1]
 
     def finish(self, watch):
-        overflows, cookies = (
-            self.after[name] - self.before[name]
-            for name in ("ListenOverflows", "SyncookiesSent"))
-        return {"accept_queue": self.longest,
-                "accept_queue_limit": self.limit,
+        overflows, cookies = (self.after[name] - self.before[name]
+                              for name in ("ListenOverflows", "SyncookiesSent"))
+        return {"accept_queue": self.longest, "accept_queue_limit": self.limit,
                 "overflows": overflows, "syn_cookies": cookies}

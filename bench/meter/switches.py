@@ -11,7 +11,7 @@ import os
 import re
 import signal
 
-from bench.meter import Column, Metric, procfs
+from bench.meter import Metric, procfs
 
 LINES = re.compile(r"voluntary_ctxt_switches:\s+(\d+)")     # and nonvoluntary
 
@@ -20,14 +20,12 @@ def living(pid):
     """Return the switches of the living threads of `pid`, voluntary (it
     waited) and involuntary (the scheduler took the core away)."""
     return sum(int(count) for thread in procfs.threads(pid)
-               for count in LINES.findall(
-                   procfs.read(f"/proc/{pid}/task/{thread}/status")))
+               for count in LINES.findall(procfs.read(f"/proc/{pid}/task/{thread}/status")))
 
 
 def account(pid):
-    """Return the switches of all threads that the child `pid` has had and of
-    all children that it has reaped; None if it is not our child or has
-    ended."""
+    """Return the switches of all threads that the child `pid` has had and of all children
+    that it has reaped; None if it is not our child or has ended."""
     try:    # WNOWAIT: its exit status stays for the one who started it
         if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
             return None
@@ -35,8 +33,7 @@ def account(pid):
         return None
     os.kill(pid, signal.SIGSTOP)
     try:
-        found = os.waitid(os.P_PID, pid,
-                          os.WEXITED | os.WSTOPPED | os.WNOWAIT)
+        found = os.waitid(os.P_PID, pid, os.WEXITED | os.WSTOPPED | os.WNOWAIT)
         if found.si_code != os.CLD_STOPPED:
             return None
         usage = os.wait4(pid, os.WUNTRACED)[2]
@@ -50,16 +47,12 @@ def of_tree(tree):
     None if the root cannot be asked. What is missing: threads and children
     that ended below a living child of the root."""
     root = account(tree[0].pid) if tree else None
-    return None if root is None else \
-        root + sum(living(one.pid) for one in tree[1:])
+    return None if root is None else root + sum(living(one.pid) for one in tree[1:])
 
 
 class Switches(Metric):
     """Switches of the server's tree from the start of the load until the
     server is idle again."""
-
-    columns = (Column("switches", "context switches", "/request", 2,
-                      "a thread waited, or the scheduler took its core away"),)
 
     def begin(self, watch):
         self.before = of_tree(watch.tree)
@@ -69,5 +62,4 @@ class Switches(Metric):
 
     def finish(self, watch):
         known = watch.answered and None not in (self.before, self.after)
-        return {"switches": (self.after - self.before) / watch.answered
-                if known else None}
+        return {"switches": (self.after - self.before) / watch.answered if known else None}

@@ -1,11 +1,10 @@
 """Which system calls a request costs: counted by strace in a pass of its own,
 never in a timed one.
 
-strace stops the server twice at each call, which makes a request several times
-as expensive. What depends on the pace may come in other proportions than in a
-timed run: how many clients one epoll_wait() returns, or how often a read finds
-nothing yet. To follow a running server takes root, or
-kernel.yama.ptrace_scope = 0.
+strace stops the server twice at each call, which makes a request several times as
+expensive. What depends on the pace may come in other proportions than in a timed run: how
+many clients one epoll_wait() returns, or how often a read finds nothing yet. To follow a
+running server takes root, or kernel.yama.ptrace_scope = 0.
 """
 
 import re
@@ -19,8 +18,7 @@ from bench.meter import procfs
 from bench.run import process as child
 
 SECONDS = 20            # until strace must have begun, or ended
-ROW = re.compile(r"^\s*[\d.]+\s+[\d.]+\s+\d+\s+(\d+)\s+(?:\d+\s+)?(\w+)$",
-                 re.MULTILINE)
+ROW = re.compile(r"^\s*[\d.]+\s+[\d.]+\s+\d+\s+(\d+)\s+(?:\d+\s+)?(\w+)$", re.MULTILINE)
 
 
 class SyscallError(Exception):
@@ -43,18 +41,14 @@ class Strace:
 def counter():
     """Return what counts. Raises SyscallError where strace is missing."""
     if not shutil.which("strace"):
-        raise SyscallError(
-            "strace is not installed (apt-get install strace)")
+        raise SyscallError("strace is not installed (apt-get install strace)")
     return Strace()
 
 
 def count(tool, live, cores, work):
-    """Count the calls of the server `live` while `work()` runs.
-
-    `work` returns how many requests were answered; strace runs on `cores`.
-    Returns {name: calls a request}, most frequent first, with the sum as
-    "all". Raises SyscallError.
-    """
+    """Count the calls of the server `live` while `work()` runs. `work` returns how many
+    requests were answered; strace runs on `cores`. Returns {name: calls a request}, most
+    frequent first, with the sum as "all". Raises SyscallError."""
     with tempfile.TemporaryDirectory(prefix="bench-calls-") as name:
         folder = Path(name)
         process = _attach(tool, live, cores, folder)
@@ -75,8 +69,7 @@ def _attach(tool, live, cores, folder):
     pids = [str(one.pid) for one in procfs.tree(live.pid)]
     with open(folder / "log", "wb") as log:
         process = child.spawn(
-            ["strace", *tool.options, "-o", "out", "-p", ",".join(pids)],
-            cores, log, folder)
+            ["strace", *tool.options, "-o", "out", "-p", ",".join(pids)], cores, log, folder)
     until = time.monotonic() + SECONDS
     while (said := procfs.read(folder / "log")).count(" attached") < len(pids):
         if child.wait(process, 0.01) or time.monotonic() > until:

@@ -29,8 +29,7 @@ class Peer:
         """Raises PeerError when no folder in `parent` has it."""
         there = found(parent)
         if name not in there:
-            raise PeerError(f"there is no peer {name!r}; there are "
-                            + ", ".join(sorted(there)))
+            raise PeerError(f"there is no peer {name!r}; there are " + ", ".join(sorted(there)))
         self.name = name
         self.told = told = there[name]      # what its peer.json says
         self.title = told.get("title", name)
@@ -48,15 +47,23 @@ class Peer:
         stay as they are."""
         values.update(name=self.name, design=self.told.get("design", ""),
                       dir=self.told["dir"], build=self.build_folder)
-        return re.sub(r"\{(\w+)\}",
-                      lambda word: str(values.get(word[1], word[0])), text)
+        return re.sub(r"\{(\w+)\}", lambda word: str(values.get(word[1], word[0])), text)
 
     def problem(self):
         """Return why it cannot be started, or "" when it can."""
         if shutil.which(self.told["check"]):
             return ""
-        return (f"{self.told['check']} is not installed: "
-                f"make peers-deps PEERS={self.name}")
+        return f"{self.told['check']} is not installed: make peers-deps PEERS={self.name}"
+
+    def unready(self):
+        """Build it; return why it cannot be started, or "" when it can."""
+        why = self.problem()
+        try:
+            if not why:
+                self.build()
+        except (PeerError, OSError) as error:
+            why = str(error)
+        return why
 
     def build(self):
         """Run its build commands. Raises PeerError with what they printed."""
@@ -67,12 +74,10 @@ class Peer:
                 subprocess.run(argv, stdout=subprocess.PIPE, text=True,
                                stderr=subprocess.STDOUT, cwd=TOP, check=True)
             except OSError as error:
-                raise PeerError(f"{self.name}: {argv[0]}: "
-                                f"{error.strerror}") from error
+                raise PeerError(f"{self.name}: {argv[0]}: {error.strerror}") from error
             except subprocess.CalledProcessError as error:
                 last = (error.stdout.strip() or "no output").splitlines()[-1]
-                raise PeerError(f"{self.name}: `{argv[0]}` failed: "
-                                f"{last}") from None
+                raise PeerError(f"{self.name}: `{argv[0]}` failed: {last}") from None
 
     def command(self, start, port, _folder):
         """Return (argv, folder to run it in). The filled-in configuration is
@@ -83,8 +88,7 @@ class Peer:
                   "redis": start.redis,
                   "conf": self.build_folder / self.template.name}
         if self.template.is_file():
-            values["conf"].write_text(
-                self._fill(self.template.read_text(), **values))
+            values["conf"].write_text(self._fill(self.template.read_text(), **values))
         return [self._fill(word, **values) for word in self.told["start"]], TOP
 
 
@@ -103,8 +107,7 @@ def chosen(text):
     """Return the Peers that `text` names: "nginx,go", "all" or "". Raises
     PeerError for an unknown name."""
     wanted = text.replace(",", " ").split()
-    return [Peer(name)
-            for name in (sorted(found()) if wanted == ["all"] else wanted)]
+    return [Peer(name) for name in (sorted(found()) if wanted == ["all"] else wanted)]
 
 
 def unavailable():

@@ -41,12 +41,10 @@ def check_connection(port, kept):
         begin = time.monotonic()
         connection.request("GET", "/answer")
         response = connection.getresponse()
-        length = response.getheader("Content-Length")
-        if response.read() != b"42" or length != "2":
+        if response.getheader("Content-Length") != "2" or response.read() != b"42":
             raise WrongAnswer("/answer: not 42, or no Content-Length of 2")
         if response.will_close == kept:
-            raise WrongAnswer(f"/answer: closes={response.will_close} after "
-                              f"{number + 1} requests")
+            raise WrongAnswer(f"/answer: closes={response.will_close} after {number + 1} requests")
         times.append(time.monotonic() - begin)
     connection.close()
     fastest = min(times[-20:])
@@ -93,11 +91,10 @@ def check_end(pid):
     family = [one.pid for one in procfs.tree(pid)]
     os.kill(pid, signal.SIGTERM)
     until = time.monotonic() + SECONDS
-    while alive := [one for one in map(procfs.process, family)
-                    if one and one.state != "Z"]:
+    while alive := [one for one in map(procfs.process, family) if one and one.state != "Z"]:
         if time.monotonic() > until:
-            raise WrongAnswer(f"{len(alive)} of {len(family)} processes still "
-                              f"run {SECONDS} s after SIGTERM")
+            raise WrongAnswer(f"{len(alive)} of {len(family)} processes still run {SECONDS} s "
+                              "after SIGTERM")
         time.sleep(0.02)
 
 
@@ -107,10 +104,8 @@ def check(peer):
     try:
         peer.build()
         for workers in (1, 2) if peer.has_workers else (1,):
-            start = servers.Start(frozenset(os.sched_getaffinity(0)),
-                                  workers=workers)
-            with servers.running(
-                    peer, start, peer.build_folder / "check.log") as live:
+            start = servers.Start(frozenset(os.sched_getaffinity(0)), workers=workers)
+            with servers.running(peer, start, peer.build_folder / "check.log") as live:
                 check_answers(peer, live.port)
                 check_end(live.pid)
         return "ok"

@@ -2,10 +2,9 @@
 
     python3 -m bench check-floors [DESIGN...]       default: all seven
 
-A floor (bench/peers/floors) bounds a server from below only if both make the
-same system calls with the same flags, send the same answer, link the same
-libraries and, in 02, have the same memory to copy at a fork. strace follows
-both while the same client talks to them:
+A floor (bench/peers/floors) bounds a server from below only if both make the same system
+calls with the same flags, send the same answer, link the same libraries and, in 02, have
+the same memory to copy at a fork. strace follows both while the same client talks to them:
 
     prompt   a connection for each request, which comes with the connection
     late     the request follows 20 ms after the connection
@@ -55,8 +54,8 @@ VARIABLE = [            # what differs from run to run: calls, pattern, name
 
 
 class Calls(syscalls.Strace):
-    """strace with the arguments of each call, and a file for each thread: in
-    one file, the lines of two threads would interrupt each other."""
+    """strace with the arguments of each call, and a file for each thread: in one file, the
+    lines of two threads would interrupt each other."""
 
     options = ("-ff", "-s", "0", "-v")
 
@@ -91,8 +90,7 @@ def talk(port, late, kept):
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
             sock.connect(("127.0.0.1", port))
         time.sleep(late)
-        sock.sendall(b"GET /answer HTTP/1.1\r\nHost: localhost\r\n"
-                     + close + b"\r\n")
+        sock.sendall(b"GET /answer HTTP/1.1\r\nHost: localhost\r\n" + close + b"\r\n")
         answer = sock.recv(4096)
         if not kept:
             while sock.recv(4096):
@@ -111,10 +109,8 @@ def memory(pid):
         words = line.split()
         if re.match(r"[0-9a-f]+-", line):
             found["mappings"] += 1
-            kind = "heap" if words[-1] == "[heap]" else \
-                "shared memory" if "s" in words[1] else ""
-        elif words[0] == {"heap": "Anonymous:", "shared memory": "Rss:"}.get(
-                kind):
+            kind = "heap" if words[-1] == "[heap]" else "shared memory" * ("s" in words[1])
+        elif words[0] == {"heap": "Anonymous:", "shared memory": "Rss:"}.get(kind):
             found[f"KiB of {kind}"] += int(words[1])
     return found
 
@@ -129,16 +125,13 @@ def look(server, talks, folder):
             # Once before, for what is done only once.
             answer = talk(live.port, 0, kept)
             counted = syscalls.count(
-                Calls(), live, CORES,
-                lambda: talk(live.port, late, kept) and REQUESTS)
-            found[name] = {call: int(times + 0.5)
-                           for call, times in counted.items()
+                Calls(), live, CORES, lambda: talk(live.port, late, kept) and REQUESTS)
+            found[name] = {call: int(times + 0.5) for call, times in counted.items()
                            if call != "all" and times >= 0.5}
         found["answer"] = {re.sub(r"Date: .{29}\r", "Date: ...\r", answer): 1}
         listed = subprocess.run(["ldd", live.argv[0]], check=True, text=True,
                                 capture_output=True).stdout
-        found["libraries"] = {
-            " ".join(re.findall(r"^\s*(\S+) =>", listed, re.MULTILINE)): 1}
+        found["libraries"] = {" ".join(re.findall(r"^\s*(\S+) =>", listed, re.MULTILINE)): 1}
         if server.name.removeprefix("floor-") == "forking":
             found["memory"] = memory(live.pid)
     return found
@@ -148,20 +141,17 @@ def differences(design, folder):
     """Return a line for each difference between the server `design` and its
     floors. Raises PeerError, ServerError, SyscallError."""
     said = []
-    for name, talks in ((f"floor-{design}", NEW),
-                        (f"floor-{design}-kept", KEPT)):
+    for name, talks in ((f"floor-{design}", NEW), (f"floor-{design}-kept", KEPT)):
         if name not in peers.found():
             continue
         floor = peers.Peer(name)
         floor.build()
-        ours = look(servers.named(design), talks, folder)
-        least = look(floor, talks, folder)
-        said += [f"{design}, {subject}: {ours[subject].get(what, 0)} in the "
-                 f"server, {least[subject].get(what, 0)} in the floor: {what}"
-                 for subject in ours
-                 for what in sorted(ours[subject].keys()
-                                    | least[subject].keys())
-                 if ours[subject].get(what) != least[subject].get(what)]
+        ours, least = (look(one, talks, folder) for one in (servers.named(design), floor))
+        said += [f"{design}, {subject}: {mine.get(what, 0)} in the server, "
+                 f"{least[subject].get(what, 0)} in the floor: {what}"
+                 for subject, mine in ours.items()
+                 for what in sorted(mine.keys() | least[subject].keys())
+                 if mine.get(what) != least[subject].get(what)]
     return said
 
 
@@ -176,7 +166,6 @@ def main(words):
                     syscalls.SyscallError) as error:
                 sys.exit(f"check-floors: {error}")
             differs = differs or bool(found)
-            print("\n".join([f"{design:12} "
-                             f"{'differs' if found else 'the same'}", *found]),
+            print("\n".join([f"{design:12} {'differs' if found else 'the same'}", *found]),
                   flush=True)
     return int(differs)

@@ -15,45 +15,31 @@ import sys
 from bench import peers
 
 
-def problem(peer):
-    """Build a peer; return why it cannot be started, "" when it can."""
-    why = peer.problem()
-    try:
-        if not why:
-            peer.build()
-    except peers.PeerError as error:
-        why = str(error)
-    return why
-
-
 def install(packages):
     """Install `packages`; return whether that worked."""
-    command = [*([] if os.getuid() == 0 else ["sudo"]), "apt-get", "-o",
-               "DPkg::Lock::Timeout=600", "install", "-y",
-               "--no-install-recommends", *packages]
+    command = [*["sudo"] * bool(os.getuid()), "apt-get", "-o", "DPkg::Lock::Timeout=600",
+               "install", "-y", "--no-install-recommends", *packages]
     if os.environ.get("NO_INSTALL"):
         print("NO_INSTALL is set. Please run:\n  " + shlex.join(command))
         return True
     print("Running:", shlex.join(command), flush=True)
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    return subprocess.run(command, env=environment,
-                          check=False).returncode == 0
+    return subprocess.run(command, env=environment, check=False).returncode == 0
 
 
 def main(words):
     """Install, build, say what can be measured; return the exit status."""
     try:
-        wanted = peers.chosen(" ".join(words) or os.environ.get("PEERS")
-                              or "all")
+        wanted = peers.chosen(" ".join(words) or os.environ.get("PEERS") or "all")
     except peers.PeerError as error:
         print(f"peers: {error}", file=sys.stderr)
         return 2
-    packages = sorted({package for peer in wanted if problem(peer)
+    packages = sorted({package for peer in wanted if peer.unready()
                        for package in peer.told.get("packages", ())})
     if packages and shutil.which("apt-get") and not install(packages):
         for package in packages:    # this release may lack one of them
             install([package])
-    problems = [problem(peer) for peer in wanted]
+    problems = [peer.unready() for peer in wanted]
     for peer, why in zip(wanted, problems):
         print(f"{peer.name:22} {why or 'ready'}")
     for one in peers.unavailable():

@@ -22,8 +22,7 @@ LOST_IN_A_CRASH = ("rate", "cpu_us", "cpu_user_us", "cpu_system_us",
 def tool_for(experiment, asked, variant):
     """Return the name of the load tool: the variant's own, or the one `asked`
     for if the experiment knows it, or the experiment's first."""
-    return variant.tool or (
-        asked if asked in experiment.tools else experiment.tools[0])
+    return variant.tool or (asked if asked in experiment.tools else experiment.tools[0])
 
 
 class Runner:
@@ -63,8 +62,7 @@ class Runner:
                 "variant": cell.variant.name, "server": cell.server.name,
                 "kind": cell.server.kind, "x": cell.x, "repeat": cell.repeat,
                 "order": self.order, "started": rundir.now(),
-                "tool": tool_for(cell.experiment, self.settings.tool,
-                                 cell.variant),
+                "tool": tool_for(cell.experiment, self.settings.tool, cell.variant),
                 "note": ""}
 
     def skip(self, cell, status, why):
@@ -74,9 +72,8 @@ class Runner:
         return row
 
     def run(self, cell, seconds):
-        """Run a cell with `seconds` of load; add its row and return it. An
-        error is a row too, and does not end the run. Raises OSError when the
-        row cannot be written."""
+        """Run a cell with `seconds` of load; add its row and return it. An error is a row
+        too, and does not end the run. Raises OSError when the row cannot be written."""
         left_out = self.out.get((cell.experiment.name, cell.server.name))
         if left_out:
             return self.skip(cell, *left_out)
@@ -110,8 +107,7 @@ class Runner:
                 self._check(cell, live)
                 self._warm_up(cell, live)
                 costs = cost_meter.CostMeter(
-                    live, redis, cpu=cpu,
-                    count_connections=experiment.holds_connections)
+                    live, redis, cpu=cpu, count_connections=experiment.holds_connections)
                 row["descriptor_limit"] = procfs.descriptor_limit(live.pid)
                 job = experiment.job(live, cell.variant, cell.x, seconds,
                                      self.machine, self.settings.full)
@@ -123,8 +119,7 @@ class Runner:
                     seen.append(result)
             live.stop()
             self._fill(row, cell, live, costs, result)
-            width = min(job.threads, len(self.machine.load_cores)) \
-                if tool.threaded else 1
+            width = min(job.threads, len(self.machine.load_cores)) if tool.threaded else 1
             row["limit"], row["evidence"] = bottleneck.judge(row, tool, width)
             row["raw"] = self._keep_raw(cell, live, result)
 
@@ -153,8 +148,7 @@ class Runner:
         status = "lossy" if result.failed or result.unfinished else "ok"
         if result.hung:
             status = "lossy" if result.reported else "hung"
-            notes.insert(0, f"{row['tool']} was told to end after "
-                            f"{result.wall:.0f} s")
+            notes.insert(0, f"{row['tool']} was told to end after {result.wall:.0f} s")
         if live.exit.early:
             status = "crashed"
             notes.insert(0, f"the server ended by itself: {live.exit}")

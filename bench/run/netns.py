@@ -28,11 +28,10 @@ _entered = False
 
 
 def enter():
-    """Move this process, and what it starts from now on, into a network of
-    its own: its accept and SYN queues hold QUEUE clients, clients have many
-    ports, and nothing paces by timers, as BBR does. Call it before there is a
-    second thread. Raises OSError where the system does not allow it; the
-    process may be in the new network even so."""
+    """Move this process, and what it starts from now on, into a network of its own: its
+    accept and SYN queues hold QUEUE clients, clients have many ports, and nothing paces by
+    timers, as BBR does. Call it before there is a second thread. Raises OSError where the
+    system does not allow it; the process may be in the new network even so."""
     global _entered
     paces = (BELOW / CONGESTION).read_text().startswith("bbr")
     user, group = os.getuid(), os.getgid()
@@ -42,13 +41,11 @@ def enter():
         error = ctypes.get_errno()
         raise OSError(error, f"unshare(2): {os.strerror(error)}")
     if user != 0:       # an unprivileged user becomes root inside
-        own = Path("/proc/self")
-        (own / "setgroups").write_text("deny")
-        (own / "uid_map").write_text(f"0 {user} 1")
-        (own / "gid_map").write_text(f"0 {group} 1")
+        for name, text in (("setgroups", "deny"), ("uid_map", f"0 {user} 1"),
+                           ("gid_map", f"0 {group} 1")):
+            Path("/proc/self", name).write_text(text)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
-        fcntl.ioctl(any_socket, SIOCSIFFLAGS,
-                    struct.pack("16sh22x", b"lo", IFF_UP))
+        fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh22x", b"lo", IFF_UP))
     _entered = True
     set_limits({"core/somaxconn": QUEUE, "ipv4/tcp_max_syn_backlog": QUEUE,
                 "ipv4/ip_local_port_range": "1024 65535",

@@ -24,16 +24,14 @@ class Exit:
 
     def __str__(self):
         """The name of the signal, or the exit code, in words."""
-        return (signal.Signals(-self.code).name if self.code < 0
-                else f"exit code {self.code}")
+        return signal.Signals(-self.code).name if self.code < 0 else f"exit code {self.code}"
 
 
 @contextlib.contextmanager
 def uninterrupted():
     """Hold Ctrl-C back while a process starts or ends and is recorded;
     yields the signal mask from before."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK,
-                                    {signal.SIGINT, signal.SIGTERM})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:
         yield before
     finally:
@@ -41,11 +39,9 @@ def uninterrupted():
 
 
 def spawn(argv, cores, output, folder=None):
-    """Start `argv` bound to `cores` (a set of numbers), in a session of its
-    own, both outputs going to the open file `output`. It dies with us.
-
-    Raises OSError when there is no such program.
-    """
+    """Start `argv` bound to `cores` (a set of numbers), in a session of its own, both
+    outputs going to the open file `output`. It dies with us. Raises OSError when there is
+    no such program."""
     with uninterrupted() as mask:
         def prepare():
             os.sched_setaffinity(0, cores)
@@ -54,8 +50,7 @@ def spawn(argv, cores, output, folder=None):
 
         process = subprocess.Popen(
             argv, stdin=subprocess.DEVNULL, stdout=output,
-            stderr=subprocess.STDOUT, cwd=folder, start_new_session=True,
-            preexec_fn=prepare)
+            stderr=subprocess.STDOUT, cwd=folder, start_new_session=True, preexec_fn=prepare)
         _running[process.pid] = process
     return process
 
@@ -83,16 +78,14 @@ def _reap(process):
             if not pid:
                 return None
             process.returncode = os.waitstatus_to_exitcode(status)
-            process.ended = Exit(process.returncode,
-                                 usage.ru_utime + usage.ru_stime)
+            process.ended = Exit(process.returncode, usage.ru_utime + usage.ru_stime)
             del _running[pid]
     return process.ended
 
 
 def stop(process, first=signal.SIGTERM, seconds=3.0):
-    """End `process`: ask with the signal `first`, after `seconds` kill the
-    whole session. Return (Exit, clean): clean is False when it was killed,
-    or had already ended.
+    """End `process`: ask with the signal `first`, after `seconds` kill the whole session.
+    Return (Exit, clean): clean is False when it was killed, or had already ended.
     """
     ended = _reap(process)
     early = bool(ended)

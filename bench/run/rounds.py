@@ -6,8 +6,7 @@ import time
 from bench.analyse.stats import LOOKS
 
 
-def in_rounds(cells, *, rounds=None, unsettled=None, quiet=None, ends=None,
-              seed=0):
+def in_rounds(cells, *, rounds=None, unsettled=None, quiet=None, ends=None, seed=0):
     """Yield (round, cell), rounds counted from 1; the caller measures the cell
     before it asks for the next one.
 

@@ -18,8 +18,7 @@ from bench.meter import procfs
 from bench.run import netns
 from bench.run import process as child
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(
-    os.path.abspath(__file__))))
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 READY = re.compile(r"listening on http://\S+?:(\d+)/")
 SERVED = re.compile(r"served (\d+) requests? on \d+ connections?; CPU ")
 
@@ -55,7 +54,6 @@ class Server:
     endpoints = ("/guestbook", "/answer", "/hello", "/redirect", "/echo")
     keep_alive = True
     warm_up, start_seconds = 0.0, 10.0
-    published_as = ""
 
     @property
     def title(self):
@@ -72,6 +70,8 @@ class Server:
         if os.access(os.path.join(TOP, self.name), os.X_OK):
             return ""
         return f"./{self.name} is not built: run `make all`"
+
+    unready = problem           # of peers: after building them
 
     def command(self, start, port, _folder):
         """Return (argv, folder to run it in); the kernel chooses port 0."""
@@ -96,10 +96,8 @@ ARCHITECTURES = (
 
 
 def named(name):
-    """Return the architecture called `name`, "07" or "07_epoll".
-
-    Raises KeyError when there is none.
-    """
+    """Return the architecture called `name`, "07" or "07_epoll". Raises KeyError when there
+    is none."""
     for server in ARCHITECTURES:
         if name in (server.name, server.folder, server.folder[:2]):
             return server
@@ -141,10 +139,8 @@ class Live:
 
 @contextmanager
 def running(server, start, log_path):
-    """Run `server` until the block ends.
-
-    Raises ServerError when it cannot be started or is not ready in time.
-    """
+    """Run `server` until the block ends. Raises ServerError when it cannot be started or is
+    not ready in time."""
     problem = server.problem()
     if problem:
         raise ServerError(problem)
@@ -154,8 +150,7 @@ def running(server, start, log_path):
         with open(log_path, "wb") as log:
             process = child.spawn(argv, start.cores, log, folder)
     except OSError as error:
-        raise ServerError(f"{server.name}: {error.filename}: "
-                          f"{error.strerror}") from error
+        raise ServerError(f"{server.name}: {error.filename}: {error.strerror}") from error
     live = Live(server, start, process, port, log_path, argv)
     try:
         _wait_until_ready(live)
@@ -177,8 +172,7 @@ def _wait_until_ready(live):
             said = live.log().strip().splitlines() or ["(it printed nothing)"]
             raise ServerError(f"`{command}` ended with {ended}: {said[-1]}")
         if time.monotonic() > until:
-            raise ServerError(f"`{command}` was not ready in "
-                              f"{live.server.start_seconds:.0f} s")
+            raise ServerError(f"`{command}` was not ready in {live.server.start_seconds:.0f} s")
 
 
 def _is_ready(live):

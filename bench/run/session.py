@@ -3,11 +3,10 @@
     run(words)      `python3 -m bench run`, see --help
     study(words)    `python3 -m bench study NAME`
 
-Every measurement has the same steps: look at the machine, then measure the
-experiments one after the other. In each, measure all cells in shuffled
-rounds, wait before a round until the machine is quiet, and stop when the
-comparisons are settled. At the end print, draw and explain. Ctrl-C keeps what
-is measured by then.
+Every measurement has the same steps: look at the machine, then measure the experiments one
+after the other. In each, measure all cells in shuffled rounds, wait before a round until
+the machine is quiet, and stop when the comparisons are settled. At the end print, draw and
+explain. Ctrl-C keeps what is measured by then.
 """
 
 import dataclasses
@@ -16,7 +15,7 @@ import signal
 import sys
 import time
 
-from bench import config, load, peers, plan, venv
+from bench import config, load, plan, venv
 from bench.analyse import comparisons
 from bench.analyse.stats import LOOKS
 from bench.draw import live as terminal
@@ -34,16 +33,8 @@ from bench.store import join, rundir
 def build_all(settings):
     """Build the peers and what a study adds; return a sentence for each that
     fails. They stay in the plan, so that the results name them."""
-    failed = []
-    for server in settings.servers:
-        why = server.problem()
-        try:
-            if not why and server.kind != "architecture":
-                server.build()
-        except (peers.PeerError, OSError) as error:
-            why = str(error)
-        failed += [f"{server.name}: {why}"] if why else []
-    return failed
+    failed = {server.name: server.unready() for server in settings.servers}
+    return [f"{name}: {why}" for name, why in failed.items() if why]
 
 
 def without_tools(settings):
@@ -89,12 +80,9 @@ def environment(settings, machine, findings, stages, about):
 # ------------------------------------------------------------------ measuring
 
 class Session:
-    """Measures the stages of a plan with a cells.Runner.
-
-    `looks` is {experiment: [rounds after which it was looked at]}, `rounds`
-    {experiment: how many there were}, `open` {experiment: the cells that are
-    not settled}.
-    """
+    """Measures the stages of a plan with a cells.Runner. `looks` is {experiment: [rounds
+    after which it was looked at]}, `rounds` {experiment: how many there were}, `open`
+    {experiment: the cells that are not settled}."""
 
     def __init__(self, stages, worker, view, gate, deadline=None):
         self.stages, self.worker, self.view = stages, worker, view
@@ -102,19 +90,16 @@ class Session:
         self.looks, self.rounds, self.open = {}, {}, {}
 
     def measure(self):
-        """Measure all stages until the deadline (time.monotonic, or None).
-
-        Each has its share of the time. A slow machine drops the last rounds
-        of each experiment; one without any round is recorded as not run.
-        """
+        """Measure all stages until the deadline (time.monotonic, or None). Each has its
+        share of the time. A slow machine drops the last rounds of each experiment; one
+        without any round is recorded as not run."""
         for number, stage in enumerate(self.stages):
             self.view.stage(stage)
             ends = None
             if self.deadline:
                 now = time.monotonic()
                 share = stage.duration / plan.total(self.stages[number:])
-                ends = now + (self.deadline - now) * share \
-                    - stage.calls_seconds()
+                ends = now + (self.deadline - now) * share - stage.calls_seconds()
             self._rounds(stage, ends)
             self._calls(stage)
             self.view.left = plan.total(self.stages[number + 1:])
@@ -126,14 +111,12 @@ class Session:
         self.looks[name], self.rounds[name] = [], 0
         for cell in stage.cells:
             if cell.impossible:
-                self.view.cell(self.worker.skip(cell, "not possible",
-                                                cell.impossible), 0)
+                self.view.cell(self.worker.skip(cell, "not possible", cell.impossible), 0)
         begun = time.monotonic()
         for number, cell in in_rounds(
                 stage.possible, rounds=stage.rounds, quiet=self.gate,
                 ends=ends, seed=f"{self.worker.settings.seed} {name}",
-                unsettled=None if stage.rounds
-                else lambda some: self._look(stage, some, ends)):
+                unsettled=None if stage.rounds else lambda some: self._look(stage, some, ends)):
             if number > self.rounds[name]:
                 now = time.monotonic()
                 if number > 1 and ends:
@@ -145,8 +128,7 @@ class Session:
             self.view.cell(row, cell.lasts(stage.seconds))
         if not self.rounds[name]:
             for cell in stage.possible:
-                self.view.cell(self.worker.skip(
-                    cell, "no time", "the time was over"), 0)
+                self.view.cell(self.worker.skip(cell, "no time", "the time was over"), 0)
         self.open[name] = self._unsettled(stage, stage.possible)
 
     def _look(self, stage, some, ends):
@@ -163,21 +145,18 @@ class Session:
         return left
 
     def _unsettled(self, stage, some):
-        """Return those of the cells `some` whose comparison more rounds may
-        settle."""
+        """Return those of the cells `some` whose comparison more rounds may settle."""
         rows = [row for row in self.worker.folder.rows
                 if row["experiment"] == stage.experiment.name]
         left = set(comparisons.unsettled(
-            rows, [cell.key for cell in some], stage.baseline_of,
-            adaptive=not stage.rounds))
+            rows, [cell.key for cell in some], stage.baseline_of, adaptive=not stage.rounds))
         return [cell for cell in some if cell.key in left]
 
     def _calls(self, stage):
         """Count the system calls of a stage, as far as there is time."""
         around = plan.CALLS_SECONDS + plan.AROUND_CALLS
         for server, variant in stage.calls:
-            if not self.deadline or \
-                    time.monotonic() + around < self.deadline:
+            if not self.deadline or time.monotonic() + around < self.deadline:
                 self.view.begin(f"system calls of {server.name}")
                 self.worker.count_calls(stage.experiment, server, variant)
             self.view.passed(around)
@@ -207,8 +186,7 @@ class Session:
             lines.append(f"{LOOKS[-1]} rounds on this machine cannot tell "
                          "such small differences.")
         elif lines:
-            lines.append("More rounds may tell: the same command with "
-                         f"REPEAT={LOOKS[-1]}.")
+            lines.append(f"More rounds may tell: the same command with REPEAT={LOOKS[-1]}.")
         return lines
 
 
@@ -249,8 +227,7 @@ def measure(settings, machine, folder, stages, env, counter, deadline):
             session.measure()
         said = session.left_open()
     except KeyboardInterrupt:
-        status, said = 130, ["Stopped before the end: these are the figures "
-                             "until then."]
+        status, said = 130, ["Stopped before the end: these are the figures until then."]
     except OSError as error:
         status, said = 1, [f"Ended before the end, by {error}: these are the "
                            "figures until then."]
@@ -297,8 +274,7 @@ def tell(settings, folder, env, said):
 
 def compare(settings):
     """Measure and tell what `settings` say; return the exit status. Raises
-    KeyboardInterrupt, RedisError and OSError as long as nothing is
-    measured."""
+    KeyboardInterrupt, RedisError and OSError as long as nothing is measured."""
     no_venv = venv.enter()
     begun = time.monotonic()
     source = facts.commit()
@@ -357,14 +333,12 @@ def run(words, command="run"):
         print(f"bench: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("\nbench: stopped before anything was measured.",
-              file=sys.stderr)
+        print("\nbench: stopped before anything was measured.", file=sys.stderr)
         return 130
     except redis.RedisError as error:
         print(f"bench: {error}", file=sys.stderr)
     except OSError as error:
-        print(f"bench: {error}; whatever was measured is below OUT",
-              file=sys.stderr)
+        print(f"bench: {error}; whatever was measured is below OUT", file=sys.stderr)
     return 1
 
 

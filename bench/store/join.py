@@ -24,58 +24,44 @@ NOISY = 0.1             # of the cells, at most, where they are committed
 
 
 def committed():
-    """Return the folder of the committed run: the reference, or a provisional
-    one that was too noisy to become it."""
+    """Return the committed run's folder: the reference, or one too noisy to become it."""
     reference = os.path.join(COMMITTED, "reference")
-    return reference if os.path.isdir(reference) else \
-        os.path.join(COMMITTED, "provisional")
+    return reference if os.path.isdir(reference) else os.path.join(COMMITTED, "provisional")
 
 
 class JoinError(Exception):
-    """The runs are not parts of one, or not fit to be committed; the text
-    says why."""
+    """The runs are not parts of one, or not fit to be committed; the text says why."""
 
 
 def join(folder, runs):
-    """Write the joined run to `folder`; return its number of samples.
-
-    Raises JoinError, and OSError when the files of a run are not there.
-    """
-    def rows(name):
-        return [row for run in runs
-                for row in rundir.read_rows(os.path.join(run, name))]
-
+    """Write the joined run to `folder`; return its number of samples. Raises JoinError, and
+    OSError when the files of a run are not there."""
     envs = [rundir.read_json(os.path.join(run, "env.json")) for run in runs]
     first = envs[0]
     for run, env in zip(runs, envs):
         if env["machine"] != first["machine"]:
-            raise JoinError(f"{run} was measured on another machine, or with "
-                            "other limits")
+            raise JoinError(f"{run} was measured on another machine, or with other limits")
         if env["source"].get("commit") != first["source"].get("commit"):
             raise JoinError(f"{run} was measured at another commit")
         if os.path.abspath(folder).startswith(COMMITTED + os.sep):
             check_fit(env, summaries.make(run))
-    samples, calls = rows("samples.csv"), rows("calls.csv")
+    samples, calls = ([row for run in runs for row in rundir.read_rows(os.path.join(run, name))]
+                      for name in ("samples.csv", "calls.csv"))
     cells = collections.Counter(" ".join(str(row[key] or "") for key in CELL)
                                 for row in samples)
     [(cell, count)] = cells.most_common(1)
     if count > 1:
         raise JoinError(f"measured in two runs: {cell}")
-
-    def path(name):
-        return os.path.join(folder, name)
-
     os.makedirs(folder, exist_ok=True)
-    rundir.write_rows(path("samples.csv"), samples, list(samples[0]))
-    rundir.write_rows(path("calls.csv"), calls, rundir.CALLS)
-    rundir.write_json(path("env.json"), {
+    rundir.write_rows(os.path.join(folder, "samples.csv"), samples, list(samples[0]))
+    rundir.write_rows(os.path.join(folder, "calls.csv"), calls, rundir.CALLS)
+    rundir.write_json(os.path.join(folder, "env.json"), {
         **first,
-        "looks": {name: seen for env in envs
-                  for name, seen in env.get("looks", {}).items() if seen},
-        "joined": [{key: env[key] for key in (
-            "started", "source", "settings", "seed", "preflight")}
-                   for env in envs]})
-    rundir.write_json(path("summary.json"), summaries.make(folder))
+        "looks": {name: seen for env in envs for name, seen in env.get("looks", {}).items()
+                  if seen},
+        "joined": [{key: env[key] for key in ("started", "source", "settings", "seed",
+                                              "preflight")} for env in envs]})
+    rundir.write_json(os.path.join(folder, "summary.json"), summaries.make(folder))
     return len(samples)
 
 
@@ -85,26 +71,22 @@ def check_fit(env, summary):
     if env["source"].get("changed", True):
         raise JoinError("measured with changes that are in no commit")
     noisy = [bool(one["noisy"]) for experiment in summary["experiments"]
-             for curve in experiment["curves"] for one in curve["points"]
-             if one["rate"]]
+             for curve in experiment["curves"] for one in curve["points"] if one["rate"]]
     if sum(noisy) > NOISY * len(noisy):
-        raise JoinError(f"{sum(noisy)} of {len(noisy)} cells are noisy; at "
-                        f"most {100 * NOISY:.0f} % may be: measure again on a "
-                        "quiet machine")
+        raise JoinError(f"{sum(noisy)} of {len(noisy)} cells are noisy; at most "
+                        f"{100 * NOISY:.0f} % may be: measure again on a quiet machine")
 
 
 def commit(run, summary, label=""):
     """Copy a run to docs/results, as COMMIT=1 asks for; return a sentence.
     `label` is the name of a study. Raises JoinError."""
     check_fit(rundir.read_json(os.path.join(run, "env.json")), summary)
-    folder = os.path.join(COMMITTED, *(("studies", label) if label
-                                       else ("reference",)))
+    folder = os.path.join(COMMITTED, *(("studies", label) if label else ("reference",)))
     shown = os.path.relpath(folder)
     there = {one["name"] for one in summary["experiments"]}
     if not label and not there.issuperset(experiments.ORDER):
-        return (f"This is a part of the reference. With the others it becomes "
-                f"one:  python3 -m bench join {shown} {os.path.relpath(run)} "
-                "...")
+        return ("This is a part of the reference. With the others it becomes one:  python3 -m "
+                f"bench join {shown} {os.path.relpath(run)} ...")
     os.makedirs(folder, exist_ok=True)
     for name in os.listdir(run):
         if name.endswith((".csv", ".json")):

@@ -6,46 +6,22 @@ import json
 import math
 import os
 import pathlib
-
-from bench.meter import Column, costs
+import tomllib
 
 SCHEMA_VERSION = 2
-FIGURES = (*(Column(*one) for one in (      # of samples.csv
-    # What the load tool says: key, title, unit, digits, explanation.
-    ("seconds", "time measured", "s", 2),
-    ("requests", "good answers", "", 0),
-    ("rate", "good answers", "/s", 0),
-    ("failed", "failed", "", 0,
-     "refused, reset, too late, or with the wrong status"),
-    ("timeouts", "time-outs", "", 0,
-     "those of the failed for which a client gave up waiting"),
-    ("unfinished", "unfinished", "", 0, "asked for and never answered"),
-    ("failed_percent", "failed", "%", 2,
-     "failed and unfinished ones among all that was asked for"),
-    ("mean_ms", "mean latency", "ms", 2),
-    ("p50_ms", "median latency", "ms", 2),
-    ("p99_ms", "99 % below", "ms", 2),
-    ("max_ms", "longest", "ms", 1),
-    ("sent_rate", "rate that was sent", "/s", 0,
-     "of an open loop: what the load tool really asked for"),
-    ("lag_percent", "late", "%", 1,
-     "of an open loop: requests sent more than 1 ms after their time"),
-    ("served", "the server's own count", "requests", 0))),
-    *costs.columns())
-SAMPLES = ("experiment", "variant", "server", "kind", "x", "repeat", "order",
-           "started", "status", "tool", "workers",
-           *(column.key for column in FIGURES),
-           "descriptor_limit", "limit", "evidence", "note", "raw")
+# {column of samples.csv: {"title", "unit", "explain"}}, the last two where they help.
+FIGURES = tomllib.loads(pathlib.Path(__file__).with_name("columns.toml").read_text("utf-8"))
+SAMPLES = ("experiment", "variant", "server", "kind", "x", "repeat", "order", "started", "status",
+           "tool", "workers", *FIGURES, "descriptor_limit", "limit", "evidence", "note", "raw")
 CALLS = ("experiment", "variant", "server", "tool", "call", "per_request")
 # Columns that are words, even when they look like a number, as a note may.
-WORDS = ("experiment", "variant", "server", "kind", "started", "status",
-         "tool", "limit", "evidence", "note", "raw", "call")
+WORDS = ("experiment", "variant", "server", "kind", "started", "status", "tool", "limit",
+         "evidence", "note", "raw", "call")
 
 
 def now():
     """Return the time in UTC, as files and rows have it."""
-    return datetime.datetime.now(datetime.timezone.utc).strftime(
-        "%Y-%m-%dT%H:%M:%SZ")
+    return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 class Folder:
@@ -53,8 +29,7 @@ class Folder:
     disk as soon as they are added. OUT/latest leads to it."""
 
     def __init__(self, out, label=""):
-        first = os.path.join(out, now().replace(":", "")
-                             + f"-{label}" * bool(label))
+        first = os.path.join(out, now().replace(":", "") + f"-{label}" * bool(label))
         self.path, count = first, 1
         while os.path.exists(self.path):    # of a run in the same second
             count += 1
@@ -64,8 +39,8 @@ class Folder:
         os.symlink(os.path.basename(self.path), link)
         os.replace(link, os.path.join(out, "latest"))
         self.rows = []
-        self.samples, self.calls = (os.path.join(self.path, name) for name in
-                                    ("samples.csv", "calls.csv"))
+        self.samples, self.calls = (os.path.join(self.path, name)
+                                    for name in ("samples.csv", "calls.csv"))
         write_rows(self.samples, [], SAMPLES)
         write_rows(self.calls, [], CALLS)
 
@@ -76,9 +51,8 @@ class Folder:
 
     def add_calls(self, experiment, variant, server, tool, calls):
         """Append {call: how often a request} to calls.csv."""
-        write_rows(self.calls, [
-            dict(zip(CALLS, (experiment, variant, server, tool, *call)))
-            for call in calls.items()], CALLS, "a")
+        write_rows(self.calls, [dict(zip(CALLS, (experiment, variant, server, tool, *call)))
+                                for call in calls.items()], CALLS, "a")
 
     def write_raw(self, name, text):
         """Write raw/`name`; return that path inside the folder."""
@@ -92,8 +66,8 @@ class Folder:
 
 def write_json(path, data):
     """Write `data` as JSON that a person can read."""
-    pathlib.Path(path).write_text(
-        json.dumps(data, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    text = json.dumps(data, indent=1, ensure_ascii=False) + "\n"
+    pathlib.Path(path).write_text(text, "utf-8")
 
 
 def read_json(path):
@@ -103,14 +77,14 @@ def read_json(path):
 
 def write_rows(path, rows, names, mode="w"):
     """Write dicts as CSV with the columns `names`; `mode` "a" appends. What
-    is not known, None, is an empty field."""
+    is not known, None or left out, is an empty field. Raises OSError, and
+    ValueError for a column that is not in `names`."""
     with open(path, mode, newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
+        writer = csv.DictWriter(file, names, lineterminator="\n")
         if mode == "w":
-            writer.writerow(names)
-        writer.writerows([f"{value:.6g}" if isinstance(value, float)
-                          else value for value in map(row.get, names)]
-                         for row in rows)
+            writer.writeheader()
+        writer.writerows({key: f"{value:.6g}" if isinstance(value, float) else value
+                          for key, value in row.items()} for row in rows)
 
 
 def read_rows(path):

@@ -11,12 +11,9 @@ from bench.studies import study
 
 
 def make(folder, more=()):
-    """Return the summary of the results in `folder`. `more` are experiments
-    in addition to the published ones, such as a study.
-
-    Raises OSError when the files of a run are not there, and StudyError for a
-    study that is not there any more.
-    """
+    """Return the summary of the results in `folder`. `more` are experiments in addition to
+    the published ones, such as a study. Raises OSError when the files of a run are not
+    there, and StudyError for a study that is not there any more."""
     rows, calls = (rundir.read_rows(os.path.join(folder, name))
                    for name in ("samples.csv", "calls.csv"))
     env = rundir.read_json(os.path.join(folder, "env.json"))
@@ -24,19 +21,17 @@ def make(folder, more=()):
     known = {one.name: one for one in (*experiments.all_experiments(), *more)}
     measured = [one for one in known.values() if one.name in names] \
         + [study.load(name) for name in names if name not in known]
-    keys = [column.key for column in rundir.FIGURES]
     shown = _servers({row["server"]: row["kind"] for row in rows})
     made = {
         "schema_version": rundir.SCHEMA_VERSION,
-        "columns": [vars(column) for column in rundir.FIGURES],
-        "servers": shown,
+        "columns": [{"key": key, "unit": "", **column}
+                    for key, column in rundir.FIGURES.items()], "servers": shown,
         "experiments": [summary.summarise(
             one, *([row for row in some if row["experiment"] == one.name]
-                   for some in (rows, calls)), shown, keys=keys,
+                   for some in (rows, calls)), shown, keys=[*rundir.FIGURES],
             speed=summary.median(summary.figures(rows, "gauge_ms")),
             tools={name: tool.latency for name, tool in load.TOOLS.items()},
-            adaptive=bool(env.get("looks", {}).get(one.name)))
-            for one in measured],
+            adaptive=bool(env.get("looks", {}).get(one.name))) for one in measured],
         "unavailable": peers.unavailable()}
     calibrate.predict(made, model.load())
     return made

@@ -9,6 +9,7 @@ import pathlib
 import re
 import shutil
 import socket
+import statistics
 import threading
 
 from bench import load
@@ -21,8 +22,7 @@ TOP = pathlib.Path(servers.TOP)
 FILES = {"/10k": 10 * 1024, "/1m": 1024 * 1024}
 SPREAD_SECONDS = 1.0    # into a run, until its clients are connected
 # The Redis commands of a guestbook page.
-PAGE = ("LRANGE guestbook_remarks -100 -1", "INCR visitor_count",
-        "GET visitor_count")
+PAGE = ("LRANGE guestbook_remarks -100 -1", "INCR visitor_count", "GET visitor_count")
 
 
 @functools.cache
@@ -45,8 +45,8 @@ def redis_at(port):
 
 def unix_socket(address):
     """Return --redis for the Unix socket of the Redis at HOST:PORT."""
-    answer = redis_at(address.rpartition(":")[2]).ask(
-        redis.command("CONFIG", "GET", "unixsocket"))
+    asked = redis.command("CONFIG", "GET", "unixsocket")
+    answer = redis_at(address.rpartition(":")[2]).ask(asked)
     return "unix:" + answer.split(b"\r\n")[-2].decode()
 
 
@@ -66,22 +66,21 @@ class RedisBenchmark(Tool):
         return shutil.which("redis-benchmark")
 
     def pages(self, job):
-        """Return how many pages take about job.seconds, or less."""
+        """Return how many pages take job.seconds or less."""
         return int(5000 * job.seconds * self.depth)
 
     def command(self, job, folder):
         redis_at(job.port).fill()
         return ["sh", "-c", " && ".join(
-            f"{self.name} -p {job.port} -q -n {self.pages(job)} "
-            f"-c {job.connections} {words}" for words in PAGE)]
+            f"{self.name} -p {job.port} -q -n {self.pages(job)} -c {job.connections} {words}"
+            for words in PAGE)]
 
     def parse(self, text, job, folder):
         pages = self.pages(job)
         rates = re.findall(r"([\d.]+) requests per second, p50", text)
         if len(rates) != len(PAGE):
             raise load.LoadError("no report: " + load.last_line(text))
-        return load.Result(good=pages, seconds=sum(
-            pages / float(rate) for rate in rates))
+        return load.Result(good=pages, seconds=sum(pages / float(rate) for rate in rates))
 
 
 class WakeUp(Tool):
@@ -97,8 +96,7 @@ class WakeUp(Tool):
         return [self.path(), "ask", str(job.port), str(job.seconds)]
 
     def parse(self, text, job, folder):
-        if not text.startswith("{"):
-            raise load.LoadError("no report: " + load.last_line(text))
+        self.find(r"\A\{", text)
         return load.Result(**json.loads(text))
 
 
@@ -117,18 +115,15 @@ def idle(cell, live, seen, told):
     """Keep x connections that fall silent after an answer; tell the memory
     (PSS) of each in bytes."""
     def memory():
-        return sum(procfs.proportional_memory(one.pid)
-                   for one in procfs.tree(live.pid))
+        return sum(procfs.proportional_memory(one.pid) for one in procfs.tree(live.pid))
 
     before = memory()
     with contextlib.ExitStack() as kept:
         for _ in range(cell.x):
-            client = kept.enter_context(socket.create_connection(
-                ("127.0.0.1", live.port), 30))
+            client = kept.enter_context(socket.create_connection(("127.0.0.1", live.port), 30))
             client.sendall(b"GET /answer HTTP/1.1\r\nHost: localhost\r\n\r\n")
             if not client.recv(4096).startswith(b"HTTP/1.1 200"):
-                raise load.LoadError(f"{cell.x:,} idle connections were not "
-                                     "opened")
+                raise load.LoadError(f"{cell.x:,} idle connections were not opened")
         if cell.x >= 1000:
             told["bytes an idle connection"] = (memory() - before) / cell.x
         yield
@@ -140,12 +135,10 @@ def kernel(cell, live, seen, told):
     interrupts of the server's cores (1,000 a second or fewer are the tick)."""
     def read():
         tcp = sockets.tcp_counters()
-        found = {"segments": tcp["OutSegs"],
-                 "late acknowledgements": tcp["DelayedACKs"]}
-        local = re.search("LOC:(.*)", procfs.read("/proc/interrupts"))
+        found = {"segments": tcp["OutSegs"], "late acknowledgements": tcp["DelayedACKs"]}
+        local = procfs.find("LOC:(.*)", "/proc/interrupts").split()
         if local:       # x86 has this line, others have none
-            found["timer interrupts"] = sum(int(local[1].split()[core])
-                                            for core in live.start.cores)
+            found["timer interrupts"] = sum(int(local[core]) for core in live.start.cores)
         return found
 
     before = read()
@@ -166,12 +159,11 @@ def spread(cell, live, seen, told):
     before = [procfs.open_descriptors(pid) for pid in loops]
 
     def look():
-        clients = [procfs.open_descriptors(pid) - held
-                   for pid, held in zip(loops, before)]
+        clients = [procfs.open_descriptors(pid) - held for pid, held in zip(loops, before)]
         if len(clients) > 1 and sum(clients):
-            mean = sum(clients) / len(clients)
-            told["per cent off an even share, at most"] = 100 * max(
-                abs(one - mean) for one in clients) / mean
+            mean = statistics.fmean(clients)
+            told["per cent off an even share, at most"] = \
+                100 * max(abs(one - mean) for one in clients) / mean
 
     timer = threading.Timer(SPREAD_SECONDS, look)
     timer.start()
@@ -192,17 +184,14 @@ def count_instructions(cell, live, seen, told):
     name = live.server.name
     if cell.repeat > 1 or live.server.kind != "architecture":
         return
-    pools = {"preforking": ["--workers", "1"],
-             "prethreaded": ["--threads", "1"]}
+    pools = {"preforking": ["--workers", "1"], "prethreaded": ["--threads", "1"]}
     try:
         told["instructions a request"] = instructions.per_request(
-            live.argv[0], [*live.start.extra, *pools.get(name, ()),
-                           "--redis", live.start.redis],
+            live.argv[0], [*live.start.extra, *pools.get(name, ()), "--redis", live.start.redis],
             instructions.Talk(cell.variant.path, cell.variant.keep_alive),
             *((20, 70) if name == "forking" else (160, 960)))
     except (OSError, RuntimeError) as error:
         seen[0].notes.append(f"instructions were not counted: {error}")
 
 
-HOOKS = {"idle": idle, "kernel": kernel, "spread": spread,
-         "instructions": count_instructions}
+HOOKS = {"idle": idle, "kernel": kernel, "spread": spread, "instructions": count_instructions}

@@ -54,15 +54,6 @@ class StudyError(ValueError):
     """A study cannot be read; the text says why in a sentence."""
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Load(experiments.Variant):
-    """What clients ask of some servers; see KEYS."""
-
-    tool: str = "wrk"
-    requests_each: int = 0
-    busy: int = 0
-
-
 class Started:
     """A server in one of the ways of a study; all else is as it has it."""
 
@@ -84,8 +75,7 @@ class Started:
             elif word.endswith("/"):
                 argv[0] = os.path.join(servers.TOP, word, self.server.name)
             else:
-                argv.append(hooks.unix_socket(start.redis)
-                            if word == "SOCKET" else word)
+                argv.append(hooks.unix_socket(start.redis) if word == "SOCKET" else word)
         return argv, folder
 
 
@@ -95,14 +85,13 @@ class Study(experiments.Experiment):
     seconds_full, rounds = 2.0, 6
 
     def __init__(self, name, told, variants, members):
-        self.name, self.title = name, told["title"]
-        self.question = told["question"]
+        self.name, self.title, self.question = name, told["title"], told["question"]
         self.variants, self.servers = variants, members
         self.count = told.get("count", [])
         self.counts_calls = "calls" in self.count
-        self.path, self.tools = variants[0].path, [variants[0].tool]
-        self.reference = max(variants[0].full)
-        if variants[0].busy:
+        first = variants[0]
+        self.path, self.tools, self.reference = first.path, [first.tool], max(first.full)
+        if first.busy:
             self.x_title = self.x_short = "idle connections"
         self.extra = {}         # {(variant, server, x, figure): [value]}
 
@@ -111,8 +100,7 @@ class Study(experiments.Experiment):
         and those that they are compared with."""
         mine = {one.name for one in self.servers if not names
                 or names & {one.name, one.server.name}}
-        mine |= {one.baseline for one in self.variants
-                 if mine & set(one.servers)}
+        mine |= {one.baseline for one in self.variants if mine & set(one.servers)}
         return [one for one in self.servers if one.name in mine]
 
     def applies(self, server, variant):
@@ -126,15 +114,12 @@ class Study(experiments.Experiment):
         for one in experiments.all_experiments():
             if one.path == variant.path and live.server.kind == "architecture":
                 one.check(experiments.client(live.port))
-        clients = variant.busy or x
-        requests = variant.requests_each * x
+        clients, requests = variant.busy or x, variant.requests_each * x
         least = 60.0 if requests else clients / A_SECOND
         return loads.Job(
-            live.url(variant.path),
-            connections=clients, seconds=max(seconds, least),
+            live.url(variant.path), connections=clients, seconds=max(seconds, least),
             requests=max(AT_LEAST, requests) if requests else None,
-            keep_alive=variant.keep_alive, threads=len(machine.load_cores),
-            script=variant.script)
+            keep_alive=variant.keep_alive, threads=len(machine.load_cores), script=variant.script)
 
     @contextlib.contextmanager
     def beside(self, cell, live, number):
@@ -144,8 +129,7 @@ class Study(experiments.Experiment):
         with contextlib.ExitStack() as stack:
             for name in self.count + ["idle"] * bool(cell.variant.busy):
                 if name in hooks.HOOKS:
-                    stack.enter_context(
-                        hooks.HOOKS[name](cell, live, seen, told))
+                    stack.enter_context(hooks.HOOKS[name](cell, live, seen, told))
             yield seen
         for figure, value in told.items():
             self.extra.setdefault((*cell.key, figure), []).append(value)
@@ -158,8 +142,8 @@ class Study(experiments.Experiment):
                  for key, values in self.extra.items()]
         summary["experiments"][0]["extra"] = extra
         rundir.write_json(os.path.join(folder, "summary.json"), summary)
-        return ["{variant}, {server}, {x:,}: {median:,.2f} {figure}".format(
-            **one) for one in extra]
+        return ["{variant}, {server}, {x:,}: {median:,.2f} {figure}".format(**one)
+                for one in extra]
 
 
 def names():
@@ -204,9 +188,8 @@ def known(keys, there, where):
 
 
 def read_load(table, ways):
-    """Return the Loads of a table: one, or where servers are compared with
-    themselves or their floors one for each. The first of its servers is the
-    baseline. Raises StudyError."""
+    """Return the Variants of a table: one, or where servers are compared with themselves or
+    their floors one for each. The first server is the baseline. Raises StudyError."""
     name, where = table["name"], f"in load {table['name']!r}"
     known(table, KEYS, where)
     for key, value in table.items():
@@ -222,19 +205,17 @@ def read_load(table, ways):
     if ways or table["floor"]:
         kept = "-kept" if table["keep_alive"] else ""
         each = {f"{name}, {one}": [f"floor-{one}{kept}"] * table["floor"]
-                + ([f"{one}, {way}" for way in ways] or [one])
-                for one in members}
+                + ([f"{one}, {way}" for way in ways] or [one]) for one in members}
     words = shlex.split(table["options"])
     if table["path"] in hooks.FILES:
         words += ["--root", hooks.site()]
-    return [Load(
+    return [experiments.Variant(
         label, servers=some, baseline=some[0], path=table["path"],
         quick=table["clients"], full=table["clients"],
         options=dict.fromkeys(some, words), many_workers=table["all_cores"],
         redis="tcp" if table["path"] == "/guestbook" else "none",
         script=table["script"] and str(hooks.FOLDER / table["script"]),
-        **{key: table[key] for key in ("keep_alive", "tool", "requests_each",
-                                       "busy")})
+        **{key: table[key] for key in ("keep_alive", "tool", "requests_each", "busy")})
             for label, some in each.items()]
 
 

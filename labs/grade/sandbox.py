@@ -72,7 +72,7 @@ PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_DROP = 1, 4, 24
 PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 36, 38
 CAPABILITY_VERSION_3 = 0x20080522
 INSIDE = 1000           # the submission's user, as it sees itself
-OWN_USERS = 2_000_000_000       # first of the numbers that nobody has
+OWN_USERS = 2_000_000_000       # first of the numbers that no user has
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -282,7 +282,7 @@ class Sandboxed:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.init, signal.SIGKILL)
             return
-        while pids := self.processes():     # they may fork meanwhile
+        while pids := self.processes():     # they may fork in between
             for pid in pids:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)
@@ -331,7 +331,7 @@ def _fill(word, paths):
 
 
 def _is_real_root():
-    """Return whether numbers of users that nobody has can be used here."""
+    """Return whether user numbers that belong to no user can be used here."""
     for line in Path("/proc/self/uid_map").read_text().splitlines():
         first, _, count = map(int, line.split())
         if first <= OWN_USERS and OWN_USERS + (1 << 23) < first + count:
@@ -422,7 +422,7 @@ def _run_init(plan, control, output):
         else:
             _prctl(PR_SET_CHILD_SUBREAPER, 1)
         asks, asked = os.pipe()         # the child asks for its user ...
-        mapped, maps = os.pipe()        # ... and is told that it has it
+        mapped, maps = os.pipe()        # ... and learns that it has it
         child = os.fork()
         if child == 0:
             _become_program(plan, control, output, asked, mapped)

@@ -1,7 +1,7 @@
 """Level "architecture" of the event loops: labs 06, 07 and 08.
 
 No test measures speed. Where the order of two things matters, the server is
-stopped with SIGSTOP, both are made ready, and it goes on with SIGCONT.
+stopped with SIGSTOP, both are made ready, and SIGCONT lets it run again.
 """
 
 import contextlib
@@ -243,7 +243,7 @@ def test_accepts_all_that_wait(server):
                            f"answered ({error})", "all 20") from error
 
 
-# --------------------------------------------------- nobody holds the others
+# ----------------------------------------------- no client holds up the others
 
 def test_silent_client_holds_nobody(server):
     with crowd(server, 3):

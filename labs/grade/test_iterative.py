@@ -44,7 +44,7 @@ def test_lets_others_wait(server):
 
 
 def test_waits_in_accept(server):
-    """The call in which it sleeps is accept, for as long as nobody comes."""
+    """The call in which it sleeps is accept, as long as no client comes."""
     expect_hello(server, "at its start")
     with Trace(server.pid, None, ("-f", "-q")) as trace:
         if not wait_until(lambda: trace.lines()):

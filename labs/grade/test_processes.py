@@ -846,7 +846,7 @@ def test_serves_when_none_can_be_made(fresh_server, expect):
 
 def test_tries_again_to_fork(fresh_server, expect):
     """fork fails with EAGAIN when a worker is to be replaced: the parent stays
-    and tries again, not more often than once in `seconds`."""
+    and tries again, at most once in `seconds`."""
     server, count = fresh_server(PATIENT), expect["workers"]
     victim = workers_of(server, count)[0]
     with Trace(server.pid, NEW_TASK, FAILS) as trace:

@@ -1,4 +1,4 @@
-"""`make predictions`: what a class predicted, beside what was measured."""
+"""`make predictions`: what a class predicted, next to what was measured."""
 
 import argparse
 import collections

@@ -1,11 +1,11 @@
 """What the load tools print, recorded from real runs, and what is read."""
 
 import contextlib
+import http.server
 import itertools
 import os
 import shutil
 import socket
-import socketserver
 import threading
 import time
 from pathlib import Path
@@ -23,8 +23,7 @@ def parsed(name, tmp_path, **job):
     """Return the Result of the recorded output `name`."""
     with contextlib.suppress(FileNotFoundError):
         shutil.copy(DATA / f"{name}.csv", tmp_path / "percentiles.csv")
-    job = load.Job("http://127.0.0.1:8000/answer",
-                   **{"connections": 20, **job})
+    job = load.Job("http://127.0.0.1:8000/answer", **{"connections": 20, **job})
     return load.TOOLS[name.split("_")[0]].read(
         (DATA / f"{name}.txt").read_text(), job, str(tmp_path))
 
@@ -44,8 +43,7 @@ def parsed(name, tmp_path, **job):
     ("oha_good", {**OPEN, "connections": 10}, 100, 0, 0, 0),
     ("oha_mixed", {**OPEN, "connections": 10}, 50, 50, 0, 0),
     ("oha_hung", {**OPEN, "connections": 10}, 0, 40, 40, 60)])
-def test_each_request_is_counted_once(name, job, good, failed, timeouts,
-                                      unfinished, tmp_path):
+def test_each_request_is_counted_once(name, job, good, failed, timeouts, unfinished, tmp_path):
     """Whatever the tool adds up itself. Of a time without an answer all
     clients are unfinished: a rate of 0 is not a success."""
     found = parsed(name, tmp_path, **job)
@@ -56,11 +54,9 @@ def test_each_request_is_counted_once(name, job, good, failed, timeouts,
 
 
 @pytest.mark.parametrize("name, note, job", [
-    ("ab_gave_up", "timeout", {}),
-    ("httperf_mixed", "40 connreset", OPEN),
+    ("ab_gave_up", "timeout", {}), ("httperf_mixed", "40 connreset", OPEN),
     ("httperf_refused", "50 connrefused", OPEN),
-    ("httperf_descriptors", "1019 fd-unavail",
-     {"connections": 3000, "calls": 10, "rate": 2000}),
+    ("httperf_descriptors", "1019 fd-unavail", {**OPEN, "connections": 3000, "rate": 2000}),
     ("oha_mixed", "25 connection error", {**OPEN, "connections": 10})])
 def test_what_went_wrong_is_noted(name, note, job, tmp_path):
     """In the tool's words, so that the server is not blamed for its limit."""
@@ -82,8 +78,7 @@ def test_httperf_is_not_judged_by_the_wait_for_time_outs(
         name, counts, lowest, highest, tmp_path):
     """One of 300 connections is never answered, or stops after 3 of its 10
     calls: the rate is that of the second in which the others were."""
-    found = parsed(name, tmp_path, connections=300, calls=10, rate=300,
-                   timeout=2.0)
+    found = parsed(name, tmp_path, connections=300, calls=10, rate=300, timeout=2.0)
     assert (found.good, found.failed, found.unfinished) == counts
     assert lowest < found.rate < highest
 
@@ -97,8 +92,7 @@ def test_httperf_is_not_judged_by_the_wait_for_time_outs(
     ("oha_good", 20, 200, 0), ("oha_good", 40, 200, 50)])
 def test_a_lag_is_noted(name, rate, sent, lag, tmp_path):
     """A tool that sends later than was demanded says so."""
-    found = parsed(name, tmp_path, calls=10, rate=rate,
-                   connections=10 if "oha" in name else 50)
+    found = parsed(name, tmp_path, calls=10, rate=rate, connections=10 if "oha" in name else 50)
     assert found.sent_rate == pytest.approx(sent, rel=0.05)
     assert found.lag_percent == pytest.approx(lag, abs=3)
     assert bool(found.notes) == (lag > 2)
@@ -108,12 +102,6 @@ def test_nonsense_is_no_report():
     for tool in load.TOOLS.values():
         with pytest.raises(load.LoadError, match="no report"):
             tool.read("Segmentation fault\n", load.Job(""), "/nowhere")
-
-
-class Short(load.Job):
-    """A job with little patience."""
-
-    deadline = 0.5
 
 
 def needs(name):
@@ -128,40 +116,30 @@ def silent_server():
         yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
 
 
-ANSWER = (b"HTTP/1.1 200 OK\r\nConnection: keep-alive\r\n"
-          b"Content-Length: 2\r\n\r\n42")
-
-
 @needs("wrk")
 def test_run_cuts_a_fraction_of_a_second(silent):
     """0.4 s of wrk, which itself knows whole seconds only."""
-    found = load.run("wrk", load.Job(silent, connections=5, seconds=0.4),
-                     CORES)
+    found = load.run("wrk", load.Job(silent, connections=5, seconds=0.4), CORES)
     assert found.wall < 2 and not found.hung and found.unfinished == 5
     assert found.cpu >= 0 and "-c 5" in found.command
 
 
 @needs("ab")
-def test_run_ends_a_tool_that_hangs(silent):
+def test_run_ends_a_tool_that_hangs(silent, monkeypatch):
     """The result says so, and each request is unfinished."""
-    found = load.run("ab", Short(silent, connections=10, requests=101), CORES)
+    monkeypatch.setattr(load.Job, "deadline", 0.5)
+    found = load.run("ab", load.Job(silent, connections=10, requests=101), CORES)
     assert found.hung and found.wall < 5
     assert (found.good, found.unfinished) == (0, 101)
 
 
 def test_a_tool_without_a_report_gives_no_rate(silent, monkeypatch):
     """It hangs and is killed: what the server did is not known, not 0."""
-    class Stuck(load.Httperf):
-        """A tool that nothing but a kill ends."""
-
-        def path(self):
-            return "/bin/sh"
-
-        def command(self, job, folder):
-            return ["sh", "-c", "trap '' INT; sleep 60"]
-
-    monkeypatch.setitem(load.TOOLS, "httperf", Stuck())
-    found = load.run("httperf", Short(silent, calls=10, rate=10.0), CORES)
+    monkeypatch.setattr(load.Job, "deadline", 0.5)
+    monkeypatch.setattr(load.Httperf, "path", lambda _: "/bin/sh")
+    monkeypatch.setattr(load.Httperf, "command",
+                        lambda *_: ["sh", "-c", "trap '' INT; sleep 60"])
+    found = load.run("httperf", load.Job(silent, calls=10, rate=10.0), CORES)
     assert found.hung and not found.reported
     assert found.rate is found.failed is found.unfinished is None
 
@@ -172,21 +150,21 @@ def stalling_server():
     its 20th request on."""
     numbers, one_at_a_time = itertools.count(1), threading.Lock()
 
-    class Answer(socketserver.BaseRequestHandler):
-        """A connection."""
+    class Answer(http.server.BaseHTTPRequestHandler):
+        """A connection, which is kept."""
 
-        def handle(self):
-            with contextlib.suppress(ConnectionError):
-                while self.request.recv(4096):
-                    with one_at_a_time:
-                        if next(numbers) == 20:
-                            time.sleep(1)
-                    self.request.sendall(ANSWER)
+        protocol_version = "HTTP/1.1"
 
-    class Server(socketserver.ThreadingTCPServer):
+        def do_GET(self):
+            with one_at_a_time:
+                if next(numbers) == 20:
+                    time.sleep(1)
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n42")
+
+    class Server(http.server.ThreadingHTTPServer):
         """A thread for each connection."""
 
-        daemon_threads, request_queue_size = True, 1000
+        request_queue_size = 1000
 
     with Server(("127.0.0.1", 0), Answer) as server:
         threading.Thread(target=server.serve_forever).start()
@@ -199,8 +177,7 @@ def test_an_open_loop_shows_a_stall(stalling):
     """150 of the 600 requests are due while the server stands still: the first
     of them waits a second. Only 100 connections are open: the others wait in
     the tool, and that counts too."""
-    job = load.Job(stalling, connections=60, calls=10, rate=15.0,
-                   seconds=4.0)
+    job = load.Job(stalling, connections=60, calls=10, rate=15.0, seconds=4.0)
     found = load.run("oha", job, CORES)
     assert (found.good, found.failed_percent) == (600, 0)
     assert found.max == pytest.approx(1000, rel=0.1)
@@ -208,41 +185,21 @@ def test_an_open_loop_shows_a_stall(stalling):
     assert found.p50 < 300 and found.lag_percent < 2
 
 
-@needs("ab")
-def test_a_closed_loop_is_blind_to_a_stall(stalling):
-    """One client, and a stall of one second in two: a single slow answer. The
-    mean is at most clients / rate, and the 99th percentile does not show
-    it."""
-    found = load.run("ab", load.Job(stalling, seconds=2), CORES)
-    assert found.good > 300
-    assert found.max == pytest.approx(1000, rel=0.1)
-    assert found.p99 < 500
-    assert found.mean <= 1.01 * 1e3 / found.rate
-
-
 @pytest.mark.parametrize("job, answers, unfinished", [
     ({}, 15, 0), ({}, 0, 20), ({"requests": 40}, 15, 25)])
-def test_a_run_that_ends_by_time_cuts_off_requests(job, answers, unfinished,
-                                                   tmp_path):
+def test_a_run_that_ends_by_time_cuts_off_requests(job, answers, unfinished, tmp_path):
     """Five of 20 clients had no answer yet: they are not lost. Where none
     had one, or a number of requests was asked for, they are."""
-    text = (f"Complete requests:      {answers}\n"
-            "Time taken for tests:   1.000 seconds\n")
-    (tmp_path / "percentiles.csv").write_text(
-        "\n" + "".join(f"{i},1.0\n" for i in range(101)))
+    text = (f"Complete requests:      {answers}\nTime taken for tests:   1.000 seconds\n")
+    (tmp_path / "percentiles.csv").write_text("\n" + "".join(f"{i},1.0\n" for i in range(101)))
     found = load.TOOLS["ab"].read(
-        text + "Total: 1 1 0 1 1\n", load.Job("", connections=20, **job),
-        str(tmp_path))
+        text + "Total: 1 1 0 1 1\n", load.Job("", connections=20, **job), str(tmp_path))
     assert (found.good, found.unfinished) == (answers, unfinished)
 
 
-def test_ab_has_a_limit():
-    """It would print its usage."""
+def test_limits_of_the_tools():
+    """ab would print its usage, wrk drop the latency of what comes after its time-out."""
     with pytest.raises(load.LoadError, match="20,000 clients"):
         load.TOOLS["ab"].command(load.Job("", connections=20001), "")
-
-
-def test_no_answer_is_too_late_for_wrk():
-    """It would drop the latency of what takes longer than its time-out."""
     argv = load.TOOLS["wrk"].command(load.Job("", seconds=2.6), "")
     assert argv[argv.index("--timeout") + 1] == "4s"

@@ -1,35 +1,30 @@
-"""The meters on children whose cost is known."""
+"""The meters on children whose cost is known, and on what has ended."""
 
+import contextlib
 import os
+import shutil
 import socket
+import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from bench import load
-from bench.meter import Metric, costs, memory, procfs, sockets
+from bench.meter import Metric, costs, cpu, memory, procfs, sockets, switches
 from bench.run import process as child
 
 CORES = frozenset(os.sched_getaffinity(0))
-BURN = """
-import os, sys, time
-def burn(seconds):
-    until = time.process_time() + seconds
-    while time.process_time() < until:
-        pass
-"""
 
 
-@contextmanager
+@contextlib.contextmanager
 def running(code, tmp_path):
     """Run Python `code`, which prints `ready`; yield the process."""
     log = tmp_path / "log"
     with open(log, "wb") as output:
-        process = child.spawn([sys.executable, "-u", "-c", BURN + code],
-                              CORES, output)
+        process = child.spawn([sys.executable, "-u", "-c", "import os, time\n" + code], CORES, output)
     try:
         wait_until(lambda: "ready" in log.read_text())
         yield process
@@ -51,13 +46,11 @@ def test_tree_has_grandchildren(tmp_path):
     with running("""
 import threading
 def fork():
-    if os.fork() == 0:
-        time.sleep(60)
+    os.fork() or time.sleep(60)
 if os.fork() == 0:
     fork()
     time.sleep(60)
-thread = threading.Thread(target=fork)
-thread.start()
+threading.Thread(target=fork).start()
 print("ready")
 time.sleep(60)
 """, tmp_path) as process:
@@ -74,69 +67,35 @@ time.sleep(60)
 def test_stop_tells_what_is_no_clean_end(code, seconds, said, tmp_path):
     """A process that ignores SIGTERM, and one that crashed before it."""
     with running(code, tmp_path) as process:
-        wait_until(lambda: said == "SIGKILL"
-                   or procfs.process(process.pid).state == "Z")
+        wait_until(lambda: said == "SIGKILL" or procfs.process(process.pid).state == "Z")
         ended, clean = child.stop(process, seconds=seconds)
     assert not clean and str(ended) == said
-
-
-def meter_of(pid):
-    """Return a CostMeter of the process `pid` with a list of the times at
-    which it took samples."""
-    seen = []
-    meter = costs.CostMeter(SimpleNamespace(
-        pid=pid, start=SimpleNamespace(cores=CORES), served=None))
-    meter.metrics = [Metric()]
-    return meter, seen
-
-
-@pytest.mark.parametrize("seconds, cost, least, most", [
-    (0.4, 0.0, 3, 9), (1.0, 0.1, 2, 2)])
-def test_samples_are_few_and_end_with_the_load(seconds, cost, least, most):
-    """A peak that one sample saw is hardly a peak. One that takes 0.1 s of
-    the core is not taken in between, so that the load tool keeps its core."""
-    meter, seen = meter_of(os.getpid())
-
-    def sample(watch):
-        seen.append(time.monotonic())
-        until = time.thread_time() + cost
-        while time.thread_time() < until:
-            pass
-
-    meter.metrics[0].sample = sample
-    meter.begin(seconds)
-    end = meter.begun + seconds
-    while time.monotonic() < end:
-        time.sleep(max(0.0, min(meter.tick(), end) - time.monotonic()))
-    assert least <= len(seen) <= most       # the first of them before the load
-    assert 0.5 * seconds < seen[-1] - meter.begun < 0.98 * seconds
 
 
 def test_a_busy_core_is_not_busier_than_it_can_be(tmp_path):
     """Work that the server does after the load is part of its cost, but not of
     the time that the load took."""
-    with running("print('ready')\nburn(0.5)\ntime.sleep(60)",
+    with running("print('ready')\nwhile time.process_time() < 0.5: pass\ntime.sleep(60)",
                  tmp_path) as process:
-        meter, _ = meter_of(process.pid)
+        meter = costs.CostMeter(SimpleNamespace(pid=process.pid, served=None))
+        meter.metrics = [Metric()]
         meter.begin(0.2)
         time.sleep(0.2)
         meter.end(load.Result(good=100))
     watch = meter.watch
-    assert 0 < watch.busy_cpu <= watch.wall + 0.02
-    assert watch.busy_cpu <= watch.server_cpu
+    assert 0 < watch.busy_cpu <= min(watch.wall + 0.02, watch.server_cpu)
 
 
 def test_accept_queue():
     """Waiting connections are counted, accepted ones are not."""
-    with socket.create_server(("127.0.0.1", 0), backlog=5) as listener:
-        port = listener.getsockname()[1]
-        clients = [socket.create_connection(("127.0.0.1", port))
-                   for _ in range(3)]
-        assert sockets.accept_queue(port) == (3, 5)
-        accepted = listener.accept()[0]
-        assert sockets.accept_queue(port) == (2, 5)
-        for sock in [accepted, *clients]:
-            sock.close()
+    with socket.create_server(("127.0.0.1", 0), backlog=5) as listener, \
+            contextlib.ExitStack() as opened:
+        address = listener.getsockname()
+        for _ in range(3):
+            opened.enter_context(socket.create_connection(address))
+        assert sockets.accept_queue(address[1]) == (3, 5)
+        opened.enter_context(listener.accept()[0])
+        assert sockets.accept_queue(address[1]) == (2, 5)
 
 
 def test_overflow_is_counted():
@@ -155,17 +114,117 @@ def test_overflow_is_counted():
 
 
 def test_open_connections_are_the_descriptors_that_came():
-    """Those from before do not count; those that have gone count at the
-    peak."""
+    """Those from before do not count; those that have gone count at the peak."""
     me = procfs.process(os.getpid())
     watch = SimpleNamespace(tree=[me], count_connections=True, answered=None)
     metric = memory.Memory()
     metric.begin(watch)
     opened = [os.dup(0) for _ in range(510)]
     metric.sample(watch)
-    for descriptor in opened:
-        os.close(descriptor)
+    list(map(os.close, opened))
     metric.sample(watch)
     found = metric.finish(watch)
     assert found["open_connections"] == 510
     assert found["bytes_per_connection"] is not None
+
+
+# --------------------------------------------- threads and children that have ended
+
+COUNT, SLEEPS = 25, 5       # of each, and in each
+
+
+@pytest.fixture(name="program", scope="module")
+def built(tmp_path_factory):
+    """The path of data/ended.c, compiled."""
+    if not shutil.which("gcc"):
+        pytest.skip("needs gcc")
+    path = tmp_path_factory.mktemp("ended") / "ended"
+    subprocess.run(["gcc", "-O1", "-pthread", "-o", path,
+                    Path(__file__).with_name("data") / "ended.c"], check=True)
+    return path
+
+
+def metered(program, how, meter=cpu.of_tree):
+    """Run the program. Return what the meters say and what it says itself, as
+    (Cpu, switches, CPU seconds, switches)."""
+    with subprocess.Popen([program, how, str(COUNT)], text=True, stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == "ready\n"
+        with meter(process.pid) as opened:
+            switched = switches.of_tree(procfs.tree(process.pid))
+            before = opened.read()
+            print("go", file=process.stdin, flush=True)
+            seconds, itself = process.stdout.readline().split()
+            procfs.settle(process.pid)
+            used = opened.read() - before
+            counted = switches.of_tree(procfs.tree(process.pid))
+        process.stdin.close()
+    return used, counted - switched, float(seconds), int(itself)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("how", ["fork", "thread"])
+def test_a_group_counts_what_has_ended(program, how, version):
+    """Not less than the clocks of threads and children say, and hardly more:
+    their end is the only thing that they cannot measure."""
+    try:
+        used, _, known, _ = metered(
+            program, how, lambda pid: contextlib.closing(cpu.Group(pid, version)))
+    except OSError as error:
+        pytest.skip(f"no group can be made here: {error}")
+    assert known >= COUNT * 0.02
+    assert known <= used.total <= 1.03 * known
+
+
+@pytest.mark.parametrize("how", ["fork", "thread"])
+def test_proc_counts_in_ticks(program, how):
+    """It cuts time off at 10 ms, twice before and after, for the program and
+    for its children."""
+    used, _, known, _ = metered(
+        program, how, lambda pid: contextlib.nullcontext(cpu.ProcMeter(pid)))
+    assert abs(used.total - known) <= 4 * 0.01 + 0.03 * known
+
+
+@pytest.mark.parametrize("how", ["fork", "thread"])
+def test_switches_of_what_has_ended(program, how):
+    """Each sleep is one, and for each of them the program waits once. To stop
+    and continue it, and its own wait for a line, take a few more; what ended
+    before the measurement takes none."""
+    _, counted, _, itself = metered(program, how)
+    assert itself >= COUNT * (SLEEPS + 1)
+    assert itself <= counted <= itself + 20
+
+
+def test_switches_of_what_is_not_our_child():
+    """They are not known, and it is not stopped. The exit status of a child
+    that has ended is left to its parent."""
+    assert switches.of_tree(procfs.tree(1)) is None
+    assert switches.of_tree([]) is None
+    with subprocess.Popen(["sh", "-c", "exit 3"]) as process:
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        assert switches.account(process.pid) is None
+        assert process.wait() == 3
+
+
+def test_group_that_cannot_be_made(monkeypatch, tmp_path):
+    """/proc takes its place, and nothing is left over."""
+    monkeypatch.setattr(procfs, "read", lambda _, read=procfs.read:
+                        "" if _ == "/proc/self/cgroup" else read(_))
+    for root in (tmp_path / "nowhere", tmp_path):   # or files of no group
+        monkeypatch.setattr(cpu, "ROOT", root)
+        with cpu.of_tree(os.getpid()) as meter:
+            assert isinstance(meter, cpu.ProcMeter)
+    assert not list(tmp_path.glob("**/bench-*"))
+
+
+def test_children_of_the_process_are_moved_too():
+    """Workers that were there before."""
+    with subprocess.Popen(["sh", "-c", "sleep 60 & echo; read _; kill $!"],
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        process.stdout.readline()
+        with cpu.of_tree(process.pid) as opened:
+            family = {str(one.pid) for one in procfs.tree(process.pid)}
+            inside = family if isinstance(opened, cpu.ProcMeter) else set(
+                procfs.read(opened.folder / "cgroup.procs").split())
+        process.communicate("end\n")
+    assert inside == family and len(family) == 2

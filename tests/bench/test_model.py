@@ -77,7 +77,7 @@ def test_several_cores_agree_with_exact_analysis(clients):
     """M/M/8//N: eight cores that take 200 us, and a load tool that is never
     a queue (40 us). The approximation stays within 6 %."""
     share, total, done = 1.0, 1.0, 0.0
-    for there in range(1, clients + 1):     # share: of the time with so many
+    for there in range(1, clients + 1):     # share: of the time with that number
         share *= (clients - there + 1) / 40 * 200 / min(there, 8)
         total += share
         done += share * min(there, 8) / 200e-6

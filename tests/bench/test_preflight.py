@@ -12,48 +12,36 @@ from bench.machine import facts, preflight, quiet
 from bench.run.servers import TOP
 
 
-# ------------------------------------------------------------ sharing the cores
-
 @pytest.mark.parametrize("siblings, every, wanted, given", [
     ({0: {0, 2}, 1: {1, 3}}, range(4), {0}, {1, 3}),     # 2 stays unused
     ({0: {0, 1}, 1: {0, 1}}, range(2), {0}, {1}),        # nothing else is left
     ({0: {0}, 1: {1}}, range(2), {0}, {1}),
     ({}, range(3), {0, 1}, {2}),                         # it shows nothing
     ({0: {0}}, range(1), {0}, {0})])
-def test_the_load_gets_no_half_of_the_servers_core(siblings, every, wanted,
-                                                   given, monkeypatch):
+def test_the_load_gets_no_half_of_the_servers_core(siblings, every, wanted, given, monkeypatch):
     """Unless there is no other. It warns of shared cores and halves."""
-    monkeypatch.setattr(facts, "siblings", lambda core: frozenset(
-        siblings.get(core, ())))
+    monkeypatch.setattr(facts, "siblings", lambda core: frozenset(siblings.get(core, ())))
     monkeypatch.setattr(facts.os, "sched_getaffinity", lambda _: set(every))
     machine = facts.layout(frozenset(wanted))
     assert machine.load_cores == given
-    assert facts.layout(frozenset(wanted), frozenset(every)).load_cores \
-        == set(every)
+    assert facts.layout(frozenset(wanted), frozenset(every)).load_cores == set(every)
     shared = given & siblings.get(0, set()) - wanted
     assert preflight.cores(machine).ok is not bool(shared or given == {0})
 
 
-# ------------------------------------------------------------------- the doctor
-
 @pytest.mark.parametrize("bad, last, status", [
     ([], "ready", 0),
-    ([("memory", preflight.SPOILS), ("tidy", preflight.LESS)],
-     "1. memory: get it", 0),
-    ([(str(n), preflight.SPOILS) for n in range(5)]
-     + [("gcc", preflight.STOPS)], "3. 1: get it", 1)])
-def test_the_doctor_ends_with_what_to_do_first(bad, last, status, monkeypatch,
-                                               capsys):
+    ([("memory", preflight.SPOILS), ("tidy", preflight.LESS)], "1. memory: get it", 0),
+    ([("0", preflight.SPOILS), ("1", preflight.SPOILS), ("2", preflight.SPOILS),
+      ("gcc", preflight.STOPS)], "3. 1: get it", 1)])
+def test_the_doctor_ends_with_what_to_do_first(bad, last, status, monkeypatch, capsys):
     """Three things at most, the worst first; notes are none of them."""
     found = [preflight.Finding("kernel", "6.1")] + [
-        preflight.Finding(what, "bad", "get it", weight)
-        for what, weight in bad]
+        preflight.Finding(what, "bad", "get it", weight) for what, weight in bad]
     monkeypatch.setattr(preflight, "doctor", lambda: found)
     assert preflight.main([]) == status
     lines = capsys.readouterr().out.splitlines()
-    assert lines[-1] == last
-    if status:
-        assert "1. gcc: get it" in lines
+    assert lines[-1] == last and ("1. gcc: get it" in lines) == bool(status)
 
 
 def test_the_doctor_needs_nothing_that_is_built():
@@ -70,38 +58,27 @@ def test_the_doctor_needs_nothing_that_is_built():
         assert f" {what}: " in done.stdout
 
 
-# ------------------------------------------------------------------------ quiet
-
 @pytest.fixture(name="gate")
 def make_gate(monkeypatch):
     """A Gate with a limit of 3 s, where `speeds` and `busy` say what it sees;
     `clock.now` is its time, which passes only by sleeping."""
     gate = quiet.Gate(MACHINE, 3.0)
     gate.clock, gate.speeds, gate.busy = SimpleNamespace(now=0.0), {}, []
-
-    def sleep(seconds):
-        gate.clock.now += seconds
-
     monkeypatch.setattr(quiet.time, "monotonic", lambda: gate.clock.now)
-    monkeypatch.setattr(quiet.time, "sleep", sleep)
-    monkeypatch.setattr(quiet.calibration, "measure",
-                        lambda core: gate.speeds.get(core, 5.0))
-    monkeypatch.setattr(quiet, "foreign", lambda cores: gate.busy.pop(0)
-                        if gate.busy else 0.0)
+    monkeypatch.setattr(quiet.time, "sleep", lambda seconds: setattr(
+        gate.clock, "now", gate.clock.now + seconds))
+    monkeypatch.setattr(quiet.calibration, "measure", lambda core: gate.speeds.get(core, 5.0))
+    monkeypatch.setattr(quiet, "foreign", lambda cores: gate.busy.pop(0) if gate.busy else 0.0)
     return gate
 
 
 def test_it_waits_no_longer_than_needed(gate):
-    """Three looks see a foreign program, the next one does not."""
+    """Three looks see a foreign program, the next one does not. In vain, it waits for the
+    limit, which is noted; the next wait is half as long."""
     gate.busy = [50.0] * 3
     gate()
-    assert gate.clock.now == pytest.approx(3 * quiet.PAUSE)
-    assert not gate.in_vain
-
-
-def test_waiting_in_vain_has_an_end(gate):
-    """The limit; it is noted, and the next wait is half as long."""
-    gate.busy = [50.0] * 1000
+    assert gate.clock.now == pytest.approx(3 * quiet.PAUSE) and not gate.in_vain
+    gate.clock.now, gate.busy = 0.0, [50.0] * 1000
     gate()
     assert 3 <= gate.clock.now < 4
     assert "other programs use 50 %" in gate.told()["not_quiet"][0]

@@ -101,8 +101,7 @@ def headless_browser():
     for argument in ("--headless=new", "--no-sandbox", "--disable-gpu"):
         options.add_argument(argument)
     with webdriver.Chrome(
-            options=options,
-            service=webdriver.chrome.service.Service(DRIVER)) as driver:
+            options=options, service=webdriver.chrome.service.Service(DRIVER)) as driver:
         yield driver
 
 
@@ -111,9 +110,8 @@ LOOK = pathlib.Path(__file__).with_name("data") / "look.js"
 
 @pytest.mark.parametrize("width, theme", [(400, "light"), (1280, "dark")])
 def test_report_in_a_browser(browser, drawn, width, theme):
-    """All charts are whole, legible, and on the ground of the theme; the page
-    never scrolls sideways; a click on a head sorts by number, and the next
-    one the other way round."""
+    """All charts are whole, legible, and on the ground of the theme; the page never scrolls
+    sideways; a click on a head sorts by number, and the next one the other way round."""
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
         "width": width, "height": 1000, "deviceScaleFactor": 1,
         "mobile": False})

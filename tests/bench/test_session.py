@@ -1,14 +1,13 @@
 """The only loop: on the real servers in its shortest form, and on made-up
 ones in its longest."""
 
-import csv
-import json
 import os
 import signal
 import subprocess
 import sys
 import time
 from types import SimpleNamespace
+from unittest import mock
 
 import pytest
 
@@ -20,8 +19,7 @@ from bench.run import servers, session
 from bench.store import rundir
 
 needs_servers = pytest.mark.skipif(
-    bool(servers.named("epoll").problem() or servers.named("poll").problem()
-         or load.missing("wrk") or load.missing("ab")),
+    any(map(load.missing, ("wrk", "ab"))) or any(one.problem() for one in servers.ARCHITECTURES),
     reason="needs the servers (make all), wrk and ab")
 
 
@@ -31,42 +29,38 @@ def bench(*words, **environment):
     return subprocess.Popen(
         [sys.executable, "-m", "bench", *words], cwd=servers.TOP, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        env={**os.environ, "NO_INSTALL": "1", "NO_COLOR": "1",
-             **environment})
+        env={**os.environ, "NO_INSTALL": "1", "NO_COLOR": "1", **environment})
 
 
 def rows(out):
     """Return the rows of the latest samples.csv below `out`."""
-    with open(out / "latest" / "samples.csv", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+    return rundir.read_rows(out / "latest" / "samples.csv")
 
 
-def env_of(out):
+def env_of(out, name="env.json"):
     """Return the latest env.json below `out`."""
-    return json.loads((out / "latest" / "env.json").read_text())
+    return rundir.read_json(out / "latest" / name)
 
 
 @needs_servers
 def test_a_run_leaves_everything_behind(tmp_path):
     """Rows, raw output with commands, environment, summary."""
     process = bench("run", "--out", str(tmp_path), "--seconds", "0.4",
-                    "--repeat", "2", "--servers", "06,07",
-                    EXPERIMENT="redirect")
+                    "--repeat", "2", "--servers", "06,07", EXPERIMENT="redirect")
     output, _ = process.communicate(timeout=120)
     assert process.returncode == 0, output
     made = rows(tmp_path)
     assert sorted((row["server"], row["repeat"]) for row in made) == [
-        (name, n) for name in ("epoll", "poll") for n in "12"]
+        ("epoll", 1), ("epoll", 2), ("poll", 1), ("poll", 2)]
     for row in made:
-        assert row["status"] in ("ok", "lossy") and float(row["rate"]) > 0
-        assert float(row["cpu_us"]) > 0 and float(row["pss_mib"]) > 0
+        assert row["status"] in ("ok", "lossy") and row["rate"] > 0
+        assert row["cpu_us"] > 0 and row["pss_mib"] > 0
         raw = (tmp_path / "latest" / row["raw"]).read_text()
         assert "$ wrk " in raw and f"/{row['server']} --port 0" in raw
     env = env_of(tmp_path)
     assert env["complete"] and env["versions"]["wrk"] and env["preflight"]
     assert env["rounds"] == {"redirect": 2} and not env["looks"]["redirect"]
-    made = json.loads((tmp_path / "latest" / "summary.json").read_text())
-    [made] = made["experiments"]
+    [made] = env_of(tmp_path, "summary.json")["experiments"]
     assert made["calls"]["poll/"]["all"] >= 2 or \
         "system calls" in str(env["left_out"] + env["problems"])
     assert "What a request costs at" in output
@@ -77,9 +71,8 @@ def test_a_run_leaves_everything_behind(tmp_path):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_keeps_what_is_measured(number, tmp_path):
     """Two cells, then the signal: their rows are there, nothing runs on."""
-    process = bench("run", "--out", str(tmp_path), "--seconds", "0.4",
-                    "--repeat", "50", "--experiment", "guestbook",
-                    "--servers", "epoll")
+    process = bench("run", "--out", str(tmp_path), "--seconds", "0.4", "--repeat", "50",
+                    "--experiment", "guestbook", "--servers", "epoll")
     until = time.monotonic() + 60
     while not (tmp_path / "latest").exists() or len(rows(tmp_path)) < 2:
         assert time.monotonic() < until and process.poll() is None
@@ -90,8 +83,7 @@ def test_ctrl_c_keeps_what_is_measured(number, tmp_path):
     assert process.returncode == 130, output
     assert "Stopped before the end" in output
     assert len(rows(tmp_path)) >= 2 and not env_of(tmp_path)["complete"]
-    assert began                        # the private Redis at least
-    assert not [pid for pid in began if procfs.process(pid)]
+    assert began and not any(map(procfs.process, began))    # the private Redis at least
 
 
 @pytest.mark.parametrize("wrong", [
@@ -129,32 +121,22 @@ def session_in_this_process(monkeypatch, tmp_path):
     monkeypatch.setattr(session.netns, "enter", lambda: None)
 
     def run(*more):
-        return session.run([
-            "--out", str(tmp_path), "--experiment", "redirect", "--servers",
-            "epoll", "--seconds", "0.1", "--repeat", "1", *more])
+        return session.run(["--out", str(tmp_path), "--experiment", "redirect", "--servers",
+                            "epoll", "--seconds", "0.1", "--repeat", "1", *more])
     run.patch = monkeypatch
     return run
 
 
-def stop(*_):
-    """Stands for what Ctrl-C interrupts."""
-    raise KeyboardInterrupt
-
-
-def refuse(*_):
-    """Stands for what the system refuses."""
-    raise OSError(11, "Resource temporarily unavailable")
+stop = mock.Mock(side_effect=KeyboardInterrupt)
+refuse = mock.Mock(side_effect=OSError(11, "Resource temporarily unavailable"))
 
 
 @pytest.mark.parametrize("where, what, status, said", [
-    # Ctrl-C while peers are built: one sentence.
     ("build_all", stop, 130, "stopped before anything was measured"),
-    # The tool of the only experiment is not installed.
     ("load.missing", lambda name: "httperf", 1, "nothing is left to measure"),
-    # Without a network of its own the limits of the machine hold.
     ("netns.enter", refuse, 130, "WARNING  network of its own: not allowed")])
-def test_what_goes_wrong_before_the_first_cell(where, what, status, said,
-                                               inside, capsys):
+def test_what_goes_wrong_before_the_first_cell(where, what, status, said, inside, capsys):
+    """Ctrl-C while peers are built; the only tool is not installed; no network of its own."""
     inside.patch.setattr(f"bench.run.session.{where}", what)
     inside.patch.setattr(session, "measure", stop)
     assert inside() == status
@@ -194,16 +176,13 @@ def test_a_full_disk_ends_the_run(inside, tmp_path):
 # ------------------------------------------- rounds, looks and the time that is left
 
 class Made:
-    """A runner and a view for servers whose costs are known; no time really
-    passes, but `factor` times as much as planned.
-
-    `cost(server, round)` is the CPU time of a request, None for no figure.
-    """
+    """A runner and a view for servers whose costs are known; no time really passes, but
+    `factor` times as much as planned. `cost(server, round)` is the CPU time of a request,
+    None for no figure."""
 
     def __init__(self, monkeypatch, cost=lambda name, number: 10.0, factor=1):
         self.cost, self.factor, self.now = cost, factor, 0.0
-        self.folder = SimpleNamespace(rows=[])
-        self.settings = SimpleNamespace(seed=1)
+        self.folder, self.settings = SimpleNamespace(rows=[]), SimpleNamespace(seed=1)
         monkeypatch.setattr(time, "monotonic", lambda: self.now)
 
     def run(self, cell, seconds):
@@ -214,10 +193,9 @@ class Made:
 
     def skip(self, cell, status, _, cost=None):
         """Add a row."""
-        row = {"experiment": cell.experiment.name, "x": cell.x,
-               "variant": cell.variant.name, "server": cell.server.name,
-               "repeat": cell.repeat, "status": status, "cpu_us": cost,
-               "rate": cost}
+        row = {"experiment": cell.experiment.name, "x": cell.x, "variant": cell.variant.name,
+               "server": cell.server.name, "repeat": cell.repeat, "status": status,
+               "cpu_us": cost, "rate": cost}
         self.folder.rows.append(row)
         return row
 
@@ -231,15 +209,13 @@ class Made:
 
 def session_of(made, deadline=None, **environment):
     """Return a Session with the plan for these settings, on `made`."""
-    settings = config.parse([], {"SEED": "1", **environment})
-    stages = plan.make(settings, MACHINE, True)
+    stages = plan.make(config.parse([], {"SEED": "1", **environment}), MACHINE, True)
     one = session.Session(stages, made, made, None, deadline)
     one.measure()
     return one
 
 
-@pytest.mark.parametrize("factor, whole", [(1, True), (1.1, True),
-                                          (2.5, False)])
+@pytest.mark.parametrize("factor, whole", [(1, True), (1.1, True), (2.5, False)])
 def test_the_time_is_kept_on_a_slow_machine(factor, whole, monkeypatch):
     """Shorter cells come first, then fewer rounds; no experiment is left
     out. What is left over is for the report."""
@@ -248,31 +224,23 @@ def test_the_time_is_kept_on_a_slow_machine(factor, whole, monkeypatch):
     assert made.now <= plan.QUICK_SECONDS - plan.RESERVE / 2
     for rounds in one.rounds.values():
         assert rounds == LOOKS[0] if whole else 1 <= rounds < LOOKS[0]
-
-
-def test_nothing_is_measured_after_the_deadline(monkeypatch):
-    """And what had no round is recorded."""
-    made = Made(monkeypatch)
+    made.folder.rows.clear()        # what has no round is recorded
     session_of(made, -1.0, EXPERIMENT="redirect")
-    assert [row["status"] for row in made.folder.rows] \
-        == ["no time"] * len(servers.ARCHITECTURES)
+    assert {row["status"] for row in made.folder.rows} == {"no time"}
 
 
 @pytest.mark.parametrize("repeat, rounds, looks", [("", 6, [6]), ("8", 8, [])])
-def test_a_clear_difference_is_settled_at_the_first_look(repeat, rounds,
-                                                         looks, monkeypatch):
+def test_a_clear_difference_is_settled_at_the_first_look(repeat, rounds, looks, monkeypatch):
     """Then a quick run ends before its time is over. REPEAT= has no look."""
-    made = Made(monkeypatch, lambda name, number: {"epoll": 10.0}.get(
-        name, 20.0))
+    made = Made(monkeypatch, lambda name, number: {"epoll": 10.0}.get(name, 20.0))
     one = session_of(made, 1000.0, EXPERIMENT="redirect", REPEAT=repeat)
-    assert one.rounds == {"redirect": rounds}
-    assert one.looks == {"redirect": looks} and not one.left_open()
+    assert (one.rounds, one.looks) == ({"redirect": rounds}, {"redirect": looks})
+    assert not one.left_open()
 
 
 def test_what_is_not_settled_goes_on_to_the_last_look(monkeypatch):
-    """With its baseline, and without the others: poll swings about epoll,
-    forking is twice as expensive, iterative never gives a figure. Only then
-    the next experiment begins."""
+    """With its baseline, and without the others: poll swings about epoll, forking is twice
+    as expensive, iterative never gives a figure. Only then the next experiment begins."""
     made = Made(monkeypatch, lambda name, number: {
         "poll": 10.0 * (1.2 if number % 2 else 0.8), "forking": 20.0,
         "iterative": None}.get(name, 10.0))

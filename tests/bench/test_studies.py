@@ -1,4 +1,5 @@
-"""The studies: their files, which are refused, and one for real."""
+"""The studies: their files, which are refused, and one for real; the floors, each of which
+does what its server does."""
 
 import contextlib
 import os
@@ -13,17 +14,19 @@ import pytest
 
 from made_up import MACHINE
 from bench import config, load, peers, plan
+from bench.meter import syscalls
+from bench.peers import floor_check
 from bench.run import servers
 from bench.studies import hooks, study
 
 TOP = pathlib.Path(servers.TOP)
+TRACE = pathlib.Path(__file__).with_name("data") / "strace.txt"
 LOAD = '[[load]]\nname = "x"\nservers = ["poll", "epoll"]\n'
 
 
 def made(text):
     """Return the study of a TOML text with a title and a question."""
-    return study.make("made", tomllib.loads(
-        'title = "T"\nquestion = "Q?"\n' + text))
+    return study.make("made", tomllib.loads('title = "T"\nquestion = "Q?"\n' + text))
 
 
 def command(server):
@@ -59,8 +62,7 @@ def test_each_design_is_measured_with_its_own_floor():
 def test_a_chosen_server_comes_with_its_baselines(text):
     """Ours go by number, too, as everywhere."""
     asked = config.read("study", ["floors"], {"SERVERS": text})
-    assert {one.name for one in asked.servers} == {
-        "epoll", "floor-epoll", "floor-epoll-kept"}
+    assert {one.name for one in asked.servers} == {"epoll", "floor-epoll", "floor-epoll-kept"}
 
 
 @pytest.mark.parametrize("text, said", [
@@ -79,8 +81,7 @@ def test_a_wrong_file_is_refused_with_a_sentence(text, said):
     assert said in str(error.value) and "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("name", ["nosuch", "../studies/cost", "broken.toml",
-                                  "missing.toml"])
+@pytest.mark.parametrize("name", ["nosuch", "../studies/cost", "broken.toml", "missing.toml"])
 def test_a_file_that_cannot_be_read(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     pathlib.Path("broken.toml").write_text("title =\n")
@@ -89,12 +90,10 @@ def test_a_file_that_cannot_be_read(tmp_path, monkeypatch, name):
 
 
 def test_each_server_is_compared_with_itself_in_its_first_way():
-    one = made("floor = true\nkeep_alive = false\n[ways]\n"
-               'short = "--backlog 10"\n'
+    one = made('floor = true\nkeep_alive = false\n[ways]\nshort = "--backlog 10"\n'
                'mine = "some/where/ --access-log"\n' + LOAD)
     assert [each.name for each in one.variants] == ["x, poll", "x, epoll"]
-    assert one.variants[1].servers == [
-        "floor-epoll", "epoll, short", "epoll, mine"]
+    assert one.variants[1].servers == ["floor-epoll", "epoll, short", "epoll, mine"]
     assert one.variants[1].baseline == "floor-epoll"
     _, short, mine = map(command, one.chosen({"epoll"}))
     assert short == [*command(servers.named("epoll")), "--backlog", "10"]
@@ -107,8 +106,7 @@ def test_a_way_sets_the_kernel(monkeypatch):
     monkeypatch.setattr(study.netns, "set_limits", seen.append)
     slow, fast = map(command, study.load("pacing").chosen({"nginx"}))
     assert slow == fast
-    assert seen == [{"ipv4/tcp_congestion_control": "reno"},
-                    {"ipv4/tcp_congestion_control": "bbr"}]
+    assert seen == [{"ipv4/tcp_congestion_control": how} for how in ("reno", "bbr")]
 
 
 @pytest.mark.parametrize("name, x, clients, requests", [
@@ -116,8 +114,7 @@ def test_a_way_sets_the_kernel(monkeypatch):
     ("idle-connections", 15000, 10, None)])
 def test_how_many_clients_ask_and_how_often(name, x, clients, requests):
     """Those that are idle are not asked to work."""
-    live = types.SimpleNamespace(server=peers.Peer("floor-epoll"),
-                                 url=lambda *_: "http://127.0.0.1:80/")
+    live = types.SimpleNamespace(server=peers.Peer("floor-epoll"), url=lambda *_: "")
     one = study.load(name)
     job = one.job(live, one.variants[0], x, 2, MACHINE, True)
     assert (job.connections, job.requests) == (clients, requests)
@@ -142,23 +139,18 @@ def test_what_a_hook_counts_is_told_with_its_median(tmp_path, monkeypatch):
     assert summary["experiments"][0]["extra"][0]["values"] == [2, 4, 12]
 
 
-@pytest.mark.parametrize("keep_alive, told", [
-    (True, {"per cent off an even share, at most": 50.0}), (False, {})])
-def test_new_connections_have_no_spread(keep_alive, told, monkeypatch):
-    """Kept ones: 1 and 3 clients of two loops are half off their mean."""
+def test_spread(monkeypatch):
+    """1 and 3 clients of two loops are half off their mean."""
     held = iter([5, 5, 6, 8])
     monkeypatch.setattr(hooks.procfs, "tree", lambda _: [
         types.SimpleNamespace(pid=pid) for pid in range(3)])
-    monkeypatch.setattr(hooks.procfs, "open_descriptors",
-                        lambda _: next(held))
+    monkeypatch.setattr(hooks.procfs, "open_descriptors", lambda _: next(held))
     monkeypatch.setattr(hooks, "SPREAD_SECONDS", 0)
-    cell = types.SimpleNamespace(
-        variant=types.SimpleNamespace(keep_alive=keep_alive))
+    cell = types.SimpleNamespace(variant=types.SimpleNamespace(keep_alive=True))
     found = {}
     with hooks.spread(cell, types.SimpleNamespace(pid=0), [], found) as timer:
-        if timer:
-            timer.join()
-    assert found == told
+        timer.join()
+    assert found == {"per cent off an even share, at most": 50.0}
 
 
 @pytest.mark.skipif(not (TOP / "epoll").exists() or not shutil.which("wrk"),
@@ -168,9 +160,40 @@ def test_floors_for_real(tmp_path):
     subprocess.run(
         [sys.executable, "-m", "bench", "study", "floors"], cwd=TOP,
         env={**os.environ, "SERVERS": "epoll", "SECONDS": "0.4", "REPEAT": "1",
-             "OUT": str(tmp_path), "NO_INSTALL": "1"}, capture_output=True,
-        check=True)
+             "OUT": str(tmp_path), "NO_INSTALL": "1"}, capture_output=True, check=True)
     folder = (tmp_path / "latest").resolve()
-    assert folder.name.endswith("-floors")
-    assert (folder / "summary.json").exists()
+    assert folder.name.endswith("-floors") and (folder / "summary.json").exists()
     assert "floor-epoll-kept" in (folder / "samples.csv").read_text()
+
+
+def test_normalize():
+    """Flags, sizes and errors stay; what differs from run to run does not."""
+    assert floor_check.Calls().parse(TRACE.read_text()) == {
+        "accept4(fd, NULL, NULL, SOCK_CLOEXEC)": 1,
+        "recvfrom(fd, bytes, 16384, MSG_DONTWAIT, NULL, NULL) = EAGAIN": 1,
+        "epoll_ctl(fd, EPOLL_CTL_ADD, fd, {events=EPOLLIN|EPOLLET})": 1,
+        "epoll_wait(fd, events, 256, a time)": 1}
+
+
+@pytest.mark.skipif(not shutil.which("strace"), reason="needs strace")
+@pytest.mark.skipif(not shutil.which("gcc"), reason="builds the floors")
+@pytest.mark.parametrize("design", [server.name for server in servers.ARCHITECTURES])
+def test_floor_is_like_its_server(design, tmp_path):
+    """Change a call or the answer of a server, and its floor has to follow."""
+    if servers.named(design).problem():
+        pytest.skip(servers.named(design).problem())
+    try:    # twice: on a busy machine a call may be interrupted
+        assert not (floor_check.differences(design, str(tmp_path))
+                    and floor_check.differences(design, str(tmp_path)))
+    except syscalls.SyscallError as error:
+        pytest.skip(str(error))     # a container may not trace
+
+
+def test_a_difference_is_said(tmp_path, monkeypatch):
+    """A floor that lacks a call of the server, or bytes of its answer."""
+    found = [{"prompt": {"a": 1, "b": 2}, "answer": {"42": 1}},
+             {"prompt": {"b": 2}, "answer": {"4": 1}}]
+    monkeypatch.setattr(floor_check, "look", lambda *_: found.pop(0))
+    monkeypatch.setattr(floor_check.peers.Peer, "build", lambda _: None)
+    assert [line.split(":")[0] for line in floor_check.differences("iterative", tmp_path)] == [
+        "iterative, prompt", "iterative, answer", "iterative, answer"]

@@ -52,7 +52,7 @@ def test_a_wrong_setting_is_named(words, said, capsys, monkeypatch):
 
 
 def test_cores_are_called_prediction(capsys):
-    """What nobody measured is called so, and only that."""
+    """A prediction is called one, and a measured value is not."""
     for words, told in (([], False), (["CORES=8"], True),
                         (["CORES=16", "CLIENTS=1000000", "MACHINES=20"],
                          True)):

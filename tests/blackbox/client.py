@@ -175,7 +175,7 @@ class Connection:
         self.socket.shutdown(socket.SHUT_WR)
 
     def send(self, data):
-        """Send bytes; return False if the server has closed meanwhile.
+        """Send bytes; return False if the server has closed the connection.
 
         That alone is no fault: it may have answered before it closed.
         """

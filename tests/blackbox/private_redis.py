@@ -8,7 +8,7 @@ import subprocess
 from processes import (DEADLINE, end, make_folder, remove_folder, spawn,
                        wait_for)
 
-# Below the range from which the kernel gives out ports by itself, so that the
+# Below the range from which the kernel picks ports, so that the
 # port is still ours when Redis comes back after it was stopped.
 _PORTS = range(20000, 30000)
 
@@ -67,7 +67,7 @@ class PrivateRedis:
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         wait_for(lambda: self._process.poll() is not None or self._answers(),
                  "redis-server to start")
-        if self._process.poll() is not None:    # somebody took the port
+        if self._process.poll() is not None:    # another program took the port
             end(self._process)
             self._process = None
         return self._process is not None

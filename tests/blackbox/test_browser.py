@@ -17,8 +17,8 @@ from servers import TOP
 
 pytestmark = pytest.mark.browser
 
-# The pages are the same files for all seven. Where only they are on test, the
-# most different two servers do: a browser opens several connections at once.
+# The pages are the same files for all seven. Where only they are on test, two
+# servers suffice, the least alike: a browser opens several connections.
 FEW = pytest.mark.only("iterative", "epoll")
 
 # What a silent client of 01 may cost others; see test_models.py.

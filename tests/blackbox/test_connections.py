@@ -400,7 +400,7 @@ def test_expect_what_cannot_be_met(server):
 
 
 def test_expect_for_a_body_that_is_too_large(server):
-    """Told at once, so that the client need not send it."""
+    """The refusal comes before the body, so that the client need not send it."""
     with server.connect() as connection:
         response = connection.request("/guestbook", "POST", [
             URLENCODED, ("Content-Length", "100000000"),

@@ -248,7 +248,7 @@ def test_a_server_that_ends_badly(script, code, stop):
     server = Server(script(code, stop))
     with pytest.raises(ServerFault):
         server.stop()
-    # SIGKILL was sent; that it has worked may take a moment.
+    # SIGKILL was sent; the kernel may still be ending the processes.
     wait_for(lambda: not session_members(server.pid), "all to be gone")
 
 

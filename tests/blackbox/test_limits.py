@@ -94,7 +94,7 @@ def test_body_too_large(server, length):
 
 
 def test_body_announced_too_large(server):
-    """Told at once; the client has sent none of it."""
+    """The refusal comes before the client has sent any of it."""
     refused(server, build("/guestbook", "POST",
                           [URLENCODED, ("Content-Length", "1000000000")]),
             413)

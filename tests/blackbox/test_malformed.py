@@ -1,8 +1,8 @@
 """What is not a well-formed request gets its status and a closed connection.
 
 Each case is sent with a good request right behind it: that one must not be
-answered, as nobody can tell where the bad request ends (the way to request
-smuggling, RFC 9112, 11.2).
+answered, because no server can know where the bad request ends (a proxy and
+a server that guess differently allow request smuggling, RFC 9112, 11.2).
 """
 
 import pytest

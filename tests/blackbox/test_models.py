@@ -581,7 +581,7 @@ def test_the_grace_costs_no_request():
 
 
 def cost_of(server, clients):
-    """Return the seconds that so many ordinary clients take, one by one: little,
+    """Return the seconds that ordinary clients take, one after the other: few,
     unless the machine is busy or the server sanitized."""
     began = time.monotonic()
     for _ in range(clients // 10):

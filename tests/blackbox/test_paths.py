@@ -137,8 +137,8 @@ def test_a_redirect_never_leads_to_another_host(server, tree, path):
 
 
 def test_renaming_elsewhere_hides_nothing(launch, own_site):
-    """The kernel gives up on a link with ".." in it when something is renamed
-    meanwhile, wherever that is."""
+    """The kernel gives up on a link with ".." in it when a file is renamed
+    at the same time, in any folder."""
     own_site.write("file.txt", b"inside")
     own_site.write("links/index.html", b"")
     for i in range(300):  # one each: what was opened is kept
@@ -182,7 +182,7 @@ def test_names_that_are_no_utf8(server):
 
 
 def test_an_unreadable_file(launch, own_site):
-    """Root may read everything, so a server of root's is told to be another
+    """Root may read everything, so a server that root starts becomes another
     user."""
     file = own_site.write("unreadable.txt", SECRET)
     file.chmod(0)

@@ -1,5 +1,5 @@
-"""Redis away: the guestbook says so at once, the rest goes on, and when Redis
-is back so is the guestbook."""
+"""Redis is away: the guestbook says so without a delay, the other pages work,
+and when Redis is back, the guestbook works again."""
 
 import socket
 import threading
@@ -37,9 +37,9 @@ def expect_away(server):
 
 
 def expect_back(server, site):
-    """The guestbook is there again, by itself. Returns its guest.
+    """The guestbook works again without a restart. Returns its guest.
 
-    Each worker of a pool finds out on its own, so it is back when nobody has
+    Each worker of a pool finds out on its own, so it is back when no client has
     been turned away for a while.
     """
     guest = Guest(server, site.template)
@@ -70,7 +70,7 @@ def test_redis_stops_and_comes_back(launch, own_redis, site, options):
 
 
 def test_redis_ends_an_idle_connection(launch, own_redis):
-    """As it does by its `timeout`. The next page connects anew."""
+    """As it does by its `timeout`. The next page opens a new connection."""
     server = launch(redis=own_redis.address)
     for _ in range(5):
         assert server.request("/guestbook").status == 200
@@ -132,7 +132,7 @@ def test_a_frozen_redis(launch, own_redis, site):
 
 def test_a_client_that_goes_while_its_page_waits_for_redis(
         launch, own_redis, site):
-    """The reply that comes later is nobody's; above all not the next one's."""
+    """No client gets the reply that comes later, least of all the next one."""
     server = launch(redis=own_redis.address)
     expect_back(server, site)
     own_redis.freeze()
@@ -148,8 +148,8 @@ def test_a_client_that_goes_while_its_page_waits_for_redis(
 @pytest.mark.only("poll", "epoll")
 def test_a_kept_client_that_goes_while_its_page_waits_for_redis(
         launch, own_redis, site):
-    """A loop watches who has waited for his own socket before: it hears of
-    his end first, and of Redis' reply to him afterwards."""
+    """A client that waits for Redis leaves. The loop learns that the client is
+    gone before it gets the reply that was meant for this client."""
     server = launch(redis=own_redis.address)
     expect_back(server, site)
     kept = [server.connect() for _ in range(5)]
@@ -168,7 +168,7 @@ def test_a_kept_client_that_goes_while_its_page_waits_for_redis(
 
 class Impostor:
     """Listens as Redis would, and answers each connection with `answer`
-    (bytes, or None to close at once), whatever is asked."""
+    (bytes, or None to close without one), whatever is asked."""
 
     def __init__(self, answer):
         self._answer = answer

@@ -19,9 +19,9 @@ LOG_LINE = re.compile(
 
 
 def is_refused(server):
-    """Whether nobody listens any more where the server did.
+    """Whether the server's port refuses connections.
 
-    While somebody does, each question counts as a connection.
+    While the server listens, each call counts as a connection.
     """
     try:
         with server.connect():
@@ -136,7 +136,7 @@ def test_stop_while_a_page_waits_for_redis(launch, own_redis):
 
 
 def test_every_answer_that_was_begun_is_finished(launch, large, server_name):
-    """Several slow readers at once, where the model serves several."""
+    """Several slow readers at the same time, where the model serves several."""
     server = launch("--drain-timeout", "3600", root=large.root)
     count = 1 if server_name == "iterative" else 4
     readers = [server.connect(receive_buffer=8192) for _ in range(count)]
@@ -262,7 +262,7 @@ def test_reports_in_a_row(launch):
 
 
 def test_the_report_counts_the_children_s_time(launch):
-    """It grows with work, whoever did it."""
+    """It grows with work of the parent and with work of its children."""
     server = launch()
     ends = time.monotonic() + DEADLINE
     cpu = []

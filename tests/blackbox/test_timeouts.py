@@ -42,7 +42,7 @@ def test_keep_alive_starts_again_with_each_request(launch):
                 assert connection.request("/answer").body == b"42"
                 served += 1
                 time.sleep(SHORT / 10)
-        except Closed:                  # a machine that slept for so long
+        except Closed:                  # the machine slept longer than the deadline
             pass
         assert served > 5
 

@@ -35,7 +35,7 @@ def durable_redis():
 
 @pytest.fixture
 def faulty_redis(redis):
-    """A proxy before the Redis of all tests that can be told to misbehave."""
+    """A proxy before the Redis of all tests; a test can make it misbehave."""
     redis("FLUSHALL")
     instance = FaultyRedis(redis.port)
     yield instance

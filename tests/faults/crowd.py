@@ -11,7 +11,7 @@ been ended, or standard input is closed, prints one line of JSON:
     {"clients": 2000, "refused": 2000, "cut": 0, "left": 0,
      "shortest": 10.01, "longest": 10.05}
 
-refused: were told 408; cut: were closed without it; left: still there;
+refused: were answered 408; cut: were closed without it; left: still there;
 shortest and longest: seconds from the first byte until a client's end.
 
 A process of its own, so that the crowd's work is not measured as the server's

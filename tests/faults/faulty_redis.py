@@ -1,4 +1,4 @@
-"""A proxy before a real Redis that can be told to misbehave."""
+"""A proxy before a real Redis; a test can make it misbehave."""
 
 import select
 import socket

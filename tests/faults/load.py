@@ -15,7 +15,7 @@ class Load:
     request is counted:
 
         answered   whole, with a status that `accept` takes
-        refused    there was nobody to connect to
+        refused    nothing listened on the port
         unanswered the connection ended before the first byte of an answer
         faults     anything else, in words: broken answers, wrong statuses
     """
@@ -107,6 +107,6 @@ class Load:
 
 
 def percentile(values, percent):
-    """Return the value that so many percent of `values` do not exceed."""
+    """Return the value that `percent` percent of `values` do not exceed."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(len(ordered) * percent / 100))]

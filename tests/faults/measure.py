@@ -42,7 +42,7 @@ SLOW = 2000                 # clients that drip a byte a second
 SILENT = 500
 DESCRIPTORS = 64
 CROWD = 500
-BUSY = 200                  # clients under whom the server is stopped
+BUSY = 200                  # clients that are served when the server is stopped
 
 
 class Bench:
@@ -156,7 +156,7 @@ def remarks(bench):
 
 
 def few(bench):
-    """500 clients at once where there are 64 descriptors."""
+    """500 clients together, where there are 64 descriptors."""
     server = bench.start(preexec_fn=few_descriptors)
     began = time.monotonic()
     with crowd(server, build("/hello", fields=[("Connection", "close")]),

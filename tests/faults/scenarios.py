@@ -20,8 +20,8 @@ DEADLINE = 30.0         # seconds after which a scenario is taken for hung
 
 
 def slow_clients(server, count):
-    """Let `count` clients drip a request; return how long a normal client
-    waits for its answer meanwhile, in seconds.
+    """Let `count` clients drip a request; return how many seconds a normal
+    client waits for its answer while they do.
 
     The slow ones drip until the normal one has been answered, or the server
     has ended them.
@@ -50,7 +50,7 @@ def away(server, requests=3):
 
     Returns the seconds that the slowest of `requests` pages, and as many posts,
     took to become a 503. AssertionError if any becomes something else, or if
-    the pages that need no Redis are not there meanwhile.
+    the pages that need no Redis fail in that time.
     """
     slowest = 0.0
     for i in range(requests):
@@ -68,7 +68,7 @@ def away(server, requests=3):
 def recovery(server):
     """Return the seconds until the guestbook is there again, for good.
 
-    Each process or thread finds Redis again by itself, the last one up to half
+    Each process or thread finds Redis again on its own, the last one up to half
     a second after the first: so pages have to come for longer than that.
     """
     began = time.monotonic()

@@ -94,7 +94,7 @@ def test_a_refused_client_cannot_stay_by_sending_more(launch):
 
 @pytest.mark.parametrize("chatty", [False, True], ids=["silent", "chatty"])
 def test_a_reader_that_does_not_read(launch, large, chatty):
-    """Also when it sends meanwhile: only taking the answer counts."""
+    """Also when it sends more: only taking the answer counts."""
     server = launch("--request-timeout", TIMEOUT, "--keep-alive", NEVER,
                     root=large.root)
     with server.connect(receive_buffer=8192) as reader:

@@ -1,5 +1,6 @@
-"""The machine has run out of something. The server serves whom it can, says so
-once, does not spin meanwhile, and is its old self when there is enough again."""
+"""The machine has run out of a resource. The server serves the clients that it
+can, reports the shortage once, does not spin, and works normally when there is
+enough again."""
 
 import contextlib
 import os
@@ -26,7 +27,7 @@ def few_descriptors():
 
 
 def patient(launch, server_name, *options, **settings):
-    """A server with 64 descriptors and time-outs that end nobody."""
+    """A server with 64 descriptors, whose timeouts end no client."""
     return launch("--request-timeout", NEVER, "--keep-alive", NEVER,
                   *MANY.get(server_name, ()), *options,
                   preexec_fn=few_descriptors, **settings)
@@ -41,7 +42,7 @@ def expect_calm(server, seconds=1.0, share=0.25):
 
 
 def expect_one_word(server):
-    """Check that the shortage was told of, at most once."""
+    """Check that the shortage was reported at most once."""
     lines = server.stderr().splitlines()
     assert len(lines) <= 1, lines
     return lines
@@ -135,7 +136,7 @@ def test_at_max_connections_idle_clients_make_room(launch):
 
 @pytest.mark.only("poll", "epoll")
 def test_at_max_connections_busy_clients_stay(launch):
-    """Who is being served keeps his place; who comes waits in the queue."""
+    """Clients that are being served stay; new ones wait in the queue."""
     server = launch("--max-connections", "2", "--request-timeout", NEVER)
     with server.connect() as first, server.connect() as second, \
             server.connect() as third:
@@ -192,7 +193,7 @@ def test_no_descriptor_for_a_file(launch, own_site):
 
 
 # Processes and threads. The kernel does not hold root to this limit, so a
-# server of root's becomes a user that nobody else is.
+# server that root starts becomes a user with no other processes.
 
 LIMIT = 10
 
@@ -282,7 +283,8 @@ def test_fewer_workers_than_asked_for(launch, few_tasks, server_name):
 
 @pytest.mark.only("iterative", "threaded", "prethreaded", "poll", "epoll")
 def test_no_more_memory(launch, own_site, server_name):
-    """Whom there is no memory for is told 503, or closed; others are served."""
+    """A client without memory for its answer gets 503 or is closed; others are
+    served."""
     own_site.write("large.txt", b"x" * 60_000)
     server = launch("--request-timeout", NEVER, root=own_site.root,
                     *MANY.get(server_name, ()))

@@ -97,7 +97,7 @@ def test_stopped_and_started(launch, own_redis):
 def test_a_silent_redis_does_not_freeze_the_site(launch, faulty_redis,
                                                  server_name):
     """Where a page that waits for Redis holds up others, it must not do so
-    again and again: after one has waited in vain the next ones do not wait,
+    again and again: after one has waited without a reply the next ones do not wait,
     for 10 ms, then 20, 40 ... (see common/redis.c)."""
     one = {"iterative": [], "preforking": ["--workers", "1"],
            "prethreaded": ["--threads", "1"]}[server_name]

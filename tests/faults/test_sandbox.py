@@ -26,7 +26,7 @@ def logged(launch, own_site):
 
 
 def log_somewhere_else(server, log, target):
-    """Make the log a link to `target` and tell the server to open it anew.
+    """Make the log a link to `target` and tell the server to reopen it.
     Returns whether there was a log to be written there."""
     log.unlink()
     log.symlink_to(target)

@@ -20,7 +20,7 @@ AT_A_TIME = {"iterative": 1, "forking": 128, "preforking": 4,
 
 
 def is_refused(server):
-    """Whether nobody listens any more where the server did."""
+    """Whether the server's port refuses connections."""
     try:
         server.connect().close()
         return False
@@ -33,7 +33,7 @@ def is_refused(server):
 def test_stop_under_load(launch, keep_alive):
     """What the server counted as served has arrived, whole. Clients that it
     had not heard of yet find the connection closed, and may ask elsewhere.
-    (404 is for the folder; with two hundred at once Redis may be slow: 503.)"""
+    (404 is for the folder; with two hundred clients Redis may be slow: 503.)"""
     drain = 30.0
     server = launch("--drain-timeout", drain)
     load = Load(server, CLIENTS, ["/answer", "/", "/guestbook",
@@ -148,7 +148,7 @@ def test_the_log_rotates_under_load(launch, own_site):
 
 
 def test_a_client_that_disconnects_while_the_server_stops(launch):
-    """A client that goes away meanwhile is nothing special."""
+    """The end of one client does not disturb the stopping of the server."""
     server = launch("--drain-timeout", "3600", "--request-timeout", "3600")
     connection = server.connect()
     connection.send(build("/answer")[:-2])

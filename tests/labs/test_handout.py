@@ -1,4 +1,4 @@
-"""The handout builds and grades by itself, and holds no solution."""
+"""The handout builds and grades without the checkout, and holds no solution."""
 
 import re
 import shutil

@@ -95,8 +95,8 @@ def test_a_loop_that_only_waits_serves_all_clients_together():
 
 @pytest.mark.parametrize("clients", [1, 2, 5, 20])
 def test_the_machine_repairman(clients):
-    """M/M/1//N: N clients think for an exponential time at so many machines
-    that none waits, and one core serves them. The probability that the core
+    """M/M/1//N: N clients think for an exponential time, each at a machine of
+    its own, and one core serves them. The probability that the core
     is idle is 1 / sum(N!/(N-k)! (s/z)^k)."""
     service, think = 100, 400
     costs = made_up("epoll", "answer", server_us=service, load_us=think)

@@ -3,11 +3,6 @@
 
 #include <stddef.h>
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* The names of our fields are letters and hyphens. */
 static bool is_name(struct slice s)
 {

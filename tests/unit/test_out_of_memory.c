@@ -3,18 +3,18 @@
  * answer or the end of the connection, everything is released, and the next
  * request is answered as usual.
  *
- * The linker replaces malloc, calloc, realloc and strdup by the functions below
- * in everything that is linked into this program (ld --wrap). */
+ * The linker replaces aligned_alloc, calloc, realloc and strdup by the functions
+ * below in everything that is linked into this program (ld --wrap). */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "conversation.h"
 
-void *__real_malloc(size_t n);
+void *__real_aligned_alloc(size_t alignment, size_t n);
 void *__real_calloc(size_t n, size_t size);
 void *__real_realloc(void *p, size_t n);
 char *__real_strdup(const char *s);
-void *__wrap_malloc(size_t n);
+void *__wrap_aligned_alloc(size_t alignment, size_t n);
 void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_realloc(void *p, size_t n);
 char *__wrap_strdup(const char *s);
@@ -32,9 +32,9 @@ static bool fails(void)
     return true;
 }
 
-void *__wrap_malloc(size_t n)
+void *__wrap_aligned_alloc(size_t alignment, size_t n)
 {
-    return fails() ? NULL : __real_malloc(n);
+    return fails() ? NULL : __real_aligned_alloc(alignment, n);
 }
 
 void *__wrap_calloc(size_t n, size_t size)

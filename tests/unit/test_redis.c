@@ -83,7 +83,7 @@ static void assert_receives_nothing(void)
     assert_null(redis.context);
 }
 
-/* Is somebody connecting? */
+/* Does a connection wait in the accept queue? */
 static bool is_connecting(void)
 {
     struct pollfd fd = {.fd = listener, .events = POLLIN};

@@ -235,7 +235,7 @@ TEST(without_a_listener_there_is_a_back_off)
     close(listener);
     unlink(place.sun_path);
     listener = -1;
-    bool sent = ask("A"); /* a unix socket may fail at once, or a step later */
+    bool sent = ask("A"); /* a unix socket may fail now or a step later */
     run_loop();
     assert_string_equal(replies, sent ? "A=NULL " : "");
     assert_int_equal(redis.backoff.delay_ms, 10);

@@ -34,10 +34,8 @@ class Redirect(tornado.web.RequestHandler):
 class Echo(tornado.web.RequestHandler):
     def get(self):
         value = self.get_query_argument("value", None, strip=False)
-        if value is None:
-            content = "<error>no value specified</error>"
-        else:
-            content = f"<value>{tornado.escape.xhtml_escape(value)}</value>"
+        content = "<error>no value specified</error>" if value is None \
+            else f"<value>{tornado.escape.xhtml_escape(value)}</value>"
         self.set_header("Content-Type", "text/xml")
         self.write(f"<http_test>{content}</http_test>")
 
@@ -63,15 +61,12 @@ def main():
     host, port, workers = sys.argv[1:]
     sockets = tornado.netutil.bind_sockets(int(port), host, backlog=4096)
     fork_workers(int(workers))
-    application = tornado.web.Application(
-        [
-            ("/answer", Constant, {"body": "42"}),
-            ("/hello", Constant, {"body": "Hello, World!"}),
-            ("/redirect", Redirect),
-            ("/echo", Echo),
-        ],
-        log_function=lambda handler: None,  # no access log
-    )
+    application = tornado.web.Application([
+        ("/answer", Constant, {"body": "42"}),
+        ("/hello", Constant, {"body": "Hello, World!"}),
+        ("/redirect", Redirect),
+        ("/echo", Echo),
+    ], log_function=lambda handler: None)   # no access log
     tornado.httpserver.HTTPServer(application).add_sockets(sockets)
     tornado.ioloop.IOLoop.current().start()
 

@@ -466,7 +466,7 @@ static void complete(struct loop *loop, const struct io_uring_cqe *cqe)
     case WRITABLE: writable(loop, client, cqe->res, kind); break;
     case REDIS:
         if (rest != loop->redis_poll)
-            break; /* of a socket that hiredis has closed meanwhile */
+            break; /* of a socket that hiredis has closed since */
         loop->redis_poll = 0;
         redis_async_ready(&loop->redis, cqe->res < 0 ? POLLERR
                                                      : (uint32_t)cqe->res);

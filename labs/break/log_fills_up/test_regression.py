@@ -1,4 +1,4 @@
-"""Workers that die at once do not keep the machine busy."""
+"""Workers that die right after their start do not keep the machine busy."""
 
 import contextlib
 import os

@@ -7,8 +7,8 @@ import signal
 from labs.grade.observe import Seen, Trace, alive, children, state, wait_until
 
 WORKERS = 3
-# The parent goes on 2 s after such a call. Whatever happens in that time comes
-# at the worst moment.
+# The parent goes on 2 s after such a call. A worker that dies in these 2 s dies
+# between the parent's check and its wait.
 SLOWLY = ("-q", "-e", "inject=rt_sigprocmask:delay_exit=2000000")
 CALLS = "rt_sigprocmask,wait4,clone,clone3,fork,vfork"
 # After a fork: it has asked for the children, and then changed its signal mask.

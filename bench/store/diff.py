@@ -8,21 +8,20 @@ and their intervals do not overlap. Exit status: 0 when none disagrees, 1 when
 some do, 2 when the runs have no comparison in common.
 """
 
-import json
-import pathlib
+import os
 import sys
 
 from bench.analyse.stats import EQUAL, LESS, MORE
+from bench.store import rundir
 
 
 def table(run):
     """Return {(experiment, variant, x, server, base, metric): comparison} of
     a run. Raises OSError, ValueError and KeyError for another folder."""
-    summary = json.loads(pathlib.Path(run, "summary.json").read_text("utf-8"))
-    return {(experiment["name"], *(one[key] for key in (
-        "variant", "x", "server", "base", "metric"))): one
-            for experiment in summary["experiments"]
-            for one in experiment["comparisons"]}
+    summary = rundir.read_json(os.path.join(run, "summary.json"))
+    keys = ("variant", "x", "server", "base", "metric")
+    return {(experiment["name"], *map(one.get, keys)): one
+            for experiment in summary["experiments"] for one in experiment["comparisons"]}
 
 
 def disagree(one, other):
@@ -41,23 +40,20 @@ def main(words):
     try:
         first, second = map(table, words)
     except (OSError, ValueError, KeyError) as error:
-        print(f"bench diff: {error!r}; give two folders that `make compare` "
-              "left in results/ (`python3 -m bench report FOLDER` makes a "
-              "summary again)", file=sys.stderr)
+        print(f"bench diff: {error!r}; give two folders that `make compare` left in results/ "
+              "(`python3 -m bench report FOLDER` makes a summary again)", file=sys.stderr)
         return 2
     both = [key for key in first if key in second]
     if not both:
-        print("bench diff: the runs have no comparison in common",
-              file=sys.stderr)
+        print("bench diff: the runs have no comparison in common", file=sys.stderr)
         return 2
     decided = [key for key in both if {MORE, LESS, EQUAL}.issuperset(
         (first[key]["verdict"], second[key]["verdict"]))]
     apart = [key for key in decided if disagree(first[key], second[key])]
     for key in apart:
         experiment, variant, x, server, base, metric = key
-        print(" ".join(filter(None, (experiment, variant))) + f" at {x:,}, "
-              f"{metric}: {server} compared with {base}: "
-              f"{first[key]['words']}; then {second[key]['words']}")
+        print(" ".join(filter(None, (experiment, variant))) + f" at {x:,}, {metric}: {server} "
+              f"compared with {base}: {first[key]['words']}; then {second[key]['words']}")
     print(f"{len(both)} comparisons in both runs, {len(decided)} of them "
           f"decided in both, {len(apart)} of these disagree")
     return 1 if apart else 0

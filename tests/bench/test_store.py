@@ -1,4 +1,4 @@
-"""Runs that are joined are the run that they would have been."""
+"""Runs that are joined, committed or compared are what they would have been as one."""
 
 import json
 from contextlib import nullcontext
@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 import made_up
-from bench.store import join, rundir, summaries
+from bench.analyse.stats import EQUAL, FEW, LESS, MORE, UNKNOWN
+from bench.store import diff, join, rundir, summaries
 
 
 @pytest.fixture(name="whole", scope="module")
 def made_up_run(tmp_path_factory):
     """A run of two servers."""
-    return Path(made_up.folder(tmp_path_factory.mktemp("whole"),
-                               ("iterative", "epoll")))
+    return Path(made_up.folder(tmp_path_factory.mktemp("whole"), ("iterative", "epoll")))
 
 
 @pytest.fixture(name="piece")
@@ -26,17 +26,15 @@ def make_piece(whole, tmp_path):
         folder.mkdir()
         for table in ("samples.csv", "calls.csv"):
             rows = rundir.read_rows(whole / table)
-            rundir.write_rows(folder / table, [
-                row for row in rows if wanted(row.get("x") or 0)], rows[0])
-        told = rundir.read_json(whole / "env.json")
-        rundir.write_json(folder / "env.json", {**told, **env})
+            rundir.write_rows(folder / table, [row for row in rows
+                                               if wanted(row.get("x") or 0)], rows[0])
+        rundir.write_json(folder / "env.json", rundir.read_json(whole / "env.json") | env)
         return folder
     return piece
 
 
 def test_the_whole_is_the_sum_of_its_parts(whole, piece, tmp_path):
-    """Looks of one of them count for all: the wider interval is right for
-    both."""
+    """Looks of one of them count for all: the wider interval is right for both."""
     join.join(tmp_path / "joined", [
         piece("small", lambda x: x < 500),
         piece("large", lambda x: x >= 500, looks={"answer": [6]})])
@@ -47,8 +45,7 @@ def test_the_whole_is_the_sum_of_its_parts(whole, piece, tmp_path):
 
 
 @pytest.mark.parametrize("why, wanted, env", [
-    ("another commit", lambda x: x < 500,
-     {"source": {"commit": "b", "changed": False}}),
+    ("another commit", lambda x: x < 500, {"source": {"commit": "b", "changed": False}}),
     ("another machine", lambda x: x < 500, {"machine": {"cpu": "another"}}),
     ("measured in two runs: ", lambda x: True, {}),
 ])
@@ -61,18 +58,15 @@ def test_what_cannot_be_joined(piece, tmp_path, why, wanted, env):
 
 
 @pytest.mark.parametrize("changed", [True, False])
-def test_what_is_committed_is_of_a_commit_and_quiet(changed, piece, tmp_path,
-                                                    monkeypatch):
+def test_what_is_committed_is_of_a_commit_and_quiet(changed, piece, tmp_path, monkeypatch):
     """Three rounds are always noisy."""
     monkeypatch.setattr(join, "COMMITTED", str(tmp_path / "docs"))
     run = piece("run", bool, source={"commit": "a", "changed": changed})
-    with pytest.raises(join.JoinError,
-                       match="in no commit" if changed else "are noisy"):
+    with pytest.raises(join.JoinError, match="in no commit" if changed else "are noisy"):
         join.join(tmp_path / "docs" / "reference", [run])
 
 
-def test_a_part_of_the_reference_is_not_committed(whole, tmp_path,
-                                                  monkeypatch):
+def test_a_part_of_the_reference_is_not_committed(whole, tmp_path, monkeypatch):
     """A study and the whole are."""
     monkeypatch.setattr(join, "COMMITTED", str(tmp_path))
     monkeypatch.setattr(join, "NOISY", 1)
@@ -88,9 +82,43 @@ def test_a_part_of_the_reference_is_not_committed(whole, tmp_path,
 @pytest.mark.parametrize("noisy, refused", [(1, False), (2, True)])
 def test_a_tenth_of_the_cells_may_be_noisy(noisy, refused):
     """A cell without a figure is none of them."""
-    points = [{"rate": {"median": 1}, "noisy": ["foreign load"]}] * noisy \
-        + [{"rate": {"median": 1}, "noisy": []}] * (10 - noisy) \
+    points = [{"rate": 1, "noisy": ["foreign load"] * (n < noisy)} for n in range(10)] \
         + [{"rate": None, "noisy": ["no run"]}] * 9
     with pytest.raises(join.JoinError) if refused else nullcontext():
         join.check_fit({"source": {"changed": False}}, {
             "experiments": [{"curves": [{"points": points}]}]})
+
+
+def decided_run(folder, *verdicts):
+    """Write a summary with a comparison for each (verdict, low, high), at x
+    = 1, 2, ...; return its folder."""
+    folder.mkdir()
+    (folder / "summary.json").write_text(json.dumps({"experiments": [{
+        "name": "answer", "comparisons": [
+            {"variant": "keep-alive", "x": x, "server": "poll", "base": "epoll",
+             "metric": "cpu_us", "verdict": verdict, "low": low, "high": high, "words": verdict}
+            for x, (verdict, low, high) in enumerate(verdicts, 1)]}]}))
+    return str(folder)
+
+
+@pytest.mark.parametrize("one, other, expected", [
+    ((MORE, 1.1, 1.2), (LESS, 0.8, 0.9), 1),
+    ((MORE, 1.1, 1.2), (MORE, 1.5, 1.6), 0),            # the same winner
+    ((EQUAL, 0.98, 1.02), (MORE, 1.1, 1.2), 1),
+    ((EQUAL, 0.98, 1.02), (MORE, 1.01, 1.2), 0),        # they overlap
+    ((EQUAL, 0.98, 1.0), (EQUAL, 1.0, 1.02), 0),
+    ((UNKNOWN, 0.8, 1.2), (MORE, 1.5, 1.6), 0),
+    ((FEW, None, None), (LESS, 0.8, 0.9), 0),
+])
+def test_what_disagrees(one, other, expected, tmp_path, capsys):
+    """In whichever order the runs are given; each is named."""
+    runs = [decided_run(tmp_path / "a", one), decided_run(tmp_path / "b", other, one)]
+    assert diff.main(runs) == diff.main(runs[::-1]) == expected
+    assert capsys.readouterr().out.count("poll compared with epoll") == 2 * expected
+
+
+def test_what_cannot_be_compared(tmp_path):
+    """It has a status of its own."""
+    one, none = decided_run(tmp_path / "a", (MORE, 1.1, 1.2)), decided_run(tmp_path / "b")
+    for words in ([one], [one, none], [one, str(tmp_path / "nowhere")]):
+        assert diff.main(words) == 2

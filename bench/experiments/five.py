@@ -1,0 +1,103 @@
+"""What the five published experiments do that their TOML files cannot say."""
+
+import re
+
+from bench import load
+from bench.experiments import Experiment, WrongAnswer, expect
+
+VISITS = rb"Visits so far:\D*(\d+)"
+REMARKS = re.compile(rb"Guest number 10.*Guest number 1\b.*" + VISITS, re.DOTALL)
+CALLS = 10                  # of echo, on each connection
+
+
+class Guestbook(Experiment):
+    """E1. With FULL=1 a number of requests is sent, in 4 s on average."""
+
+    requests_full = 20000
+
+    def lasts(self, x, seconds):
+        return min(seconds, 4.0)
+
+    def job(self, live, variant, x, seconds, machine, full):
+        return load.Job(live.url(self.path), connections=x, seconds=seconds, keep_alive=False,
+                        requests=max(self.requests_full, x) if full else None)
+
+    def check(self, get):
+        """The page shows the seeded remarks and a visitor count, which grows
+        from one page to the next."""
+        pages = [get(self.path), get(self.path)]
+        for page in pages:
+            expect(page, self.path, 200, "text/html", REMARKS)
+        first, second = (int(re.search(VISITS, page[2])[1]) for page in pages)
+        if second <= first:
+            raise WrongAnswer(f"GET {self.path}: {first:,} visits, and then {second:,}")
+
+
+class Answer(Experiment):
+    """E2."""
+
+    def check(self, get):
+        """200, text/plain, "42"."""
+        expect(get(self.path), self.path, 200, "text/plain", b"42")
+
+
+class Hello(Experiment):
+    """E3."""
+
+    def lasts(self, x, seconds):
+        """wrk first opens all connections, 20,000 in a second."""
+        return seconds + x / 20000
+
+    def check(self, get):
+        """200, text/plain, the constant sentence."""
+        expect(get(self.path), self.path, 200, "text/plain", b"Hello, World!")
+
+
+class Redirect(Experiment):
+    """E4."""
+
+    def check(self, get):
+        """302, a Location below /pictures/, and not always the same."""
+        seen = set()
+        for _ in range(20):
+            status, headers, _ = get(self.path)
+            place = headers.get("location", "")
+            if status != 302 or not re.search(r"/pictures/[\w.-]+$", place):
+                raise WrongAnswer(f"GET {self.path}: status {status}, Location {place!r}")
+            seen.add(place)
+        if len(seen) < 2:
+            raise WrongAnswer(f"GET {self.path}: always {seen.pop()}")
+
+
+class Echo(Experiment):
+    """E5. x is a rate of requests."""
+
+    connections_full = 5000
+
+    def obstacle(self, server, x, machine):
+        """httperf has at most 1,000 connections open."""
+        few = machine.descriptors < load.Httperf.descriptors
+        return "httperf needs 1,024 descriptors" * few
+
+    def job(self, live, variant, x, seconds, machine, full):
+        """Return x requests a second, ten on each connection, for `seconds`;
+        with FULL=1 at most the published number of connections."""
+        rate = x / CALLS
+        many = max(10, int(rate * seconds))
+        many = min(many, self.connections_full) if full else many
+        return load.Job(live.url(self.path), connections=many, seconds=many / rate, rate=rate,
+                        calls=CALLS, threads=len(machine.load_cores),
+                        timeout=5.0 if full else 2.0)
+
+    def check(self, get):
+        """The value in XML, and the error without one."""
+        for path, inner in ((self.path, b"<value>x</value>"),
+                            ("/echo", b"<error>no value specified</error>")):
+            status, headers, body = get(path)
+            compact = b"".join(body.split(b"\n"))
+            start = compact.find(b"<http_test>")
+            expect((status, headers, compact[start:]), path, 200, "text/xml",
+                   b"<http_test>%s</http_test>" % inner)
+
+
+FIVE = tuple(one(one.__name__.lower()) for one in (Guestbook, Answer, Hello, Redirect, Echo))

@@ -1,0 +1,299 @@
+"""Comparisons in pairs, points of a summary, limits, Little's law, and the sentences."""
+
+import math
+import os
+import random
+import statistics
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from bench import experiments
+from bench.analyse import bottleneck, latency, sentences, stats, summary
+from bench.analyse.comparisons import by_round, comparisons, unsettled
+from bench.run.rounds import in_rounds
+from bench.store import join, rundir
+
+KEYS = ("cpu_us", "foreign", "gauge_ms", "failed_percent", "server_busy", *latency.PERCENTILES)
+KNOWN = [{"name": name, "title": name.title(), "chapter": ""}
+         for name in ("poll", "epoll", "forking")]
+
+
+def row(rate=10000.0, x=100, **more):
+    """Return a row as samples.csv has them."""
+    return {"variant": "keep-alive", "server": "epoll", "x": x, "repeat": 1, "status": "ok",
+            "note": "", "tool": "ab", "rate": rate, "requests": 10**6, "limit": "server core",
+            "evidence": f"{rate}", **more}
+
+
+def point(*rows, speed=None, **more):
+    """Return the point of rows."""
+    return summary.point(rows, KEYS, speed, **more)
+
+
+@pytest.mark.parametrize("rates, tight, noisy", [
+    ([100.0] * 5, False, ["fewer than six rounds"]),
+    ([99.0, 100.0, 101.0] * 2, True, []),
+    ([90.0, 100.0, 110.0] * 2, False, ["rounds scatter"]),
+    ([50.0, 150.0] + [99.0, 100.0, 101.0] * 4, True, []),
+])
+def test_tight_and_noisy(rates, tight, noisy):
+    """By the cell's own interval: two wild rounds of fourteen do not spoil
+    it, as they would a range, which is only there to be drawn."""
+    one = point(*map(row, rates))
+    assert (one["tight"], one["noisy"]) == (tight, noisy)
+    assert one["rate"] == {"median": 100, "low": min(rates), "high": max(rates)}
+    # Rates that the load tool scatters say nothing about the server.
+    assert point(*(row(rate, cpu_us=50.0) for rate in rates * 6))["tight"]
+
+
+@pytest.mark.parametrize("values, noisy", [
+    ({"foreign": 11.0}, True), ({"gauge_ms": 6.5}, False),
+    ({"gauge_ms": 9.0}, True), ({"gauge_ms": 4.0}, True)])
+def test_what_others_do_to_a_core_is_noise(values, noisy):
+    """Foreign load, and a core that was slower or faster than usual."""
+    assert bool(point(*[row(**values)] * 6, speed=6.0)["noisy"]) == noisy
+
+
+def test_a_run_without_a_figure_is_told():
+    """It is out of the median, and the point is not whole. What there was no
+    time for is no fault of the server."""
+    one = point(row(9.0, note="slow"), row(11.0, note="slow"),
+                row(None, status="crashed", note="signal 11"))
+    assert one["rate"]["median"] == 10 and one["hollow"]
+    assert (one["runs"], one["planned"]) == (2, 3)
+    assert one["notes"] == ["slow (2 of 3 runs)", "signal 11 (1 of 3 runs)"]
+    assert not point(row(), row(None, status="no time"))["hollow"]
+    # The evidence quotes figures; those of another run than the median would not fit.
+    assert point(row(9), row(5), row(7))["evidence"] == "7"
+
+
+@pytest.mark.parametrize("mean, more, cause", [
+    (9.1, {}, ""), (10.9, {}, ""),
+    (7.5, {"requests": 200}, ""),               # a wait of each was cut off
+    (7.5, {"requests": 100}, "before each client had an answer"),
+    (30.0, {}, "more than its clients can have waited"),
+    (6.7, {"load_cores_busy": 99.0}, "the tool is busy"),
+    (6.7, {"limit": "load tool"}, "the tool is busy"),
+    (6.7, {}, "cut off"), (30.0, {"status": "lossy"}, "requests were lost"),
+])
+def test_littles_law(mean, more, cause):
+    """10,000 requests/s of 100 clients: each waits 10 ms. A mean that says
+    something else has a cause, and no percentiles are printed."""
+    each = dict.fromkeys(("mean_ms", *latency.PERCENTILES), mean)
+    one = point(row(**each, **more), clients=100)
+    assert one["waited_ms"] == 10
+    if "requests" not in more:
+        assert one["little"] == pytest.approx(mean / 10, rel=0.01)
+    assert cause in one["flag"] and bool(cause) == bool(one["flag"])
+    for key in latency.PERCENTILES:
+        assert one["values"][key] == (None if cause else mean)
+    for other in (point(row(mean_ms=50.0)), point(row(), clients=100)):    # an open loop, no mean
+        assert (other["little"], other["flag"]) == (None, "")
+
+
+def made(rows):
+    """Return the summary of the experiment answer with these rows."""
+    calls = [{"server": "epoll", "variant": "keep-alive", "call": call, "per_request": each}
+             for call, each in (("all", 4.0), ("read", 3.0), ("accept4", 1.0))]
+    return summary.summarise(experiments.all_experiments()[1], rows, calls, KNOWN, keys=KEYS,
+                             speed=None, tools={}, adaptive=True)
+
+
+def costs(**servers):
+    """Return the rows of six rounds for {server: (how busy its core was, its
+    costs in odd and in even rounds)}."""
+    return [row(1e6 / pair[n % 2], repeat=n, server=server, server_busy=busy, cpu_us=pair[n % 2])
+            for n in range(6) for server, (busy, *pair) in servers.items()]
+
+
+def test_cpu_time_leads():
+    """Then what one core can do, then the rate, where the server's core was
+    busy; without a winner where the rounds decide nothing."""
+    rows = costs(epoll=(99, 50.0, 50.0), poll=(90, 40.0, 60.0), forking=(99, 400.0, 400.0))
+    text = " ".join(made(rows)["sentences"]["all"]["keep-alive"])
+    found = [text.index(part) for part in (
+        "50 us of CPU", "20,000 a second",
+        "cannot tell with 6 rounds for Poll", "8.0 times as much",
+        "slower (0.12, 0.12 to 0.12) for Forking")]
+    assert found == sorted(found) and text.count("for Poll") == 1
+
+
+def test_each_curve_says_what_was_lost():
+    """And which system calls a request makes."""
+    text = made([row(), row(x=500, status="lossy", failed_percent=12.5), *(
+        row(None, x, status="not possible", note="no ports")
+        for x in (900, 990))])["sentences"]["each"][0]["text"]
+    for part in ("(3 read, 1 accept4)", "500 clients: 12.5 %", "900, 990 clients: no ports"):
+        assert part in text
+
+
+def test_analyse_measures_nothing():
+    """It needs rows only: neither servers nor load tools nor a meter."""
+    code = ("import sys, bench.analyse.summary\n"
+            "print(*{m.split('.')[1] for m in sys.modules if 'bench.' in m})")
+    assert subprocess.check_output(
+        [sys.executable, "-c", code], text=True,
+        cwd=summary.__file__.rpartition("/bench/")[0]) == "analyse\n"
+
+
+@pytest.mark.parametrize("value, text", [
+    (12345, "12,300"), (456.7, "457"), (45.67, "45.7"), (4.567, "4.57"),
+    (0.041, "0.04"), (0, "0"), (12, "12"), (None, "?")])
+def test_number(value, text):
+    """Three digits that count."""
+    assert sentences.number(value) == text
+
+
+# ---------------------------------------------------------------------- the limits
+
+WRK = SimpleNamespace(name="wrk", busy_waits=False, open_loop=False)
+HTTPERF = SimpleNamespace(name="httperf", busy_waits=True, open_loop=True)
+QUEUE = {"overflows": 5, "accept_queue": 10, "accept_queue_limit": 10}
+
+
+@pytest.mark.parametrize("values, limit, evidence", [
+    ({"server_busy": 97.0, "load_busy": 60.0}, "server core", "97 %"),
+    # What the tables draw hollow is not called the limit here.
+    ({"server_busy": 94.0, "load_busy": 60.0}, "waiting", "server 94 %"),
+    ({"server_busy": 50.0, "load_busy": 96.0}, "load tool", "wrk 96 %"),
+    ({"redis_busy": 95.0, "server_busy": 95.0}, "Redis", "95 %"),
+    ({"load_cores_busy": 99.0, "load_busy": 60.0, "foreign": 0.0},
+     "cores of the load", "wrk 60 %"),
+    ({"load_cores_busy": 99.0, "foreign": None}, "all cores", "99 % busy"),
+    ({"server_busy": 60.0, "foreign": 40.0}, "other programs", "40 %"),
+    ({"failed_percent": 1.0, "descriptors": 1020, "descriptor_limit": 1024},
+     "descriptors", "1,020 of 1,024"),
+    ({"failed": 2, "note": "2 fd-unavail"}, "descriptors of the load tool",
+     "2 fd-unavail"),
+    ({"status": "crashed", "note": "SIGABRT"}, "crash", "SIGABRT"),
+    ({"status": "hung"}, "the load tool hung", "no report"),
+    # A full queue that lost nothing is the limit only where no core was busy.
+    ({"server_busy": 97.0, **QUEUE}, "server core", "97 %"),
+    ({"server_busy": 40.0, **QUEUE}, "accept queue", "5 overflows"),
+    ({"server_busy": 97.0, "unfinished": 3, **QUEUE}, "accept queue",
+     "10 of 10 waiting"),
+    # Three threads at 50 % each are not busy, however much that is together.
+    ({"width": 3, "load_busy": 150.0}, "waiting", "50 % of 3 cores"),
+    ({"width": 3, "load_busy": 285.0}, "load tool", "95 % of 3 cores"),
+    # httperf keeps its core busy whatever happens.
+    ({"tool": HTTPERF, "load_busy": 99.0, "load_cores_busy": 99.0,
+      "foreign": 0.0, "failed": 3}, "waiting", "server 0 %"),
+    ({"tool": HTTPERF, "load_cores_busy": 99.0}, "none", "all demanded"),
+])
+def test_limits(values, limit, evidence):
+    """Each limit has its evidence."""
+    row = {"failed_percent": 0.0, "note": "", **values}
+    found, why = bottleneck.judge(row, row.pop("tool", WRK), row.pop("width", 1))
+    assert found == limit and evidence in why
+    assert "httperf" not in why
+
+
+# -------------------------------------------------------------- comparing in pairs
+
+def test_the_looks_together_spend_no_more_than_the_error():
+    """What each look's interval really misses adds up to 5 % at most."""
+    spent = 0
+    for look in stats.LOOKS:
+        low, _ = stats.interval(range(1, look + 1), stats.SHARES[look])
+        spent += 2 * sum(math.comb(look, k) for k in range(low)) / 2 ** look
+    assert spent <= stats.ERROR
+
+
+@pytest.mark.parametrize("values, error, expected", [
+    ([], 0.05, None), ([1, 2, 3, 4, 5], 0.05, None), ([6, 5, 4, 3, 2, 1], 0.05, (1, 6)),
+    (range(1, 13), 0.05, (3, 10)), (range(1, 13), stats.SHARES[12], (2, 11))])
+def test_interval(values, error, expected):
+    """Between order statistics, as the tables of the sign test have it."""
+    assert stats.interval(values, error) == expected
+
+
+@pytest.mark.parametrize("ratios, adaptive, verdict, words", [
+    ([8.04] * 6, True, stats.MORE, "8.0 times as much (8.0 to 8.0)"),
+    ([1.62] * 6, True, stats.MORE, "62 % more (1.62, 1.62 to 1.62)"),
+    ([0.996] * 6, True, stats.LESS, "0.4 % cheaper (1.00, 1.00 to 1.00)"),
+    ([0.98, 1.02] * 3, True, stats.EQUAL,
+     "the same within 5 % (1.00, 0.98 to 1.02)"),
+    ([0.9, 1.1] * 3, True, stats.UNKNOWN, "cannot tell with 6 rounds"),
+    ([1.1, 1.2, 0.9], True, stats.FEW, "more in 2 of 3 rounds"),
+    # Ten of twelve above 1 decide, but not where 12 is the second look.
+    ([0.97, 0.99, *[1.1] * 10], True, stats.UNKNOWN, "cannot tell with 12"),
+    ([0.97, 0.99, *[1.1] * 10], False, stats.MORE, "10 % more"),
+])
+def test_what_is_said(ratios, adaptive, verdict, words):
+    """The rule, in each of its five cases."""
+    found = stats.compare({n: 100 * r for n, r in enumerate(ratios)},
+                          dict.fromkeys(range(len(ratios)), 100), adaptive)
+    assert found["verdict"] == verdict
+    assert stats.said(found, "more", "cheaper").startswith(words)
+
+
+def paired(number, server, cost, x=100, status="ok"):
+    """Return the row of a server in a round."""
+    return row(1e6 / cost, x, server=server, repeat=number, status=status, cpu_us=cost)
+
+
+def session(noise, shift=1.0, rounds=None):
+    """Measure two servers in the rounds of a session, one of which costs `shift` times as
+    much; noise() is drawn for each run. Return the verdict about CPU time and the number of
+    rounds."""
+    made, keys = [], [("keep-alive", server, 100) for server in ("poll", "epoll")]
+    for number, (_, server, x) in in_rounds(
+            keys, rounds=rounds, unsettled=None if rounds else
+            lambda keys: unsettled(made, keys, lambda _: "epoll")):
+        made.append(paired(number, server, 50 * noise() * (shift if server == "poll" else 1), x))
+    found = comparisons(made, lambda _: "epoll", adaptive=not rounds)[0]
+    return found["verdict"], found["rounds"]
+
+
+def measured_noise():
+    """Return how far each run of the reference is from the mean of its cell,
+    as a ratio: noise as a machine makes it."""
+    rows = rundir.read_rows(os.path.join(join.committed(), "samples.csv"))
+    return [figure / statistics.mean(figures.values())
+            for cell in by_round(rows, "cpu_us").values()
+            for figures in cell.values() for figure in figures.values()]
+
+
+@pytest.mark.parametrize("rounds", [None, 9])
+def test_two_copies_of_one_server_are_rarely_called_different(rounds):
+    """5 % of sessions, and what chance adds in a hundred of them: adaptive
+    ones and such of a fixed length, with the noise of a real machine."""
+    chance, some = random.Random(17), measured_noise()
+    wrong = sum(session(lambda: chance.choice(some), rounds=rounds)[0]
+                in (stats.MORE, stats.LESS) for _ in range(100))
+    assert wrong <= 10
+
+
+@pytest.mark.parametrize("rounds", [None, 12])
+def test_a_server_that_costs_five_percent_more_is_found(rounds):
+    """On a machine whose rounds differ by 2 %, and most times in 12 rounds."""
+    chance = random.Random(2)
+    found = [session(lambda: math.exp(chance.gauss(0, 0.02)), 1.05, rounds) for _ in range(100)]
+    assert sum(verdict == stats.MORE for verdict, _ in found) >= 97
+    assert sum(count <= 12 for _, count in found) >= 90
+
+
+def test_comparisons():
+    """CPU time and rate; a round in which a server lost requests is left out."""
+    made = [paired(n, *one) for n in range(1, 8) for one in (("epoll", 50), ("poll", 55))]
+    made[-1].update(status="lossy", cpu_us=10.0)
+    cpu, rate = comparisons(made, lambda variant: "epoll")
+    assert (cpu["server"], cpu["base"], cpu["rounds"]) == ("poll", "epoll", 6)
+    assert (cpu["verdict"], rate["verdict"]) == (stats.MORE, stats.LESS)
+
+
+def test_a_baseline_stays_while_one_of_its_others_does():
+    """At the same x; a server that never answers a round is given up."""
+    made = []
+    for n in range(1, 7):
+        made += [paired(n, "epoll", 50), paired(n, "poll", 40 + n % 2 * 20),
+                 paired(n, "iterative", 90), paired(n, "epoll", 50, 500),
+                 paired(n, "poll", 70, 500), paired(n, "forking", 1, 100, "crashed")]
+    keys = [("keep-alive", server, x) for server, x in (
+        ("iterative", 100), ("epoll", 100), ("forking", 100), ("poll", 100),
+        ("epoll", 500), ("poll", 500))]
+    assert unsettled(made, keys, lambda variant: "epoll") == [
+        ("keep-alive", "epoll", 100), ("keep-alive", "poll", 100)]

@@ -1,0 +1,188 @@
+"""Cells, children, rounds and the network: the parts of the loop."""
+
+import contextlib
+import dataclasses
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from bench import experiments, load, plan
+from bench.analyse.stats import LOOKS
+from bench.machine.facts import Machine
+from bench.run import cell as cells
+from bench.run import netns, process
+from bench.run.rounds import in_rounds
+
+CORES = frozenset(os.sched_getaffinity(0))
+GUESTBOOK, ANSWER = experiments.all_experiments()[:2]
+
+# Answers "42" on kept connections; DIE is what it does after 60 answers.
+SERVER = """
+import http.server, os, sys
+class Answer(http.server.BaseHTTPRequestHandler):
+    protocol_version, left = "HTTP/1.1", 60
+    def do_GET(self):
+        self.wfile.write(b"HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n"
+                         b"Connection: keep-alive\\r\\n"
+                         b"Content-Type: text/plain\\r\\n\\r\\n42")
+        Answer.left -= 1
+        if not Answer.left:
+            DIE
+http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Answer).serve_forever()
+"""
+
+
+def cell_of(die):
+    """Return a cell with 10 clients for a server that ends with `die`."""
+    server = SimpleNamespace(
+        name="short-lived", kind="peer", has_workers=False, warm_up=0.0,
+        start_seconds=10.0, problem=lambda: "", keep_alive=True,
+        command=lambda start, port, folder: (
+            [sys.executable, "-c", SERVER.replace("DIE", die), str(port)], folder))
+    return plan.Cell(ANSWER, server, ANSWER.variants[0], 10)
+
+
+@pytest.fixture(name="worker")
+def make_worker():
+    """A Runner whose rows are in `folder.rows`."""
+    rows = []
+    folder = SimpleNamespace(rows=rows, add=rows.append,
+                             write_raw=lambda name, text: "raw/" + name)
+    machine = Machine(frozenset({min(CORES)}), CORES, CORES, 1024)
+    settings = SimpleNamespace(tool="", full=False, backlog=100)
+    redis = SimpleNamespace(address="127.0.0.1:1", pid=None)
+    return cells.Runner(settings, machine, redis, folder, None)
+
+
+needs_ab = pytest.mark.skipif(bool(load.missing("ab")), reason="needs ab")
+
+
+@needs_ab
+@pytest.mark.parametrize("die, told", [
+    ("os.abort()", "SIGABRT"), ("os._exit(3)", "exit code 3")])
+def test_a_crash_is_told(die, told, worker):
+    """By which signal or exit code; a rate until then is no rate."""
+    row = worker.run(cell_of(die), 0.6)
+    assert row["status"] == "crashed" and told in row["note"]
+    assert row["limit"] == "crash"
+    assert row["rate"] is row["cpu_us"] is row["server_busy"] is None
+    assert row["requests"] > 20 and row["failed"] > 0
+    assert told in worker.problems[0]
+
+
+@needs_ab
+def test_costs_are_divided_among_what_was_served(worker, monkeypatch):
+    """A server that answered more than the load tool saw did it at a lower
+    cost, and the row says so. One that stays is not said to have crashed."""
+    cell = cell_of("pass")
+    row = worker.run(cell, 0.4)
+    assert row["status"] == "ok" and not row["note"]
+    assert row["rate"] > 100 and row["server_busy"] <= 100
+    monkeypatch.setattr(cells.servers.Live, "log", lambda _: (
+        f"served {100 * row['requests']} requests on 1 connection; CPU 0"))
+    other = worker.run(cell, 0.4)
+    assert other["cpu_us"] < row["cpu_us"] / 10
+    assert "fewer answers than the server gave" in other["note"]
+
+
+def test_a_server_that_is_out_stays_out(worker):
+    """One that answers wrongly is not started again and again."""
+    wrong = dataclasses.replace(cell_of("pass"), experiment=GUESTBOOK)
+    for _ in range(2):
+        assert worker.run(wrong, 0.1)["status"] == "wrong answer"
+    assert len(worker.problems) == 1 and len(worker.folder.rows) == 2
+
+
+# ------------------------------------------------------------- children and rounds
+
+def test_waiting_works_with_many_descriptors():
+    """As many as a study of idle connections holds: more than select() can name."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    child = process.spawn(["sleep", "60"], {min(os.sched_getaffinity(0))}, subprocess.DEVNULL)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (1500, limits[1]))
+        with contextlib.ExitStack() as held:
+            for _ in range(1100):
+                held.enter_context(open(os.devnull, "rb"))
+            assert process.wait(child, 0.01) is None
+            child.send_signal(signal.SIGKILL)
+            assert process.wait(child, 30).code == -signal.SIGKILL
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        process.stop(child, signal.SIGKILL)
+
+
+def test_each_round_has_all_cells_in_an_order_of_its_own():
+    """And the seed repeats it. Each waits for quiet; none begins after the end."""
+    waited = []
+    made = list(in_rounds("abcdef", rounds=3, seed=1, quiet=lambda: waited.append(1)))
+    rounds = [[cell for n, cell in made if n == number] for number in (1, 2, 3)]
+    assert all(sorted(one) == list("abcdef") for one in rounds)
+    assert rounds[0] != rounds[1] and len(waited) == 3
+    assert made == list(in_rounds("abcdef", rounds=3, seed=1))
+    assert not list(in_rounds("a", ends=time.monotonic() - 1))
+
+
+def test_what_is_settled_is_left_out_after_a_look():
+    """b needs 12 rounds; nothing is left after them."""
+    answers = iter(["b", ""])
+    made = list(in_rounds("ab", unsettled=lambda _: next(answers)))
+    assert [n for n, cell in made if cell == "a"][-1] == LOOKS[0]
+    assert made[-1] == (LOOKS[1], "b")
+
+
+# ------------------------------------------------------------------------- network
+
+TOP = Path(__file__).resolve().parents[2]
+SCRIPT = """
+import socket, sys
+from bench.run import netns
+if netns.problem():
+    sys.exit(f"not allowed: {netns.problem()}")
+netns.enter()
+with socket.create_server(("127.0.0.1", 0), backlog=netns.QUEUE) as server, \
+        socket.create_connection(server.getsockname()) as client, \
+        server.accept()[0] as accepted:
+    accepted.sendall(b"through the loopback device")
+    print(client.recv(99).decode())
+netns.set_limits({"core/somaxconn": 10})
+for path in ("core/somaxconn", "ipv4/tcp_max_syn_backlog",
+             "ipv4/ip_local_port_range", "ipv4/tcp_congestion_control"):
+    print((netns.BELOW / path).read_text().strip())
+"""
+NOBODY = {"user": 65534, "group": 65534, "extra_groups": []}
+
+
+@pytest.mark.parametrize("user", [{}, NOBODY], ids=["as it is", "nobody"])
+def test_limits_are_set_inside_and_not_outside(user):
+    """Without root, too: the loopback device works there, queues are for all
+    clients, nothing is paced, and the machine keeps its limit."""
+    if user and os.getuid():
+        pytest.skip("only root can become another user")
+    before = (netns.BELOW / "core/somaxconn").read_text()
+    try:
+        done = subprocess.run([sys.executable, "-c", SCRIPT], cwd=TOP,
+                              capture_output=True, text=True, timeout=60, check=False, **user)
+    except PermissionError:
+        pytest.skip("another user may not read this checkout")
+    if done.stderr.startswith("not allowed"):
+        pytest.skip(done.stderr.strip())
+    said, queue, syns, ports, control = done.stdout.splitlines()
+    assert said == "through the loopback device"
+    assert (queue, syns) == ("10", "20000") and control in ("cubic", "reno")
+    first, last = map(int, ports.split())
+    assert last - first > 50_000
+    assert (netns.BELOW / "core/somaxconn").read_text() == before
+
+
+def test_the_machine_itself_is_never_changed():
+    """A study that sets limits is refused where they are everyone's."""
+    with pytest.raises(OSError, match="no network of its own"):
+        netns.set_limits({"core/somaxconn": 4097})
