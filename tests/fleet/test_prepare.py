@@ -22,15 +22,6 @@ GOOD = "[server]\na\n[redis]\nb\n[load]\nc\n"
 DESCRIPTORS = 17000
 
 
-@pytest.fixture(scope="module", autouse=True)
-def installed():
-    """Ansible, or no test."""
-    try:
-        fleet.install()
-    except fleet.Mistake as reason:
-        pytest.skip(str(reason))
-
-
 def run(what, inventory, *options):
     """Run python3 -m fleet; return the CompletedProcess. Its facts are written to
     a file beside the inventory."""
