@@ -159,6 +159,7 @@ def test_a_host_is_prepared_and_restored():
         assert ask("redis-cli", "get", "theirs") == "1"
 
 
+@pytest.mark.slow
 @pytest.mark.namespaces
 def test_a_host_that_is_not_as_expected_is_left_alone():
     with hosts(["server"]) as one:
