@@ -51,7 +51,8 @@ class Ab(Tool):
         failed = min(failed, done)
         result = Result(good=done - failed, failed=failed, seconds=float(seconds))
         if result.good:
-            self._latency(result, text, os.path.join(folder, "percentiles.csv"))
+            self._latency(result, text, os.path.join(folder,
+                                                     "percentiles.csv"))
         return result
 
     @staticmethod

@@ -15,8 +15,8 @@ SAMPLES = ("experiment", "variant", "server", "kind", "x", "repeat", "order", "s
            "tool", "workers", *FIGURES, "descriptor_limit", "limit", "evidence", "note", "raw")
 CALLS = ("experiment", "variant", "server", "tool", "call", "per_request")
 # Columns that are words, even when they look like a number, as a note may.
-WORDS = ("experiment", "variant", "server", "kind", "started", "status", "tool", "limit",
-         "evidence", "note", "raw", "call")
+WORDS = ("experiment", "variant", "server", "kind", "started", "status",
+         "tool", "limit", "evidence", "note", "raw", "call")
 
 
 def now():
