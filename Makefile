@@ -390,7 +390,7 @@ peers-deps: build/deps/compare
 ## fleet: prepares several hosts over ssh and measures on them (INVENTORY=hosts.ini EXPERIMENT=guestbook; CHECK=1: a dry run)
 fleet: compare-settings build/deps/fleet
 	@$(PYTHON) -m fleet prepare $(if $(CHECK),--check) '$(INVENTORY)'
-	@$(if $(CHECK),:,PATH="$$PATH:$(CURDIR)/build/fleet-venv/bin" $(PYTHON) -m bench run --fleet '$(INVENTORY)')
+	@$(if $(CHECK),:,$(PYTHON) -m bench run --fleet '$(INVENTORY)')
 
 ## fleet-clean: undoes that preparation (INVENTORY=hosts.ini; CHECK=1)
 fleet-clean: build/deps/fleet

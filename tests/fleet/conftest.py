@@ -1,6 +1,5 @@
 """What the tests of the fleet share."""
 
-import os
 import sys
 from pathlib import Path
 
@@ -14,12 +13,11 @@ from fleet import __main__ as fleet  # noqa: E402
 
 @pytest.fixture(scope="session", autouse=True)
 def ansible():
-    """Ansible, or no test. bench/ finds it on the PATH, as in `make fleet`."""
+    """Ansible, or no test."""
     try:
         fleet.install()
     except fleet.Mistake as reason:
         pytest.skip(str(reason))
-    os.environ["PATH"] += f":{fleet.VENV / 'bin'}"
 
 
 def pytest_collection_modifyitems(items):
