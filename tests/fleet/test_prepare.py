@@ -238,5 +238,5 @@ def test_five_hosts_are_prepared_and_measured_by_one_command(tmp_path):
                         for row in csv.DictReader(file) if row["rate"]}
         assert measured == {(server, clients) for server in ("iterative", "epoll")
                             for clients in (1, 10, 50)}
-        found = changes(run("prepare", inventory))
+        found = changes(run("prepare", inventory, "--facts", fleet.FACTS))
         assert found == dict.fromkeys([*names, "localhost"], 0)
