@@ -261,47 +261,47 @@ predictions: build/deps/watch
 # scripts/check.py builds what a suite needs by calling make again, with the
 # variables of this command line.
 
-CHECK = $(PYTHON) scripts/check.py --make '$(MAKE)' $(MAKEOVERRIDES)
+SUITES = $(PYTHON) scripts/check.py --make '$(MAKE)' $(MAKEOVERRIDES)
 
 ## check: all suites, then one line: N passed, N failed (WERROR=1: warnings are errors)
 check: build/deps/check
-	@$(CHECK)
+	@$(SUITES)
 
 ## check-all: the same, each case on all seven instead of a sample, and check-containers
 check-all: build/deps/check-all
-	@FULL=1 $(CHECK)
+	@FULL=1 $(SUITES)
 
 ## test: unit tests and two servers, in less than 30 seconds: the loop while you edit
 test: build/deps/test
-	@$(CHECK) unit quick
+	@$(SUITES) unit quick
 
 ## check-unit: the pure modules of common/, with cmocka
 check-unit: build/deps/unit
-	@$(CHECK) unit
+	@$(SUITES) unit
 
 ## check-blackbox: every server over real sockets, with a real Redis
 check-blackbox: build/deps/blackbox
-	@$(CHECK) blackbox
+	@$(SUITES) blackbox
 
 ## check-asan: both again, with the address and undefined-behaviour sanitizers
 check-asan: build/deps/blackbox build/deps/unit
-	@$(CHECK) unit-asan blackbox-asan
+	@$(SUITES) unit-asan blackbox-asan
 
 ## check-tsan: the threaded servers with the thread sanitizer
 check-tsan: build/deps/blackbox
-	@$(CHECK) blackbox-tsan
+	@$(SUITES) blackbox-tsan
 
 ## check-browser: signs the guestbook in a headless Chromium
 check-browser: build/deps/browser
-	@$(CHECK) browser
+	@$(SUITES) browser
 
 ## check-layering: nm on the objects: nothing that http_conn reaches waits or does I/O
 check-layering: build/deps/layering
-	@$(CHECK) layering
+	@$(SUITES) layering
 
 ## check-shape: sizes of the C and differences between neighbours, against their budgets
 check-shape: build/deps/shape
-	@$(CHECK) shape
+	@$(SUITES) shape
 
 ## variant: builds one variant of a server in build/variants/NAME/ (NAME=leader-followers)
 variant: build/deps/variants all
@@ -313,19 +313,23 @@ variant-measure: build/deps/compare all
 
 ## variants-check: applies each patch of variants/ and tests what it makes
 variants-check: build/deps/variants
-	@$(CHECK) variants
+	@$(SUITES) variants
 
 ## check-faults: the servers under slow clients, dead workers, a failing Redis
 check-faults: build/deps/faults
-	@$(CHECK) faults
+	@$(SUITES) faults
 
 ## check-frame: the runner itself, this Makefile, the scripts
 check-frame: build/deps/frame
-	@$(CHECK) frame
+	@$(SUITES) frame
+
+## check-fleet: both on five hosts that are namespaces of this machine
+check-fleet: build/deps/fleet
+	@FULL=1 $(SUITES) fleet
 
 ## check-containers: builds the image and runs compose.yaml, without a daemon (needs root)
 check-containers: build/deps/containers
-	@$(CHECK) containers
+	@$(SUITES) containers
 
 # compose.yaml needs a file, not a template. A test compares the two.
 fleet/balancer/compose.cfg: FORCE $(VENV)
@@ -333,19 +337,19 @@ fleet/balancer/compose.cfg: FORCE $(VENV)
 
 ## check-aarch64: builds for 64-bit Arm without a warning, runs the unit tests in qemu
 check-aarch64: build/deps/aarch64
-	@$(CHECK) aarch64
+	@$(SUITES) aarch64
 
 ## check-install: what `make all` tells a user without root on a bare Debian
 check-install: build/deps/install
-	@$(CHECK) install
+	@$(SUITES) install
 
 ## check-workflows: actionlint on what GitHub runs, .github/workflows/
 check-workflows: build/deps/workflows
-	@$(CHECK) workflows
+	@$(SUITES) workflows
 
 ## check-balancer: HAProxy and nginx before servers that die and are restarted, under load
 check-balancer: build/deps/test build/deps/balancer
-	@$(CHECK) balancer
+	@$(SUITES) balancer
 
 ## fuzz: libFuzzer on parser, connection, form, template ... (TIME=60 seconds each)
 TIME = 60
@@ -386,7 +390,7 @@ handout:
 
 ## check-labs: the grader, on starters, solutions, mutants and hostile programs (FULL=1: all)
 check-labs: build/deps/labs
-	@$(CHECK) labs
+	@$(SUITES) labs
 
 # ---------------------------------------------------------------- measuring
 #
@@ -425,6 +429,15 @@ compare-runs:
 peers-deps: build/deps/compare
 	@$(PYTHON) -m bench peers
 
+## fleet: prepares several hosts over ssh and measures on them (INVENTORY=hosts.ini EXPERIMENT=guestbook; CHECK=1: a dry run)
+fleet: compare-settings build/deps/hosts
+	@$(PYTHON) -m fleet prepare $(if $(CHECK),--check) '$(INVENTORY)'
+	@$(if $(CHECK),:,$(PYTHON) -m bench run --fleet '$(INVENTORY)')
+
+## fleet-clean: undoes that preparation (INVENTORY=hosts.ini; CHECK=1)
+fleet-clean: build/deps/hosts
+	@$(PYTHON) -m fleet clean $(if $(CHECK),--check) '$(INVENTORY)'
+
 ## book: builds the documentation as a site in build/book/ (RUN=results/latest: on your figures)
 book: build/deps/book
 	@$(PYTHON) -m docs.book
@@ -458,11 +471,12 @@ help:
         check-all test check-unit check-blackbox check-asan check-tsan \
         check-browser check-layering check-shape variant variant-measure \
         variants-check check-faults check-frame check-containers check-balancer \
-        check-aarch64 check-install check-workflows run-balanced fuzz soak \
+        check-aarch64 check-install check-workflows check-fleet run-balanced fleet \
+        fleet-clean fuzz soak \
         reliability compare \
         compare-settings study study-settings report compare-runs peers-deps \
         book format tidy help timeline simulator demo-stuck predict predictions model \
-        grade lab handout check-labs break break-check
+        grade lab handout check-labs break break-check fleet fleet-clean check-fleet
 
 # Deletes a file whose recipe failed: it would look finished next time.
 .DELETE_ON_ERROR:

@@ -439,6 +439,9 @@ SUITES = [
           lambda r: r.pytest("tests/bench")),
     Suite("labs", "starters, solutions, mutants and hostile submissions",
           "default", lambda r: r.pytest("tests/labs", workers="2")),
+    Suite("fleet", "hosts in namespaces, prepared over ssh", "default",
+          lambda r: r.pytest(
+              "tests/fleet", *([] if full() else ["-m", "not slow"]), workers="2")),
     # Two at a time: these tests measure how long things take.
     Suite("observe", "watch, timeline, demo-stuck, predict, on real servers", "default",
           lambda r: r.pytest("tests/observe", workers="2")),
