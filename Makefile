@@ -471,8 +471,7 @@ help:
         check-all test check-unit check-blackbox check-asan check-tsan \
         check-browser check-layering check-shape variant variant-measure \
         variants-check check-faults check-frame check-containers check-balancer \
-        check-aarch64 check-install check-workflows check-fleet run-balanced fleet \
-        fleet-clean fuzz soak \
+        check-aarch64 check-install check-workflows run-balanced fuzz soak \
         reliability compare \
         compare-settings study study-settings report compare-runs peers-deps \
         book format tidy help timeline simulator demo-stuck predict predictions model \
