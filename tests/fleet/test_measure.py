@@ -3,6 +3,7 @@
 import csv
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.fleet.hosts import PATH
 from bench.meter import procfs
 from bench.run import servers
 from hosts import hosts
@@ -18,7 +20,8 @@ from hosts import hosts
 TOP = Path(__file__).parents[2]
 pytestmark = [pytest.mark.namespaces, pytest.mark.skipif(
     bool(servers.named("epoll").problem() or servers.named("poll").problem()),
-    reason="needs the servers (make all)")]
+    reason="needs the servers (make all)"), pytest.mark.skipif(
+        not shutil.which("ansible-inventory", path=PATH), reason="needs ansible-inventory")]
 
 
 def bench(inventory, out, *words):
