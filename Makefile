@@ -147,7 +147,7 @@ unit-tests: $(UNIT_TESTS)
 
 # What is missing is installed once for each group; the stamp, which deps.sh
 # leaves when nothing is missing, records that.
-PACKAGES = $(foreach g,build run test check tidy compare observe fuzz grade fleet fleet-test,build/deps/$(g))
+PACKAGES = $(foreach g,build run test check tidy compare observe fuzz grade fleet fleet-test containers,build/deps/$(g))
 $(PACKAGES): build/deps/%: scripts/deps.sh
 	@mkdir -p $(@D)
 	@CC='$(CC)' STAMP=$@ scripts/deps.sh $*
@@ -242,8 +242,8 @@ SUITES = $(PYTHON) scripts/check.py --make '$(MAKE)' $(MAKEOVERRIDES)
 check: build/deps/check
 	@$(SUITES)
 
-## check-all: the same, and each case of the protocol on all seven instead of a sample
-check-all: build/deps/check
+## check-all: the same, each case on all seven instead of a sample, and check-containers
+check-all: build/deps/check build/deps/containers
 	@FULL=1 $(SUITES)
 
 ## test: unit tests and two servers, in less than 30 seconds: the loop while you edit
@@ -301,6 +301,14 @@ check-frame: build/deps/test
 ## check-fleet: both on five hosts that are namespaces of this machine
 check-fleet: build/deps/test build/deps/fleet-test
 	@FULL=1 $(SUITES) fleet
+
+## check-containers: builds the image and runs compose.yaml, without a daemon (needs root)
+check-containers: build/deps/containers
+	@$(SUITES) containers
+
+# compose.yaml needs a file, not a template. A test compares the two.
+fleet/balancer/compose.cfg: FORCE
+	$(PYTHON) -m tests.containers.balancer
 
 ## fuzz: libFuzzer on parser, connection, form, template ... (TIME=60 seconds each)
 TIME = 60
@@ -420,7 +428,7 @@ help:
 .PHONY: FORCE all unit-tests fuzzers clean install uninstall deps doctor check \
         check-all test check-unit check-blackbox check-asan check-tsan \
         check-browser check-layering check-shape variant variant-measure \
-        variants-check check-faults check-frame fuzz soak reliability compare \
+        variants-check check-faults check-frame check-containers fuzz soak reliability compare \
         compare-settings study study-settings report compare-runs peers-deps \
         book format tidy help timeline simulator demo-stuck predict predictions model \
         grade lab handout check-labs break break-check fleet fleet-clean check-fleet

@@ -12,7 +12,8 @@ when nothing failed. A suite that crashes, hangs or counts nothing has failed.
 Environment:
     SERVERS=epoll,poll   runs blackbox and faults on these servers only, in full
     FULL=1               runs every case on every server, instead of a sample,
-                         and fuzzes for 30 s per target instead of 5 s
+                         fuzzes for 30 s per target instead of 5 s, and adds the
+                         suites that take minutes
     ARGS='-k guestbook'  passes these words to pytest
     WORKERS=4            runs this many tests at a time
     RETRIES=1            runs a failed test once more (with pytest-rerunfailures);
@@ -393,7 +394,7 @@ SUITES = [
           lambda r: r.pytest("tests/observe", workers="2")),
 ]
 
-# Suites that `make check` does not run, since others do the same and more.
+# Suites that `make check` does not run, since others do the same and more ...
 EXTRA = {
     "quick": Suite(
         "quick", "two servers, without the slow tests", "default",
@@ -401,18 +402,26 @@ EXTRA = {
                             servers=None if os.environ.get("SERVERS") else QUICK)),
 }
 
+# ... or since they take minutes: `make check-all` (FULL=1) runs them, too.
+LONG = [
+    Suite("containers", "the image and compose.yaml, built and run", None,
+          lambda r: r.pytest("tests/containers", workers=None)),
+]
+
 
 def choose(names):
-    """Return the suites of these names (all if none), each build before them.
+    """Return the suites of these names (the usual ones if none), each build before
+    them.
 
     Raises SystemExit for an unknown name.
     """
-    known = {**{suite.name: suite for suite in SUITES}, **EXTRA}
+    usual = SUITES + LONG if full() else SUITES
+    known = {**{suite.name: suite for suite in SUITES + LONG}, **EXTRA}
     for name in names:
         if name not in known:
             sys.exit(f"check.py: no suite {name!r}; there are: {' '.join(known)}")
     plan = []
-    for suite in [known[name] for name in names] or SUITES:
+    for suite in [known[name] for name in names] or usual:
         if suite.flavour and BUILDS[suite.flavour] not in plan:
             plan.append(BUILDS[suite.flavour])
         plan.append(suite)
@@ -487,7 +496,7 @@ def main():
                         help="a suite to run, or a variable for make")
     options = parser.parse_args()
     if options.list:
-        for suite in [*SUITES, *EXTRA.values()]:
+        for suite in [*SUITES, *LONG, *EXTRA.values()]:
             print(f"{suite.name:<14} {suite.about}")
         return 0
 

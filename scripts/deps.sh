@@ -16,6 +16,7 @@
 #   grade     run, pytest and strace, for the labs
 #   fleet     ssh, git, and what Ansible is installed into
 #   fleet-test  what the hosts of make check-fleet run: sshd, Redis, the balancers
+#   containers  what builds and runs containers without a daemon
 #
 # NO_INSTALL=1 installs nothing: it prints the one command to run and exits 1.
 # When everything that is missing is optional, as each load tool is, the script says
@@ -196,13 +197,28 @@ look_for() {
         may strace "counts system calls" have strace
         load_tools may
         ;;
+    containers)
+        want python3-pytest "runs the tests" python_has pytest
+        want python3-yaml "reads compose.yaml" python_has yaml
+        want python3-jinja2 "fills in the balancer's template" python_has jinja2
+        # Optional: without these, the tests that need them are skipped.
+        may buildah "builds images without a daemon" have buildah
+        may debootstrap "makes the base image" test -x /usr/sbin/debootstrap
+        may podman "runs containers without a daemon" have podman
+        may crun "... which calls this to start them" have crun
+        may netavark "... and this to connect them" test -x /usr/lib/podman/netavark
+        may aardvark-dns "... by their names" test -x /usr/lib/podman/aardvark-dns
+        may iptables "... and forwards ports" test -x /usr/sbin/iptables
+        may python3-venv "a place for podman-compose" python_has ensurepip
+        may docker-compose "checks compose.yaml" have docker-compose
+        ;;
     fuzz)
         look_for build
         want clang "has libFuzzer" have clang
         want "$(clang_runtime_package)" "libFuzzer itself" clang_has_fuzzer
         ;;
     *)
-        echo "deps.sh: no group '$1'; there are: build run test browser check tidy compare observe fuzz grade fleet fleet-test" >&2
+        echo "deps.sh: no group '$1'; there are: build run test browser check tidy compare observe fuzz grade fleet fleet-test containers" >&2
         exit 2
         ;;
     esac

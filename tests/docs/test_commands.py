@@ -23,7 +23,7 @@ REQUIRED = {"ab", "wrk", "httperf", "redis-cli", "strace", "nm", "git",
 OTHERS = {"perf", "nstat", "ss", "curl", "head", "vmstat", "ulimit", "printf",
           "ps", "cc", "cp", "cat", "kill", "pkill", "pgrep",
           "prlimit", "truncate", "ls", "timeout", "apt-get", "echo", "patch", "grep",
-          "sysctl", "man", "seq", "redis-server", "python3"}
+          "sysctl", "man", "seq", "redis-server", "python3", "docker", "podman"}
 
 # Names of make's variables that our Makefile leaves to others to read.
 READ_BY_SCRIPTS = {"FROM", "SERVERS", "ARGS", "NO_INSTALL", "DESTDIR", *whatif.NAMES}
@@ -185,14 +185,20 @@ def test_other_program_has_these_options(words):
 
 def check_long_options(words):
     """Fail where the help or the manual of a program lacks an option."""
-    # What follows the path of a program is for that program.
-    own = itertools.takewhile(lambda word: "/" not in word, words[1:])
+    # What follows the path of a program, or the name of our image, is for that
+    # program. Docker may lack its plugin for compose.
+    own = itertools.takewhile(lambda word: "/" not in word and word != "zerohttpd",
+                              words[1:])
+    if words[:2] == ["docker", "compose"]:
+        return
     options = [word.partition("=")[0] for word in own
                if re.match(r"--[a-z]", word)]
     if not options:
         return
-    # What `python3 -m MODULE` takes, the module says.
-    program = words[:3] if words[1] == "-m" else words[:1]
+    # What `python3 -m MODULE` takes, the module says, and each command of docker
+    # what it takes.
+    program = words[:3] if words[1] == "-m" else \
+        words[:2] if words[0] in ("docker", "podman") else words[:1]
     text = "".join(help_of(*program, *ask) for ask in
                    (["--help"], ["-h"], ["--help", "all"]))
     for option in options:

@@ -1,5 +1,6 @@
 """What the tests of the fleet share."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -8,6 +9,17 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 import hosts as namespaces          # noqa: E402  (tests/fleet/hosts.py)
+from fleet import __main__ as fleet  # noqa: E402
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ansible():
+    """Ansible, or no test. bench/ finds it on the PATH, as in `make fleet`."""
+    try:
+        fleet.install()
+    except fleet.Mistake as reason:
+        pytest.skip(str(reason))
+    os.environ["PATH"] += f":{fleet.VENV / 'bin'}"
 
 
 def pytest_collection_modifyitems(items):

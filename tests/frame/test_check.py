@@ -78,6 +78,15 @@ def own_settings(tmp_path, monkeypatch):
         monkeypatch.delenv(name, raising=False)
 
 
+def test_only_check_all_runs_suites_that_take_minutes(monkeypatch):
+    def names():
+        return {suite.name for suite in check.choose([])}
+
+    assert "containers" not in names() and "unit" in names()
+    monkeypatch.setenv("FULL", "1")
+    assert "containers" in names() and "unit" in names()
+
+
 def made_up(run, name="made-up", flavour=None, beside=False):
     return check.Suite(name, "a suite of this test", flavour, run, beside)
 
