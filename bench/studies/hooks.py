@@ -194,4 +194,5 @@ def count_instructions(cell, live, seen, told):
         seen[0].notes.append(f"instructions were not counted: {error}")
 
 
-HOOKS = {"idle": idle, "kernel": kernel, "spread": spread, "instructions": count_instructions}
+HOOKS = {"idle": idle, "kernel": kernel, "spread": spread,
+         "instructions": count_instructions}

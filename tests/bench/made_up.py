@@ -7,17 +7,13 @@ from bench import experiments
 from bench.machine.facts import Machine
 from bench.store import join, rundir
 
-# Two cores.
-MACHINE = Machine(frozenset({0}), frozenset({1}), frozenset({0, 1}), 20000)
-
-# Requests/s at the first x, the share that is left at the last one, and
-# microseconds of CPU a request. Made up; the shapes matter, not the figures.
+MACHINE = Machine(frozenset({0}), frozenset({1}), frozenset({0, 1}), 20000)     # two cores
+# Requests/s at the first x, the share that is left at the last one, and microseconds of CPU a
+# request. Made up; the shapes matter, not the figures.
 SHAPES = {
-    "iterative": (3000, 0.9, 100), "forking": (1500, 0.6, 600),
-    "preforking": (5000, 0.8, 130), "threaded": (4000, 0.7, 180),
-    "prethreaded": (6000, 0.9, 120), "poll": (9000, 0.4, 60),
-    "epoll": (10000, 0.95, 50),
-}
+    "iterative": (3000, 0.9, 100), "forking": (1500, 0.6, 600), "preforking": (5000, 0.8, 130),
+    "threaded": (4000, 0.7, 180), "prethreaded": (6000, 0.9, 120), "poll": (9000, 0.4, 60),
+    "epoll": (10000, 0.95, 50)}
 
 
 def row(experiment, variant, server, x, repeat, share):

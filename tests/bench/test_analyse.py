@@ -37,8 +37,7 @@ def point(*rows, speed=None, **more):
     ([100.0] * 5, False, ["fewer than six rounds"]),
     ([99.0, 100.0, 101.0] * 2, True, []),
     ([90.0, 100.0, 110.0] * 2, False, ["rounds scatter"]),
-    ([50.0, 150.0] + [99.0, 100.0, 101.0] * 4, True, []),
-])
+    ([50.0, 150.0] + [99.0, 100.0, 101.0] * 4, True, [])])
 def test_tight_and_noisy(rates, tight, noisy):
     """By the cell's own interval: two wild rounds of fourteen do not spoil
     it, as they would a range, which is only there to be drawn."""
@@ -77,8 +76,7 @@ def test_a_run_without_a_figure_is_told():
     (30.0, {}, "more than its clients can have waited"),
     (6.7, {"load_cores_busy": 99.0}, "the tool is busy"),
     (6.7, {"limit": "load tool"}, "the tool is busy"),
-    (6.7, {}, "cut off"), (30.0, {"status": "lossy"}, "requests were lost"),
-])
+    (6.7, {}, "cut off"), (30.0, {"status": "lossy"}, "requests were lost")])
 def test_littles_law(mean, more, cause):
     """10,000 requests/s of 100 clients: each waits 10 ms. A mean that says
     something else has a cause, and no percentiles are printed."""
@@ -147,8 +145,6 @@ def test_number(value, text):
     assert sentences.number(value) == text
 
 
-# ---------------------------------------------------------------------- the limits
-
 WRK = SimpleNamespace(name="wrk", busy_waits=False, open_loop=False)
 HTTPERF = SimpleNamespace(name="httperf", busy_waits=True, open_loop=True)
 QUEUE = {"overflows": 5, "accept_queue": 10, "accept_queue_limit": 10}
@@ -160,29 +156,25 @@ QUEUE = {"overflows": 5, "accept_queue": 10, "accept_queue_limit": 10}
     ({"server_busy": 94.0, "load_busy": 60.0}, "waiting", "server 94 %"),
     ({"server_busy": 50.0, "load_busy": 96.0}, "load tool", "wrk 96 %"),
     ({"redis_busy": 95.0, "server_busy": 95.0}, "Redis", "95 %"),
-    ({"load_cores_busy": 99.0, "load_busy": 60.0, "foreign": 0.0},
-     "cores of the load", "wrk 60 %"),
+    ({"load_cores_busy": 99.0, "load_busy": 60.0, "foreign": 0}, "cores of the load", "wrk 60 %"),
     ({"load_cores_busy": 99.0, "foreign": None}, "all cores", "99 % busy"),
     ({"server_busy": 60.0, "foreign": 40.0}, "other programs", "40 %"),
     ({"failed_percent": 1.0, "descriptors": 1020, "descriptor_limit": 1024},
      "descriptors", "1,020 of 1,024"),
-    ({"failed": 2, "note": "2 fd-unavail"}, "descriptors of the load tool",
-     "2 fd-unavail"),
+    ({"failed": 2, "note": "2 fd-unavail"}, "descriptors of the load tool", "2 fd-unavail"),
     ({"status": "crashed", "note": "SIGABRT"}, "crash", "SIGABRT"),
     ({"status": "hung"}, "the load tool hung", "no report"),
     # A full queue that lost nothing is the limit only where no core was busy.
     ({"server_busy": 97.0, **QUEUE}, "server core", "97 %"),
     ({"server_busy": 40.0, **QUEUE}, "accept queue", "5 overflows"),
-    ({"server_busy": 97.0, "unfinished": 3, **QUEUE}, "accept queue",
-     "10 of 10 waiting"),
+    ({"server_busy": 97.0, "unfinished": 3, **QUEUE}, "accept queue", "10 of 10 waiting"),
     # Three threads at 50 % each are not busy, however much that is together.
     ({"width": 3, "load_busy": 150.0}, "waiting", "50 % of 3 cores"),
     ({"width": 3, "load_busy": 285.0}, "load tool", "95 % of 3 cores"),
     # httperf keeps its core busy whatever happens.
     ({"tool": HTTPERF, "load_busy": 99.0, "load_cores_busy": 99.0,
       "foreign": 0.0, "failed": 3}, "waiting", "server 0 %"),
-    ({"tool": HTTPERF, "load_cores_busy": 99.0}, "none", "all demanded"),
-])
+    ({"tool": HTTPERF, "load_cores_busy": 99.0}, "none", "all demanded")])
 def test_limits(values, limit, evidence):
     """Each limit has its evidence."""
     row = {"failed_percent": 0.0, "note": "", **values}
@@ -190,8 +182,6 @@ def test_limits(values, limit, evidence):
     assert found == limit and evidence in why
     assert "httperf" not in why
 
-
-# -------------------------------------------------------------- comparing in pairs
 
 def test_the_looks_together_spend_no_more_than_the_error():
     """What each look's interval really misses adds up to 5 % at most."""
@@ -214,14 +204,12 @@ def test_interval(values, error, expected):
     ([8.04] * 6, True, stats.MORE, "8.0 times as much (8.0 to 8.0)"),
     ([1.62] * 6, True, stats.MORE, "62 % more (1.62, 1.62 to 1.62)"),
     ([0.996] * 6, True, stats.LESS, "0.4 % cheaper (1.00, 1.00 to 1.00)"),
-    ([0.98, 1.02] * 3, True, stats.EQUAL,
-     "the same within 5 % (1.00, 0.98 to 1.02)"),
+    ([0.98, 1.02] * 3, True, stats.EQUAL, "the same within 5 % (1.00, 0.98 to 1.02)"),
     ([0.9, 1.1] * 3, True, stats.UNKNOWN, "cannot tell with 6 rounds"),
     ([1.1, 1.2, 0.9], True, stats.FEW, "more in 2 of 3 rounds"),
     # Ten of twelve above 1 decide, but not where 12 is the second look.
     ([0.97, 0.99, *[1.1] * 10], True, stats.UNKNOWN, "cannot tell with 12"),
-    ([0.97, 0.99, *[1.1] * 10], False, stats.MORE, "10 % more"),
-])
+    ([0.97, 0.99, *[1.1] * 10], False, stats.MORE, "10 % more")])
 def test_what_is_said(ratios, adaptive, verdict, words):
     """The rule, in each of its five cases."""
     found = stats.compare({n: 100 * r for n, r in enumerate(ratios)},

@@ -68,8 +68,7 @@ def test_cost_comes_first():
     ({"busy": 94.0}, "load", f"{table.LOAD}1,000"),
     ({"hollow": True}, "lost", f"{table.LOST}1,000"),
     ({"hollow": True, "busy": 50.0, "runs": 2}, "lost", f"{table.LOST}1,000 2/6"),
-    ({"hollow": True, "rate": None, "runs": 0}, "lost", f"{table.LOST}- 0/6"),
-])
+    ({"hollow": True, "rate": None, "runs": 0}, "lost", f"{table.LOST}- 0/6")])
 def test_what_a_rate_is_worth_is_marked(change, mark, cell):
     """A point the load ended, or that lost something, and what that means."""
     one = point(**change)
@@ -111,8 +110,7 @@ def test_everything_is_printed_within_the_width(width, monkeypatch, capsys):
     ([{"rate": 9.0, "cpu_us": 34.84}], "34.8"),
     ([{"rate": 9.0, "cpu_us": 34.84, "status": "lossy"}], f"{table.LOST}34.8"),
     ([{"rate": 9.0, "cpu_us": 7.0}, {"status": "hung"}], f"{table.LOST}7 1/2"),
-    ([{"rate": 9.0, "cpu_us": 7.0}, {"status": "no time"}], "7 1/2"),
-])
+    ([{"rate": 9.0, "cpu_us": 7.0}, {"status": "no time"}], "7 1/2")])
 def test_figure_of_a_cell(made, said):
     """A median; losses and missing runs are marked."""
     assert live.figure(made and [{"status": "ok", **one} for one in made] or made) == said
@@ -123,9 +121,8 @@ def test_plain_lines_tell_cost_rate_and_time_left(monkeypatch, capsys):
     server has its column."""
     monkeypatch.setenv("COLUMNS", "80")
     answer = experiments.all_experiments()[1]
-    cells = [SimpleNamespace(server=server, variant=variant, x=x)
-             for variant in answer.variants for x in variant.full
-             for server in servers.ARCHITECTURES]
+    cells = [SimpleNamespace(server=server, variant=variant, x=x) for variant in answer.variants
+             for x in variant.full for server in servers.ARCHITECTURES]
     one = SimpleNamespace(experiment=answer, cells=cells, runs=len(cells))
     row = {"experiment": "guestbook", "variant": cells[0].variant.name, "server": "iterative",
            "x": cells[0].x, "status": "ok", "rate": 9000.0, "cpu_us": 101.0, "note": ""}

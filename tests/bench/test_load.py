@@ -17,6 +17,7 @@ from bench import load
 DATA = Path(__file__).with_name("data")
 CORES = os.sched_getaffinity(0)
 OPEN = {"connections": 50, "calls": 10, "rate": 100}
+TEN = {**OPEN, "connections": 10}
 
 
 def parsed(name, tmp_path, **job):
@@ -29,20 +30,15 @@ def parsed(name, tmp_path, **job):
 
 
 @pytest.mark.parametrize("name, job, good, failed, timeouts, unfinished", [
-    ("ab_wrong_status", {"requests": 200}, 0, 200, 0, 0),
-    ("ab_reset", {"requests": 200}, 0, 200, 0, 0),
-    ("ab_refused", {"requests": 200}, 0, 200, 0, 0),
+    *((name, {"requests": 200}, 0, 200, 0, 0) for name in (
+        "ab_wrong_status", "ab_reset", "ab_refused")),
     ("ab_gave_up", {"requests": 200}, 0, 20, 0, 180),
-    ("ab_interrupted_hung", {}, 0, 0, 0, 20),
-    ("wrk_refused", {}, 0, 20, 0, 0),
+    ("ab_interrupted_hung", {}, 0, 0, 0, 20), ("wrk_refused", {}, 0, 20, 0, 0),
     ("wrk_mixed", {}, 40, 40, 0, 0),
-    ("wrk_hung", {}, 0, 0, 0, 20),
-    ("httperf_good", OPEN, 500, 0, 0, 0),
-    ("httperf_hung", OPEN, 0, 50, 50, 450),
-    ("httperf_mixed", OPEN, 20, 60, 10, 420),
-    ("oha_good", {**OPEN, "connections": 10}, 100, 0, 0, 0),
-    ("oha_mixed", {**OPEN, "connections": 10}, 50, 50, 0, 0),
-    ("oha_hung", {**OPEN, "connections": 10}, 0, 40, 40, 60)])
+    ("wrk_hung", {}, 0, 0, 0, 20), ("httperf_good", OPEN, 500, 0, 0, 0),
+    ("httperf_hung", OPEN, 0, 50, 50, 450), ("httperf_mixed", OPEN, 20, 60, 10, 420),
+    ("oha_good", TEN, 100, 0, 0, 0), ("oha_mixed", TEN, 50, 50, 0, 0),
+    ("oha_hung", TEN, 0, 40, 40, 60)])
 def test_each_request_is_counted_once(name, job, good, failed, timeouts, unfinished, tmp_path):
     """Whatever the tool adds up itself. Of a time without an answer all
     clients are unfinished: a rate of 0 is not a success."""
@@ -57,7 +53,7 @@ def test_each_request_is_counted_once(name, job, good, failed, timeouts, unfinis
     ("ab_gave_up", "timeout", {}), ("httperf_mixed", "40 connreset", OPEN),
     ("httperf_refused", "50 connrefused", OPEN),
     ("httperf_descriptors", "1019 fd-unavail", {**OPEN, "connections": 3000, "rate": 2000}),
-    ("oha_mixed", "25 connection error", {**OPEN, "connections": 10})])
+    ("oha_mixed", "25 connection error", TEN)])
 def test_what_went_wrong_is_noted(name, note, job, tmp_path):
     """In the tool's words, so that the server is not blamed for its limit."""
     assert note in parsed(name, tmp_path, **job).notes[0]
@@ -190,10 +186,10 @@ def test_an_open_loop_shows_a_stall(stalling):
 def test_a_run_that_ends_by_time_cuts_off_requests(job, answers, unfinished, tmp_path):
     """Five of 20 clients had no answer yet: they are not lost. Where none
     had one, or a number of requests was asked for, they are."""
-    text = (f"Complete requests:      {answers}\nTime taken for tests:   1.000 seconds\n")
+    text = f"Complete requests:      {answers}\nTime taken for tests:   1.000 seconds\n"
     (tmp_path / "percentiles.csv").write_text("\n" + "".join(f"{i},1.0\n" for i in range(101)))
-    found = load.TOOLS["ab"].read(
-        text + "Total: 1 1 0 1 1\n", load.Job("", connections=20, **job), str(tmp_path))
+    found = load.TOOLS["ab"].read(text + "Total: 1 1 0 1 1\n",
+                                  load.Job("", connections=20, **job), str(tmp_path))
     assert (found.good, found.unfinished) == (answers, unfinished)
 
 

@@ -24,7 +24,7 @@ def running(code, tmp_path):
     """Run Python `code`, which prints `ready`; yield the process."""
     log = tmp_path / "log"
     with open(log, "wb") as output:
-        process = child.spawn([sys.executable, "-u", "-c", "import os, time\n" + code], CORES, output)
+        process = child.spawn([sys.executable, "-uc", "import os, time\n" + code], CORES, output)
     try:
         wait_until(lambda: "ready" in log.read_text())
         yield process
@@ -128,8 +128,6 @@ def test_open_connections_are_the_descriptors_that_came():
     assert found["bytes_per_connection"] is not None
 
 
-# --------------------------------------------- threads and children that have ended
-
 COUNT, SLEEPS = 25, 5       # of each, and in each
 
 
@@ -177,20 +175,13 @@ def test_a_group_counts_what_has_ended(program, how, version):
 
 
 @pytest.mark.parametrize("how", ["fork", "thread"])
-def test_proc_counts_in_ticks(program, how):
-    """It cuts time off at 10 ms, twice before and after, for the program and
-    for its children."""
-    used, _, known, _ = metered(
+def test_proc_counts_in_ticks_and_switches(program, how):
+    """It cuts time off at 10 ms, twice before and after, for the program and for its children.
+    Each sleep is a switch, and for each of them the program waits once. To stop and continue
+    it, and its own wait for a line, take a few more; what ended before takes none."""
+    used, counted, known, itself = metered(
         program, how, lambda pid: contextlib.nullcontext(cpu.ProcMeter(pid)))
     assert abs(used.total - known) <= 4 * 0.01 + 0.03 * known
-
-
-@pytest.mark.parametrize("how", ["fork", "thread"])
-def test_switches_of_what_has_ended(program, how):
-    """Each sleep is one, and for each of them the program waits once. To stop
-    and continue it, and its own wait for a line, take a few more; what ended
-    before the measurement takes none."""
-    _, counted, _, itself = metered(program, how)
     assert itself >= COUNT * (SLEEPS + 1)
     assert itself <= counted <= itself + 20
 

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -19,6 +18,7 @@ from bench.machine.facts import Machine
 from bench.run import cell as cells
 from bench.run import netns, process
 from bench.run.rounds import in_rounds
+from bench.run.servers import TOP
 
 CORES = frozenset(os.sched_getaffinity(0))
 GUESTBOOK, ANSWER = experiments.all_experiments()[:2]
@@ -43,8 +43,7 @@ def cell_of(die):
     """Return a cell with 10 clients for a server that ends with `die`."""
     server = SimpleNamespace(
         name="short-lived", kind="peer", has_workers=False, warm_up=0.0,
-        start_seconds=10.0, problem=lambda: "", keep_alive=True,
-        command=lambda start, port, folder: (
+        start_seconds=10.0, problem=str, keep_alive=True, command=lambda start, port, folder: (
             [sys.executable, "-c", SERVER.replace("DIE", die), str(port)], folder))
     return plan.Cell(ANSWER, server, ANSWER.variants[0], 10)
 
@@ -70,8 +69,7 @@ needs_ab = pytest.mark.skipif(bool(load.missing("ab")), reason="needs ab")
 def test_a_crash_is_told(die, told, worker):
     """By which signal or exit code; a rate until then is no rate."""
     row = worker.run(cell_of(die), 0.6)
-    assert row["status"] == "crashed" and told in row["note"]
-    assert row["limit"] == "crash"
+    assert (row["status"], row["limit"]) == ("crashed", "crash") and told in row["note"]
     assert row["rate"] is row["cpu_us"] is row["server_busy"] is None
     assert row["requests"] > 20 and row["failed"] > 0
     assert told in worker.problems[0]
@@ -99,8 +97,6 @@ def test_a_server_that_is_out_stays_out(worker):
         assert worker.run(wrong, 0.1)["status"] == "wrong answer"
     assert len(worker.problems) == 1 and len(worker.folder.rows) == 2
 
-
-# ------------------------------------------------------------- children and rounds
 
 def test_waiting_works_with_many_descriptors():
     """As many as a study of idle connections holds: more than select() can name."""
@@ -138,9 +134,6 @@ def test_what_is_settled_is_left_out_after_a_look():
     assert made[-1] == (LOOKS[1], "b")
 
 
-# ------------------------------------------------------------------------- network
-
-TOP = Path(__file__).resolve().parents[2]
 SCRIPT = """
 import socket, sys
 from bench.run import netns

@@ -47,13 +47,12 @@ def test_the_whole_is_the_sum_of_its_parts(whole, piece, tmp_path):
 @pytest.mark.parametrize("why, wanted, env", [
     ("another commit", lambda x: x < 500, {"source": {"commit": "b", "changed": False}}),
     ("another machine", lambda x: x < 500, {"machine": {"cpu": "another"}}),
-    ("measured in two runs: ", lambda x: True, {}),
-])
+    ("measured in two runs: ", lambda x: True, {})])
 def test_what_cannot_be_joined(piece, tmp_path, why, wanted, env):
     """Servers or microseconds are others, or a cell is there twice."""
     with pytest.raises(join.JoinError, match=why):
-        join.join(tmp_path / "out", [
-            piece("large", lambda x: x >= 500), piece("other", wanted, **env)])
+        join.join(tmp_path / "out", [piece("large", lambda x: x >= 500),
+                                     piece("other", wanted, **env)])
     assert not (tmp_path / "out").exists()
 
 
@@ -74,8 +73,7 @@ def test_a_part_of_the_reference_is_not_committed(whole, tmp_path, monkeypatch):
     join.commit(whole, made, "floors")
     made["experiments"].pop()
     assert "This is a part" in join.commit(whole, made)
-    assert {path.name for path in tmp_path.rglob("*.*")} == {
-        "calls.csv", "env.json", "samples.csv"}
+    assert {path.name for path in tmp_path.rglob("*.*")} == {"calls.csv", "env.json", "samples.csv"}
     assert not (tmp_path / "reference").exists()
 
 
@@ -108,8 +106,7 @@ def decided_run(folder, *verdicts):
     ((EQUAL, 0.98, 1.02), (MORE, 1.01, 1.2), 0),        # they overlap
     ((EQUAL, 0.98, 1.0), (EQUAL, 1.0, 1.02), 0),
     ((UNKNOWN, 0.8, 1.2), (MORE, 1.5, 1.6), 0),
-    ((FEW, None, None), (LESS, 0.8, 0.9), 0),
-])
+    ((FEW, None, None), (LESS, 0.8, 0.9), 0)])
 def test_what_disagrees(one, other, expected, tmp_path, capsys):
     """In whichever order the runs are given; each is named."""
     runs = [decided_run(tmp_path / "a", one), decided_run(tmp_path / "b", other, one)]

@@ -73,8 +73,7 @@ def test_a_chosen_server_comes_with_its_baselines(text):
     (LOAD + 'tool = "curl"', "'curl' in load 'x' is unknown"),
     (LOAD + "clients = 5", "clients = 5 in load 'x' is of a wrong type"),
     (LOAD + "keepalive = true", "'keepalive' in load 'x' is unknown"),
-    ('count = ["heat"]\n[[load]]\nname = "x"', "'heat' in count is unknown"),
-])
+    ('count = ["heat"]\n[[load]]\nname = "x"', "'heat' in count is unknown")])
 def test_a_wrong_file_is_refused_with_a_sentence(text, said):
     with pytest.raises(ValueError) as error:
         made(text)
@@ -153,7 +152,7 @@ def test_spread(monkeypatch):
     assert found == {"per cent off an even share, at most": 50.0}
 
 
-@pytest.mark.skipif(not (TOP / "epoll").exists() or not shutil.which("wrk"),
+@pytest.mark.skipif(bool(servers.named("epoll").problem() or load.missing("wrk")),
                     reason="needs `make all` and wrk")
 def test_floors_for_real(tmp_path):
     """The shortest form: it leaves the files of a run."""
