@@ -14,7 +14,7 @@ WORKDIR /src
 # so that a change in the C does not install the compiler again.
 RUN apt-get update && apt-get install -y --no-install-recommends make
 COPY Makefile ./
-COPY scripts/deps.sh scripts/
+COPY scripts/deps.sh scripts/packages.txt scripts/minimum.txt scripts/
 RUN make build/deps/build
 COPY . .
 # Without -g: debugging information is half of each executable. hiredis is the only
@@ -41,7 +41,7 @@ FROM ${BASE}
 COPY --from=build /image/ /
 LABEL org.opencontainers.image.title="zerohttpd" \
       org.opencontainers.image.description="One web server, seven ways to wait" \
-      org.opencontainers.image.version="0.1" \
+      org.opencontainers.image.version="1.0" \
       org.opencontainers.image.licenses="MIT"
 # A number, because Kubernetes cannot tell whether a name is root. No file belongs
 # to this user, so a server that is taken over can change none.

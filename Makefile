@@ -19,6 +19,14 @@ PREFIX  = /usr/local
 PYTHON  = /usr/bin/python3
 FLAVOUR = $(or $(SANITIZE),default)
 
+# `make UNAME=Darwin` shows what a Mac is told.
+UNAME := $(shell uname -s)
+ifneq ($(UNAME),Linux)
+$(error Linux only: the servers use epoll, Landlock, /proc and Linux's socket options. \
+On $(UNAME), use the container: docs/howto/containers.md, or open this folder in an editor \
+that reads .devcontainer/)
+endif
+
 # Where things go. Only the default flavour's executables are in this folder.
 OBJ = build/$(FLAVOUR)
 BIN = $(if $(filter default,$(FLAVOUR)),.,$(OBJ)/bin)
@@ -91,7 +99,7 @@ $(PROGRAMS): $(LIB)
 $(LIB): $(COMMON:%.c=$(OBJ)/%.o)
 	@echo '  AR    $@'
 	@rm -f $@
-	$(Q)ar rcs $@ $^
+	$(Q)$(AR) rcs $@ $^
 
 # -MMD writes next to each object which headers it was made from. With -MP, make
 # continues when one of them has been deleted.
@@ -108,7 +116,7 @@ $(OBJ)/flags: FORCE
 
 # A unit test is one program: its source, the tests' shared objects, cmocka and
 # the archive.
-$(UNIT_TESTS): $(OBJ)/tests/%: $(OBJ)/tests/unit/%.o $(UNIT_HELP) $(LIB) | build/deps/test
+$(UNIT_TESTS): $(OBJ)/tests/%: $(OBJ)/tests/unit/%.o $(UNIT_HELP) $(LIB) | build/deps/unit
 	@mkdir -p $(@D)
 	@echo '  LINK  $@'
 	$(Q)$(LINK) -o $@ $< $(UNIT_HELP) $(LIB) $(CMOCKA_LIBS) $(HIREDIS_LIBS)
@@ -118,7 +126,7 @@ $(UNIT_TESTS): $(OBJ)/tests/%: $(OBJ)/tests/unit/%.o $(UNIT_HELP) $(LIB) | build
 $(OBJ)/tests/test_out_of_memory: private LINK += -Wl,--wrap=aligned_alloc,--wrap=calloc,--wrap=realloc,--wrap=strdup
 
 # Only the tests see cmocka, so the servers build without it.
-$(OBJ)/tests/unit/%.o: tests/unit/%.c $(OBJ)/flags | build/deps/test
+$(OBJ)/tests/unit/%.o: tests/unit/%.c $(OBJ)/flags | build/deps/unit
 	@mkdir -p $(@D)
 	@echo '  CC    $@'
 	$(Q)$(COMPILE) $(HIREDIS_CFLAGS) $(CMOCKA_CFLAGS) -MMD -MP -c -o $@ $<
@@ -145,12 +153,21 @@ $(PARSERS): $(OBJ)/fuzz/%: $(OBJ)/tests/fuzz/%.o $(OBJ)/tests/fuzz/parse_main.o 
 ## unit-tests: the programs of tests/unit, built and not run (`make check-unit` does)
 unit-tests: $(UNIT_TESTS)
 
-# What is missing is installed once for each group; the stamp, which deps.sh
-# leaves when nothing is missing, records that.
-PACKAGES = $(foreach g,build run test check tidy compare observe fuzz grade containers,build/deps/$(g))
-$(PACKAGES): build/deps/%: scripts/deps.sh
+# Looks for what a part needs (scripts/packages.txt), once: deps.sh leaves the stamp
+# when nothing is missing.
+build/deps/%: scripts/deps.sh scripts/packages.txt scripts/minimum.txt
 	@mkdir -p $(@D)
-	@CC='$(CC)' STAMP=$@ scripts/deps.sh $*
+	@CC='$(CC)' PYTHON='$(PYTHON)' STAMP=$@ scripts/deps.sh $*
+
+# Python packages come from an environment of the project's own, never from the
+# system: build/venv/, made by this rule and by the programs that draw.
+VENV = build/venv/requirements.txt
+VENV_PYTHON = build/venv/bin/python
+$(VENV): bench/requirements.txt tests/requirements.txt labs/requirements.txt | build/deps/grade
+	@$(PYTHON) -m bench.venv
+
+# make must not take these files for intermediate ones, and delete them.
+.PRECIOUS: build/deps/%
 
 ## clean: deletes what was built (measured results stay)
 clean:
@@ -174,9 +191,9 @@ uninstall:
 	rm -f $(NAMES:%=$(DESTDIR)$(PREFIX)/bin/zerohttpd-%)
 	rm -rf $(SHARE)
 
-## deps: installs every package that any target needs (NO_INSTALL=1: says which)
+## deps: installs every package that any target needs, or says which (NO_INSTALL=1)
 deps:
-	scripts/deps.sh check tidy compare observe fuzz
+	PYTHON='$(PYTHON)' scripts/deps.sh check tidy compare watch
 
 ## doctor: is this machine ready to build, test and measure? what to do first
 doctor:
@@ -194,6 +211,14 @@ run-%: build/deps/run all
 	scripts/with_redis.sh $(BIN)/$(call name_of,$*) --redis @REDIS@ $(ARGS); \
 	status=$$?; sleep 0.3; exit $$status
 
+## run-balanced: instances of a server behind a balancer (N=3 SERVER=epoll BALANCER=haproxy PORT=8000)
+run-balanced: build/deps/balancer all $(VENV)
+	@trap : INT; \
+	scripts/with_redis.sh $(VENV_PYTHON) fleet/balancer/run.py '$(or $(SERVER),epoll)' \
+	    --instances '$(or $(N),3)' --balancer '$(or $(BALANCER),haproxy)' \
+	    --port '$(or $(PORT),8000)' --redis @REDIS@ $(ARGS); \
+	status=$$?; sleep 0.3; exit $$status
+
 ## diff-01-02 ... diff-06-07: two servers side by side; any two numbers work
 diff-%:
 	@scripts/diff_servers.sh $(foreach n,$(subst -, ,$*),$(wildcard $(n)_*/main.c))
@@ -206,11 +231,11 @@ name_of = $(or $(word 2,$(subst _, ,$(filter $(1)_%,$(FOLDERS)))),$(error There 
 OBSERVE = $(PYTHON) -m observe
 
 ## watch-01 ... watch-07: starts that server and shows what each worker does now (ARGS='--threads 8')
-watch-%: build/deps/observe all
+watch-%: build/deps/watch all
 	@$(OBSERVE) watch $(call name_of,$*) -- $(ARGS)
 
 ## timeline: a picture of what clients and workers wait for (SERVER=05 CLIENTS=8; SERVER=all)
-timeline: build/deps/observe all
+timeline: build/deps/watch all
 	@$(OBSERVE) timeline $(or $(SERVER),all) $(if $(CLIENTS),--clients $(CLIENTS)) $(ARGS)
 
 ## simulator: a page in which clients, workers and Redis move, with settings to try
@@ -218,17 +243,17 @@ simulator:
 	@$(OBSERVE) simulator $(ARGS)
 
 ## demo-stuck: four clients make trouble: how long does a normal one wait, at each server?
-demo-stuck: build/deps/observe all
+demo-stuck: build/deps/watch all
 	@$(OBSERVE) demo-stuck $(ARGS)
 
 ## predict: asks what you expect of a server, measures it, and compares (SERVER=05 CLIENTS=100; FILE=predict.toml)
-predict: build/deps/compare build/deps/observe all
+predict: build/deps/compare build/deps/watch all
 	@$(OBSERVE) predict $(if $(SERVER),'$(SERVER)') $(if $(CLIENTS),--clients '$(CLIENTS)') \
 	    $(if $(WHAT),--what '$(WHAT)') $(if $(FILE),--file '$(FILE)') \
 	    $(if $(NAME),--name '$(NAME)')
 
 ## predictions: the predictions of a class next to what was measured (DIR=results/predictions)
-predictions: build/deps/observe
+predictions: build/deps/watch
 	@$(OBSERVE) predictions $(if $(DIR),'$(DIR)')
 
 # ----------------------------------------------------------------- checking
@@ -236,50 +261,50 @@ predictions: build/deps/observe
 # scripts/check.py builds what a suite needs by calling make again, with the
 # variables of this command line.
 
-CHECK = $(PYTHON) scripts/check.py --make '$(MAKE)' $(MAKEOVERRIDES)
+SUITES = $(PYTHON) scripts/check.py --make '$(MAKE)' $(MAKEOVERRIDES)
 
 ## check: all suites, then one line: N passed, N failed (WERROR=1: warnings are errors)
 check: build/deps/check
-	@$(CHECK)
+	@$(SUITES)
 
 ## check-all: the same, each case on all seven instead of a sample, and check-containers
-check-all: build/deps/check build/deps/containers
-	@FULL=1 $(CHECK)
+check-all: build/deps/check-all
+	@FULL=1 $(SUITES)
 
 ## test: unit tests and two servers, in less than 30 seconds: the loop while you edit
 test: build/deps/test
-	@$(CHECK) unit quick
+	@$(SUITES) unit quick
 
 ## check-unit: the pure modules of common/, with cmocka
-check-unit: build/deps/test
-	@$(CHECK) unit
+check-unit: build/deps/unit
+	@$(SUITES) unit
 
 ## check-blackbox: every server over real sockets, with a real Redis
-check-blackbox: build/deps/test
-	@$(CHECK) blackbox
+check-blackbox: build/deps/blackbox
+	@$(SUITES) blackbox
 
 ## check-asan: both again, with the address and undefined-behaviour sanitizers
-check-asan: build/deps/test
-	@$(CHECK) unit-asan blackbox-asan
+check-asan: build/deps/blackbox build/deps/unit
+	@$(SUITES) unit-asan blackbox-asan
 
 ## check-tsan: the threaded servers with the thread sanitizer
-check-tsan: build/deps/test
-	@$(CHECK) blackbox-tsan
+check-tsan: build/deps/blackbox
+	@$(SUITES) blackbox-tsan
 
 ## check-browser: signs the guestbook in a headless Chromium
-check-browser: build/deps/check
-	@$(CHECK) browser
+check-browser: build/deps/browser
+	@$(SUITES) browser
 
 ## check-layering: nm on the objects: nothing that http_conn reaches waits or does I/O
-check-layering: build/deps/test
-	@$(CHECK) layering
+check-layering: build/deps/layering
+	@$(SUITES) layering
 
 ## check-shape: sizes of the C and differences between neighbours, against their budgets
-check-shape: build/deps/build
-	@$(CHECK) shape
+check-shape: build/deps/shape
+	@$(SUITES) shape
 
 ## variant: builds one variant of a server in build/variants/NAME/ (NAME=leader-followers)
-variant: build/deps/test all
+variant: build/deps/variants all
 	@$(PYTHON) scripts/variant.py build $(NAME) $(MAKEOVERRIDES)
 
 ## variant-measure: CPU time of a variant, its plain server and its floor (NAME=... ROUNDS=6)
@@ -287,24 +312,44 @@ variant-measure: build/deps/compare all
 	@$(PYTHON) scripts/variant.py measure $(NAME) $(MAKEOVERRIDES)
 
 ## variants-check: applies each patch of variants/ and tests what it makes
-variants-check: build/deps/test
-	@$(CHECK) variants
+variants-check: build/deps/variants
+	@$(SUITES) variants
 
 ## check-faults: the servers under slow clients, dead workers, a failing Redis
-check-faults: build/deps/test
-	@$(CHECK) faults
+check-faults: build/deps/faults
+	@$(SUITES) faults
 
 ## check-frame: the runner itself, this Makefile, the scripts
-check-frame: build/deps/test
-	@$(CHECK) frame
+check-frame: build/deps/frame
+	@$(SUITES) frame
+
+## check-fleet: both on five hosts that are namespaces of this machine
+check-fleet: build/deps/fleet
+	@FULL=1 $(SUITES) fleet
 
 ## check-containers: builds the image and runs compose.yaml, without a daemon (needs root)
 check-containers: build/deps/containers
-	@$(CHECK) containers
+	@$(SUITES) containers
 
 # compose.yaml needs a file, not a template. A test compares the two.
-fleet/balancer/compose.cfg: FORCE
-	$(PYTHON) -m tests.containers.balancer
+fleet/balancer/compose.cfg: FORCE $(VENV)
+	$(VENV_PYTHON) -m tests.containers.balancer
+
+## check-aarch64: builds for 64-bit Arm without a warning, runs the unit tests in qemu
+check-aarch64: build/deps/aarch64
+	@$(SUITES) aarch64
+
+## check-install: what `make all` tells a user without root on a bare Debian
+check-install: build/deps/install
+	@$(SUITES) install
+
+## check-workflows: actionlint on what GitHub runs, .github/workflows/
+check-workflows: build/deps/workflows
+	@$(SUITES) workflows
+
+## check-balancer: HAProxy and nginx before servers that die and are restarted, under load
+check-balancer: build/deps/test build/deps/balancer
+	@$(SUITES) balancer
 
 ## fuzz: libFuzzer on parser, connection, form, template ... (TIME=60 seconds each)
 TIME = 60
@@ -312,39 +357,40 @@ fuzz: build/deps/fuzz
 	TIME=$(TIME) tests/fuzz/run.sh
 
 ## soak: mixed load and faults against every server, half of it under the sanitizers (5 minutes)
-soak: all build/deps/test
+soak: all build/deps/faults $(VENV)
 	$(MAKE) SANITIZE=address,undefined all
-	$(PYTHON) tests/soak.py
+	$(VENV_PYTHON) tests/soak.py
 
 ## reliability: measures what docs/reference/promises.md promises, on a quiet machine (5 minutes)
-reliability: all build/deps/test
-	$(PYTHON) tests/faults/measure.py
+reliability: all build/deps/faults $(VENV)
+	$(VENV_PYTHON) tests/faults/measure.py
 
 # --------------------------------------------------------------------- labs
 
 ## grade: grades a submission of a lab (LAB=03 SUBMISSION=DIR; ARGS='--junit report.xml')
-grade: build/deps/grade $(LIB)
-	@$(PYTHON) -m labs.grade '$(LAB)' '$(or $(SUBMISSION),$(wildcard labs/$(LAB)_*/starter))' $(ARGS)
+grade: build/deps/grade $(LIB) $(VENV)
+	@$(VENV_PYTHON) -m labs.grade '$(LAB)' '$(or $(SUBMISSION),$(wildcard labs/$(LAB)_*/starter))' $(ARGS)
 
 ## lab: builds a submission, to run it by hand (LAB=03 SUBMISSION=DIR)
-lab: build/deps/grade $(LIB)
-	@$(PYTHON) -m labs.grade.build '$(LAB)' '$(or $(SUBMISSION),$(wildcard labs/$(LAB)_*/starter))'
+lab: build/deps/grade $(LIB) $(VENV)
+	@$(VENV_PYTHON) -m labs.grade.build '$(LAB)' '$(or $(SUBMISSION),$(wildcard labs/$(LAB)_*/starter))'
 
 ## break: builds a server with a planted fault in build/break/NAME/ (NAME=whole_seconds; no NAME: a list)
-break: build/deps/grade all
-	@$(PYTHON) -m labs.break $(if $(NAME),build '$(NAME)' $(DIR),list)
+break: build/deps/grade all $(VENV)
+	@$(VENV_PYTHON) -m labs.break $(if $(NAME),build '$(NAME)' $(DIR),list)
 
 ## break-check: builds that folder again and runs the lab's test (NAME=whole_seconds DIR=build/break/whole_seconds)
-break-check: build/deps/grade $(LIB)
-	@$(PYTHON) -m labs.break check '$(NAME)' $(DIR)
+break-check: build/deps/grade $(LIB) $(VENV)
+	@$(VENV_PYTHON) -m labs.break check '$(NAME)' $(DIR)
 
-## handout: the labs for a class, without solutions, in build/handout/ (LABS="01 03" BREAK=whole_seconds)
+## handout: the labs for a class, without solutions, in build/handout/ (LABS="00 01 03" BREAK=whole_seconds)
 handout:
-	@$(PYTHON) -m labs.handout $(LABS)
+	@BREAK='$(BREAK)' GIVE='$(GIVE)' COLLECTION='$(COLLECTION)' \
+	    $(PYTHON) -m labs.handout $(LABS)
 
 ## check-labs: the grader, on starters, solutions, mutants and hostile programs (FULL=1: all)
-check-labs: build/deps/grade build/deps/test
-	@$(CHECK) labs
+check-labs: build/deps/labs
+	@$(SUITES) labs
 
 # ---------------------------------------------------------------- measuring
 #
@@ -383,8 +429,17 @@ compare-runs:
 peers-deps: build/deps/compare
 	@$(PYTHON) -m bench peers
 
+## fleet: prepares several hosts over ssh and measures on them (INVENTORY=hosts.ini EXPERIMENT=guestbook; CHECK=1: a dry run)
+fleet: compare-settings build/deps/hosts
+	@$(PYTHON) -m fleet prepare $(if $(CHECK),--check) '$(INVENTORY)'
+	@$(if $(CHECK),:,$(PYTHON) -m bench run --fleet '$(INVENTORY)')
+
+## fleet-clean: undoes that preparation (INVENTORY=hosts.ini; CHECK=1)
+fleet-clean: build/deps/hosts
+	@$(PYTHON) -m fleet clean $(if $(CHECK),--check) '$(INVENTORY)'
+
 ## book: builds the documentation as a site in build/book/ (RUN=results/latest: on your figures)
-book:
+book: build/deps/book
 	@$(PYTHON) -m docs.book
 
 # -------------------------------------------------------------- maintenance
@@ -399,7 +454,7 @@ tidy: compile_commands.json build/deps/tidy
 	printf '%s\n' $(wildcard $(SOURCES)) | xargs -n 1 -P 2 clang-tidy --quiet -p .
 
 ## compile_commands.json: for clangd and other tools that read C as the compiler does
-compile_commands.json: Makefile | build/deps/test
+compile_commands.json: Makefile | build/deps/unit
 	@{ echo '['; comma=''; for c in $(wildcard $(SOURCES)); do \
 	    printf '%s{"directory": "%s", "file": "%s", "command": "%s -c %s"}\n' "$$comma" \
 	        '$(CURDIR)' $$c '$(COMPILE) $(HIREDIS_CFLAGS) $(CMOCKA_CFLAGS)' $$c; \
@@ -415,10 +470,12 @@ help:
 .PHONY: FORCE all unit-tests fuzzers clean install uninstall deps doctor check \
         check-all test check-unit check-blackbox check-asan check-tsan \
         check-browser check-layering check-shape variant variant-measure \
-        variants-check check-faults check-frame check-containers fuzz soak reliability compare \
+        variants-check check-faults check-frame check-containers check-balancer \
+        check-aarch64 check-install check-workflows run-balanced fuzz soak \
+        reliability compare \
         compare-settings study study-settings report compare-runs peers-deps \
         book format tidy help timeline simulator demo-stuck predict predictions model \
-        grade lab handout check-labs break break-check
+        grade lab handout check-labs break break-check fleet fleet-clean check-fleet
 
 # Deletes a file whose recipe failed: it would look finished next time.
 .DELETE_ON_ERROR:

@@ -21,6 +21,7 @@ COMMANDS = {    # name: (module, function, help)
     "model": ("bench.whatif", "main", "[NAME=VALUE...] what does the model predict?"),
     "calibrate": ("bench.whatif", "main_calibrate", "RUN... the model's costs, from runs"),
     "doctor": ("bench.machine.preflight", "main", "is this machine ready?"),
+    "agent": ("bench.fleet.agent", "main", "what a run with --fleet starts on its hosts"),
 }
 
 

@@ -36,6 +36,7 @@ class Settings:
     wide: bool
     commit: bool
     label: str = ""         # the name of a study
+    fleet: str = ""         # an inventory; "": all on this machine
 
 
 # -------------------------------------------------------------------- readers
@@ -132,6 +133,8 @@ OPTIONS = (
     ("OUT", str, "folder for the results (default: results)"),
     ("SEED", number(), "order of the cells (default: random, and recorded)"),
     ("WIDE", switch, "print every column of the tables"),
+    ("FLEET", str, "an Ansible inventory with the groups server, redis and load: measure with "
+     "these hosts (default: this machine alone)"),
     ("COMMIT", switch, "also copy the results into docs/results, if they are good enough"),
 )
 
@@ -177,7 +180,8 @@ def parse(argv, environment, study=None):
         server_cores=asked["SERVER_CPUS"], load_cores=asked["LOAD_CPUS"],
         out=asked["OUT"] or os.path.join(servers.TOP, "results"),
         seed=asked["SEED"] or int.from_bytes(os.urandom(3), "big") + 1,
-        wide=asked["WIDE"], commit=asked["COMMIT"], label=study.name if study else "")
+        wide=asked["WIDE"], commit=asked["COMMIT"], label=study.name if study else "",
+        fleet=asked["FLEET"])
 
 
 def read(command, argv, environment):
@@ -194,6 +198,9 @@ def read(command, argv, environment):
         except ValueError as error:
             raise SettingsError(f"NAME={name}: {error}") from error
     settings = parse(argv, environment, study)
+    if study and settings.fleet:
+        raise SettingsError(f"FLEET={settings.fleet}: a study is measured on "
+                            "one machine")
     try:
         os.makedirs(settings.out, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=settings.out):

@@ -119,12 +119,13 @@ def make(settings, machine, count_calls):
             Cell(experiment, server, variant, x,
                  impossible=experiment.obstacle(server, x, machine))
             for variant in experiment.variants for server in settings.servers
-            if experiment.applies(server, variant)
+            if experiment.applies(server, variant) and (settings.fleet or not variant.fleet)
             for x in settings.points or (variant.full if settings.full else variant.quick)],
             rounds, seconds)
         if count_calls and experiment.counts_calls:
-            stage.calls = list(dict.fromkeys((cell.server, cell.variant) for cell
-                                             in stage.possible if not cell.variant.many_workers))
+            stage.calls = list(dict.fromkeys(
+                (cell.server, cell.variant) for cell in stage.possible
+                if not cell.variant.many_workers and not cell.variant.pause))
         stages += [stage] if stage.cells else []
     if settings.seconds is None and not settings.full:
         fit(stages, QUICK_SECONDS - RESERVE)

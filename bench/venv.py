@@ -1,4 +1,8 @@
-"""The virtual environment with what draws: build/venv/, made when missing."""
+"""Virtual environments of the project, made when missing or out of date: build/venv/
+has every Python package that the project uses, except those of the book.
+
+    python3 -m bench.venv       makes build/venv/; says why when that is not possible
+"""
 
 import fcntl
 import os
@@ -7,44 +11,62 @@ import shutil
 import subprocess
 import sys
 
-from bench.meter import procfs
-from bench.run.servers import TOP
-
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FOLDER = os.path.join(TOP, "build", "venv")
 PYTHON = os.path.join(FOLDER, "bin", "python")
-WANTED = os.path.join(TOP, "bench", "requirements.txt")
-INSTALLED = os.path.join(FOLDER, "requirements.txt")
+# A handout for a class has only the lists of the parts that are in it.
+WANTED = [path for path in (os.path.join(TOP, part, "requirements.txt")
+                            for part in ("bench", "labs", "tests"))
+          if os.path.exists(path)]
+WHAT = "Python packages (pytest, rich, altair ...)"
 
 
 def enter():
     """Start this program again inside the environment. Returns "" when it
     runs there already, and the reason when that is not possible."""
-    inside = os.path.realpath(sys.prefix) == os.path.realpath(FOLDER)
-    reason = "" if inside else make()
-    if not inside and not reason:
-        os.execv(PYTHON, [PYTHON, *sys.orig_argv[1:]])
-    return reason
+    if os.path.realpath(sys.prefix) == os.path.realpath(FOLDER):
+        return ""
+    reason = make()
+    if reason:
+        return reason
+    os.execv(PYTHON, [PYTHON, *sys.orig_argv[1:]])
 
 
-def make():
-    """Make the environment unless it is there; return "" or why not. Of two
-    programs that find it missing, the second waits for the first."""
-    os.makedirs(os.path.dirname(FOLDER), exist_ok=True)
-    with open(FOLDER + ".lock", "w", encoding="ascii") as lock:
+def make(folder=FOLDER, wanted=WANTED, what=WHAT):
+    """Make an environment with the packages that the files `wanted` list, unless it is
+    there; return "" or why not. Of two programs that find it missing, the second waits
+    for the first."""
+    python = os.path.join(folder, "bin", "python")
+    installed = os.path.join(folder, "requirements.txt")
+    shown = os.path.relpath(folder, TOP)
+    lists = "".join(map(read, wanted))
+    os.makedirs(os.path.dirname(folder), exist_ok=True)
+    with open(f"{folder}.lock", "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if procfs.read(INSTALLED) == procfs.read(WANTED) and os.access(PYTHON, os.X_OK):
+        if read(installed) == lists and os.access(python, os.X_OK):
+            os.utime(installed)     # make compares its time with the lists'
             return ""
         if os.environ.get("NO_INSTALL"):
-            return "NO_INSTALL is set, and build/venv is not there yet"
-        print("Installing what draws (rich, altair, vl-convert) into "
-              "build/venv, once ...", flush=True)
-        shutil.rmtree(FOLDER, ignore_errors=True)
-        reason = run(sys.executable, "-m", "venv", FOLDER) or run(
-            PYTHON, "-m", "pip", "install", "--quiet", "--no-deps", "--retries", "1",
-            "--disable-pip-version-check", "--timeout", "15", "-r", WANTED)
+            return f"NO_INSTALL is set, and {shown} is not there yet"
+        print(f"Installing {what} into {shown}, once ...", flush=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        reason = run(sys.executable, "-m", "venv", folder) or run(
+            python, "-m", "pip", "install", "--quiet", "--no-deps", "--retries", "1",
+            "--disable-pip-version-check", "--timeout", "15",
+            *(word for path in wanted for word in ("-r", path)))
         if not reason:
-            shutil.copyfile(WANTED, INSTALLED)
+            with open(installed, "w", encoding="utf-8") as file:
+                file.write(lists)
         return reason
+
+
+def read(path):
+    """Return the text of a file, "" when there is none."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except OSError:
+        return ""
 
 
 def run(*argv):
@@ -57,3 +79,8 @@ def run(*argv):
         return "python3-venv is not installed"
     error = re.search("^ERROR: (.*)", done.stdout, re.MULTILINE)
     return f"{argv[2]}: {error[1] if error else done.stdout.strip():.160}"
+
+
+if __name__ == "__main__":
+    why = make()
+    sys.exit(f"build/venv cannot be made: {why}" if why else 0)

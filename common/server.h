@@ -12,7 +12,7 @@
 #include "signals.h"
 #include "stats.h"
 
-#define SERVER_VERSION "zerohttpd/0.1"
+#define SERVER_VERSION "zerohttpd/1.0"
 
 /* What changes after the start, in memory that fork(2) shares. */
 struct server_shared {
@@ -27,7 +27,7 @@ struct server { /* constant once the first worker runs, except *shared */
     const struct architecture *architecture;
     struct options options;
     pid_t pid;             /* of the first process, the parent of all others */
-    char signature[64];    /* "zerohttpd/0.1 (epoll)" */
+    char signature[64];    /* "zerohttpd/1.0 (epoll)" */
     int port;              /* where it listens, also if --port was 0 */
     int *listeners;        /* one, or one for each worker */
     int listener_count;

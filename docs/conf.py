@@ -23,6 +23,7 @@ nitpicky = True
 html_theme = "furo"
 html_static_path = [str(Path(docs.book.__file__).with_name("static"))]
 html_css_files = ["book.css"]
+html_js_files = [("book.js", {"defer": "defer"})]
 html_show_sphinx = False
 html_copy_source = False
 html_theme_options = {
@@ -32,5 +33,5 @@ html_theme_options = {
     "dark_css_variables": {"color-brand-primary": "#7db8f0",
                            "color-brand-content": "#7db8f0"},
 }
-pygments_style = "tango"
-pygments_dark_style = "native"
+pygments_style = "a11y-high-contrast-light"
+pygments_dark_style = "a11y-high-contrast-dark"

@@ -1,7 +1,9 @@
 """Writes build/handout/ and a tarball: the labs for a class, without solutions.
 
-    python3 -m labs.handout 01 03       these labs; without a number, all
+    python3 -m labs.handout 00 01 03    these labs; without a number, all
     BREAK="whole_seconds" ...           with these servers to repair
+    GIVE="event_loop.c" ...             with this module, though a lab asks for it
+    COLLECTION=URL ...                  says where the whole collection is
 
 A server to repair is that of a lab, whole, with one fault: give it out when
 the lab is over.
@@ -19,16 +21,34 @@ from labs.grade.lab import TOP, LabError, all_folders, find
 
 FOLDER = TOP / "build" / "handout"
 PLAIN = ("public", "templates", "LICENSE", "scripts/deps.sh",
-         "scripts/with_redis.sh",
+         "scripts/packages.txt", "scripts/minimum.txt",
+         "scripts/with_redis.sh", "bench/venv.py", "labs/requirements.txt",
          "bench/__init__.py", "bench/run/__init__.py", "bench/run/process.py",
          "bench/run/redis.py", "bench/run/netns.py", "labs/__init__.py",
          "labs/README.md")
 # What students write themselves in one lab, and the labs that link it.
 PARTS = {"event_loop.c": (), "worker_processes.c": ("07",),
          "worker_processes.h": ("07",)}
-QUOTED = re.compile(r"^<!-- code: .*?^<!-- /code -->\n?", re.MULTILINE | re.DOTALL)
-BLOCK = re.compile(r"^```(c|diff)\n.*?^```\n", re.MULTILINE | re.DOTALL)
+FIRST = "00_first_hour"          # the lab without a program to grade
+# What pages say to the book: :::{quote} main.c serve_clients ... ::: and
+# {term}`accept queue`. A claim is text about figures.
+BLOCK = re.compile(r"^:::\{(\w+)\} *(.*)\n((?:.*\n)*?):::\n", re.MULTILINE)
+OPTION = re.compile(r"^:\w+:.*\n", re.MULTILINE)
+ROLE = re.compile(r"\{(\w+)\}`([^`<]*)(<[^`]*)?`")
 MUTANTS = re.compile(r"^\[mutants\].*?(?=^\[|\Z)", re.MULTILINE | re.DOTALL)
+
+START = """\
+# Labs: one web server, seven ways to wait
+
+Read [labs/README.md](labs/README.md) first. It says how to work, and how points are given.
+
+    make deps                               # which packages are missing
+    cp -r labs/{lab}/starter my{number}
+    make grade LAB={number} SUBMISSION=my{number}
+
+{first}The tools that watch and measure the servers are in the whole collection:
+{collection}
+"""
 
 MAKEFILE = """\
 # Makefile of the labs.
@@ -41,7 +61,8 @@ MAKEFILE = """\
 #     make break-check NAME=...           runs its test
 #     make deps                           says which packages are missing
 
-PYTHON = /usr/bin/python3
+PYTHON = build/venv/bin/python
+VENV = build/venv/requirements.txt
 OBJ = build/default
 LIB = $(OBJ)/libzerohttpd.a
 CFLAGS = -O2 -g -std=c11 -D_GNU_SOURCE -Icommon -Wall -Wextra -pthread \\
@@ -58,16 +79,19 @@ $(OBJ)/%.o: %.c $(wildcard common/*.h)
 \t@mkdir -p $(@D)
 \t$(CC) $(CFLAGS) -c -o $@ $<
 
-grade: $(LIB)
+$(VENV): labs/requirements.txt
+\t@/usr/bin/python3 -m bench.venv
+
+grade: $(LIB) $(VENV)
 \t@$(PYTHON) -m labs.grade '$(LAB)' '$(SUBMISSION)' $(ARGS)
 
-lab: $(LIB)
+lab: $(LIB) $(VENV)
 \t@$(PYTHON) -m labs.grade.build '$(LAB)' '$(SUBMISSION)'
 
-break:
+break: $(VENV)
 	@$(PYTHON) -m labs.break $(if $(NAME),build '$(NAME)',list)
 
-break-check: $(LIB)
+break-check: $(LIB) $(VENV)
 	@$(PYTHON) -m labs.break check '$(NAME)'
 
 deps:
@@ -76,16 +100,39 @@ deps:
 clean:
 \trm -rf build
 
-.PHONY: all grade lab break break-check deps clean
+# These run or measure the finished servers, which are not here.
+ELSEWHERE = timeline demo-stuck predict model simulator compare study \\
+            $(foreach n,1 2 3 4 5 6 7,run-0$n watch-0$n)
+$(ELSEWHERE):
+\t@echo "make $@ needs the whole collection; README.md says where it is" >&2
+\t@exit 1
+
+.PHONY: all grade lab break break-check deps clean $(ELSEWHERE)
 .DELETE_ON_ERROR:
 """
 
 
-def without_solution(text):
-    """Return a page without the C that it quotes."""
-    return BLOCK.sub("*(here stands code that you write in a lab)*\n",
-                     QUOTED.sub("*(here stands code that you write in a "
-                                "lab)*\n", text))
+def as_text(page, chapter):
+    """Return a chapter as it can be read without the book: with the smallest
+    program, without the code that students write, and without figures."""
+    def block(match):
+        kind, words, body = match[1], match[2], OPTION.sub("", match[3])
+        if kind == "literalinclude":
+            code = (TOP / chapter).parent / words.strip()
+            return f"```c\n{code.read_text(encoding='utf-8')}```\n"
+        if kind == "quote":
+            return f"*(Here the book quotes {words.strip()}: you write it.)*\n"
+        if kind == "include":
+            name = words.strip().removeprefix("../../")
+            return f"See [{name}]({words.strip()}).\n"
+        if kind == "claim":
+            return body
+        return f"*(Here the book shows the {kind}.)*\n"
+
+    def role(match):
+        return match[2].strip() if match[1] == "term" else "(figure)"
+
+    return ROLE.sub(role, BLOCK.sub(block, page))
 
 
 def copy(name):
@@ -113,9 +160,40 @@ def copy_break(names):
                         FOLDER / home / name / "source"], cwd=TOP, check=True)
 
 
-def write(labs, faulty=()):
-    """Write the folder for some Labs and the break-it labs named `faulty`;
-    return the path of the tarball. Raises LabError."""
+def copy_chapter(lab):
+    """Copy the chapter of a Lab as text, and its smallest program."""
+    chapter = TOP / lab.chapter
+    if not chapter.is_file():
+        return
+    (FOLDER / lab.chapter).parent.mkdir(parents=True, exist_ok=True)
+    (FOLDER / lab.chapter).write_text(as_text(
+        chapter.read_text(encoding="utf-8"), lab.chapter), encoding="utf-8")
+    smallest = Path(lab.chapter).parent / "smallest"
+    for name in (f"{lab.folder.name}.c", "smallest.h"):
+        if (TOP / smallest / name).exists():
+            copy(smallest / name)
+
+
+def copy_first_hour():
+    """Copy lab 00: pages, since all its programs are those of the
+    collection."""
+    copy(f"labs/{FIRST}")
+    copy("docs/tutorial/first_hour.md")
+
+
+def write(labs, faulty=(), given=(), first_hour=False, collection=""):
+    """Write the folder for some Labs; return the path of the tarball.
+
+    faulty      names of break-it labs        given  modules that students get
+    first_hour  whether lab 00 is part of it  collection  its address
+    Raises LabError.
+    """
+    if not labs:
+        raise LabError(f"{FIRST} needs the whole collection, not a handout; "
+                       "name the labs that follow, too: LABS=\"00 01\"")
+    if unknown := set(given) - set(PARTS):
+        raise LabError(f"GIVE={' '.join(unknown)} is no module that a lab asks "
+                       f"for; there are: {' '.join(PARTS)}")
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir(parents=True)
     numbers = {lab.number for lab in labs}
@@ -125,7 +203,8 @@ def write(labs, faulty=()):
         copy(path.relative_to(TOP))
     for path in (TOP / "common").glob("*.[ch]"):
         needed = PARTS.get(path.name)
-        if needed is None or numbers.intersection(needed):
+        if needed is None or path.name in given or \
+                numbers.intersection(needed):
             copy(path.relative_to(TOP))
     for lab in labs:
         copy((lab.folder / "starter").relative_to(TOP))
@@ -136,34 +215,44 @@ def write(labs, faulty=()):
                 (into / name).write_text(MUTANTS.sub("", text)
                                          if name == "lab.toml" else text,
                                          encoding="utf-8")
-        chapter = TOP / lab.chapter
-        if chapter.is_file():
-            (FOLDER / lab.chapter).parent.mkdir(parents=True, exist_ok=True)
-            (FOLDER / lab.chapter).write_text(
-                without_solution(chapter.read_text(encoding="utf-8")),
-                encoding="utf-8")
+        copy_chapter(lab)
+    if first_hour:
+        copy_first_hour()
     if faulty:
         copy_break(faulty)
+    (FOLDER / "README.md").write_text(START.format(
+        lab=labs[0].folder.name, number=labs[0].number,
+        first=f"Your class begins with [lab 00](labs/{FIRST}/README.md).\n"
+        if first_hour else "",
+        collection=f"<{collection}>" if collection else
+        "ask your instructor for its address."),
+        encoding="utf-8")
     (FOLDER / "Makefile").write_text(MAKEFILE, encoding="utf-8")
     for unwanted in FOLDER.rglob("__pycache__"):
         shutil.rmtree(unwanted)
     tarball = FOLDER.with_suffix(".tar.gz")
     with tarfile.open(tarball, "w:gz") as tar:
-        tar.add(FOLDER, "labs")
+        tar.add(FOLDER, "zerohttpd-labs")
     return tarball
 
 
 def main(words):
     """Return the exit status: 2 for a lab that does not exist."""
+    first_hour = [word for word in words if word in ("0", "00", FIRST)]
     try:
-        labs = [find(word) for word in words or
-                [folder.name for folder in all_folders()]]
-        tarball = write(labs, os.environ.get("BREAK", "").split())
+        labs = [find(word) for word in words if word not in first_hour] \
+            if words else [find(folder.name) for folder in all_folders()]
+        tarball = write(labs, os.environ.get("BREAK", "").split(),
+                        os.environ.get("GIVE", "").split(),
+                        bool(first_hour) or not words,
+                        os.environ.get("COLLECTION", ""))
     except LabError as error:
         print(f"handout: {error}", file=sys.stderr)
         return 2
+    names = [FIRST] if first_hour or not words else []
+    names += [lab.folder.name for lab in labs]
     print(f"{FOLDER.relative_to(TOP)}/ and {tarball.relative_to(TOP)}: "
-          f"{', '.join(lab.folder.name for lab in labs)}")
+          f"{', '.join(names)}")
     return 0
 
 

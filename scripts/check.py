@@ -9,19 +9,23 @@ A suite's output goes to build/check/NAME.log; a failed suite shows the end of
 its log. The last line says `N passed, N failed`, and the exit status is 0 only
 when nothing failed. A suite that crashes, hangs or counts nothing has failed.
 
+A suite that needs a program which is not installed is left out. The summary names
+it and what is missing; the sum does not count it. With CI=true it has failed.
+scripts/packages.txt says what each suite needs.
+
 Environment:
     SERVERS=epoll,poll   runs blackbox and faults on these servers only, in full
     FULL=1               runs every case on every server, instead of a sample,
                          fuzzes for 30 s per target instead of 5 s, and adds the
                          suites that take minutes
     ARGS='-k guestbook'  passes these words to pytest
+    WITHOUT='browser'    leaves these suites out, and with CI=true too
     WORKERS=4            runs this many tests at a time
-    RETRIES=1            runs a failed test once more (with pytest-rerunfailures);
-                         CI=true does the same. Without it, a flaky test fails.
+    RETRIES=1            runs a failed test once more; CI=true does the same.
+                         Without it, a flaky test fails.
 """
 
 import argparse
-import importlib.util
 import itertools
 import os
 import re
@@ -38,15 +42,20 @@ from typing import Callable, NamedTuple, Optional
 from xml.etree import ElementTree
 
 TOP = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(TOP))
+
+from bench import venv      # noqa: E402
+
 LOGS = TOP / "build" / "check"
 # The settings of this script: make and the suites' programs do not see them.
-OURS = ("SERVERS", "FULL", "ARGS", "WORKERS", "RETRIES")
-TEST_LIMIT = 300                # seconds for one test (with pytest-timeout)
+OURS = ("SERVERS", "FULL", "ARGS", "WITHOUT", "WORKERS", "RETRIES")
+TEST_LIMIT = 300                # seconds for one test
 SUITE_LIMIT = 2400              # seconds for a suite
 TAIL = 40                       # lines of a failing suite's log that are shown
 CORES = os.cpu_count() or 1
 # Tests that run at a time: more than cores, since most of them wait for a server.
 WORKERS = str(4 * CORES)
+ACTIONLINT = "github.com/rhysd/actionlint/cmd/actionlint@v1.7.7"
 ASAN = "address,undefined"      # the value of SANITIZE= and the folder's name
 
 # What the sanitizers do beyond their defaults. A test may set its own.
@@ -64,6 +73,7 @@ class Suite(NamedTuple):
     flavour: Optional[str]      # what is built for it
     run: Callable
     beside: bool = False        # uses one core, so it may run alongside the next ones
+    rare: bool = False          # only with FULL=1, or when asked for by its name
 
 
 class Count(NamedTuple):
@@ -224,12 +234,12 @@ class Runner:
         status, _ = self.program([*self.make, f"-j{CORES}", *arguments])
         return Count(int(status == 0), int(status != 0))
 
-    def cmocka(self, flavour):
-        """Run every program of tests/unit."""
+    def cmocka(self, flavour, emulator=()):
+        """Run every program of tests/unit, as built for a flavour."""
         counts = []
         for source in sorted(TOP.glob("tests/unit/test_*.c")):
             program = TOP / "build" / flavour / "tests" / source.stem
-            status, text = self.program([*fixed_addresses(flavour),
+            status, text = self.program([*emulator, *fixed_addresses(flavour),
                                          str(program)], SANITIZER_OPTIONS)
             counts.append(judge(count_cmocka(text), status))
             if counts[-1].failed:
@@ -240,14 +250,13 @@ class Runner:
         """Run pytest on a folder; workers=None runs one test at a time."""
         report = self.log_path.with_suffix(".xml")
         report.unlink(missing_ok=True)
-        command = [*fixed_addresses(flavour), sys.executable, "-m", "pytest", "-v",
+        command = [*fixed_addresses(flavour), venv.PYTHON, "-m", "pytest", "-v",
                    f"--junit-xml={report}",
-                   "-o", f"cache_dir={self.log_path.with_suffix('.cache')}"]
+                   "-o", f"cache_dir={self.log_path.with_suffix('.cache')}",
+                   f"--timeout={TEST_LIMIT}"]
         if workers:
             command += ["-n", os.environ.get("WORKERS") or workers]
-        if importlib.util.find_spec("pytest_timeout"):
-            command.append(f"--timeout={TEST_LIMIT}")
-        if retries() and importlib.util.find_spec("pytest_rerunfailures"):
+        if retries():
             # With func_only, the time limit is that of each attempt.
             command += ["--reruns=1", "-rfER", "-o", "timeout_func_only=true"]
         command += [folder, *options, *shlex.split(os.environ.get("ARGS", ""))]
@@ -275,12 +284,39 @@ class Runner:
             options += ["--servers", chosen or ",".join(servers)]
         return self.pytest(folder, *options, flavour=flavour, **settings)
 
-    def browser(self):
-        """Run the end-to-end test, on systems that have a browser."""
-        if not (shutil.which("chromium") or shutil.which("chromium-browser")):
-            self.note("no Chromium here: skipped (scripts/deps.sh says why)")
-            return Count(0, 0, 1)
-        return self.servers("tests/blackbox", "browser", workers=None)
+    def unit_tests(self, flavour="default"):
+        """Build and run every program of tests/unit."""
+        built = self.build(*([] if flavour == "default" else
+                             [f"SANITIZE={flavour}"]), "unit-tests")
+        return built if built.failed else self.cmocka(flavour)
+
+    def aarch64(self):
+        """Build for 64-bit Arm without a warning; run the unit tests in qemu.
+
+        Debian's libraries for Arm go to build/arm64/ first, once.
+        """
+        root = TOP / "build" / "arm64"
+        status, _ = self.program(["scripts/arm64_root.sh", str(root)])
+        if status:
+            return Count(0, 1)
+        libraries = root / "usr/lib/aarch64-linux-gnu"
+        self.environment.update(
+            PKG_CONFIG_SYSROOT_DIR=str(root),
+            PKG_CONFIG_LIBDIR=f"{libraries}/pkgconfig:{root}/usr/share/pkgconfig")
+        built = self.build(f"CC=aarch64-linux-gnu-gcc --sysroot={root}",
+                           "AR=aarch64-linux-gnu-ar", "FLAVOUR=aarch64", "WERROR=1",
+                           "all", "unit-tests")
+        qemu = shutil.which("qemu-aarch64-static") or "qemu-aarch64"
+        return built if built.failed else total(
+            [built, self.cmocka("aarch64", [qemu, "-L", str(root)])])
+
+    def workflows(self):
+        """Run actionlint, which Go builds into build/tools/ first, once."""
+        tool = TOP / "build" / "tools" / "bin" / "actionlint"
+        if not tool.exists():
+            self.program(["go", "install", ACTIONLINT], {"GOBIN": str(tool.parent)})
+        status, _ = self.program([str(tool), "-verbose"])
+        return Count(int(status == 0), int(status != 0))
 
     def script(self, *command, **environment):
         """Run a script that closes with `N passed, N failed`."""
@@ -313,6 +349,11 @@ def retries():
     return (os.environ.get("RETRIES") or os.environ.get("CI")) in ("1", "true")
 
 
+def in_ci():
+    """Return whether a left-out suite has failed."""
+    return os.environ.get("CI") in ("1", "true")
+
+
 def tail(path, lines):
     """Return the last lines of a file, as many as are asked for, without \\n."""
     with open(path, "rb") as file:
@@ -336,14 +377,14 @@ def fixed_addresses(flavour):
 
 THREADED = ["threaded", "prethreaded"]  # for the thread sanitizer
 QUICK = ["prethreaded", "epoll"]        # one blocking server, one event loop
+BALANCED = ["iterative", "preforking", "epoll"]     # behind a balancer
 USUAL = "not browser"                   # all tests but those with this marker
 
 # The builds. A suite names its flavour, and that build runs before it, once.
 BUILDS = {
-    "default": Suite("build", "all programs and unit tests", None,
-                     lambda r: r.build("all", "unit-tests")),
+    "default": Suite("build", "all programs", None, lambda r: r.build("all")),
     ASAN: Suite("build-asan", "the same, for address and undefined behaviour", None,
-                lambda r: r.build(f"SANITIZE={ASAN}", "all", "unit-tests")),
+                lambda r: r.build(f"SANITIZE={ASAN}", "all")),
     "thread": Suite("build-tsan", "the same, for data races", None,
                     lambda r: r.build("SANITIZE=thread", "all")),
 }
@@ -353,8 +394,8 @@ SUITES = [
     Suite("clang", "a build with clang that must not warn", None, lambda r: r.build(
         "CC=clang", "FLAVOUR=clang", "WERROR=1", "all", "unit-tests")),
     Suite("unit", "the pure modules, with cmocka", "default",
-          lambda r: r.cmocka("default")),
-    Suite("unit-asan", "the same, sanitized", ASAN, lambda r: r.cmocka(ASAN)),
+          lambda r: r.unit_tests()),
+    Suite("unit-asan", "the same, sanitized", ASAN, lambda r: r.unit_tests(ASAN)),
     Suite("frame", "this runner, the Makefile, the scripts", "default",
           lambda r: r.pytest("tests/frame")),
     Suite("blackbox", "every server over real sockets", "default",
@@ -370,7 +411,7 @@ SUITES = [
     Suite("cost", "instructions per request, under callgrind", "default",
           lambda r: r.script(sys.executable, "-m", "tests.cost.instructions"), True),
     Suite("differential", "our parser and others read the same requests", "default",
-          lambda r: r.script(sys.executable, "tests/fuzz/differential.py"), True),
+          lambda r: r.script(venv.PYTHON, "tests/fuzz/differential.py"), True),
     Suite("variants", "each patch of variants/, applied and tested", "default",
           lambda r: r.script("scripts/variant.py"), True),
     Suite("docs", "the book: figures, links, commands, pages", "default",
@@ -378,20 +419,35 @@ SUITES = [
     Suite("fuzz", "made-up input, 5 s for each target (FULL=1: 30 s)", "default",
           lambda r: r.script("tests/fuzz/run.sh", TIME="30" if full() else "5",
                              JOBS=str(1 if r.beside else CORES)), True),
+    Suite("balancer", "servers behind HAProxy and nginx, killed and restarted",
+          "default", lambda r: r.servers(
+              "tests/balancer", USUAL, workers="2", servers=None
+              if full() or os.environ.get("SERVERS") else BALANCED), True),
     Suite("browser", "the guestbook in a headless Chromium", "default",
-          lambda r: r.browser()),
+          lambda r: r.servers("tests/blackbox", "browser", workers=None)),
     Suite("faults", "every server, with what it depends on failing", "default",
           lambda r: r.servers("tests/faults", USUAL)),
+    Suite("containers", "the image and compose.yaml, built and run", None,
+          lambda r: r.pytest("tests/containers", workers=None), rare=True),
+    Suite("aarch64", "built for 64-bit Arm; unit tests in an emulator", None,
+          lambda r: r.aarch64(), rare=True),
+    Suite("install", "what a user without root is told on a bare Debian", None,
+          lambda r: r.pytest("tests/install", workers=None), rare=True),
+    Suite("workflows", "actionlint on .github/workflows/", None,
+          lambda r: r.workflows(), rare=True),
     Suite("bench", "the measuring programs", "default",
           lambda r: r.pytest("tests/bench")),
     Suite("labs", "starters, solutions, mutants and hostile submissions",
           "default", lambda r: r.pytest("tests/labs", workers="2")),
+    Suite("fleet", "hosts in namespaces, prepared over ssh", "default",
+          lambda r: r.pytest(
+              "tests/fleet", *([] if full() else ["-m", "not slow"]), workers="2")),
     # Two at a time: these tests measure how long things take.
     Suite("observe", "watch, timeline, demo-stuck, predict, on real servers", "default",
           lambda r: r.pytest("tests/observe", workers="2")),
 ]
 
-# Suites that `make check` does not run, since others do the same and more ...
+# Suites that `make check` does not run, since others do the same and more.
 EXTRA = {
     "quick": Suite(
         "quick", "two servers, without the slow tests", "default",
@@ -399,30 +455,62 @@ EXTRA = {
                             servers=None if os.environ.get("SERVERS") else QUICK)),
 }
 
-# ... or since they take minutes: `make check-all` (FULL=1) runs them, too.
-LONG = [
-    Suite("containers", "the image and compose.yaml, built and run", None,
-          lambda r: r.pytest("tests/containers", workers=None)),
-]
-
 
 def choose(names):
-    """Return the suites of these names (the usual ones if none), each build before
-    them.
+    """Return the suites of these names, or those of `make check` when there is none.
 
     Raises SystemExit for an unknown name.
     """
-    usual = SUITES + LONG if full() else SUITES
-    known = {**{suite.name: suite for suite in SUITES + LONG}, **EXTRA}
+    known = {**{suite.name: suite for suite in SUITES}, **EXTRA}
     for name in names:
         if name not in known:
             sys.exit(f"check.py: no suite {name!r}; there are: {' '.join(known)}")
+    return [known[name] for name in names] or [
+        suite for suite in SUITES if full() or not suite.rare]
+
+
+def with_builds(suites):
+    """Return the suites with each build before the first that needs it."""
     plan = []
-    for suite in [known[name] for name in names] or usual:
+    for suite in suites:
         if suite.flavour and BUILDS[suite.flavour] not in plan:
             plan.append(BUILDS[suite.flavour])
         plan.append(suite)
     return plan
+
+
+# ------------------------------------------------------- what cannot run here
+
+def missing(names):
+    """Return {suite: what it lacks} for those of the named suites that lack something.
+
+    scripts/deps.sh knows; what it lacks is a sentence.
+    """
+    done = subprocess.run([TOP / "scripts/deps.sh", "--missing", *names], check=True,
+                          stdout=subprocess.PIPE, text=True,
+                          env={**os.environ, "PYTHON": sys.executable})
+    found = {}
+    for line in done.stdout.splitlines():
+        name, _, what = line.partition(": ")
+        found.setdefault(name, []).append(what)
+    return {name: ", ".join(things) for name, things in found.items()}
+
+
+def left_out(suites):
+    """Return {suite: why it cannot run or is not wanted}, in the suites' order.
+
+    Makes the environment of Python packages if one of them needs it.
+    """
+    unwanted = os.environ.get("WITHOUT", "").replace(",", " ").split()
+    names = [suite.name for suite in suites if suite.name not in unwanted]
+    found = missing(names)
+    if any("build/venv" in what for what in found.values()):
+        reason = venv.make()
+        found = {name: what + (f"; {reason}" if "build/venv" in what else "")
+                 for name, what in missing(names).items()}
+    return {suite.name: "WITHOUT names it" if suite.name in unwanted
+            else f"needs {found[suite.name]}"
+            for suite in suites if suite.name in unwanted or suite.name in found}
 
 
 # ---------------------------------------------------------- running all of them
@@ -470,19 +558,35 @@ def run_all(plan, make):
     return sorted(results, key=lambda result: plan.index(result[0])), stop.is_set()
 
 
-def report(results):
-    """Print the table of what ran and the closing line; return the sum."""
+def report(results, left=None):
+    """Print the table of what ran and was left out, and the closing line.
+
+    `left` is what left_out() returned. Returns whether all is well: something ran,
+    nothing failed and, with CI=true, no suite was left out for want of a program.
+    """
+    left = left or {}
+    lacking = [name for name, why in left.items() if why.startswith("needs")]
     print("\nSummary")
     for suite, count, seconds in results:
         log = f"   {LOGS.relative_to(TOP)}/{suite.name}.log" if count.failed else ""
         print(f"  {suite.name:<14} {'FAILED' if count.failed else 'ok':<7} "
               f"{count!s:<30} {seconds:6.1f} s{log}")
+    for name, why in left.items():
+        print(f"  {name:<14} left out: {why}")
     whole = total(count for _, count, _ in results)
     if whole.again or whole.skipped:
         print(f"  {whole.skipped} skipped, {whole.again} run again (RETRIES=1): "
               "the logs say which")
+    if lacking:
+        print(f"This was only a part: {len(lacking)} of "
+              f"{len(lacking) + sum(s not in BUILDS.values() for s, _, _ in results)} "
+              "suites did not run. What they need:\n"
+              f"  NO_INSTALL=1 scripts/deps.sh {' '.join(lacking)}")
+    if lacking and in_ci():
+        print("With CI=true, each of them has failed.")
+        whole = whole._replace(failed=whole.failed + len(lacking))
     print(f"{whole.passed} passed, {whole.failed} failed", flush=True)
-    return whole
+    return whole.passed > 0 and whole.failed == 0
 
 
 def main():
@@ -493,7 +597,7 @@ def main():
                         help="a suite to run, or a variable for make")
     options = parser.parse_args()
     if options.list:
-        for suite in [*SUITES, *LONG, *EXTRA.values()]:
+        for suite in [*SUITES, *EXTRA.values()]:
             print(f"{suite.name:<14} {suite.about}")
         return 0
 
@@ -503,11 +607,15 @@ def main():
                  and word.split("=")[0] not in ours]
     LOGS.mkdir(parents=True, exist_ok=True)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    suites = choose([word for word in options.words if "=" not in word])
+    left = left_out(suites)
+    for name, why in left.items():
+        say(f"{name} is left out: {why}")
     results, interrupted = run_all(
-        choose([word for word in options.words if "=" not in word]),
+        with_builds(suite for suite in suites if suite.name not in left),
         [options.make, *variables])
-    failed = report(results).failed > 0
-    return 130 if interrupted else int(failed)
+    good = report(results, left)
+    return 130 if interrupted else int(not good)
 
 
 if __name__ == "__main__":

@@ -1,261 +1,277 @@
 #!/bin/sh
 #
 # deps.sh GROUP... - checks what a part of the project needs, and installs what is
-# missing.
+# missing where that needs no password; otherwise it says how to get it.
 #
-#   build     a compiler, pkg-config, hiredis, uthash
-#   run       build, and redis-server
-#   test      run, and cmocka, pytest, valgrind, patch, clang as the second compiler
-#   browser   Chromium and its WebDriver, for the one end-to-end test
-#   check     test, browser, fuzz and load
-#   tidy      clang-tidy, clang-format
-#   load      load tools: ab, wrk, httperf
-#   compare   run and load, and tools to measure with
-#   observe   run, and strace
-#   fuzz      build, and clang with libFuzzer
-#   grade     run, pytest and strace, for the labs
-#   containers  what builds and runs containers without a daemon
+#   scripts/deps.sh build            what `make` needs; scripts/packages.txt has the groups
+#   scripts/deps.sh --missing unit   prints `GROUP: PACKAGE (WHAT FOR)` for each that is
+#                                    missing and not optional; installs nothing
 #
-# NO_INSTALL=1 installs nothing: it prints the one command to run and exits 1.
-# When everything that is missing is optional, as each load tool is, the script says
-# what will be left out and exits 0. It does the same when an optional package cannot
-# be installed. STAMP=FILE is touched only when nothing is missing.
+# It installs only on Debian and Ubuntu, as root or with a sudo that asks for no
+# password. Elsewhere it prints the packages by the distribution's own names, and
+# exits 1. When all that is missing is optional, it says so and exits 0.
 #
-# A package counts as installed when it works (a command on PATH, a library known to
-# pkg-config), wherever it came from; apt-get only adds what is missing. So on a
-# system without apt-get the script still says what to install.
+#   NO_INSTALL=1     installs nothing
+#   STAMP=FILE       is touched when nothing is missing, so that make need not ask again
+#   PYTHON, CC       the programs that make uses
+#   OS_RELEASE=FILE  is read in place of /etc/os-release
 # shellcheck disable=SC2086  # $missing and $lock are lists of words on purpose
 set -u
+here=$(cd "$(dirname "$0")" && pwd) || exit 1
+PACKAGES=$here/packages.txt MINIMUM=$here/minimum.txt
+PYTHON=${PYTHON:-/usr/bin/python3}
+PATH=$PATH:/usr/sbin:/sbin # where a user's PATH does not lead
 
-missing=''   # packages, each once
-reasons=''   # a line for each of them
-vital=''     # those that are not optional
+# ------------------------------------------------------------ the distribution
 
-# want PACKAGE WHY TEST...: PACKAGE is missing unless the command TEST succeeds.
-want() {
-    if miss "$@"; then vital="$vital $1"; fi
+release() { # FIELD: what os-release says
+    sed -n "s/^$1=//p" "${OS_RELEASE:-/etc/os-release}" 2>/dev/null | sed 's/"//g'
 }
 
-# may PACKAGE WHY TEST...: the same for an optional package.
-may() {
-    miss "$@" || true
-}
+distribution='' ubuntu=''
+for id in $(release ID) $(release ID_LIKE); do
+    case $id in
+    ubuntu) distribution=debian ubuntu=yes ;;
+    debian | arch | alpine | fedora) distribution=$id ;;
+    rhel | centos) distribution=fedora ;;
+    *) continue ;;
+    esac
+    break
+done
 
-miss() {
-    package=$1 why=$2
-    shift 2
-    "$@" >/dev/null 2>&1 && return 1
-    case " $missing " in *" $package "*) return 0 ;; esac
-    missing="$missing $package"
-    reasons="$reasons
-  $(printf '%-22s' "$package") $why"
-}
+case $distribution in
+fedora) install='dnf install' ;;
+arch) install='pacman -S --needed' ;;
+alpine) install='apk add' ;;
+*) install='apt-get install -y --no-install-recommends' ;;
+esac
 
-have() { command -v "$1"; }
-header() { echo "#include <$1>" | ${CC:-gcc} -E - ; }
-python_has() { /usr/bin/python3 -c "import $1"; }
-library() { pkg-config --exists "$1"; }
-
-# Debian has clang's runtime libraries in a package of their own, with the version in
-# its name; older releases have both in libclang-common-N-dev.
-clang_runtime_package() {
-    n=$(apt-cache depends clang 2>/dev/null |
-        sed -n 's/.*Depends: clang-\([0-9]*\)$/\1/p' | head -n 1)
-    for package in "libclang-rt-$n-dev" "libclang-common-$n-dev"; do
-        if [ -n "$(apt-cache show "$package" 2>/dev/null)" ]; then
-            echo "$package"
-            return
-        fi
-    done
-    echo clang
-}
-
-clang_has_fuzzer() {
-    ls "$(clang -print-resource-dir)"/lib/*/libclang_rt.fuzzer*
-}
-
-# Ubuntu ships Chromium as a snap, which these two packages install.
-is_ubuntu() { grep -q '^ID=ubuntu' /etc/os-release 2>/dev/null; }
-browser_package() {
-    if is_ubuntu; then
-        case $1 in
-        chromium) echo chromium-browser ;;
-        chromium-driver) echo chromium-chromedriver ;;
-        esac
-    else
-        echo "$1"
-    fi
-}
-any() { for c; do command -v "$c" && return; done; return 1; }
-
-# load_tools want|may: `may` where an experiment without its tool can be left out.
-load_tools() {
-    $1 apache2-utils "ab, a load tool" have ab
-    $1 wrk "a load tool" have wrk
-    $1 httperf "a load tool with a fixed rate" have httperf
-}
-
-look_for() {
-    case $1 in
-    build)
-        compiler=${CC:-gcc}
-        case $compiler in
-        *clang*) want clang "the compiler, $compiler" have "${compiler%% *}" ;;
-        *) want gcc "the compiler, $compiler" have "${compiler%% *}" ;;
-        esac
-        want libc6-dev "headers of the C library" header stdio.h
-        want binutils "ar, which makes the archive of common/, and nm" have ar
-        want pkg-config "finds libraries for the compiler" have pkg-config
-        want libhiredis-dev "Redis client library of the guestbook" library hiredis
-        want uthash-dev "hash tables and lists in C headers" header uthash.h
-        ;;
-    run)
-        look_for build
-        want redis-server "keeps the guestbook" have redis-server
-        want redis-tools "redis-cli, asks whether Redis is up" have redis-cli
-        ;;
-    test)
-        look_for run
-        want libcmocka-dev "unit tests in C" library cmocka
-        want clang "the second compiler that must not warn" have clang
-        want valgrind "counts instructions" have valgrind
-        want patch "applies the patches of variants/" have patch
-        want python3 "runs the black-box tests" have /usr/bin/python3
-        want python3-pytest "runs the black-box tests" python_has pytest
-        want python3-pytest-xdist "... on all cores" python_has xdist
-        may python3-pytest-timeout "... and ends one that hangs" python_has pytest_timeout
-        may python3-pytest-rerunfailures "a second attempt, for CI" \
-            python_has pytest_rerunfailures
-        want python3-h11 "the parser to compare ours with" python_has h11
-        if [ -n "$(apt-cache show libhttp-parser-dev 2>/dev/null)" ]; then
-            want libhttp-parser-dev "another one" header http_parser.h
-        fi
-        ;;
-    browser)
-        if is_ubuntu && ! have snap >/dev/null; then
-            echo "Note: Ubuntu has Chromium only as a snap, and there is no snapd here;"
-            echo "the one test that needs a browser will be skipped."
-            return
-        fi
-        want "$(browser_package chromium)" "the browser that signs the guestbook" \
-            any chromium chromium-browser
-        want "$(browser_package chromium-driver)" "lets a program drive Chromium" \
-            have chromedriver
-        want python3-selenium "speaks to the driver" python_has selenium
-        ;;
-    check)
-        look_for test
-        look_for browser
-        look_for fuzz
-        look_for load # the tests of bench/ use them, and the docs name them
-        look_for grade
-        may python3-venv "a place for what draws, and for the book" \
-            python_has ensurepip
-        ;;
-    tidy)
-        want clang-tidy "reads the sources for mistakes" have clang-tidy
-        want clang-format "lays the sources out" have clang-format
-        ;;
-    load) load_tools want ;;
-    compare)
-        look_for run
-        want python3 "conducts the measurements" have /usr/bin/python3
-        may python3-venv "a place for the drawing library" python_has ensurepip
-        load_tools may
-        may strace "counts system calls" have strace
-        may valgrind "counts instructions" have valgrind
-        ;;
-    observe)
-        look_for run
-        want python3 "shows what servers wait for" have /usr/bin/python3
-        may python3-venv "a place for the library that draws the live view" \
-            python_has ensurepip
-        may strace "traces the servers for a timeline" have strace
-        ;;
-    grade)
-        look_for run
-        want python3 "runs the grader" have /usr/bin/python3
-        want python3-pytest "runs its tests" python_has pytest
-        want strace "shows the system calls of a submission" have strace
-        want patch "makes the mutants" have patch
-        may liburing-dev "the library of lab 08" library liburing
-        ;;
-    containers)
-        want python3-pytest "runs the tests" python_has pytest
-        want python3-yaml "reads compose.yaml" python_has yaml
-        want python3-jinja2 "fills in the balancer's template" python_has jinja2
-        # Optional: without these, the tests that need them are skipped.
-        may buildah "builds images without a daemon" have buildah
-        may debootstrap "makes the base image" test -x /usr/sbin/debootstrap
-        may podman "runs containers without a daemon" have podman
-        may crun "... which calls this to start them" have crun
-        may netavark "... and this to connect them" test -x /usr/lib/podman/netavark
-        may aardvark-dns "... by their names" test -x /usr/lib/podman/aardvark-dns
-        may iptables "... and forwards ports" test -x /usr/sbin/iptables
-        may python3-venv "a place for podman-compose" python_has ensurepip
-        may docker-compose "checks compose.yaml" have docker-compose
-        ;;
-    fuzz)
-        look_for build
-        want clang "has libFuzzer" have clang
-        want "$(clang_runtime_package)" "libFuzzer itself" clang_has_fuzzer
-        ;;
+# package_of DEBIAN FEDORA ARCH ALPINE: the one for this distribution.
+package_of() {
+    case $distribution in
+    fedora) echo "$2" ;;
+    arch) echo "$3" ;;
+    alpine) echo "$4" ;;
     *)
-        echo "deps.sh: no group '$1'; there are: build run test browser check tidy compare observe fuzz grade containers" >&2
-        exit 2
+        case $1 in
+        */*) if [ -n "$ubuntu" ]; then echo "${1#*/}"; else echo "${1%/*}"; fi ;;
+        *) echo "$1" ;;
+        esac
         ;;
     esac
 }
 
-[ $# -gt 0 ] || { echo "usage: $0 GROUP...  (see the head of this file)" >&2; exit 2; }
-look_for_all() {
-    missing='' reasons='' vital=''
-    for group; do look_for "$group"; done
+# ------------------------------------------------------------- minimum versions
+
+least() { # WHAT: the version that scripts/minimum.txt names
+    sed -n "s/^$1  *\([0-9.]*\) .*/\1/p" "$MINIMUM"
 }
+
+older() { # A B: is version A, as in 5.10, older than B?
+    [ "${1%%.*}" -lt "${2%%.*}" ] ||
+        { [ "${1%%.*}" -eq "${2%%.*}" ] && [ "${1#*.}" -lt "${2#*.}" ]; }
+}
+
+# too_old: prints a line for each part of the system that is older than it may be.
+too_old() {
+    kernel=$(uname -r | sed 's/^\([0-9]*\.[0-9]*\).*/\1/')
+    older "$kernel" "$(least kernel)" &&
+        echo "Linux $kernel is too old: $(least kernel) or newer is needed"
+    glibc=$(getconf GNU_LIBC_VERSION 2>/dev/null | sed 's/[^0-9.]//g')
+    if [ -z "$glibc" ]; then
+        echo "the C library is not glibc: the servers call scandirat() and" \
+            "pthread_attr_setsigmask_np(), which musl does not have"
+    elif older "$glibc" "$(least glibc)"; then
+        echo "glibc $glibc is too old: $(least glibc) or newer is needed"
+    fi
+}
+
+# old_release: a hint, since an older release may have newer parts.
+old_release() {
+    version=$(release VERSION_ID)
+    id=$(release ID)
+    case $id in debian | ubuntu) ;; *) return ;; esac
+    case $version in '' | *[!0-9.]*) return ;; esac
+    older "$version" "$(least "$id")" &&
+        echo "Note: this is $id $version; the oldest release that works is $(least "$id")."
+}
+
+# ------------------------------------------------------------- what is missing
+
+have() { for program; do command -v "$program" && return; done; return 1; }
+header() { echo "#include <$1>" | ${CC:-gcc} -E -; }
+python_works() {
+    $PYTHON -c "import sys; sys.exit(sys.version_info < tuple(map(int, '$(least python)'.split('.'))))"
+}
+libfuzzer_works() {
+    set -- "$(clang -print-resource-dir)"/lib/*/libclang_rt.fuzzer*
+    [ -e "$1" ]
+}
+
+works() { # FOUND-AS, as in packages.txt
+    case $1 in
+    # shellcheck disable=SC2046  # several names
+    command:*) have $(echo "${1#*:}" | sed 's/,/ /g') ;;
+    library:*) pkg-config --exists "${1#*:}" ;;
+    header:*) header "${1#*:}" ;;
+    file:*) [ -e "${1#*:}" ] ;;
+    python:*) $PYTHON -c "import ${1#*:}" ;;
+    environment) # make and check.py make it; --missing asks whether they could
+        [ -z "$only_asked" ] || (cd "$here/.." &&
+            cat bench/requirements.txt labs/requirements.txt tests/requirements.txt |
+            cmp -s - build/venv/requirements.txt)
+        ;;
+    compiler) have "${CC%% *}" ;;
+    python) python_works ;;
+    libfuzzer) libfuzzer_works ;;
+    actionlint) [ -x "$here/../build/tools/bin/actionlint" ] || have go ;;
+    esac >/dev/null 2>&1
+}
+
+missing=''   # packages, each once
+reasons=''   # a line for each of them
+vital=''     # those that are not optional
+known=' '    # `thing:yes` or `thing:no` for each that was tried
+
+# look THING want|may: adds its package to $missing unless it works.
+look() {
+    thing=$1
+    [ "$only_asked$2" = yesmay ] && return
+    [ "$thing" = compiler ] && case $CC in *clang*) thing=clang ;; esac
+    # shellcheck disable=SC2046  # a line of the table as words
+    set -- "$2" $(sed -n "s/^$thing  *//p" "$PACKAGES")
+    [ $# -gt 6 ] || { echo "deps.sh: packages.txt has no '$thing'" >&2; exit 2; }
+    case $known in
+    *" $thing:yes "*) return ;;
+    *" $thing:no "*) ;;
+    *) if works "$2"; then known="$known$thing:yes "; return; fi
+        known="$known$thing:no " ;;
+    esac
+    package=$(package_of "$3" "$4" "$5" "$6" | sed 's/+/ /g')
+    optional=$1
+    shift 6
+    if [ "$package" = - ]; then
+        package='' name="$thing (no package)"
+    else
+        name=$package
+    fi
+    # A thing that no package brings cannot be asked for, only mentioned.
+    [ "$optional" = want ] && vital="$vital $thing"
+    case $reasons in *"
+  $name "*) return ;; esac
+    reasons="$reasons
+  $(printf '%-22s' "$name") $*"
+    for one in $package; do
+        case " $missing " in *" $one "*) ;; *) missing="$missing $one" ;; esac
+    done
+}
+
+# look_for GROUP want|may
+look_for() {
+    grep -q "^$1  *= " "$PACKAGES" || {
+        echo "deps.sh: no group '$1'; there are:" \
+            $(sed -n 's/^\([a-z0-9-]*\)  *= .*/\1/p' "$PACKAGES") >&2
+        exit 2
+    }
+    for member in $(sed -n "s/^$1  *= //p" "$PACKAGES"); do
+        case $member in
+        '?@'*) look_for "${member#??}" may ;;
+        '?'*) look "${member#?}" may ;;
+        @*) look_for "${member#?}" "$2" ;;
+        *) look "$member" "$2" ;;
+        esac
+    done
+}
+
+look_for_all() {
+    missing='' reasons='' vital='' known=' '
+    for group; do look_for "$group" want; done
+}
+
+CC=${CC:-gcc}
+only_asked=
+if [ "${1:-}" = --missing ]; then
+    only_asked=yes
+    shift
+    for group; do
+        missing='' reasons='' vital=''
+        look_for "$group" want
+        echo "$reasons" | sed -n "s/^  \(.*[^ ]\)   *\(.*\)/$group: \1 (\2)/p"
+    done
+    exit 0
+fi
+[ $# -gt 0 ] || { echo "usage: $0 GROUP...  (see the head of this file)" >&2; exit 2; }
+
+# ------------------------------------------------------------------ what to do
+
 # complete: exits; nothing is missing.
 complete() {
     [ -z "${STAMP:-}" ] || touch "$STAMP"
     exit 0
 }
 
-# give_up: exits; with 1 if a package that is not optional is still missing.
+# ways_out: the three ways to get what is missing.
+ways_out() {
+    echo "Ways out:"
+    if [ -z "$missing" ]; then
+        echo "  1. a newer release of this distribution, or another one"
+    elif [ "$(id -u)" -eq 0 ] || ! command -v sudo >/dev/null; then
+        echo "  1. packages; as root, run:"
+        echo "       $command"
+    else
+        echo "  1. packages; run:"
+        echo "       $command"
+    fi
+    [ -d "$here/../docs" ] || return # a handout for a class has no container
+    echo "  2. the container, which has them all: docs/howto/containers.md"
+    echo "  3. the devcontainer: open this folder in an editor that reads .devcontainer/"
+}
+
+# give_up: exits; with 1 if something is missing that is not optional.
 give_up() {
-    [ -n "$vital" ] && exit 1
-    echo "Continuing without them; what needs them is left out."
+    if [ -n "$vital$old" ]; then
+        ways_out
+        exit 1
+    fi
+    echo "Continuing without them; what needs them is left out. To install them:"
+    echo "  $command"
     exit 0
 }
 
+old_release
+old=$(too_old)
+[ -z "$old" ] || echo "$old"
 look_for_all "$@"
-[ -n "$missing" ] || complete
+[ -n "$reasons$old" ] || complete
 
 sudo=
-[ "$(id -u)" -eq 0 ] || sudo='sudo '
-echo "Missing for '$*':$reasons"
-command="${sudo}apt-get install -y --no-install-recommends$missing"
+if [ "$(id -u)" -ne 0 ] && command -v sudo >/dev/null; then sudo='sudo '; fi
+command="$sudo$install$missing"
+[ "$distribution" = debian ] && command="${sudo}apt-get update && $command"
+[ -z "$reasons" ] || echo "Missing for '$*':$reasons"
+[ -n "$distribution" ] || echo "(Debian's names: this distribution is none of Debian, Fedora, Arch, Alpine.)"
 
-if ! command -v apt-get >/dev/null; then
-    echo "This system has no apt-get; please install these packages (Debian's names)."
-    give_up
-fi
-if [ -n "${NO_INSTALL:-}" ]; then
-    echo "NO_INSTALL is set, so please run:"
-    echo "  ${sudo}apt-get update && $command"
-    give_up
-fi
-if [ -n "$sudo" ] && ! command -v sudo >/dev/null; then
-    echo "This needs root, and there is no sudo; please run as root:"
-    echo "  apt-get update && ${command#sudo }"
-    give_up
-fi
+may_install() {
+    [ -z "${NO_INSTALL:-}" ] && [ -z "$old" ] && [ -n "$missing" ] &&
+        command -v apt-get >/dev/null &&
+        { [ "$(id -u)" -eq 0 ] || { [ -n "$sudo" ] && sudo -n true 2>/dev/null; }; }
+}
+may_install || give_up
 
-echo "Running:  $command"
+echo "Running:  $sudo$install$missing"
 lock='-o DPkg::Lock::Timeout=600' # wait if another apt-get is running
 apt_get() { ${sudo:+sudo} env DEBIAN_FRONTEND=noninteractive apt-get $lock "$@"; }
 apt_get -qq update || echo "apt-get update failed; trying with the old package lists"
 look_for_all "$@" # again: a package's name may be known only now
+
+# apt-get installs nothing when it does not know one of the names.
+for package in $missing; do
+    [ -n "$(apt-cache show "$package" 2>/dev/null)" ] && continue
+    echo "This release has no package $package."
+    missing=$(echo " $missing " | sed "s/ $package / /")
+done
 apt_get install -y --no-install-recommends $missing || {
-    echo "The installation failed; the lines above say why. To try again by hand:"
-    echo "  $command"
+    echo "The installation failed; the lines above say why."
     look_for_all "$@" # some of them may be installed now
     give_up
 }
@@ -273,6 +289,6 @@ esac
 
 # Check again: a package counts only when it works.
 look_for_all "$@"
-[ -n "$missing" ] || complete
+[ -n "$reasons" ] || complete
 echo "Installed, yet still not found:$reasons"
 give_up

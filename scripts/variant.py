@@ -40,7 +40,9 @@ import traceback
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parent.parent
-FILES = ("Makefile", "scripts/deps.sh")     # what a copy needs to build
+# What a copy needs to build.
+FILES = ("Makefile", "scripts/deps.sh", "scripts/packages.txt",
+         "scripts/minimum.txt")
 BLACKBOX = TOP / "tests" / "blackbox"       # how to start a server and talk to it
 
 

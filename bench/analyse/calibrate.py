@@ -13,7 +13,7 @@ MOST = 20       # clients that ask; idle ones come in addition
 PAGES = {"guestbook": "guestbook", "new connections": "answer",
          "keep-alive": "answer kept"}
 # Loads of the studies calibrate and idle-connections.
-CROWDED = "more clients than workers, "     # and the server
+CROWDED, POOL = "more clients than workers, ", 10   # the server; its workers
 IDLE, BUSY = "10 busy clients", 10
 
 
@@ -34,8 +34,8 @@ def median(rows, key):
 
 def calibrate(rows, costs):
     """Return a copy of `costs` with what rows of samples.csv say: CPU times
-    of pages, delay of a wake-up, poll's scan, pages of a kept connection at
-    a limit. Of several cells that count, the one with the most clients does.
+    of pages, delay of a wake-up, poll's scan, pages on kept connections at a
+    limit. Of several cells that count, the one with the most clients does.
     Raises ValueError when no row counts."""
     cells = {}      # {(server, page, clients): [row, ...]}
     for row in rows:
@@ -58,7 +58,7 @@ def calibrate(rows, costs):
     for server, pages in servers.items():
         if {"answer", "answer kept"} <= set(pages):
             known = costs["servers"].get(server, {}).get("answer kept", {})
-            pages["answer kept"].update(pages_each(rows, server, pages, known))
+            pages["answer kept"].update(meanwhile(rows, server, pages, known))
     machine["wake_us"] = round(wake_up(cells, machine["wake_us"]), 3)
     machine["scan_us"] = round(scan(rows, machine["scan_us"]), 4)
     return {**costs, "machine": machine, "servers": servers}
@@ -93,17 +93,36 @@ def scan(rows, known):
     return max(0.0, statistics.median(found)) if found else known
 
 
-def pages_each(rows, server, pages, known):
-    """Return {"pages_each"} of a server that closes kept connections, from
-    the CPU time of a page, which lies between a kept and a new connection;
-    without such a cell as in the costs `known`."""
+def meanwhile(rows, server, pages, known):
+    """Return {"meanwhile"} of a server that closes kept connections, from the
+    CPU time of a page, which lies between a kept and a new connection; without
+    such a cell as in the costs `known`."""
     cost = median([row for row in rows
                    if row["variant"] == CROWDED + server], "cpu_us")
     kept, new = (pages[page]["server_us"] for page in ("answer kept",
                                                        "answer"))
-    return {"pages_each": round((new - kept) / (cost - kept), 3)} \
-        if kept < cost < new else {
-            key: known[key] for key in ("pages_each",) if key in known}
+    if not kept < cost < new:
+        return {key: known[key] for key in ("meanwhile",) if key in known}
+    others = (new - kept) / (cost - kept) - 1   # pages on each connection, less 1
+    return {"meanwhile": round(others / (POOL - 1), 4)}
+
+
+def completed(costs, known):
+    """Return `costs` with the servers and pages that only `known` has; their
+    times are multiplied by the median ratio of those that both have."""
+    both = [(cost, known["servers"][server][page])
+            for server, pages in costs["servers"].items()
+            for page, cost in pages.items()
+            if page in known["servers"].get(server, ())]
+    ratio = statistics.median(
+        [cost["server_us"] / other["server_us"] for cost, other in both
+         if other["server_us"]] or [1.0])
+    return {**costs, "servers": {server: {
+        page: costs["servers"].get(server, {}).get(page) or {
+            key: value * ratio if key.endswith("_us") else value
+            for key, value in cost.items()}
+        for page, cost in pages.items()}
+        for server, pages in known["servers"].items()}}
 
 
 def rows_of(summary):

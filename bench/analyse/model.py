@@ -9,26 +9,30 @@ for a worker, or is with one: at the server's cores, at Redis, or asleep in
 between. The laws are those of Lazowska, Zahorjan, Graham and Sevcik,
 Quantitative System Performance (1984, free online): utilisation and Little's
 law (chapter 3), mean value analysis with Schweitzer's approximation (chapter
-6), limited workers (chapter 9). Gunther's Universal Scalability Law adds a
-term for coherence; nothing measured with one core per server asks for it.
+6), limited workers (chapter 9); and Erlang's loss formula for one thread that
+shares the cores with the workers it makes. Gunther's Universal Scalability
+Law adds coherence; nothing measured with one core per server asks for it.
 
 The costs are JSON. Times are microseconds of CPU for a page unless noted:
 
-    {"format": 1,
+    {"format": 2,
      "source":  {"what": run, "cpu": its name, "most_clients": 20},
-     "machine": {"cache_kib": last-level cache, "miss_ns": to fetch a line of
-                 64 bytes from memory, "wake_us": delay of a wake-up, no CPU,
+     "machine": {"core_kib": cache of one core, "core_ns": to fetch a line of
+                 64 bytes that is not there from the last-level cache,
+                 "cache_kib": last-level cache, "miss_ns": to fetch a line
+                 from memory, "wake_us": delay of a wake-up, no CPU,
                  "scan_us": poll: one descriptor, each time poll() is called},
      "memory":  {PAGE: {"held_kib": what a client occupies in server, kernel
                  and load tool; "load_kib", "server_kib": what a page touches
                  of it; "worker_kib": what a process or thread touches}},
      "servers": {NAME: {PAGE: {"server_us": ..., "redis_us": ...,
-                               "load_us": ..., "pages_each": of 02 and 04 at
-                               their limit: pages of a kept connection}}}}
+                               "load_us": ..., "meanwhile": of 02 and 04,
+                               pages on a kept connection of each other worker
+                               while one worker is made}}}}
 
 PAGE is "guestbook", "answer" (both with a new connection for each page) or
-"answer kept". No run tells `memory` and `miss_ns`: they were chosen once, from
-the sizes of the structures and the study "flat" on another machine.
+"answer kept". No run tells `memory` and the caches: they were chosen once,
+from the sizes of the structures and the processor's data sheet.
 """
 
 import json
@@ -37,7 +41,7 @@ import pathlib
 from dataclasses import dataclass
 
 COSTS = pathlib.Path(__file__).with_name("costs.json")
-FORMAT = 1
+FORMAT = 2
 TRIPS = {"guestbook": 3}    # to Redis, one after the other
 PAGES = ("guestbook", "answer", "answer kept")
 # How many clients a server serves at the same time, if not told otherwise.
@@ -94,9 +98,8 @@ class Demands:
 @dataclass(frozen=True)
 class Answer:
     """What is predicted: `rate` in pages a second, `seconds` a page takes as
-    the load tool sees it, `limit` (a key of
-    model_words.LIMITS), `busy` {station: share
-    of its cores, 0 to 1}."""
+    the load tool sees it, `limit` (a key of model_words.LIMITS), `busy`
+    {station: share of its cores, 0 to 1}."""
 
     rate: float
     seconds: float
@@ -114,7 +117,8 @@ def load(path=COSTS):
             for cost in one.values()
             for key in ("server_us", "redis_us", "load_us")) \
             and {*costs["machine"], *costs["memory"]} >= {
-                "cache_kib", "miss_ns", "wake_us", "scan_us", *PAGES}
+                "core_kib", "core_ns", "cache_kib", "miss_ns", "wake_us",
+                "scan_us", *PAGES}
     except (KeyError, TypeError, AttributeError, ValueError):
         good = False
     if not good:
@@ -123,60 +127,84 @@ def load(path=COSTS):
 
 
 def crowded(setting):
-    """Return whether 01 to 05 close kept connections, because more clients
-    come than they have workers."""
+    """Return whether 01 to 05 close kept connections: more clients come than
+    they have workers."""
     return setting.page == "answer kept" and setting.clients > setting.slots
 
 
-def cost_of(costs, server, page, closes=False):
-    """Return {"server_us", "redis_us", "load_us"} of a page. If a server
-    `closes` kept connections, each still carries `pages_each` pages: one with
-    the cost of a new connection, the others without. Raises ValueError when
-    the costs are not known."""
+def cost_of(costs, server, page):
+    """Return {"server_us", "redis_us", "load_us"} of a page. Raises ValueError
+    when the costs are not known."""
     try:
-        cost = costs["servers"][server][page]
-        new = costs["servers"][server]["answer"] if closes else cost
+        return costs["servers"][server][page]
     except KeyError as error:
         raise ValueError(f"no costs are known of {server}, {page}: measure "
                          "them with make study NAME=calibrate") from error
-    share = 1 / cost.get("pages_each", 1)
-    return {key: share * new[key] + (1 - share) * cost[key]
-            for key in ("server_us", "redis_us", "load_us")}
 
 
-def cold(costs, held_kib):
-    """Return the share (0 to 1) of memory that has left the cache when it is
-    used again, if `held_kib` are used in between."""
-    return held_kib / (held_kib + costs["machine"]["cache_kib"])
+def new_share(costs, setting):
+    """Return the share (0 to 1) of pages that come on a new connection.
+
+    Above their limit, 03 and 05 close each kept connection after a page. 02
+    and 04 close one, and all the others stay open until its worker has been
+    replaced: the more workers there are, the more pages come meanwhile."""
+    if not crowded(setting):
+        return float(setting.page != "answer kept")
+    kept = cost_of(costs, setting.server, setting.page)
+    return 1 / (1 + kept.get("meanwhile", 0.0) * (setting.slots - 1))
+
+
+def fetched(costs, held_kib, touched_kib):
+    """Return the microseconds that a page waits for the part of `touched_kib`
+    that has left the caches because `held_kib` were used in between."""
+    machine = costs["machine"]
+    return touched_kib * 1024 / 64 / 1000 * sum(
+        machine[time] * held_kib / (held_kib + machine[size])
+        for size, time in (("core_kib", "core_ns"), ("cache_kib", "miss_ns")))
 
 
 def demands(costs, setting):
     """Return the Demands of a page. Raises ValueError as cost_of() does."""
-    one, closes = setting, crowded(setting)
-    cost = cost_of(costs, one.server, one.page, closes)
-    machine, memory = costs["machine"], costs["memory"][
-        "answer" if closes else one.page]
-    line_us = machine["miss_ns"] / 1000 * 1024 / 64        # for each KiB
+    one, new = setting, new_share(costs, setting)
+    cost = cost_of(costs, one.server, one.page)
+    memory = costs["memory"]["answer" if crowded(one) else one.page]
     active = min(one.clients, one.slots) \
         if 1 < one.slots < math.inf else 0
-    here = cold(costs, one.clients * memory["held_kib"])
-    there = cold(costs, one.clients / one.machines * memory["held_kib"])
-    among = cold(costs, active * (memory["held_kib"] + memory["worker_kib"]))
-    made = 0.0
-    if one.server in MAKERS and one.cores > 1 \
-            and (closes or one.page != "answer kept"):
-        made = PARENT * max(0.0, (
-            cost_of(costs, one.server, "answer")["server_us"]
-            - cost_of(costs, "iterative", "answer")["server_us"]))
-    trips = TRIPS.get(one.page, 0)
+    if crowded(one):
+        fresh = cost_of(costs, one.server, "answer")
+        cost = {key: new * fresh[key] + (1 - new) * cost[key]
+                for key in ("server_us", "redis_us", "load_us")}
+    making = 0.0
+    if one.server in MAKERS and new and one.cores > 1:
+        plain, made = (cost_of(costs, server, "answer")["server_us"]
+                       for server in ("iterative", one.server))
+        making = PARENT * new * max(0.0, made - plain)
+    trips, held = TRIPS.get(one.page, 0), memory["held_kib"]
     return Demands(
-        server=1e-6 * (cost["server_us"] + line_us * (
-            here * memory["server_kib"] + among * memory["worker_kib"])),
+        server=1e-6 * (
+            cost["server_us"]
+            + fetched(costs, one.clients * held, memory["server_kib"])
+            + fetched(costs, active * (held + memory["worker_kib"]),
+                      memory["worker_kib"])),
         redis=1e-6 * cost["redis_us"],
-        load=1e-6 * (cost["load_us"] + line_us * there * memory["load_kib"]),
-        delay=trips * (1e-6 * machine["wake_us"] + 1e-3 * one.redis_ms),
-        scan=1e-6 * machine["scan_us"] * (one.server == "poll"),
-        serial=1e-6 * made)
+        load=1e-6 * (cost["load_us"] + fetched(
+            costs, one.clients / one.machines * held, memory["load_kib"])),
+        delay=trips * (1e-6 * costs["machine"]["wake_us"]
+                       + 1e-3 * one.redis_ms),
+        scan=1e-6 * costs["machine"]["scan_us"] * (one.server == "poll"),
+        serial=1e-6 * making)
+
+
+def makers_rate(need, cores):
+    """Return how many pages a second the one thread that makes workers allows.
+
+    It waits for a core as its workers do, first come, first served, and then
+    makes none: a worker that finds all cores taken is "lost", as a call is
+    that finds all lines taken. Erlang's loss formula says how many are."""
+    load, lost = need.server / need.serial - 1, 1.0
+    for lines in range(1, cores + 1):
+        lost = load * lost / (lines + load * lost)
+    return (1 - lost) / need.serial
 
 
 def waiting(rate, demand, others, turn=0.0):
@@ -251,7 +279,7 @@ def solve(costs, setting):
     if setting.clients > setting.slots:
         rates["workers"] = highest(need, setting, True)
     if need.serial:
-        rates["parent"] = 1 / need.serial
+        rates["parent"] = makers_rate(need, setting.cores)
     limit = min(rates, key=rates.get)
     rate = rates[limit]
     busy = {"server": rate * need.server / setting.used_cores,

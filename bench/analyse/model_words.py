@@ -1,6 +1,6 @@
 """What the model predicts, and where it is wrong, in sentences."""
 
-from bench.analyse.model import crowded, demands
+from bench.analyse.model import crowded, demands, new_share
 from bench.analyse.sentences import number
 
 PART = 0.25     # an error from which a sentence says what the model lacks
@@ -30,8 +30,11 @@ def why(costs, setting, answer):
         for seconds in (need.server, need.redis, need.load, need.serial))
     cores = f"{setting.used_cores} cores" if setting.used_cores > 1 \
         else "one core"
-    page = "Kept connections are closed while others wait, so a page" \
-        if crowded(setting) else "A page"
+    page = "A page"
+    if crowded(setting):
+        each = number(1 / new_share(costs, setting))
+        page = "While others wait, a kept connection is closed after " \
+               f"{'one page' if each == '1' else each + ' pages'}. A page"
     occupied = "its only worker is" if setting.slots == 1 \
         else f"all {setting.slots:,.0f} workers are"
     both = f"the load tool ({tool}) and Redis ({redis}) share a core" \
@@ -50,8 +53,9 @@ def why(costs, setting, answer):
         "workers": f"A page holds a worker for {number(1000 * held)} ms or "
                    f"more and {occupied} occupied; the other clients wait in "
                    "the accept queue.",
-        "parent": f"Making a worker takes {making} of one thread, whatever "
-                  "number of cores there is.",
+        "parent": f"Making workers takes {making} a page of one thread, "
+                  "which gets no more than a core and has to wait for it as "
+                  "the workers do.",
         "clients": "No core is fully busy: the clients have too few pages "
                    "under way."}[answer.limit]
 

@@ -2,9 +2,10 @@
 
     python3 -m bench report [results/FOLDER]        (default: results/latest)
 
-Reads samples.csv, calls.csv and env.json; writes summary.json, the charts and report.html,
-which holds all it needs. Charts and report need what is in build/venv. Exit status: 0, or 1
-when the files of a run are not there, or broken.
+Reads samples.csv, calls.csv and env.json; writes summary.json, the charts, simulator.html,
+which starts from the costs of this run, and report.html. Both pages hold all they need.
+Charts and report need what is in build/venv. Exit status: 0, or 1 when the files of a run
+are not there, or broken.
 """
 
 import base64
@@ -13,15 +14,17 @@ import pathlib
 import sys
 
 from bench import venv as own_venv
+from bench.analyse import calibrate, model
 from bench.draw import table
 from bench.store import rundir, summaries
+from observe.simulator import page as simulator
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 
 
 def make(folder, experiments=()):
-    """Write summary.json, charts and report.html into `folder`. `experiments` are those
+    """Write summary.json, charts and both pages into `folder`. `experiments` are those
     next to the published ones, such as a study. Returns (summary, [what was left out and
     why]). Raises OSError when the files of a run are not there."""
     summary = summaries.make(folder, experiments)
@@ -45,11 +48,34 @@ def make(folder, experiments=()):
                               lstrip_blocks=True).get_template("report.html")
     page.stream(
         summary=summary, env=env, pictures=pictures, left_out=left_out,
+        simulated=simulate(summary, env, folder),
         words=table.WORDS, top=os.path.relpath(TOP, os.path.abspath(folder)),
         tables=lambda *which: table.tables(summary, *which, wide=True),
         embedded=lambda name: embedded(pathlib.Path(folder, name)),
     ).dump(os.path.join(folder, "report.html"), encoding="utf-8")
     return summary, left_out
+
+
+def simulate(summary, env, folder):
+    """Write simulator.html with the costs of a run; return whether the run
+    tells them: it has cells with few clients."""
+    known = model.load()
+    try:
+        costs = calibrate.calibrate(calibrate.rows_of(summary), known)
+    except ValueError:
+        return False
+    costs["machine"]["cache_kib"] = env["machine"].get("cache_kib") \
+        or known["machine"]["cache_kib"]
+    pages = {one for cost in costs["servers"].values() for one in cost}
+    costs["source"] = {
+        "what": f"this run's {' and '.join(sorted(pages))}" + (
+            "; other pages from the reference run, scaled"
+            if len(pages) < len(model.PAGES) else ""),
+        "cpu": env["machine"]["cpu"]}
+    with open(os.path.join(folder, "simulator.html"), "w",
+              encoding="utf-8") as file:
+        file.write(simulator.draw(calibrate.completed(costs, known)))
+    return True
 
 
 def embedded(path):

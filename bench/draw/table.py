@@ -76,7 +76,8 @@ def tables(summary, experiment, variant, wide):
     made = [cost(experiment, variant, place, titles, found,
                  {one["server"]: one["words"] for one in said
                   if one["x"] == x and one["metric"] == "cpu_us"}),
-            reached(experiment, variant, titles)]
+            reached(experiment, variant, titles),
+            hosts(*experiment.get("hosts", {}).get(variant, ((), ())))]
     if wide and found:
         found = {titles[name]: point for name, point in found.items()}
         made += [compared(experiment, said, titles), latency(experiment, place, found),
@@ -122,6 +123,16 @@ def reached(experiment, variant, titles):
     return Table(f"{experiment['unit']} reached, by {experiment['x_title']}",
                  ["", *map(titles.get, curves)],
                  [[f"{x:,}", *map(cells[x].get, curves)] for x in sorted(cells)])
+
+
+def hosts(told, said):
+    """Of a fleet: what each host did, a median over all runs."""
+    return Table("What each host did", [
+        "host", "role", "busy %", "its cores %", "answers/s", "began ms"],
+        [[one[key] for key in ("host", "role", "busy", "cores_busy", "rate",
+                               "begin_ms")] for one in told],
+        [*said, "busy: CPU time of the server, of Redis or of a load tool over"
+         " wall time. began: after the first load tool."])
 
 
 def compared(experiment, said, titles):

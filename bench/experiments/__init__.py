@@ -41,6 +41,8 @@ class Variant:
     baseline: str = ""          # the one that the others are compared with
     options: dict = field(default_factory=dict)     # {server: (word, ...)}
     script: str = None          # a Lua file for wrk
+    pause: float = 0.0          # seconds between two requests of a client (wrk)
+    fleet: bool = False         # whether it takes the hosts of a fleet
     redis: str = ""             # "none" or "tcp"
     tool: str = ""              # a key of load.TOOLS
     requests_each: int = 0      # each client ends its run after this number
@@ -95,8 +97,8 @@ class Experiment:
                 and (server.keep_alive in (None, variant.keep_alive)
                      or server.kind == "architecture"))
 
-    def workers(self, server, variant, machine):
-        """Return --workers for a cell, None where there is no such option."""
+    def workers(self, server, variant, machine, x):
+        """Return --workers for a cell of x clients, None where there is no such option."""
         return (len(machine.all_cores) if variant.many_workers else 1) \
             if server.has_workers else None
 
@@ -107,10 +109,12 @@ class Experiment:
     def obstacle(self, server, x, machine):
         """Return why a cell is beyond the machine's limits, "" when it is not: each
         connection needs a port, and a descriptor of the load tool."""
-        if x + SPARE > machine.descriptors:
+        alone = machine.load_hosts == 1 or not server.has_workers
+        if alone and x + SPARE > machine.descriptors:
             return (f"{x:,} connections need more descriptors than a process may have "
                     f"({machine.descriptors:,})")
-        return f"one address has too few ports for {x:,} connections" * (x > PORTS)
+        return f"one address has too few ports for {x:,} connections" \
+            * (x > PORTS * machine.load_hosts)
 
     def lasts(self, x, seconds):
         """Return how many seconds the load of a cell takes that is planned for `seconds`."""
@@ -121,6 +125,7 @@ class Experiment:
         `full` says whether it is the published one (FULL=1)."""
         return load.Job(live.url(self.path_of(variant)), connections=x,
                         seconds=self.lasts(x, seconds), keep_alive=variant.keep_alive,
+                        pause=variant.pause,
                         threads=len(machine.load_cores))
 
     def check(self, get):

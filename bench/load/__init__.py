@@ -47,6 +47,7 @@ def run(name, job, cores, tick=None):
         begun = time.monotonic()
         with open(log, "wb") as output:
             process = child.spawn(argv, cores, output)
+            began = time.monotonic()
         try:
             hung, silent = _wait(process, tool, job, tick)
         finally:
@@ -62,7 +63,7 @@ def run(name, job, cores, tick=None):
     if result.reported and result.good >= TURNS * job.connections:
         result.unfinished = max(result.unfinished, silent)
     return replace(result, output=text, command=shlex.join(argv), hung=hung,
-                   cpu=end.cpu, wall=wall)
+                   cpu=end.cpu, wall=wall, began=began)
 
 
 def _wait(process, tool, job, tick):

@@ -1,5 +1,6 @@
 """ApacheBench."""
 
+import collections
 import math
 import os
 import re
@@ -28,6 +29,8 @@ class Ab(Tool):
                 "-n", str(job.requests or 10_000_000),
                 "-c", str(job.connections),
                 "-e", os.path.join(folder, "percentiles.csv")]
+        if job.keep_times:
+            argv += ["-g", os.path.join(folder, "times.tsv")]
         return argv + (["-k"] if job.keep_alive else []) + [job.url]
 
     def parse(self, text, job, folder):
@@ -51,8 +54,9 @@ class Ab(Tool):
         failed = min(failed, done)
         result = Result(good=done - failed, failed=failed, seconds=float(seconds))
         if result.good:
-            self._latency(result, text, os.path.join(folder,
-                                                     "percentiles.csv"))
+            self._latency(result, text, os.path.join(folder, "percentiles.csv"))
+            if job.keep_times:
+                result.times = self.times(folder)
         return result
 
     @staticmethod
@@ -65,3 +69,24 @@ class Ab(Tool):
         total = number(r"^Total:\s+\d+\s+(\d+)", text)
         mean = sum(times[:100]) / 100 + times[100] / result.good
         result.mean = min(max(mean, total - 0.5), total + 0.5)
+
+    @staticmethod
+    def times(folder):
+        """Return {microseconds: answers} from the files that -g and -e wrote.
+
+        -g has every answer in whole milliseconds, -e a hundred of them in
+        microseconds. Between two of these the times are taken to grow evenly,
+        as far as the whole milliseconds allow.
+        """
+        whole = sorted(int(line.split("\t")[4]) for line in procfs.read(
+            os.path.join(folder, "times.tsv")).splitlines()[1:])
+        known = [float(line.split(",")[1]) for line in procfs.read(
+            os.path.join(folder, "percentiles.csv")).splitlines()[1:]]
+        last, times = len(whole) - 1, collections.Counter()
+        for place, rounded in enumerate(whole):
+            percent, part = divmod(100 * place / max(1, last), 1)
+            low, high = known[int(percent)], known[min(100, int(percent) + 1)]
+            time = low + part * (high - low)
+            times[round(1000 * min(max(time, rounded - 0.5),
+                                   rounded + 0.499))] += 1
+        return times

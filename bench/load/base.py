@@ -28,6 +28,8 @@ class Job:
     threads: int = 1            # of the tool (wrk, oha)
     timeout: float = 5.0        # seconds a client waits (open loops)
     script: str = None          # a Lua file (wrk)
+    pause: float = 0.0          # seconds between two requests of a client (wrk)
+    keep_times: bool = False    # of each answer, where the tool can (ab)
 
     @property
     def asked(self):
@@ -70,6 +72,9 @@ class Result:
     notes: list = field(default_factory=list)
     command: str = ""
     output: str = ""
+    began: float = 0.0          # time.monotonic() when its process ran
+    times: dict = None          # {microseconds: answers}, with keep_times
+    extra: dict = field(default_factory=dict)   # columns that only a fleet has
 
     @property
     def reported(self):

@@ -2,9 +2,14 @@
 
 import math
 import re
+from pathlib import Path
 
 from bench.load.base import Result, Tool, last_line, number
 
+PAUSE = str(Path(__file__).with_name("pause.lua"))
+# A pause is a timer, and a thread of wrk goes through the list of its timers for
+# each of them.
+TIMERS = 2000
 UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
 
 
@@ -24,13 +29,20 @@ class Wrk(Tool):
         """Return argv, with the seconds rounded up. An answer that takes
         longer than the time-out, 2 s by default, would be an error."""
         seconds = math.ceil(job.seconds)
-        argv = ["wrk", "-t", str(min(job.threads, job.connections)),
+        threads = min(job.threads, job.connections)
+        if job.pause:
+            threads = max(threads, math.ceil(job.connections / TIMERS))
+        argv = ["wrk", "-t", str(threads),
                 "-c", str(job.connections), "-d", f"{seconds}s",
                 "--timeout", f"{seconds + 1}s"]
         if not job.keep_alive:
             argv += ["-H", "Connection: close"]
         if job.script:
             argv += ["-s", job.script]
+        if job.pause:
+            return [*argv, "-s", PAUSE, job.url, "--",
+                    f"{1000 * job.pause:.0f}",
+                    str(job.connections // threads)]
         return argv + [job.url]
 
     def parse(self, text, job, folder):

@@ -26,6 +26,7 @@ class Machine:
     load_cores: frozenset
     all_cores: frozenset
     descriptors: int        # that one process may have
+    load_hosts: int = 1     # among which the connections are shared
 
 
 def layout(server_cores=None, load_cores=None):

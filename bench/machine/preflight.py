@@ -125,9 +125,10 @@ def packages(group):
         return Finding(f"packages: {group}", "all that is needed is installed")
     # What is missing is listed; the command to install it is not needed.
     names = re.findall(r"^  (\S+)  .*", done.stdout, re.MULTILINE)
-    return Finding(f"packages: {group}", "some are missing",
-                   f"`scripts/deps.sh {group}` installs {' '.join(names)}",
-                   STOPS if group == "run" else LESS)
+    remedy = f"`scripts/deps.sh {group}` installs {' '.join(names)}" if names else \
+        "docs/howto/install.md: " + " ".join(done.stdout.splitlines()[:1])  # too old
+    return Finding(f"packages: {group}", "some are missing" if names else "of no use here",
+                   remedy, STOPS if group == "run" else LESS)
 
 
 def main(_words):

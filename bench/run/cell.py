@@ -31,6 +31,7 @@ class Runner:
     def __init__(self, settings, machine, redis, folder, counter):
         self.settings, self.machine = settings, machine
         self.redis, self.folder, self.counter = redis, folder, counter
+        self.load, self.host = load.run, "127.0.0.1"    # a fleet has others
         self.order = 0
         self.out = {}           # (experiment, server): (status, why)
         self.problems = []      # sentences for the end of the run
@@ -42,8 +43,9 @@ class Runner:
         return servers.Start(
             cores=experiment.cores(variant, self.machine),
             redis=self.redis.address if redis == "tcp" else "none",
-            backlog=self.settings.backlog,
-            workers=experiment.workers(cell.server, variant, self.machine),
+            backlog=self.settings.backlog, host=self.host,
+            workers=experiment.workers(cell.server, variant, self.machine,
+                                       cell.x),
             keep_alive=variant.keep_alive,
             extra=tuple(variant.options.get(cell.server.name, ())))
 
@@ -113,8 +115,8 @@ class Runner:
                                      self.machine, self.settings.full)
                 with experiment.beside(cell, live, cell.repeat) as seen:
                     costs.begin(job.seconds)
-                    result = load.run(tool.name, job, self.machine.load_cores,
-                                      costs.tick)
+                    result = self.load(tool.name, job, self.machine.load_cores,
+                                       costs.tick)
                     costs.end(result)
                     seen.append(result)
             live.stop()
@@ -136,10 +138,10 @@ class Runner:
         """Let a just-in-time compiler see what it will have to do."""
         if cell.server.warm_up:
             path = cell.experiment.path_of(cell.variant)
-            load.run("wrk", load.Job(live.url(path), connections=20,
-                                     seconds=cell.server.warm_up,
-                                     keep_alive=cell.variant.keep_alive),
-                     self.machine.load_cores)
+            self.load("wrk", load.Job(live.url(path), connections=20,
+                                      seconds=cell.server.warm_up,
+                                      keep_alive=cell.variant.keep_alive),
+                      self.machine.load_cores)
 
     def _fill(self, row, cell, live, costs, result):
         """Put what was found into the row."""
@@ -171,7 +173,7 @@ class Runner:
             failed_percent=result.failed_percent, mean_ms=result.mean,
             p50_ms=result.p50, p99_ms=result.p99, max_ms=result.max,
             served=live.served,
-            note="; ".join(notes), **values)
+            note="; ".join(notes), **{**values, **result.extra})
         if status == "crashed":
             row.update(dict.fromkeys(LOST_IN_A_CRASH))
             self.problems.append(f"{cell.label}: {notes[0]}")
@@ -198,7 +200,7 @@ class Runner:
                                      plan.CALLS_SECONDS, self.machine, False)
                 calls = syscalls.count(
                     self.counter, live, self.machine.load_cores,
-                    lambda: load.run(tool, job, self.machine.load_cores).good)
+                    lambda: self.load(tool, job, self.machine.load_cores).good)
         except (servers.ServerError, load.LoadError, syscalls.SyscallError,
                 OSError) as error:
             self.problems.append(f"{experiment.name}: system calls of "

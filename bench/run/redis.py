@@ -27,14 +27,15 @@ def command(*words):
 
 
 class RedisServer:
-    """`with RedisServer(cores) as redis:` runs one on `cores`.
+    """`with RedisServer(cores) as redis:` runs one on `cores`, for clients
+    of the address `host`.
 
     address     HOST:PORT for the option --redis
     pid         its process
     """
 
-    def __init__(self, cores):
-        self.cores, self.port = cores, 0
+    def __init__(self, cores, host="127.0.0.1"):
+        self.cores, self.host, self.port = cores, host, 0
         self.address = self.pid = self.process = None
 
     def __enter__(self):
@@ -44,10 +45,11 @@ class RedisServer:
                              "apt-get install redis-server")
         self.folder = tempfile.mkdtemp(prefix="bench-redis-")
         self.port = child.free_port()
-        self.address = f"127.0.0.1:{self.port}"
+        self.address = f"{self.host}:{self.port}"
         with open(os.path.join(self.folder, "log"), "wb") as log:
             self.process = child.spawn(
-                [program, "--port", str(self.port), "--bind", "127.0.0.1",
+                [program, "--port", str(self.port), "--bind", self.host,
+                 "--protected-mode", "no",
                  "--unixsocket", os.path.join(self.folder, "redis.sock"),
                  "--save", "", "--appendonly", "no", "--dir", self.folder,
                  "--tcp-backlog", "511", "--maxclients", "10000"],
@@ -80,7 +82,7 @@ class RedisServer:
 
     def ask(self, data):
         """Send commands as bytes, return the first bytes of the reply."""
-        with socket.create_connection(("127.0.0.1", self.port), 5) as sock:
+        with socket.create_connection((self.host, self.port), 5) as sock:
             sock.sendall(data)
             return sock.recv(4096)
 

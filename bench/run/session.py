@@ -9,6 +9,7 @@ the machine is quiet, and stop when the comparisons are settled. At the end prin
 explain. Ctrl-C keeps what is measured by then.
 """
 
+import contextlib
 import dataclasses
 import os
 import signal
@@ -20,6 +21,8 @@ from bench.analyse import comparisons
 from bench.analyse.stats import LOOKS
 from bench.draw import live as terminal
 from bench.draw import report, table
+from bench.fleet import hosts
+from bench.fleet import measure as fleet
 from bench.machine import facts, preflight, quiet
 from bench.meter import syscalls
 from bench.run import cell as cells
@@ -37,12 +40,12 @@ def build_all(settings):
     return [f"{name}: {why}" for name, why in failed.items() if why]
 
 
-def without_tools(settings):
-    """Return (the settings without those experiments whose load tool is not
-    installed, [what was left out and why])."""
+def without_tools(settings, lacking):
+    """Return (the settings without those experiments whose load tool is
+    `lacking`, [what was left out and why])."""
     whole, left_out = [], []
     for one in settings.experiments:
-        missing = [tool for variant in one.variants if load.missing(
+        missing = [tool for variant in one.variants if lacking(
             tool := cells.tool_for(one, settings.tool, variant))]
         if missing:
             left_out.append(f"{one.name}: {missing[0]} is not installed: "
@@ -50,6 +53,51 @@ def without_tools(settings):
         else:
             whole.append(one)
     return dataclasses.replace(settings, experiments=tuple(whole)), left_out
+
+
+class Here:
+    """This machine, where server, Redis and load run side by side. A fleet
+    (fleet/measure.py) has the same methods."""
+
+    gate = staticmethod(quiet.Gate)
+
+    def __init__(self):
+        self.no_network = ""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        """There is nothing to close."""
+
+    def call(self, function, *args):
+        """Call a function where the server is to run."""
+        return function(*args)
+
+    def lacking(self, tool):
+        """Return how to install a load tool, "" if it is there."""
+        return load.missing(tool)
+
+    def layout(self, settings):
+        """Move into a network and to cores of our own; return the
+        facts.Machine."""
+        try:
+            netns.enter()
+        except OSError as error:
+            self.no_network = error.strerror or str(error)
+        machine = facts.layout(settings.server_cores, settings.load_cores)
+        os.sched_setaffinity(0, machine.load_cores)
+        return machine
+
+    def findings(self, machine, clients):
+        """Return the preflight.Findings for `clients` at a time."""
+        return preflight.look(machine, clients, self.no_network)
+
+    @contextlib.contextmanager
+    def worker(self, settings, machine, folder, counter):
+        """Return a cells.Runner while its Redis runs."""
+        with redis.RedisServer(machine.load_cores) as private:
+            yield cells.Runner(settings, machine, private, folder, counter)
 
 
 def environment(settings, machine, findings, stages, about):
@@ -71,7 +119,6 @@ def environment(settings, machine, findings, stages, about):
         "planned_seconds": round(plan.total(stages)),
         "cores": {"server": sorted(machine.server_cores),
                   "load": sorted(machine.load_cores)},
-        "machine": facts.facts(), "versions": facts.versions(),
         "preflight": [{**vars(f), "ok": f.ok} for f in findings],
         **about,
     }
@@ -213,16 +260,15 @@ def latest_end(settings, stages, begun):
     return begun + plan.QUICK_SECONDS - plan.RESERVE / 2
 
 
-def measure(settings, machine, folder, stages, env, counter, deadline):
+def measure(where, settings, machine, folder, stages, env, counter, deadline):
     """Measure all stages into `folder`, at most until `deadline`; return
     (exit status, [sentences for the end]). env.json is updated in any case."""
     status, said = 0, []
     worker = session = None
-    gate = quiet.Gate(machine, quiet.FULL if settings.full else quiet.QUICK)
+    gate = where.gate(machine, quiet.FULL if settings.full else quiet.QUICK)
     try:
-        with redis.RedisServer(machine.load_cores) as private, \
+        with where.worker(settings, machine, folder, counter) as worker, \
                 terminal.View(plan.total(stages), stages) as view:
-            worker = cells.Runner(settings, machine, private, folder, counter)
             session = Session(stages, worker, view, gate, deadline)
             session.measure()
         said = session.left_open()
@@ -276,29 +322,29 @@ def compare(settings):
     """Measure and tell what `settings` say; return the exit status. Raises
     KeyboardInterrupt, RedisError and OSError as long as nothing is measured."""
     no_venv = venv.enter()
+    with fleet.Fleet(settings.fleet) if settings.fleet else Here() as where:
+        return compare_at(where, settings, no_venv)
+
+
+def compare_at(where, settings, no_venv):
+    """The same, on the machine or the fleet `where`."""
     begun = time.monotonic()
     source = facts.commit()
-    left_out = build_all(settings)
-    no_network = ""
-    try:
-        netns.enter()
-    except OSError as error:
-        no_network = error.strerror or str(error)
-    machine = facts.layout(settings.server_cores, settings.load_cores)
-    os.sched_setaffinity(0, machine.load_cores)
+    left_out = where.call(build_all, settings)
+    machine = where.layout(settings)
     if no_venv:
         left_out.append(f"the report and the live table: {no_venv}")
     try:
-        counter = syscalls.counter()
+        counter = where.call(syscalls.counter)
     except syscalls.SyscallError as error:
         counter = None
         left_out.append(f"system calls a request: {error}")
-    settings, toolless = without_tools(settings)
+    settings, toolless = without_tools(settings, where.lacking)
     left_out += toolless
     stages = plan.make(settings, machine, bool(counter))
-    findings = preflight.look(machine, max(
+    findings = where.findings(machine, max(
         (cell.x for stage in stages for cell in stage.cells
-         if not stage.experiment.open_loop), default=1), no_network)
+         if not stage.experiment.open_loop), default=1))
     table.say(*map(str, findings))
     print("", *plan.told(stages),
           f"Together {terminal.clock(plan.total(stages))} minutes; seed "
@@ -311,10 +357,13 @@ def compare(settings):
 
     folder = rundir.Folder(settings.out, settings.label)
     env = environment(settings, machine, findings, stages, {
+        "machine": where.call(facts.facts),
+        "versions": where.call(facts.versions),
         "source": source, "left_out": left_out,
-        "network": {"own": not no_network, "problem": no_network}})
+        "network": {"own": not where.no_network,
+                    "problem": where.no_network}})
     folder.write_json("env.json", env)
-    status, said = measure(settings, machine, folder, stages, env, counter,
+    status, said = measure(where, settings, machine, folder, stages, env, counter,
                            latest_end(settings, stages, begun))
     if not folder.rows:
         print(*said, "Nothing was measured.")
@@ -335,7 +384,7 @@ def run(words, command="run"):
     except KeyboardInterrupt:
         print("\nbench: stopped before anything was measured.", file=sys.stderr)
         return 130
-    except redis.RedisError as error:
+    except (redis.RedisError, hosts.HostError) as error:
         print(f"bench: {error}", file=sys.stderr)
     except OSError as error:
         print(f"bench: {error}; whatever was measured is below OUT", file=sys.stderr)

@@ -12,11 +12,16 @@ SCHEMA_VERSION = 2
 # {column of samples.csv: {"title", "unit", "explain"}}, the last two where they help.
 FIGURES = tomllib.loads(pathlib.Path(__file__).with_name("columns.toml").read_text("utf-8"))
 SAMPLES = ("experiment", "variant", "server", "kind", "x", "repeat", "order", "started", "status",
-           "tool", "workers", *FIGURES, "descriptor_limit", "limit", "evidence", "note", "raw")
+           "tool", "host", "workers", *FIGURES, "descriptor_limit", "limit", "evidence", "note",
+           "raw")
 CALLS = ("experiment", "variant", "server", "tool", "call", "per_request")
+# Of a fleet, a row for each host of a run: CPU time of its server, Redis or load
+# tool over wall time, and when the tool began after the first one.
+HOSTS = ("experiment", "variant", "server", "x", "repeat", "order", "host", "role", "busy",
+         "cores_busy", "requests", "rate", "failed", "begin_ms", "clock_ms")
 # Columns that are words, even when they look like a number, as a note may.
-WORDS = ("experiment", "variant", "server", "kind", "started", "status",
-         "tool", "limit", "evidence", "note", "raw", "call")
+WORDS = ("experiment", "variant", "server", "kind", "started", "status", "tool", "host", "role",
+         "limit", "evidence", "note", "raw", "call")
 
 
 def now():
@@ -53,6 +58,14 @@ class Folder:
         """Append {call: how often a request} to calls.csv."""
         write_rows(self.calls, [dict(zip(CALLS, (experiment, variant, server, tool, *call)))
                                 for call in calls.items()], CALLS, "a")
+
+    def add_hosts(self, row, parts):
+        """Append what each host did in the run of `row` to hosts.csv."""
+        path = os.path.join(self.path, "hosts.csv")
+        if not os.path.exists(path):
+            write_rows(path, [], HOSTS)
+        write_rows(path, [{**{key: row.get(key) for key in HOSTS[:6]}, **part}
+                          for part in parts], HOSTS, "a")
 
     def write_raw(self, name, text):
         """Write raw/`name`; return that path inside the folder."""

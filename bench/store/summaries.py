@@ -4,7 +4,7 @@ tools and experiments, put into bench.analyse.summary, which knows no files."""
 import os
 
 from bench import experiments, load, peers
-from bench.analyse import calibrate, model, summary
+from bench.analyse import calibrate, hosts, model, summary
 from bench.run.servers import ARCHITECTURES
 from bench.store import rundir
 from bench.studies import study
@@ -17,6 +17,8 @@ def make(folder, more=()):
     rows, calls = (rundir.read_rows(os.path.join(folder, name))
                    for name in ("samples.csv", "calls.csv"))
     env = rundir.read_json(os.path.join(folder, "env.json"))
+    fleet = os.path.join(folder, "hosts.csv")
+    parts = rundir.read_rows(fleet) if os.path.exists(fleet) else []
     names = dict.fromkeys(row["experiment"] for row in rows)
     known = {one.name: one for one in (*experiments.all_experiments(), *more)}
     measured = [one for one in known.values() if one.name in names] \
@@ -33,6 +35,11 @@ def make(folder, more=()):
             tools={name: tool.latency for name, tool in load.TOOLS.items()},
             adaptive=bool(env.get("looks", {}).get(one.name))) for one in measured],
         "unavailable": peers.unavailable()}
+    for one in made["experiments"] if parts else ():
+        one["hosts"] = {variant: hosts.of_runs(*(
+            [row for row in some if row["experiment"] == one["name"]
+             and (row["variant"] or "") == variant] for some in (parts, rows)))
+                        for variant in one["variants"]}
     calibrate.predict(made, model.load())
     return made
 

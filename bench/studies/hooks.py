@@ -175,6 +175,25 @@ def spread(cell, live, seen, told):
 
 
 @contextlib.contextmanager
+def balancer(cell, live, seen, told):
+    """Tell how many microseconds of CPU time the balancer and the instances
+    behind it each spend on a request."""
+    def read():
+        spent = {"the balancer": 0.0, "the instances": 0.0}
+        for one in procfs.tree(live.pid):
+            name = procfs.read(f"/proc/{one.pid}/comm").strip()
+            whose = "balancer" if name in ("haproxy", "nginx") else "instances"
+            spent[f"the {whose}"] += procfs.cpu_time([one])
+        return spent
+
+    before = read()
+    yield
+    after = read()
+    told |= {f"us a request in {who}": 1e6 * (after[who] - spent) / seen[0].good
+             for who, spent in before.items() if seen and seen[0].good}
+
+
+@contextlib.contextmanager
 def count_instructions(cell, live, seen, told):
     """Count the user instructions of a request in the first round, by
     callgrind, in a server of its own after the load. A pool that serves one
@@ -194,5 +213,5 @@ def count_instructions(cell, live, seen, told):
         seen[0].notes.append(f"instructions were not counted: {error}")
 
 
-HOOKS = {"idle": idle, "kernel": kernel, "spread": spread,
+HOOKS = {"idle": idle, "kernel": kernel, "spread": spread, "balancer": balancer,
          "instructions": count_instructions}

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from bench import venv
 from bench.analyse import model
 from observe.simulator import page
 
@@ -31,21 +32,10 @@ def environment():
         sys.exit("Sphinx 9 needs Python 3.11 or newer; this is "
                  f"{sys.version.split()[0]}. Debian 12 and Ubuntu 24.04 have "
                  "it.")
-    python, mark = VENV / "bin" / "python", VENV / "requirements.txt"
-    if mark.exists() and mark.read_text() == WANTED.read_text():
-        return python
-    print("Installing Sphinx into build/book-venv, once ...", flush=True)
-    try:
-        subprocess.run([sys.executable, "-m", "venv", "--clear", VENV],
-                       check=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-deps",
-                        "--disable-pip-version-check", "-r", WANTED],
-                       check=True)
-    except (OSError, subprocess.CalledProcessError) as error:
-        sys.exit(f"the book's environment cannot be made: {error}. It needs "
-                 "python3-venv and a package index.")
-    mark.write_text(WANTED.read_text())
-    return python
+    reason = venv.make(VENV, [WANTED], "Sphinx")
+    if reason:
+        sys.exit(f"the book's environment cannot be made: {reason}")
+    return VENV / "bin" / "python"
 
 
 def main():

@@ -1,11 +1,11 @@
-"""Charts of the book: those of the report, and the shape of a curve with
-the published one. Both are SVG texts for a light page."""
+"""Charts of the book beside those of the report: published curves, and the
+shape of a curve with that of the published one."""
 
 import io
 
 import altair as alt
 
-from bench.draw import charts, styles
+from bench.draw import charts, styles, table
 
 PAIRS = [styles.GROUND, styles.TEXT, styles.QUIET, styles.GRID, styles.AXIS,
          styles.USER, styles.SYSTEM,
@@ -25,6 +25,39 @@ def dark(text):
         for part in ("fill", "stroke"):
             text = text.replace(f'{part}="{light}"', f'{part}="{other}\0"')
     return text.replace("\0", "")
+
+
+def published(experiment):
+    """Return the charts.Page of what was published of an experiment (a part of
+    a summary), so that it is drawn as ours are."""
+    given = experiment["published"]["series"]
+    return charts.Page(
+        {"servers": [{"name": who, "title": who} for who in given]},
+        {**experiment, "title": f"{experiment['title']}, as published",
+         "curves": [{"server": who, "variant": "", "points": [
+             {"x": int(x), "rate": {"median": rate}, "values": {},
+              "intervals": {"rate": None}, "hollow": False} for x, rate in rates.items()]} for who, rates in given.items()]},
+        "")
+
+
+def best(page):
+    """Return bars with the best rate of each server of a charts.Page, above
+    those published, each as a share of the best of its machine."""
+    ours = {page.titles[one["server"]]: max(
+        (point for point in one["points"] if point["rate"]),
+        key=lambda point: point["rate"]["median"]) for one in page.curves}
+    marks = {who: table.mark(point) for who, point in ours.items()}
+    rows = []
+    for who, rates in (
+            ("", {name: point["rate"]["median"]
+                  for name, point in ours.items()}),
+            (", published", page.experiment["published"]["best"])):
+        rows += [{"server": name + who, "mark": marks.get(name, ""),
+                  "y": rate / max(rates.values()), "low": 0, "high": 0,
+                  "text": f"{rate:,.0f}"} for name, rate
+                 in sorted(rates.items(), key=lambda one: -one[1])]
+    return charts.bars(page, rows, "best rates, as shares of the best here "
+                       "and of the best published", charts.HOLLOW, form="%")
 
 
 def shares(series, colours):

@@ -10,7 +10,7 @@ code and pictures, resolved when the book is built.
     :::{costs} guestbook epoll                   costs by number of clients
     :::{across} guestbook 100                    costs of all servers
     :::{calls} guestbook iterative epoll         system calls a request
-    :::{beside} guestbook epoll                  measured and published rates
+    :::{published} guestbook                     what was published, drawn alike
     :::{quote} 07_epoll/main.c serve_clients     a definition in C
     :::{picture} epoll                           a drawing of pictures.py
     :::{timeline} epoll                          what make timeline drew
@@ -34,10 +34,11 @@ from sphinx.util.docutils import SphinxDirective, SphinxRole
 from bench.draw import charts, styles
 from bench.run.servers import ARCHITECTURES
 from bench.store import join
-from docs.book import curves, excerpt, figures, pictures, source
+from docs.book import curves, figures, pictures, source
 
-TOP = Path(__file__).resolve().parents[2]
+TOP = source.TOP
 RESULTS = TOP / "docs" / "results"
+WRONG = (figures.FigureError, source.SourceError, ValueError, TypeError)
 SEVEN = [one.name for one in ARCHITECTURES]
 GRID = (20, 100, 500, 1000, 5000, 10000, 15000)     # rows of a table
 LOGGER = logging.getLogger(__name__)
@@ -49,8 +50,9 @@ class Data:
     def __init__(self, folder, strict):
         self.strict = strict
         self.run = figures.Run(folder or join.committed())
-        self.studies = {path.parent.name: figures.Run(path.parent)
-                   for path in (RESULTS / "studies").glob("*/summary.json")}
+        self.studies = {
+            path.parent.name: figures.Run(path.parent)
+            for path in (RESULTS / "studies").glob("*/summary.json")}
         self.runs = self.studies | {
             one["name"]: self.run for one in self.run.summary["experiments"]}
         self.names = figures.everything(self.run, self.studies)
@@ -86,39 +88,33 @@ class Figure:
 class Value(SphinxRole, Figure):
     """{value}`expression | digits`"""
 
-    def run(self):
+    def say(self, known):
+        """Return the text that stands for that of the role; `known` is the
+        Data of the build. Raises FigureError, ValueError or TypeError."""
         expression, _, digits = self.text.partition("|")
+        value = figures.evaluate(expression, known.names)
+        return figures.show(value, int(digits) if digits.strip()
+                            else None).replace("-", "−", 1)
+
+    def run(self):
         try:
-            text = figures.show(
-                figures.evaluate(expression, data(self.env).names),
-                int(digits) if digits.strip() else None)
-            return [nodes.Text(text.replace("-", "−", 1))], []
-        except (figures.FigureError, ValueError, TypeError) as error:
+            return [nodes.Text(self.say(data(self.env)))], []
+        except WRONG as error:
             return [self.refuse(f"{self.text}: {error}")], []
 
 
-class Words(SphinxRole, Figure):
+class Words(Value):
     """{words}`experiment x server base [metric [variant]]`: in words."""
 
-    def run(self):
-        try:
-            return [nodes.Text(self.say(figures.compare(data(self.env).runs,
-                                                        self.text)))], []
-        except figures.FigureError as error:
-            return [self.refuse(error)], []
-
-    @staticmethod
-    def say(found):
-        """Return the text for a comparison."""
-        return found["words"]
+    def say(self, known):
+        return figures.compare(known.runs, self.text)["words"]
 
 
-class Ratio(Words):
+class Ratio(Value):
     """{ratio}`study x server base [metric [variant]]`: as a figure."""
 
-    @staticmethod
-    def say(found):
-        """Return the ratio and its interval."""
+    def say(self, known):
+        found = figures.compare(known.runs, self.text)
         if found["low"] is None:
             return f"{found['ratio']:.2f} ({found['rounds']} rounds)"
         return (f"{found['ratio']:.2f} ({found['low']:.2f} to "
@@ -134,31 +130,26 @@ class Claim(SphinxDirective, Figure):
 
     def run(self):
         text = " ".join(self.arguments[0].split())
-        box = nodes.container()
-        self.state.nested_parse(self.content, self.content_offset, box)
+        box = self.parse_content_to_nodes()
         try:
             holds = figures.evaluate(text, data(self.env).names)
             error = f"the claim does not hold: {text}"
         except figures.FigureError as problem:
             holds, error = False, problem
-        if not holds:
-            self.refuse(error)
-            box["classes"] = ["claim-fails"]
-            note = nodes.paragraph("", f"In this run this does not hold "
-                                   f"({text}).", classes=["claim-note"])
-            box.insert(0, note)
-            return [box]
-        return box.children
+        if holds:
+            return box
+        self.refuse(error)
+        note = nodes.paragraph("", f"In this run this does not hold ({text}).",
+                               classes=["claim-note"])
+        return [nodes.container("", note, *box, classes=["claim-fails"])]
 
 
 class Block(SphinxDirective, Figure):
-    """A directive that is replaced by nodes; `make` may raise FigureError."""
+    """A directive that is replaced by nodes; `make` may raise one of WRONG."""
 
     required_arguments = 1
     optional_arguments = 20
-    option_spec = {"variant": directives.unchanged,
-                   "caption": directives.unchanged,
-                   "from": directives.unchanged, "to": directives.unchanged}
+    option_spec = {"variant": directives.unchanged}
 
     def make(self, *words):
         """Return nodes for the words of the directive."""
@@ -167,8 +158,7 @@ class Block(SphinxDirective, Figure):
     def run(self):
         try:
             return self.make(*self.arguments)
-        except (figures.FigureError, excerpt.ExcerptError,
-                ValueError) as error:
+        except WRONG as error:
             return [nodes.paragraph("", "", self.refuse(error))]
 
     def variant(self, name):
@@ -178,44 +168,32 @@ class Block(SphinxDirective, Figure):
 
     def cells(self, name, server):
         """Return {x: Names} of a server."""
-        known = data(self.env).names
-        return known.get(name).get(self.variant(name)).get(server).members
+        return data(self.env).names[name][self.variant(name)][server].members
 
     def table(self, heads, rows):
         """Return a table with its first column as words, others as figures,
         and a note about the run below it."""
-        table, group = nodes.table(), nodes.tgroup(cols=len(heads))
-        for _ in heads:
-            group += nodes.colspec(colwidth=1)
-        for kind, lines in ((nodes.thead, [heads]), (nodes.tbody, rows)):
-            part = kind()
-            for line in lines:
-                row = nodes.row()
-                for place, text in enumerate(line):
-                    row += nodes.entry("", nodes.paragraph("", text), classes=[
-                        "text-right" if place else "text-left"])
-                part += row
-            group += part
-        table += group
-        return [table, nodes.paragraph("", data(self.env).machine(),
-                                       classes=["run-note"])]
+        lines = [heads, [":--", *["--:"] * (len(heads) - 1)], *rows]
+        return [*self.parse_text_to_nodes("\n".join(
+            f"| {' | '.join(line)} |" for line in lines)), self.note(
+                data(self.env).machine())]
+
+    @staticmethod
+    def note(words):
+        """Return a paragraph below a table or a picture."""
+        return nodes.paragraph("", words, classes=["run-note"])
 
     def image(self, name, svg, alt, dark=None):
         """Write a picture for a light page, and its dark twin, below _images/;
         return the nodes that show the one that fits the page."""
-        return draw(self.env, name, svg, dark or curves.dark(svg), alt)
-
-
-def draw(env, name, svg, dark, alt):
-    """Do what Block.image() says."""
-    folder = Path(env.app.outdir) / "_images"
-    folder.mkdir(parents=True, exist_ok=True)
-    up, made = "../" * env.docname.count("/"), []
-    for theme, text in (("light", svg), ("dark", dark)):
-        (folder / f"{name}-{theme}.svg").write_text(text, encoding="utf-8")
-        made.append(f'<img class="only-{theme}" alt="{escape(alt, quote=True)}"'
-                    f' src="{up}_images/{name}-{theme}.svg">')
-    return [nodes.raw("", "\n".join(made), format="html")]
+        folder = Path(self.env.app.outdir) / "_images"
+        folder.mkdir(parents=True, exist_ok=True)
+        up, made = "../" * self.env.docname.count("/"), []
+        for theme, text in (("light", svg), ("dark", dark or curves.dark(svg))):
+            (folder / f"{name}-{theme}.svg").write_text(text, encoding="utf-8")
+            made.append(f'<img class="only-{theme}" alt="{escape(alt)}"'
+                        f' src="{up}_images/{name}-{theme}.svg">')
+        return [nodes.raw("", "\n".join(made), format="html")]
 
 
 class Curve(Block):
@@ -236,15 +214,39 @@ class Curve(Block):
                        if curve["server"] in SEVEN]
         cells = {curve["server"]: self.cells(name, curve["server"])
                  for curve in page.curves if server in ("", curve["server"])}
-        told = "; ".join(
-            f"{who}: " + ", ".join(
-                f"{figures.show(cells[who][x].get(key), 0)} at {x:,}"
-                for x in GRID if x in cells[who]
-                and key in cells[who][x].members) for who in cells)
+        told = "; ".join(f"{who}: " + ", ".join(
+            f"{figures.show(cells[who][x][key], 0)} at {x:,}"
+            for x in GRID if x in cells[who] and key in cells[who][x].members)
+            for who in cells)
         return self.image("-".join(filter(None, (
             "curve", name, variant.replace(" ", "-").replace(",", ""),
             server, key))), curves.svg(charts.by_x(page, key)),
             f"Curves of {name}. {told}.")
+
+
+class Published(Block):
+    """What was published, in the form of our own chart, with its conditions:
+    curves; or, of experiments with one figure for each system, the best of
+    ours and of theirs."""
+
+    def make(self, name):
+        run = data(self.env).run
+        experiment = run.experiment(name)
+        given, variant = experiment["published"], experiment["variants"][0]
+        if given["series"]:
+            chart = charts.by_x(curves.published(experiment), "rate")
+            chart.title.subtitle = given["where"]
+            told = {who: max(rates.values())
+                    for who, rates in given["series"].items()}
+        else:
+            page = charts.Page(run.summary, experiment, variant)
+            page.curves = [one for one in page.curves
+                           if one["server"] in SEVEN]
+            chart, told = curves.best(page), given["best"]
+        best = ", ".join(f"{who} {rate:,}" for who, rate in told.items())
+        return [*self.image(f"published-{name}", curves.svg(chart), (
+            f"Best published rates of {name}: {best}.")), self.note(
+                " ".join([f"Published: {given['where']}.", *given["notes"]]))]
 
 
 class Shape(Block):
@@ -255,8 +257,8 @@ class Shape(Block):
         one = data(self.env)
         mine = {x: cell.members["rate"] for x, cell
                 in self.cells(name, server).items() if "rate" in cell.members}
-        theirs = {x: rate for x, rate in one.names.get("published").get(name)
-                  .get(server).members.items() if x != "rate"}
+        theirs = {x: rate for x, rate in one.names["published"][name][
+            server].members.items() if x != "rate"}
         chart = curves.shares({"here": mine, "published": theirs}, {
             "here": styles.ARCHITECTURES[server][0],
             "published": styles.QUIET[0]})
@@ -273,7 +275,7 @@ class Costs(Block):
     def make(self, name, server):
         cells = self.cells(name, server)
         return self.table(
-            ["clients", "CPU µs", "of it user", "one core can do",
+            ["clients", "CPU µs", "in user code", "one core can do",
              "rate reached", "context switches"],
             [[f"{x:,}", *(self.shown(cells[x], key, digits) for key, digits in
                           (("cpu_us", 1), ("cpu_user_us", 1), ("can_do", 0),
@@ -307,8 +309,8 @@ class Calls(Block):
     """System calls a request, most frequent first."""
 
     def make(self, name, *servers):
-        told = {server: next(iter(self.cells(name, server).values()))
-                .get("calls").members for server in servers}
+        told = {server: next(iter(self.cells(name, server).values()))[
+            "calls"].members for server in servers}
         mean = {call: sum(one.get(call, 0) for one in told.values())
                 for one in told.values() for call in one if call != "all"}
         often = [call for call in sorted(mean, key=mean.get, reverse=True)
@@ -319,36 +321,15 @@ class Calls(Block):
             "all", *(f"{told[server]['all']:.1f}" for server in servers)]])
 
 
-class Beside(Block):
-    """Rates measured here, next to the published ones."""
-
-    def make(self, name, server):
-        given = data(self.env).names.get("published").get(name).get(server)
-        given = {x: rate for x, rate in given.members.items() if x != "rate"}
-        mine = {x: cell.members["rate"] for x, cell
-                in self.cells(name, server).items() if "rate" in cell.members}
-        best, best_given = max(mine.values()), max(given.values())
-        return self.table(
-            ["clients", "here", "of its best", "published", "of its best"],
-            [[f"{x:,}", figures.show(mine[x], 0), f"{100 * mine[x] / best:.0f}"
-              " %", figures.show(given[x], 0),
-              f"{100 * given[x] / best_given:.0f} %"]
-             for x in sorted(set(mine) & set(given) & {*GRID, 2000, 8000})])
-
-
 class Quote(Block):
     """A definition quoted from a C file, with a link to its page."""
 
     def make(self, path, *name):
-        lines = excerpt.quote(TOP, path, " ".join(name),
-                              self.options.get("from"), self.options.get("to"))
-        code = "\n".join(lines)
-        block = nodes.literal_block(code, code, language="c")
+        code = source.quote(path, " ".join(name))
         up = "../" * self.env.docname.count("/")
-        page = f"{up}source/{path.replace('/', '-').replace('.', '-')}.html"
-        link = nodes.raw("", f'<p class="run-note"><a href="{page}">{path}'
-                         "</a></p>", format="html")
-        return [block, link]
+        return [nodes.literal_block(code, code, language="c"), nodes.raw(
+            "", f'<p class="run-note"><a href="{up}{source.page_name(path)}'
+            f'.html">{path}</a></p>', format="html")]
 
 
 class Picture(Block):
@@ -414,18 +395,26 @@ def add_times(app, doctree):
     title.parent.insert(1, nodes.paragraph("", said, classes=["run-note"]))
 
 
+def give_levels(_app, _page, _template, context, _doctree):
+    """Give the headings of the sidebar a level, which screen readers need and
+    Sphinx leaves out."""
+    tree = context.get("furo_navigation_tree", "")
+    context["furo_navigation_tree"] = tree.replace(
+        'role="heading"', 'role="heading" aria-level="2"')
+
+
 def setup(app):
     """Register everything. `book_run` is the folder of a reader's run, and
     `book_strict` whether what it does not support is an error."""
     own = os.environ.get("BOOK_RUN", "")
     app.add_config_value("book_run", own, "env")
     app.add_config_value("book_strict", not own, "env", types=(bool,))
-    app.add_role("value", Value())
-    app.add_role("words", Words())
-    app.add_role("ratio", Ratio())
-    for one in (Claim, Curve, Shape, Costs, Across, Calls, Beside, Quote,
+    for role in (Value, Words, Ratio):
+        app.add_role(role.__name__.lower(), role())
+    for one in (Claim, Curve, Published, Shape, Costs, Across, Calls, Quote,
                 Picture, Timeline, Metrics, Runs):
         app.add_directive(one.__name__.lower(), one)
     app.connect("doctree-read", add_times)
     app.connect("html-collect-pages", source.pages)
+    app.connect("html-page-context", give_levels, priority=900)
     return {"version": "1", "parallel_read_safe": False}

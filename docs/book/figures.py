@@ -8,14 +8,11 @@
     study.flat["guestbook"].epoll[15000].cpu_us  a study
     source.options.DEFAULT_THREADS               a constant of common/
 
-An expression is Python's, with no names but these and FUNCTIONS, so a page
-cannot run code. What is not there raises FigureError: nothing is ever filled
-in as zero.
+An expression is Python's, with no names but these and FUNCTIONS. What is not
+there raises FigureError: nothing is ever filled in as zero.
 """
 
-import ast
 import json
-import operator
 import re
 from pathlib import Path
 
@@ -27,12 +24,6 @@ from bench.store import rundir
 TOP = Path(__file__).resolve().parents[2]
 FUNCTIONS = {"max": max, "min": min, "abs": abs, "round": round, "sum": sum,
              "len": len, "mean": lambda values: sum(values) / len(values)}
-OPERATORS = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
-    ast.Div: operator.truediv, ast.USub: operator.neg, ast.Not: operator.not_,
-    ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
-    ast.GtE: operator.ge, ast.Eq: operator.eq, ast.NotEq: operator.ne,
-}
 
 
 class FigureError(Exception):
@@ -47,14 +38,14 @@ class Names:
     def __init__(self, where, members, default=None):
         self.where, self.members, self.default = where, members, default
 
-    def get(self, name):
+    def __getitem__(self, name):
         """Return the member `name`. A name that no member has is looked up
         in the default. Of the cells of a server, by x, it gives the list of
         that figure of all cells."""
         if name in self.members:
             return self.members[name]
         if self.default is not None:
-            return self.members[self.default].get(name)
+            return self.members[self.default][name]
         found = [one.members[name] for x, one in self.members.items()
                  if isinstance(x, int) and isinstance(one, Names)
                  and name in one.members]
@@ -62,22 +53,24 @@ class Names:
             raise FigureError(f"there is no {self.where} {name!r}")
         return found
 
+    __getattr__ = __getitem__   # for what is no attribute
+
 
 class Source(Names):
     """The constants of a module of common/: enumerators with a number."""
 
-    def get(self, name):
+    def __getitem__(self, name):
         """Return a module, or the value of a constant such as 64 * 1024."""
         if not self.where:
             return Source(name, {})
-        for ending in ("h", "c"):
-            path = TOP / "common" / f"{self.where}.{ending}"
-            found = path.is_file() and re.search(
-                rf"\b{re.escape(name)} = (\d+)(?: \* (\d+))?\b",
-                path.read_text(encoding="utf-8"))
+        for path in sorted((TOP / "common").glob(f"{self.where}.[ch]")):
+            found = re.search(rf"\b{re.escape(name)} = (\d+)(?: \* (\d+))?\b",
+                              path.read_text(encoding="utf-8"))
             if found:
                 return int(found[1]) * int(found[2] or 1)
         raise FigureError(f"common/{self.where} has no constant {name}")
+
+    __getattr__ = __getitem__
 
 
 class Run:
@@ -190,48 +183,22 @@ def compare(runs, text):
 
 # ---------------------------------------------------------------- expressions
 
+class _Scope(dict):
+    """What an expression finds by name: FUNCTIONS, and members of `names`."""
+
+    def __missing__(self, name):
+        return self["names of the pages"][name]
+
+
 def evaluate(text, names):
     """Return the value of an expression. Raises FigureError."""
     try:
-        return _value(ast.parse(text.strip(), mode="eval").body, names)
-    except SyntaxError as error:
-        raise FigureError(f"{text}: {error.msg}") from None
-    except (FigureError, TypeError, ValueError, ZeroDivisionError,
-            AttributeError) as error:
+        return eval(  # pylint: disable=eval-used
+            text.strip(), {"__builtins__": {}},
+            _Scope(FUNCTIONS | {"names of the pages": names}))
+    except (FigureError, SyntaxError, TypeError, ValueError,
+            ZeroDivisionError, AttributeError) as error:
         raise FigureError(f"{text.strip()}: {error}") from None
-
-
-def _value(node, names):
-    """Return the value of one node of an expression's tree."""
-    # pylint: disable=too-many-return-statements
-    def of(child):
-        return _value(child, names)
-
-    if isinstance(node, ast.Constant):
-        return node.value
-    if isinstance(node, ast.Name):
-        return names.get(node.id)
-    if isinstance(node, ast.Attribute):
-        return of(node.value).get(node.attr)
-    if isinstance(node, ast.Subscript):
-        return of(node.value).get(of(node.slice))
-    if isinstance(node, (ast.List, ast.Tuple)):
-        return [of(one) for one in node.elts]
-    if isinstance(node, ast.UnaryOp) and type(node.op) in OPERATORS:
-        return OPERATORS[type(node.op)](of(node.operand))
-    if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
-        return OPERATORS[type(node.op)](of(node.left), of(node.right))
-    if isinstance(node, ast.BoolOp):
-        together = all if isinstance(node.op, ast.And) else any
-        return together(of(one) for one in node.values)
-    if isinstance(node, ast.Compare):
-        values = [of(node.left), *map(of, node.comparators)]
-        return all(OPERATORS[type(kind)](left, right) for kind, left, right
-                   in zip(node.ops, values, values[1:]))
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) \
-            and node.func.id in FUNCTIONS and not node.keywords:
-        return FUNCTIONS[node.func.id](*map(of, node.args))
-    raise FigureError(f"cannot be evaluated: {ast.unparse(node)}")
 
 
 def show(value, digits=None):

@@ -4,8 +4,8 @@ A rounded box is a process, a line with an arrow head in it a thread, a row of
 cells a queue, a cylinder Redis, a small circle a client. What lies left of the
 dashed line is the kernel's. Fills are the states of make watch and make
 timeline: orange waits for a client, blue waits for Redis, green runs, grey
-waits in the accept queue. Each function returns an SVG for a light page;
-PICTURES says which there are, and the text that stands for each.
+waits in the accept queue. Each function of PICTURES returns an SVG for a light
+page; its docstring is the text for readers who cannot see the picture.
 """
 
 from html import escape
@@ -112,7 +112,8 @@ def scene(height, waiting, *parts):
 # ---------------------------------------------------------- the architectures
 
 def iterative():
-    """One process, one client at a time."""
+    """One process accepts and serves one client at a time; four others wait in
+    the accept queue."""
     return scene(190, 4, arrow(132, 95, 192, 95, "accept"),
                  box(195, 45, 230, 100, "process"),
                  thread(240, 75, 48, CLIENT, "serves one client,"),
@@ -133,7 +134,8 @@ def _children(title, state_of):
 
 
 def forking():
-    """A process for each client, made by a parent that only accepts."""
+    """A parent accepts clients and forks a child for each; each child serves
+    its client and has its own connection to Redis."""
     return scene(270, 1, arrow(132, 135, 192, 135, "accept"),
                  box(195, 95, 105, 80, "parent"),
                  thread(220, 122, 34, IDLE, "accepts"),
@@ -143,7 +145,8 @@ def forking():
 
 
 def preforking():
-    """A fixed number of processes, which all accept."""
+    """Four worker processes, made beforehand, all accept from one queue; the
+    parent replaces a worker that has died."""
     return scene(270, 3, box(165, 4, 130, 56, "parent"),
                  thread(185, 27, 18, IDLE, "waits; replaces"),
                  text(198, 55, "a dead worker", 12),
@@ -166,20 +169,23 @@ def _threads(words, first):
 
 
 def threaded():
-    """A thread for each client, in one process."""
+    """One process: its main thread accepts and makes a thread for each
+    client."""
     return scene(270, 1, *_threads("main accepts, one thread for each client",
                                    IDLE), arrow(132, 135, 266, 135, "accept"))
 
 
 def prethreaded():
-    """A fixed number of threads, which all accept."""
+    """One process with a fixed number of threads, which all accept; the main
+    thread waits for signals."""
     return scene(270, 3, *_threads("main waits for signals; the others accept",
                                    IDLE), arrow(132, 135, 266, 135,
                                                 "all accept"))
 
 
 def poll():
-    """One loop; at each call the kernel looks at every descriptor."""
+    """One thread passes an array of descriptors to poll() at each call; the
+    kernel looks at all of them."""
     states = [CLIENT, REDIS, CLIENT, CLIENT, REDIS, CLIENT, RUN]
     return scene(230, 0, arrow(132, 115, 192, 115, "accept"),
                  box(195, 20, 330, 190, "one process, one thread"),
@@ -193,7 +199,8 @@ def poll():
 
 
 def epoll():
-    """One loop; the kernel remembers the clients and lists the ready ones."""
+    """The kernel keeps an interest list and a ready list; epoll_wait returns
+    only the ready clients."""
     states = [CLIENT, REDIS, CLIENT, CLIENT, REDIS]
     return svg(230, cells(25, 55, states, "interest list", 24),
                cells(25, 150, [RUN, RUN, None], "ready list", 24),
@@ -212,7 +219,8 @@ def epoll():
 # ------------------------------------------------------------ what lies below
 
 def queues():
-    """The two queues of a listening socket."""
+    """A client's SYN enters the SYN queue; its ACK moves the connection to the
+    accept queue, from which the server accepts."""
     return svg(210, border(432, 210),
                client(35, 100, CLIENT), arrow(45, 92, 108, 75, "SYN"),
                cells(115, 62, [QUEUE, QUEUE, None, None], "SYN queue"),
@@ -231,7 +239,8 @@ def queues():
 
 
 def fork():
-    """What a child shares with its parent, and what it has of its own."""
+    """Parent and child have page tables and descriptors of their own; they
+    share pages until one writes, and open files."""
     made = []
     for x, title in ((40, "parent"), (440, "child")):
         made += [box(x, 20, 160, 190, title)]
@@ -250,7 +259,8 @@ def fork():
 
 
 def memory():
-    """The memory of a process with threads."""
+    """Three threads share one page table: code, data and heap, and a stack for
+    each."""
     parts = [("code, data, heap", "shared by all threads", 60),
              ("stack of thread 1", "256 KiB of address space", 42),
              ("stack of thread 2", "", 42), ("stack of main", "", 42)]
@@ -269,7 +279,8 @@ def memory():
 
 
 def edges():
-    """Level-triggered and edge-triggered events as timelines."""
+    """While data is in the socket, level-triggered events are reported at each
+    call, edge-triggered ones only when data arrives."""
     def line(y, title, marks, note):
         return "".join((text(20, y + 5, title, 12, bold=True),
                         f'<path d="M150,{y}H610" stroke="{LINE}"/>',
@@ -288,7 +299,8 @@ def edges():
 
 
 def sans_io():
-    """One state machine, two drivers."""
+    """The state machine http_conn says what it wants; serve_blocking and
+    event_loop fulfil it and pass bytes."""
     return svg(220, box(30, 70, 150, 80, "serve_blocking"),
                text(40, 110, "01 to 05: a want is", 11),
                text(40, 126, "a call that waits", 11),
@@ -305,37 +317,9 @@ def sans_io():
                text(235, 205, "knows no socket, and never waits", 12))
 
 
-PICTURES = {
-    # name: (function, what a reader who cannot see it needs)
-    "iterative": (iterative, "One process accepts and serves one client at a "
-                  "time; four others wait in the accept queue."),
-    "forking": (forking, "A parent accepts clients and forks a child for each; "
-                "each child serves its client and has its own connection to "
-                "Redis."),
-    "preforking": (preforking, "Four worker processes, made beforehand, all "
-                   "accept from one queue; the parent replaces a worker that "
-                   "has died."),
-    "threaded": (threaded, "One process: its main thread accepts and makes a "
-                 "thread for each client."),
-    "prethreaded": (prethreaded, "One process with a fixed number of threads, "
-                    "which all accept; the main thread waits for signals."),
-    "poll": (poll, "One thread passes an array of descriptors to poll() at "
-             "each call; the kernel looks at all of them."),
-    "epoll": (epoll, "The kernel keeps an interest list and a ready list; "
-              "epoll_wait returns only the ready clients."),
-    "queues": (queues, "A client's SYN enters the SYN queue; its ACK moves the "
-               "connection to the accept queue, from which the server accepts."
-               ),
-    "fork": (fork, "Parent and child have page tables and descriptors of their "
-             "own; they share pages until one writes, and open files."),
-    "memory": (memory, "Three threads share one page table: code, data and "
-               "heap, and a stack for each."),
-    "edges": (edges, "While data is in the socket, level-triggered events are "
-              "reported at each call, edge-triggered ones only when data "
-              "arrives."),
-    "sans-io": (sans_io, "The state machine http_conn says what it wants; "
-                "serve_blocking and event_loop fulfil it and pass bytes."),
-}
+PICTURES = {function.__name__.replace("_", "-"): function for function in (
+    iterative, forking, preforking, threaded, prethreaded, poll, epoll, queues,
+    fork, memory, edges, sans_io)}
 
 
 def picture(name):
@@ -343,5 +327,5 @@ def picture(name):
     if name not in PICTURES:
         raise ValueError(f"there is no picture {name!r}: "
                          + ", ".join(PICTURES))
-    function, words = PICTURES[name]
-    return function(), words
+    function = PICTURES[name]
+    return function(), " ".join(function.__doc__.split())

@@ -1,5 +1,5 @@
-"""The annotated source: a page for each C file, and one for each pair of
-neighbours with a note at each difference.
+"""The annotated source: a page for each C file, one for each pair of
+neighbours with a note at each difference, and definitions that pages quote.
 
 On a file's page, a comment stands next to the code that follows it. Each name
 that the collection defines leads to its definition, the first use of a system
@@ -36,7 +36,8 @@ MAN = "https://man7.org/linux/man-pages/man2/{0}.2.html"
 
 
 class SourceError(Exception):
-    """A difference has no note, or a note no difference."""
+    """A difference has no note, a note no difference, or nothing has the name
+    of a quotation."""
 
 
 def files():
@@ -51,6 +52,20 @@ def page_name(path):
     return "source/" + re.sub(r"[/.]", "-", path)
 
 
+def quote(path, name):
+    """Return what defines `name` in a C file, with the comment directly above:
+    a function, `struct NAME` or `enum NAME`. Raises SourceError.
+
+    It relies on `make format`: a definition begins at the left margin, and
+    its closing brace, too, stands there alone."""
+    head = f"{name} " if " " in name else rf"[a-z][^\n;]*\b{name}\([^;{{}}]*"
+    found = re.search(rf"(?:^/\*(?:(?!\*/).)*\*/\n)?^{head}\{{\n.*?^\}};?",
+                      (TOP / path).read_text(encoding="utf-8"), re.M | re.S)
+    if not found:
+        raise SourceError(f"{path} does not define {name}")
+    return found[0]
+
+
 class Index:
     """Where each name is defined, and which functions use it."""
 
@@ -59,7 +74,11 @@ class Index:
                       for path in files()}
         self.defined, self.users, self.types = {}, {}, set()
         for path, text in self.texts.items():
+            inside = None
             for number, line in enumerate(text.splitlines(), 1):
+                for name in set(re.findall(r"\b\w+(?=\()", line)):
+                    if inside and name != inside and line.startswith(" "):
+                        self.users.setdefault(name, {})[inside] = path
                 found = DEFINITION.match(line)
                 if not found:
                     continue
@@ -69,19 +88,8 @@ class Index:
                 # Of a function, the body; its prototype comes second.
                 if name not in self.defined or not line.endswith(";"):
                     self.defined[name] = path, number
-        self._find_users()
-
-    def _find_users(self):
-        for path, text in self.texts.items():
-            inside = None
-            for line in text.splitlines():
-                found = DEFINITION.match(line)
-                if found and found["name"] and not line.endswith(";"):
-                    inside = found["name"]
-                for name in set(re.findall(r"\b\w+(?=\()", line)):
-                    if name in self.defined and inside and name != inside \
-                            and line.startswith(" "):
-                        self.users.setdefault(name, {})[inside] = path
+                if found["name"] and not line.endswith(";"):
+                    inside = name
 
     def link(self, name, path):
         """Return the address of a definition, from a page below source/."""
@@ -114,22 +122,13 @@ def _code(text, path, index, seen, first):
 
 def _chunks(text):
     """Yield (comment, code, number of its first line) of a C file."""
-    lines, number = text.splitlines(), 0
-    while number < len(lines):
-        comment, code = [], []
-        if lines[number].startswith("/*"):
-            while True:
-                comment.append(lines[number])
-                number += 1
-                if lines[number - 1].endswith("*/"):
-                    break
-        first = number
-        while number < len(lines) and not lines[number].startswith("/*"):
-            code.append(lines[number])
-            number += 1
-        while code and not code[0].strip():
-            code, first = code[1:], first + 1
-        yield "\n".join(comment), "\n".join(code).rstrip(), first + 1
+    parts, number = re.split(r"^(/\*.*?\*/)\n", text, flags=re.M | re.S), 1
+    for comment, code in zip(["", *parts[1::2]], parts[::2]):
+        number += comment.count("\n") + bool(comment)
+        if comment or code.strip():
+            yield (comment, code.strip("\n"),
+                   number + len(code) - len(code.lstrip("\n")))
+        number += code.count("\n")
 
 
 def _prose(comment):
@@ -225,16 +224,13 @@ def _row(kind, *sides):
 def pages(_app):
     """Yield what html-collect-pages wants: (name, context, template)."""
     index = Index()
-    for path in files():
-        yield (page_name(path), {"title": path, "body": file_page(
-            path, index)}, "page.html")
-    for pair in PAIRS:
-        if (TOP / "docs" / "source" / f"{pair}.toml").exists():
-            title, body = pair_page(pair)
-            yield f"source/{pair}", {"title": title, "body": body}, "page.html"
     listed = "".join(
         f'<li><a href="{page_name(path)[7:]}.html">{path}</a></li>'
         for path in files())
-    yield ("source/index", {"title": "Annotated source", "body":
-                            f"<h1>Annotated source</h1><ul>{listed}</ul>"},
-           "page.html")
+    made = {"source/index": ("Annotated source", "<h1>Annotated source</h1>"
+                             f"<ul>{listed}</ul>")}
+    made |= {page_name(path): (path, file_page(path, index))
+             for path in files()}
+    made |= {f"source/{pair}": pair_page(pair) for pair in PAIRS}
+    for name, (title, body) in made.items():
+        yield name, {"title": title, "body": body}, "page.html"

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from labs.grade import build, outputs, sandbox
+from labs.grade import build, outputs, sandbox, screen
 from labs.grade.lab import LabError, find
 from labs.grade.plugin import Built, Grading
 
 HERE = Path(__file__).parent
-SECONDS = 50            # for all tests together; compiling comes before
+SECONDS = 50            # for the tests that fail, together
 
 
 def read_arguments():
@@ -34,11 +34,11 @@ def read_arguments():
                         "submission apart: where possible (auto), or else do "
                         "not grade (required)")
     parser.add_argument("--seconds", type=float, default=SECONDS,
-                        help="for all tests together (%(default)s)")
+                        help="for the tests that fail, together (%(default)s)")
     parser.add_argument("--plain", action="store_true",
-                        help="no colours, also on a terminal")
+                        help="plain text, also on a terminal")
     parser.add_argument("-k", metavar="EXPRESSION",
-                        help="run these tests only; the others fail")
+                        help="run these tests only; the others give no points")
     parser.add_argument("--debug", action="store_true",
                         help="show what pytest prints")
     return parser.parse_args()
@@ -71,7 +71,7 @@ def main():
         except (LabError, sandbox.SandboxError) as error:
             print(f"labs.grade: {error}", file=sys.stderr)
             return 2
-    print(outputs.terminal(grade, not options.plain and sys.stdout.isatty()))
+    screen.show(grade, options.plain)
     for name, write in outputs.FILES.items():
         if path := getattr(options, name):
             Path(path).write_text(write(grade), encoding="utf-8")
@@ -92,15 +92,21 @@ def grade_in(folder, lab, options, isolation):
                                         isolation)
     except build.BuildError as error:
         return outputs.not_compiled(lab, str(error))
-    grading = Grading(lab, Built(program, shown, isolation), options.seconds)
     words = [str(HERE), "--lab", options.lab, "-q", "-p", "no:cacheprovider",
              "-c", os.devnull, "--rootdir", str(HERE)]
-    if options.k:
-        words += ["-k", options.k]
+    if options.k:       # a test's name may be copied from a report
+        name = options.k.replace(" ", "_")
+        words += ["-k", name if any(test.name == name for test in lab.tests)
+                  else options.k]
     said = io.StringIO()
-    with contextlib.nullcontext() if options.debug \
+    with screen.progress(len(lab.tests), options.plain or options.debug) \
+            as begin, contextlib.nullcontext() if options.debug \
             else contextlib.redirect_stdout(said):
+        grading = Grading(lab, Built(program, shown, isolation),
+                          options.seconds, begin)
         status = pytest.main(words, plugins=[grading])
+    if status == pytest.ExitCode.NO_TESTS_COLLECTED:
+        raise LabError(f"no test of lab {lab.number} is called {options.k!r}")
     if status not in (0, 1):
         raise LabError(f"pytest could not run the tests\n{said.getvalue()}")
     if grading.broken:      # not the submission's fault

@@ -1,4 +1,4 @@
-"""Ways to say a grade: on a terminal, and in files for other programs.
+"""A grade, and the files that say it to other programs; see also screen.py.
 
 What a submission printed may stand in a grade. It comes here as text only,
 without control characters: it cannot move a terminal's cursor or break a file.
@@ -13,7 +13,6 @@ from labs.grade.lab import LEVELS, Lab, Test
 
 MOST = 600              # characters of one line in a report
 CONTROL = re.compile(r"[^\n\t\x20-\x7e\xa0-\ud7ff\ue000-\ufffd]")
-COLOURS = {"ok": "32", "FAIL": "31", "points": "1", "hint": "36"}
 
 
 def clean(text, most=MOST):
@@ -25,13 +24,14 @@ def clean(text, most=MOST):
 @dataclass(frozen=True)
 class Result:
     """How one test ended. `seen` and `expected` are "" when it passed;
-    `seconds` is how long it ran."""
+    `seconds` is how long it ran; `ran` is False if it did not."""
 
     test: Test
     passed: bool
     seen: str = ""
     expected: str = ""
     seconds: float = 0.0
+    ran: bool = True
 
     @property
     def points(self):
@@ -65,7 +65,7 @@ class Grade:
     @property
     def first(self):
         """The first Result that failed, or None: the place to start."""
-        return next((r for r in self.results if not r.passed), None)
+        return next((r for r in self.results if r.ran and not r.passed), None)
 
     def of(self, level):
         """Return the Results of a level."""
@@ -77,40 +77,6 @@ def not_compiled(lab, text):
     return Grade(lab, tuple(
         Result(test, False, "it does not compile", "a program")
         for test in lab.tests), text, compiled=False)
-
-
-def terminal(grade, colour=False):
-    """Return the report for a reader, as text."""
-    def paint(word, kind):
-        return f"\033[{COLOURS[kind]}m{word}\033[0m" if colour else word
-
-    lab, lines = grade.lab, []
-    if grade.warnings.strip():
-        lines += [clean(grade.warnings.strip(), 10_000), ""]
-    lines.append(f"{lab.folder.name}: {lab.title}")
-    if not grade.compiled:
-        return "\n".join([*lines, "", "It does not compile: 0 of "
-                          f"{grade.total} points"])
-    for level in LEVELS:
-        results = grade.of(level)
-        if not results:
-            continue
-        lines.append(f"\n{level}: " + paint(
-            f"{sum(r.points for r in results)} of "
-            f"{sum(r.test.points for r in results)} points", "points"))
-        for r in results:
-            word = "ok" if r.passed else "FAIL"
-            lines.append(f"  {paint(f'{word:4}', word)} {r.points:3d}/"
-                         f"{r.test.points:<3d} {r.test.name.replace('_', ' ')}")
-            if not r.passed:
-                lines += [f"         seen:     {clean(r.seen)}",
-                          f"         expected: {clean(r.expected)}",
-                          f"         hint:     {paint(r.test.hint, 'hint')}"]
-    lines.append("\n" + paint(f"{grade.points} of {grade.total} points",
-                              "points"))
-    if grade.first:
-        lines.append("Start with: " + grade.first.test.name.replace("_", " "))
-    return "\n".join(lines)
 
 
 def _explained(result):

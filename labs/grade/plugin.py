@@ -15,7 +15,8 @@ from labs.grade.sandbox import Isolation, SandboxError
 
 BUILT = pytest.StashKey()       # of the config: a Built
 SERVERS = pytest.StashKey()     # of a test: the servers that it started
-TEST_SECONDS = 20               # no test of a good server needs five
+TEST_SECONDS = 40               # no test of a good server needs five
+MOST_TIMES = 3                  # of the time for tests that fail: for all tests
 
 
 @dataclass(frozen=True)
@@ -36,10 +37,14 @@ class Grading:
     prints or writes is read as a result.
     """
 
-    def __init__(self, lab, built, seconds):
-        """`seconds`: how long all tests may take together."""
-        self.lab, self.built = lab, built
+    def __init__(self, lab, built, seconds, on_begin=lambda name: None):
+        """`seconds`: how long the tests that fail may take together, so that
+        a good server has enough time on every machine; all tests have
+        MOST_TIMES as long. `on_begin` is called with the name of each test
+        before it runs."""
+        self.lab, self.built, self.on_begin = lab, built, on_begin
         self.results, self._until = {}, time.monotonic() + seconds
+        self._last = self._until + (MOST_TIMES - 1) * seconds
         self._test_until = self._until
         self.broken = ""
 
@@ -48,8 +53,9 @@ class Grading:
         config.stash[BUILT] = self.built
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
-    def pytest_runtest_setup(self):
+    def pytest_runtest_setup(self, item):
         """Start no test when the time for all is up."""
+        self.on_begin(item.originalname.removeprefix("test_"))
         now = time.monotonic()
         if now >= self._until:
             raise Seen("no time was left after the tests before",
@@ -96,25 +102,36 @@ class Grading:
         elif call.when == "call":
             self.results[test.name] = Result(test, True,
                                              seconds=report.duration)
+            self._until = min(self._until + report.duration, self._last)
 
     def in_order(self):
         """Return the Results in the order of lab.toml; a test without one has
         failed."""
         return [self.results.get(test.name) or Result(
-            test, False, "the test was not run", "time for all tests")
+            test, False, "the test was not run", "its result", ran=False)
             for test in self.lab.tests]
 
 
 def explain(item, error):
     """Return (what was seen, what was expected) for an exception."""
-    faults = [server.fault for server in item.stash.get(SERVERS, [])
-              if server.fault]
+    servers = item.stash.get(SERVERS, [])
+    for server in servers:
+        if server.fault:
+            return server.fault, described(error)[1]
+    if isinstance(error, OSError) and not isinstance(error, TimeoutError):
+        for server in servers:      # it may be about to end
+            if server.wait(0.5) is not None:
+                return (f"the server ended: {server.ending}",
+                        "a server that goes on")
+    return described(error)
+
+
+def described(error):
+    """Return (what was seen, what was expected) as the exception says it."""
     if isinstance(error, Seen):
-        seen, expected = error.seen, error.expected
-    elif isinstance(error, TimeoutError):
-        seen, expected = "no answer in time", "an answer"
-    elif isinstance(error, OSError):
-        seen, expected = str(error), "a connection that works"
-    else:
-        seen, expected = f"{type(error).__name__}: {error}", "no exception"
-    return (faults[0] if faults else seen), expected
+        return error.seen, error.expected
+    if isinstance(error, TimeoutError):
+        return "no answer in time", "an answer"
+    if isinstance(error, OSError):
+        return str(error), "a connection that works"
+    return f"{type(error).__name__}: {error}", "no exception"

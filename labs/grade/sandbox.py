@@ -54,7 +54,7 @@ RESERVE = 0.05          # of the machine's memory stays free
 OUTPUT = 1 * MIB        # bytes of output; then the writer waits
 SCRATCH = 64 * MIB      # bytes in /scratch
 WATCH = 0.1             # seconds between two looks at the memory
-START = 10              # seconds that preparing a sandbox may take
+START = 60              # seconds that preparing a sandbox may take: busy machines
 NICE = 5                # a submission that spins must not stop the grader
 
 # What a compiler and a dynamically linked program need of the machine.

@@ -10,6 +10,7 @@ import resource
 import select
 import signal
 import socket
+import struct
 import time
 from pathlib import Path
 
@@ -25,6 +26,8 @@ READS = ("recvfrom", "recvmsg", "read", "readv")
 WRITES = ("sendto", "sendmsg", "sendmmsg", "write", "writev", "sendfile")
 QUIET = 1.0             # seconds that an idle server is looked at
 BATCH = 500             # pipelined requests: three reads of 16 KiB
+GAP = 0.2               # seconds from an answer to that of a page that gives up
+                        # on Redis, which takes 0.7
 
 EPOLLET = 1 << 31       # see epoll_ctl(2)
 
@@ -276,6 +279,13 @@ def silent_redis(full):
         yield "127.0.0.1:%d" % listener.getsockname()[1]
 
 
+def silent_for(client):
+    """Return how long ago a client's socket got its last bytes, in seconds,
+    by the kernel's clock: tcpi_last_data_recv of struct tcp_info, tcp(7)."""
+    info = client.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 56)
+    return struct.unpack_from("I", info, 52)[0] / 1000
+
+
 def overtake(server):
     """Return whether two clients are answered while the guestbook of a third
     one waits for Redis. All three are ready together; a loop that goes through
@@ -291,13 +301,18 @@ def overtake(server):
         except OSError as error:
             raise Seen(f"/hello got no answer ({error}) while a guestbook "
                        "waits for Redis", "that others are served") from error
-        return not select.select([guest.sock], [], [], 0)[0]
+        if not select.select([guest.sock], [], [], 0)[0]:
+            return True
+        # Its answer is here: the server was late, or we are. Who was first?
+        return min(map(silent_for, (before, after))) \
+            > silent_for(guest) + GAP
 
 
 def test_redis_holds_nobody(fresh_server):
     for full, what in ((False, "does not answer"), (True, "does not accept")):
         with silent_redis(full) as address:
-            # A page gives up after 0.7 s: a busy machine gets three chances.
+            # Between two answers, a busy machine may stop the server for long:
+            # it gets three chances.
             if not any(overtake(fresh_server(redis=address))
                        for _ in range(3)):
                 raise Seen("/hello was answered after the guestbook, which "
@@ -385,14 +400,15 @@ def test_pauses_without_descriptors(fresh_server, expect):
             limit = max(descriptors(server.pid)) + 1 + room
             _, hard = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
             resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (limit, hard))
-        clients = []
+        clients, taken = [], True
         for number in range(limit + 10):
             client = stack.enter_context(Client(server.port, PATIENCE))
             client.send(HALF)
             clients.append(client)
-            if number < room:
-                wait_until(lambda port=client.sock.getsockname()[1]: holder(
-                    server.pid, server.port, port))
+            if number < room and taken:
+                taken = wait_until(
+                    lambda port=client.sock.getsockname()[1]: holder(
+                        server.pid, server.port, port))
         counts = []     # until it takes no more: the same number three times
 
         def settled():
@@ -401,13 +417,15 @@ def test_pauses_without_descriptors(fresh_server, expect):
             return len(counts) > 3 and len(set(counts[-4:])) == 1
         wait_until(settled)
         with Trace(server.pid) as trace:
+            began = time.monotonic()
             time.sleep(QUIET)
             trace.detach()
-        if len(trace.lines()) > 800:
-            raise Seen(f"{len(trace.lines())} system calls in a second without "
-                       "a free descriptor (EMFILE)",
+            seconds = time.monotonic() - began
+        if len(trace.lines()) > 800 * max(1, seconds):
+            raise Seen(f"{len(trace.lines())} system calls in {seconds:.1f} s "
+                       "without a free descriptor (EMFILE)",
                        "a pause before accept(2) is tried again: fewer than "
-                       "800")
+                       "800 a second")
         for number, client in enumerate(clients):
             try:
                 client.send(b"Connection: close\r\n\r\n")

@@ -8,6 +8,7 @@ a state is there, and fails after a deadline that a busy machine does not reach.
 
 import contextlib
 import os
+import re
 import signal
 import socket
 import time
@@ -15,8 +16,8 @@ import time
 from labs.grade.client import Client, get
 from labs.grade.observe import (
     PATIENCE, Seen, Trace, accept_queue, alive, blocked_signals, children,
-    descriptors, holders, listeners, mappings, nonblocking, started, state,
-    threads, tree, unread, wait_until, waits_in, zombies)
+    descriptors, holders, listeners, mappings, nonblocking, own_number,
+    started, state, threads, tree, unread, wait_until, waits_in, zombies)
 
 HALF = b"GET /echo?value=half HTTP/1.1\r\nHost: localhost\r\n"
 END = b"Connection: close\r\n\r\n"
@@ -664,6 +665,39 @@ def test_replaces_workers_that_die_together(fresh_server, expect):
     victims = end_together(server)
     expect_replaced(server, victims, count,
                     f"{count} workers were killed at the same time")
+
+
+# The parent goes on 1 s after each waitpid(2): what happens in that time comes
+# after its look at the workers, and before its sleep.
+LATE = ("-q", "-e", "inject=wait4:delay_exit=1000000")
+# A worker was reaped, and then another one, or any (-1), was found running.
+FOUND_RUNNING = re.compile(r"\bwait4\(.*\) = [1-9].*?\bwait4\((-?\d+),[^\n]*\) = 0\b",
+                           re.DOTALL)
+
+
+def test_misses_no_death(fresh_server, expect):
+    """A worker dies when the parent has asked for it and found it running. Its
+    SIGCHLD comes before the parent sleeps, and must end that sleep."""
+    server, count = fresh_server(PATIENT), expect["workers"]
+    first = workers_of(server, count)[0]
+    began = started(first)      # it is replaced without a pause, if it is old
+    wait_until(lambda: time.clock_gettime(time.CLOCK_BOOTTIME) - began
+               > 1.1 * expect["seconds"])
+    victim = first
+    with Trace(server.pid, "wait4", LATE) as trace:
+        os.kill(first, signal.SIGKILL)
+        found = settle(server, lambda: FOUND_RUNNING.search(
+            "\n".join(trace.lines())), BACK_OFF)
+        if found:
+            victim = next((pid for pid in living(server.pid) if found[1] in
+                           ("-1", own_number(pid))), first)
+        if victim != first:
+            os.kill(victim, signal.SIGKILL)
+            wait_until(lambda: not alive(victim))
+        trace.detach()
+    expect_replaced(server, [first, victim], count, "a worker died between "
+                    "waitpid(2), which said that it runs, and the sleep of "
+                    "the parent")
 
 
 def test_waits_before_it_replaces_again(fresh_server, expect):

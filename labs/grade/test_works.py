@@ -18,6 +18,9 @@ def test_answers_every_page(server):
                        ("/answer", b"42"), ("/echo?value=x7", b"x7"),
                        ("/guestbook", b"guest")):
         answer = get(server.port, path)
+        for _ in range(2):      # on a busy machine, Redis may need over 0.7 s
+            if answer.status == 503:
+                answer = get(server.port, path)
         expect_status(answer, 200, path)
         if text not in answer.body:
             raise Seen(f"{path} without {text.decode()!r}: "

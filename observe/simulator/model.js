@@ -3,7 +3,7 @@
 // Pure: nothing here knows of a page.
 "use strict";
 
-const TRIPS = { "guestbook": 3, "guestbook kept": 3 };
+const TRIPS = { guestbook: 3 };
 const WORKERS = { iterative: 1, forking: 128, preforking: 100, threaded: 256,
                   prethreaded: 100, poll: Infinity, epoll: Infinity };
 const ONE_CORE = ["iterative", "poll"];
@@ -19,53 +19,51 @@ function slotsOf(setting) {
 }
 
 const coresOf = setting => ONE_CORE.includes(setting.server) ? 1 : setting.cores;
-const isKept = setting => setting.page.endsWith(" kept");
-const without = setting => ({ ...setting, page: setting.page.split(" ")[0] });
-
-// 01 to 05 close kept connections when more clients come than they have workers.
+const isKept = setting => setting.page === "answer kept";
 const crowded = setting => isKept(setting) && setting.clients > slotsOf(setting);
+const fresh = page => page.split(" ")[0];       // the same on a new connection
 
-// CPU of a page, in microseconds. A server that `closes` kept connections serves
-// `pages_each` pages on each. No run measured the guestbook on kept connections: it
-// saves what a kept connection saves the answer.
-function costOf(costs, server, page, closes = false) {
-  const known = costs.servers[server], cost = {};
-  const kept = known["answer kept"], share = 1 / (closes && kept.pages_each || 1);
-  for (const key of ["server_us", "redis_us", "load_us"]) {
-    const saved = page === "guestbook kept" ? known.answer[key] - kept[key] : 0;
-    const own = known[page.replace("guestbook kept", "guestbook")][key] - Math.max(0, saved);
-    cost[key] = closes ? share * known[page.split(" ")[0]][key] +
-                         (1 - share) * Math.max(0, own) : Math.max(0, own);
-  }
-  return cost;
+// The share of pages that come on a new connection.
+function newShare(costs, setting) {
+  if (!crowded(setting)) return isKept(setting) ? 0 : 1;
+  const { meanwhile = 0 } = costs.servers[setting.server][setting.page];
+  return 1 / (1 + meanwhile * (slotsOf(setting) - 1));
+}
+
+// Microseconds for what has left the caches, because heldKib were used in between.
+function fetched(machine, heldKib, touchedKib) {
+  const wait = (size, time) => machine[time] * heldKib / (heldKib + machine[size]);
+  return touchedKib * 1024 / 64 / 1000 *
+         (wait("core_kib", "core_ns") + wait("cache_kib", "miss_ns"));
 }
 
 // Seconds for a page at each station; `delay` needs no CPU, `serial` is the part of
 // `server` that one thread does for all.
 function demands(costs, setting) {
-  const machine = costs.machine, closes = crowded(setting);
-  const cost = costOf(costs, setting.server, setting.page, closes);
-  const memory = costs.memory[closes ? setting.page.split(" ")[0] : setting.page] ||
-                 costs.memory["answer kept"];
-  const cold = kib => kib / (kib + machine.cache_kib);
-  const lineUs = machine.miss_ns / 1000 * 1024 / 64;
-  const slots = slotsOf(setting), held = memory.held_kib;
-  const active = slots > 1 && slots < Infinity ? Math.min(setting.clients, slots) : 0;
-  let made = 0;
-  if (MAKERS.includes(setting.server) && (closes || !isKept(setting)))
-    made = PARENT * Math.max(0, costOf(costs, setting.server, "answer").server_us -
-                                costOf(costs, "iterative", "answer").server_us);
+  const { server, page, clients, machines } = setting, { machine, servers } = costs;
+  const own = servers[server], share = newShare(costs, setting), slots = slotsOf(setting);
+  const cost = key => share * own[fresh(page)][key] + (1 - share) * own[page][key];
+  const memory = costs.memory[crowded(setting) ? fresh(page) : page];
+  const held = memory.held_kib, worker = memory.worker_kib;
+  const active = slots > 1 && slots < Infinity ? Math.min(clients, slots) : 0;
+  const made = own.answer.server_us - servers.iterative.answer.server_us;
   return {
-    server: 1e-6 * (cost.server_us + lineUs * (
-      cold(setting.clients * held) * memory.server_kib +
-      cold(active * (held + memory.worker_kib)) * memory.worker_kib)),
-    redis: 1e-6 * cost.redis_us,
-    load: 1e-6 * (cost.load_us + lineUs * memory.load_kib *
-                  cold(setting.clients / setting.machines * held)),
-    delay: (TRIPS[setting.page] || 0) *
-           (1e-6 * machine.wake_us + 1e-3 * setting.redisMs),
-    scan: setting.server === "poll" ? 1e-6 * machine.scan_us : 0,
-    serial: 1e-6 * made };
+    server: 1e-6 * (cost("server_us") + fetched(machine, clients * held, memory.server_kib) +
+                    fetched(machine, active * (held + worker), worker)),
+    redis: 1e-6 * cost("redis_us"),
+    load: 1e-6 * (cost("load_us") + fetched(machine, clients / machines * held,
+                                            memory.load_kib)),
+    delay: (TRIPS[page] || 0) * (1e-6 * machine.wake_us + 1e-3 * setting.redisMs),
+    scan: server === "poll" ? 1e-6 * machine.scan_us : 0,
+    serial: MAKERS.includes(server) ? 1e-6 * PARENT * share * Math.max(0, made) : 0 };
+}
+
+// Pages a second that the thread that makes workers allows: Erlang's loss formula.
+function makersRate(need, cores) {
+  const load = need.server / need.serial - 1;
+  let lost = 1;
+  for (let lines = 1; lines <= cores; lines++) lost = load * lost / (lines + load * lost);
+  return (1 - lost) / need.serial;
 }
 
 // The mean number of jobs at a station with one core: Schweitzer's
@@ -97,8 +95,8 @@ function jobsAt(rate, need, setting, inside) {
 // The rate at which all clients (`inside`: all workers) are somewhere.
 function highest(need, setting, inside) {
   const count = inside ? slotsOf(setting) : setting.clients;
-  let low = 0;
-  let high = count / (need.server + need.redis + need.delay + (inside ? 0 : need.load));
+  const least = need.server + need.redis + need.delay + (inside ? 0 : need.load);
+  let low = 0, high = count / least;
   for (let i = 0; i < 60; i++) {
     const rate = (low + high) / 2;
     if (jobsAt(rate, need, setting, inside) > count) high = rate;
@@ -109,12 +107,10 @@ function highest(need, setting, inside) {
 
 // The prediction: {rate (pages a second), seconds (a page), limit}.
 function solve(costs, asked) {
-  const setting = { ...DEFAULTS, ...asked };
-  const need = demands(costs, setting);
+  const setting = { ...DEFAULTS, ...asked }, need = demands(costs, setting);
   const rates = { clients: highest(need, setting, false) };
-  if (setting.clients > slotsOf(setting))
-    rates.workers = highest(need, setting, true);
-  if (need.serial && setting.cores > 1) rates.parent = 1 / need.serial;
+  if (setting.clients > slotsOf(setting)) rates.workers = highest(need, setting, true);
+  if (need.serial) rates.parent = makersRate(need, setting.cores);
   let limit = Object.keys(rates).reduce((a, b) => rates[b] < rates[a] ? b : a);
   const rate = rates[limit];
   const busy = { server: rate * need.server / coresOf(setting),

@@ -10,67 +10,31 @@ const ACCEPTS = 64;             // in one iteration of a loop; event_loop.c
 const SLICE = 0.003;            // after which a core goes on with another thread
 const FINE_SLICE = 5e-6;        // Redis and the load tool halve a core they share
 
-// Numbers from 0 to 1; the same seed gives the same sequence (mulberry32).
-const generator = seed => () => {
-  seed = (seed + 0x6D2B79F5) | 0;
-  let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
-  t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-  return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-};
+// Numbers from 0 to 1; the same seed gives the same sequence (Park and Miller).
+const generator = seed => () => (seed = seed * 48271 % 2147483647) / 2147483647;
 
-// First in, first out. An array's shift() would move all that follow.
-class Fifo {
-  constructor() { this.items = []; this.head = 0; }
-  get length() { return this.items.length - this.head; }
-  push(item) { this.items.push(item); }
-  shift() {
-    if (this.head > 1000 && this.head * 2 > this.items.length) {
-      this.items.splice(0, this.head);
-      this.head = 0;
-    }
-    return this.items[this.head++];
-  }
-  [Symbol.iterator]() { return this.items.slice(this.head).values(); }
-}
-
-// What will happen, the earliest first: a binary heap.
+// What will happen, the latest first: most of what is added belongs near the end.
 class Agenda {
-  constructor() { this.now = 0; this.heap = []; this.count = 0; }
-
-  static before(a, b) { return a.time < b.time || a.time === b.time && a.order < b.order; }
+  now = 0; events = [];
 
   after(delay, act) {
-    const heap = this.heap, event = { time: this.now + delay, order: this.count++, act };
-    let i = heap.length;
-    for (let above; i > 0 && Agenda.before(event, heap[above = (i - 1) >> 1]); i = above)
-      heap[i] = heap[above];
-    heap[i] = event;
-  }
-
-  next() {
-    const heap = this.heap, first = heap[0], last = heap.pop();
-    for (let i = 0, below; heap.length; i = below) {
-      heap[i] = last;
-      below = 2 * i + 1;
-      if (below + 1 < heap.length && Agenda.before(heap[below + 1], heap[below])) below++;
-      if (below >= heap.length || !Agenda.before(heap[below], last)) break;
-      heap[i] = heap[below];
-    }
-    this.now = first.time;
-    first.act();
+    const { events } = this, time = this.now + delay;
+    let i = events.length;
+    while (i > 0 && events[i - 1].time <= time) i--;
+    events.splice(i, 0, { time, act });
   }
 }
 
-// What has a state: one of the kinds of observe/states.py. Whoever wants to know the
-// former ones, too, sets `past` to an array.
+// What has a state: one of the kinds of observe/states.py. If `past` is an array, it
+// gets the former ones.
 class Actor {
-  constructor(world, name) {
-    Object.assign(this, { world, name, state: "idle", since: 0, past: null });
-  }
+  state = "idle"; since = 0; past = null;
+
+  constructor(world, name) { Object.assign(this, { world, name }); }
 
   show(state) {
     if (state === this.state) return;
-    const now = this.world.agenda.now;
+    const { now } = this.world.agenda;
     if (this.past && now > this.since) this.past.push([this.since, now, this.state]);
     this.state = state;
     this.since = now;
@@ -78,32 +42,26 @@ class Actor {
 }
 
 class Client extends Actor {
-  constructor(world, number, manner) {
-    super(world, "client " + number);
-    Object.assign(this, { number, manner,
-      place: "tool",    // or: queue, server, silent (connected, says nothing)
-      open: false, pages: 0, came: 0, opened: 0, worker: null, step: 0 });
-  }
+  place = "tool";       // or: queue, server
+  open = false;
+  worker = null;
+  pages = 0; step = 0;  // on this connection; of this page, in a loop
+  came = 0; opened = 0; // when: the request, the connection
 }
 
 // While a thread serves one client, that client waits for what the thread waits for.
 class Thread extends Actor {
-  constructor(world, name) {
-    super(world, name);
-    Object.assign(this, { client: null, program: null });
-  }
+  client = null;
 
   show(state) {
     super.show(state);
     if (this.client) this.client.show(state);
   }
 
-  start(program) { this.program = program; this.advance(); }
-
-  // Continue the program. What it yields is a function that gets `resume`.
-  advance(value) {
-    const step = this.program.next(value);
-    if (!step.done) step.value(result => this.advance(result));
+  // Run a program to its next `yield`, which gives a function that gets `resume`.
+  start(program, value) {
+    const step = program.next(value);
+    if (!step.done) step.value(result => this.start(program, result));
   }
 }
 
@@ -111,7 +69,7 @@ class Thread extends Actor {
 // goes to the end of the queue.
 class Cores {
   constructor(agenda, count, slice) {
-    Object.assign(this, { agenda, slice, count, waiting: new Fifo(), busy: 0 });
+    Object.assign(this, { agenda, slice, count, waiting: [], busy: 0 });
     this.idle = Array.from({ length: count }, (_, i) => count - 1 - i);
   }
 
@@ -146,10 +104,9 @@ class Cores {
 
 // A program with one thread that takes one order at a time: Redis, the load tool.
 class Serial extends Actor {
-  constructor(world, name, cores) {
-    super(world, name);
-    Object.assign(this, { cores, orders: new Fifo(), busy: false });
-  }
+  orders = []; busy = false;
+
+  constructor(world, name, cores) { super(world, name); this.cores = cores; }
 
   ask(seconds, done) {
     this.orders.push({ seconds, done });
@@ -164,47 +121,36 @@ class Serial extends Actor {
   }
 }
 
-// A listening socket: connections wait for threads, or threads for connections.
-class Listener {
-  constructor() { this.waiting = new Fifo(); this.acceptors = new Fifo(); }
-  push(client) { this.waiting.push(client); this.match(); }
-  accept(resume) { this.acceptors.push(resume); this.match(); }
-  match() {
-    if (this.waiting.length && this.acceptors.length)
-      this.acceptors.shift()(this.waiting.shift());
-  }
-}
-
 class World {
   // setting: see DEFAULTS in model.js; also `silent` and `slow` (shares of the
   // clients, 0 to 1), `slowMs`, `seed`, and `vary`: false makes all CPU times
   // equal, where usually they are exponential.
   constructor(costs, asked) {
-    const setting = { ...DEFAULTS, silent: 0, slow: 0, slowMs: 1000, seed: 1, vary: true,
-                      ...asked };
-    const kept = isKept(setting), agenda = new Agenda(), shared = setting.machines === 1;
-    Object.assign(this, { setting, kept, agenda, random: generator(setting.seed),
-      trips: TRIPS[setting.page] || 0,
-      need: { fresh: demands(costs, without(setting)), kept: demands(costs, {
-        ...setting, clients: Math.min(setting.clients, slotsOf(setting)) }) },
+    const setting = { silent: 0, slow: 0, slowMs: 1000, seed: 1, vary: true,
+                      ...DEFAULTS, ...asked };
+    const agenda = new Agenda(), shared = setting.machines === 1;
+    const few = Math.min(setting.clients, slotsOf(setting));
+    Object.assign(this, { setting, agenda, kept: isKept(setting),
+      random: generator(setting.seed), trips: TRIPS[setting.page] || 0,
+      need: { fresh: demands(costs, { ...setting, page: fresh(setting.page) }),
+              kept: demands(costs, { ...setting, clients: few }) },
       cores: new Cores(agenda, coresOf(setting), SLICE),
-      tokens: new Set(),        // commands on their way to Redis and back
-      measure: { begin: 0, pages: 0, seconds: 0, area: 0, inside: 0, changed: 0, busy: {} } });
+      tokens: new Set() });     // commands on their way to Redis and back
     this.tools = Array.from({ length: setting.machines }, (_, i) => new Serial(
       this, "load tool " + (i + 1), new Cores(agenda, 1, shared ? FINE_SLICE : SLICE)));
     this.redis = new Serial(this, "Redis",
                             shared ? this.tools[0].cores : new Cores(agenda, 1, SLICE));
+    this.mark();
     this.makeServer();
-    this.clients = Array.from({ length: setting.clients },
-                              (_, i) => new Client(this, i + 1, this.manner(i)));
+    this.clients = Array.from({ length: setting.clients }, (_, i) => Object.assign(
+      new Client(this, "client " + (i + 1)), { number: i + 1, manner: this.manner(i) }));
     for (const client of this.clients) this.think(client);
   }
 
   // Silent and slow clients are spread evenly over the numbers.
   manner(i) {
-    const { silent, slow } = this.setting;
     const among = share => Math.floor((i + 1) * share) > Math.floor(i * share);
-    return among(silent) ? "silent" : among(Math.min(1, slow)) ? "slow" : "normal";
+    return among(this.setting.silent) ? "silent" : among(this.setting.slow) ? "slow" : "normal";
   }
 
   draw(mean) { return this.setting.vary ? -mean * Math.log(1 - this.random()) : mean; }
@@ -218,57 +164,59 @@ class World {
     client.place = "tool";
     client.show("idle");
     if (client.manner === "silent") return this.connect(client);
-    const need = client.open ? this.need.kept : this.need.fresh;
-    this.tools[client.number % this.tools.length].ask(this.draw(need.load), () => {
+    const tool = this.tools[client.number % this.tools.length];
+    tool.ask(this.draw(this.needOf(client).load), () => {
       client.came = this.agenda.now;
-      this.count(1);
       if (!client.open) return this.connect(client);
       client.place = "server";
       if (this.loops.length) this.ready(client, 0);
-      else client.waits(true);
+      else client.received(true);
     });
   }
 
+  // The kernel lets a loop accept a client when its request has arrived
+  // (TCP_DEFER_ACCEPT), and spreads clients over the loops.
   connect(client) {
-    Object.assign(client, { opened: this.agenda.now, pages: 0, place: "queue" });
+    if (this.loops.length && client.manner === "silent") return;
+    Object.assign(client, { opened: this.agenda.now, place: "queue" });
     client.show("queue");
-    if (!this.loops.length) return this.listeners[0].push(client);
-    // The kernel accepts a client of a loop when its request has arrived
-    // (TCP_DEFER_ACCEPT), and spreads clients over the loops.
-    if (client.manner === "silent") {
-      client.place = "silent";
-      return client.show("idle");
+    if (!this.loops.length) {
+      this.queues[0].push(client);
+      return this.match();
     }
     client.worker = this.loops[Math.floor(this.random() * this.loops.length)];
-    client.worker.listener.push(client);
+    client.worker.queue.push(client);
     this.wake(client.worker);
   }
 
   answered(client) {
     this.measure.pages++;
     this.measure.seconds += this.agenda.now - client.came;
-    this.count(-1);
     client.pages++;
   }
 
-  close(client) { Object.assign(client, { open: false, worker: null }); }
+  close(client) { Object.assign(client, { open: false, worker: null, pages: 0 }); }
 
   // ------------------------------------------------- what a thread can yield
 
-  run(thread, mean) {
-    const seconds = this.draw(mean);
-    return resume => this.cores.use(thread, seconds, resume);
-  }
+  run(thread, mean) { return resume => this.cores.use(thread, this.draw(mean), resume); }
 
   accept(thread) {
     return resume => {
       thread.show("idle");
-      this.listeners[0].accept(client => {
-        thread.client = client;
-        Object.assign(client, { place: "server", open: true, worker: thread });
-        resume(client);
-      });
+      this.acceptors.push({ thread, resume });
+      this.match();
     };
+  }
+
+  // Connections wait for threads, or threads for connections.
+  match() {
+    const [queue] = this.queues;
+    if (!queue.length || !this.acceptors.length) return;
+    const client = queue.shift(), { thread, resume } = this.acceptors.shift();
+    thread.client = client;
+    Object.assign(client, { place: "server", open: true, worker: thread });
+    resume(client);
   }
 
   // Send a command to Redis: half of the delay, Redis' CPU, the other half.
@@ -292,15 +240,23 @@ class World {
 
   // Does a client wait that no other worker will accept soon?
   othersWait() {
-    const { waiting, acceptors } = this.listeners[0];
-    return this.most ? waiting.length > 0 && this.running >= this.most
-                     : waiting.length > acceptors.length;
+    const waiting = this.queues[0].length;
+    return this.most ? waiting > 0 && this.running >= this.most
+                     : waiting > this.acceptors.length;
   }
 
   *serve(thread, client) {
-    if (client.manner === "silent") yield this.untilGrace(thread, client);
+    const { agenda } = this, end = agenda.now + DEADLINE;
+    let waited = false;
+    const over = () =>
+      agenda.now >= end || this.othersWait() && agenda.now - client.opened >= GRACE;
+    const twice = () => {       // others waited at two looks
+      const before = waited;
+      return (waited = this.othersWait()) && before;
+    };
+    if (client.manner === "silent") yield this.receive(thread, client, over);
     else do yield* this.page(thread, client);
-    while (this.kept && !this.othersWait() && (yield this.untilRequest(thread, client)));
+    while (this.kept && !this.othersWait() && (yield this.receive(thread, client, twice)));
     this.close(client);
     thread.client = null;
     if (client.place !== "tool") this.think(client);
@@ -321,57 +277,40 @@ class World {
     this.answered(client);
   }
 
-  // recv() on a connection without a request: every 50 ms it looks whether others
-  // wait, as RECV_TIMEOUT_MS does. Resumes with whether a request came.
-  untilRequest(thread, client) {
+  // recv() with RECV_TIMEOUT_MS: after each, look whether to give the client up, and
+  // immediately if its grace may have ended in the accept queue. Resumes with whether
+  // a request came.
+  receive(thread, client, givesUp) {
     return resume => {
-      let waited = false;
-      const over = came => { client.waits = null; resume(came); };
+      const over = came => { client.received = null; resume(came); };
       const look = () => {
-        if (client.waits !== over) return;
-        if (this.othersWait() && waited) return over(false);
-        waited = this.othersWait();
-        this.agenda.after(TICK, look);
+        if (client.received !== over) return;
+        if (givesUp()) over(false);
+        else this.agenda.after(TICK, look);
       };
-      client.waits = over;
+      const silent = client.manner === "silent";
+      client.received = over;
       thread.show("client");
-      this.think(client);
-      this.agenda.after(TICK, look);
-    };
-  }
-
-  untilGrace(thread, client) {
-    return resume => {
-      const agenda = this.agenda, end = agenda.now + DEADLINE;
-      const look = () => {
-        if (agenda.now >= end || this.othersWait() && agenda.now - client.opened >= GRACE)
-          resume();
-        else agenda.after(TICK, look);
-      };
-      thread.show("client");
-      agenda.after(1e-6, look);     // so that time passes: it comes back immediately
+      if (!silent) this.think(client);
+      this.agenda.after(silent ? 1e-6 : TICK, look);
     };
   }
 
   // -------------------------------------------------------- the seven main.c
 
   makeServer() {
-    const { server, workers, cores } = this.setting, own = WORKERS[server];
-    Object.assign(this, { loops: [], threads: [], spare: [], running: 0,
-                          most: MAKERS.includes(server) ? workers || own : 0 });
-    const add = (many, name, program) => {
-      for (let i = 1; i <= many; i++) {
-        const thread = this.addThread(many > 1 || own > 1 ? `${name} ${i}` : name);
-        if (own === Infinity) this.loops.push(Object.assign(thread, {
-          listener: new Listener(), events: [], commands: [], owed: 0, held: 0 }));
-        thread.start(program.call(this, thread));
-      }
-    };
-    this.listeners = [new Listener()];
-    if (this.most) this.addThread("parent").start(this.parent(this.threads[0]));
-    else if (own === Infinity) add(server === "poll" ? 1 : cores, "loop", this.eventLoop);
-    else add(slotsOf(this.setting), "worker", this.worker);
-    if (this.loops.length) this.listeners = this.loops.map(loop => loop.listener);
+    const { setting } = this, own = WORKERS[setting.server], isLoop = own === Infinity;
+    const many = isLoop ? coresOf(setting) : slotsOf(setting);
+    Object.assign(this, { queues: [[]], acceptors: [], loops: [], threads: [], running: 0,
+      most: MAKERS.includes(setting.server) ? many : 0 });
+    if (this.most) return this.addThread("parent").start(this.parent(this.threads[0]));
+    for (let i = 1; i <= many; i++) {
+      const thread = this.addThread((isLoop ? "loop" : "worker") + (many > 1 ? " " + i : ""));
+      if (isLoop) this.loops.push(Object.assign(thread, {
+        queue: [], events: [], commands: [], owed: 0, held: 0 }));
+      thread.start(isLoop ? this.eventLoop(thread) : this.worker(thread));
+    }
+    if (isLoop) this.queues = this.loops.map(loop => loop.queue);
   }
 
   addThread(name) {
@@ -391,7 +330,8 @@ class World {
       this.running++;
       yield this.run(thread, this.need.fresh.serial);
       thread.client = null;
-      const child = this.spare.pop() || this.addThread("child " + this.threads.length);
+      const child = this.threads.find(one => one.ended) ||
+                    this.addThread("child " + this.threads.length);
       Object.assign(child, { client, ended: false });
       client.worker = child;
       child.start(this.child(child, client));
@@ -402,9 +342,8 @@ class World {
 
   *child(thread, client) {
     yield* this.serve(thread, client);
-    thread.ended = true;
+    thread.ended = true;        // its row in the picture is free again
     thread.show("idle");
-    this.spare.push(thread);    // its row in the picture is free again
     this.running--;
     if (this.childEnded) this.agenda.after(0, this.childEnded);
     this.childEnded = null;
@@ -413,23 +352,19 @@ class World {
   // 06 and 07: wait for events of all clients, then serve all that are ready.
   *eventLoop(loop) {
     for (;;) {
-      const { waiting } = loop.listener;
-      if (!loop.events.length && !waiting.length)
+      if (!loop.events.length && !loop.queue.length)
         yield resume => {
           loop.show(loop.owed ? "redis" : loop.held ? "client" : "idle");
           loop.resume = resume;
         };
-      const batch = loop.events, accepts = Math.min(ACCEPTS, waiting.length);
-      loop.events = [];
+      const accepted = loop.queue.splice(0, ACCEPTS);
+      for (const client of accepted)
+        Object.assign(client, { place: "server", open: true, step: 0 });
+      loop.held += accepted.length;
+      const batch = [...loop.events.splice(0), ...accepted];
       if (this.need.kept.scan)
         yield this.run(loop, this.need.kept.scan * this.watched());
       for (const client of batch) yield* this.step(loop, client);
-      for (let i = 0; i < accepts; i++) {
-        const client = waiting.shift();
-        Object.assign(client, { place: "server", open: true, step: 0 });
-        loop.held++;
-        yield* this.step(loop, client);
-      }
       // One write for all: redis_async_flush() ends the iteration.
       for (const [client, need] of loop.commands.splice(0)) {
         client.show("redis");
@@ -482,42 +417,27 @@ class World {
 
   // ------------------------------------------------------------- the measuring
 
-  // How many clients wait for a page, integrated over time: for Little's law.
-  count(change) {
-    const m = this.measure, now = this.agenda.now;
-    m.area += m.inside * (now - m.changed);
-    m.changed = now;
-    m.inside += change;
-  }
-
-  busySeconds() {
-    return { server: this.cores.busy / this.cores.count, redis: this.redis.cores.busy,
-             load: this.tools.reduce((sum, { cores }) => sum + cores.busy, 0) /
-                   this.tools.length };
-  }
-
   mark() {
-    this.count(0);
-    Object.assign(this.measure, { begin: this.agenda.now, pages: 0, seconds: 0, area: 0,
-                                  busy: this.busySeconds() });
+    this.measure = { begin: this.agenda.now, pages: 0, seconds: 0, busy: this.cores.busy };
   }
 
-  // Since mark(): pages a second, mean seconds a page from the connection or
-  // request to the answer, mean number of clients in between, shares of cores.
+  // Since mark(): pages a second, mean seconds a page from the connection or request
+  // to the answer, how busy the server's cores were (0 to 1).
   result() {
-    this.count(0);
-    const m = this.measure, time = this.agenda.now - m.begin || Infinity;
-    const busy = this.busySeconds();
-    for (const name in busy) busy[name] = (busy[name] - (m.busy[name] || 0)) / time;
-    return { rate: m.pages / time, seconds: m.seconds / (m.pages || 1),
-             inside: m.area / time, pages: m.pages, time, busy };
+    const { begin, pages, seconds, busy } = this.measure, { cores } = this;
+    const time = this.agenda.now - begin || Infinity;
+    return { rate: pages / time, seconds: seconds / (pages || 1), pages, time,
+             busy: (cores.busy - busy) / cores.count / time };
   }
 
   // Let events happen until a time (seconds), or until so many have.
   advance(until, most = Infinity) {
-    const agenda = this.agenda;
-    for (; most > 0 && agenda.heap.length && agenda.heap[0].time <= until; most--)
-      agenda.next();
+    const { agenda } = this, { events } = agenda;
+    for (; most > 0 && events.length && events.at(-1).time <= until; most--) {
+      const { time, act } = events.pop();
+      agenda.now = time;
+      act();
+    }
     if (most > 0 && until < Infinity) agenda.now = until;
   }
 }
@@ -531,23 +451,15 @@ class Measurement {
   }
 
   work(events) {
-    const { world } = this, m = world.measure;
-    for (let left = events; left > 0; left -= 500) {
-      const end = m.begin + this.seconds;
+    for (const { world } = this; events > 0; events -= 500) {
+      const end = world.measure.begin + this.seconds;
       world.advance(end, 500);
-      const over = world.agenda.now >= end;
-      if (this.warmed && (over || m.pages >= this.pages)) return world.result();
-      if (this.warmed || !over && m.pages < this.warm) continue;
+      const most = this.warmed ? this.pages : this.warm;
+      if (world.measure.pages < most && world.agenda.now < end) continue;
+      if (this.warmed) return world.result();
       this.warmed = true;
       world.mark();
     }
     return null;
-  }
-}
-
-function simulate(costs, setting, pages, seconds) {
-  for (const one = new Measurement(costs, setting, pages, seconds);;) {
-    const result = one.work(100000);
-    if (result) return result;
   }
 }

@@ -1,16 +1,19 @@
 """The report of a made-up run: whole, small, and opened in a real browser."""
 
 import html
+import json
 import os
 import pathlib
 import re
 import shutil
+import statistics
 import subprocess
 
 import pytest
 
 import made_up
 from bench import venv
+from bench.analyse import model
 from bench.draw import report, styles
 from bench.store import rundir
 
@@ -62,6 +65,24 @@ def test_without_its_libraries_there_is_a_summary(run, monkeypatch):
     _, [left_out] = report.make(run)
     assert "bench report FOLDER" in left_out
     assert (run / "summary.json").exists()
+
+
+def test_the_simulator_starts_from_this_run(drawn):
+    """Its guestbook costs are those of the cells with 20 clients; what the run
+    lacks is there, too; the report links to it."""
+    assert 'href="simulator.html"' in (drawn / "report.html").read_text()
+    text = (drawn / "simulator.html").read_text()
+    costs = json.loads(re.search(r"const costs = (.*);", text)[1])
+    rows = rundir.read_rows(drawn / "samples.csv")
+    for server in model.WORKERS:
+        measured = [row["cpu_us"] for row in rows if (
+            row["experiment"], row["server"], row["x"]) == (
+            "guestbook", server, 20)]
+        assert costs["servers"][server]["guestbook"]["server_us"] == \
+            pytest.approx(statistics.median(measured), abs=1e-3)
+        assert set(costs["servers"][server]) == set(model.PAGES)
+    assert "this run's guestbook" in text and "A made-up CPU" not in text
+    assert not re.findall(r'(?:src|href)="(?:http|//)', text)
 
 
 def test_report_is_one_file_with_everything(drawn):

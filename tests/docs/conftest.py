@@ -1,7 +1,11 @@
 """What the tests of docs/ share: the pages, and what else a reader meets."""
 
+import shutil
+import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 TOP = Path(__file__).resolve().parents[2]
 DOCS = TOP / "docs"
@@ -14,8 +18,46 @@ GUIDES = [TOP / "README.md", TOP / "CONTRIBUTING.md", TOP / "CHANGES.md",
           TOP / "observe" / "README.md",
           *sorted((TOP / "variants").glob("*.md")),
           *sorted((TOP / "labs").rglob("*.md"))]
+BUILD_LIMIT = 300       # seconds; about ten on an idle machine
 
 
 def name_of(path):
     """Return a document's name as pytest shows it."""
     return str(path.relative_to(TOP))
+
+
+@pytest.fixture(scope="session")
+def book():
+    """The built book's folder."""
+    done = subprocess.run(["/usr/bin/python3", "-m", "docs.book"], cwd=TOP,
+                          text=True, capture_output=True, check=False,
+                          timeout=BUILD_LIMIT)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return TOP / "build" / "book"
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """A headless Chromium that records what it asks for."""
+    webdriver = pytest.importorskip("selenium.webdriver")
+    driver = shutil.which("chromedriver")
+    binary = shutil.which("chromium") or shutil.which("chromium-browser")
+    if not driver or not binary:
+        pytest.skip("needs chromium and chromedriver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = binary
+    for word in ("--headless=new", "--no-sandbox", "--disable-gpu"):
+        options.add_argument(word)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL",
+                                                 "performance": "ALL"})
+    found = webdriver.Chrome(options=options, service=webdriver.chrome.service
+                             .Service(driver))
+    yield found
+    found.quit()
+
+
+def resize(browser, width):
+    """Make the page so many pixels wide."""
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+        "width": width, "height": 900, "deviceScaleFactor": 1,
+        "mobile": False})

@@ -14,12 +14,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from conftest import CHAPTERS, DOCS, PAGES, TOP
+from conftest import BUILD_LIMIT, CHAPTERS, DOCS, PAGES, TOP, resize
 from docs.book import __main__ as program
 from docs.book import figures, pictures, source
-
-BUILD_LIMIT = 300       # seconds; about ten on an idle machine
-
 
 def make_run(folder, cpu_us=30.0):
     """Write a run of two servers at one point into `folder`."""
@@ -225,16 +222,6 @@ def test_no_table_has_more_than_six_columns(path):
     assert not wide
 
 
-@pytest.fixture(scope="session")
-def book():
-    """The built book's folder."""
-    done = subprocess.run(["/usr/bin/python3", "-m", "docs.book"], cwd=TOP,
-                          text=True, capture_output=True, check=False,
-                          timeout=BUILD_LIMIT)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return TOP / "build" / "book"
-
-
 def test_book_builds_without_a_warning(book):
     assert (book / "index.html").is_file()
     assert (book / "search.html").is_file()
@@ -252,31 +239,10 @@ def test_pictures_have_words_and_links_lead_somewhere(book):
     assert not broken
 
 
-@pytest.fixture(scope="module")
-def browser():
-    """A headless Chromium that records what it asks for, 400 pixels wide."""
-    webdriver = pytest.importorskip("selenium.webdriver")
-    driver = shutil.which("chromedriver")
-    binary = shutil.which("chromium") or shutil.which("chromium-browser")
-    if not driver or not binary:
-        pytest.skip("needs chromium and chromedriver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = binary
-    for word in ("--headless=new", "--no-sandbox", "--disable-gpu"):
-        options.add_argument(word)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL",
-                                                 "performance": "ALL"})
-    found = webdriver.Chrome(options=options, service=webdriver.chrome.service
-                             .Service(driver))
-    found.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
-        "width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": False})
-    yield found
-    found.quit()
-
-
 def test_pages_in_a_browser(browser, book):
-    """No page scrolls sideways, asks another host, or logs an error, and the
-    search finds a word without a server."""
+    """No page scrolls sideways on a telephone, asks another host, or logs an
+    error, and the search finds a word without a server."""
+    resize(browser, 400)
     wrong = []
     for page in sorted(book.rglob("*.html")):
         browser.get(page.as_uri())

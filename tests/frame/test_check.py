@@ -138,7 +138,8 @@ def ends(pid, deadline=60):
 
 
 def test_builds_come_before_the_suites_that_need_them():
-    names = [s.name for s in check.choose(["unit", "blackbox", "blackbox-tsan"])]
+    names = [s.name for s in check.with_builds(
+        check.choose(["unit", "blackbox", "blackbox-tsan"]))]
     assert names == ["build", "unit", "blackbox", "build-tsan", "blackbox-tsan"]
 
 
@@ -209,7 +210,6 @@ def test_only_ci_and_the_user_ask_for_retries(monkeypatch, setting, asked):
 
 @pytest.mark.parametrize("workers", [None, "1"])
 def test_a_failed_test_gets_a_second_attempt(tmp_path, monkeypatch, workers):
-    pytest.importorskip("pytest_rerunfailures")
     monkeypatch.setenv("RETRIES", "1")
     assert count_of(tmp_path, TESTS + NEVER, workers) == Count(2, 1, 0, again=2)
 
@@ -217,7 +217,6 @@ def test_a_failed_test_gets_a_second_attempt(tmp_path, monkeypatch, workers):
 @pytest.mark.parametrize("setting", ["0", "1"])
 def test_a_test_that_hangs_has_failed(tmp_path, monkeypatch, setting):
     """At the second attempt too."""
-    pytest.importorskip("pytest_timeout")
     monkeypatch.setenv("RETRIES", setting)
     monkeypatch.setattr(check, "TEST_LIMIT", 0.2)
     count = count_of(tmp_path, "import signal\ndef test_hangs(): signal.pause()\n")
@@ -225,15 +224,9 @@ def test_a_test_that_hangs_has_failed(tmp_path, monkeypatch, setting):
     assert "Timeout" in (tmp_path / "made-up.log").read_text()
 
 
-def test_the_plugins_are_optional(tmp_path, monkeypatch):
-    monkeypatch.setattr(check.importlib.util, "find_spec", lambda name: None)
-    monkeypatch.setenv("RETRIES", "1")
-    assert count_of(tmp_path, TESTS) == Count(1, 1)
-
-
 def test_ci_asks_for_retries():
     text = (TOP / ".ci/run").read_text()
-    assert text.index("export RETRIES=") < text.index("make check")
+    assert text.index("export RETRIES=") < text.index('make "${1-check}"')
 
 
 # --------------------------------------------------------- what a suite runs on
@@ -354,3 +347,80 @@ def test_the_last_line_is_the_sum(tmp_path, monkeypatch, capsys):
     assert lines[-1] == "7 passed, 1 failed"
     assert "2 skipped, 1 run again" in lines[-2]
     assert "one" in lines[2] and "FAILED" in lines[2] and "one.log" in lines[2]
+
+
+# ------------------------------------------------------ what cannot run here
+
+def test_every_suite_says_what_it_needs():
+    """A group of packages.txt has its name; deps.sh ends with 2 for another one."""
+    check.missing([suite.name for suite in [*check.SUITES, *check.EXTRA.values()]])
+    with pytest.raises(subprocess.CalledProcessError):
+        check.missing(["nonsense"])
+
+
+def sum_up(monkeypatch, capsys, results, left):
+    """Return whether report() is content, and the lines that it prints."""
+    monkeypatch.setattr(check, "TOP", check.LOGS.parent)
+    return check.report(results, left), capsys.readouterr().out.splitlines()
+
+
+LEFT = {"browser": "needs chromium (the browser)", "fuzz": "WITHOUT names it"}
+
+
+def test_a_suite_that_lacks_something_is_named_and_not_counted(monkeypatch, capsys):
+    good, lines = sum_up(monkeypatch, capsys,
+                         [(made_up(None, "one"), Count(3, 0), 1.0)], LEFT)
+    assert good and lines[-1] == "3 passed, 0 failed"
+    assert "  browser        left out: needs chromium (the browser)" in lines
+    assert "  fuzz           left out: WITHOUT names it" in lines
+    assert "1 of 2 suites did not run" in " ".join(lines)
+    assert "  NO_INSTALL=1 scripts/deps.sh browser" in lines
+
+
+def test_in_ci_it_has_failed_unless_it_is_not_wanted(monkeypatch, capsys):
+    monkeypatch.setenv("CI", "true")
+    ran = [(made_up(None, "one"), Count(3, 0), 1.0)]
+    good, lines = sum_up(monkeypatch, capsys, ran, LEFT)
+    assert not good and lines[-1] == "3 passed, 1 failed"
+    good, lines = sum_up(monkeypatch, capsys, ran, {"fuzz": LEFT["fuzz"]})
+    assert good and lines[-1] == "3 passed, 0 failed"
+
+
+def test_a_check_that_ran_nothing_has_not_passed(monkeypatch, capsys):
+    good, lines = sum_up(monkeypatch, capsys, [], LEFT)
+    assert not good and lines[-1] == "0 passed, 0 failed"
+
+
+def test_what_is_not_wanted_is_not_looked_for(monkeypatch):
+    monkeypatch.setenv("WITHOUT", "browser,fuzz")
+    asked = []
+    monkeypatch.setattr(check, "missing", lambda names: asked.extend(names) or {})
+    left = check.left_out(check.choose(["unit", "browser", "fuzz"]))
+    assert asked == ["unit"] and list(left) == ["browser", "fuzz"]
+
+
+def test_an_environment_that_cannot_be_made_is_a_reason(monkeypatch):
+    monkeypatch.setattr(check, "missing", lambda names: {
+        "quick": "pytest (build/venv/)"})
+    monkeypatch.setattr(check.venv, "make", lambda: "pip: no network")
+    assert check.left_out(check.choose(["unit", "quick"])) == {
+        "quick": "needs pytest (build/venv/); pip: no network"}
+
+
+def test_the_rest_runs_when_a_library_is_missing(tmp_path):
+    """pkg-config finds hiredis and no cmocka, so the unit tests cannot be built."""
+    found = subprocess.run(["pkg-config", "--variable=pcfiledir", "hiredis"],
+                           stdout=subprocess.PIPE, text=True, check=True)
+    (tmp_path / "hiredis.pc").symlink_to(Path(found.stdout.strip()) / "hiredis.pc")
+    environment = {name: value for name, value in os.environ.items()
+                   if not name.startswith(("MAKE", "CI", "WITHOUT"))}
+    for ci, status in (("", 0), ("true", 1)):
+        done = subprocess.run(
+            [sys.executable, TOP / "scripts/check.py", "unit", "shape"],
+            capture_output=True, text=True, check=False, timeout=300,
+            env={**environment, "CI": ci, "PKG_CONFIG_LIBDIR": str(tmp_path)})
+        lines = done.stdout.splitlines()
+        assert lines[0] == "unit is left out: needs libcmocka-dev (unit tests in C)"
+        assert done.returncode == status
+        assert check.count_plain(done.stdout).passed > 10
+        assert lines[-1].endswith(f"passed, {status} failed")

@@ -1,7 +1,6 @@
-"""The Makefile and the scripts that it calls."""
+"""The Makefile and the scripts that it calls (deps.sh: test_deps.py)."""
 
 import os
-import re
 import shlex
 import signal
 import subprocess
@@ -94,72 +93,6 @@ def processes_with(word):
     return found
 
 
-# ---------------------------------------------------------------------- deps.sh
-
-@pytest.fixture
-def bare_path(tmp_path):
-    """A PATH of a machine that has a shell and apt-get and little else.
-
-    Its apt-get says what it was called with and installs nothing.
-    """
-    for tool in "sh sed grep head id printf env cat".split():
-        (tmp_path / tool).symlink_to(f"/bin/{tool}" if Path(f"/bin/{tool}").exists()
-                                     else f"/usr/bin/{tool}")
-    for name, text in (("apt-get", 'echo "apt-get called: $*"'),
-                       ("sudo", 'echo "sudo called"; exec "$@"')):
-        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
-        (tmp_path / name).chmod(0o755)
-    return str(tmp_path)
-
-
-def deps(path, *groups, **environment):
-    """Run deps.sh with this PATH and nothing else in the environment."""
-    return run("/bin/sh", TOP / "scripts/deps.sh", *groups,
-               env={"PATH": path, **environment})
-
-
-def test_no_install_prints_one_command_and_installs_nothing(bare_path):
-    done = deps(bare_path, "check", "compare", NO_INSTALL="1")
-    commands = [line for line in done.stdout.splitlines() if "apt-get install" in line]
-    assert done.returncode == 1
-    assert len(commands) == 1 and "apt-get called" not in done.stdout
-    for package in "gcc pkg-config redis-server clang wrk apache2-utils".split():
-        assert commands[0].split().count(package) == 1
-        assert re.search(rf"^  {package} +\w", done.stdout, re.M), "says what for"
-
-
-def test_what_is_still_missing_after_the_installation_is_told(bare_path):
-    done = deps(bare_path, "build")
-    assert "apt-get called: -o DPkg::Lock::Timeout=600 install" in done.stdout
-    assert "still not found" in done.stdout and done.returncode == 1
-
-
-def test_compare_goes_on_without_what_it_can_do_without(bare_path):
-    """Compiler, Redis and Python are there, by whatever means; no load tool.
-    The script says so and leaves no stamp: it looks again the next time."""
-    stamp = Path(bare_path) / "stamp"
-    for tool in "gcc ar pkg-config redis-server redis-cli".split():
-        (Path(bare_path) / tool).write_text("#!/bin/sh\nexit 0\n")
-        (Path(bare_path) / tool).chmod(0o755)
-    for settings in ({"NO_INSTALL": "1"}, {}):
-        done = deps(bare_path, "compare", STAMP=str(stamp), **settings)
-        assert done.returncode == 0
-        assert re.search("^  httperf +a load tool", done.stdout, re.M)
-        assert "Continuing without" in done.stdout and not stamp.exists()
-    assert deps(bare_path, "load", NO_INSTALL="1").returncode == 1
-    (Path(bare_path) / "redis-server").unlink()
-    assert deps(bare_path, "compare", NO_INSTALL="1").returncode == 1
-
-
-def test_nothing_is_said_when_nothing_is_missing():
-    done = run("scripts/deps.sh", "build", "run", env={**os.environ, "NO_INSTALL": "1"})
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-
-
-def test_an_unknown_group_is_refused(bare_path):
-    assert deps(bare_path, "nonsense").returncode == 2
-
-
 # --------------------------------------------------------------------- Makefile
 
 def make(*arguments):
@@ -167,6 +100,17 @@ def make(*arguments):
     environment = {name: value for name, value in os.environ.items()
                    if not name.startswith("MAKE")}
     return run("make", "-o", "all", *arguments, env=environment)
+
+
+def test_a_mac_is_told_where_to_go(tmp_path):
+    """First of all, and nothing else."""
+    (tmp_path / "uname").write_text("#!/bin/sh\necho Darwin\n")
+    (tmp_path / "uname").chmod(0o755)
+    for target in ("all", "test", "compare"):
+        done = run("make", target, env={"PATH": f"{tmp_path}:{os.environ['PATH']}"})
+        assert done.returncode == 2 and not done.stdout
+        assert "Linux only" in done.stderr.splitlines()[0]
+        assert "docs/howto/containers.md" in done.stderr
 
 
 def test_help_names_every_command():
@@ -188,7 +132,7 @@ def test_users_flags_replace_the_optimization_alone():
 
 
 def test_variables_reach_the_check_as_they_were_given():
-    done = make("-n", "-o", "build/deps/test", "check-unit", "CFLAGS=-O1 -g",
+    done = make("-n", "-o", "build/deps/unit", "check-unit", "CFLAGS=-O1 -g",
                 "WERROR=1")
     words = shlex.split(done.stdout.splitlines()[-1])
     assert words[-1] == "unit" and {"CFLAGS=-O1 -g", "WERROR=1"} <= set(words)

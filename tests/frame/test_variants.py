@@ -28,7 +28,7 @@ PAGE = """# small: it is small
 def tree(tmp_path):
     """A tree with one server, and with a variant that changes two places."""
     for path, text in (("01_iterative/main.c", MAIN), ("common/net.c", MAIN),
-                       ("Makefile", "all:\n"), ("scripts/deps.sh", ""),
+                       *((name, "all:\n") for name in variant.FILES),
                        ("variants/small.md", PAGE),
                        ("variants/README.md",
                         "<!-- index -->\n<!-- /index -->\n")):

@@ -1,5 +1,6 @@
 """The handout builds and grades without the checkout, and holds no solution."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -8,18 +9,27 @@ import sys
 import pytest
 
 from grading import TOP, Graded
+from labs import handout as writer
 from labs.grade import lab as labs
 
 FUNCTION = re.compile(r"^\w[^;=\n]*\([^;]*?\)\n\{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 
 
+def unpacked(factory, chosen, **options):
+    """Write a handout of these Labs in a fresh folder, not in build/, and
+    return the unpacked tarball. `options` are those of write()."""
+    folder = factory.mktemp("handout")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(writer, "FOLDER", folder / "handout")
+        shutil.unpack_archive(writer.write(chosen, **options), folder)
+    return folder / "zerohttpd-labs"
+
+
 @pytest.fixture(scope="module")
 def handout(tmp_path_factory):
-    """The unpacked tarball of all labs, in a fresh folder."""
-    subprocess.run([sys.executable, "-m", "labs.handout"], cwd=TOP, check=True)
-    folder = tmp_path_factory.mktemp("handout")
-    shutil.unpack_archive(TOP / "build" / "handout.tar.gz", folder)
-    return folder / "labs"
+    """The unpacked tarball of all labs."""
+    return unpacked(tmp_path_factory, list(map(labs.read, labs.all_folders())),
+                    first_hour=True)
 
 
 def squeezed(text):
@@ -70,7 +80,48 @@ def test_it_builds_and_grades(handout, tmp_path):
     assert graded.points <= 25
 
 
-def test_a_wrong_lab_is_named(tmp_path):
-    done = subprocess.run([sys.executable, "-m", "labs.handout", "77"],
-                          cwd=TOP, capture_output=True, text=True, check=False)
-    assert done.returncode == 2 and "77" in done.stderr
+def test_a_module_can_be_given(tmp_path_factory):
+    """event_loop.c is lab 06; a class without it needs the module in 07."""
+    chosen = [labs.find("07")]
+    for given in ([], ["event_loop.c"]):
+        folder = unpacked(tmp_path_factory, chosen, given=given)
+        assert (folder / "common" / "event_loop.c").exists() == bool(given)
+
+
+@pytest.mark.parametrize("words, given, named", [
+    (["77"], "", "77"),
+    (["00"], "", "00"),                 # is nothing without the collection
+    (["01"], "router.c", "router.c")])
+def test_a_wrong_call_is_explained(words, given, named):
+    done = subprocess.run([sys.executable, "-m", "labs.handout", *words],
+                          cwd=TOP, capture_output=True, text=True, check=False,
+                          env={**os.environ, "GIVE": given})
+    assert done.returncode == 2 and named in done.stderr
+
+
+def test_chapters_read_as_text(handout):
+    """No word is left that only the book understands."""
+    pages = list((handout / "docs" / "tutorial").glob("0*.md"))
+    assert len(pages) == 7
+    for page in pages:
+        text = page.read_text()
+        assert ":::" not in text and "}`" not in text, page.name
+        assert "int main(" in text      # the smallest program
+
+
+def test_it_begins_with_the_first_hour(handout):
+    assert (handout / "labs" / "00_first_hour" / "README.md").exists()
+    assert "labs/00_first_hour" in (handout / "README.md").read_text()
+    done = subprocess.run(["make", "watch-01"], cwd=handout, text=True,
+                          capture_output=True, check=False)
+    assert done.returncode and "needs the whole collection" in done.stderr
+
+
+def test_every_link_of_a_page_leads_somewhere(handout):
+    """Into the handout, or to a file of the collection."""
+    for page in handout.rglob("*.md"):
+        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+            target = (page.parent / link).resolve()
+            assert target.exists() or (
+                TOP / target.relative_to(handout.resolve())).exists(), \
+                f"{page.name}: {link}"

@@ -41,7 +41,7 @@ def test_solution(name, tmp_path):
     assert graded.left == [] and list(graded.tmp.iterdir()) == []
 
 
-@pytest.mark.parametrize("name, mutant", sample(MUTANTS, 6))
+@pytest.mark.parametrize("name, mutant", sample(MUTANTS, 5))
 def test_mutant(name, mutant, tmp_path):
     """It fails the tests of lab.toml and no others; the hint is the first's."""
     lab = labs.find(name)
@@ -54,6 +54,16 @@ def test_mutant(name, mutant, tmp_path):
     assert set(graded.failed) == expected, graded.output
     first = next(test for test in lab.tests if test.name in expected)
     assert graded.result["first_hint"] == first.hint
+
+
+def test_a_server_that_ended_is_named(tmp_path):
+    """Not only the client's error, "connection refused", for example."""
+    source = tmp_path / "source"
+    source.mkdir()
+    labs.find("01").make_mutant("dies_of_sigpipe", source)
+    test = "survives_a_reset"
+    graded = Graded("01", source, tmp_path, "-k", test)
+    assert "SIGPIPE" in graded.result["tests"][test]["seen"], graded.output
 
 
 @pytest.mark.parametrize("name", LABS)
@@ -69,6 +79,16 @@ def test_two_labs_begin_with_the_same_event_loop():
     one, other = (labs.find(name).starter / "event_loop.c"
                   for name in ("06_poll", "07_epoll"))
     assert one.read_text() == other.read_text()
+
+
+@pytest.mark.parametrize("name", LABS)
+def test_page_and_points_agree(name):
+    """The table of a README has the points of lab.toml, level by level."""
+    lab = labs.find(name)
+    page = (lab.folder / "README.md").read_text()
+    for level in labs.LEVELS:
+        points = sum(t.points for t in lab.tests if t.level == level)
+        assert f"| {level} | {points} |" in page
 
 
 @pytest.mark.parametrize("words", [["77", "."], ["01", "/nowhere"], ["01"]])

@@ -1,8 +1,10 @@
 /* file_table - the files that a worker keeps open; see common/file_table.h. */
 #include "file_table.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "folder.h"
@@ -115,17 +117,28 @@ TEST(nothing_outside_the_folder_is_opened)
         {"sub/file-outside", "../../outside"},
         {"absolute", "/etc/passwd"},
         {"root", "/"},
-        {"out-and-in", "../inside/file"},
     };
     for (size_t i = 0; i < LENGTH(links); i++)
         assert_int_equal(symlinkat(links[i].target, inside, links[i].name), 0);
     static const char *const paths[] = {
         "../outside", "..", "/etc/passwd", "sub/../../outside", "up",
         "up/outside", "file-outside", "sub/file-outside", "absolute",
-        "root/etc/passwd", "out-and-in", "up/inside/file"};
+        "root/etc/passwd"};
     for (size_t i = 0; i < LENGTH(paths); i++)
         if (status_of(paths[i]) != 404)
             fail_msg("%s: %d", paths[i], status_of(paths[i]));
+}
+
+/* Without openat2 (an emulator, an old container), only the place where a path
+ * ends is compared, and these end inside. */
+TEST(a_link_that_leaves_and_returns_is_refused_by_openat2)
+{
+    if (syscall(SYS_openat2, -1, NULL, NULL, 0u) < 0 && errno == ENOSYS)
+        skip();
+    assert_int_equal(symlinkat("../inside/file", inside, "out-and-in"), 0);
+    assert_int_equal(symlinkat("..", inside, "up"), 0);
+    assert_int_equal(status_of("out-and-in"), 404);
+    assert_int_equal(status_of("up/inside/file"), 404);
 }
 
 TEST(a_link_that_stays_inside_is_followed)
@@ -296,6 +309,7 @@ int main(void)
         FILES(a_file_is_opened_by_its_path),
         FILES(other_than_regular_files_have_statuses_of_their_own),
         FILES(nothing_outside_the_folder_is_opened),
+        FILES(a_link_that_leaves_and_returns_is_refused_by_openat2),
         FILES(a_link_that_stays_inside_is_followed),
         FILES(links_in_a_circle_lead_nowhere),
         FILES(a_file_is_opened_once),

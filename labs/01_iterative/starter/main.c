@@ -2,7 +2,7 @@
  * 01 iterative - one process, one client after the other. A starter.
  *
  * It listens, and accepts no client: they wait in the accept queue. Write the
- * two functions below, about 25 lines together. HTTP, the pages and Redis are
+ * two functions below, about 20 lines together. HTTP, the pages and Redis are
  * in common/; you decide who is served and when.
  */
 #include <errno.h>
@@ -22,8 +22,9 @@ static const struct architecture architecture = {
  * because the signal handler has shut the listening socket down.
  *
  * The listening socket is server->listeners[0]. Before each accept(2), calls
- * server_housekeeping(): a signal may have arrived. Any other failure
- * must neither end the server nor make it spin.
+ * server_housekeeping(): a signal may have arrived. Any other failure must
+ * neither end the server nor make it spin: EINTR is a reason to try again, a
+ * lack of descriptors or memory one to wait 50 ms first.
  */
 static int accept_client(const struct server *server)
 {

@@ -13,7 +13,9 @@
  * and the workers in main. event_loop.c is the file of lab 06: bring your own,
  * and check that it goes on until EAGAIN.
  */
+#include <errno.h>
 #include <poll.h>
+#include <string.h>
 #include <sys/epoll.h>
 
 #include "event_loop.h"
@@ -112,7 +114,8 @@ static void serve_clients(const struct server *server, int number)
 /* TO WRITE in main: with --workers N above 1, N processes, each with a loop of
  * its own (serve_clients() with its number, and server.listeners[number]); the
  * parent serves no client, and replaces a worker that dies. In lab 03 you wrote
- * this yourself. Here use common/worker_processes.h. */
+ * this yourself. Here use common/worker_processes.h. In the child,
+ * record_fork() has already called signals_in_child(). */
 int main(int argc, char **argv)
 {
     static struct server server; /* static: signal handlers use it */

@@ -1,0 +1,200 @@
+"""The hosts of a fleet: who they are, and how one of our functions runs there.
+
+    told = inventory("hosts.ini")       {group: {host: its variables}}
+    with Host("load1", told["load"]["load1"], folder) as host:
+        host.call(os.getloadavg)
+
+The inventory is Ansible's, and so is the way to a host: the OpenSSH client with the
+variables ansible_host, ansible_port, ansible_user, ansible_ssh_private_key_file and
+ansible_ssh_common_args, or no client where ansible_connection is "local". All agents of a
+host share one connection (ControlMaster of ssh_config(5)).
+"""
+
+import hashlib
+import json
+import math
+import os
+import pathlib
+import shlex
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from multiprocessing.connection import Connection
+
+from bench.load import LoadError, last_line
+from bench.machine import facts
+from bench.run.servers import TOP
+
+GROUPS = ("server", "redis", "load")        # each needs a host
+PATH = f"{os.environ['PATH']}:{TOP}/build/fleet-venv/bin"   # make fleet installs there
+PATIENCE = 60.0         # seconds for what takes no time
+PINGS = 5               # round trips for a look at a host's clock
+OPTIONS = ("BatchMode=yes", "ConnectTimeout=10", "ControlMaster=auto", "ControlPersist=60",
+           "ServerAliveInterval=3")     # three without an answer: it has dropped out
+WAY = (("-i", "ansible_ssh_private_key_file"), ("-p", "ansible_port"),
+       ("-l", "ansible_user"))
+
+
+class HostError(OSError):
+    """A host cannot be used; the text says which and why."""
+
+
+def sources():
+    """Return a hash of what has to be the same on all hosts."""
+    found = hashlib.sha256(facts.source_hash().encode())
+    for path in sorted(pathlib.Path(TOP, "bench").glob("**/*.py")):
+        found.update(path.read_bytes())
+    return found.hexdigest()
+
+
+def inventory(path):
+    """Return {group: {host: {variable: value}}} of an Ansible inventory. Raises HostError."""
+    program = shutil.which("ansible-inventory", path=PATH)
+    if not program:
+        raise HostError("ansible-inventory is not installed: make fleet installs it, and so "
+                        "does apt-get install ansible-core")
+    if not os.path.exists(path):
+        raise HostError(f"there is no inventory {path}; fleet/hosts.ini.example is one")
+    done = subprocess.run([program, "-i", path, "--list"], capture_output=True, text=True,
+                          check=False)
+    if done.returncode:
+        raise HostError(f"{path} is no inventory: {last_line(done.stderr)}")
+    told = json.loads(done.stdout)
+
+    def members(group):
+        one = told.get(group, {})
+        return [*one.get("hosts", ()), *(name for child in one.get("children", ())
+                                         for name in members(child))]
+    groups = {group: {name: told["_meta"]["hostvars"].get(name, {})
+                      for name in members(group)} for group in GROUPS}
+    for group, there in groups.items():
+        if not there:
+            raise HostError(f"{path}: the group [{group}] has no host")
+    return groups
+
+
+class Host:
+    """A host with an agent, while the block lasts.
+
+    address     where the other hosts reach it
+    ahead       by how many seconds its clock (time.monotonic) is ahead of ours, right to
+                +- `unsure`
+    """
+
+    def __init__(self, name, told, folder):
+        """`told` are its variables, `folder` is for the files of ssh."""
+        self.name, self.told, self.folder = name, told, folder
+        self.reached_at = str(told.get("ansible_host", name))
+        self.address = str(told.get("address", self.reached_at))
+        self.line = self.process = self.log = None
+        self.met = False        # whether its agent has ever answered
+        self.ahead, self.unsure = 0.0, math.inf
+
+    def twin(self):
+        """Return another agent on the same host, not started yet."""
+        return Host(self.name, self.told, self.folder)
+
+    @property
+    def is_local(self):
+        """Whether it is reached without ssh."""
+        return self.told.get("ansible_connection") == "local"
+
+    def _ssh(self, *words):
+        """Return the ssh command with these words after the address."""
+        argv = ["ssh", *shlex.split(self.told.get("ansible_ssh_common_args", ""))]
+        for option in (*OPTIONS, f"ControlPath={self.folder}/%C"):
+            argv += ["-o", option]
+        for option, variable in WAY:
+            if variable in self.told:
+                argv += [option, str(self.told[variable])]
+        return [*argv, self.reached_at, *words]
+
+    def __enter__(self):
+        """Start the agent; the first call waits until it is there."""
+        self.close()
+        there = "cd {} && exec {} -m bench agent".format(*map(shlex.quote, (
+            self.told.get("zerohttpd_dir", "/opt/zerohttpd"),
+            self.told.get("ansible_python_interpreter", "python3"))))
+        ours, theirs = socket.socketpair()
+        self.log = tempfile.TemporaryFile(dir=self.folder)
+        with theirs:    # a session of its own, or Ctrl-C would reach ssh before us
+            self.process = subprocess.Popen(
+                ["sh", "-c", there] if self.is_local else self._ssh(there), stdin=theirs,
+                stdout=theirs, stderr=self.log, start_new_session=True)
+        self.line = Connection(ours.detach())
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+        if not self.is_local:
+            subprocess.run(self._ssh("-O", "exit"), stderr=subprocess.DEVNULL, check=False)
+
+    def close(self):
+        """End the agent, and with it all that it started."""
+        if self.line:
+            self.line.close()
+            self.line = None
+            try:
+                self.process.wait(PATIENCE / 6)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+
+    def call(self, function, *args, serve=None, seconds=PATIENCE):
+        """Return what `function(*args)` returns on the host, or raise what it raises.
+        `serve(*question)` answers what it asks the session. Raises HostError, also when
+        there is no answer within `seconds`."""
+        self.send(function, *args)
+        return self.receive(serve, seconds)
+
+    def send(self, function, *args):
+        """Start a call; its answer has to be received before the next one. Raises
+        HostError."""
+        if not self.line:
+            raise HostError(f"{self.name} has dropped out")
+        try:
+            self.line.send((function, args))
+        except OSError:
+            raise self._dropped() from None
+
+    def receive(self, serve=None, seconds=PATIENCE):
+        """Return or raise the answer to what was sent, as call() does."""
+        until = time.monotonic() + seconds
+        while True:
+            try:
+                if not self.line.poll(max(0.0, until - time.monotonic())):
+                    raise self._dropped(f"no answer within {seconds:.0f} s")
+                kind, value = self.line.recv()
+            except (EOFError, ConnectionError):
+                raise self._dropped() from None
+            self.met = True
+            if kind == "returned":
+                return value
+            if kind == "raised":
+                raise value
+            try:
+                answer = "returned", serve(*value)
+            except (OSError, LoadError) as error:
+                answer = "raised", error
+            self.line.send(answer)
+
+    def _dropped(self, why=""):
+        """Close the line; return the HostError that says why."""
+        self.close()
+        self.log.seek(0)
+        what = "dropped out" if self.met else "cannot be used"
+        return HostError(f"{self.name} {what}: "
+                         + (why or last_line(self.log.read().decode(errors="replace"))))
+
+    def look_at_clock(self):
+        """Set `ahead` from the quickest of some round trips. Raises HostError."""
+        self.unsure = math.inf
+        for _ in range(PINGS):
+            before = time.monotonic()
+            theirs = self.call(time.monotonic)
+            after = time.monotonic()
+            if (after - before) / 2 < self.unsure:
+                self.unsure = (after - before) / 2
+                self.ahead = theirs - (before + after) / 2

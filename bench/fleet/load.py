@@ -1,0 +1,187 @@
+"""A load from several generators: shared, started together, merged.
+
+A generator is a load tool with an agent of its own. All wait for the same moment, each by
+its own clock; how far these are apart is known from round trips. A tool begins when its
+process runs, and the skew is the time from the first one's begin to the last one's.
+"""
+
+import collections
+import itertools
+import math
+import os
+import time
+from dataclasses import replace
+from multiprocessing.connection import wait
+
+from bench import load
+from bench.experiments import SPARE
+from bench.fleet import agent
+from bench.fleet.hosts import PATIENCE
+from bench.machine import facts
+from bench.meter import procfs
+
+HEAD_START = 0.02       # seconds for a command to reach all hosts
+
+
+# --------------------------------------------------------------- pure functions
+
+def share(job, many):
+    """Return the load.Job of each of `many` generators: connections, requests and rate in
+    parts as equal as they can be. There are no more jobs than connections."""
+    many = min(many, job.connections)
+
+    def parts(number):
+        return [number // many + (place < number % many) for place in range(many)]
+    requests = parts(job.requests) if job.requests else [None] * many
+    return [replace(job, connections=mine, requests=count, keep_times=True,
+                    rate=job.rate and job.rate * mine / job.connections)
+            for mine, count in zip(parts(job.connections), requests)]
+
+
+def percentile(times, percent):
+    """Return a percentile of `times`, {microseconds: how many answers}, in ms: the answer at
+    place n * percent / 100 of the n in order, as ab has it. 100 is the longest."""
+    ordered = sorted(times)
+    ends = list(itertools.accumulate(times[one] for one in ordered))
+    place = min(ends[-1] - 1, int(0.5 + ends[-1] * percent / 100))
+    return next(one for one, end in zip(ordered, ends) if end > place) / 1000
+
+
+def merge(results, begins=None):
+    """Return one load.Result for those of all generators.
+
+    begins  when each began, in seconds of one clock; None: together
+
+    Counts and times are added up, so a percentile is that of all answers; it is None where a
+    tool did not leave the time of each. What is the busiest or latest generator's: CPU time,
+    lag, the longest answer.
+    """
+    begins = begins or [0.0] * len(results)
+
+    def known(key):
+        return [value for one in results if (value := getattr(one, key)) is not None]
+
+    def total(key):
+        return sum(known(key)) if len(known(key)) == len(results) else None
+
+    good, some = total("good"), [one for one in results if one.good]
+    busiest = max(results, key=lambda one: one.cpu / (one.wall or 1))
+    merged = load.Result(
+        good=good, hung=any(known("hung")), cpu=busiest.cpu, wall=busiest.wall,
+        **{key: total(key) for key in ("failed", "timeouts", "unfinished", "sent_rate")},
+        **{key: max(known(key), default=None) for key in ("lag_percent", "max")},
+        seconds=None if good is None else max(
+            begin + one.seconds for begin, one in zip(begins, results)) - min(begins),
+        mean=sum(one.mean * one.good for one in some) / good
+        if good and all(one.mean for one in some) else None,
+        notes=list(dict.fromkeys(itertools.chain(*known("notes")))))
+    if some and all(one.times for one in some):
+        times = sum((collections.Counter(one.times) for one in some), collections.Counter())
+        merged.p50, merged.p99, merged.max = (
+            percentile(times, percent) for percent in (50, 99, 100))
+    return merged
+
+
+# -------------------------------------------------------------- on a load host
+
+def generate(name, job, cores, begin):
+    """Run `job` with the tool `name` when the clock here shows `begin`. Return (load.Result,
+    how busy the cores were in per cent)."""
+    seen, before = time.monotonic(), core_seconds(cores)
+    time.sleep(max(0.0, begin - time.monotonic()))
+    result = load.run(name, job, cores, agent.still_there)
+    busy = core_seconds(cores) - before
+    return result, 100 * busy / (time.monotonic() - seen) / len(cores)
+
+
+def core_seconds(cores):
+    """Return how many seconds the `cores` have been busy since boot."""
+    times = procfs.core_times()
+    return sum(sum(times[core]) for core in cores)
+
+
+# --------------------------------------------------------------- on our machine
+
+def as_they_answer(hosts, seconds):
+    """Yield each Host when it can be read, and those that are late after `seconds`."""
+    waiting, until = {one.line: one for one in hosts}, time.monotonic() + seconds
+    while waiting:
+        for line in wait(waiting, max(0.0, until - time.monotonic())) or list(waiting):
+            yield waiting.pop(line)
+
+
+class Generators:
+    """The load tools of a fleet: on each of `hosts`, {Host: its cores for the load}, one or
+    as many as its connections need descriptors."""
+
+    def __init__(self, hosts, descriptors):
+        self.hosts, self.each = hosts, descriptors - SPARE
+        self.agents = {host: [host] for host in hosts}
+
+    def close(self):
+        """End all agents."""
+        for one in itertools.chain(*self.agents.values()):
+            one.close()
+
+    def chosen(self, clients):
+        """Return [(Host, its agent)] for so many clients."""
+        many = max(1, math.ceil(clients / len(self.hosts) / self.each))
+        for host, agents in self.agents.items():
+            agents += [host.twin() for _ in range(many - len(agents))]
+        return [(host, agents[number]) for number in range(many)
+                for host, agents in self.agents.items()]
+
+    def ready(self, clients):
+        """Have agents for so many clients, and know how their clocks differ from ours.
+        Raises HostError."""
+        for host, one in self.chosen(clients):
+            if not one.line:
+                one.__enter__()
+                one.call(facts.layout)      # raises the limit of descriptors
+                one.call(os.sched_setaffinity, 0, self.hosts[host])
+            one.look_at_clock()
+
+    def run(self, name, job):
+        """Run `job` with the tool `name` on all hosts. Return (the merged load.Result, the
+        columns of hosts.csv for each generator). Raises HostError and LoadError as soon as
+        one fails; the others end then, and have to be made ready() again."""
+        agents = self.chosen(1 if job.rate else job.connections)
+        jobs = share(job, len(agents))
+        agents = dict((one, host) for (host, one), _ in zip(agents, jobs))
+        begin = time.monotonic() + HEAD_START + 2 * max(one.unsure for one in agents)
+        found = {}
+        try:
+            for (one, host), mine in zip(agents.items(), jobs):
+                cores = self.hosts[host]
+                mine = replace(mine, threads=min(job.threads, len(cores)))
+                one.send(generate, name, mine, cores, begin + one.ahead)
+            for one in as_they_answer(agents, jobs[0].deadline + PATIENCE):
+                found[one] = one.receive(seconds=0)
+        finally:
+            for one in agents.keys() - found:
+                one.close()
+        return together([(one, *found[one]) for one in agents])
+
+
+def together(found):
+    """Return the same as Generators.run() for [(Host, load.Result, how busy its cores were
+    in per cent)]."""
+    begins = [result.began - host.ahead for host, result, _ in found]
+    silent = {}         # each tool counts the silent clients of its whole host
+    for host, result, _ in found:
+        silent[host.name] = max(silent.get(host.name, 0), result.unfinished or 0)
+        result.unfinished = None if result.good is None else 0
+    merged = merge([result for _, result, _ in found], begins)
+    if merged.good is not None:
+        merged.unfinished = sum(silent.values())
+    parts = [{"host": host.name, "role": "load", "requests": result.good,
+              "rate": result.rate, "failed": result.failed,
+              "begin_ms": 1000 * (begin - min(begins)), "clock_ms": 1000 * host.unsure,
+              "cores_busy": busy, "busy": 100 * result.cpu / result.wall}
+             for begin, (host, result, busy) in zip(begins, found)]
+    merged.extra = {"skew_ms": max(one["begin_ms"] for one in parts),
+                    "load_cores_busy": max(one["cores_busy"] for one in parts)}
+    merged.command, merged.output = (
+        "\n".join(f"[{host.name}] {getattr(result, key)}" for host, result, _ in found)
+        for key in ("command", "output"))
+    return merged, parts

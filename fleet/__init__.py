@@ -1,0 +1,1 @@
+"""Prepares several hosts for one measurement; see README.md."""

@@ -1,0 +1,182 @@
+"""Prepare the hosts of an inventory for a measurement, and undo it.
+
+    python3 -m fleet prepare hosts.ini [--check]    what make fleet does first
+    python3 -m fleet clean hosts.ini [--check]      what make fleet-clean does
+
+The work is in the playbooks prepare.yml and clean.yml. This program installs Ansible
+into build/fleet-venv/ (once), looks for mistakes in the inventory, and runs one of
+them. With --check, the hosts stay as they are, and you read what would change.
+
+Exit status: 0 when all is done, 1 when a host could not be prepared, 2 for a mistake
+in the inventory.
+"""
+
+import argparse
+import fcntl
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+TOP = HERE.parent
+VENV = TOP / "build" / "fleet-venv"
+WANTED = HERE / "requirements.txt"
+FACTS = TOP / "build" / "fleet" / "facts.json"
+GROUPS = ("server", "redis", "balancer", "load")
+
+
+class Mistake(Exception):
+    """What the user can mend; the text says how."""
+
+
+def install():
+    """Make the environment with Ansible, unless it is there.
+
+    Raises Mistake when it cannot be made.
+    """
+    VENV.parent.mkdir(exist_ok=True)
+    with open(f"{VENV}.lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)    # of two programs, the second waits
+        install_alone()
+
+
+def install_alone():
+    """Do what install() says, while no other program does it."""
+    mark = VENV / "requirements.txt"
+    if mark.exists() and mark.read_text("utf-8") == WANTED.read_text("utf-8"):
+        return
+    if os.environ.get("NO_INSTALL"):
+        raise Mistake("NO_INSTALL is set, and Ansible is not in build/fleet-venv yet")
+    print("Installing Ansible into build/fleet-venv, once ...", flush=True)
+    pip = [VENV / "bin" / "python", "-m", "pip", "install", "--quiet", "--no-deps",
+           "--disable-pip-version-check", "-r", WANTED]
+    try:
+        for step in ([sys.executable, "-m", "venv", "--clear", VENV], pip):
+            subprocess.run(step, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise Mistake(f"Ansible cannot be installed: {error}. This needs Python 3.11, "
+                      "python3-venv and a package index") from None
+    mark.write_text(WANTED.read_text("utf-8"), "utf-8")
+
+
+def ansible(program, *words, **settings):
+    """Run a program of Ansible with our settings; return the CompletedProcess."""
+    return subprocess.run(
+        [VENV / "bin" / program, *words], check=False, text=True, cwd=TOP, **settings,
+        env={**os.environ, "ANSIBLE_CONFIG": str(HERE / "ansible.cfg"),
+             "PATH": f"{VENV / 'bin'}:{os.environ['PATH']}"})
+
+
+def read_groups(inventory):
+    """Return {group: [names of hosts]} of an inventory.
+
+    Raises Mistake when it cannot be read, or when a group lacks a host.
+    """
+    if not inventory.exists():
+        raise Mistake(f"there is no inventory {inventory}. Copy fleet/hosts.ini.example "
+                      "and write your hosts into it")
+    done = ansible("ansible-inventory", "-i", inventory, "--list", capture_output=True)
+    if done.returncode:
+        said = re.search(r"(?:Failed to parse|Error parsing|Unable to parse).*",
+                         done.stderr, re.IGNORECASE)
+        raise Mistake(f"{inventory} is no inventory: "
+                      f"{said[0] if said else done.stderr.strip()[-300:]}. "
+                      "fleet/hosts.ini.example shows what one looks like")
+    groups = {name: group["hosts"] for name, group in json.loads(done.stdout).items()
+              if "hosts" in group}
+    for name, role in (("server", "runs the web servers"),
+                       ("redis", "keeps the guestbook"), ("load", "makes the load")):
+        if not groups.get(name):
+            raise Mistake(
+                f"{inventory} has no host in the group [{name}], which {role}; its "
+                f"groups are: {', '.join(groups) or 'none'}. Add a line [{name}] and "
+                "under it the host, as in fleet/hosts.ini.example")
+    for name in ("redis", "balancer"):
+        if len(groups.get(name, ())) > 1:
+            raise Mistake(f"{inventory} has {len(groups[name])} hosts in the group "
+                          f"[{name}]: {', '.join(groups[name])}. Leave one of them")
+    return groups
+
+
+def find_unreachable(inventory):
+    """Log in to every host. Raises Mistake that names those where it fails."""
+    done = ansible("ansible", ":".join(GROUPS), "-i", inventory, "-m",
+                   "ansible.builtin.ping", capture_output=True)
+    failed = re.findall(r"^(\S+) \| (UNREACHABLE|FAILED)!.*?=>(.*?)(?=^\S+ \||\Z)",
+                        done.stdout, re.MULTILINE | re.DOTALL)
+    if failed:
+        raise Mistake("; ".join(
+            f"{name} {'cannot be reached' if how == 'UNREACHABLE' else 'has no Python'}"
+            f" ({why_of(text)})" for name, how, text in failed)
+            + ". `ssh` with the user and the key of the inventory must log in without "
+            "a question, and find /usr/bin/python3 there")
+    if done.returncode:
+        raise Mistake(f"Ansible does not work: {done.stderr.strip()[-300:]}")
+
+
+def why_of(text):
+    """Return the reason in what Ansible prints of a host that failed."""
+    reason = re.search(r"msg: *(?:>-|\|-)?\s*(.*?)\n *(?:\w+: |$)", text + "\n", re.DOTALL)
+    words = " ".join((reason[1] if reason else text).split()).strip("'\"")
+    return words.rpartition("via ssh: ")[2] or words
+
+
+def changed_files():
+    """Return the number of tracked files that differ from the last commit.
+
+    Raises Mistake outside of a git checkout.
+    """
+    done = subprocess.run(["git", "-C", TOP, "status", "--porcelain",
+                           "--untracked-files=no"], capture_output=True, text=True,
+                          check=False)
+    if done.returncode:
+        raise Mistake("the hosts get the last commit of this checkout, and git says: "
+                      + done.stderr.strip())
+    return len(done.stdout.splitlines())
+
+
+def run(playbook, inventory, check, facts):
+    """Run a playbook on an inventory; return the exit status of this program."""
+    install()
+    read_groups(inventory)
+    changed = changed_files()
+    if changed:
+        print(f"Warning: {changed} changed files are not committed. The hosts get the "
+              "last commit, without them.", flush=True)
+    find_unreachable(inventory)
+    facts.parent.mkdir(parents=True, exist_ok=True)
+    (TOP / "build" / "fleet").mkdir(parents=True, exist_ok=True)
+    done = ansible("ansible-playbook", "-i", inventory, HERE / playbook, "--extra-vars",
+                   json.dumps({"top": str(TOP), "facts_file": str(facts)}),
+                   *(["--check", "--diff"] if check else []))
+    if done.returncode:
+        print("fleet: a host could not be prepared; see the lines that begin with "
+              "\"fatal\" or \"[ERROR]\"", file=sys.stderr)
+    return int(done.returncode != 0)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        prog="python3 -m fleet", description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=("prepare", "clean"))
+    parser.add_argument("inventory", type=Path, help="a file as fleet/hosts.ini.example")
+    parser.add_argument("--check", action="store_true",
+                        help="change nothing, and say what would change")
+    parser.add_argument("--facts", type=Path, default=FACTS, metavar="FILE",
+                        help="where to write what the hosts are (build/fleet/facts.json)")
+    options = parser.parse_args()
+    try:
+        return run(f"{options.what}.yml", options.inventory.resolve(), options.check,
+                   options.facts.resolve())
+    except Mistake as mistake:
+        print(f"fleet: {mistake}.", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

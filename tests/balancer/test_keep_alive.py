@@ -1,0 +1,82 @@
+"""Why an instance must keep idle connections longer than the balancer.
+
+If the instance closes one first, its FIN may cross a request on the wire. Here
+the balancer stands still meanwhile: that makes the wire long.
+"""
+
+import contextlib
+import http.client
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from guest import URLENCODED, form
+from processes import children
+
+ESTABLISHED = "01"
+SECONDS = 2.5   # longer than the shorter of the two times; see below
+
+
+def comm(pid):
+    """Return the name of a process."""
+    return Path(f"/proc/{pid}/comm").read_text().strip()
+
+
+def event_loop(server, name):
+    """Return the process that serves the clients: of nginx, a child."""
+    [pid] = [pid for pid in children(server.pid) if comm(pid) == name]
+    return (children(pid) or [pid])[0]
+
+
+def is_open(port):
+    """Return whether somebody is connected to a port of this machine."""
+    rows = [line.split() for line in
+            Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return any(row[1].endswith(f":{port:04X}") and row[3] == ESTABLISHED
+               for row in rows)
+
+
+def sign(client):
+    """Send what cannot be sent twice."""
+    client.request("POST", "/guestbook", form("A", "B"), dict([URLENCODED]))
+
+
+def answer(client):
+    """Return the status of the answer, None without one."""
+    try:
+        response = client.getresponse()
+        response.read()
+        return response.status
+    except (http.client.RemoteDisconnected, ConnectionResetError):
+        return None
+
+
+@pytest.mark.only("epoll")
+@pytest.mark.parametrize("keep_alive, expected", [
+    ("1", {"haproxy": None, "nginx": 502}),
+    ("60", {"haproxy": 303, "nginx": 303}),
+])
+def test_a_request_on_an_idle_connection(balanced, name, server_name,
+                                         keep_alive, expected):
+    """HAProxy closes the client's connection, so that it may try again if it
+    dares to; nginx says that it failed."""
+    server = balanced(server_name, "--balancer", name, "--instances", "1",
+                      "--", "--keep-alive", keep_alive)
+    pid, port = event_loop(server, name), server.instance("s1")[1]
+    client = http.client.HTTPConnection(*server.address, timeout=60)
+    with contextlib.closing(client):
+        sign(client)
+        assert answer(client) == 303
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            sign(client)
+            until = time.monotonic() + (SECONDS if keep_alive == "60" else 60)
+            while is_open(port) and time.monotonic() < until:
+                time.sleep(0.01)
+            assert is_open(port) == (keep_alive == "60")
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        assert answer(client) == expected[name]

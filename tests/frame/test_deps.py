@@ -1,0 +1,284 @@
+"""scripts/deps.sh: what is missing is named, in the words of the distribution."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).resolve().parents[2]
+TABLE = (TOP / "scripts/packages.txt").read_text()
+GROUPS = dict(re.findall(r"^([\w-]+) +=\s+(.+)$", TABLE, re.M))
+THINGS = {line.split()[0]: line.split(None, 6) for line in
+          TABLE.partition("# The second part")[0].splitlines()
+          if line and line[0] != "#"}
+DEBIAN = 'ID=debian\nVERSION_ID="12"\n'
+
+
+@pytest.fixture
+def machine(tmp_path):
+    """A folder to use as PATH: of a machine with a shell and little else.
+
+    `id` says that the user is not root; apt-get says what it was called with, and
+    installs nothing; sudo asks for a password.
+    """
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for tool in "sh sed grep head printf env cat cmp uname getconf dirname touch".split():
+        (tools / tool).symlink_to(shutil.which(tool))
+    for name, text in (("apt-get", 'echo "apt-get called: $*"'),
+                       ("apt-cache", "echo yes"), ("id", "echo 1000"),
+                       ("sudo", "exit 1")):
+        program(tools, name, text)
+    return tools
+
+
+def program(tools, name, text="exit 0"):
+    """Write a shell script to the folder `tools`."""
+    (tools / name).unlink(missing_ok=True)
+    (tools / name).write_text(f"#!/bin/sh\n{text}\n")
+    (tools / name).chmod(0o755)
+
+
+def deps(tools, *words, release=DEBIAN, **environment):
+    """Run deps.sh with this PATH, this os-release and nothing else that it reads."""
+    path = tools.parent / "os-release"
+    path.write_text(release)
+    return subprocess.run(
+        ["/bin/sh", TOP / "scripts/deps.sh", *words], capture_output=True, text=True,
+        check=False, timeout=60, cwd="/", env={
+            "PATH": str(tools), "PYTHON": "/no/python", "OS_RELEASE": str(path),
+            **environment})
+
+
+# ------------------------------------------------------------------- the table
+
+def test_each_line_of_the_table_is_whole():
+    for name, words in THINGS.items():
+        assert len(words) == 7, name
+        assert re.fullmatch(r"(command|library|header|python|file):\S+|compiler|python|"
+                            "libfuzzer|environment|actionlint", words[1]), name
+
+
+def test_each_group_names_what_there_is_and_each_thing_is_used():
+    members = [m for words in GROUPS.values() for m in words.split()]
+    for member in members:
+        known = GROUPS if "@" in member else THINGS
+        assert member.lstrip("?@") in known, member
+    assert set(THINGS) <= {m.lstrip("?") for m in members}
+
+
+@pytest.mark.skipif(not shutil.which("apt-cache") or "VERSION_ID=\"12\"" not in
+                    Path("/etc/os-release").read_text(), reason="not Debian 12")
+def test_debian_has_the_packages():
+    """Those of main, by the package lists of this machine."""
+    names = {name for words in THINGS.values() for name in
+             words[2].split("/")[0].split("+") if name != "-"}
+    shown = subprocess.run(["apt-cache", "show", "--no-all-versions", *names],
+                           stdout=subprocess.PIPE, text=True, check=False).stdout
+    assert names == set(re.findall("^Package: (.+)", shown, re.M)) & names
+
+
+def test_make_check_asks_for_what_its_suites_need(machine):
+    """It asks before, so that they need not be left out."""
+    def packages(*words):
+        done = deps(machine, *words, NO_INSTALL="1")
+        return set(re.findall(r"^  (\S+)  ", done.stdout, re.M)) | set(
+            re.findall(r": (.+) \(", done.stdout))
+
+    asked = packages("check-all")
+    for suite in GROUPS.keys() - {"tidy"}:
+        needed = {name for name in packages("--missing", suite)
+                  if "no package" not in name}
+        assert needed <= asked, suite
+
+
+# ----------------------------------------------------- without root: the message
+
+@pytest.mark.parametrize("release, command, names, others", [
+    (DEBIAN, "apt-get install", "gcc libhiredis-dev redis-server apache2-utils "
+     "chromium chromium-driver libcmocka-dev python3-venv", "chromium-browser httpd-tools"),
+    ("ID=ubuntu\nID_LIKE=debian\nVERSION_ID=24.04\n", "apt-get install",
+     "libhiredis-dev chromium-browser chromium-chromedriver", "chromium-driver"),
+    ('ID=linuxmint\nID_LIKE="ubuntu debian"\n', "apt-get install",
+     "chromium-browser", "chromium-driver"),
+    ("ID=fedora\nVERSION_ID=42\n", "dnf install",
+     "hiredis-devel valkey-compat-redis httpd-tools chromedriver glibc-devel",
+     "libhiredis-dev apt-get python3-venv"),
+    ('ID="rocky"\nID_LIKE="rhel centos fedora"\n', "dnf install",
+     "hiredis-devel", "libhiredis-dev"),
+    ("ID=arch\n", "pacman -S --needed", "hiredis valkey apache cmocka python",
+     "libhiredis-dev apache2-utils httperf python3"),
+    ("ID=alpine\nVERSION_ID=3.20\n", "apk add",
+     "hiredis-dev redis musl-dev apache2-utils chromium-chromedriver", "libhiredis-dev"),
+    ("ID=plan9\n", "apt-get install", "libhiredis-dev", "chromium-browser"),
+], ids="debian ubuntu mint fedora rocky arch alpine unknown".split())
+def test_packages_have_the_names_of_the_distribution(machine, release, command, names,
+                                                     others):
+    (machine / "apt-get").unlink()
+    done = deps(machine, "check", "compare", "load", "unit", "browser", release=release)
+    assert done.returncode == 1 and not done.stderr
+    lines = [line for line in done.stdout.splitlines() if command in line]
+    assert len(lines) == 1 and lines[0].startswith("       sudo ")
+    words = lines[0].split("&&")[-1].split()
+    assert len(words) == len(set(words)), "each once"
+    for name in names.split():
+        assert name in words
+        assert re.search(rf"^  {name} +\w", done.stdout, re.M), "says what for"
+    assert not set(others.split()) & set(words)
+
+
+def test_the_message_ends_with_three_ways_out(machine):
+    done = deps(machine, "build")
+    lines = done.stdout.splitlines()
+    assert done.returncode == 1 and not done.stderr and "called" not in done.stdout
+    assert lines[0] == "Missing for 'build':"
+    at = lines.index("Ways out:")
+    assert "1. packages" in lines[at + 1] and "apt-get update &&" in lines[at + 2]
+    assert "docs/howto/containers.md" in lines[at + 3]
+    assert ".devcontainer/" in lines[at + 4] and len(lines) == at + 5
+
+
+def test_without_sudo_the_command_is_for_root(machine):
+    (machine / "sudo").unlink()
+    done = deps(machine, "build")
+    assert done.returncode == 1 and "as root, run" in done.stdout
+    assert "sudo" not in done.stdout
+
+
+def test_what_no_package_has_is_named_all_the_same(machine):
+    done = deps(machine, "load", release="ID=arch\n")
+    assert re.search(r"^  httperf \(no package\) +a load", done.stdout, re.M)
+
+
+def test_only_what_a_part_needs_is_asked_for(machine):
+    done = deps(machine, "build")
+    for other in "redis-server libcmocka-dev clang python chromium".split():
+        assert other not in done.stdout
+
+
+def test_the_missing_of_several_parts_are_told_apart(machine):
+    for tool in "gcc ar pkg-config redis-server redis-cli".split():
+        program(machine, tool)
+    program(machine, "python")
+    done = deps(machine, "--missing", "run", "cost", "labs",
+                PYTHON=str(machine / "python"))
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[0] == "cost: valgrind (counts instructions)"
+    assert "labs: strace (shows system calls)" in done.stdout
+    assert "run:" not in done.stdout and "liburing" not in done.stdout
+
+
+# -------------------------------------------------------------------- with root
+
+@pytest.mark.parametrize("user", ["root", "sudo without a password"])
+def test_who_may_install_installs(machine, user):
+    program(machine, *(("id", "echo 0") if user == "root" else
+                       ("sudo", '[ "$1" != -n ] || shift; exec "$@"')))
+    program(machine, "true")
+    done = deps(machine, "build")
+    assert "apt-get called: -o DPkg::Lock::Timeout=600 install" in done.stdout
+    assert "still not found" in done.stdout and done.returncode == 1
+
+
+def test_no_install_installs_nothing(machine):
+    program(machine, "id", "echo 0")
+    done = deps(machine, "build", NO_INSTALL="1")
+    assert "called" not in done.stdout and done.returncode == 1
+
+
+def test_a_package_that_a_release_lacks_does_not_stop_the_others(machine):
+    program(machine, "id", "echo 0")
+    program(machine, "apt-cache", '[ "$2" = libhttp-parser-dev ] || echo yes')
+    done = deps(machine, "differential")
+    assert "has no package libhttp-parser-dev" in done.stdout
+    line = next(x for x in done.stdout.splitlines() if "Timeout=600 install" in x)
+    assert "libhiredis-dev" in line and "http-parser" not in line
+
+
+def test_compare_goes_on_without_what_it_can_do_without(machine):
+    """Compiler, Redis and Python are there, by whatever means; no load tool.
+    The script says so and leaves no stamp: it looks again the next time."""
+    stamp = machine.parent / "stamp"
+    for tool in "gcc ar pkg-config redis-server redis-cli python".split():
+        program(machine, tool)
+    settings = {"STAMP": str(stamp), "PYTHON": str(machine / "python")}
+    for user in ("0", "1000"):
+        program(machine, "id", f"echo {user}")
+        done = deps(machine, "compare", **settings)
+        assert done.returncode == 0
+        assert re.search("^  httperf +a load tool", done.stdout, re.M)
+        assert "Continuing without" in done.stdout and not stamp.exists()
+    assert deps(machine, "load", **settings).returncode == 1
+    done = deps(machine, "run", **settings)
+    assert (done.returncode, done.stdout) == (0, "") and stamp.exists()
+    (machine / "redis-server").unlink()
+    assert deps(machine, "compare", **settings).returncode == 1
+
+
+def test_an_unknown_group_is_refused(machine):
+    done = deps(machine, "nonsense")
+    assert done.returncode == 2 and "no group" in done.stderr
+
+
+# ------------------------------------------------------------- minimum versions
+
+@pytest.mark.parametrize("setting, said", [
+    (("uname", "echo 4.4.0-gvisor"), "Linux 4.4 is too old: 5.13"),
+    (("uname", "echo 5.9.16"), "Linux 5.9 is too old"),
+    (("getconf", "echo glibc 2.31"), "glibc 2.31 is too old: 2.32"),
+    (("getconf", "exit 1"), "the C library is not glibc")],
+    ids="gvisor kernel glibc musl".split())
+def test_a_system_that_is_too_old_is_named_first(machine, setting, said):
+    for tool in "gcc ar pkg-config".split():
+        program(machine, tool)
+    program(machine, *setting)
+    done = deps(machine, "build", STAMP="/no/stamp")
+    assert done.returncode == 1 and said in done.stdout.splitlines()[0]
+    assert "Ways out:" in done.stdout and "containers.md" in done.stdout
+
+
+@pytest.mark.parametrize("release, old", [
+    ('ID=debian\nVERSION_ID="11"\n', True), (DEBIAN, False), ("ID=debian\n", False),
+    ('ID=ubuntu\nVERSION_ID="22.04"\n', True),
+    ('ID=ubuntu\nVERSION_ID="24.04"\n', False),
+    ('ID=ubuntu\nVERSION_ID="25.10"\n', False)])
+def test_an_old_release_is_noted(machine, release, old):
+    assert ("oldest release" in deps(machine, "build", release=release).stdout) == old
+
+
+def test_an_old_python_is_as_good_as_none(machine):
+    done = deps(machine, "layering", PYTHON=sys.executable)
+    assert "python3" not in done.stdout
+    text = (TOP / "scripts/minimum.txt").read_text()
+    copy = machine.parent / "scripts"
+    copy.mkdir()
+    for name in ("deps.sh", "packages.txt"):
+        shutil.copy(TOP / "scripts" / name, copy)
+    (copy / "minimum.txt").write_text(re.sub("python  3.11", "python  3.99", text))
+    done = subprocess.run(["/bin/sh", copy / "deps.sh", "layering"], text=True,
+                          env={"PATH": str(machine),
+                               "PYTHON": sys.executable},
+                          stdout=subprocess.PIPE, check=False)
+    assert re.search("^  python3 ", done.stdout, re.M) and done.returncode == 1
+
+
+def test_the_minimum_is_named_alike_everywhere():
+    least = dict(re.findall(r"^(\w+) +([\d.]+) ",
+                            (TOP / "scripts/minimum.txt").read_text(), re.M))
+    page = (TOP / "docs/howto/install.md").read_text()
+    table = dict(re.findall(r"^\| (\w+) +\| ([\d.]+) ", page, re.M))
+    assert {name.lower(): version for name, version in table.items()} == least
+    assert f"({least['python'].replace('.', ', ')})" in (
+        TOP / "docs/book/__main__.py").read_text()
+    assert f"install Python {least['python']}" in (TOP / "Makefile").read_text()
+
+
+def test_nothing_is_said_when_nothing_is_missing():
+    done = subprocess.run(["scripts/deps.sh", "build", "run"], capture_output=True,
+                          text=True, cwd=TOP, check=False,
+                          env={**os.environ, "NO_INSTALL": "1"})
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
