@@ -46,7 +46,7 @@ struct http_exchange *http_exchange_acquire(struct http_context *context)
      * requests need the first. A child of 02 copies each page that it writes
      * to: so the members before the input are in that page, too, and the output
      * gets its memory here, before the fork. */
-    x = aligned_alloc(4096, sizeof *x);
+    x = aligned_alloc(_Alignof(struct http_exchange), sizeof *x);
     if (x == NULL)
         return NULL;
     memset(x, 0, offsetof(struct http_exchange, in));

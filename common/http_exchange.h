@@ -68,7 +68,7 @@ struct http_context {
 };
 
 struct http_exchange {
-    struct http_exchange *next; /* in the context's pool */
+    _Alignas(4096) struct http_exchange *next; /* in the context's pool */
     struct http_context *context;
 
     /* The request. Its slices point into `in`. */

@@ -275,7 +275,7 @@ class Costs(Block):
     def make(self, name, server):
         cells = self.cells(name, server)
         return self.table(
-            ["clients", "CPU µs", "of it user", "one core can do",
+            ["clients", "CPU µs", "in user code", "one core can do",
              "rate reached", "context switches"],
             [[f"{x:,}", *(self.shown(cells[x], key, digits) for key, digits in
                           (("cpu_us", 1), ("cpu_user_us", 1), ("can_do", 0),

@@ -1,7 +1,7 @@
 """Why an instance must keep idle connections longer than the balancer.
 
 If the instance closes one first, its FIN may cross a request on the wire. Here
-the balancer stands still meanwhile: that makes the wire long.
+the balancer stands still: that makes the wire long.
 """
 
 import contextlib
@@ -56,13 +56,14 @@ def answer(client):
 
 @pytest.mark.only("epoll")
 @pytest.mark.parametrize("keep_alive, expected", [
-    ("1", {"haproxy": None, "nginx": 502}),
-    ("60", {"haproxy": 303, "nginx": 303}),
+    ("1", {"haproxy": (None, 303), "nginx": (502,)}),
+    ("60", {"haproxy": (303,), "nginx": (303,)}),
 ])
 def test_a_request_on_an_idle_connection(balanced, name, server_name,
                                          keep_alive, expected):
-    """HAProxy closes the client's connection, so that it may try again if it
-    dares to; nginx says that it failed."""
+    """nginx says that it failed. HAProxy closes the client's connection, so that
+    it may try again if it dares to; where HAProxy reads the FIN before the
+    request, it opens a new connection to the instance, and nothing is lost."""
     server = balanced(server_name, "--balancer", name, "--instances", "1",
                       "--", "--keep-alive", keep_alive)
     pid, port = event_loop(server, name), server.instance("s1")[1]
@@ -79,4 +80,4 @@ def test_a_request_on_an_idle_connection(balanced, name, server_name,
             assert is_open(port) == (keep_alive == "60")
         finally:
             os.kill(pid, signal.SIGCONT)
-        assert answer(client) == expected[name]
+        assert answer(client) in expected[name]

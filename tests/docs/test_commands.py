@@ -23,7 +23,7 @@ REQUIRED = {"ab", "wrk", "httperf", "redis-cli", "strace", "nm", "git",
 OTHERS = {"perf", "nstat", "ss", "curl", "head", "vmstat", "ulimit", "printf",
           "ps", "cc", "cp", "cat", "kill", "pkill", "pgrep",
           "prlimit", "truncate", "ls", "timeout", "apt-get", "echo", "patch", "grep",
-          "sysctl", "man", "seq", "redis-server", "python3", "docker", "podman"}
+          "sysctl", "man", "seq", "redis-server", "python3", "docker", "podman", "ssh"}
 
 # Names of make's variables that our Makefile leaves to others to read.
 READ_BY_SCRIPTS = {"FROM", "SERVERS", "ARGS", "NO_INSTALL", "DESTDIR", *whatif.NAMES}
@@ -39,16 +39,16 @@ def code_of(path):
     text = re.sub(r"<!--.*?-->", lambda m: "\n" * m.group(0).count("\n"),
                   text, flags=re.DOTALL)
     for number, line in enumerate(text.splitlines(), 1):
-        if line.startswith("```"):
-            fenced = None if fenced is not None else line[3:]
+        if line.lstrip().startswith("```"):     # indented in a list
+            fenced = None if fenced is not None else line.strip()[3:]
         elif fenced is not None:
             if fenced in ("sh", "bash"):
-                found.append((number, line))
+                found.append((number, line.strip()))
         elif line.startswith("    ") and (not before or
                                           before.startswith("    ")):
             found.append((number, line.strip()))
         before = line
-    joined = re.sub(r"^```.*?^```$", lambda m: "\n" * m.group(0).count("\n"),
+    joined = re.sub(r"^ *```.*?^ *```$", lambda m: "\n" * m.group(0).count("\n"),
                     text, flags=re.MULTILINE | re.DOTALL)
     joined = re.sub(r"\{\w+\}`[^`]*`", "", joined)     # roles of the book
     for span in re.finditer(r"`([^`]+)`", joined):
