@@ -86,7 +86,7 @@ def table(prediction, found):
             said = f"{number(times)} times too {side}" if times >= 1.05 \
                 else "right"
         rows.append([words, expected, value, said])
-    rows.append(["what limits the rate", prediction["limit"], found["limit"],
+    rows.append(["limit of the rate", prediction["limit"], found["limit"],
                  "right" if ends_right(prediction, found) else "another"])
     return Table(title(prediction),
                  ["quantity", "predicted", "measured", "factor"], rows)

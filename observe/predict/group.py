@@ -103,7 +103,7 @@ def lines(class_):
             first + last.rjust(WIDTH - len(first))]
     said = collections.Counter(one["measured"]["limit"] for one in class_
                                if "limit" in one["measured"])
-    made += ["", "what limits the rate: " + (
+    made += ["", "limit of the rate: " + (
         f"measured: {said.most_common(1)[0][0]}" if said else "not measured")]
     return made + [f"{limit:12} {'█' * min(votes, WIDTH)} {votes}"
                    for limit, votes in collections.Counter(
