@@ -1,4 +1,4 @@
-"""Virtual environments of the project, made when missing or out of date: build/venv/
+"""Virtual environments of the project, made when missing or old: build/venv/
 has every Python package that the project uses, except those of the book.
 
     python3 -m bench.venv       makes build/venv/; says why when that is not possible

@@ -3,7 +3,7 @@
 # healthy.sh [PORT] [PATH] - exits with 0 if a server on this machine answers with 200.
 #
 # The containers' health check (see Dockerfile). The base image has no curl, and would
-# grow by 10 MB with it; but it has bash, which can connect by itself.
+# grow by 10 MB with it; but it has bash, which can connect without another program.
 set -u
 port=${1:-8000} path=${2:-/answer}
 

@@ -4,7 +4,7 @@
 
 A message on standard input is a pair (function, arguments), pickled. Both
 sides have the same sources, so a function is sent by its name. What it returns
-or raises goes to standard output; meanwhile it may ask() the session.
+or raises goes to standard output; while it runs it may ask() the session.
 """
 
 import contextlib
@@ -79,7 +79,7 @@ def _send(kind, value):
 def ask(*question, tick=None):
     """Return what the session answers to `question`, or raise what it says.
 
-    `tick()` is called meanwhile; it returns when it wants to be called again
+    `tick()` is called while it waits; it returns when it wants to be called again
     (seconds of time.monotonic). Raises Gone.
     """
     _send("asks", question)

@@ -124,7 +124,7 @@ class Generators:
             one.close()
 
     def chosen(self, clients):
-        """Return [(Host, its agent)] for so many clients."""
+        """Return [(Host, its agent)] for that number of clients."""
         many = max(1, math.ceil(clients / len(self.hosts) / self.each))
         for host, agents in self.agents.items():
             agents += [host.twin() for _ in range(many - len(agents))]
@@ -132,7 +132,7 @@ class Generators:
                 for host, agents in self.agents.items()]
 
     def ready(self, clients):
-        """Have agents for so many clients, and know how their clocks differ from ours.
+        """Have agents for the clients, and know how their clocks differ from ours.
         Raises HostError."""
         for host, one in self.chosen(clients):
             if not one.line:

@@ -1,4 +1,4 @@
-"""Charts of the book beside those of the report: published curves, and the
+"""Charts of the book that the report does not have: published curves, and the
 shape of a curve with that of the published one."""
 
 import io

@@ -50,7 +50,7 @@ class Instance:
     def __init__(self, name, port, argv, folder):
         self.name, self.port, self.argv = name, port, argv
         self.log = folder / f"{name}.log"
-        self.process = self.ended = None    # ended: when it did, by itself
+        self.process = self.ended = None    # ended: when it did, unasked
 
     def start(self):
         """Start it. Raises Failed."""

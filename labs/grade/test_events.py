@@ -303,7 +303,7 @@ def overtake(server):
                        "waits for Redis", "that others are served") from error
         if not select.select([guest.sock], [], [], 0)[0]:
             return True
-        # Its answer is here: the server was late, or we are. Who was first?
+        # Its answer is here: the server was late, or we are. Which was first?
         return min(map(silent_for, (before, after))) \
             > silent_for(guest) + GAP
 

@@ -65,7 +65,7 @@ class Balanced:
         self.wait_for_line(r"^ready: ")
 
     def wait_for_line(self, pattern, times=1):
-        """Wait until it has printed a line that matches, so many times."""
+        """Wait until it has printed a line that matches, `times` times."""
         def there():
             assert self.process.poll() is None, self.log.read_text()
             return len(re.findall(pattern, self.log.read_text(),

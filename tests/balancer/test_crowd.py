@@ -1,6 +1,6 @@
 """200 clients, while an instance dies, and while all are restarted.
 
-Each test stands beside one that takes the protection away and sees requests
+Each test has a neighbour that takes the protection away and sees requests
 fail: the first would not notice otherwise that it has become harmless.
 """
 
@@ -67,7 +67,7 @@ def unread_requests(port):
 
 def send_all(session, number):
     """Send a signal to all processes of an instance, its first one first:
-    a child of 02 may end meanwhile, but then no further one is made."""
+    a child of 02 may end in that time, but then no further one is made."""
     for pid in (session, *session_members(session)):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)

@@ -32,7 +32,7 @@ def event_loop(server, name):
 
 
 def is_open(port):
-    """Return whether somebody is connected to a port of this machine."""
+    """Return whether a client is connected to a port of this machine."""
     rows = [line.split() for line in
             Path("/proc/net/tcp").read_text().splitlines()[1:]]
     return any(row[1].endswith(f":{port:04X}") and row[3] == ESTABLISHED

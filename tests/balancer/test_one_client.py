@@ -90,7 +90,7 @@ def test_a_request_that_only_reads_goes_to_another_instance(
 
 def test_a_request_that_writes_reaches_one_instance_only(balance, pretend):
     """The client learns that it failed; what the instance has done with it
-    before, nobody knows."""
+    before is not known."""
     broken, good = pretend("s1", drop), pretend("s2")
     balancer = balance([broken, good])
     told = [ask(balancer, "POST") for _ in range(TRIES)]
@@ -156,7 +156,7 @@ def test_the_instance_can_know_the_client(balance, pretend):
 
 @pytest.mark.parametrize("name", ["haproxy"], indirect=True)
 def test_requests_wait_in_the_balancer(balance, pretend):
-    """Each instance gets as many as it has slots; nobody is sent away."""
+    """Each instance gets as many as it has slots; no request is refused."""
     go_on = threading.Event()
 
     def wait():

@@ -19,7 +19,7 @@ sys.path.insert(0, str(TOP))
 
 FOLDER = TOP / "build" / "containers"
 BASE_TAR = FOLDER / "base.tar"
-# Debian's slim image leaves out the same: nobody reads manuals in a container.
+# Debian's slim image leaves out the same: a container needs no manuals.
 NOT_IN_BASE = ["usr/share/doc", "usr/share/info", "usr/share/locale",
                "usr/share/man", "var/cache", "var/lib/apt/lists", "var/log"]
 BUILD_SECONDS = 600

@@ -2,7 +2,7 @@
 
 Podman runs in namespaces of its own: its bridge, its rules for ports, its mounts and
 its processes end with the process that holds them. Two things differ from Docker.
-Without systemd, podman does not run health checks by itself, so the tests run them.
+Without systemd, podman does not run health checks, so the tests run them.
 And podman 4.3 sets a limit of processes that not every root may set; a second file
 changes that limit.
 """

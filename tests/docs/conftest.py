@@ -57,7 +57,7 @@ def browser():
 
 
 def resize(browser, width):
-    """Make the page so many pixels wide."""
+    """Set the width of the page, in pixels."""
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
         "width": width, "height": 900, "deviceScaleFactor": 1,
         "mobile": False})

@@ -25,7 +25,7 @@ DESCRIPTORS = 17000
 
 def run(what, inventory, *options):
     """Run python3 -m fleet; return the CompletedProcess. Its facts are written to
-    a file beside the inventory."""
+    a file next to the inventory."""
     return subprocess.run(
         [sys.executable, "-m", "fleet", what, inventory,
          "--facts", inventory.with_suffix(".json"), *options],
