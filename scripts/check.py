@@ -562,7 +562,7 @@ def report(results, left=None):
     """Print the table of what ran and was left out, and the closing line.
 
     `left` is what left_out() returned. Returns whether all is well: something ran,
-    nothing failed and, with CI=true, no suite was left out for want of a program.
+    nothing failed and, with CI=true, no suite was left out because a program is missing.
     """
     left = left or {}
     lacking = [name for name, why in left.items() if why.startswith("needs")]

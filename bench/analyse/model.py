@@ -147,7 +147,7 @@ def new_share(costs, setting):
 
     Above their limit, 03 and 05 close each kept connection after a page. 02
     and 04 close one, and all the others stay open until its worker has been
-    replaced: the more workers there are, the more pages come meanwhile."""
+    replaced: the more workers there are, the more pages come in that time."""
     if not crowded(setting):
         return float(setting.page != "answer kept")
     kept = cost_of(costs, setting.server, setting.page)

@@ -1,6 +1,6 @@
 """A load from several generators: shared, started together, merged.
 
-A generator is a load tool with an agent of its own. All wait for the same moment, each by
+A generator is a load tool with an agent of its own. All wait for the same time, each by
 its own clock; how far these are apart is known from round trips. A tool begins when its
 process runs, and the skew is the time from the first one's begin to the last one's.
 """

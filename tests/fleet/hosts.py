@@ -332,7 +332,7 @@ def main():
 
 
 def run_to_the_end(words, inventory):
-    """Run a command with $INVENTORY; end it, too, when we are told to end."""
+    """Run a command with $INVENTORY; end it, too, when SIGTERM or SIGINT ends us."""
     child = subprocess.Popen(words, env={**os.environ, "INVENTORY": str(inventory)})
     try:
         return child.wait()
