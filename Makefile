@@ -267,7 +267,7 @@ SUITES = $(PYTHON) scripts/check.py --make '$(MAKE)' $(MAKEOVERRIDES)
 check: build/deps/check
 	@$(SUITES)
 
-## check-all: the same, each case on all seven instead of a sample, and check-containers
+## check-all: the same, each case on all seven instead of a sample, and the suites that take longest
 check-all: build/deps/check-all
 	@FULL=1 $(SUITES)
 
@@ -323,7 +323,7 @@ check-faults: build/deps/faults
 check-frame: build/deps/frame
 	@$(SUITES) frame
 
-## check-fleet: both on five hosts that are namespaces of this machine
+## check-fleet: fleet and fleet-clean on five hosts that are namespaces of this machine
 check-fleet: build/deps/fleet
 	@FULL=1 $(SUITES) fleet
 
