@@ -5,7 +5,6 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import statistics
 import subprocess
 
@@ -16,9 +15,8 @@ from bench import venv
 from bench.analyse import model
 from bench.draw import report, styles
 from bench.store import rundir
+from tests import chromium
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-DRIVER = shutil.which("chromedriver")
 DRAWN = ("guestbook", "redirect", "echo")
 
 
@@ -114,15 +112,7 @@ def test_the_model_s_curves_are_dashed(drawn):
 @pytest.fixture(scope="module", name="browser")
 def headless_browser():
     """A headless Chromium."""
-    webdriver = pytest.importorskip("selenium.webdriver")
-    if not CHROMIUM or not DRIVER:
-        pytest.skip("needs chromium and chromedriver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu"):
-        options.add_argument(argument)
-    with webdriver.Chrome(
-            options=options, service=webdriver.chrome.service.Service(DRIVER)) as driver:
+    with chromium.chromium() as driver:
         yield driver
 
 

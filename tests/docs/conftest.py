@@ -1,6 +1,5 @@
 """What the tests of docs/ share: the pages, and what else a reader meets."""
 
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +9,8 @@ import pytest
 TOP = Path(__file__).resolve().parents[2]
 DOCS = TOP / "docs"
 sys.path.insert(0, str(TOP))
+
+from tests import chromium     # noqa: E402  pylint: disable=wrong-import-position
 
 PAGES = sorted(path for path in DOCS.rglob("*.md"))
 CHAPTERS = sorted((DOCS / "tutorial").glob("0[1-7]_*.md"))
@@ -39,21 +40,8 @@ def book():
 @pytest.fixture(scope="session")
 def browser():
     """A headless Chromium that records what it asks for."""
-    webdriver = pytest.importorskip("selenium.webdriver")
-    driver = shutil.which("chromedriver")
-    binary = shutil.which("chromium") or shutil.which("chromium-browser")
-    if not driver or not binary:
-        pytest.skip("needs chromium and chromedriver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = binary
-    for word in ("--headless=new", "--no-sandbox", "--disable-gpu"):
-        options.add_argument(word)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL",
-                                                 "performance": "ALL"})
-    found = webdriver.Chrome(options=options, service=webdriver.chrome.service
-                             .Service(driver))
-    yield found
-    found.quit()
+    with chromium.chromium() as found:
+        yield found
 
 
 def resize(browser, width):

@@ -13,6 +13,7 @@ import pytest
 
 from bench.analyse import model
 from observe.simulator import page
+from tests import chromium as headless
 
 COSTS = model.load()
 SERVERS = list(model.WORKERS)
@@ -245,30 +246,13 @@ def test_the_javascript_fits_its_budget():
 @pytest.fixture(scope="module")
 def chromium(tmp_path_factory):
     """A Chromium that shows the page; it logs each request and message."""
-    webdriver = pytest.importorskip("selenium.webdriver")
-    from selenium.webdriver.chrome.service import Service
-    if not browser() or not shutil.which("chromedriver"):
-        pytest.skip("no Chromium or no chromedriver here")
     folder = tmp_path_factory.mktemp("simulator")
     html = folder / "simulator.html"
     html.write_text(page.draw(COSTS), encoding="utf-8")
-    options = webdriver.ChromeOptions()
-    options.binary_location = browser()
-    for flag in ("--headless", "--no-sandbox", "--disable-gpu",
-                 "--disable-dev-shm-usage", "--no-first-run",
-                 "--disable-background-networking", "--disable-sync",
-                 f"--user-data-dir={folder / 'profile'}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs",
-                           {"browser": "ALL", "performance": "ALL"})
-    service = Service(shutil.which("chromedriver"))
-    driver = webdriver.Chrome(options=options, service=service)
-    try:
+    with headless.chromium() as driver:
         driver.get(html.as_uri())
         driver.html = html.as_uri()
         yield driver
-    finally:
-        driver.quit()
 
 
 def wait_until(driver, expression):
