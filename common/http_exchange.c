@@ -44,8 +44,8 @@ struct http_exchange *http_exchange_acquire(struct http_context *context)
     }
     /* Not calloc: clearing would touch every page of the input, of which most
      * requests need the first. A child of 02 copies each page that it writes
-     * to: so the members before the input are in that page, too, and the output
-     * gets its memory here, before the fork. */
+     * to: so the exchange starts a page, which its members and the beginning of
+     * its input share, and the output gets its memory here, before the fork. */
     x = aligned_alloc(_Alignof(struct http_exchange), sizeof *x);
     if (x == NULL)
         return NULL;

@@ -67,7 +67,7 @@ struct http_context {
     unsigned seed;      /* of rand_r(3) */
 };
 
-struct http_exchange {
+struct http_exchange { /* starts a page: http_exchange_acquire() says why */
     _Alignas(4096) struct http_exchange *next; /* in the context's pool */
     struct http_context *context;
 
