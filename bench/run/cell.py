@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 from bench import load, plan
 from bench.analyse import bottleneck
@@ -105,7 +105,8 @@ class Runner:
         with self._running(cell) as live:
             row["workers"] = live.start.workers
             redis = None if live.start.redis == "none" else self.redis.pid
-            with cpu_meter.of_tree(live.pid) as cpu:
+            metered = cell.server.metered
+            with cpu_meter.of_tree(live.pid) if metered else nullcontext() as cpu:
                 self._check(cell, live)
                 self._warm_up(cell, live)
                 costs = cost_meter.CostMeter(
@@ -116,7 +117,7 @@ class Runner:
                 with experiment.beside(cell, live, cell.repeat) as seen:
                     costs.begin(job.seconds)
                     result = self.load(tool.name, job, self.machine.load_cores,
-                                       costs.tick)
+                                       costs.tick if metered else None)
                     costs.end(result)
                     seen.append(result)
             live.stop()

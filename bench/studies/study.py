@@ -24,11 +24,12 @@ import statistics
 import tomllib
 
 from bench import experiments, load as loads, peers
+from bench.analyse import self_check
 from bench.run import netns, servers
 from bench.store import rundir
 from bench.studies import hooks
 
-TOP_KEYS = ("title", "question", "count", "ways", "load")
+TOP_KEYS = ("title", "question", "count", "ways", "load", "rounds", "check")
 KEYS = {                    # of a load, with their defaults
     "name": "",
     "servers": [],          # names; GROUPS may be among them
@@ -44,8 +45,8 @@ KEYS = {                    # of a load, with their defaults
     "floor": False,         # whether to compare with the server's floor
 }
 GROUPS = {"seven": [one.name for one in servers.ARCHITECTURES],
-          "peers": ["nginx", "lighttpd", "h2o", "haproxy", "libmicrohttpd",
-                    "libevent", "hyper", "go", "node"]}
+          "peers": sorted(name for name, told in peers.found().items()
+                          if told["kind"] != "floor")}
 A_SECOND = 1000         # connections that a tool opens in a second, at least
 AT_LEAST = 20000        # requests of a run with `requests_each`
 
@@ -82,12 +83,14 @@ class Started:
 class Study(experiments.Experiment):
     """What a session knows of a study, see Experiment."""
 
-    seconds_full, rounds = 2.0, 6
+    seconds_full = 2.0
 
     def __init__(self, name, told, variants, members):
         self.name, self.title, self.question = name, told["title"], told["question"]
         self.variants, self.servers = variants, members
         self.count = told.get("count", [])
+        self.rounds = told.get("rounds", 6)
+        self.told = told.get("check")    # the servers of self_check.tell()
         self.counts_calls = "calls" in self.count
         first = variants[0]
         self.path, self.tools, self.reference = first.path, [first.tool], max(first.full)
@@ -142,8 +145,12 @@ class Study(experiments.Experiment):
                  for key, values in self.extra.items()]
         summary["experiments"][0]["extra"] = extra
         rundir.write_json(os.path.join(folder, "summary.json"), summary)
-        return ["{variant}, {server}, {x:,}: {median:,.2f} {figure}".format(**one)
-                for one in extra]
+        lines = ["{variant}, {server}, {x:,}: {median:,.2f} {figure}".format(**one)
+                 for one in extra]
+        if self.told:
+            rows = rundir.read_rows(os.path.join(folder, "samples.csv"))
+            lines += self_check.tell(rows, self.servers[0].name, **self.told)
+        return lines
 
 
 def names():
