@@ -12,6 +12,7 @@ own, where its ways are compared with the first. A way is a line of words:
 options of the server, kernel settings (net.NAME=VALUE), and a folder (with /
 at its end) whose executables are started instead of the plain ones.
 `floor = true` compares each server with the floor of its design, likewise.
+`rounds` is their number without REPEAT, [check] is for analyse/self_check.py.
 """
 
 import contextlib
