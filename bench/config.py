@@ -50,8 +50,7 @@ def words(text):
 
 
 def number(convert=int, most=10**9):
-    """Return the reader of a number above 0 and at most `most`; None when it
-    is not given."""
+    """Return the reader of a number above 0 and at most `most`; None when it is not given."""
     def read(text):
         try:
             value = convert(text) if text else None
@@ -199,15 +198,14 @@ def read(command, argv, environment):
             raise SettingsError(f"NAME={name}: {error}") from error
     settings = parse(argv, environment, study)
     if study and settings.fleet:
-        raise SettingsError(f"FLEET={settings.fleet}: a study is measured on "
-                            "one machine")
+        raise SettingsError(f"FLEET={settings.fleet}: a study is measured on one machine")
     try:
         os.makedirs(settings.out, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=settings.out):
             pass
     except OSError as error:
-        raise SettingsError(f"OUT={settings.out}: {error.strerror}; it has "
-                            "to be a folder that you can write to") from error
+        raise SettingsError(f"OUT={settings.out}: {error.strerror}; it has to be a folder that "
+                            "you can write to") from error
     if settings.commit and facts.commit().get("changed", True):
         raise SettingsError("COMMIT=1: the work tree has changes that are not committed (git "
                             "status), so the measurement could not be repeated")

@@ -22,8 +22,7 @@ AROUND_ROUND = 0.2          # to see whether the machine is quiet
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """One thing to measure, once a round. `impossible` says why it cannot be
-    measured here."""
+    """One thing to measure, once a round. `impossible` says why it cannot be measured here."""
 
     experiment: object
     server: object
@@ -45,8 +44,7 @@ class Cell:
         return "_".join(part.replace(", ", " ").replace(" ", "-") for part in parts if part)
 
     def lasts(self, seconds):
-        """Return how many seconds a run takes in a stage that gives each cell
-        `seconds` of load."""
+        """Return how many seconds a run takes in a stage that gives each cell `seconds` of load."""
         return AROUND[self.server.kind] + 1.5 * self.server.warm_up \
             + self.experiment.lasts(self.x, seconds * self.experiment.weight)
 
@@ -87,8 +85,7 @@ class Stage:
 
     def calls_seconds(self):
         """Return how many seconds counting the system calls takes."""
-        return sum(CALLS_SECONDS + AROUND_CALLS + 1.5 * server.warm_up
-                   for server, _ in self.calls)
+        return sum(CALLS_SECONDS + AROUND_CALLS + 1.5 * server.warm_up for server, _ in self.calls)
 
     @property
     def duration(self):
@@ -96,9 +93,8 @@ class Stage:
         return self.planned * self.round_seconds(self.possible) + self.calls_seconds()
 
     def baseline_of(self, variant):
-        """Return the name of the server that the others are compared with, in
-        the variant of this name: the one that the variant or the experiment
-        names, else the first that takes part."""
+        """Return the name of the server that the others are compared with, in the variant of this
+        name: the one that the variant or the experiment names, else the first that takes part."""
         here = {cell.server.name: cell.variant for cell in self.cells
                 if cell.variant.name == variant}
         first = next(iter(here))

@@ -33,9 +33,8 @@ def enter():
 
 
 def make(folder=FOLDER, wanted=WANTED, what=WHAT):
-    """Make an environment with the packages that the files `wanted` list, unless it is
-    there; return "" or why not. Of two programs that find it missing, the second waits
-    for the first."""
+    """Make an environment with the packages that the files `wanted` list, unless it is there;
+    return "" or why not. Of two programs that find it missing, the second waits for the first."""
     python = os.path.join(folder, "bin", "python")
     installed = os.path.join(folder, "requirements.txt")
     shown = os.path.relpath(folder, TOP)

@@ -22,9 +22,8 @@ def number(value):
 
 
 def explain(experiment, known):
-    """Return {"all": {variant: [sentence, ...]}, "each": [{"server",
-    "variant", "text", "chapter"}, ...]} for an experiment of the summary.
-    `known` are the servers of the summary."""
+    """Return {"all": {variant: [sentence, ...]}, "each": [{"server", "variant", "text", "chapter"},
+    ...]} for an experiment of the summary. `known` are the servers of the summary."""
     servers = {server["name"]: server for server in known}
     return {"all": {variant: list(together(experiment, variant, servers))
                     for variant in experiment["variants"]},

@@ -88,8 +88,7 @@ class Page:
                 "model": point.get("predicted") if key == "rate" else None}
 
     def chart(self, layers, text, said, height):
-        """Return the chart of these layers. `text` is what is drawn, `said`
-        how to read it."""
+        """Return the chart of these layers. `text` is what is drawn, `said` how to read it."""
         name = ", ".join(filter(None, [self.experiment["title"], self.variant]))
         return alt.layer(*layers).properties(
             width=WIDTH, height=height, title=alt.Title(

@@ -75,8 +75,7 @@ class View:
         self.left = max(0.0, self.left - planned)
 
     def more(self, planned, runs):
-        """`runs` more runs are added to the plan, with `planned` seconds for
-        all of them."""
+        """`runs` more runs are added to the plan, with `planned` seconds for all of them."""
         self.plan += planned
         self.left += planned
         self.cells += runs

@@ -72,9 +72,8 @@ def simulate(summary, env, folder):
             "; other pages from the reference run, scaled"
             if len(pages) < len(model.PAGES) else ""),
         "cpu": env["machine"]["cpu"]}
-    with open(os.path.join(folder, "simulator.html"), "w",
-              encoding="utf-8") as file:
-        file.write(simulator.draw(calibrate.completed(costs, known)))
+    pathlib.Path(folder, "simulator.html").write_text(
+        simulator.draw(calibrate.completed(costs, known)), "utf-8")
     return True
 
 

@@ -31,9 +31,8 @@ MARKERS = {
 LOST = "M-1.1,-1.1L1.1,1.1M-1.1,1.1L1.1,-1.1"    # instead of a marker
 
 # In the order of MARKERS.
-ARCHITECTURES = {"iterative": GREY, "forking": ORANGE, "preforking": SKY,
-                 "threaded": GREEN, "prethreaded": PINK, "poll": RED,
-                 "epoll": BLUE}
+ARCHITECTURES = {"iterative": GREY, "forking": ORANGE, "preforking": SKY, "threaded": GREEN,
+                 "prethreaded": PINK, "poll": RED, "epoll": BLUE}
 # Peers, servers of a study, and published ones: legible on both grounds.
 OTHERS = ("#a07d3c", "#7b7edc", "#738a48", "#ad63a3", "#4b90a5", "#b5655a", "#7b8794")
 
@@ -55,5 +54,4 @@ def adapted(svg):
                     for light, dark in (GROUND, TEXT, QUIET, GRID, AXIS, USER,
                                         SYSTEM, *ARCHITECTURES.values())
                     for part in ("fill", "stroke"))
-    return svg.replace(">", "><style>@media (prefers-color-scheme: dark){"
-                       + rules + "}</style>", 1)
+    return svg.replace(">", "><style>@media (prefers-color-scheme: dark){" + rules + "}</style>", 1)

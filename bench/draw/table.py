@@ -177,9 +177,8 @@ def width():
 
 
 def lines(table, wide):
-    """Return a table as lines of `wide` characters at most: the first column
-    and as many of the others as fit, then the first and the next ones. A last
-    column of words wraps instead."""
+    """Return a table as lines of `wide` characters at most: the first column and as many of the
+    others as fit, then the first and the next ones. A last column of words wraps instead."""
     rows, made = [table.head, *table.rows], textwrap.wrap(table.title, wide)
     sizes = [max(map(len, column)) for column in zip(*rows)]
     left, wraps = list(range(1, len(sizes))), table.head[-1] in WORDS

@@ -26,8 +26,7 @@ class Ab(Tool):
         if job.connections > MOST:
             raise LoadError(f"ab has at most {MOST:,} clients")
         argv = ["ab", "-q", "-l", "-r", "-s", "120", "-t", str(math.ceil(job.seconds)),
-                "-n", str(job.requests or 10_000_000),
-                "-c", str(job.connections),
+                "-n", str(job.requests or 10_000_000), "-c", str(job.connections),
                 "-e", os.path.join(folder, "percentiles.csv")]
         if job.keep_times:
             argv += ["-g", os.path.join(folder, "times.tsv")]
@@ -43,10 +42,9 @@ class Ab(Tool):
                           notes=["ab gave up: " + last_line(text)])
         seconds, = self.find(r"^Time taken for tests:\s+([\d.]+)", text)
         done = number(r"^Complete requests:\s+(\d+)", text, 0, int)
-        kinds = re.search(r"\(Connect: (\d+), Receive: (\d+), "
-                          r"Length: (\d+), Exceptions: (\d+)\)", text)
-        connect, receive, length, exceptions = (
-            map(int, kinds.groups()) if kinds else (0, 0, 0, 0))
+        kinds = re.search(
+            r"\(Connect: (\d+), Receive: (\d+), Length: (\d+), Exceptions: (\d+)\)", text)
+        connect, receive, length, exceptions = map(int, kinds.groups() if kinds else "0000")
         # A refused connection counts as an exception and as a failed
         # receive: the larger of the two is the number of requests.
         failed = connect + length + max(receive, exceptions)
@@ -87,6 +85,5 @@ class Ab(Tool):
             percent, part = divmod(100 * place / max(1, last), 1)
             low, high = known[int(percent)], known[min(100, int(percent) + 1)]
             time = low + part * (high - low)
-            times[round(1000 * min(max(time, rounded - 0.5),
-                                   rounded + 0.499))] += 1
+            times[round(1000 * min(max(time, rounded - 0.5), rounded + 0.499))] += 1
         return times

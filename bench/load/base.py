@@ -98,9 +98,8 @@ class Result:
 
 
 class Tool:
-    """A load tool. A subclass adds `command(job, folder)`, which returns
-    argv, and `parse(text, job, folder)`, which returns a Result; `folder` is a
-    scratch folder of that one process."""
+    """A load tool. A subclass adds `command(job, folder)`, which returns argv, and `parse(text,
+    job, folder)`, which returns a Result; `folder` is a scratch folder of that one process."""
 
     name = ""
     remedy = ""             # the command that installs it
@@ -115,9 +114,8 @@ class Tool:
         return shutil.which(self.name, path=PATH)
 
     def read(self, text, job, folder):
-        """Return the Result of what the tool printed. Raises LoadError. A run that ends by
-        time cuts off a request of each client. These are not lost, unless no client had any
-        answer."""
+        """Return the Result of what the tool printed. Raises LoadError. A run that ends by time
+        cuts off a request of each client. These are not lost, unless no client had any answer."""
         result = self.parse(text, job, folder)
         done = result.good + result.failed
         asked = job.asked or (0 if done else job.connections)

@@ -55,8 +55,7 @@ class Httperf(Tool):
         connection as long as the longest must have begun too late."""
         lives = re.search(r"^Connection time \[ms\]: min \S+ avg (\S+) "
                           r"max (\S+) median \S+ stddev (\S+)", text, re.MULTILINE)
-        mean, longest, deviation = (float(ms) / 1e3
-                                    for ms in (lives.groups() if lives else "000"))
+        mean, longest, deviation = (float(ms) / 1e3 for ms in (lives.groups() if lives else "000"))
         waited = job.timeout if result.timeouts else 0.0
         usual = min(longest, mean + 2 * deviation)
         last = max(job.connections / job.rate + usual, duration - waited)

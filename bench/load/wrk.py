@@ -7,8 +7,7 @@ from pathlib import Path
 from bench.load.base import Result, Tool, last_line, number
 
 PAUSE = str(Path(__file__).with_name("pause.lua"))
-# A pause is a timer, and a thread of wrk goes through the list of its timers for
-# each of them.
+# A pause is a timer, and a thread of wrk goes through the list of its timers for each of them.
 TIMERS = 2000
 UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
 

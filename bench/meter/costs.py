@@ -74,8 +74,7 @@ class CostMeter:
         self.next = self._due(self.begun, cost)
 
     def tick(self):
-        """Take a sample if one is due; return when the next one is, as
-        time.monotonic() counts."""
+        """Take a sample if one is due; return when the next one is, as time.monotonic() counts."""
         now = time.monotonic()
         if now >= self.next:
             self.next = self._due(now, self._sample())

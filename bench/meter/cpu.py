@@ -35,8 +35,7 @@ class Cpu:
     system: float
 
     def __sub__(self, before):
-        return Cpu(self.total - before.total, self.user - before.user,
-                   self.system - before.system)
+        return Cpu(self.total - before.total, self.user - before.user, self.system - before.system)
 
     @property
     def user_share(self):
@@ -74,8 +73,7 @@ class Group:
         if self.version == 1:
             return Cpu(*(int((self.folder / f"cpuacct.usage{of}").read_text()) / 1e9
                          for of in ("", "_user", "_sys")))
-        lines = dict(line.split() for line in
-                     (self.folder / "cpu.stat").read_text().splitlines())
+        lines = dict(line.split() for line in (self.folder / "cpu.stat").read_text().splitlines())
         return Cpu(*(int(lines[f"{name}_usec"]) / 1e6 for name in ("usage", "user", "system")))
 
     def close(self):

@@ -30,8 +30,7 @@ class Talk:
     def ask(self, connection):
         """Send one request."""
         close = "" if self.keep_alive else "Connection: close\r\n"
-        connection.sendall(f"GET {self.path} HTTP/1.1\r\nHost: localhost\r\n"
-                           f"{close}\r\n".encode())
+        connection.sendall(f"GET {self.path} HTTP/1.1\r\nHost: localhost\r\n{close}\r\n".encode())
 
 
 def read_answer(connection):
@@ -53,8 +52,7 @@ def talk_on_new_connections(address, talk, count, process):
     for first in range(0, count, CROWD):
         os.killpg(process.pid, signal.SIGSTOP)
         os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
-        crowd = [socket.create_connection(address, 60)
-                 for _ in range(min(CROWD, count - first))]
+        crowd = [socket.create_connection(address, 60) for _ in range(min(CROWD, count - first))]
         for client in crowd:
             talk.ask(client)
         os.killpg(process.pid, signal.SIGCONT)
@@ -97,8 +95,7 @@ def instructions(program, options, talk, count):
 
 
 def per_request(program, options, talk, few=FEW, many=MANY):
-    """Return the user-space instructions of one request, a float. `options` of
-    the server `program` come after those that are always given. Raises
-    RuntimeError for a wrong answer."""
+    """Return the user-space instructions of one request, a float. `options` of the server `program`
+    come after those that are always given. Raises RuntimeError for a wrong answer."""
     return (instructions(program, options, talk, many)
             - instructions(program, options, talk, few)) / (many - few)

@@ -51,8 +51,7 @@ def of_tree(tree):
 
 
 class Switches(Metric):
-    """Switches of the server's tree from the start of the load until the
-    server is idle again."""
+    """Switches of the server's tree from the start of the load until the server is idle again."""
 
     def begin(self, watch):
         self.before = of_tree(watch.tree)

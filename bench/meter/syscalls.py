@@ -60,8 +60,7 @@ def count(tool, live, cores, work):
     if not requests or not counts:
         raise SyscallError("nothing was counted")
     counts["all"] = sum(counts.values())
-    return {name: counts[name] / requests
-            for name in sorted(counts, key=counts.get, reverse=True)}
+    return {name: counts[name] / requests for name in sorted(counts, key=counts.get, reverse=True)}
 
 
 def _attach(tool, live, cores, folder):

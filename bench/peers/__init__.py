@@ -44,8 +44,7 @@ class Peer:
         self.template = told["dir"] / told.get("config_template", "")
 
     def _fill(self, text, **values):
-        """Return `text` with each known {placeholder} replaced; other braces
-        stay as they are."""
+        """Return `text` with each known {placeholder} replaced; other braces stay as they are."""
         values.update(name=self.name, design=self.told.get("design", ""),
                       dir=self.told["dir"], build=self.build_folder)
         return re.sub(r"\{(\w+)\}", lambda word: str(values.get(word[1], word[0])), text)

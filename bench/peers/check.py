@@ -53,8 +53,7 @@ def check_connection(port, kept):
 
 
 def check_old_client(port):
-    """Check that a client of HTTP/1.0, such as ab, gets an answer and its
-    connection closed."""
+    """Check that a client of HTTP/1.0, such as ab, gets an answer and its connection closed."""
     with socket.create_connection(("127.0.0.1", port), SECONDS) as sock, \
             sock.makefile("rb") as stream:
         sock.sendall(b"GET /answer HTTP/1.0\r\nHost: localhost\r\n\r\n")

@@ -197,8 +197,7 @@ class Runner:
         try:
             with self._running(cell) as live:
                 self._warm_up(cell, live)
-                job = experiment.job(live, variant, cell.x,
-                                     plan.CALLS_SECONDS, self.machine, False)
+                job = experiment.job(live, variant, cell.x, plan.CALLS_SECONDS, self.machine, False)
                 calls = syscalls.count(
                     self.counter, live, self.machine.load_cores,
                     lambda: self.load(tool, job, self.machine.load_cores).good)
@@ -207,5 +206,4 @@ class Runner:
             self.problems.append(f"{experiment.name}: system calls of "
                                  f"{server.name} were not counted: {error}")
             return
-        self.folder.add_calls(experiment.name, variant.name, server.name,
-                              self.counter.name, calls)
+        self.folder.add_calls(experiment.name, variant.name, server.name, self.counter.name, calls)

@@ -39,9 +39,8 @@ def uninterrupted():
 
 
 def spawn(argv, cores, output, folder=None):
-    """Start `argv` bound to `cores` (a set of numbers), in a session of its own, both
-    outputs going to the open file `output`. It dies with us. Raises OSError when there is
-    no such program."""
+    """Start `argv` bound to `cores` (a set of numbers), in a session of its own, both outputs going
+    to the open file `output`. It dies with us. Raises OSError when there is no such program."""
     with uninterrupted() as mask:
         def prepare():
             os.sched_setaffinity(0, cores)
@@ -56,8 +55,7 @@ def spawn(argv, cores, output, folder=None):
 
 
 def wait(process, seconds):
-    """Wait at most `seconds` for `process`; return its Exit, or None while
-    it still runs."""
+    """Wait at most `seconds` for `process`; return its Exit, or None while it still runs."""
     ended = _reap(process)
     if ended or seconds <= 0:
         return ended

@@ -22,8 +22,7 @@ class RedisError(Exception):
 def command(*words):
     """Return a Redis command as the bytes that go over the wire."""
     data = [str(word).encode() for word in words]
-    return b"*%d\r\n" % len(data) + b"".join(
-        b"$%d\r\n%s\r\n" % (len(one), one) for one in data)
+    return b"*%d\r\n" % len(data) + b"".join(b"$%d\r\n%s\r\n" % (len(one), one) for one in data)
 
 
 class RedisServer:
@@ -41,8 +40,7 @@ class RedisServer:
     def __enter__(self):
         program = shutil.which("redis-server")
         if not program:
-            raise RedisError("redis-server is not installed: "
-                             "apt-get install redis-server")
+            raise RedisError("redis-server is not installed: apt-get install redis-server")
         self.folder = tempfile.mkdtemp(prefix="bench-redis-")
         self.port = child.free_port()
         self.address = f"{self.host}:{self.port}"

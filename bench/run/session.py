@@ -79,8 +79,7 @@ class Here:
         return load.missing(tool)
 
     def layout(self, settings):
-        """Move into a network and to cores of our own; return the
-        facts.Machine."""
+        """Move into a network and to cores of our own; return the facts.Machine."""
         try:
             netns.enter()
         except OSError as error:
@@ -226,12 +225,10 @@ class Session:
                     where = f"{stage.experiment.name} {cell.variant.name}"
                     said.setdefault(f"{where.strip()}, compared with {base}",
                                     {})[cell.server.name] = 1
-        lines = [f"Not settled yet: {where}: {', '.join(names)}"
-                 for where, names in said.items()]
+        lines = [f"Not settled yet: {where}: {', '.join(names)}" for where, names in said.items()]
         if lines and all(self.rounds[name] >= LOOKS[-1]
                          for name, some in self.open.items() if some):
-            lines.append(f"{LOOKS[-1]} rounds on this machine cannot tell "
-                         "such small differences.")
+            lines.append(f"{LOOKS[-1]} rounds on this machine cannot tell such small differences.")
         elif lines:
             lines.append(f"More rounds may tell: the same command with REPEAT={LOOKS[-1]}.")
         return lines
@@ -275,8 +272,7 @@ def measure(where, settings, machine, folder, stages, env, counter, deadline):
     except KeyboardInterrupt:
         status, said = 130, ["Stopped before the end: these are the figures until then."]
     except OSError as error:
-        status, said = 1, [f"Ended before the end, by {error}: these are the "
-                           "figures until then."]
+        status, said = 1, [f"Ended before the end, by {error}: these are the figures until then."]
     finally:
         process.end_all()
     env.update(complete=not status, ended=rundir.now(),
@@ -291,9 +287,8 @@ def measure(where, settings, machine, folder, stages, env, counter, deadline):
 # ------------------------------------------------------------ after measuring
 
 def tell(settings, folder, env, said):
-    """Write summary, pictures and report; print what was found, and where it
-    is, and `said` last. Return the exit status: 0, 1 when it is not fit to be
-    committed, 130 after Ctrl-C."""
+    """Write summary, pictures and report; print what was found, and where it is, and `said` last.
+    Return the exit status: 0, 1 when it is not fit to be committed, 130 after Ctrl-C."""
     shown = os.path.relpath(folder.path)
     try:
         summary, left_out = report.make(folder.path, settings.experiments)
@@ -307,8 +302,7 @@ def tell(settings, folder, env, said):
         return 130
     for one in left_out + env["problems"]:
         table.say(f"Left out: {one}")
-    print(f"\nResults: {shown}/  (report.html, samples.csv, summary.json, "
-          "raw/)", *said, sep="\n")
+    print(f"\nResults: {shown}/  (report.html, samples.csv, summary.json, raw/)", *said, sep="\n")
     if settings.commit and env["complete"]:
         try:
             print(join.commit(folder.path, summary, settings.label))

@@ -106,9 +106,8 @@ for _tool in (WakeUp(), *map(RedisBenchmark, (1, 3, 64))):
 
 # ------------------------------------------- counted while a cell is measured
 #
-# Each is a context manager (cell, live, seen, told) around the load of a cell.
-# At its end `seen` holds the load.Result, unless the load failed. What it
-# counted goes into `told`: {figure: value}.
+# Each is a context manager (cell, live, seen, told) around the load of a cell. At its end `seen`
+# holds the load.Result, unless the load failed. What it counted goes into `told`: {figure: value}.
 
 @contextlib.contextmanager
 def idle(cell, live, seen, told):
@@ -149,9 +148,8 @@ def kernel(cell, live, seen, told):
 
 @contextlib.contextmanager
 def spread(cell, live, seen, told):
-    """Tell how evenly several loops share the clients: by how many per cent
-    of the mean the loop that is farthest off differs from it. New connections
-    end too soon to be counted."""
+    """Tell how evenly several loops share the clients: by how many per cent of the mean the loop
+    that is farthest off differs from it. New connections end too soon to be counted."""
     if not cell.variant.keep_alive:
         yield
         return
@@ -195,10 +193,9 @@ def balancer(cell, live, seen, told):
 
 @contextlib.contextmanager
 def count_instructions(cell, live, seen, told):
-    """Count the user instructions of a request in the first round, by
-    callgrind, in a server of its own after the load. A pool that serves one
-    client at a time has one worker, or the first request to each would count;
-    few are counted of 02, as valgrind takes long to fork."""
+    """Count the user instructions of a request in the first round, by callgrind, in a server of its
+    own after the load. A pool that serves one client at a time has one worker, or the first request
+    to each would count; few are counted of 02, as valgrind takes long to fork."""
     yield
     name = live.server.name
     if cell.repeat > 1 or live.server.kind != "architecture":

@@ -12,7 +12,7 @@ own, where its ways are compared with the first. A way is a line of words:
 options of the server, kernel settings (net.NAME=VALUE), and a folder (with /
 at its end) whose executables are started instead of the plain ones.
 `floor = true` compares each server with the floor of its design, likewise.
-`rounds` is their number without REPEAT, [check] is for analyse/self_check.py.
+`rounds` and `seconds` hold without REPEAT and SECONDS, [check] is for analyse/self_check.py.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ from bench.run import netns, servers
 from bench.store import rundir
 from bench.studies import hooks
 
-TOP_KEYS = ("title", "question", "count", "ways", "load", "rounds", "check")
+TOP_KEYS = ("title", "question", "count", "ways", "load", "rounds", "seconds", "check")
 KEYS = {                    # of a load, with their defaults
     "name": "",
     "servers": [],          # names; GROUPS may be among them
@@ -84,13 +84,11 @@ class Started:
 class Study(experiments.Experiment):
     """What a session knows of a study, see Experiment."""
 
-    seconds_full = 2.0
-
     def __init__(self, name, told, variants, members):
         self.name, self.title, self.question = name, told["title"], told["question"]
         self.variants, self.servers = variants, members
         self.count = told.get("count", [])
-        self.rounds = told.get("rounds", 6)
+        self.rounds, self.seconds_full = told.get("rounds", 6), told.get("seconds", 2.0)
         self.told = told.get("check")    # the servers of self_check.tell()
         self.counts_calls = "calls" in self.count
         first = variants[0]
@@ -191,8 +189,7 @@ def known(keys, there, where):
     """Raise StudyError when one of `keys` is none of those that are there."""
     for key in keys:
         if key not in there:
-            raise StudyError(f"{key!r} {where} is unknown; there are "
-                             + ", ".join(sorted(there)))
+            raise StudyError(f"{key!r} {where} is unknown; there are " + ", ".join(sorted(there)))
 
 
 def read_load(table, ways):
@@ -228,8 +225,7 @@ def read_load(table, ways):
 
 
 def started(name, ways):
-    """Return the Started server that is called "SERVER" or "SERVER, WAY".
-    Raises PeerError."""
+    """Return the Started server that is called "SERVER" or "SERVER, WAY". Raises PeerError."""
     bare, _, way = name.partition(", ")
     own = hooks.FOLDER.parent       # the peer.json of studies/
     server = servers.named(bare) if bare in GROUPS["seven"] else peers.Peer(

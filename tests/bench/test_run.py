@@ -42,7 +42,7 @@ http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Answer).serve_f
 def cell_of(die):
     """Return a cell with 10 clients for a server that ends with `die`."""
     server = SimpleNamespace(
-        name="short-lived", kind="peer", has_workers=False, warm_up=0.0,
+        name="short-lived", kind="peer", has_workers=False, metered=True, warm_up=0.0,
         start_seconds=10.0, problem=str, keep_alive=True, command=lambda start, port, folder: (
             [sys.executable, "-c", SERVER.replace("DIE", die), str(port)], folder))
     return plan.Cell(ANSWER, server, ANSWER.variants[0], 10)
@@ -88,6 +88,16 @@ def test_costs_are_divided_among_what_was_served(worker, monkeypatch):
     other = worker.run(cell, 0.4)
     assert other["cpu_us"] < row["cpu_us"] / 10
     assert "fewer answers than the server gave" in other["note"]
+
+
+def test_nobody_looks_at_an_unmetered_server(worker, monkeypatch):
+    """It still has a rate, and a CPU time from before and after the load."""
+    monkeypatch.setattr(cells.cpu_meter, "of_tree", lambda _: 1 / 0)
+    monkeypatch.setattr(cells.cost_meter.CostMeter, "tick", lambda _: 1 / 0)
+    cell = cell_of("pass")
+    cell.server.metered = False
+    row = worker.run(cell, 0.4)
+    assert row["status"] == "ok" and row["rate"] > 100 and row["cpu_us"] > 0
 
 
 def test_a_server_that_is_out_stays_out(worker):
