@@ -115,6 +115,7 @@ class Live:
     log_path: str
     argv: list
     exit = clean = served = None
+    before = 0          # answers before the load: not in `served`
 
     @property
     def pid(self):
@@ -134,7 +135,7 @@ class Live:
         if self.exit is None:
             self.exit, self.clean = child.stop(self.process)
             said = SERVED.findall(self.log())
-            self.served = int(said[-1]) if said else None
+            self.served = int(said[-1]) - self.before if said else None
 
 
 @contextmanager

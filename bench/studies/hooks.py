@@ -123,6 +123,7 @@ def idle(cell, live, seen, told):
             client.sendall(b"GET /answer HTTP/1.1\r\nHost: localhost\r\n\r\n")
             if not client.recv(4096).startswith(b"HTTP/1.1 200"):
                 raise load.LoadError(f"{cell.x:,} idle connections were not opened")
+        live.before = cell.x
         if cell.x >= 1000:
             told["bytes an idle connection"] = (memory() - before) / cell.x
         yield
