@@ -104,8 +104,8 @@ def read_groups(inventory):
 def find_unreachable(inventory):
     """Log in to every host. Raises Mistake that names those where it fails."""
     done = ansible("ansible", ":".join(GROUPS), "-i", inventory, "-m",
-                   "ansible.builtin.ping", capture_output=True)
-    failed = re.findall(r"^(\S+) \| (UNREACHABLE|FAILED)!.*?=>(.*?)(?=^\S+ \||\Z)",
+                   "ansible.builtin.raw", "-a", "/usr/bin/python3 -c pass", capture_output=True)
+    failed = re.findall(r"^(\S+) \| (UNREACHABLE|FAILED)(.*?)(?=^\S+ \||\Z)",
                         done.stdout, re.MULTILINE | re.DOTALL)
     if failed:
         raise Mistake("; ".join(
