@@ -16,9 +16,10 @@ from bench import load
 
 ORDER = ("guestbook", "answer", "hello", "redirect", "echo")
 
-# connect(2) first tries the local ports of one parity. When most of them are taken, the search
-# uses up the load tool's core, and connections opened late look as if the server lost them.
-PORTS = 50_000      # clients at most, of the 64,000 ports (run/netns.py)
+# connect(2) first tries the local ports of one parity. When all 32,256 of them are taken, it
+# looks at each of them before it tries the others. Then ten connections take a second, the
+# load tool's thread does nothing else, and it looks as if the server lost its clients.
+PORTS = 32_000      # clients of a load host at most (run/netns.py sets the range of ports)
 SPARE = 100         # descriptors of a process that are no connections
 
 

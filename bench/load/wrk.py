@@ -31,6 +31,8 @@ class Wrk(Tool):
         threads = min(job.threads, job.connections)
         if job.pause:
             threads = max(threads, math.ceil(job.connections / TIMERS))
+            # Each thread opens as many, and wrk forgets the rest: the smallest it can be.
+            threads = min(range(threads, 2 * threads), key=lambda n: job.connections % n)
         argv = ["wrk", "-t", str(threads),
                 "-c", str(job.connections), "-d", f"{seconds}s",
                 "--timeout", f"{seconds + 1}s"]
