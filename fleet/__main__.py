@@ -20,16 +20,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-TOP = HERE.parent
-VENV = TOP / "build" / "fleet-venv"
+from fleet.inventory import GROUPS, HERE, TOP, VENV, Mistake, ansible, read
+
 WANTED = HERE / "requirements.txt"
 FACTS = TOP / "build" / "fleet" / "facts.json"
-GROUPS = ("server", "redis", "balancer", "load")
-
-
-class Mistake(Exception):
-    """What the user can mend; the text says how."""
 
 
 def install():
@@ -60,45 +54,6 @@ def install_alone():
         raise Mistake(f"Ansible cannot be installed: {error}. This needs Python 3.11, "
                       "python3-venv and a package index") from None
     mark.write_text(WANTED.read_text("utf-8"), "utf-8")
-
-
-def ansible(program, *words, **settings):
-    """Run a program of Ansible with our settings; return the CompletedProcess."""
-    return subprocess.run(
-        [VENV / "bin" / program, *words], check=False, text=True, cwd=TOP, **settings,
-        env={**os.environ, "ANSIBLE_CONFIG": str(HERE / "ansible.cfg"),
-             "PATH": f"{VENV / 'bin'}:{os.environ['PATH']}"})
-
-
-def read_groups(inventory):
-    """Return {group: [names of hosts]} of an inventory.
-
-    Raises Mistake when it cannot be read, or when a group lacks a host.
-    """
-    if not inventory.exists():
-        raise Mistake(f"there is no inventory {inventory}. Copy fleet/hosts.ini.example "
-                      "and write your hosts into it")
-    done = ansible("ansible-inventory", "-i", inventory, "--list", capture_output=True)
-    if done.returncode:
-        said = re.search(r"(?:Failed to parse|Error parsing|Unable to parse).*",
-                         done.stderr, re.IGNORECASE)
-        raise Mistake(f"{inventory} is no inventory: "
-                      f"{said[0] if said else done.stderr.strip()[-300:]}. "
-                      "fleet/hosts.ini.example shows what one looks like")
-    groups = {name: group["hosts"] for name, group in json.loads(done.stdout).items()
-              if "hosts" in group}
-    for name, role in (("server", "runs the web servers"),
-                       ("redis", "keeps the guestbook"), ("load", "makes the load")):
-        if not groups.get(name):
-            raise Mistake(
-                f"{inventory} has no host in the group [{name}], which {role}; its "
-                f"groups are: {', '.join(groups) or 'none'}. Add a line [{name}] and "
-                "under it the host, as in fleet/hosts.ini.example")
-    for name in ("redis", "balancer"):
-        if len(groups.get(name, ())) > 1:
-            raise Mistake(f"{inventory} has {len(groups[name])} hosts in the group "
-                          f"[{name}]: {', '.join(groups[name])}. Leave one of them")
-    return groups
 
 
 def find_unreachable(inventory):
@@ -141,7 +96,7 @@ def changed_files():
 def run(playbook, inventory, check, facts):
     """Run a playbook on an inventory; return the exit status of this program."""
     install()
-    read_groups(inventory)
+    read(inventory)
     changed = changed_files()
     if changed:
         print(f"Warning: {changed} changed files are not committed. The hosts get the "

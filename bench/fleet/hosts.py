@@ -1,22 +1,20 @@
-"""The hosts of a fleet: who they are, and how one of our functions runs there.
+"""The hosts of a fleet, and how one of our functions runs there.
 
-    told = inventory("hosts.ini")       {group: {host: its variables}}
+    told = inventory.read("hosts.ini")      {group: {host: its variables}}, see fleet/
     with Host("load1", told["load"]["load1"], folder) as host:
         host.call(os.getloadavg)
 
-The inventory is Ansible's, and so is the way to a host: the OpenSSH client with the
+The way to a host is Ansible's: the OpenSSH client with the
 variables ansible_host, ansible_port, ansible_user, ansible_ssh_private_key_file and
 ansible_ssh_common_args, or no client where ansible_connection is "local". All agents of a
 host share one connection (ControlMaster of ssh_config(5)).
 """
 
 import hashlib
-import json
 import math
 import os
 import pathlib
 import shlex
-import shutil
 import socket
 import subprocess
 import tempfile
@@ -27,8 +25,6 @@ from bench.load import LoadError, last_line
 from bench.machine import facts
 from bench.run.servers import TOP
 
-GROUPS = ("server", "redis", "load")        # each needs a host
-PATH = f"{os.environ['PATH']}:{TOP}/build/fleet-venv/bin"   # make fleet installs there
 PATIENCE = 60.0         # seconds for what takes no time
 PINGS = 5               # round trips for a look at a host's clock
 OPTIONS = ("BatchMode=yes", "ConnectTimeout=10", "ControlMaster=auto", "ControlPersist=60",
@@ -47,32 +43,6 @@ def sources():
     for path in sorted(pathlib.Path(TOP, "bench").glob("**/*.py")):
         found.update(path.read_bytes())
     return found.hexdigest()
-
-
-def inventory(path):
-    """Return {group: {host: {variable: value}}} of an Ansible inventory. Raises HostError."""
-    program = shutil.which("ansible-inventory", path=PATH)
-    if not program:
-        raise HostError("ansible-inventory is not installed: make fleet installs it, and so "
-                        "does apt-get install ansible-core")
-    if not os.path.exists(path):
-        raise HostError(f"there is no inventory {path}; fleet/hosts.ini.example is one")
-    done = subprocess.run([program, "-i", path, "--list"], capture_output=True, text=True,
-                          check=False)
-    if done.returncode:
-        raise HostError(f"{path} is no inventory: {last_line(done.stderr)}")
-    told = json.loads(done.stdout)
-
-    def members(group):
-        one = told.get(group, {})
-        return [*one.get("hosts", ()), *(name for child in one.get("children", ())
-                                         for name in members(child))]
-    groups = {group: {name: told["_meta"]["hostvars"].get(name, {})
-                      for name in members(group)} for group in GROUPS}
-    for group, there in groups.items():
-        if not there:
-            raise HostError(f"{path}: the group [{group}] has no host")
-    return groups
 
 
 class Host:

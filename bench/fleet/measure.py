@@ -19,6 +19,7 @@ from bench.machine import facts, preflight, quiet
 from bench.meter import procfs
 from bench.run import cell as cells
 from bench.run import redis
+from fleet import inventory
 
 BOOT = "/proc/sys/kernel/random/boot_id"
 LONG = 3600.0           # seconds to build servers, or for a cell
@@ -80,9 +81,9 @@ class Fleet:
 
     no_network = "a host of a fleet keeps its own"
 
-    def __init__(self, inventory):
-        """Raises HostError."""
-        self.told = hosts.inventory(inventory)
+    def __init__(self, path):
+        """Raises inventory.Mistake."""
+        self.told = inventory.read(path)
         self.stack, self.generators = contextlib.ExitStack(), None
         self.redis_address = self.redis_pid = None
         self.parts, self.needs_redis = [], False
@@ -94,7 +95,7 @@ class Fleet:
             stack.callback(shutil.rmtree, folder, ignore_errors=True)
             (self.server, *_), (self.redis, *_), self.load = (
                 [stack.enter_context(hosts.Host(name, told, folder))
-                 for name, told in members.items()] for members in self.told.values())
+                 for name, told in self.told[group].items()] for group in inventory.NEEDED)
             for one in self.all():
                 if one.call(hosts.sources) != hosts.sources():
                     raise hosts.HostError(f"{one.name} has other sources than this machine: "

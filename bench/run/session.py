@@ -378,7 +378,7 @@ def run(words, command="run"):
     except KeyboardInterrupt:
         print("\nbench: stopped before anything was measured.", file=sys.stderr)
         return 130
-    except (redis.RedisError, hosts.HostError) as error:
+    except (redis.RedisError, hosts.HostError, fleet.inventory.Mistake) as error:
         print(f"bench: {error}", file=sys.stderr)
     except OSError as error:
         print(f"bench: {error}; whatever was measured is below OUT", file=sys.stderr)

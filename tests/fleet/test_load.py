@@ -3,7 +3,6 @@
 import math
 import os
 import random
-import shutil
 import statistics
 import subprocess
 import sys
@@ -160,18 +159,3 @@ def agent_waits():
     """Wait for a minute, like a load, as long as the session is there."""
     while True:
         time.sleep(min(0.05, agent.still_there() - time.monotonic()))
-
-
-# ---------------------------------------------------------------- the inventory
-
-@pytest.mark.skipif(not shutil.which("ansible-inventory", path=hosts.PATH),
-                    reason="needs ansible-inventory")
-def test_an_inventory_needs_every_group(tmp_path):
-    path = tmp_path / "hosts.ini"
-    path.write_text("[server]\na\n[redis]\nb\n[load:children]\nmany\n[many]\nc x=1\n")
-    assert hosts.inventory(str(path))["load"]["c"]["x"] == 1
-    path.write_text("[server]\na\n[load]\nc\n")
-    with pytest.raises(hosts.HostError, match="the group .redis. has no host"):
-        hosts.inventory(str(path))
-    with pytest.raises(hosts.HostError, match="there is no inventory"):
-        hosts.inventory(str(tmp_path / "none.ini"))

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.fleet.hosts import PATH
 from bench.meter import procfs
 from bench.run import servers
+from fleet.inventory import PATH
 from hosts import hosts
 
 TOP = Path(__file__).parents[2]

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from fleet import __main__ as fleet
+from fleet.inventory import read
 from hosts import hosts
 
 # Seconds for one test, where the machine is busy with others.
@@ -61,9 +62,15 @@ def test_a_mistake_is_named_with_its_remedy(tmp_path, text, sentence):
 
 
 def test_the_example_is_an_inventory():
-    groups = fleet.read_groups(TOP / "fleet/hosts.ini.example")
+    groups = read(TOP / "fleet/hosts.ini.example")
     assert {name: len(names) for name, names in groups.items()} == {
         "server": 1, "redis": 1, "balancer": 1, "load": 2}
+
+
+def test_a_group_may_have_its_hosts_in_another_one(tmp_path):
+    path = tmp_path / "hosts.ini"
+    path.write_text("[server]\na\n[redis]\nb\n[load:children]\nmany\n[many]\nc x=1\n")
+    assert read(path)["load"]["c"]["x"] == 1
 
 
 def test_a_host_that_cannot_be_reached_is_named(tmp_path):
