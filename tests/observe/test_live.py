@@ -270,7 +270,7 @@ def test_watch_leaves_the_cpus_of_a_pinned_server_and_its_session_is_nice():
             start_new_session=True)
     there = bool(proc.read(command.AUTOGROUP))      # not every kernel has it
     inside, after = done.stdout.splitlines()
-    assert inside == str((cpus[1:] or cpus, ["12"] * there))
+    assert inside == str((cpus[1:] or cpus, [str(command.NICE)] * there))
     assert after == str(["0"] * there)
 
 
