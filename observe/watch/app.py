@@ -1,5 +1,6 @@
 """The live view in a terminal, with textual."""
 
+import asyncio
 import functools
 import os
 import signal
@@ -78,6 +79,8 @@ class Watch(App):
 
     def on_mount(self):
         """Begin to draw."""
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM,
+                                                      self.exit)
         self.set_interval(1 / FRAMES, self.draw)
         self.draw()
 
