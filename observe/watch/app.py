@@ -38,17 +38,24 @@ class Board(Widget):
     def show(self, lines):
         """Show these lines of view from now on."""
         before, self.lines = self.lines, lines
-        changed = [Region(0, y, self.size.width, 1)
-                   for y, line in enumerate(lines)
+        changed = [y for y, line in enumerate(lines)
                    if y >= len(before) or line != before[y]]
-        if changed:
-            self.refresh(*changed)
+        # Neighbours are one region: textual's work grows with their number.
+        regions = []
+        for y in changed:
+            if regions and regions[-1].bottom == y:
+                regions[-1] = regions[-1].grow((0, 0, 1, 0))
+            else:
+                regions.append(Region(0, y, self.size.width, 1))
+        if regions:
+            self.refresh(*regions)
 
-    def render_line(self, y):
-        """Return a line as textual wants it."""
+    def render_lines(self, crop):
+        """Return a region's lines as textual wants them. This takes the place of
+        its borders and backgrounds, which cost more than the text."""
         width = self.size.width
-        return strip(self.lines[y], width) if y < len(self.lines) \
-            else Strip.blank(width)
+        return [strip(self.lines[y] if y < len(self.lines) else (), width)
+                .crop(crop.x, crop.right) for y in crop.line_range]
 
 
 class Watch(App):
