@@ -20,10 +20,13 @@ STAY = 60.0                     # seconds that a troublesome client stays
 
 
 @functools.lru_cache(maxsize=1000)
-def strip(line, width):
-    """Return a view's line as textual's Strip, cut or filled to a width."""
-    return Strip([Segment(text, _style(style)) for text, style in line]
-                 ).adjust_cell_length(width)
+def strip(line, width, ground):
+    """Return a view's line as textual's Strip, cut or filled to a width.
+
+    `ground`: rich's Style of what the line does not style itself.
+    """
+    return Strip([Segment(text, ground + _style(style)) for text, style in line]
+                 ).adjust_cell_length(width, ground)
 
 
 _style = functools.lru_cache(Style.parse)
@@ -51,10 +54,10 @@ class Board(Widget):
             self.refresh(*regions)
 
     def render_lines(self, crop):
-        """Return a region's lines as textual wants them. This takes the place of
-        its borders and backgrounds, which cost more than the text."""
-        width = self.size.width
-        return [strip(self.lines[y] if y < len(self.lines) else (), width)
+        """Return a region's lines as textual wants them. Its own method adds
+        borders, which we have not, and costs more than the text."""
+        width, ground = self.size.width, self.rich_style
+        return [strip(self.lines[y] if y < len(self.lines) else (), width, ground)
                 .crop(crop.x, crop.right) for y in crop.line_range]
 
 

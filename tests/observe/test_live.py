@@ -25,6 +25,8 @@ from observe.watch.sampler import Sampler
 
 # Ends a test that hangs; not how long anything may take.
 LIMIT = 240
+# A server that does not give up on a client before we have seen it wait.
+PATIENT = ("--request-timeout", "600")
 
 
 def wait_for(condition):
@@ -227,7 +229,7 @@ def test_watch_says_who_waits_for_half_a_request(folder, worker):
             clients.trouble("half", address, "/answer", LIMIT))
         await asyncio.to_thread(done)
         trouble.cancel()
-    with Started(folder) as started, Sampler(
+    with Started(folder, PATIENT) as started, Sampler(
             started.server.pid, folder, [started.redis.port]) as sampler:
         wait_for(lambda: started.server.address[1] in sampler.tables.ports)
         asyncio.run(visit(started.server.address, lambda: wait_for(
@@ -317,7 +319,7 @@ def test_the_keys(drawing):
     from observe.watch.app import Watch
 
     async def press():
-        with Started("03_preforking") as started, Sampler(
+        with Started("03_preforking", PATIENT) as started, Sampler(
                 started.server.pid, "03 preforking",
                 [started.redis.port]) as sampler:
             app = Watch(sampler, started)
