@@ -41,17 +41,11 @@ class Board(Widget):
     def show(self, lines):
         """Show these lines of view from now on."""
         before, self.lines = self.lines, lines
-        changed = [y for y, line in enumerate(lines)
+        changed = [Region(0, y, self.size.width, 1)
+                   for y, line in enumerate(lines)
                    if y >= len(before) or line != before[y]]
-        # Neighbours are one region: textual's work grows with their number.
-        regions = []
-        for y in changed:
-            if regions and regions[-1].bottom == y:
-                regions[-1] = regions[-1].grow((0, 0, 1, 0))
-            else:
-                regions.append(Region(0, y, self.size.width, 1))
-        if regions:
-            self.refresh(*regions)
+        if changed:
+            self.refresh(*changed)
 
     def render_lines(self, crop):
         """Return a region's lines as textual wants them. Its own method adds
