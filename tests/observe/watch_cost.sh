@@ -37,7 +37,11 @@ with() {
 rate >/dev/null
 i=0
 while [ $i -lt "$pairs" ]; do
-    if [ $((i % 2)) -eq 0 ]; then without=$(without); with; else with; without=$(without); fi
+    if [ $((i % 2)) -eq 0 ]; then
+        without=$(without); with
+    else
+        with; without=$(without)
+    fi
     echo "$without $with $used"
     i=$((i + 1))
 done | /usr/bin/python3 -c '
