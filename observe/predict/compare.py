@@ -89,7 +89,7 @@ def table(prediction, found):
     rows.append(["limit of the rate", prediction["limit"], found["limit"],
                  "right" if ends_right(prediction, found) else "another"])
     return Table(title(prediction),
-                 ["quantity", "predicted", "measured", "factor"], rows)
+                 ["quantity", "predicted", "measured", "compared"], rows)
 
 
 def ends_right(prediction, found):

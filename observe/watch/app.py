@@ -1,5 +1,6 @@
 """The live view in a terminal, with textual."""
 
+import asyncio
 import functools
 import os
 import signal
@@ -19,10 +20,13 @@ STAY = 60.0                     # seconds that a troublesome client stays
 
 
 @functools.lru_cache(maxsize=1000)
-def strip(line, width):
-    """Return a view's line as textual's Strip, cut or filled to a width."""
-    return Strip([Segment(text, _style(style)) for text, style in line]
-                 ).adjust_cell_length(width)
+def strip(line, width, ground):
+    """Return a view's line as textual's Strip, cut or filled to a width.
+
+    `ground`: rich's Style of what the line does not style itself.
+    """
+    return Strip([Segment(text, ground + _style(style)) for text, style in line]
+                 ).adjust_cell_length(width, ground)
 
 
 _style = functools.lru_cache(Style.parse)
@@ -43,11 +47,12 @@ class Board(Widget):
         if changed:
             self.refresh(*changed)
 
-    def render_line(self, y):
-        """Return a line as textual wants it."""
-        width = self.size.width
-        return strip(self.lines[y], width) if y < len(self.lines) \
-            else Strip.blank(width)
+    def render_lines(self, crop):
+        """Return a region's lines as textual wants them. Its own method adds
+        borders, which we have not, and costs more than the text."""
+        width, ground = self.size.width, self.rich_style
+        return [strip(self.lines[y] if y < len(self.lines) else (), width, ground)
+                .crop(crop.x, crop.right) for y in crop.line_range]
 
 
 class Watch(App):
@@ -78,6 +83,8 @@ class Watch(App):
 
     def on_mount(self):
         """Begin to draw."""
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM,
+                                                      self.exit)
         self.set_interval(1 / FRAMES, self.draw)
         self.draw()
 

