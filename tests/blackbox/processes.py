@@ -65,15 +65,15 @@ def _session(pid):
         return None
 
 
-def _members(session, wanted):
-    """List the pids of a session whose stat fields `wanted` accepts.
+def _select(wanted, session=None):
+    """List the pids whose stat fields `wanted` accepts, of a session or of all.
 
-    One system call for each process tells which are of the session; only theirs
-    are read. Tests look hundreds of times a second.
+    One system call for each process tells whether it is of the session; only those
+    that are get read. Tests look hundreds of times a second.
     """
     found = []
     for entry in filter(str.isdigit, os.listdir("/proc")):
-        if _session(entry) == session:
+        if session is None or _session(entry) == session:
             stat = _stat(entry)
             if stat and wanted(stat):
                 found.append(int(entry))
@@ -82,23 +82,20 @@ def _members(session, wanted):
 
 def session_members(session):
     """List the pids of a session that are alive; zombies are not."""
-    return _members(session, lambda stat: stat[0] not in "ZX")
+    return _select(lambda stat: stat[0] not in "ZX", session)
 
 
-def _children(pid, wanted):
-    session = _session(pid)
-    return _members(session, lambda stat: int(stat[1]) == pid
-                    and wanted(stat[0])) if session else []
-
-
-def children(pid):
-    """List the living child processes of `pid` that are in its session."""
-    return _children(pid, lambda state: state not in "ZX")
+def children(pid, everywhere=False):
+    """List the living child processes of `pid` in its session, or everywhere: also
+    those that have a session of their own."""
+    return _select(lambda stat: int(stat[1]) == pid and stat[0] not in "ZX",
+                   None if everywhere else _session(pid) or -1)
 
 
 def zombies(pid):
-    """List the children of `pid` that ended and were not waited for."""
-    return _children(pid, lambda state: state == "Z")
+    """List the children of `pid`, in its session, that ended and were not waited for."""
+    return _select(lambda stat: int(stat[1]) == pid and stat[0] == "Z",
+                   _session(pid) or -1)
 
 
 def descriptors(pid):

@@ -49,7 +49,7 @@ def deps(tools, *words, release=DEBIAN, **environment):
     path.write_text(release)
     return subprocess.run(
         ["/bin/sh", TOP / "scripts/deps.sh", *words], capture_output=True, text=True,
-        check=False, timeout=60, cwd="/", env={
+        check=False, timeout=240, cwd="/", env={
             "PATH": str(tools), "PYTHON": "/no/python", "OS_RELEASE": str(path),
             **environment})
 
