@@ -264,7 +264,7 @@ class Runner:
         command += [folder, *options, *shlex.split(os.environ.get("ARGS", ""))]
         status, text = self.program(command, SANITIZER_OPTIONS)
         return judge(count_junit(report), status)._replace(
-            again=text.count("\nRERUN "))
+            again=len(re.findall(r"^RERUN [^ \[]", text, re.MULTILINE)))
 
     def servers(self, folder, marker, flavour="default", servers=None, sample=None,
                 **settings):
