@@ -255,14 +255,16 @@ class Runner:
                    "-o", f"cache_dir={self.log_path.with_suffix('.cache')}",
                    f"--timeout={TEST_LIMIT}"]
         if workers:
-            command += ["-n", os.environ.get("WORKERS") or workers]
+            # A worker that has nothing left takes tests from another: else the long
+            # tests of the last file would begin when all others have ended.
+            command += ["-n", os.environ.get("WORKERS") or workers, "--dist=worksteal"]
         if retries():
             # With func_only, the time limit is that of each attempt.
             command += ["--reruns=1", "-rfER", "-o", "timeout_func_only=true"]
         command += [folder, *options, *shlex.split(os.environ.get("ARGS", ""))]
         status, text = self.program(command, SANITIZER_OPTIONS)
         return judge(count_junit(report), status)._replace(
-            again=text.count("\nRERUN "))
+            again=len(re.findall(r"^RERUN [^ \[]", text, re.MULTILINE)))
 
     def servers(self, folder, marker, flavour="default", servers=None, sample=None,
                 **settings):
@@ -379,6 +381,7 @@ THREADED = ["threaded", "prethreaded"]  # for the thread sanitizer
 QUICK = ["prethreaded", "epoll"]        # one blocking server, one event loop
 BALANCED = ["iterative", "preforking", "epoll"]     # behind a balancer
 USUAL = "not browser"                   # all tests but those with this marker
+FIRST = "--timeout=1200"                # where the first test lays out a Debian
 
 # The builds. A suite names its flavour, and that build runs before it, once.
 BUILDS = {
@@ -389,7 +392,8 @@ BUILDS = {
                     lambda r: r.build("SANITIZE=thread", "all")),
 }
 
-# Those that run alongside others stand before browser and faults, which leave cores idle.
+# Those that run alongside others stand before the long ones that wait most of the time,
+# from blackbox on. Nothing runs alongside clang, the unit tests and frame, which build.
 SUITES = [
     Suite("clang", "a build with clang that must not warn", None, lambda r: r.build(
         "CC=clang", "FLAVOUR=clang", "WERROR=1", "all", "unit-tests")),
@@ -398,12 +402,6 @@ SUITES = [
     Suite("unit-asan", "the same, sanitized", ASAN, lambda r: r.unit_tests(ASAN)),
     Suite("frame", "this runner, the Makefile, the scripts", "default",
           lambda r: r.pytest("tests/frame")),
-    Suite("blackbox", "every server over real sockets", "default",
-          lambda r: r.servers("tests/blackbox", USUAL, sample="three")),
-    Suite("blackbox-asan", "every server, sanitized", ASAN,
-          lambda r: r.servers("tests/blackbox", USUAL, ASAN, sample="two")),
-    Suite("blackbox-tsan", "the threaded servers, for data races", "thread",
-          lambda r: r.servers("tests/blackbox", USUAL, "thread", THREADED, "two")),
     Suite("layering", "what the modules of common/ may call", "default",
           lambda r: r.script("tests/layering.py", "build/default/common"), True),
     Suite("shape", "sizes of the C, differences between neighbours", None,
@@ -424,15 +422,21 @@ SUITES = [
               "tests/balancer", USUAL, workers="2", servers=None
               if full() or os.environ.get("SERVERS") else BALANCED), True),
     Suite("browser", "the guestbook in a headless Chromium", "default",
-          lambda r: r.servers("tests/blackbox", "browser", workers=None)),
+          lambda r: r.servers("tests/blackbox", "browser", workers=None), True),
+    Suite("blackbox", "every server over real sockets", "default",
+          lambda r: r.servers("tests/blackbox", USUAL, sample="three")),
+    Suite("blackbox-asan", "every server, sanitized", ASAN,
+          lambda r: r.servers("tests/blackbox", USUAL, ASAN, sample="two")),
+    Suite("blackbox-tsan", "the threaded servers, for data races", "thread",
+          lambda r: r.servers("tests/blackbox", USUAL, "thread", THREADED, "two")),
     Suite("faults", "every server, with what it depends on failing", "default",
           lambda r: r.servers("tests/faults", USUAL)),
     Suite("containers", "the image and compose.yaml, built and run", None,
-          lambda r: r.pytest("tests/containers", workers=None), rare=True),
+          lambda r: r.pytest("tests/containers", FIRST, workers=None), rare=True),
     Suite("aarch64", "built for 64-bit Arm; unit tests in an emulator", None,
           lambda r: r.aarch64(), rare=True),
     Suite("install", "what a user without root is told on a bare Debian", None,
-          lambda r: r.pytest("tests/install", workers=None), rare=True),
+          lambda r: r.pytest("tests/install", FIRST, workers=None), rare=True),
     Suite("workflows", "actionlint on .github/workflows/", None,
           lambda r: r.workflows(), rare=True),
     Suite("bench", "the measuring programs", "default",
@@ -527,6 +531,7 @@ def run_all(plan, make):
     Returns [(suite, Count, seconds), ...] and whether the user interrupted it.
     """
     results, beside, stop, numbers = [], [], threading.Event(), itertools.count(1)
+    lanes = [0.0, 0.0]          # seconds of the suites in line, and alongside them
 
     def run(suite, is_beside):
         if stop.is_set():
@@ -539,6 +544,7 @@ def run_all(plan, make):
             count, why = runner.suite()
             log = tail(runner.log_path, TAIL) if count.failed else ()
         seconds = time.monotonic() - runner.began
+        lanes[is_beside] += seconds
         results.append((suite, count, seconds))
         say(*(f"        | {line}" for line in log),
             f"        {suite.name}: {count} ({seconds:.1f} s)"
@@ -555,6 +561,8 @@ def run_all(plan, make):
                 future.result()     # raises what has been raised there
         except KeyboardInterrupt:
             stop.set()
+    if beside:
+        say(f"{lanes[0]:.0f} s one after the other, alongside them {lanes[1]:.0f} s")
     return sorted(results, key=lambda result: plan.index(result[0])), stop.is_set()
 
 

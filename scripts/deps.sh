@@ -210,21 +210,24 @@ complete() {
     exit 0
 }
 
-# ways_out: the three ways to get what is missing.
+# ways_out: three ways to get what is missing.
 ways_out() {
-    echo "Ways out:"
+    echo "What you can do:"
     if [ -z "$missing" ]; then
-        echo "  1. a newer release of this distribution, or another one"
-    elif [ "$(id -u)" -eq 0 ] || ! command -v sudo >/dev/null; then
-        echo "  1. packages; as root, run:"
+        echo "  1. Use a newer release of this distribution, or another one."
+    elif [ "$(id -u)" -eq 0 ]; then
+        echo "  1. Install the packages:"
+        echo "       $command"
+    elif command -v sudo >/dev/null; then
+        echo "  1. Install the packages (if sudo refuses, ask your administrator):"
         echo "       $command"
     else
-        echo "  1. packages; run:"
+        echo "  1. Install the packages, as root (if you are not root, ask your administrator):"
         echo "       $command"
     fi
     [ -d "$here/../docs" ] || return # a handout for a class has no container
-    echo "  2. the container, which has them all: docs/howto/containers.md"
-    echo "  3. the devcontainer: open this folder in an editor that reads .devcontainer/"
+    echo "  2. Or use the container, which has them all: docs/howto/containers.md says how."
+    echo "  3. Or open this folder in VS Code and choose 'Reopen in Container' (.devcontainer/)."
 }
 
 # give_up: exits; with 1 if something is missing that is not optional.

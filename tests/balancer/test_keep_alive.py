@@ -27,8 +27,8 @@ def comm(pid):
 
 def event_loop(server, name):
     """Return the process that serves the clients: of nginx, a child."""
-    [pid] = [pid for pid in children(server.pid) if comm(pid) == name]
-    return (children(pid) or [pid])[0]
+    [pid] = [pid for pid in children(server.pid, everywhere=True) if comm(pid) == name]
+    return (children(pid, everywhere=True) or [pid])[0]
 
 
 def is_open(port):

@@ -28,7 +28,7 @@ def ask(server, path="/answer"):
 def test_all_that_it_started_ends_with_it(balanced, name, server_name, number):
     server = balanced(server_name, "--balancer", name, "--instances", "2")
     assert ask(server).body == b"42"
-    started = children(server.pid)
+    started = children(server.pid, everywhere=True)
     assert len(started) == 3
     server.process.send_signal(number)
     assert server.process.wait(60) == 0

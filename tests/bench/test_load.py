@@ -176,7 +176,7 @@ def test_an_open_loop_shows_a_stall(stalling):
     job = load.Job(stalling, connections=60, calls=10, rate=15.0, seconds=4.0)
     found = load.run("oha", job, CORES)
     assert (found.good, found.failed_percent) == (600, 0)
-    assert found.max == pytest.approx(1000, rel=0.1)
+    assert found.max > 900
     assert 850 < found.p99 <= found.max
     assert found.p50 < 300 and found.lag_percent < 2
 

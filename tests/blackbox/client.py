@@ -170,6 +170,10 @@ class Connection:
                                struct.pack("ii", 1, 0))
         self.socket.close()
 
+    def widen(self):
+        """End a small `receive_buffer`: what is left of a large answer comes soon."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+
     def finish_sending(self):
         """Half-close: the server sees end of file and can still answer."""
         self.socket.shutdown(socket.SHUT_WR)

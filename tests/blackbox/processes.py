@@ -57,30 +57,45 @@ def is_stopped(pid):
     return stat is not None and stat[0] == "T"
 
 
-def _select(field, value, state):
-    """List the pids whose stat field is `value` and whose state matches."""
+def _session(pid):
+    """Return the session of a process, None if the process is gone."""
+    try:
+        return os.getsid(int(pid))
+    except ProcessLookupError:
+        return None
+
+
+def _select(wanted, session=None):
+    """List the pids whose stat fields `wanted` accepts, of a session or of all.
+
+    One system call for each process tells whether it is of the session; only those
+    that are get read. Tests look hundreds of times a second.
+    """
     found = []
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        if session is None or _session(entry) == session:
             stat = _stat(entry)
-            if stat and int(stat[field]) == value and state(stat[0]):
+            if stat and wanted(stat):
                 found.append(int(entry))
     return found
 
 
 def session_members(session):
     """List the pids of a session that are alive; zombies are not."""
-    return _select(3, session, lambda state: state not in "ZX")
+    return _select(lambda stat: stat[0] not in "ZX", session)
 
 
-def children(pid):
-    """List the living child processes of `pid`."""
-    return _select(1, pid, lambda state: state not in "ZX")
+def children(pid, everywhere=False):
+    """List the living child processes of `pid` in its session, or everywhere: also
+    those that have a session of their own."""
+    return _select(lambda stat: int(stat[1]) == pid and stat[0] not in "ZX",
+                   None if everywhere else _session(pid) or -1)
 
 
 def zombies(pid):
-    """List the children of `pid` that ended and were not waited for."""
-    return _select(1, pid, lambda state: state == "Z")
+    """List the children of `pid`, in its session, that ended and were not waited for."""
+    return _select(lambda stat: int(stat[1]) == pid and stat[0] == "Z",
+                   _session(pid) or -1)
 
 
 def descriptors(pid):

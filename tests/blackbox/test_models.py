@@ -91,6 +91,7 @@ def test_a_slow_reader_of_a_large_file(launch, own_site, server_name):
         if server_name in TOGETHER:
             for _ in range(3):
                 assert server.request("/answer").body == b"42"
+        reader.widen()
         response = reader.read_response()
     assert response.body == content
 

@@ -35,7 +35,7 @@ def is_refused(server):
 @pytest.fixture
 def large(own_site):
     """A site with a file that no socket buffer can swallow."""
-    content = os.urandom(1 << 20) * 32
+    content = os.urandom(1 << 20) * 16
     own_site.write("large.bin", content)
     own_site.content = content
     return own_site
@@ -80,6 +80,7 @@ def test_stop_in_the_middle_of_an_answer(launch, large):
         server.send_signal(signal.SIGTERM)
         wait_for(lambda: is_refused(server), "new clients to be refused")
         assert server.is_running()
+        reader.widen()
         response = reader.read_response()
         assert response.body == large.content
         reader.expect_closed()
@@ -137,7 +138,8 @@ def test_stop_while_a_page_waits_for_redis(launch, own_redis):
 
 def test_every_answer_that_was_begun_is_finished(launch, large, server_name):
     """Several slow readers at the same time, where the model serves several."""
-    server = launch("--drain-timeout", "3600", root=large.root)
+    server = launch("--drain-timeout", "3600", "--request-timeout", "3600",
+                    root=large.root)
     count = 1 if server_name == "iterative" else 4
     readers = [server.connect(receive_buffer=8192) for _ in range(count)]
     for reader in readers:
@@ -147,6 +149,7 @@ def test_every_answer_that_was_begun_is_finished(launch, large, server_name):
     server.send_signal(signal.SIGTERM)
     wait_for(lambda: is_refused(server), "new clients to be refused")
     for reader in readers:
+        reader.widen()
         assert reader.read_response().body == large.content
         reader.expect_closed()
         reader.close()

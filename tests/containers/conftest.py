@@ -105,7 +105,8 @@ def debootstrap():
     folder = FOLDER / "base"
     shutil.rmtree(folder, ignore_errors=True)
     try:
-        must("debootstrap", "--variant=minbase",
+        # What it mounts ends with it, even if it is killed: rmtree goes into mounts.
+        must("unshare", "--mount", "debootstrap", "--variant=minbase",
              release["VERSION_CODENAME"].strip('"'), folder, seconds=BUILD_SECONDS)
         must("tar", "-C", folder, "--exclude=./dev/*",
              *(f"--exclude=./{path}/*" for path in NOT_IN_BASE),

@@ -60,7 +60,9 @@ class Load:
                             else f"{target}: status {response.status}", began)
             except ConnectionRefusedError:
                 self._count("refused", began)
-                self._stop.wait(0.01)
+                # Long: two hundred clients that try again a hundred times a
+                # second leave the server that stops no processor.
+                self._stop.wait(1)
             except ConnectionResetError:    # by connect(2): not accepted yet
                 self._count("unanswered", began)
             except Closed as fault:
