@@ -3,7 +3,6 @@
 import math
 import os
 import random
-import shutil
 import statistics
 import subprocess
 import sys
@@ -164,8 +163,6 @@ def agent_waits():
 
 # ---------------------------------------------------------------- the inventory
 
-@pytest.mark.skipif(not shutil.which("ansible-inventory", path=hosts.PATH),
-                    reason="needs ansible-inventory")
 def test_an_inventory_needs_every_group(tmp_path):
     path = tmp_path / "hosts.ini"
     path.write_text("[server]\na\n[redis]\nb\n[load:children]\nmany\n[many]\nc x=1\n")
