@@ -62,17 +62,20 @@ def inventory(path):
     if done.returncode:
         raise HostError(f"{path} is no inventory: {last_line(done.stderr)}")
     told = json.loads(done.stdout)
-
-    def members(group):
-        one = told.get(group, {})
-        return [*one.get("hosts", ()), *(name for child in one.get("children", ())
-                                         for name in members(child))]
     groups = {group: {name: told["_meta"]["hostvars"].get(name, {})
-                      for name in members(group)} for group in GROUPS}
+                      for name in members(told, group)} for group in GROUPS}
     for group, there in groups.items():
         if not there:
             raise HostError(f"{path}: the group [{group}] has no host")
     return groups
+
+
+def members(told, group):
+    """Return the names of the hosts in a group and in the groups below it, each once.
+    `told` is what ansible-inventory --list printed, as a dict."""
+    one = told.get(group, {})
+    return list(dict.fromkeys([*one.get("hosts", ()), *(
+        name for child in one.get("children", ()) for name in members(told, child))]))
 
 
 class Host:

@@ -66,6 +66,37 @@ def test_the_example_is_an_inventory():
         "server": 1, "redis": 1, "balancer": 1, "load": 2}
 
 
+def test_a_group_may_consist_of_groups(tmp_path):
+    """As bench/fleet/hosts.py reads it, and Ansible: it counts hosts, each once."""
+    inventory = tmp_path / "hosts.ini"
+    inventory.write_text(GOOD.replace("[load]", "[load:children]\nmany\nfew\n[few]\nc\n"
+                                      "[many]"))
+    assert fleet.read_groups(inventory)["load"] == ["c"]
+
+
+def test_cleaning_needs_no_commit(tmp_path, monkeypatch, capsys):
+    """Nothing is sent, so neither git nor what is committed matters."""
+    inventory = tmp_path / "hosts.ini"
+    inventory.write_text(GOOD + "[all:vars]\nansible_connection=local\n")
+    ran = []
+    monkeypatch.setattr(fleet, "TOP", tmp_path)         # not a git checkout
+    monkeypatch.setattr(fleet, "find_unreachable", lambda _: None)
+    ansible = fleet.ansible
+
+    def pretend(program, *words, **settings):
+        if program != "ansible-playbook":
+            return ansible(program, *words, **settings)
+        ran.append(words)
+        return subprocess.CompletedProcess(words, 4)
+
+    monkeypatch.setattr(fleet, "ansible", pretend)
+    assert fleet.run("clean", inventory, False, tmp_path / "facts.json") == 1
+    assert [fleet.HERE / "clean.yml" in words for words in ran] == [True]
+    assert "clean failed on a host" in capsys.readouterr().err
+    with pytest.raises(fleet.Mistake, match="git says"):
+        fleet.run("prepare", inventory, False, tmp_path / "facts.json")
+
+
 def test_a_host_that_cannot_be_reached_is_named(tmp_path):
     inventory = tmp_path / "hosts.ini"
     inventory.write_text(GOOD + "[all:vars]\nansible_connection=local\n"
