@@ -226,12 +226,15 @@ def test_what_has_ended_is_started_again():
         assert one.run("server", *redis, "ping").stdout == "PONG\n"
 
         inventory.write_text(inventory.read_text().replace(
-            "[redis]\n", "[all:vars]\nredis_port=6391\nbalancer_program=nginx\n[redis]\n"))
+            "[redis]\n", "[all:vars]\nredis_port=6391\nbalancer_program=nginx\n"
+            "balancer_port=8081\n[redis]\n"))
         changes(run("prepare", inventory))
         assert "onnection refused" in one.run("server", *redis, "ping").stderr
         assert one.run("server", *redis[:-1], "6391", "ping").stdout == "PONG\n"
         programs = one.run("server", "ps", "-e", "-o", "comm=").stdout.split()
         assert "nginx" in programs and "haproxy" not in programs
+        listening = one.run("server", "ss", "-Htln").stdout
+        assert ":8081 " in listening and ":8080 " not in listening
 
         changes(run("clean", inventory))
         assert changes(run("clean", inventory)) == {"server": 0}
