@@ -81,6 +81,9 @@ def test_without_redis_the_other_pages_are_still_there(balanced, name,
     (["epoll", "--instances", "0"], "--instances: at least 1"),
     (["epoll", "--balancer", "none"], "with --balancer none just 1"),
     (["epoll", "--port", "{taken}"], "port {taken} is taken"),
+    (["epoll", "--port", "65536"], "--port: 1 to 65535"),
+    (["epoll", "--port", "65534", "--instances", "9"],
+     "above port 65534 there are no 9 free ones"),
     (["epoll", "--", "--threads", "3"], "s1 ended with exit code 2"),
 ])
 def test_what_it_cannot_do_it_says_in_a_sentence(words, said, free_port):
