@@ -10,7 +10,7 @@ ARG BASE=debian:bookworm-slim
 # ------------------------------------------------- build: compiler and headers
 FROM ${BASE} AS build
 WORKDIR /src
-# What the build needs is listed in scripts/deps.sh. It comes before the sources,
+# What the build needs is listed in scripts/packages.txt. It comes before the sources,
 # so that a change in the C does not install the compiler again.
 RUN apt-get update && apt-get install -y --no-install-recommends make
 COPY Makefile ./
