@@ -10,7 +10,7 @@ ARG BASE=debian:bookworm-slim
 # ------------------------------------------------- build: compiler and headers
 FROM ${BASE} AS build
 WORKDIR /src
-# What the build needs is listed in scripts/deps.sh. It comes before the sources,
+# What the build needs is listed in scripts/packages.txt. It comes before the sources,
 # so that a change in the C does not install the compiler again.
 RUN apt-get update && apt-get install -y --no-install-recommends make
 COPY Makefile ./
@@ -54,6 +54,6 @@ STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=5s --start-period=10s CMD ["healthy"]
 # The first argument says which server, the others are its options. `exec` makes the
 # server process 1, which gets the signals. By default the servers listen on
-# 127.0.0.1, which in a container means: for nobody outside. A later --host wins.
+# 127.0.0.1, which only the container itself can reach. A later --host wins.
 ENTRYPOINT ["sh", "-c", "exec zerohttpd-\"$0\" --host 0.0.0.0 \"$@\""]
 CMD ["epoll"]

@@ -191,7 +191,7 @@ uninstall:
 	rm -f $(NAMES:%=$(DESTDIR)$(PREFIX)/bin/zerohttpd-%)
 	rm -rf $(SHARE)
 
-## deps: installs every package that any target needs, or says which (NO_INSTALL=1)
+## deps: installs what every target but check-all needs, or says what (NO_INSTALL=1)
 deps:
 	PYTHON='$(PYTHON)' scripts/deps.sh check tidy compare watch
 
@@ -451,7 +451,7 @@ format: build/deps/tidy
 
 ## tidy: clang-tidy on the C sources, by .clang-tidy
 tidy: compile_commands.json build/deps/tidy
-	printf '%s\n' $(wildcard $(SOURCES)) | xargs -n 1 -P 2 clang-tidy --quiet -p .
+	printf '%s\n' $(wildcard $(SOURCES)) | xargs -n 1 -P "$$(nproc)" clang-tidy --quiet -p .
 
 ## compile_commands.json: for clangd and other tools that read C as the compiler does
 compile_commands.json: Makefile | build/deps/unit

@@ -7,8 +7,8 @@ The work is in the playbooks prepare.yml and clean.yml. This program installs An
 into build/fleet-venv/ (once), looks for mistakes in the inventory, and runs one of
 them. With --check, the hosts stay as they are, and you read what would change.
 
-Exit status: 0 when all is done, 1 when a host could not be prepared, 2 for a mistake
-in the inventory.
+Exit status: 0 when all is done, 1 when a playbook failed on a host, 2 when none was
+started: a mistake in the inventory, a host that cannot be reached, no Ansible.
 """
 
 import argparse
@@ -93,23 +93,24 @@ def changed_files():
     return len(done.stdout.splitlines())
 
 
-def run(playbook, inventory, check, facts):
-    """Run a playbook on an inventory; return the exit status of this program."""
+def run(what, inventory, check, facts):
+    """Run prepare.yml or clean.yml on an inventory; return the exit status of this
+    program. Raises Mistake when it cannot be started."""
     install()
     read(inventory)
-    changed = changed_files()
+    changed = changed_files() if what == "prepare" else 0
     if changed:
         print(f"Warning: {changed} changed files are not committed. The hosts get the "
               "last commit, without them.", flush=True)
     find_unreachable(inventory)
     facts.parent.mkdir(parents=True, exist_ok=True)
     (TOP / "build" / "fleet").mkdir(parents=True, exist_ok=True)
-    done = ansible("ansible-playbook", "-i", inventory, HERE / playbook, "--extra-vars",
-                   json.dumps({"top": str(TOP), "facts_file": str(facts)}),
+    done = ansible("ansible-playbook", "-i", inventory, HERE / f"{what}.yml",
+                   "--extra-vars", json.dumps({"top": str(TOP), "facts_file": str(facts)}),
                    *(["--check", "--diff"] if check else []))
     if done.returncode:
-        print("fleet: a host could not be prepared; see the lines that begin with "
-              "\"fatal\" or \"[ERROR]\"", file=sys.stderr)
+        print(f"fleet: {what} failed on a host; the lines that begin with \"fatal\" or "
+              "\"[ERROR]\" say where and why", file=sys.stderr)
     return int(done.returncode != 0)
 
 
@@ -124,7 +125,7 @@ def main():
                         help="where to write what the hosts are (build/fleet/facts.json)")
     options = parser.parse_args()
     try:
-        return run(f"{options.what}.yml", options.inventory.resolve(), options.check,
+        return run(options.what, options.inventory.resolve(), options.check,
                    options.facts.resolve())
     except Mistake as mistake:
         print(f"fleet: {mistake}.", file=sys.stderr)

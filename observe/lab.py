@@ -1,5 +1,6 @@
 """Starts what is watched: a private Redis, one of the seven."""
 
+import argparse
 import contextlib
 import os
 import re
@@ -36,6 +37,17 @@ def folder_of(name):
             return folder
     raise LabError(f"there is no server {name!r}; there are: "
                    + ", ".join(FOLDERS))
+
+
+def above_zero(kind):
+    """Return a type for argparse: numbers above 0 of a kind, int or float."""
+    def number(text):
+        with contextlib.suppress(ValueError):
+            if kind(text) > 0:
+                return kind(text)
+        raise argparse.ArgumentTypeError(
+            f"{text} is no {'whole ' if kind is int else ''}number above 0")
+    return number
 
 
 def executable_of(folder):

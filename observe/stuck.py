@@ -41,7 +41,7 @@ def main(words):
     """Run the command; return its exit status."""
     parser = argparse.ArgumentParser(prog="python3 -m observe demo-stuck",
                                      description=__doc__)
-    parser.add_argument("--seconds", type=float, default=3,
+    parser.add_argument("--seconds", type=lab.above_zero(float), default=3,
                         help="how long the trouble lasts (3)")
     parser.add_argument("--clients", type=int, default=4,
                         help="that make trouble (4)")

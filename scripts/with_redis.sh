@@ -16,7 +16,9 @@ set -u
 die() { echo "with_redis.sh: $*" >&2; exit 1; }
 
 [ $# -gt 0 ] || { echo "usage: $0 COMMAND [ARGUMENT...]" >&2; exit 2; }
-command -v redis-server >/dev/null || die "no redis-server here; scripts/deps.sh run installs it"
+for program in redis-server redis-cli; do
+    command -v "$program" >/dev/null || die "no $program here; scripts/deps.sh run installs it"
+done
 
 folder=$(mktemp -d "${TMPDIR:-/tmp}/zerohttpd-redis.XXXXXX") || die "cannot make a temporary folder"
 socket=$folder/redis.sock

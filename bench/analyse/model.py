@@ -44,7 +44,8 @@ COSTS = pathlib.Path(__file__).with_name("costs.json")
 FORMAT = 2
 TRIPS = {"guestbook": 3}    # to Redis, one after the other
 PAGES = ("guestbook", "answer", "answer kept")
-# How many clients a server serves at the same time, if not told otherwise.
+# How many clients a server serves at the same time, if not told otherwise: the
+# defaults of its options, in C.
 WORKERS = {"iterative": 1, "forking": 128, "preforking": 100, "threaded": 256,
            "prethreaded": 100, "poll": math.inf, "epoll": math.inf}
 ONE_CORE = ("iterative", "poll")        # one thread computes

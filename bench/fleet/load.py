@@ -87,11 +87,12 @@ def merge(results, begins=None):
 def generate(name, job, cores, begin):
     """Run `job` with the tool `name` when the clock here shows `begin`. Return (load.Result,
     how busy the cores were in per cent)."""
-    seen, before = time.monotonic(), core_seconds(cores)
+    before = core_seconds(cores)
     time.sleep(max(0.0, begin - time.monotonic()))
+    begun = time.monotonic()        # the wait, in which the cores idle, does not count
     result = load.run(name, job, cores, agent.still_there)
     busy = core_seconds(cores) - before
-    return result, 100 * busy / (time.monotonic() - seen) / len(cores)
+    return result, 100 * busy / (time.monotonic() - begun) / len(cores)
 
 
 def core_seconds(cores):

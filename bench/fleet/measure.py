@@ -104,9 +104,9 @@ class Fleet:
         return self
 
     def __exit__(self, *_):
-        self.stack.close()
-        if self.generators:
+        if self.generators:     # first: the stack ends the connection that they share
             self.generators.close()
+        self.stack.close()
 
     def all(self):
         """Return the Hosts, the server's first."""

@@ -42,7 +42,7 @@ def wait_for(condition, what, seconds):
     until = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > until:
-            raise Failed(f"waited {seconds} s in vain for {what}")
+            raise Failed(f"gave up after {seconds} s of waiting for {what}")
         time.sleep(0.02)
 
 

@@ -16,6 +16,7 @@ An instance that ends without being told is started again after
 
 import argparse
 import itertools
+import math
 import os
 import signal
 import socket
@@ -29,17 +30,17 @@ sys.path[:0] = [str(FOLDER.parents[1]), str(FOLDER)]
 
 # pylint: disable=wrong-import-position
 from balancers import BALANCERS, DRAIN_SECONDS, Failed, start   # noqa: E402
+from bench.analyse.model import WORKERS                         # noqa: E402
 from bench.meter import procfs                                  # noqa: E402
 from bench.run import process, servers                          # noqa: E402
 
-# How many requests an instance gets at a time: as many as 02 to 05 have
-# processes or threads, less one for the health check. An event loop has no
-# such number; this one limits what is lost when an instance dies.
-SLOTS = {"iterative": 1, "forking": 127, "preforking": 99, "threaded": 255,
-         "prethreaded": 99, "poll": 1000, "epoll": 1000}
+# An event loop has no number of workers. This one limits what is lost when an
+# instance dies.
+LOOP_SLOTS = 1000
 # Longer than the balancers keep an idle connection to an instance.
 KEEP_ALIVE = 60
 BACKLOG = 4096
+LAST_PORT = 65535
 
 
 class Instance:
@@ -84,6 +85,13 @@ class Instance:
 def say(text):
     """Print a line now, also into a file or a pipe."""
     print(text, flush=True)
+
+
+def slots_of(name):
+    """Return how many requests an instance gets at a time: as many as it has
+    workers, less one for the health check; 01 has one for both."""
+    workers = WORKERS[name]
+    return LOOP_SLOTS if workers == math.inf else max(1, workers - 1)
 
 
 def is_free(port):
@@ -134,11 +142,15 @@ def instances_of(options, server, more, folder):
     how = servers.Start(
         redis=options.redis, backlog=BACKLOG,
         extra=("--keep-alive", str(KEEP_ALIVE), *more))
-    ports = filter(is_free, itertools.count(
-        options.port + (options.balancer != "none")))
+    first = options.port + (options.balancer != "none")
+    ports = list(itertools.islice(filter(is_free, range(first, 1 + LAST_PORT)),
+                                  options.instances))
+    if len(ports) < options.instances:
+        raise Failed(f"above port {options.port} there are no "
+                     f"{options.instances} free ones: give --port a lower one")
     return [Instance(f"s{number}", port, server.command(how, port, None)[0],
                      folder)
-            for number, port in zip(range(1, options.instances + 1), ports)]
+            for number, port in enumerate(ports, 1)]
 
 
 def run(options, server, more, folder, signals):
@@ -155,7 +167,7 @@ def run(options, server, more, folder, signals):
             "balancer_port": options.port, "balancer_host": Instance.host,
             "balancer_folder": folder, "instances": instances,
             "balancer_log": "stderr",
-            "slots": options.slots or SLOTS[server.name],
+            "slots": options.slots or slots_of(server.name),
             **({} if os.getuid() else {"balancer_user": "root"})},
             options.template)
         balancer.start()
@@ -198,6 +210,8 @@ def read_options(words):
         server = servers.named(options.server)
     except KeyError:
         parser.error(f"there is no server {options.server!r}")
+    if not 0 < options.port <= LAST_PORT:
+        parser.error(f"--port: 1 to {LAST_PORT}")
     if options.instances < 1 or options.balancer == "none" \
             and options.instances != 1:
         parser.error("--instances: at least 1, and with --balancer none just 1")

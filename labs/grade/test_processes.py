@@ -143,7 +143,8 @@ def readable(client):
     """Return whether a client has got an answer, or its end."""
     client.sock.settimeout(0)
     try:
-        return bool(client.sock.recv(1, socket.MSG_PEEK)) or True
+        client.sock.recv(1, socket.MSG_PEEK)
+        return True
     except BlockingIOError:
         return False
     except OSError:

@@ -1,5 +1,6 @@
 """Prediction and measurement side by side: what was off, and why."""
 
+from bench.analyse import model
 from bench.analyse.bottleneck import WHOLE_CORE
 from bench.analyse.sentences import number
 from bench.draw.table import Table
@@ -7,8 +8,6 @@ from observe.predict.files import LIMITS, QUANTITIES, title
 
 AGREE = 2.0                     # up to this factor a prediction is right
 CALLS_NAMED = 6
-# How many clients each server serves at the same time; a loop has no limit.
-WORKERS = {"01": 1, "02": 128, "03": 100, "04": 256, "05": 100}
 SLEEPS = {                      # by the last digit of the server's number
     "135": "a worker sleeps for its client and for every reply of Redis",
     "24": "a worker begins, sleeps for every reply of Redis, and ends",
@@ -55,8 +54,8 @@ def limits(limit, values, prediction):
     if limit in ("waiting", "accept queue"):
         if (values.get("server_busy") or 0) >= WHOLE_CORE:
             return ["server core"]
-        if prediction["clients"] > WORKERS.get(prediction["server"][:2],
-                                               prediction["clients"]):
+        name = prediction["server"].partition("_")[2]
+        if prediction["clients"] > model.WORKERS[name]:
             return ["workers"]
         return ["clients" if limit == "waiting" else limit]
     if limit in ("cores of the load", "all cores"):

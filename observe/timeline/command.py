@@ -12,7 +12,8 @@ def main(words):
     parser = argparse.ArgumentParser(prog="python3 -m observe timeline",
                                      description=__doc__)
     parser.add_argument("server", help="05, prethreaded, 05_prethreaded; all")
-    parser.add_argument("--clients", type=int, default=8)
+    parser.add_argument("--clients", type=lab.above_zero(int), default=8,
+                        help="how many ask together (8)")
     parser.add_argument("--delay", type=float, default=50,
                         help="ms until each reply of Redis (50); after "
                         "250 the servers give up")

@@ -175,7 +175,7 @@ class Watch(App):
                                     else "resumed")
 
     def action_client(self, kind):
-        """Send a client of one of clients.KINDS."""
+        """Send a client of a kind that clients.trouble() knows."""
         address = self._address()
         if address is None:
             self.said = "no port to send a client to"

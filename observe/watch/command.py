@@ -94,9 +94,10 @@ def main(words):
                         "05, prethreaded")
     parser.add_argument("--redis", type=int, action="append", default=[],
                         metavar="PORT", help="where its Redis listens")
-    parser.add_argument("--rate", type=int, default=50,
+    parser.add_argument("--rate", type=lab.above_zero(int), default=50,
                         help="samples a second (50)")
-    parser.add_argument("--seconds", type=float, default=float("inf"),
+    parser.add_argument("--seconds", type=lab.above_zero(float),
+                        default=float("inf"),
                         help="without a terminal: how long")
     parser.epilog = "Options after -- are for the server that is started."
     own = words.index("--") if "--" in words else len(words)

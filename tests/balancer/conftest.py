@@ -22,7 +22,7 @@ sys.path.insert(0, str(TOP))
 
 # pylint: disable=wildcard-import,unused-wildcard-import,wrong-import-position
 from blackbox.conftest import *     # noqa: E402,F401,F403  fixtures and hooks
-from processes import (end, make_folder, remove_folder,     # noqa: E402
+from processes import (children, end, make_folder, remove_folder,     # noqa: E402
                        session_members, spawn, wait_for)
 
 from run import is_free             # noqa: E402
@@ -40,6 +40,17 @@ def name(request):
     if missing(request.param):
         pytest.skip(missing(request.param))
     return request.param
+
+
+def comm(pid):
+    """Return the name of a process."""
+    return Path(f"/proc/{pid}/comm").read_text().strip()
+
+
+def event_loop(server, name):
+    """Return the process that serves the clients: of nginx, a child."""
+    [pid] = [pid for pid in children(server.pid, everywhere=True) if comm(pid) == name]
+    return (children(pid, everywhere=True) or [pid])[0]
 
 
 @pytest.fixture

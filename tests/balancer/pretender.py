@@ -48,6 +48,6 @@ class Pretender:
         wfile.write(self.act())
 
     def close(self):
-        """Listen no more."""
+        """Stop listening."""
         self._server.shutdown()
         self._server.server_close()

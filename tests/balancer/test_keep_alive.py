@@ -13,22 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from conftest import event_loop
 from guest import URLENCODED, form
-from processes import children
 
 ESTABLISHED = "01"
 SECONDS = 2.5   # longer than the shorter of the two times; see below
-
-
-def comm(pid):
-    """Return the name of a process."""
-    return Path(f"/proc/{pid}/comm").read_text().strip()
-
-
-def event_loop(server, name):
-    """Return the process that serves the clients: of nginx, a child."""
-    [pid] = [pid for pid in children(server.pid, everywhere=True) if comm(pid) == name]
-    return (children(pid, everywhere=True) or [pid])[0]
 
 
 def is_open(port):

@@ -1,6 +1,7 @@
 """run.py itself: what it starts, ends and refuses."""
 
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -9,7 +10,7 @@ import sys
 import pytest
 
 from client import Connection, build
-from conftest import TOP
+from conftest import TOP, event_loop
 from processes import children, wait_for
 
 RUN = [sys.executable, str(TOP / "fleet/balancer/run.py")]
@@ -33,6 +34,21 @@ def test_all_that_it_started_ends_with_it(balanced, name, server_name, number):
     server.process.send_signal(number)
     assert server.process.wait(60) == 0
     assert not [pid for pid in started if os.path.exists(f"/proc/{pid}")]
+
+
+@only_epoll
+def test_a_balancer_has_descriptors_for_8000_clients(balanced, name, server_name):
+    """Two for each, even where a shell allows 1,024, as most do."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < 16500:
+        pytest.skip(f"this machine allows {hard} descriptors")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, hard))
+    try:
+        server = balanced(server_name, "--balancer", name, "--instances", "1")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    pid = event_loop(server, name)
+    assert resource.prlimit(pid, resource.RLIMIT_NOFILE)[0] > 16000
 
 
 @only_epoll
@@ -81,6 +97,9 @@ def test_without_redis_the_other_pages_are_still_there(balanced, name,
     (["epoll", "--instances", "0"], "--instances: at least 1"),
     (["epoll", "--balancer", "none"], "with --balancer none just 1"),
     (["epoll", "--port", "{taken}"], "port {taken} is taken"),
+    (["epoll", "--port", "65536"], "--port: 1 to 65535"),
+    (["epoll", "--port", "65534", "--instances", "9"],
+     "above port 65534 there are no 9 free ones"),
     (["epoll", "--", "--threads", "3"], "s1 ended with exit code 2"),
 ])
 def test_what_it_cannot_do_it_says_in_a_sentence(words, said, free_port):

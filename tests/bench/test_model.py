@@ -3,11 +3,13 @@ run."""
 
 import math
 import pathlib
+import re
 import statistics
 
 import pytest
 
 from bench.analyse import calibrate, model, model_words
+from bench.run.servers import TOP
 from bench.store import join, rundir
 
 COMMITTED = pathlib.Path(join.committed())      # the run to predict
@@ -35,6 +37,18 @@ def rate(server="epoll", costs=None, **setting):
     """Return the predicted rate."""
     return model.solve(costs or PLAIN,
                        model.Setting(server, **setting)).rate
+
+
+def test_the_numbers_of_workers_are_those_of_the_servers():
+    """They stand in C, in the defaults of the options."""
+    for server, file, name in (
+            ("forking", "common/options.c", "max_children"),
+            ("preforking", "03_preforking/main.c", "workers"),
+            ("threaded", "common/options.c", "max_threads"),
+            ("prethreaded", "05_prethreaded/main.c", "threads")):
+        text = pathlib.Path(TOP, file).read_text("utf-8")
+        [number] = re.findall(rf"\.{name} = (\d+)", text)
+        assert model.WORKERS[server] == int(number)
 
 
 # -------------------------------------------------------------- closed forms

@@ -272,10 +272,11 @@ def boot(undo, folder, bridge, name, address):
         command("ip", "-n", namespace, "link", "set", interface, "up")
     (folder / name / "disk").mkdir()
     with open(folder / name / "log", "wb") as log:
+        # It ends with us, even if we are killed and can undo nothing.
         process = subprocess.Popen(
-            ["nsenter", f"--net=/run/netns/{namespace}", "unshare", "--mount", "--pid", "--uts",
-             "--fork", "--kill-child", "sh", "-ec", BOOT, "sh",
-             folder / name / "disk", folder / name / "sshd", name],
+            ["setpriv", "--pdeathsig", "KILL", "nsenter", f"--net=/run/netns/{namespace}",
+             "unshare", "--mount", "--pid", "--uts", "--fork", "--kill-child",
+             "sh", "-ec", BOOT, "sh", folder / name / "disk", folder / name / "sshd", name],
             stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
     undo.callback(halt, process)
     return process

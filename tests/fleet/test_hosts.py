@@ -1,9 +1,12 @@
 """The hosts that the other tests run on: they are separate, and nothing remains."""
 
+import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -114,6 +117,28 @@ def test_nothing_remains_after_a_signal(number):
     assert child.wait(timeout=60) != 0
     assert not inventory.parent.exists()
     assert of_the_network(bridge) == []
+
+
+def test_no_process_remains_after_sigkill():
+    """Nothing can be undone then. The kernel ends the hosts; their network stays."""
+    child = subprocess.Popen([sys.executable, PROGRAM, "--names", "server", "--", "sh",
+                              "-c", 'echo "$INVENTORY $$"; exec sleep 1000'],
+                             stdout=subprocess.PIPE, text=True)
+    inventory, command = child.stdout.readline().split()
+    bridge = "zf" + Path(inventory).read_text().split("ansible_host=")[1].split(".")[2]
+    try:
+        assert system("ip", "netns", "pids", f"{bridge}-server")
+        child.kill()
+        child.wait()
+        until = time.monotonic() + 60
+        while system("ip", "netns", "pids", f"{bridge}-server"):
+            assert time.monotonic() < until
+            time.sleep(0.02)
+    finally:
+        os.kill(int(command), signal.SIGKILL)
+        system("ip", "netns", "del", f"{bridge}-server")
+        system("ip", "link", "del", bridge)
+        shutil.rmtree(Path(inventory).parent)
 
 
 def test_the_exit_status_is_the_commands():

@@ -67,10 +67,35 @@ def test_the_example_is_an_inventory():
         "server": 1, "redis": 1, "balancer": 1, "load": 2}
 
 
-def test_a_group_may_have_its_hosts_in_another_one(tmp_path):
-    path = tmp_path / "hosts.ini"
-    path.write_text("[server]\na\n[redis]\nb\n[load:children]\nmany\n[many]\nc x=1\n")
-    assert read(path)["load"]["c"]["x"] == 1
+def test_a_group_may_consist_of_groups(tmp_path):
+    """Each host counts once, in whatever groups it is."""
+    inventory = tmp_path / "hosts.ini"
+    inventory.write_text(GOOD.replace("[load]", "[load:children]\nmany\nfew\n[few]\nc\n"
+                                      "[many]"))
+    assert list(read(inventory)["load"]) == ["c"]
+
+
+def test_cleaning_needs_no_commit(tmp_path, monkeypatch, capsys):
+    """Nothing is sent, so neither git nor what is committed matters."""
+    inventory = tmp_path / "hosts.ini"
+    inventory.write_text(GOOD + "[all:vars]\nansible_connection=local\n")
+    ran = []
+    monkeypatch.setattr(fleet, "TOP", tmp_path)         # not a git checkout
+    monkeypatch.setattr(fleet, "find_unreachable", lambda _: None)
+    ansible = fleet.ansible
+
+    def pretend(program, *words, **settings):
+        if program != "ansible-playbook":
+            return ansible(program, *words, **settings)
+        ran.append(words)
+        return subprocess.CompletedProcess(words, 4)
+
+    monkeypatch.setattr(fleet, "ansible", pretend)
+    assert fleet.run("clean", inventory, False, tmp_path / "facts.json") == 1
+    assert [fleet.HERE / "clean.yml" in words for words in ran] == [True]
+    assert "clean failed on a host" in capsys.readouterr().err
+    with pytest.raises(fleet.Mistake, match="git says"):
+        fleet.run("prepare", inventory, False, tmp_path / "facts.json")
 
 
 def test_a_host_that_cannot_be_reached_is_named(tmp_path):
@@ -202,12 +227,15 @@ def test_what_has_ended_is_started_again():
         assert one.run("server", *redis, "ping").stdout == "PONG\n"
 
         inventory.write_text(inventory.read_text().replace(
-            "[redis]\n", "[all:vars]\nredis_port=6391\nbalancer_program=nginx\n[redis]\n"))
+            "[redis]\n", "[all:vars]\nredis_port=6391\nbalancer_program=nginx\n"
+            "balancer_port=8081\n[redis]\n"))
         changes(run("prepare", inventory))
         assert "onnection refused" in one.run("server", *redis, "ping").stderr
         assert one.run("server", *redis[:-1], "6391", "ping").stdout == "PONG\n"
         programs = one.run("server", "ps", "-e", "-o", "comm=").stdout.split()
         assert "nginx" in programs and "haproxy" not in programs
+        listening = one.run("server", "ss", "-Htln").stdout
+        assert ":8081 " in listening and ":8080 " not in listening
 
         changes(run("clean", inventory))
         assert changes(run("clean", inventory)) == {"server": 0}

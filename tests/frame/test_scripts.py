@@ -45,6 +45,17 @@ def test_the_exit_status_is_the_commands():
     assert run(WITH_REDIS, "sh", "-c", "exit 7").returncode == 7
 
 
+@pytest.mark.parametrize("there, missing", [([], "redis-server"),
+                                            (["redis-server"], "redis-cli")])
+def test_a_missing_program_is_named(tmp_path, there, missing):
+    for name in there:
+        (tmp_path / name).symlink_to("/bin/true")
+    done = subprocess.run([WITH_REDIS, "true"], env={"PATH": str(tmp_path)},
+                          capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 1
+    assert f"no {missing} here; scripts/deps.sh run installs it" in done.stderr
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_redis_ends_after_the_command(number):
     """The signal goes to the whole group, as a terminal sends SIGINT.

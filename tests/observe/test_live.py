@@ -211,6 +211,19 @@ def test_a_wrong_name_says_which_there_are(capsys):
     assert "07_epoll" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("words, said", [
+    (["timeline", "05", "--clients", "0"], "0 is no whole number above 0"),
+    (["watch", "05", "--rate", "0"], "0 is no whole number above 0"),
+    (["watch", "05", "--seconds", "nan"], "nan is no number above 0"),
+    (["demo-stuck", "--seconds", "none"], "none is no number above 0")])
+def test_a_wrong_number_starts_nothing(words, said, capsys):
+    from observe.__main__ import main
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 2
+    assert f"argument {words[-2]}: {said}" in capsys.readouterr().err
+
+
 # ----------------------------------------------------------------------- watch
 
 def spoken(sampler):
