@@ -46,8 +46,9 @@ def main():
                  "make compare has left, such as results/latest")
     done = subprocess.run(
         [environment(), "-m", "sphinx", "-E", "-a", "-q", "-b", "html",
-         "-W", "--keep-going", TOP / "docs", OUT], check=False,
-        env={**os.environ, "BOOK_RUN": run and str(Path(run).resolve())})
+         "-W", "--keep-going", "-D",
+         f"book_run={run and Path(run).resolve()}", TOP / "docs", OUT],
+        check=False)
     if done.returncode == 0:
         (OUT / "simulator.html").write_text(page.draw(model.load()),
                                             encoding="utf-8")
