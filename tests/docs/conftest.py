@@ -1,10 +1,14 @@
 """What the tests of docs/ share: the pages, and what else a reader meets."""
 
+import functools
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from markdown_it import MarkdownIt
+from mdit_py_plugins.anchors import anchors_plugin
+from mdit_py_plugins.myst_role import myst_role_plugin
 
 TOP = Path(__file__).resolve().parents[2]
 DOCS = TOP / "docs"
@@ -12,19 +16,31 @@ sys.path.insert(0, str(TOP))
 
 from tests import chromium     # noqa: E402  pylint: disable=wrong-import-position
 
-PAGES = sorted(path for path in DOCS.rglob("*.md"))
+PAGES = sorted(DOCS.rglob("*.md"))
 CHAPTERS = sorted((DOCS / "tutorial").glob("0[1-7]_*.md"))
 # Their links and commands have to work, too.
 GUIDES = [TOP / "README.md", TOP / "CONTRIBUTING.md", TOP / "CHANGES.md",
           TOP / "observe" / "README.md",
           *sorted((TOP / "variants").glob("*.md")),
           *sorted((TOP / "labs").rglob("*.md"))]
+MARKDOWN = MarkdownIt().use(myst_role_plugin).use(anchors_plugin, max_level=6)
 BUILD_LIMIT = 300       # seconds; about ten on an idle machine
 
 
 def name_of(path):
     """Return a document's name as pytest shows it."""
     return str(path.relative_to(TOP))
+
+
+@functools.cache
+def tokens(path):
+    """Return [(line, token)] of a document as markdown-it reads it: blocks,
+    and what is inside their lines."""
+    found, line = [], 1
+    for block in MARKDOWN.parse(path.read_text()):
+        line = block.map[0] + 1 if block.map else line
+        found += [(line, block), *((line, one) for one in block.children or ())]
+    return found
 
 
 @pytest.fixture(scope="session")
@@ -42,10 +58,3 @@ def browser():
     """A headless Chromium that records what it asks for."""
     with chromium.chromium() as found:
         yield found
-
-
-def resize(browser, width):
-    """Set the width of the page, in pixels."""
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
-        "width": width, "height": 900, "deviceScaleFactor": 1,
-        "mobile": False})
