@@ -20,7 +20,6 @@ from observe.simulator import page
 TOP = Path(__file__).resolve().parents[2]
 VENV = TOP / "build" / "book-venv"
 OUT = TOP / "build" / "book"
-WANTED = Path(__file__).with_name("requirements.txt")
 
 
 def environment():
@@ -32,7 +31,8 @@ def environment():
         sys.exit("Sphinx 9 needs Python 3.11 or newer; this is "
                  f"{sys.version.split()[0]}. Debian 12 and Ubuntu 24.04 have "
                  "it.")
-    reason = venv.make(VENV, [WANTED], "Sphinx")
+    reason = venv.make(VENV, [Path(__file__).with_name("requirements.txt")],
+                       "Sphinx")
     if reason:
         sys.exit(f"the book's environment cannot be made: {reason}")
     return VENV / "bin" / "python"

@@ -179,7 +179,7 @@ class Block(SphinxDirective, Resolved):
             f"| {' | '.join(line)} |" for line in lines)),
             self.note(self.data.machine())]
 
-    def figures(self, first, cells, keys):
+    def of_columns(self, first, cells, keys):
         """Return the table of these COLUMNS, with a row for each of {name:
         cell}; a dash where a cell has no such figure."""
         return self.table([first, *(COLUMNS[key][0] for key in keys)], [
@@ -204,14 +204,14 @@ class Block(SphinxDirective, Resolved):
     def costs(self, name, server):
         """What a request costs a server, by the number of clients."""
         cells = self.cells(name, server)
-        return self.figures("clients", {
+        return self.of_columns("clients", {
             f"{x:,}": cells[x] for x in GRID if x in cells}, [*COLUMNS][:5])
 
     def across(self, name, x, *servers):
         """What a request costs each of the seven at one number of clients."""
         cells = {server: self.cells(name, server).get(int(x))
                  for server in servers or SEVEN}
-        return self.figures("server", {
+        return self.of_columns("server", {
             server: cell for server, cell in cells.items() if cell},
             [key for key in COLUMNS if key != "cpu_user_us"])
 
