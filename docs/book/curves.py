@@ -2,14 +2,15 @@
 shape of a curve with that of the published one."""
 
 import io
+import re
 
 import altair as alt
 
 from bench.draw import charts, styles, table
 
-PAIRS = [styles.GROUND, styles.TEXT, styles.QUIET, styles.GRID, styles.AXIS,
-         styles.USER, styles.SYSTEM,
-         *(one[:2] for one in styles.ARCHITECTURES.values())]
+DARK = dict(pair[:2] for pair in (
+    styles.GROUND, styles.TEXT, styles.QUIET, styles.GRID, styles.AXIS,
+    styles.USER, styles.SYSTEM, *styles.ARCHITECTURES.values()))
 
 
 def svg(chart):
@@ -21,10 +22,8 @@ def svg(chart):
 
 def dark(text):
     """Return an SVG for a light page in the colours of a dark one."""
-    for light, other in PAIRS:
-        for part in ("fill", "stroke"):
-            text = text.replace(f'{part}="{light}"', f'{part}="{other}\0"')
-    return text.replace("\0", "")
+    return re.sub('(?<=(?:fill="|roke="))#[0-9a-f]{6}(?=")',
+                  lambda found: DARK.get(found[0], found[0]), text)
 
 
 def published(experiment):
@@ -36,7 +35,8 @@ def published(experiment):
         {**experiment, "title": f"{experiment['title']}, as published",
          "curves": [{"server": who, "variant": "", "points": [
              {"x": int(x), "rate": {"median": rate}, "values": {},
-              "intervals": {"rate": None}, "hollow": False} for x, rate in rates.items()]} for who, rates in given.items()]},
+              "intervals": {"rate": None}, "hollow": False}
+            for x, rate in rates.items()]} for who, rates in given.items()]},
         "")
 
 

@@ -27,13 +27,16 @@ from pathlib import Path
 
 from docutils import nodes
 from docutils.parsers.rst import directives
+from sphinx.errors import ExtensionError
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
+from bench.analyse import model
 from bench.draw import charts, styles
 from bench.run.servers import ARCHITECTURES
 from bench.store import join
 from docs.book import curves, figures, source
+from observe.simulator import page as simulator
 
 TOP = source.TOP
 RESULTS = TOP / "docs" / "results"
@@ -48,11 +51,16 @@ LOGGER = logging.getLogger(__name__)
 
 
 class Data:
-    """The run that the book is built on, and what pages may name."""
+    """The run that the book is built on, and what pages may name. Raises
+    ExtensionError when the folder is not one of a run."""
 
     def __init__(self, folder, strict):
         self.strict = strict
-        self.run = figures.Run(folder or join.committed())
+        try:
+            self.run = figures.Run(folder or join.committed())
+        except figures.FigureError as error:
+            raise ExtensionError(f"RUN: {error}; name a folder that make compare "
+                                 "has left, such as results/latest") from None
         self.studies = {
             path.parent.name: figures.Run(path.parent)
             for path in (RESULTS / "studies").glob("*/summary.json")}
@@ -62,11 +70,12 @@ class Data:
 
     def machine(self):
         """Return what a caption says of the run."""
-        env, share = self.run.env, self.run.noisy()
+        env, noisy = self.run.env, join.noisy_cells(self.run.summary)
         said = (f"{env['machine']['cpu']}, commit "
                 f"{env['source']['commit'][:7]}, {env['started'][:10]}")
-        return said if share <= join.NOISY else (
-            f"{said}; provisional: {100 * share:.0f} % of the cells are noisy")
+        return said if sum(noisy) <= join.NOISY * len(noisy) else (
+            f"{said}; provisional: {100 * sum(noisy) / len(noisy):.0f} % of the "
+            "cells are noisy")
 
 
 class Resolved:
@@ -75,10 +84,7 @@ class Resolved:
     @property
     def data(self):
         """The Data of the build."""
-        app = self.env.app
-        if not hasattr(app, "book_data"):
-            app.book_data = Data(app.config.book_run, app.config.book_strict)
-        return app.book_data
+        return self.env.app.book_data
 
     def refuse(self, error):
         """Warn, which ends the build of the book's own run; return a text
@@ -348,6 +354,18 @@ def give_levels(_app, _page, _template, context, _doctree):
         'role="heading"', 'role="heading" aria-level="2"')
 
 
+def load(app):
+    """Read the run before the pages."""
+    app.book_data = Data(app.config.book_run, app.config.book_strict)
+
+
+def add_simulator(app, exception):
+    """Put the simulator next to the pages."""
+    if not exception:
+        (Path(app.outdir) / "simulator.html").write_text(
+            simulator.draw(model.load()), encoding="utf-8")
+
+
 def setup(app):
     """Register everything. `book_run` is the folder of a reader's run, and
     `book_strict` whether what it does not support is an error."""
@@ -360,6 +378,8 @@ def setup(app):
     for name in ("curve", "published", "shape", "costs", "across", "calls",
                  "quote", "picture", "timeline", "metrics", "runs"):
         app.add_directive(name, Block)
+    app.connect("builder-inited", load)
+    app.connect("build-finished", add_simulator)
     app.connect("doctree-read", add_times)
     app.connect("html-collect-pages", source.pages)
     app.connect("html-page-context", give_levels, priority=900)

@@ -21,8 +21,7 @@ from bench.machine import facts
 from bench.store import rundir
 
 TOP = Path(__file__).resolve().parents[2]
-FUNCTIONS = {"max": max, "min": min, "abs": abs, "round": round, "sum": sum,
-             "len": len, "mean": lambda values: sum(values) / len(values)}
+FUNCTIONS = {"max": max, "min": min, "abs": abs}
 
 
 class FigureError(Exception):
@@ -61,13 +60,6 @@ class Run:
             raise FigureError(f"{folder} is not a run: {error}") from None
         self.experiments = Names(
             (one["name"], one) for one in self.summary["experiments"])
-
-    def noisy(self):
-        """Return the share (0 to 1) of cells with a rate that are noisy."""
-        marks = [bool(point["noisy"]) for one in self.experiments.values()
-                 for curve in one["curves"] for point in curve["points"]
-                 if point.get("rate")]
-        return sum(marks) / len(marks) if marks else 0.0
 
     def is_stale(self):
         """Return whether the C code has changed since it was measured."""

@@ -4,12 +4,12 @@ see little (WCAG 2.1, level AA), and for those who use no mouse."""
 import importlib.util
 import os
 import re
-import time
 from pathlib import Path
 
 import pytest
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.wait import WebDriverWait
 
 # A page of each kind for axe-core, which takes a second or more for each. In
 # make check the first two; and the pages of docs/, without most of the source.
@@ -25,9 +25,8 @@ RULES = {   # of a dark page only the colours differ: 4.5 to 1 for text
 THEMES = {"light": "#ffffff", "dark": "#14181e"}    # the ground of pictures
 FOCUS = """const e = document.activeElement, style = getComputedStyle(e),
   box = e.getBoundingClientRect();
-return {text: e.textContent.trim(), name: e.name || "",
-  seen: box.width > 0 && box.left >= 0 && box.top >= 0,
-  marked: e.matches(":focus-visible") && (style.outlineStyle !== "none" ||
+return box.width > 0 && box.left >= 0 && box.top >= 0 && {
+  text: e.textContent.trim(), name: e.name || "", marked: e.matches(":focus-visible") && (style.outlineStyle !== "none" ||
     style.boxShadow !== "none")};"""
 
 
@@ -38,15 +37,10 @@ def resize(browser, width):
         "mobile": False})
 
 
-def wait_for(browser, script, key=None):
-    """Return what a script says once that, or its member `key`, is true."""
-    end = time.monotonic() + 20
-    while True:
-        found = browser.execute_script(script)
-        if found and (key is None or found[key]):
-            return found
-        assert time.monotonic() < end, f"not in 20 s: {script}: {found}"
-        time.sleep(0.1)
+def wait_for(browser, script):
+    """Return what a script says once that is true."""
+    return WebDriverWait(browser, 20).until(
+        lambda _: browser.execute_script(script), script)
 
 
 def axe_finds(browser):
@@ -117,7 +111,7 @@ def test_the_book_without_a_mouse(browser, book):
     def press(*keys):
         """Press keys; return where the focus is, once it can be seen."""
         ActionChains(browser).send_keys(*keys).perform()
-        return wait_for(browser, FOCUS, "seen")
+        return wait_for(browser, FOCUS)
 
     resize(browser, 1280)
     browser.get((book / "index.html").as_uri())
@@ -140,7 +134,7 @@ def test_the_book_without_a_mouse(browser, book):
         if browser.execute_script(
                 "return document.activeElement.closest('ul.search')"):
             break
-    assert wait_for(browser, FOCUS, "seen")["marked"]
+    assert wait_for(browser, FOCUS)["marked"]
     ActionChains(browser).send_keys(Keys.ENTER).perform()
     wait_for(browser, "return !location.pathname.endsWith('search.html') && "
              "document.body.textContent.includes('epoll')")

@@ -17,7 +17,6 @@ import pytest
 from conftest import BUILD_LIMIT, CHAPTERS, DOCS, PAGES, TOP
 from bench.draw import styles
 from bench.store import join
-from docs.book import __main__ as program
 from docs.book import figures, source
 from observe import states
 
@@ -86,7 +85,7 @@ Poll is cheap.
 """
 
 
-def test_changed_figure_changes_or_breaks_the_book(tmp_path):
+def test_changed_figure_changes_or_breaks_the_book(book, tmp_path):
     """A claim that holds is prose. One that does not breaks the book, and is
     marked in a book of a reader's run; so is a figure that is missing."""
     (tmp_path / "docs").mkdir()
@@ -97,7 +96,7 @@ def test_changed_figure_changes_or_breaks_the_book(tmp_path):
         make_run(tmp_path / "run", cpu_us)
         page.write_text(text)
         done = subprocess.run(
-            [program.environment(), "-m", "sphinx", "-E", "-q", "-W",
+            [TOP / "build/book-venv/bin/python", "-m", "sphinx", "-E", "-q", "-W",
              "--keep-going", "-D", f"book_run={tmp_path / 'run'}", "-D",
              f"book_strict={strict}", page.parent, tmp_path / "out"],
             env={"PYTHONPATH": str(TOP), "PATH": "/usr/bin"}, text=True,

@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from conftest import GUIDES, PAGES, TOP, name_of, tokens
+from conftest import ENVIRONMENT, GUIDES, PAGES, TOP, name_of, tokens
 from bench import config as settings
 from bench import whatif
 from bench.run.servers import ARCHITECTURES
@@ -84,11 +84,9 @@ def test_make_target_exists(words):
                      if re.match(r"\w+=", word))
     targets = [word.replace("NN", "06").replace("MM", "07")
                for word in words[1:] if not re.match(r"\w+=|-", word)]
-    environment = {name: value for name, value in os.environ.items()
-                   if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
     done = subprocess.run(
         ["make", "-n", *targets, *(f"{k}={v}" for k, v in variables.items())],
-        cwd=TOP, env=environment, capture_output=True, text=True, check=False,
+        cwd=TOP, env=ENVIRONMENT, capture_output=True, text=True, check=False,
         timeout=60)
     assert done.returncode == 0, done.stderr
     makefile = (TOP / "Makefile").read_text()
