@@ -278,7 +278,8 @@ class Block(SphinxDirective, Resolved):
         page = self.page(name)
         given = page.experiment["published"]
         if given["series"]:
-            chart = charts.by_x(curves.published(page.experiment), "rate")
+            chart = charts.by_x(curves.page_of(
+                page.experiment, "as published", given["series"]), "rate")
             chart.title.subtitle = given["where"]
             told = {who: max(rates.values())
                     for who, rates in given["series"].items()}
@@ -292,18 +293,24 @@ class Block(SphinxDirective, Resolved):
     def shape(self, name, server):
         """The rate of a server and the published one, each as a share of its
         own best: absolute figures of other machines cannot be compared."""
-        mine = {x: cell["rate"] for x, cell in self.cells(name, server).items()
-                if "rate" in cell}
-        theirs = {x: rate for x, rate in self.data.names.published[name][
-            server].items() if x != "rate"}
-        low = min(rates[max(rates)] / max(rates.values())
-                  for rates in (mine, theirs))
-        chart = curves.shares({"here": mine, "published": theirs}, {
-            "here": styles.ARCHITECTURES[server][0],
-            "published": styles.QUIET[0]})
+        series = {"here": {
+            x: cell["rate"] for x, cell in self.cells(name, server).items()
+            if "rate" in cell}, "published": {
+                x: rate for x, rate in self.data.names.published[name][
+                    server].items() if x != "rate"}}
+        series = {who: {x: 100 * rate / max(rates.values())
+                        for x, rate in rates.items()}
+                  for who, rates in series.items()}
+        page = curves.page_of({**self.page(name).experiment,
+                               "unit": "percent of the best rate"}, server, series)
+        page.looks["here"]["light"] = styles.ARCHITECTURES[server][0]
+        page.looks["published"]["light"] = styles.QUIET[0]
+        chart = charts.by_x(page, "rate")
+        chart.title.subtitle = "the shape can be compared, not the figures"
+        low = min(rates[max(rates)] for rates in series.values())
         return self.image(f"shape-{name}-{server}", curves.svg(chart), (
             f"The rate of {server} as a share of its best, here and as "
-            f"published. The lower of the two ends at {100 * low:.0f} %."))
+            f"published. The lower of the two ends at {low:.0f} %."))
 
     # ----------------------------------------------------- code and drawings
 

@@ -68,16 +68,10 @@ def test_servers_are_compared_by_rounds(tmp_path):
     assert re.match(r"\d+ % more expensive \(1\.\d+", words)
 
 
-@pytest.mark.parametrize("value, digits, text", [
-    (1234.5, None, "1,234"), (12.34, None, "12.3"), (1.234, None, "1.23"),
-    (0.5, 0, "0"), ("words", None, "words")])
-def test_number_as_text(value, digits, text):
-    assert figures.show(value, digits) == text
-
-
 PAGE = """# A page
 
-It costs {value}`guestbook.poll[100].cpu_us | 1` microseconds.
+It costs {value}`guestbook.poll[100].cpu_us | 1` microseconds;
+{value}`1234.5`, {value}`12.34`, {value}`-1.234`, {value}`'a word'`.
 
 :::{claim} guestbook.poll[100].cpu_us < 40
 Poll is cheap.
@@ -88,9 +82,8 @@ Poll is cheap.
 def test_changed_figure_changes_or_breaks_the_book(book, tmp_path):
     """A claim that holds is prose. One that does not breaks the book, and is
     marked in a book of a reader's run; so is a figure that is missing."""
-    (tmp_path / "docs").mkdir()
-    shutil.copy(DOCS / "conf.py", tmp_path / "docs")
     page = tmp_path / "docs" / "index.md"
+    page.parent.mkdir()
 
     def build(cpu_us, strict, text=PAGE):
         make_run(tmp_path / "run", cpu_us)
@@ -98,7 +91,7 @@ def test_changed_figure_changes_or_breaks_the_book(book, tmp_path):
         done = subprocess.run(
             [TOP / "build/book-venv/bin/python", "-m", "sphinx", "-E", "-q", "-W",
              "--keep-going", "-D", f"book_run={tmp_path / 'run'}", "-D",
-             f"book_strict={strict}", page.parent, tmp_path / "out"],
+             f"book_strict={strict}", "-c", DOCS, page.parent, tmp_path / "out"],
             env={"PYTHONPATH": str(TOP), "PATH": "/usr/bin"}, text=True,
             check=False, capture_output=True, timeout=BUILD_LIMIT)
         html = tmp_path / "out" / "index.html"
@@ -106,7 +99,8 @@ def test_changed_figure_changes_or_breaks_the_book(book, tmp_path):
 
     status, output, html = build(30.0, 1)
     assert status == 0, output
-    assert "30.0 microseconds" in html and "Poll is cheap." in html
+    assert "30.0 microseconds;\n1,234, 12.3, −1.23, a word." in html
+    assert "Poll is cheap." in html
     assert "claim-fails" not in html
     status, output, _ = build(50.0, 1, PAGE + "{value}`guestbook.poll[7].rate`\n")
     assert status != 0
