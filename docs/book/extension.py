@@ -25,6 +25,7 @@ import tomllib
 from html import escape
 from pathlib import Path
 
+import altair
 from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.errors import ExtensionError
@@ -33,6 +34,7 @@ from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from bench.analyse import model
 from bench.draw import charts, styles
+from bench.machine import facts
 from bench.run.servers import ARCHITECTURES
 from bench.store import join
 from docs.book import curves, figures, source
@@ -51,13 +53,13 @@ LOGGER = logging.getLogger(__name__)
 
 
 class Data:
-    """The run that the book is built on, and what pages may name. Raises
-    ExtensionError when the folder is not one of a run."""
+    """The run that the book is built on, and what pages may name: read before
+    the pages. Raises ExtensionError when the folder is not one of a run."""
 
-    def __init__(self, folder, strict):
-        self.strict = strict
+    def __init__(self, app):
+        app.book_data, self.strict = self, app.config.book_strict
         try:
-            self.run = figures.Run(folder or join.committed())
+            self.run = figures.Run(app.config.book_run or join.committed())
         except figures.FigureError as error:
             raise ExtensionError(f"RUN: {error}; name a folder that make compare "
                                  "has left, such as results/latest") from None
@@ -245,7 +247,7 @@ class Block(SphinxDirective, Resolved):
         return self.table(["run", "machine", "commit", "day", "sources"], [
             [name, run.env["machine"]["cpu"], run.env["source"]["commit"][:7],
              run.env["started"][:10], "stale: the C code has changed since"
-             if run.is_stale() else "as now"] for name, run in
+             if run.env["source"].get("hash") != facts.source_hash() else "as now"] for name, run in
             {"reference": self.data.run, **self.data.studies}.items()])
 
     # ---------------------------------------------------------------- curves
@@ -307,6 +309,8 @@ class Block(SphinxDirective, Resolved):
         page.looks["published"]["light"] = styles.QUIET[0]
         chart = charts.by_x(page, "rate")
         chart.title.subtitle = "the shape can be compared, not the figures"
+        for layer in chart.layer:       # a share begins at 0
+            layer.encoding.y.scale = altair.Scale(domain=[0, 105])
         low = min(rates[max(rates)] for rates in series.values())
         return self.image(f"shape-{name}-{server}", curves.svg(chart), (
             f"The rate of {server} as a share of its best, here and as "
@@ -361,11 +365,6 @@ def give_levels(_app, _page, _template, context, _doctree):
         'role="heading"', 'role="heading" aria-level="2"')
 
 
-def load(app):
-    """Read the run before the pages."""
-    app.book_data = Data(app.config.book_run, app.config.book_strict)
-
-
 def add_simulator(app, exception):
     """Put the simulator next to the pages."""
     if not exception:
@@ -385,7 +384,7 @@ def setup(app):
     for name in ("curve", "published", "shape", "costs", "across", "calls",
                  "quote", "picture", "timeline", "metrics", "runs"):
         app.add_directive(name, Block)
-    app.connect("builder-inited", load)
+    app.connect("builder-inited", Data)
     app.connect("build-finished", add_simulator)
     app.connect("doctree-read", add_times)
     app.connect("html-collect-pages", source.pages)

@@ -17,7 +17,6 @@ from pathlib import Path
 
 from bench import experiments
 from bench.analyse import comparisons, stats
-from bench.machine import facts
 from bench.store import rundir
 
 TOP = Path(__file__).resolve().parents[2]
@@ -36,8 +35,7 @@ class Names(dict):
         raise FigureError(f"there is no {name!r}; there are: "
                           + ", ".join(map(str, self)))
 
-    def __getattr__(self, name):
-        return self[name]
+    __getattr__ = dict.__getitem__
 
 
 class Run:
@@ -60,10 +58,6 @@ class Run:
             raise FigureError(f"{folder} is not a run: {error}") from None
         self.experiments = Names(
             (one["name"], one) for one in self.summary["experiments"])
-
-    def is_stale(self):
-        """Return whether the C code has changed since it was measured."""
-        return self.env["source"].get("hash") != facts.source_hash()
 
 
 def _cells(experiment):

@@ -99,26 +99,22 @@ def test_make_target_exists(words):
 
 
 def own_program(word):
-    """Return whether a word names something in this repository to be run."""
-    path = word.removeprefix("./")
-    return path in SERVERS or bool(re.match(
-        r"(docs|scripts|tests|bench|build)/[\w/,.-]*[^/]$", path)) and (
-            path.startswith("build/") or os.access(TOP / path, os.X_OK)
-            and (TOP / path).is_file())
+    """Return the path of the program of this repository that a word names, a
+    server of any flavour or a script; None if it names none."""
+    server = re.fullmatch(r"(?:\./|build/[\w,]+/bin/)?(\w+)", word)
+    if server and server[1] in SERVERS:
+        return TOP / server[1]
+    path = TOP / word
+    return path if re.match("(docs|scripts|tests|bench)/", word) \
+        and path.is_file() and os.access(path, os.X_OK) else None
 
 
 @pytest.mark.parametrize("words", everywhere(own_program))
 def test_own_program_has_these_options(words):
-    """Executables and scripts."""
-    path = words[0].removeprefix("./")
-    if path.startswith("build/"):           # another flavour of a server
-        path = path.rpartition("/")[2]
-        if path not in SERVERS:
-            assert (TOP / words[0]).is_dir() or "/" not in words[0].rstrip("/")
-            return
-    # What follows "$program" is for that program.
+    """What follows "$program" is for that program."""
     for option in long_options(itertools.takewhile("$program".__ne__, words[1:])):
-        assert re.search(rf"{option}\b", help_of(TOP / path, "--help")), option
+        assert re.search(rf"{option}\b",
+                         help_of(own_program(words[0]), "--help")), option
 
 
 def test_option_that_is_named_alone_exists():
