@@ -13,8 +13,6 @@ myst_enable_extensions = ["colon_fence", "deflist", "attrs_block",
                           "attrs_inline"]
 myst_heading_anchors = 3
 suppress_warnings = ["config.cache"]
-source_suffix = {".md": "markdown"}
-root_doc = "index"
 include_patterns = ["index.md", "tutorial/**", "howto/**", "explanation/**",
                     "reference/**", "slides/**"]
 nitpicky = True

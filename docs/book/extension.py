@@ -295,23 +295,21 @@ class Block(SphinxDirective, Resolved):
     def shape(self, name, server):
         """The rate of a server and the published one, each as a share of its
         own best: absolute figures of other machines cannot be compared."""
-        series = {"here": {
-            x: cell["rate"] for x, cell in self.cells(name, server).items()
-            if "rate" in cell}, "published": {
-                x: rate for x, rate in self.data.names.published[name][
-                    server].items() if x != "rate"}}
-        series = {who: {x: 100 * rate / max(rates.values())
-                        for x, rate in rates.items()}
-                  for who, rates in series.items()}
-        page = curves.page_of({**self.page(name).experiment,
-                               "unit": "percent of the best rate"}, server, series)
+        experiment = self.page(name).experiment
+        rates = {"here": {x: cell["rate"] for x, cell in self.cells(
+            name, server).items() if "rate" in cell},
+            "published": experiment["published"]["series"][server]}
+        shares = {who: {x: 100 * rate / max(one.values())
+                        for x, rate in one.items()} for who, one in rates.items()}
+        page = curves.page_of({**experiment, "unit": "percent of the best rate"},
+                              server, shares)
         page.looks["here"]["light"] = styles.ARCHITECTURES[server][0]
         page.looks["published"]["light"] = styles.QUIET[0]
         chart = charts.by_x(page, "rate")
         chart.title.subtitle = "the shape can be compared, not the figures"
         for layer in chart.layer:       # a share begins at 0
             layer.encoding.y.scale = altair.Scale(domain=[0, 105])
-        low = min(rates[max(rates)] for rates in series.values())
+        low = min(one[max(one, key=int)] for one in shares.values())
         return self.image(f"shape-{name}-{server}", curves.svg(chart), (
             f"The rate of {server} as a share of its best, here and as "
             f"published. The lower of the two ends at {low:.0f} %."))

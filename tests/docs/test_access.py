@@ -16,7 +16,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 KINDS = ["tutorial/07_epoll", "source/01_iterative-main-c", "simulator",
          "reference/experiments", "source/06-07", "search"]
 AXE = """const done = arguments[1];
-axe.run({runOnly: arguments[0], resultTypes: ["violations"], preload: false}).then(
+axe.run({runOnly: arguments[0], preload: false}).then(
   found => done(found.violations.flatMap(one => one.nodes.map(
     node => `${one.id}: ${node.target}: ${node.failureSummary}`))));"""
 RULES = {   # of a dark page only the colours differ: 4.5 to 1 for text
@@ -26,7 +26,8 @@ THEMES = {"light": "#ffffff", "dark": "#14181e"}    # the ground of pictures
 FOCUS = """const e = document.activeElement, style = getComputedStyle(e),
   box = e.getBoundingClientRect();
 return box.width > 0 && box.left >= 0 && box.top >= 0 && {
-  text: e.textContent.trim(), name: e.name || "", marked: e.matches(":focus-visible") && (style.outlineStyle !== "none" ||
+  text: e.textContent.trim(), name: e.name || "",
+  marked: e.matches(":focus-visible") && (style.outlineStyle !== "none" ||
     style.boxShadow !== "none")};"""
 
 

@@ -39,6 +39,12 @@ def make_run(folder, cpu_us=30.0):
     return run
 
 
+@pytest.fixture(scope="module", name="run")
+def made_run(tmp_path_factory):
+    """A run in which poll costs 30 microseconds."""
+    return make_run(tmp_path_factory.mktemp("run"))
+
+
 @pytest.mark.parametrize("text, value", [
     ("guestbook.poll[100].cpu_us", 30.0),
     ('guestbook[""].poll[100].cpu_us', 30.0),
@@ -52,9 +58,9 @@ def make_run(folder, cpu_us=30.0):
         "guestbook.poll[7].cpu_us", "guestbook.poll[100].typo", "hello.poll[1]",
         "guestbook.poll.typo", "__import__('os')", "1 +",
         "guestbook.poll[100].cpu_us / 0", "source.options.no_such"))])
-def test_expression(tmp_path, text, value):
+def test_expression(run, text, value):
     """What is not there is an error."""
-    names = figures.everything(make_run(tmp_path / "run"), {})
+    names = figures.everything(run, {})
     if value is not None:
         assert figures.evaluate(text, names) == value
         return
@@ -62,9 +68,8 @@ def test_expression(tmp_path, text, value):
         figures.evaluate(text, names)
 
 
-def test_servers_are_compared_by_rounds(tmp_path):
-    words = figures.compare({"guestbook": make_run(tmp_path / "run")},
-                            "guestbook 100 poll epoll")["words"]
+def test_servers_are_compared_by_rounds(run):
+    words = figures.compare({"guestbook": run}, "guestbook 100 poll epoll")["words"]
     assert re.match(r"\d+ % more expensive \(1\.\d+", words)
 
 
