@@ -309,6 +309,7 @@ class Block(SphinxDirective, Resolved):
         chart.title.subtitle = "the shape can be compared, not the figures"
         for layer in chart.layer:       # a share begins at 0
             layer.encoding.y.scale = altair.Scale(domain=[0, 105])
+            layer.encoding.y.axis = altair.Axis(format="d", tickCount=6)
         low = min(one[max(one, key=int)] for one in shares.values())
         return self.image(f"shape-{name}-{server}", curves.svg(chart), (
             f"The rate of {server} as a share of its best, here and as "
