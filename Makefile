@@ -166,6 +166,9 @@ VENV_PYTHON = build/venv/bin/python
 $(VENV): bench/requirements.txt tests/requirements.txt labs/requirements.txt | build/deps/grade
 	@$(PYTHON) -m bench.venv
 
+build/book-venv/requirements.txt: docs/book/requirements.txt | build/deps/book
+	@$(PYTHON) -m bench.venv book
+
 # make must not take these files for intermediate ones, and delete them.
 .PRECIOUS: build/deps/%
 
@@ -439,8 +442,11 @@ fleet-clean: build/deps/hosts
 	@$(PYTHON) -m fleet clean $(if $(CHECK),--check) '$(INVENTORY)'
 
 ## book: builds the documentation as a site in build/book/ (RUN=results/latest: on your figures)
-book: build/deps/book
-	@$(PYTHON) -m docs.book
+# A claim that the figures do not support is a warning, and warnings are errors.
+book: build/book-venv/requirements.txt
+	@build/book-venv/bin/python -m sphinx -E -a -q -W --keep-going \
+		$(if $(RUN),-D book_run='$(abspath $(RUN))') docs build/book
+	@echo 'The book: $(CURDIR)/build/book/index.html'
 
 # -------------------------------------------------------------- maintenance
 

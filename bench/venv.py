@@ -1,7 +1,8 @@
 """Virtual environments of the project, made when missing or old: build/venv/
 has every Python package that the project uses, except those of the book.
 
-    python3 -m bench.venv       makes build/venv/; says why when that is not possible
+    python3 -m bench.venv         makes build/venv/; says why when that is not possible
+    python3 -m bench.venv book    makes build/book-venv/
 """
 
 import fcntl
@@ -19,6 +20,8 @@ WANTED = [path for path in (os.path.join(TOP, part, "requirements.txt")
                             for part in ("bench", "labs", "tests"))
           if os.path.exists(path)]
 WHAT = "Python packages (pytest, rich, altair ...)"
+BOOK = (os.path.join(TOP, "build", "book-venv"),
+        [os.path.join(TOP, "docs", "book", "requirements.txt")], "Sphinx")
 
 
 def enter():
@@ -81,5 +84,6 @@ def run(*argv):
 
 
 if __name__ == "__main__":
-    why = make()
-    sys.exit(f"build/venv cannot be made: {why}" if why else 0)
+    which = BOOK if sys.argv[1:] == ["book"] else (FOLDER, WANTED, WHAT)
+    why = make(*which)
+    sys.exit(f"{os.path.relpath(which[0], TOP)} cannot be made: {why}" if why else 0)

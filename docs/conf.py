@@ -5,8 +5,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import docs.book  # noqa: E402
-
 project = "zerohttpd"
 author = "the zerohttpd authors"
 html_title = "zerohttpd: one web server, seven ways to wait"
@@ -15,13 +13,11 @@ myst_enable_extensions = ["colon_fence", "deflist", "attrs_block",
                           "attrs_inline"]
 myst_heading_anchors = 3
 suppress_warnings = ["config.cache"]
-source_suffix = {".md": "markdown"}
-root_doc = "index"
 include_patterns = ["index.md", "tutorial/**", "howto/**", "explanation/**",
                     "reference/**", "slides/**"]
 nitpicky = True
 html_theme = "furo"
-html_static_path = [str(Path(docs.book.__file__).with_name("static"))]
+html_static_path = ["book/static"]
 html_css_files = ["book.css"]
 html_js_files = [("book.js", {"defer": "defer"})]
 html_show_sphinx = False

@@ -70,11 +70,16 @@ def check_fit(env, summary):
     a commit, and few of its cells are noisy."""
     if env["source"].get("changed", True):
         raise JoinError("measured with changes that are in no commit")
-    noisy = [bool(one["noisy"]) for experiment in summary["experiments"]
-             for curve in experiment["curves"] for one in curve["points"] if one["rate"]]
+    noisy = noisy_cells(summary)
     if sum(noisy) > NOISY * len(noisy):
         raise JoinError(f"{sum(noisy)} of {len(noisy)} cells are noisy; at most "
                         f"{100 * NOISY:.0f} % may be: measure again on a quiet machine")
+
+
+def noisy_cells(summary):
+    """Return whether it is noisy for each cell of a summary that has a rate."""
+    return [bool(one["noisy"]) for experiment in summary["experiments"]
+            for curve in experiment["curves"] for one in curve["points"] if one["rate"]]
 
 
 def commit(run, summary, label=""):

@@ -12,7 +12,7 @@ code and pictures, resolved when the book is built.
     :::{calls} guestbook iterative epoll         system calls a request
     :::{published} guestbook                     what was published, drawn alike
     :::{quote} 07_epoll/main.c serve_clients     a definition in C
-    :::{picture} epoll                           a drawing of pictures.py
+    :::{picture} epoll                           a drawing of docs/pictures/
     :::{timeline} epoll                          what make timeline drew
 
 Expressions are those of figures.py. With the book's own run, a claim that
@@ -20,108 +20,111 @@ does not hold or a figure that is missing is an error. With a reader's run
 (`make book RUN=...`) the page marks it.
 """
 
-import os
+import re
 import tomllib
 from html import escape
 from pathlib import Path
 
+import altair
 from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.errors import ExtensionError
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
+from bench.analyse import model
 from bench.draw import charts, styles
+from bench.machine import facts
 from bench.run.servers import ARCHITECTURES
 from bench.store import join
-from docs.book import curves, figures, pictures, source
+from docs.book import curves, figures, source
+from observe.simulator import page as simulator
 
 TOP = source.TOP
 RESULTS = TOP / "docs" / "results"
-WRONG = (figures.FigureError, source.SourceError, ValueError, TypeError)
+WRONG = (figures.FigureError, source.SourceError, OSError, ValueError, TypeError)
 SEVEN = [one.name for one in ARCHITECTURES]
 GRID = (20, 100, 500, 1000, 5000, 10000, 15000)     # rows of a table
+COLUMNS = {     # of a table of costs: title, digits
+    "cpu_us": ("CPU µs", 1), "cpu_user_us": ("in user code", 1),
+    "can_do": ("one core can do", 0), "rate": ("rate reached", 0),
+    "switches": ("context switches", 2), "pss_mib": ("MiB", 1)}
 LOGGER = logging.getLogger(__name__)
 
 
 class Data:
-    """The run that the book is built on, and what pages may name."""
+    """The run that the book is built on, and what pages may name: read before
+    the pages. Raises ExtensionError when the folder is not one of a run."""
 
-    def __init__(self, folder, strict):
-        self.strict = strict
-        self.run = figures.Run(folder or join.committed())
+    def __init__(self, app):
+        app.book_data, self.strict = self, app.config.book_strict
+        try:
+            self.run = figures.Run(app.config.book_run or join.committed())
+        except figures.FigureError as error:
+            raise ExtensionError(f"RUN: {error}; name a folder that make compare "
+                                 "has left, such as results/latest") from None
         self.studies = {
             path.parent.name: figures.Run(path.parent)
             for path in (RESULTS / "studies").glob("*/summary.json")}
-        self.runs = self.studies | {
-            one["name"]: self.run for one in self.run.summary["experiments"]}
+        self.runs = self.studies | {name: self.run
+                                    for name in self.run.experiments}
         self.names = figures.everything(self.run, self.studies)
 
     def machine(self):
         """Return what a caption says of the run."""
-        env, share = self.run.env, self.run.noisy()
+        env, noisy = self.run.env, join.noisy_cells(self.run.summary)
         said = (f"{env['machine']['cpu']}, commit "
                 f"{env['source']['commit'][:7]}, {env['started'][:10]}")
-        return said if share <= join.NOISY else (
-            f"{said}; provisional: {100 * share:.0f} % of the cells are noisy")
+        return said if sum(noisy) <= join.NOISY * len(noisy) else (
+            f"{said}; provisional: {100 * sum(noisy) / len(noisy):.0f} % of the "
+            "cells are noisy")
 
 
-def data(env):
-    """Return the Data of the build."""
-    if not hasattr(env.app, "book_data"):
-        env.app.book_data = Data(env.config.book_run, env.config.book_strict)
-    return env.app.book_data
+class Resolved:
+    """What roles and directives share."""
 
-
-class Figure:
-    """What roles and directives share: to fail, or to mark what fails."""
+    @property
+    def data(self):
+        """The Data of the build."""
+        return self.env.app.book_data
 
     def refuse(self, error):
         """Warn, which ends the build of the book's own run; return a text
         for the page of a reader's run."""
-        where = (self.env.docname, self.lineno)
-        if data(self.env).strict:
-            LOGGER.warning("%s", error, location=where)
+        if self.data.strict:
+            LOGGER.warning("%s", error, location=(self.env.docname, self.lineno))
         return nodes.emphasis("", "not in this run")
 
 
-class Value(SphinxRole, Figure):
-    """{value}`expression | digits`"""
-
-    def say(self, known):
-        """Return the text that stands for that of the role; `known` is the
-        Data of the build. Raises FigureError, ValueError or TypeError."""
-        expression, _, digits = self.text.partition("|")
-        value = figures.evaluate(expression, known.names)
-        return figures.show(value, int(digits) if digits.strip()
-                            else None).replace("-", "−", 1)
+class Figure(SphinxRole, Resolved):
+    """A role that becomes a text: {value}, {words}, {ratio}."""
 
     def run(self):
         try:
-            return [nodes.Text(self.say(data(self.env)))], []
+            return [nodes.Text(getattr(self, self.name)())], []
         except WRONG as error:
             return [self.refuse(f"{self.text}: {error}")], []
 
+    def value(self):
+        """expression | digits"""
+        expression, _, digits = self.text.partition("|")
+        found = figures.evaluate(expression, self.data.names)
+        return figures.show(found, int(digits) if digits.strip()
+                            else None).replace("-", "−", 1)
 
-class Words(Value):
-    """{words}`experiment x server base [metric [variant]]`: in words."""
+    def words(self):
+        """experiment x server base [metric [variant]]: in words"""
+        return figures.compare(self.data.runs, self.text)["words"]
 
-    def say(self, known):
-        return figures.compare(known.runs, self.text)["words"]
-
-
-class Ratio(Value):
-    """{ratio}`study x server base [metric [variant]]`: as a figure."""
-
-    def say(self, known):
-        found = figures.compare(known.runs, self.text)
-        if found["low"] is None:
-            return f"{found['ratio']:.2f} ({found['rounds']} rounds)"
-        return (f"{found['ratio']:.2f} ({found['low']:.2f} to "
-                f"{found['high']:.2f})")
+    def ratio(self):
+        """The same, as a figure with its interval."""
+        found = figures.compare(self.data.runs, self.text)
+        return f"{found['ratio']:.2f} (" + (
+            f"{found['rounds']} rounds)" if found["low"] is None else
+            f"{found['low']:.2f} to {found['high']:.2f})")
 
 
-class Claim(SphinxDirective, Figure):
+class Claim(SphinxDirective, Resolved):
     """Prose that stands only while its expression is true."""
 
     has_content = True
@@ -132,56 +135,65 @@ class Claim(SphinxDirective, Figure):
         text = " ".join(self.arguments[0].split())
         box = self.parse_content_to_nodes()
         try:
-            holds = figures.evaluate(text, data(self.env).names)
-            error = f"the claim does not hold: {text}"
-        except figures.FigureError as problem:
-            holds, error = False, problem
-        if holds:
-            return box
-        self.refuse(error)
+            if figures.evaluate(text, self.data.names):
+                return box
+            self.refuse(f"the claim does not hold: {text}")
+        except figures.FigureError as error:
+            self.refuse(error)
         note = nodes.paragraph("", f"In this run this does not hold ({text}).",
                                classes=["claim-note"])
         return [nodes.container("", note, *box, classes=["claim-fails"])]
 
 
-class Block(SphinxDirective, Figure):
-    """A directive that is replaced by nodes; `make` may raise one of WRONG."""
+class Block(SphinxDirective, Resolved):
+    """A directive that becomes a table, a picture or code. A method of its
+    name gets its words, and returns nodes or raises one of WRONG."""
 
-    required_arguments = 1
     optional_arguments = 20
-    option_spec = {"variant": directives.unchanged}
-
-    def make(self, *words):
-        """Return nodes for the words of the directive."""
-        raise NotImplementedError
+    option_spec = {"variant": directives.unchanged, "key": directives.unchanged}
 
     def run(self):
         try:
-            return self.make(*self.arguments)
+            return getattr(self, self.name)(*self.arguments)
         except WRONG as error:
             return [nodes.paragraph("", "", self.refuse(error))]
 
-    def variant(self, name):
-        """Return the variant that is asked for, else the first."""
-        return self.options.get(
-            "variant", data(self.env).run.experiment(name)["variants"][0])
+    # ------------------------------------------------------ what they are of
+
+    def page(self, name):
+        """Return the charts.Page of an experiment: the variant asked for, else
+        the first, of the seven."""
+        experiment = self.data.run.experiments[name]
+        page = charts.Page(self.data.run.summary, experiment, self.options.get(
+            "variant", experiment["variants"][0]))
+        page.curves = [one for one in page.curves if one["server"] in SEVEN]
+        return page
 
     def cells(self, name, server):
-        """Return {x: Names} of a server."""
-        return data(self.env).names[name][self.variant(name)][server].members
+        """Return {x: Names} of a server, of the same variant."""
+        found = self.data.names[name][self.page(name).variant][server]
+        return {x: cell for x, cell in found.items() if isinstance(x, int)}
+
+    @staticmethod
+    def note(words):
+        """Return a paragraph below a table or a picture."""
+        return nodes.paragraph("", words, classes=["run-note"])
 
     def table(self, heads, rows):
         """Return a table with its first column as words, others as figures,
         and a note about the run below it."""
         lines = [heads, [":--", *["--:"] * (len(heads) - 1)], *rows]
         return [*self.parse_text_to_nodes("\n".join(
-            f"| {' | '.join(line)} |" for line in lines)), self.note(
-                data(self.env).machine())]
+            f"| {' | '.join(line)} |" for line in lines)),
+            self.note(self.data.machine())]
 
-    @staticmethod
-    def note(words):
-        """Return a paragraph below a table or a picture."""
-        return nodes.paragraph("", words, classes=["run-note"])
+    def of_columns(self, first, cells, keys):
+        """Return the table of these COLUMNS, with a row for each of {name:
+        cell}; a dash where a cell has no such figure."""
+        return self.table([first, *(COLUMNS[key][0] for key in keys)], [
+            [name, *("–" if cell.get(key) is None else
+                     figures.show(cell[key], COLUMNS[key][1]) for key in keys)]
+            for name, cell in cells.items()])
 
     def image(self, name, svg, alt, dark=None):
         """Write a picture for a light page, and its dark twin, below _images/;
@@ -195,185 +207,134 @@ class Block(SphinxDirective, Figure):
                         f' src="{up}_images/{name}-{theme}.svg">')
         return [nodes.raw("", "\n".join(made), format="html")]
 
+    # ---------------------------------------------------------------- tables
 
-class Curve(Block):
-    """Requests a second that one core can do, by clients: one server in its
-    colour, the others grey. `:key: rate` draws the rate reached."""
+    def costs(self, name, server):
+        """What a request costs a server, by the number of clients."""
+        cells = self.cells(name, server)
+        return self.of_columns("clients", {
+            f"{x:,}": cells[x] for x in GRID if x in cells}, [*COLUMNS][:5])
 
-    option_spec = Block.option_spec | {"key": directives.unchanged}
+    def across(self, name, x, *servers):
+        """What a request costs each of the seven at one number of clients."""
+        cells = {server: self.cells(name, server).get(int(x))
+                 for server in servers or SEVEN}
+        return self.of_columns("server", {
+            server: cell for server, cell in cells.items() if cell},
+            [key for key in COLUMNS if key != "cpu_user_us"])
 
-    def make(self, name, server=""):
-        one, key = data(self.env), self.options.get("key", "can_do")
-        variant = self.variant(name)
-        page = charts.Page(one.run.summary, one.run.experiment(name), variant)
-        for other in one.run.summary["servers"]:
-            if server and other["name"] != server:
-                page.looks[other["title"]]["light"] = styles.AXIS[0]
+    def calls(self, name, *servers):
+        """System calls a request, most frequent first."""
+        told = [next(iter(self.cells(name, server).values())).calls
+                for server in servers]
+        total = {call: sum(one.get(call, 0) for one in told)
+                 for one in told for call in one if call != "all"}
+        often = [call for call in sorted(total, key=total.get, reverse=True)
+                 if any(one.get(call, 0) >= 0.05 for one in told)]
+        return self.table(["system call", *servers], [
+            [call, *(f"{one[call]:.2f}" if one.get(call) else "–"
+                     for one in told)] for call in often]
+            + [["all", *(f"{one['all']:.1f}" for one in told)]])
+
+    def metrics(self):
+        """The columns of samples.csv."""
+        return self.table(["column", "what", "unit", "remark"], [
+            [one[key] for key in ("key", "title", "unit", "explain")]
+            for one in self.data.run.summary["columns"]])
+
+    def runs(self):
+        """The runs that the book is built on, and which of them are stale."""
+        return self.table(["run", "machine", "commit", "day", "sources"], [
+            [name, run.env["machine"]["cpu"], run.env["source"]["commit"][:7],
+             run.env["started"][:10], "stale: the C code has changed since"
+             if run.env["source"].get("hash") != facts.source_hash() else "as now"] for name, run in
+            {"reference": self.data.run, **self.data.studies}.items()])
+
+    # ---------------------------------------------------------------- curves
+
+    def curve(self, name, server=""):
+        """Requests a second that one core can do, by clients: one server in
+        its colour, the others grey. `:key: rate` draws the rate reached."""
+        page, key = self.page(name), self.options.get("key", "can_do")
+        for other, title in page.titles.items():
+            if server and other != server:
+                page.looks[title]["light"] = styles.AXIS[0]
         page.curves.sort(key=lambda curve: curve["server"] == server)
-        page.curves = [curve for curve in page.curves
-                       if curve["server"] in SEVEN]
-        cells = {curve["server"]: self.cells(name, curve["server"])
-                 for curve in page.curves if server in ("", curve["server"])}
-        told = "; ".join(f"{who}: " + ", ".join(
-            f"{figures.show(cells[who][x][key], 0)} at {x:,}"
-            for x in GRID if x in cells[who] and key in cells[who][x].members)
-            for who in cells)
-        return self.image("-".join(filter(None, (
-            "curve", name, variant.replace(" ", "-").replace(",", ""),
-            server, key))), curves.svg(charts.by_x(page, key)),
-            f"Curves of {name}. {told}.")
+        told = []
+        for who in [one["server"] for one in page.curves]:
+            cells = self.cells(name, who)
+            if server in ("", who):
+                told.append(f"{who}: " + ", ".join(
+                    f"{figures.show(cells[x][key], 0)} at {x:,}"
+                    for x in GRID if key in cells.get(x, ())))
+        variant = page.variant.replace(" ", "-").replace(",", "")
+        return self.image(
+            "-".join(filter(None, ("curve", name, variant, server, key))),
+            curves.svg(charts.by_x(page, key)),
+            f"Curves of {name}. {'; '.join(told)}.")
 
-
-class Published(Block):
-    """What was published, in the form of our own chart, with its conditions:
-    curves; or, of experiments with one figure for each system, the best of
-    ours and of theirs."""
-
-    def make(self, name):
-        run = data(self.env).run
-        experiment = run.experiment(name)
-        given, variant = experiment["published"], experiment["variants"][0]
+    def published(self, name):
+        """What was published, in the form of our own chart, with its
+        conditions: curves; or, of experiments with one figure for each system,
+        the best of ours and of theirs."""
+        page = self.page(name)
+        given = page.experiment["published"]
         if given["series"]:
-            chart = charts.by_x(curves.published(experiment), "rate")
+            chart = charts.by_x(curves.page_of(
+                page.experiment, "as published", given["series"]), "rate")
             chart.title.subtitle = given["where"]
             told = {who: max(rates.values())
                     for who, rates in given["series"].items()}
         else:
-            page = charts.Page(run.summary, experiment, variant)
-            page.curves = [one for one in page.curves
-                           if one["server"] in SEVEN]
             chart, told = curves.best(page), given["best"]
         best = ", ".join(f"{who} {rate:,}" for who, rate in told.items())
         return [*self.image(f"published-{name}", curves.svg(chart), (
             f"Best published rates of {name}: {best}.")), self.note(
                 " ".join([f"Published: {given['where']}.", *given["notes"]]))]
 
-
-class Shape(Block):
-    """The rate of a server and the published one, each as a share of its own
-    best: absolute figures of other machines cannot be compared."""
-
-    def make(self, name, server):
-        one = data(self.env)
-        mine = {x: cell.members["rate"] for x, cell
-                in self.cells(name, server).items() if "rate" in cell.members}
-        theirs = {x: rate for x, rate in one.names["published"][name][
-            server].members.items() if x != "rate"}
-        chart = curves.shares({"here": mine, "published": theirs}, {
-            "here": styles.ARCHITECTURES[server][0],
-            "published": styles.QUIET[0]})
-        low = min(mine[max(mine)] / max(mine.values()),
-                  theirs[max(theirs)] / max(theirs.values()))
+    def shape(self, name, server):
+        """The rate of a server and the published one, each as a share of its
+        own best: absolute figures of other machines cannot be compared."""
+        experiment = self.page(name).experiment
+        rates = {"here": {x: cell["rate"] for x, cell in self.cells(
+            name, server).items() if "rate" in cell},
+            "published": experiment["published"]["series"][server]}
+        shares = {who: {x: 100 * rate / max(one.values())
+                        for x, rate in one.items()} for who, one in rates.items()}
+        page = curves.page_of({**experiment, "unit": "percent of the best rate"},
+                              server, shares)
+        page.looks["here"]["light"] = styles.ARCHITECTURES[server][0]
+        page.looks["published"]["light"] = styles.QUIET[0]
+        chart = charts.by_x(page, "rate")
+        chart.title.subtitle = "the shape can be compared, not the figures"
+        for layer in chart.layer:       # a share begins at 0
+            layer.encoding.y.scale = altair.Scale(domain=[0, 105])
+            layer.encoding.y.axis = altair.Axis(format="d", tickCount=6)
+        low = min(one[max(one, key=int)] for one in shares.values())
         return self.image(f"shape-{name}-{server}", curves.svg(chart), (
             f"The rate of {server} as a share of its best, here and as "
-            f"published. The lower of the two ends at {100 * low:.0f} %."))
+            f"published. The lower of the two ends at {low:.0f} %."))
 
+    # ----------------------------------------------------- code and drawings
 
-class Costs(Block):
-    """What a request costs a server, by the number of clients."""
-
-    def make(self, name, server):
-        cells = self.cells(name, server)
-        return self.table(
-            ["clients", "CPU µs", "in user code", "one core can do",
-             "rate reached", "context switches"],
-            [[f"{x:,}", *(self.shown(cells[x], key, digits) for key, digits in
-                          (("cpu_us", 1), ("cpu_user_us", 1), ("can_do", 0),
-                           ("rate", 0), ("switches", 2)))]
-             for x in GRID if x in cells])
-
-    @staticmethod
-    def shown(cell, key, digits):
-        """Return a figure of a cell as text, a dash when it has none."""
-        value = cell.members.get(key)
-        return "–" if value is None else figures.show(value, digits)
-
-
-class Across(Costs):
-    """What a request costs each of the seven at one number of clients."""
-
-    def make(self, name, x, *servers):
-        rows = []
-        for server in servers or SEVEN:
-            cell = self.cells(name, server).get(int(x))
-            if cell:
-                rows.append([server, *(
-                    self.shown(cell, key, digits) for key, digits in (
-                        ("cpu_us", 1), ("can_do", 0), ("rate", 0),
-                        ("switches", 2), ("pss_mib", 1)))])
-        return self.table(["server", "CPU µs", "one core can do",
-                           "rate reached", "context switches", "MiB"], rows)
-
-
-class Calls(Block):
-    """System calls a request, most frequent first."""
-
-    def make(self, name, *servers):
-        told = {server: next(iter(self.cells(name, server).values()))[
-            "calls"].members for server in servers}
-        mean = {call: sum(one.get(call, 0) for one in told.values())
-                for one in told.values() for call in one if call != "all"}
-        often = [call for call in sorted(mean, key=mean.get, reverse=True)
-                 if any(one.get(call, 0) >= 0.05 for one in told.values())]
-        rows = [[call, *(f"{told[server][call]:.2f}" if told[server].get(call)
-                         else "–" for server in servers)] for call in often]
-        return self.table(["system call", *servers], rows + [[
-            "all", *(f"{told[server]['all']:.1f}" for server in servers)]])
-
-
-class Quote(Block):
-    """A definition quoted from a C file, with a link to its page."""
-
-    def make(self, path, *name):
+    def quote(self, path, *name):
+        """A definition quoted from a C file, with a link to its page."""
         code = source.quote(path, " ".join(name))
         up = "../" * self.env.docname.count("/")
         return [nodes.literal_block(code, code, language="c"), nodes.raw(
             "", f'<p class="run-note"><a href="{up}{source.page_name(path)}'
             f'.html">{path}</a></p>', format="html")]
 
+    def picture(self, name):
+        """A drawing of docs/pictures/, told by its own <desc>."""
+        svg = (TOP / "docs" / "pictures" / f"{name}.svg").read_text("utf-8")
+        return self.image(f"picture-{name}", svg,
+                          re.search("<desc>(.*?)</desc>", svg)[1])
 
-class Picture(Block):
-    """A drawing of docs/book/pictures.py."""
-
-    def make(self, name):
-        svg, alt = pictures.picture(name)
-        return self.image(f"picture-{name}", svg, alt)
-
-
-class Metrics(Block):
-    """The columns of samples.csv."""
-
-    required_arguments = 0
-
-    def make(self):
-        return self.table(["column", "what", "unit", "remark"], [
-            [one["key"], one["title"], one["unit"], one["explain"]]
-            for one in data(self.env).run.summary["columns"]])
-
-
-class Runs(Block):
-    """The runs that the book is built on, and which of them are stale."""
-
-    required_arguments = 0
-
-    def make(self):
-        one = data(self.env)
-        return self.table(["run", "machine", "commit", "day", "sources"], [
-            [name, run.env["machine"]["cpu"], run.env["source"]["commit"][:7],
-             run.env["started"][:10], "stale: the C code has changed since"
-             if run.is_stale() else "as now"]
-            for name, run in {"reference": one.run, **one.studies}.items()])
-
-
-class Timeline(Block):
-    """The picture that `make timeline SERVER=name` drew, from docs/results."""
-
-    def make(self, name):
-        paths = [RESULTS / "timelines" / f"{name}{theme}.svg"
-                 for theme in ("", "-dark")]
-        if not all(path.is_file() for path in paths):
-            raise figures.FigureError(f"there is no {paths[0]}")
-        light, dark = (path.read_text(encoding="utf-8") for path in paths)
+    def timeline(self, name):
+        """The picture that `make timeline SERVER=name` drew."""
+        light, dark = ((RESULTS / "timelines" / f"{name}{theme}.svg").read_text(
+            "utf-8") for theme in ("", "-dark"))
         return self.image(f"timeline-{name}", light, dark=dark, alt=(
             f"Timeline of {name}: a row for each worker and for each of eight "
             "clients; the text says what to see."))
@@ -392,7 +353,7 @@ def add_times(app, doctree):
     if lab.is_file():
         minutes = tomllib.loads(lab.read_text(encoding="utf-8"))["minutes"]
         said += f" The lab: {minutes} minutes."
-    title.parent.insert(1, nodes.paragraph("", said, classes=["run-note"]))
+    title.parent.insert(1, Block.note(said))
 
 
 def give_levels(_app, _page, _template, context, _doctree):
@@ -403,17 +364,27 @@ def give_levels(_app, _page, _template, context, _doctree):
         'role="heading"', 'role="heading" aria-level="2"')
 
 
+def add_simulator(app, exception):
+    """Put the simulator next to the pages."""
+    if not exception:
+        (Path(app.outdir) / "simulator.html").write_text(
+            simulator.draw(model.load()), encoding="utf-8")
+
+
 def setup(app):
     """Register everything. `book_run` is the folder of a reader's run, and
     `book_strict` whether what it does not support is an error."""
-    own = os.environ.get("BOOK_RUN", "")
-    app.add_config_value("book_run", own, "env")
-    app.add_config_value("book_strict", not own, "env", types=(bool,))
-    for role in (Value, Words, Ratio):
-        app.add_role(role.__name__.lower(), role())
-    for one in (Claim, Curve, Published, Shape, Costs, Across, Calls, Quote,
-                Picture, Timeline, Metrics, Runs):
-        app.add_directive(one.__name__.lower(), one)
+    app.add_config_value("book_run", "", "env")
+    app.add_config_value("book_strict", lambda config: not config.book_run,
+                         "env", types=(bool,))
+    for role in ("value", "words", "ratio"):
+        app.add_role(role, Figure())
+    app.add_directive("claim", Claim)
+    for name in ("curve", "published", "shape", "costs", "across", "calls",
+                 "quote", "picture", "timeline", "metrics", "runs"):
+        app.add_directive(name, Block)
+    app.connect("builder-inited", Data)
+    app.connect("build-finished", add_simulator)
     app.connect("doctree-read", add_times)
     app.connect("html-collect-pages", source.pages)
     app.connect("html-page-context", give_levels, priority=900)

@@ -21,8 +21,7 @@ from pygments.lexers import CLexer
 
 TOP = Path(__file__).resolve().parents[2]
 SEVEN = sorted(path.parent.name for path in TOP.glob("0[1-7]_*/main.c"))
-PAIRS = ("01-02", "01-03", "02-03", "02-04", "03-05", "04-05", "05-06",
-         "06-07")
+PAIRS = sorted(path.stem for path in (TOP / "docs" / "source").glob("*.toml"))
 DEFINITION = re.compile(
     r"^(?:#define (?P<macro>\w+)|(?:struct|enum|union) (?P<type>\w+) \{"
     r"|(?!return|else|typedef|#)[a-z][\w *]*?\b\*?(?P<name>\w+)"
@@ -163,21 +162,20 @@ def file_page(path, index):
 
 
 def _differences(old, new):
-    """Yield (kind, lines of old, lines of new). Differences with fewer than
-    four lines between them are one; the head, up to the last #include, is
-    the first."""
-    parts, near = [], 4
+    """Return [("same" or "changed", lines of old, lines of new)]. Differences
+    with fewer than four lines between them are one; the head, up to the last
+    #include, is the first."""
+    parts = []
+    head = max(n for n, line in enumerate(old) if "#include" in line)
     for kind, a0, a1, b0, b1 in difflib.SequenceMatcher(
             None, old, new, autojunk=False).get_opcodes():
-        head = a0 < max(n for n, line in enumerate(old) if "#include" in line)
-        if kind == "equal" and (a1 - a0 >= near and not head or not parts):
-            parts.append((kind, old[a0:a1], new[b0:b1]))
-        elif parts and parts[-1][0] == "replace":
+        same = kind == "equal" and (a1 - a0 >= 4 and a0 >= head or not parts)
+        if not same and parts and parts[-1][0] == "changed":
             parts[-1][1].extend(old[a0:a1])
             parts[-1][2].extend(new[b0:b1])
         else:
-            parts.append(("replace", old[a0:a1], new[b0:b1]))
-    yield from parts
+            parts.append(("same" if same else "changed", old[a0:a1], new[b0:b1]))
+    return parts
 
 
 def pair_page(pair):
@@ -192,20 +190,17 @@ def pair_page(pair):
     path = TOP / "docs" / "source" / f"{pair}.toml"
     notes = tomllib.loads(path.read_text(encoding="utf-8"))["note"]
     left, rows, gap = list(notes), [], []
-    for kind, old_lines, new_lines in _differences(old, new):
-        if kind == "equal":
-            rows += [_row("same", one, one) for one in old_lines]
-            continue
-        here = "\n".join(old_lines + new_lines)
-        said = [note for note in left if note["at"] in here]
-        for note in said:
-            left.remove(note)
-            rows.append('<tr class="note"><td colspan="2">'
-                        f"{html.escape(note['text'])}</td></tr>")
-        if not said:
+    for kind, *sides in _differences(old, new):
+        here = "\n".join(itertools.chain(*sides))
+        said = [note for note in left if kind != "same" and note["at"] in here]
+        rows += ['<tr class="note"><td colspan="2">'
+                 f"{html.escape(note['text'])}</td></tr>" for note in said]
+        left = [note for note in left if note not in said]
+        if kind == "changed" and not said:
             gap.append(here[:70])
-        rows += [_row("changed", *sides) for sides in itertools.zip_longest(
-            old_lines, new_lines, fillvalue="")]
+        rows += [f'<tr class="{kind}">' + "".join(
+            f"<td><pre>{html.escape(side)}</pre></td>" for side in line)
+            + "</tr>" for line in itertools.zip_longest(*sides, fillvalue="")]
     if gap or left:
         raise SourceError(f"{path.name}: no note for {gap}; no difference has "
                           f"{[note['at'] for note in left]}")
@@ -213,12 +208,6 @@ def pair_page(pair):
     head = "".join(f"<th>{name}/main.c</th>" for name in names)
     return title, (f'<h1>{title}</h1><table class="pair"><tr>{head}</tr>'
                    + "".join(rows) + "</table>")
-
-
-def _row(kind, *sides):
-    cells = "".join(f"<td><pre>{html.escape(side)}</pre></td>"
-                    for side in sides)
-    return f'<tr class="{kind}">{cells}</tr>'
 
 
 def pages(_app):

@@ -1,10 +1,15 @@
 """What the tests of docs/ share: the pages, and what else a reader meets."""
 
+import functools
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from markdown_it import MarkdownIt
+from mdit_py_plugins.anchors import anchors_plugin
+from mdit_py_plugins.myst_role import myst_role_plugin
 
 TOP = Path(__file__).resolve().parents[2]
 DOCS = TOP / "docs"
@@ -12,13 +17,17 @@ sys.path.insert(0, str(TOP))
 
 from tests import chromium     # noqa: E402  pylint: disable=wrong-import-position
 
-PAGES = sorted(path for path in DOCS.rglob("*.md"))
+PAGES = sorted(DOCS.rglob("*.md"))
 CHAPTERS = sorted((DOCS / "tutorial").glob("0[1-7]_*.md"))
 # Their links and commands have to work, too.
 GUIDES = [TOP / "README.md", TOP / "CONTRIBUTING.md", TOP / "CHANGES.md",
           TOP / "observe" / "README.md",
           *sorted((TOP / "variants").glob("*.md")),
           *sorted((TOP / "labs").rglob("*.md"))]
+MARKDOWN = MarkdownIt().use(myst_role_plugin).use(anchors_plugin, max_level=6)
+# Without what a make that runs the tests says to a make below it.
+ENVIRONMENT = {name: value for name, value in os.environ.items()
+               if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
 BUILD_LIMIT = 300       # seconds; about ten on an idle machine
 
 
@@ -27,12 +36,22 @@ def name_of(path):
     return str(path.relative_to(TOP))
 
 
+@functools.cache
+def tokens(path):
+    """Return [(line, token)] of a document as markdown-it reads it: blocks,
+    and what is inside their lines."""
+    found, line = [], 1
+    for block in MARKDOWN.parse(path.read_text()):
+        line = block.map[0] + 1 if block.map else line
+        found += [(line, block), *((line, one) for one in block.children or ())]
+    return found
+
+
 @pytest.fixture(scope="session")
 def book():
     """The built book's folder."""
-    done = subprocess.run(["/usr/bin/python3", "-m", "docs.book"], cwd=TOP,
-                          text=True, capture_output=True, check=False,
-                          timeout=BUILD_LIMIT)
+    done = subprocess.run(["make", "book"], cwd=TOP, env=ENVIRONMENT, text=True,
+                          capture_output=True, check=False, timeout=BUILD_LIMIT)
     assert done.returncode == 0, done.stdout + done.stderr
     return TOP / "build" / "book"
 
@@ -42,10 +61,3 @@ def browser():
     """A headless Chromium that records what it asks for."""
     with chromium.chromium() as found:
         yield found
-
-
-def resize(browser, width):
-    """Set the width of the page, in pixels."""
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
-        "width": width, "height": 900, "deviceScaleFactor": 1,
-        "mobile": False})

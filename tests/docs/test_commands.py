@@ -1,5 +1,6 @@
 """Every command that a document quotes exists, and so do its options."""
 
+import functools
 import itertools
 import os
 import re
@@ -9,21 +10,21 @@ import subprocess
 
 import pytest
 
-from conftest import GUIDES, PAGES, TOP, name_of
+from conftest import ENVIRONMENT, GUIDES, PAGES, TOP, name_of, tokens
 from bench import config as settings
 from bench import whatif
+from bench.run.servers import ARCHITECTURES
 
-SERVERS = ["iterative", "forking", "preforking", "threaded", "prethreaded",
-           "poll", "epoll"]
+SERVERS = {one.name for one in ARCHITECTURES}
 
 # Programs of others that documents name. Those that come with the groups of
 # scripts/deps.sh must be there; the rest is checked where it is installed.
 REQUIRED = {"ab", "wrk", "httperf", "redis-cli", "strace", "nm", "git",
             "objdump"}
 OTHERS = {"perf", "nstat", "ss", "curl", "head", "vmstat", "ulimit", "printf",
-          "ps", "cc", "cp", "cat", "kill", "pkill", "pgrep",
-          "prlimit", "truncate", "ls", "timeout", "apt-get", "echo", "patch", "grep",
-          "sysctl", "man", "seq", "redis-server", "python3", "docker", "podman", "ssh"}
+          "ps", "cc", "cp", "cat", "kill", "pkill", "pgrep", "prlimit", "truncate",
+          "ls", "timeout", "apt-get", "echo", "patch", "grep", "sysctl", "man",
+          "seq", "redis-server", "python3", "docker", "podman", "ssh"}
 
 # Names of make's variables that our Makefile leaves to others to read.
 READ_BY_SCRIPTS = {"FROM", "SERVERS", "ARGS", "NO_INSTALL", "DESTDIR", *whatif.NAMES}
@@ -32,28 +33,12 @@ READ_BY_SCRIPTS = {"FROM", "SERVERS", "ARGS", "NO_INSTALL", "DESTDIR", *whatif.N
 def code_of(path):
     """Return what stands in a document as code: [(line, text)], from code
     spans and from blocks that are indented or fenced as sh."""
-    found, fenced, before = [], None, ""
-    text = re.sub(r"<!-- (code|table|picture):.*?<!-- /\1 -->",
-                  lambda m: "\n" * m.group(0).count("\n"), path.read_text(),
-                  flags=re.DOTALL)
-    text = re.sub(r"<!--.*?-->", lambda m: "\n" * m.group(0).count("\n"),
-                  text, flags=re.DOTALL)
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.lstrip().startswith("```"):     # indented in a list
-            fenced = None if fenced is not None else line.strip()[3:]
-        elif fenced is not None:
-            if fenced in ("sh", "bash"):
-                found.append((number, line.strip()))
-        elif line.startswith("    ") and (not before or
-                                          before.startswith("    ")):
-            found.append((number, line.strip()))
-        before = line
-    joined = re.sub(r"^ *```.*?^ *```$", lambda m: "\n" * m.group(0).count("\n"),
-                    text, flags=re.MULTILINE | re.DOTALL)
-    joined = re.sub(r"\{\w+\}`[^`]*`", "", joined)     # roles of the book
-    for span in re.finditer(r"`([^`]+)`", joined):
-        found.append((joined.count("\n", 0, span.start()) + 1,
-                      " ".join(span.group(1).split())))
+    found = []
+    for line, token in tokens(path):
+        if token.type == "code_inline":
+            found.append((line, token.content))
+        elif token.type == "code_block" or token.info in ("sh", "bash"):
+            found += enumerate(map(str.strip, token.content.splitlines()), line)
     return found
 
 
@@ -67,53 +52,41 @@ def words_of(text):
         return []
 
 
-def commands(path, wanted):
-    """Return [(line, words)] of the commands in a document whose first word
-    `wanted` accepts."""
-    found = []
-    for line, text in code_of(path):
-        words = words_of(text)
-        if words and wanted(words[0]):
-            found.append((line, words))
-    return found
-
-
 def everywhere(wanted):
-    """Return pytest parameters for such commands in all documents."""
-    return [pytest.param(words, id=f"{name_of(path)}:{line}")
-            for path in PAGES + GUIDES
-            for line, words in commands(path, wanted)]
+    """Return pytest parameters: the commands in all documents whose first word
+    `wanted` accepts, each where it stands first."""
+    found = {}
+    for path in PAGES + GUIDES:
+        for line, text in code_of(path):
+            words = words_of(text)
+            if words and wanted(words[0]):
+                found.setdefault(tuple(words), f"{name_of(path)}:{line}")
+    return [pytest.param(list(words), id=where) for words, where in found.items()]
 
 
+@functools.cache
 def help_of(*command):
     """Return what a program prints when asked for help."""
-    done = subprocess.run([*command], capture_output=True, text=True,
+    done = subprocess.run(command, capture_output=True, text=True, cwd=TOP,
                           check=False, stdin=subprocess.DEVNULL, timeout=20)
     return done.stdout + done.stderr
 
 
-# ----------------------------------------------------------------------- make
-
-def make_arguments(words):
-    """Return (targets, {variable: value}) of a command line of make."""
-    variables = dict(re.findall(r"^(\w+)=(.*)$", word)[0]
-                     for word in words[1:] if re.match(r"\w+=", word))
-    targets = [word for word in words[1:]
-               if not re.match(r"\w+=|-", word)]
-    return targets, variables
+def long_options(words):
+    """Return the long options among the words of a command line."""
+    return [word.partition("=")[0] for word in words if re.match("--[a-z]", word)]
 
 
 @pytest.mark.parametrize("words", everywhere(lambda word: word == "make"))
 def test_make_target_exists(words):
     """`make -n` knows what to do; NN stands for a server's number."""
-    targets, variables = make_arguments(words)
-    targets = [target.replace("NN", "06").replace("MM", "07")
-               for target in targets]
-    environment = {name: value for name, value in os.environ.items()
-                   if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+    variables = dict(word.split("=", 1) for word in words[1:]
+                     if re.match(r"\w+=", word))
+    targets = [word.replace("NN", "06").replace("MM", "07")
+               for word in words[1:] if not re.match(r"\w+=|-", word)]
     done = subprocess.run(
         ["make", "-n", *targets, *(f"{k}={v}" for k, v in variables.items())],
-        cwd=TOP, env=environment, capture_output=True, text=True, check=False,
+        cwd=TOP, env=ENVIRONMENT, capture_output=True, text=True, check=False,
         timeout=60)
     assert done.returncode == 0, done.stderr
     makefile = (TOP / "Makefile").read_text()
@@ -125,34 +98,23 @@ def test_make_target_exists(words):
         settings.parse([], variables)       # exits or raises if it is wrong
 
 
-# ------------------------------------------------------------------------ own
-
 def own_program(word):
-    """Return whether a word names something in this repository to be run."""
-    path = word.removeprefix("./")
-    return path in SERVERS or bool(re.match(
-        r"(docs|scripts|tests|bench|build)/[\w/,.-]*[^/]$", path)) and (
-            path.startswith("build/") or os.access(TOP / path, os.X_OK)
-            and (TOP / path).is_file())
+    """Return the path of the program of this repository that a word names, a
+    server of any flavour or a script; None if it names none."""
+    server = re.fullmatch(r"(?:\./|build/[\w,]+/bin/)?(\w+)", word)
+    if server and server[1] in SERVERS:
+        return TOP / server[1]
+    path = TOP / word
+    return path if re.match("(docs|scripts|tests|bench)/", word) \
+        and path.is_file() and os.access(path, os.X_OK) else None
 
 
 @pytest.mark.parametrize("words", everywhere(own_program))
 def test_own_program_has_these_options(words):
-    """Executables and scripts."""
-    path = words[0].removeprefix("./")
-    if path.startswith("build/"):           # another flavour of a server
-        path = path.rpartition("/")[2]
-        assert path in SERVERS or (TOP / words[0]).is_dir() or \
-            "/" not in words[0].rstrip("/"), words[0]
-        if path not in SERVERS:
-            return
-    # What follows "$program" is for that program.
-    own = list(itertools.takewhile(lambda word: word != "$program", words[1:]))
-    options = [word.partition("=")[0] for word in own if word.startswith("--")]
-    if options:
-        text = help_of(TOP / path, "--help")
-        for option in options:
-            assert re.search(rf"{option}\b", text), f"{path} has no {option}"
+    """What follows "$program" is for that program."""
+    for option in long_options(itertools.takewhile("$program".__ne__, words[1:])):
+        assert re.search(rf"{option}\b",
+                         help_of(own_program(words[0]), "--help")), option
 
 
 def test_option_that_is_named_alone_exists():
@@ -161,59 +123,34 @@ def test_option_that_is_named_alone_exists():
         + help_of("/usr/bin/python3", "-m", "labs.grade", "--help")
     wrong = [f"{name_of(path)}:{line}: {option}"
              for path in PAGES + GUIDES for line, text in code_of(path)
-             for option in re.findall(r"^--[a-z][\w-]*", text)
+             for option in long_options(text.split(" ")[:1])
              if not re.search(rf"{option}\b", known)]
     assert not wrong, "\n".join(wrong)
 
 
-# --------------------------------------------------------------------- others
-
-@pytest.mark.parametrize("words", everywhere(REQUIRED.__contains__))
-def test_required_program_is_there(words):
-    """What scripts/deps.sh installs, with the long options that are named."""
-    assert shutil.which(words[0]), f"{words[0]} is not installed"
-    check_long_options(words)
-
-
-@pytest.mark.parametrize("words", everywhere(OTHERS.__contains__))
+@pytest.mark.parametrize("words", everywhere((REQUIRED | OTHERS).__contains__))
 def test_other_program_has_these_options(words):
-    """Checked where it is installed; a shell's own words are."""
-    if words[0] in ("ulimit", "printf") or not shutil.which(words[0]):
+    """Its help names the long options."""
+    if not shutil.which(words[0]):
+        assert words[0] not in REQUIRED, f"{words[0]} is not installed"
         return
-    check_long_options(words)
-
-
-def check_long_options(words):
-    """Fail where the help or the manual of a program lacks an option."""
+    if words[:2] == ["docker", "compose"]:      # a plugin, which may be missing
+        return
     # What follows the path of a program, or the name of our image, is for that
-    # program. Docker may lack its plugin for compose.
+    # program. What `python3 -m MODULE` takes, the module says, and each command
+    # of docker what it takes.
     own = itertools.takewhile(lambda word: "/" not in word and word != "zerohttpd",
                               words[1:])
-    if words[:2] == ["docker", "compose"]:
-        return
-    options = [word.partition("=")[0] for word in own
-               if re.match(r"--[a-z]", word)]
-    if not options:
-        return
-    # What `python3 -m MODULE` takes, the module says, and each command of docker
-    # what it takes.
-    program = words[:3] if words[1] == "-m" else \
+    program = words[:3] if words[1:2] == ["-m"] else \
         words[:2] if words[0] in ("docker", "podman") else words[:1]
-    text = "".join(help_of(*program, *ask) for ask in
-                   (["--help"], ["-h"], ["--help", "all"]))
-    for option in options:
-        assert option.lstrip("-") in text, f"{words[0]} has no {option}"
+    for option in long_options(own):
+        assert any(option.lstrip("-") in help_of(*program, *ask) for ask in
+                   (["--help"], ["-h"], ["--help", "all"])), option
 
 
 def test_every_command_is_looked_at():
     """What looks like a command of two words or more is one of the above."""
-    seen = set()
-    for path in PAGES + GUIDES:
-        for line, text in code_of(path):
-            words = words_of(text)
-            if len(words) > 1 and re.fullmatch(r"[a-z][\w-]*", words[0]) \
-                    and shutil.which(words[0]) and not (
-                        words[0] == "make" or own_program(words[0])
-                        or words[0] in REQUIRED | OTHERS):
-                seen.add(f"{name_of(path)}:{line}: {' '.join(words)}")
-    assert not seen, "\n".join(sorted(seen))
+    unknown = everywhere(lambda word: re.fullmatch(r"[a-z][\w-]*", word)
+                         and word not in REQUIRED | OTHERS | {"make"}
+                         and not own_program(word) and shutil.which(word))
+    assert not [one for one in unknown if len(one.values[0]) > 1]

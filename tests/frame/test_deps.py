@@ -272,8 +272,6 @@ def test_the_minimum_is_named_alike_everywhere():
     page = (TOP / "docs/howto/install.md").read_text()
     table = dict(re.findall(r"^\| (\w+) +\| ([\d.]+) ", page, re.M))
     assert {name.lower(): version for name, version in table.items()} == least
-    assert f"({least['python'].replace('.', ', ')})" in (
-        TOP / "docs/book/__main__.py").read_text()
     assert f"install Python {least['python']}" in (TOP / "Makefile").read_text()
 
 

@@ -1,1 +1,0 @@
-"""What turns docs/ and a measured run into the book; see docs/conf.py."""
