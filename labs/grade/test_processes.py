@@ -13,11 +13,11 @@ import signal
 import socket
 import time
 
-from labs.grade.client import Client, get
+from labs.grade.client import Client, get, port_of
 from labs.grade.observe import (
     PATIENCE, Seen, Trace, accept_queue, alive, blocked_signals, children,
-    descriptors, holders, listeners, mappings, nonblocking, own_number,
-    started, state, threads, tree, unread, wait_until, waits_in, zombies)
+    descriptors, holders, is_read, listeners, mappings, nonblocking,
+    own_number, started, state, threads, tree, wait_until, waits_in, zombies)
 
 HALF = b"GET /echo?value=half HTTP/1.1\r\nHost: localhost\r\n"
 END = b"Connection: close\r\n\r\n"
@@ -125,18 +125,14 @@ class Clients(contextlib.ExitStack):
 
     def read(self, clients):
         """Return how many of these have been accepted and read."""
-        left = unread(self.server.pid, self.server.port)
-        return sum(left.get(port_of(client)) == 0 for client in clients)
+        return sum(is_read(self.server.port, port_of(client))
+                   for client in clients)
 
     def holders(self, clients):
         """Return [{process id: [descriptors]}]: who holds each connection."""
-        found = holders(self.server.pid, self.server.port)
-        return [found.get(port_of(client), {}) for client in clients]
-
-
-def port_of(client):
-    """Return the local port of a client."""
-    return client.sock.getsockname()[1]
+        found = holders(self.server.pid, self.server.port,
+                        map(port_of, clients))
+        return [found[port_of(client)] for client in clients]
 
 
 def readable(client):
@@ -156,7 +152,7 @@ def threads_that_read(server, clients):
     index_of = {port_of(client): index
                 for index, client in enumerate(clients)}
     fds = {(pid, fd): index_of[port] for port, held
-           in holders(server.pid, server.port).items() if port in index_of
+           in holders(server.pid, server.port, index_of).items()
            for pid, numbers in held.items() for fd in numbers}
     found = {}
     for pid in tree(server.pid):
@@ -215,14 +211,14 @@ def expect_parked(server, count, limit, more):
         if now > limit or not alive(server.pid):
             return True
         quiet += (now == limit and state(server.pid, server.pid) == "S"
-                  and accept_queue(server.pid, server.port) == more)
+                  and accept_queue(server.port) == more)
         return quiet >= 5
 
     wait_until(is_parked)
     if quiet < 5:
         raise Seen(f"{shape(server.pid)}, and {plural(more, 'client')} more "
                    f"than the limit of {limit}; "
-                   f"{accept_queue(server.pid, server.port)} in the accept "
+                   f"{accept_queue(server.port)} in the accept "
                    "queue", f"{limit} clients served together, and {more} in "
                    "the accept queue")
 
@@ -554,7 +550,7 @@ def waits_for_its_turn(server, clients, held, count):
         nonlocal quiet
         if readable(more):
             return True
-        quiet += (accept_queue(server.pid, server.port) == 1 and
+        quiet += (accept_queue(server.port) == 1 and
                   len(threads_that_read(server, held)) == count and
                   not threads_that_accept(server))
         return quiet >= 3
