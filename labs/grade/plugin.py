@@ -45,9 +45,9 @@ class Grading:
         MOST_TIMES as long. `on_begin` is called with the name of each test
         before it runs."""
         self.lab, self.built, self.on_begin = lab, built, on_begin
-        self.results, self._until = {}, time.monotonic() + seconds
-        self._last = self._until + (MOST_TIMES - 1) * seconds
-        self._test_until = self._until
+        self.results, self._left = {}, seconds      # for tests that fail
+        self._last = time.monotonic() + MOST_TIMES * seconds
+        self._began = self._test_until = 0.0        # of this test
         self.broken = ""
 
     def pytest_configure(self, config):
@@ -58,11 +58,11 @@ class Grading:
     def pytest_runtest_setup(self, item):
         """Start no test when the time for all is up."""
         self.on_begin(item.originalname.removeprefix("test_"))
-        now = time.monotonic()
-        if now >= self._until:
+        self._began = now = time.monotonic()
+        if self._left <= 0 or now >= self._last:
             raise Seen("no time was left after the tests before",
                        "tests that end; see the first that failed")
-        self._test_until = min(now + TEST_SECONDS, self._until)
+        self._test_until = min(now + min(TEST_SECONDS, self._left), self._last)
         with self._limited():
             yield
 
@@ -104,7 +104,8 @@ class Grading:
         elif call.when == "call":
             self.results[test.name] = Result(test, True,
                                              seconds=report.duration)
-            self._until = min(self._until + report.duration, self._last)
+        if call.when == "teardown" and not self.results[test.name].passed:
+            self._left -= time.monotonic() - self._began
 
     def in_order(self):
         """Return the Results in the order of lab.toml; a test without one has
