@@ -15,7 +15,8 @@ from labs.grade.sandbox import Isolation, SandboxError
 
 BUILT = pytest.StashKey()       # of the config: a Built
 SERVERS = pytest.StashKey()     # of a test: the servers that it started
-TEST_SECONDS = 40               # no test of a good server needs five
+TEST_SECONDS = 40               # no test of a good server needs five ...
+ENOUGH = 5                      # ... which a test has, once it has begun
 # All tests may take this many times as long as those that fail. On a machine
 # with forty programs for two cores, a good server needs twice as long.
 MOST_TIMES = 5
@@ -47,7 +48,6 @@ class Grading:
         self.lab, self.built, self.on_begin = lab, built, on_begin
         self.results, self._left = {}, seconds      # for tests that fail
         self._last = time.monotonic() + MOST_TIMES * seconds
-        self._began = self._test_until = 0.0        # of this test
         self.broken = ""
 
     def pytest_configure(self, config):
@@ -58,11 +58,9 @@ class Grading:
     def pytest_runtest_setup(self, item):
         """Start no test when the time for all is up."""
         self.on_begin(item.originalname.removeprefix("test_"))
-        self._began = now = time.monotonic()
-        if self._left <= 0 or now >= self._last:
+        if self._left <= 0 or time.monotonic() >= self._last:
             raise Seen("no time was left after the tests before",
                        "tests that end; see the first that failed")
-        self._test_until = min(now + min(TEST_SECONDS, self._left), self._last)
         with self._limited():
             yield
 
@@ -74,15 +72,15 @@ class Grading:
 
     @contextlib.contextmanager
     def _limited(self):
-        """Raise Seen in the block when the time of this test is up. Only
-        there: between its phases, an exception would end pytest itself."""
+        """Raise Seen in the block when the time of this phase of a test is up.
+        Only there: between phases, an exception would end pytest itself."""
         def too_late(*_):
             raise Seen("no result in time",
                        "a test that ends; something waits forever")
 
         signal.signal(signal.SIGALRM, too_late)
         signal.setitimer(signal.ITIMER_REAL,
-                         max(0.01, self._test_until - time.monotonic()))
+                         min(TEST_SECONDS, max(ENOUGH, self._left)))
         try:
             yield
         finally:
@@ -96,6 +94,7 @@ class Grading:
         if call.excinfo is not None:
             if isinstance(call.excinfo.value, (RedisError, SandboxError)):
                 self.broken = str(call.excinfo.value)
+            self._left -= report.duration
             failed = self.results.get(test.name)
             if failed is None or failed.passed:
                 self.results[test.name] = Result(
@@ -104,8 +103,6 @@ class Grading:
         elif call.when == "call":
             self.results[test.name] = Result(test, True,
                                              seconds=report.duration)
-        if call.when == "teardown" and not self.results[test.name].passed:
-            self._left -= time.monotonic() - self._began
 
     def in_order(self):
         """Return the Results in the order of lab.toml; a test without one has

@@ -47,6 +47,11 @@ class Graded:
                 if not test["passed"]]
 
     @property
+    def seconds_of_tests(self):
+        """How long the tests took, without compiling and starting servers."""
+        return sum(test["seconds"] for test in self.result["tests"].values())
+
+    @property
     def points(self):
         """The points of the grade."""
         return self.result["points"]
