@@ -13,7 +13,7 @@ LIMIT = 300             # seconds for one grade; its tests have 250 at most
 
 class Graded:
     """One run of the grader: .status, .result (parsed JSON, or None),
-    .output, .seconds, .failed (names of tests), .left (process ids of its
+    .output, .failed (names of tests), .left (process ids of its
     network namespace that are still there)."""
 
     def __init__(self, lab, submission, folder, *options, top=TOP):
@@ -22,7 +22,6 @@ class Graded:
         self.tmp = folder / "tmp"
         self.tmp.mkdir()
         file = folder / "result.json"
-        began = time.monotonic()
         with subprocess.Popen(
                 [sys.executable, "-m", "labs.grade", lab, str(submission),
                  "--result", str(file), *options], cwd=top, text=True,
@@ -35,7 +34,6 @@ class Graded:
             except subprocess.TimeoutExpired:
                 process.kill()
                 self.output, _ = process.communicate()
-        self.seconds = time.monotonic() - began
         self.status = process.returncode
         self.result = json.loads(file.read_text()) if file.exists() else None
         self.left = in_network(network) if network else []
