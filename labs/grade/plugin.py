@@ -18,7 +18,7 @@ SERVERS = pytest.StashKey()     # of a test: the servers that it started
 TEST_SECONDS = 40               # no test of a good server needs five ...
 ENOUGH = 5                      # ... which a test has, once it has begun
 # All tests may take this many times as long as those that fail. On a machine
-# with forty programs for two cores, a good server needs twice as long.
+# with fifty programs for two cores, those of a good server took two minutes.
 MOST_TIMES = 5
 
 
