@@ -24,7 +24,8 @@ PLAIN = ("public", "templates", "LICENSE", "scripts/deps.sh",
          "scripts/packages.txt", "scripts/minimum.txt",
          "scripts/with_redis.sh", "bench/venv.py", "labs/requirements.txt",
          "bench/__init__.py", "bench/run/__init__.py", "bench/run/process.py",
-         "bench/run/redis.py", "bench/run/netns.py", "labs/__init__.py",
+         "bench/run/redis.py", "bench/run/netns.py", "observe/__init__.py",
+         "observe/sockets.py", "labs/__init__.py",
          "labs/README.md")
 # What students write themselves in one lab, and the labs that link it.
 PARTS = {"event_loop.c": (), "worker_processes.c": ("07",),

@@ -1,7 +1,11 @@
-"""What /proc and strace show of a submission, and how a test says so.
+"""What /proc, strace and sock_diag(7) show of a submission, and how a test
+says so.
 
 A process may end at any time: functions that read /proc return an empty
-answer for one that has.
+answer for one that has. Sockets are looked up in the grader's own network,
+which is that of the submission. Nothing reads /proc/net/tcp: the kernel walks
+through the sockets of all networks for it, which takes a second where they are
+many and the machine is busy.
 """
 
 import contextlib
@@ -15,9 +19,11 @@ import tempfile
 import time
 from pathlib import Path
 
+from observe import sockets
+
+HOST = "127.0.0.1"
 PATIENCE = 5.0      # seconds that a state may take
 LOOK = 0.05         # ... of which a look takes less, unless the machine is busy
-LISTEN = "0A"       # a listening socket's state in /proc/net/tcp
 MARK, MARKED = signal.SIGURG, "--- SIGURG "     # the signal, and strace's line
 _LIBC = ctypes.CDLL(None)
 
@@ -121,27 +127,16 @@ def nonblocking(pid, fd):
     return bool(int(match[1], 8) & os.O_NONBLOCK) if match else None
 
 
-def _tcp_table(pid):
-    """Yield (local port, remote port, state, inode) of the TCP sockets in the
-    network of a process."""
-    for name in ("tcp", "tcp6"):
-        for line in _read(f"/proc/{pid}/net/{name}").splitlines()[1:]:
-            words = line.split()
-            yield (int(words[1].rpartition(":")[2], 16),
-                   int(words[2].rpartition(":")[2], 16), words[3], words[9])
-
-
-def listening_sockets(pid, port):
-    """Return {"socket:[inode]", ...} of those that listen on `port` in the
-    network of a process."""
-    return {f"socket:[{inode}]" for local, _, what, inode in _tcp_table(pid)
-            if local == port and what == LISTEN}
+def listening_sockets(port):
+    """Return {"socket:[inode]", ...} of those that listen on `port`."""
+    return {f"socket:[{one.inode}]" for one in sockets.tcp(sockets.LISTEN)
+            if one.local[1] == port}
 
 
 def listeners(pid, port):
     """Return {process id: [descriptors]} of those in the tree of `pid` that
     hold a socket that listens on `port`."""
-    inodes = listening_sockets(pid, port)
+    inodes = listening_sockets(port)
     found = {}
     for one in tree(pid):
         held = [fd for fd, what in descriptors(one).items() if what in inodes]
@@ -150,28 +145,47 @@ def listeners(pid, port):
     return found
 
 
-def connections(pid, port):
-    """Return {process id: [descriptors]} of those in the tree of `pid` that
-    hold a client's connection to `port`."""
-    inodes = {f"socket:[{inode}]" for local, _, what, inode in _tcp_table(pid)
-              if local == port and what != LISTEN}
-    found = {}
-    for one in tree(pid):
-        held = [fd for fd, what in descriptors(one).items() if what in inodes]
-        if held:
-            found[one] = held
+def accept_queue(port):
+    """Return how many clients wait in the accept queue of the sockets that
+    listen on `port`."""
+    return sum(one.unread for one in sockets.tcp(sockets.LISTEN)
+               if one.local[1] == port)
+
+
+def _accepted(port, client_port):
+    """Return the sockets.Tcp of the server's end of a client's connection;
+    None before accept(2) and after close(2)."""
+    found = sockets.lookup((HOST, port), (HOST, client_port))
+    return found if found and found.inode else None
+
+
+def is_read(port, client_port):
+    """Return whether the server has accepted the client with that local port
+    and read all that it sent."""
+    found = _accepted(port, client_port)
+    return found is not None and found.unread == 0
+
+
+def holders(pid, port, client_ports):
+    """Return {client's port: {process id: [descriptors]}}: which processes in
+    the tree of `pid` hold the connections of the clients with these ports."""
+    clients, found = {}, {}
+    for client in client_ports:
+        found[client] = {}
+        if one := _accepted(port, client):
+            clients[f"socket:[{one.inode}]"] = client
+    for one in tree(pid) if clients else ():
+        for fd, what in descriptors(one).items():
+            if what in clients:
+                found[clients[what]].setdefault(one, []).append(fd)
     return found
 
 
 def holder(pid, port, client_port):
-    """Return (process id, descriptor) of the process in the tree of `pid`
-    that holds the connection of the client with that local port, or None."""
-    inodes = {f"socket:[{inode}]" for local, remote, _, inode
-              in _tcp_table(pid) if (local, remote) == (port, client_port)}
-    for one in tree(pid):
-        for fd, what in descriptors(one).items():
-            if what in inodes:
-                return one, fd
+    """Return (process id, descriptor) of the first process in the tree of
+    `pid` that holds the connection of the client with that port, or None."""
+    for one, fds in holders(pid, port, [client_port])[client_port].items():
+        return one, fds[0]
     return None
 
 
@@ -274,43 +288,6 @@ def waits_in(pid, thread):
     return (call, int(words[1], 16)) if call else ("", -1)
 
 
-def _tcp4(pid, port):
-    """Yield (client's port, state, unread, inode) of the IPv4 sockets with
-    that local port. The kernel takes milliseconds for this table."""
-    for line in _read(f"/proc/{pid}/net/tcp").splitlines()[1:]:
-        words = line.split()
-        if int(words[1].rpartition(":")[2], 16) == port:
-            yield (int(words[2].rpartition(":")[2], 16), words[3],
-                   int(words[4].rpartition(":")[2], 16), words[9])
-
-
-def accept_queue(pid, port):
-    """Return how many clients wait in the accept queue of the sockets that
-    listen on `port`."""
-    return sum(unread for _, what, unread, _ in _tcp4(pid, port)
-               if what == LISTEN)
-
-
-def unread(pid, port):
-    """Return {client's port: bytes that it sent and the server has not read}
-    of the clients that the server has accepted and not closed."""
-    return {client: waiting for client, what, waiting, inode
-            in _tcp4(pid, port) if what != LISTEN and inode != "0"}
-
-
-def holders(pid, port):
-    """Return {client's port: {process id: [descriptors]}}: which processes in
-    the tree of `pid` hold the connections of the clients of `port`."""
-    clients = {f"socket:[{inode}]": client for client, what, _, inode
-               in _tcp4(pid, port) if what != LISTEN}
-    found = {client: {} for client in clients.values()}
-    for one in tree(pid):
-        for fd, what in descriptors(one).items():
-            if what in clients:
-                found[clients[what]].setdefault(one, []).append(fd)
-    return found
-
-
 def blocked_signals(pid, thread):
     """Return the set of signal numbers that a thread blocks."""
     match = re.search(r"^SigBlk:\s*(\w+)",
@@ -354,7 +331,7 @@ def epoll_set(pid):
 def outgoing(pid, port):
     """Return [(process id, descriptor)] of the connections that the tree of
     `pid` has made to `port`, of Redis for example."""
-    inodes = {f"socket:[{inode}]" for _, remote, _, inode in _tcp_table(pid)
-              if remote == port}
+    inodes = {f"socket:[{one.inode}]" for one in sockets.tcp(families=(4,))
+              if one.remote[1] == port}
     return [(one, fd) for one in tree(pid)
             for fd, what in descriptors(one).items() if what in inodes]

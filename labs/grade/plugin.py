@@ -15,8 +15,11 @@ from labs.grade.sandbox import Isolation, SandboxError
 
 BUILT = pytest.StashKey()       # of the config: a Built
 SERVERS = pytest.StashKey()     # of a test: the servers that it started
-TEST_SECONDS = 40               # no test of a good server needs five
-MOST_TIMES = 3                  # of the time for tests that fail: for all tests
+TEST_SECONDS = 40               # no test of a good server needs five ...
+ENOUGH = 5                      # ... which a test has, once it has begun
+# All tests may take this many times as long as those that fail. On a machine
+# with fifty programs for two cores, those of a good server took two minutes.
+MOST_TIMES = 5
 
 
 @dataclass(frozen=True)
@@ -43,9 +46,8 @@ class Grading:
         MOST_TIMES as long. `on_begin` is called with the name of each test
         before it runs."""
         self.lab, self.built, self.on_begin = lab, built, on_begin
-        self.results, self._until = {}, time.monotonic() + seconds
-        self._last = self._until + (MOST_TIMES - 1) * seconds
-        self._test_until = self._until
+        self.results, self._left = {}, seconds      # for tests that fail
+        self._last = time.monotonic() + MOST_TIMES * seconds
         self.broken = ""
 
     def pytest_configure(self, config):
@@ -56,11 +58,9 @@ class Grading:
     def pytest_runtest_setup(self, item):
         """Start no test when the time for all is up."""
         self.on_begin(item.originalname.removeprefix("test_"))
-        now = time.monotonic()
-        if now >= self._until:
+        if self._left <= 0 or time.monotonic() >= self._last:
             raise Seen("no time was left after the tests before",
                        "tests that end; see the first that failed")
-        self._test_until = min(now + TEST_SECONDS, self._until)
         with self._limited():
             yield
 
@@ -72,15 +72,15 @@ class Grading:
 
     @contextlib.contextmanager
     def _limited(self):
-        """Raise Seen in the block when the time of this test is up. Only
-        there: between its phases, an exception would end pytest itself."""
+        """Raise Seen in the block when the time of this phase of a test is up.
+        Only there: between phases, an exception would end pytest itself."""
         def too_late(*_):
             raise Seen("no result in time",
                        "a test that ends; something waits forever")
 
         signal.signal(signal.SIGALRM, too_late)
         signal.setitimer(signal.ITIMER_REAL,
-                         max(0.01, self._test_until - time.monotonic()))
+                         min(TEST_SECONDS, max(ENOUGH, self._left)))
         try:
             yield
         finally:
@@ -94,6 +94,7 @@ class Grading:
         if call.excinfo is not None:
             if isinstance(call.excinfo.value, (RedisError, SandboxError)):
                 self.broken = str(call.excinfo.value)
+            self._left -= report.duration
             failed = self.results.get(test.name)
             if failed is None or failed.passed:
                 self.results[test.name] = Result(
@@ -102,7 +103,6 @@ class Grading:
         elif call.when == "call":
             self.results[test.name] = Result(test, True,
                                              seconds=report.duration)
-            self._until = min(self._until + report.duration, self._last)
 
     def in_order(self):
         """Return the Results in the order of lab.toml; a test without one has

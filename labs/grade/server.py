@@ -14,6 +14,10 @@ READY = re.compile(r"listening on http://127\.0\.0\.1:(\d+)/")
 # Seconds until the line with the port must be there. If it was missing once,
 # and no server has started yet, the next has half of that.
 START, LEAST = 10.0, 0.5
+# On a busy machine, a test is slow: no time-out of the server may end what it
+# holds, a kept connection for example.
+PATIENT = ("--keep-alive", "100", "--request-timeout", "100",
+           "--drain-timeout", "100")
 
 
 class Server:
@@ -38,7 +42,8 @@ class Server:
         Path(self._folder).chmod(0o711)
         self._run = Sandboxed(
             [f"{{program}}/{program.name}", "--root", "{site}", "--host",
-             "127.0.0.1", "--port", "0", "--redis", redis, *map(str, args)],
+             "127.0.0.1", "--port", "0", "--redis", redis, *PATIENT,
+             *map(str, args)],
             {"program": program.parent, "site": shown["site"]}, isolation,
             self._folder, limits)
         self.pid = self._run.pid

@@ -13,16 +13,14 @@ import signal
 import socket
 import time
 
-from labs.grade.client import Client, get
+from labs.grade.client import Client, get, port_of
 from labs.grade.observe import (
     PATIENCE, Seen, Trace, accept_queue, alive, blocked_signals, children,
-    descriptors, holders, listeners, mappings, nonblocking, own_number,
-    started, state, threads, tree, unread, wait_until, waits_in, zombies)
+    descriptors, holders, is_read, listeners, mappings, nonblocking,
+    own_number, started, state, threads, tree, wait_until, waits_in, zombies)
 
 HALF = b"GET /echo?value=half HTTP/1.1\r\nHost: localhost\r\n"
 END = b"Connection: close\r\n\r\n"
-# Nothing that a test holds may run into a time-out of the server.
-PATIENT = ("--request-timeout", "100", "--drain-timeout", "100")
 STOP_SIGNALS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1}
 
 
@@ -125,18 +123,14 @@ class Clients(contextlib.ExitStack):
 
     def read(self, clients):
         """Return how many of these have been accepted and read."""
-        left = unread(self.server.pid, self.server.port)
-        return sum(left.get(port_of(client)) == 0 for client in clients)
+        return sum(is_read(self.server.port, port_of(client))
+                   for client in clients)
 
     def holders(self, clients):
         """Return [{process id: [descriptors]}]: who holds each connection."""
-        found = holders(self.server.pid, self.server.port)
-        return [found.get(port_of(client), {}) for client in clients]
-
-
-def port_of(client):
-    """Return the local port of a client."""
-    return client.sock.getsockname()[1]
+        found = holders(self.server.pid, self.server.port,
+                        map(port_of, clients))
+        return [found[port_of(client)] for client in clients]
 
 
 def readable(client):
@@ -157,7 +151,7 @@ def threads_that_read(server, clients):
     index_of = {port_of(client): index
                 for index, client in enumerate(clients)}
     fds = {(pid, fd): index_of[port] for port, held
-           in holders(server.pid, server.port).items() if port in index_of
+           in holders(server.pid, server.port, index_of).items()
            for pid, numbers in held.items() for fd in numbers}
     found = {}
     for pid in tree(server.pid):
@@ -216,14 +210,14 @@ def expect_parked(server, count, limit, more):
         if now > limit or not alive(server.pid):
             return True
         quiet += (now == limit and state(server.pid, server.pid) == "S"
-                  and accept_queue(server.pid, server.port) == more)
+                  and accept_queue(server.port) == more)
         return quiet >= 5
 
     wait_until(is_parked)
     if quiet < 5:
         raise Seen(f"{shape(server.pid)}, and {plural(more, 'client')} more "
                    f"than the limit of {limit}; "
-                   f"{accept_queue(server.pid, server.port)} in the accept "
+                   f"{accept_queue(server.port)} in the accept "
                    "queue", f"{limit} clients served together, and {more} in "
                    "the accept queue")
 
@@ -255,7 +249,7 @@ def reports(server):
 
 def test_a_child_for_each_client(fresh_server, expect):
     """Each client that is being served has a process of its own."""
-    server, count = fresh_server(PATIENT), expect["clients"]
+    server, count = fresh_server(), expect["clients"]
     if len(threads(server.pid)) != 1:
         raise Seen(shape(server.pid), "one process with one thread")
     with Clients(server) as clients:
@@ -278,7 +272,7 @@ def test_a_child_for_each_client(fresh_server, expect):
 
 def test_parent_keeps_no_connection(fresh_server, expect):
     """After fork the parent has the client's socket too, and must close it."""
-    server, count = fresh_server(PATIENT), expect["clients"]
+    server, count = fresh_server(), expect["clients"]
     with Clients(server) as clients:
         held = clients.hold(count)
 
@@ -299,7 +293,7 @@ def test_parent_keeps_no_connection(fresh_server, expect):
 
 def test_a_child_ends_with_its_client(fresh_server, expect):
     """A child serves one client; it does not go on accepting."""
-    server, count = fresh_server(PATIENT), expect["clients"]
+    server, count = fresh_server(), expect["clients"]
     with Clients(server) as clients:
         held = clients.hold(count)
         if not settle(server, lambda: len(living(server.pid)) >= count):
@@ -317,7 +311,7 @@ def test_a_child_ends_with_its_client(fresh_server, expect):
 def test_reaps_children(fresh_server, expect):
     """A child that ended leaves no zombie behind, whether it was one of many
     or alone."""
-    server, count = fresh_server(PATIENT), expect["clients"]
+    server, count = fresh_server(), expect["clients"]
     for _ in range(count):
         with Clients(server) as clients:
             held = clients.hold(1)
@@ -333,7 +327,7 @@ def test_reaps_children(fresh_server, expect):
 def test_reaps_children_that_end_together(fresh_server, expect):
     """One SIGCHLD may stand for several children: all end while the parent
     cannot run, so it gets one signal for them."""
-    server, count = fresh_server(PATIENT), expect["children"]
+    server, count = fresh_server(), expect["children"]
     for _ in range(2):      # the second time, the parent must count from 0
         with Clients(server) as clients:
             clients.hold(count)
@@ -365,7 +359,7 @@ def end_together(server):
 
 def at_the_limit(fresh_server, expect, clients_of):
     """Start a server and bring it to its limit; see expect_parked."""
-    server, limit = fresh_server(PATIENT), expect["limit"]
+    server, limit = fresh_server(), expect["limit"]
     count = COUNTS[expect["of"]](server)
     clients = clients_of(server)
     held = clients.hold(limit)
@@ -430,7 +424,7 @@ def test_a_signal_at_the_limit(fresh_server, expect):
 
 def test_a_thread_for_each_client(fresh_server, expect):
     """One process; each client that is being served has its own thread."""
-    server, count = fresh_server(PATIENT), expect["clients"]
+    server, count = fresh_server(), expect["clients"]
     if len(threads(server.pid)) != 1 or children(server.pid):
         raise Seen(f"{shape(server.pid)} before the first client",
                    "one process with one thread")
@@ -451,7 +445,7 @@ def test_a_thread_for_each_client(fresh_server, expect):
 
 def test_a_thread_ends_with_its_client(fresh_server, expect):
     """A thread serves one client; it does not wait for another."""
-    server, count = fresh_server(PATIENT), expect["clients"]
+    server, count = fresh_server(), expect["clients"]
     with Clients(server) as clients:
         held = clients.hold(count)
         if not settle(server, lambda: len(threads(server.pid)) > count):
@@ -468,7 +462,7 @@ def test_a_thread_ends_with_its_client(fresh_server, expect):
 
 def test_threads_leave_no_memory(fresh_server, expect):
     """The stack of a thread that ended is given back, or used again."""
-    server, limit = fresh_server(PATIENT), expect["limit"]
+    server, limit = fresh_server(), expect["limit"]
     with Clients(server) as clients:    # as many stacks as are ever needed
         held = clients.hold(limit)
         if not settle(server, lambda: len(threads(server.pid)) == limit + 1):
@@ -493,7 +487,7 @@ def test_threads_leave_no_memory(fresh_server, expect):
 
 def test_a_pool_of_processes(fresh_server, expect):
     """The workers run before the first client comes, and stay."""
-    server, count = fresh_server(PATIENT), expect["workers"]
+    server, count = fresh_server(), expect["workers"]
     settle(server, lambda: len(living(server.pid)) == count)
     before = living(server.pid)
     several = [pid for pid in tree(server.pid) if len(threads(pid)) > 1]
@@ -511,7 +505,7 @@ def test_a_pool_of_processes(fresh_server, expect):
 def test_workers_accept(fresh_server, expect):
     """Each worker sleeps in accept, all on the same socket; the parent does
     not."""
-    server, count = fresh_server(PATIENT), expect["workers"]
+    server, count = fresh_server(), expect["workers"]
 
     def who():
         return {pid for pid, _ in threads_that_accept(server)}
@@ -530,7 +524,7 @@ def test_workers_accept(fresh_server, expect):
 def test_one_client_a_worker(fresh_server, expect):
     """As many clients are served together as there are workers; the next one
     waits in the accept queue."""
-    server, count = fresh_server(PATIENT), expect["workers"]
+    server, count = fresh_server(), expect["workers"]
     with Clients(server) as clients:
         held = clients.hold(count)
         serving = who_serves(server, held, count)
@@ -555,7 +549,7 @@ def waits_for_its_turn(server, clients, held, count):
         nonlocal quiet
         if readable(more):
             return True
-        quiet += (accept_queue(server.pid, server.port) == 1 and
+        quiet += (accept_queue(server.port) == 1 and
                   len(threads_that_read(server, held)) == count and
                   not threads_that_accept(server))
         return quiet >= 3
@@ -572,7 +566,7 @@ def waits_for_its_turn(server, clients, held, count):
 
 def test_a_pool_of_threads(fresh_server, expect):
     """The threads run before the first client comes, and stay."""
-    server, count = fresh_server(PATIENT), expect["threads"]
+    server, count = fresh_server(), expect["threads"]
     settle(server, lambda: len(threads(server.pid)) == count + 1)
     before = threads(server.pid)
     if len(before) != count + 1 or children(server.pid):
@@ -587,7 +581,7 @@ def test_a_pool_of_threads(fresh_server, expect):
 
 def test_threads_accept(fresh_server, expect):
     """Each thread of the pool sleeps in accept; the main thread does not."""
-    server, count = fresh_server(PATIENT), expect["threads"]
+    server, count = fresh_server(), expect["threads"]
     main = server.pid, server.pid
 
     def is_pool():
@@ -608,7 +602,7 @@ def test_threads_accept(fresh_server, expect):
 def test_one_client_a_thread(fresh_server, expect):
     """As many clients are served together as there are threads; the next one
     waits in the accept queue."""
-    server, count = fresh_server(PATIENT), expect["threads"]
+    server, count = fresh_server(), expect["threads"]
     main = server.pid, server.pid
     with Clients(server) as clients:
         held = clients.hold(count)
@@ -651,7 +645,7 @@ def expect_replaced(server, victims, count, what):
 
 def test_replaces_a_killed_worker(fresh_server, expect):
     """A worker that was killed is reaped and another one started."""
-    server, count = fresh_server(PATIENT), expect["workers"]
+    server, count = fresh_server(), expect["workers"]
     for number in (signal.SIGKILL, signal.SIGSEGV):
         victim = workers_of(server, count)[0]
         os.kill(victim, number)
@@ -661,7 +655,7 @@ def test_replaces_a_killed_worker(fresh_server, expect):
 def test_replaces_workers_that_die_together(fresh_server, expect):
     """One SIGCHLD may stand for several workers: all end while the parent
     cannot run."""
-    server, count = fresh_server(PATIENT), expect["workers"]
+    server, count = fresh_server(), expect["workers"]
     workers_of(server, count)
     victims = end_together(server)
     expect_replaced(server, victims, count,
@@ -679,7 +673,7 @@ FOUND_RUNNING = re.compile(r"\bwait4\(.*\) = [1-9].*?\bwait4\((-?\d+),[^\n]*\) =
 def test_misses_no_death(fresh_server, expect):
     """A worker dies when the parent has asked for it and found it running. Its
     SIGCHLD comes before the parent sleeps, and must end that sleep."""
-    server, count = fresh_server(PATIENT), expect["workers"]
+    server, count = fresh_server(), expect["workers"]
     first = workers_of(server, count)[0]
     began = started(first)      # it is replaced without a pause, if it is old
     wait_until(lambda: time.clock_gettime(time.CLOCK_BOOTTIME) - began
@@ -704,7 +698,7 @@ def test_misses_no_death(fresh_server, expect):
 def test_waits_before_it_replaces_again(fresh_server, expect):
     """A worker that dies immediately is not replaced immediately: the parent
     would only fork. The times are those of the kernel, /proc/PID/stat."""
-    server, interval = fresh_server((*PATIENT, "--workers", "1")), \
+    server, interval = fresh_server(["--workers", "1"]), \
         expect["seconds"]
     rounds = 0
     for _ in range(8):
@@ -731,7 +725,7 @@ def test_waits_before_it_replaces_again(fresh_server, expect):
 
 def test_a_crash_costs_one_client(fresh_server, expect):
     """The process of one client is killed: the others notice nothing."""
-    server, count = fresh_server(PATIENT), expect["clients"]
+    server, count = fresh_server(), expect["clients"]
     with Clients(server) as clients:
         held = clients.hold(count)
         if not settle(server, lambda: clients.read(held) == count):
@@ -756,7 +750,7 @@ def test_a_crash_costs_one_client(fresh_server, expect):
 
 def test_signals_go_to_the_first_thread(fresh_server, expect):
     """All children, or all threads but the main one, block the signals."""
-    server, count = fresh_server(PATIENT), expect["others"]
+    server, count = fresh_server(), expect["others"]
     main = server.pid, server.pid
     with Clients(server) as clients:
         held = clients.hold(count)
@@ -786,7 +780,7 @@ def test_signals_go_to_the_first_thread(fresh_server, expect):
 def test_a_signal_changes_nothing(fresh_server, expect):
     """SIGUSR1 asks for a report. The server prints it, each time, and goes
     on with the same workers."""
-    server, count = fresh_server(PATIENT), expect["workers"]
+    server, count = fresh_server(), expect["workers"]
     look = {"children": lambda: living(server.pid),
             "threads": lambda: threads(server.pid)[1:]}[expect["of"]]
     if not settle(server, lambda: len(look()) == count):
@@ -815,7 +809,7 @@ def test_a_signal_changes_nothing(fresh_server, expect):
 def test_stops_in_order(fresh_server, expect):
     """After SIGTERM new clients are refused, those that are being served get
     their answers, then everything ends. At the limit, too."""
-    server, count = fresh_server(PATIENT), expect["clients"]
+    server, count = fresh_server(), expect["clients"]
     with Clients(server) as clients:
         held = clients.hold(count)
         if not settle(server, lambda: clients.read(held) == count):
@@ -859,7 +853,7 @@ FAILS = ("-f", "-ttt", "-e", f"inject={NEW_TASK}:error=EAGAIN")
 def test_serves_when_none_can_be_made(fresh_server, expect):
     """fork or pthread_create fails with EAGAIN: the server says so, and serves
     the client itself. Afterwards it makes children or threads again."""
-    server = fresh_server(PATIENT)
+    server = fresh_server()
     count = COUNTS[expect["of"]](server)
     with Trace(server.pid, NEW_TASK, FAILS) as trace:
         for _ in range(3):
@@ -882,7 +876,7 @@ def test_serves_when_none_can_be_made(fresh_server, expect):
 def test_tries_again_to_fork(fresh_server, expect):
     """fork fails with EAGAIN when a worker is to be replaced: the parent stays
     and tries again, at most once in `seconds`."""
-    server, count = fresh_server(PATIENT), expect["workers"]
+    server, count = fresh_server(), expect["workers"]
     victim = workers_of(server, count)[0]
     with Trace(server.pid, NEW_TASK, FAILS) as trace:
         os.kill(victim, signal.SIGKILL)

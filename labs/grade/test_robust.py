@@ -9,7 +9,7 @@ import socket
 import subprocess
 import time
 
-from labs.grade.client import Client, get
+from labs.grade.client import Client, ask_guestbook, get
 from labs.grade.observe import (PATIENCE, Seen, Trace, alive, descriptors,
                                 listening_sockets, threads, wait_until)
 from labs.grade.sandbox import LIMITS
@@ -108,7 +108,7 @@ def test_closes_every_connection(server):
     kernel's, so descriptors are counted.
     """
     def sockets():
-        listening = listening_sockets(server.pid, server.port)
+        listening = listening_sockets(server.port)
         return sum(what.startswith("socket:") and what not in listening
                    for pid in server.processes()
                    for what in descriptors(pid).values())
@@ -249,7 +249,7 @@ def test_answers_503_without_redis(fresh_server, own_redis):
     def guestbook():
         return get(server.port, "/guestbook").status
 
-    if (status := guestbook()) != 200:
+    if (status := ask_guestbook(server.port).status) != 200:
         raise Seen(f"status {status} for /guestbook with Redis", "status 200")
     own_redis.stop()
     if (status := guestbook()) != 503:

@@ -13,7 +13,7 @@ HOSTILE = Path(__file__).parent / "hostile"
 NAMES = sorted(path.stem for path in HOSTILE.glob("*.c"))
 QUICK = ["kills_everything", "forks_without_end", "prints_forged_results"]
 SECONDS = 8             # for the tests of a grade; they all fail
-SLACK = 100             # to compile, and to end, on a busy machine
+SLACK = 10              # the last one may take longer
 FULL = os.environ.get("FULL", "") not in ("", "0")
 
 
@@ -49,7 +49,7 @@ def test_hostile(name, tmp_path):
                     "required", "--seconds", str(SECONDS))
     assert graded.status == 1, graded.output
     assert graded.points == 0
-    assert graded.seconds < SECONDS + SLACK
+    assert graded.seconds_of_tests < SECONDS + SLACK
     assert graded.left == []
     assert list(graded.tmp.iterdir()) == []
     assert ours() == before

@@ -1,6 +1,8 @@
 """Every lab: its starter, its solution, its mutants.
 
-A sample, in less than two minutes on two cores; with FULL=1, all.
+A sample that grades each lab once, but for 08, since not every machine allows
+io_uring; with FULL=1, all. A mutant passes all tests but a few, so it is as
+good as a solution. test_handout.py grades one more starter, that of 01.
 """
 
 import os
@@ -14,34 +16,35 @@ FULL = os.environ.get("FULL", "") not in ("", "0")
 LABS = [folder.name for folder in labs.all_folders()]
 MUTANTS = [(folder.name, mutant) for folder in labs.all_folders()
            for mutant in labs.read(folder).mutants]
+STARTERS, SOLUTIONS = ["05_prethreaded"], ["04_threaded", "07_epoll"]
 MOST = 25               # points of a starter
 
 
-def sample(values, most):
-    """Return `most` of the values, spread over them; all with FULL=1."""
-    values = list(values)
-    if FULL or len(values) <= most:
-        return values
-    return [values[i * len(values) // most] for i in range(most)]
+def nearly_right(name):
+    """Return (name of a lab, its mutant that fails the fewest tests)."""
+    mutants = labs.find(name).mutants
+    return name, min(mutants, key=lambda mutant: len(mutants[mutant]))
 
 
-@pytest.mark.parametrize("name", sample(LABS, 2))
+FEW = [nearly_right(name) for name in LABS[:-1] if name not in SOLUTIONS]
+
+
+@pytest.mark.parametrize("name", LABS if FULL else STARTERS)
 def test_starter(name, tmp_path):
     graded = Graded(name, labs.find(name).starter, tmp_path)
     assert graded.status == 1, graded.output
     assert graded.result["compiled"] and not graded.result["compiler"]
     assert graded.points <= MOST, graded.output
-    assert graded.seconds < 60 or not FULL
 
 
-@pytest.mark.parametrize("name", sample(LABS, 3))
+@pytest.mark.parametrize("name", LABS if FULL else SOLUTIONS)
 def test_solution(name, tmp_path):
     graded = Graded(name, labs.find(name).solution, tmp_path)
     assert graded.points == 100 and graded.status == 0, graded.output
     assert graded.left == [] and list(graded.tmp.iterdir()) == []
 
 
-@pytest.mark.parametrize("name, mutant", sample(MUTANTS, 5))
+@pytest.mark.parametrize("name, mutant", MUTANTS if FULL else FEW)
 def test_mutant(name, mutant, tmp_path):
     """It fails the tests of lab.toml and no others; the hint is the first's."""
     lab = labs.find(name)
