@@ -12,7 +12,7 @@ code and pictures, resolved when the book is built.
     :::{calls} guestbook iterative epoll         system calls a request
     :::{published} guestbook                     what was published, drawn alike
     :::{quote} 07_epoll/main.c serve_clients     a definition in C
-    :::{picture} epoll                           a drawing of docs/pictures/
+    :::{picture} epoll                           a drawing of pictures.py
     :::{timeline} epoll                          what make timeline drew
 
 Expressions are those of figures.py. With the book's own run, a claim that
@@ -20,7 +20,6 @@ does not hold or a figure that is missing is an error. With a reader's run
 (`make book RUN=...`) the page marks it.
 """
 
-import re
 import tomllib
 from html import escape
 from pathlib import Path
@@ -37,7 +36,7 @@ from bench.draw import charts, styles
 from bench.machine import facts
 from bench.run.servers import ARCHITECTURES
 from bench.store import join
-from docs.book import curves, figures, source
+from docs.book import curves, figures, pictures, source
 from observe.simulator import page as simulator
 
 TOP = source.TOP
@@ -326,10 +325,8 @@ class Block(SphinxDirective, Resolved):
             f'.html">{path}</a></p>', format="html")]
 
     def picture(self, name):
-        """A drawing of docs/pictures/, told by its own <desc>."""
-        svg = (TOP / "docs" / "pictures" / f"{name}.svg").read_text("utf-8")
-        return self.image(f"picture-{name}", svg,
-                          re.search("<desc>(.*?)</desc>", svg)[1])
+        """A drawing of pictures.py."""
+        return self.image(f"picture-{name}", *pictures.picture(name))
 
     def timeline(self, name):
         """The picture that `make timeline SERVER=name` drew."""

@@ -17,7 +17,7 @@ import pytest
 from conftest import BUILD_LIMIT, CHAPTERS, DOCS, PAGES, TOP
 from bench.draw import styles
 from bench.store import join
-from docs.book import figures, source
+from docs.book import figures, pictures, source
 from observe import states
 
 
@@ -117,17 +117,16 @@ def test_changed_figure_changes_or_breaks_the_book(book, tmp_path):
 
 # ------------------------------------------------------- pictures and sources
 
-@pytest.mark.parametrize("path", sorted((DOCS / "pictures").glob("*.svg")),
-                         ids=lambda one: one.stem)
-def test_picture_is_told_and_has_a_dark_twin(path):
+@pytest.mark.parametrize("name", pictures.PICTURES)
+def test_picture_is_told_and_has_a_dark_twin(name):
     """It says in words what it shows, in the colours of our other pictures,
     each of which has its like on a dark page."""
-    root = ElementTree.fromstring(path.read_text())
-    assert len(root.findtext("{*}desc")) > 40
+    svg, words = pictures.picture(name)
+    assert ElementTree.fromstring(svg).get("viewBox") and len(words) > 40
     known = {*(colour[0] for colour in vars(styles).values()
                if isinstance(colour, tuple)),
              *(kind[1] for kind in states.KINDS.values())}
-    assert set(re.findall("#[0-9a-f]{6}", path.read_text())) <= known
+    assert set(re.findall("#[0-9a-f]{6}", svg)) <= known
 
 
 def test_page_of_a_source_shows_each_line():
