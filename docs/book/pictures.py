@@ -325,7 +325,5 @@ PICTURES = {function.__name__.replace("_", "-"): function for function in (
 def picture(name):
     """Return (SVG, text that stands for it). Raises ValueError."""
     if name not in PICTURES:
-        raise ValueError(f"there is no picture {name!r}: "
-                         + ", ".join(PICTURES))
-    function = PICTURES[name]
-    return function(), " ".join(function.__doc__.split())
+        raise ValueError(f"there is no picture {name!r}: {', '.join(PICTURES)}")
+    return PICTURES[name](), " ".join(PICTURES[name].__doc__.split())
