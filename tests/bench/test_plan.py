@@ -94,7 +94,7 @@ def test_narrowing():
 
 @pytest.mark.parametrize("x, descriptors, why", [
     (10000, 20000, ""), (30000, 20000, "descriptors"),
-    (50000, 100000, ""), (100000, 200000, "ports")])
+    (32000, 100000, ""), (50000, 100000, "ports"), (100000, 200000, "ports")])
 def test_what_is_impossible_is_named(x, descriptors, why):
     """Each connection needs a descriptor, and a port of its own."""
     machine = dataclasses.replace(MACHINE, descriptors=descriptors)
