@@ -2,15 +2,17 @@
 #
 # watch_cost.sh [SERVER [PAIRS]] - what watching costs the watched server.
 #
-# Starts `watch SERVER` with 100 workers in a terminal of 130 x 50, at 10 samples a
-# second. Compares the rate of /answer while watch works with the rate while SIGSTOP
-# holds it: pairs of 1 s each, in the order A B B A, so that a drift cancels. Prints the
-# median of their ratios with its interval, and the CPU time of watch. Run it on a quiet
-# machine; it needs tmux and wrk. It is no test.
+# Starts `watch SERVER` (prethreaded or preforking) with 100 workers in a terminal of
+# 130 x 50, at 10 samples a second. The server has core 0 to itself, as in every
+# measurement here; with CORES=shared it shares all cores with watch and the load tool.
+# Compares the rate of /answer while watch works with the rate while SIGSTOP holds it:
+# pairs of 1 s each, in the order A B B A, so that a drift cancels. Prints the median of
+# their ratios with its interval, and the CPU time of watch. Run it on a quiet machine;
+# it needs tmux and wrk. It is no test.
 set -eu
-server=${1:-05}
+server=${1:-prethreaded}
 pairs=${2:-30}
-case $server in 05|prethreaded) workers='--threads 100' ;; *) workers='--workers 100' ;; esac
+case $server in prethreaded) workers='--threads 100' ;; *) workers='--workers 100' ;; esac
 tmux="tmux -L watch-cost-$$"
 pid=
 trap 'kill -CONT $pid; $tmux kill-server' EXIT
@@ -24,7 +26,19 @@ until url=$($tmux capture-pane -p | grep -o 'http://[^ ]*/'); do
     sleep 0.2
 done
 
-rate() { wrk -t1 -c100 -d1 "${url}answer" | awk '/^Requests.sec/ { print $2 }'; }
+others=0-$(($(nproc) - 1))
+if [ "${CORES-}" != shared ]; then
+    others=1-$(($(nproc) - 1))
+    for one in $(pgrep -s "$(pgrep -P "$pid" -x "$server")"); do     # its session
+        taskset -ap -c 0 "$one" >/dev/null
+    done
+    taskset -ap -c "$others" "$pid" >/dev/null
+fi
+
+rate() {
+    taskset -c "$others" wrk -t1 -c100 -d1 "${url}answer" |
+        awk '/^Requests.sec/ { print $2 }'
+}
 ticks() { sed 's/.*) //' "/proc/$pid/stat" | awk '{ print $12 + $13 }'; }
 without() { kill -STOP "$pid"; rate; }
 with() {
