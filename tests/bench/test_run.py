@@ -90,6 +90,17 @@ def test_costs_are_divided_among_what_was_served(worker, monkeypatch):
     assert "fewer answers than the server gave" in other["note"]
 
 
+@needs_ab
+def test_answers_before_the_load_cost_it_nothing(worker, monkeypatch):
+    """Such as those that opened idle connections."""
+    live, cell = cells.servers.Live, cell_of("pass")
+    row = worker.run(cell, 0.4)
+    monkeypatch.setattr(live, "log", lambda _: (
+        f"served {100 * row['requests']} requests on 1 connection; CPU 0"))
+    monkeypatch.setattr(live, "before", 99 * row["requests"])
+    assert worker.run(cell, 0.4)["cpu_us"] > row["cpu_us"] / 10
+
+
 def test_nobody_looks_at_an_unmetered_server(worker, monkeypatch):
     """It still has a rate, and a CPU time from before and after the load."""
     monkeypatch.setattr(cells.cpu_meter, "of_tree", lambda _: 1 / 0)

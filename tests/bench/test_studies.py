@@ -5,8 +5,10 @@ import contextlib
 import os
 import pathlib
 import shutil
+import socketserver
 import subprocess
 import sys
+import threading
 import tomllib
 import types
 
@@ -117,6 +119,24 @@ def test_how_many_clients_ask_and_how_often(name, x, clients, requests):
     one = study.load(name)
     job = one.job(live, one.variants[0], x, 2, MACHINE, True)
     assert (job.connections, job.requests) == (clients, requests)
+
+
+class Once(socketserver.BaseRequestHandler):
+    """Answers one request, and waits for the end of the connection."""
+
+    def handle(self):
+        if self.request.recv(1000):
+            self.request.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+            self.request.recv(1)
+
+
+def test_idle_connections_are_no_requests_of_the_load():
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Once) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        live = types.SimpleNamespace(pid=os.getpid(), port=server.server_address[1], before=0)
+        with hooks.idle(types.SimpleNamespace(x=7), live, [], {}):
+            assert live.before == 7
+        server.shutdown()
 
 
 def test_what_a_hook_counts_is_told_with_its_median(tmp_path, monkeypatch):
