@@ -12,6 +12,7 @@ from urllib.parse import quote
 import pytest
 
 from bench.analyse import model
+from bench.run.servers import TOP
 from observe.simulator import page
 from tests import chromium as headless
 
@@ -48,6 +49,20 @@ def run(script, costs=None):
          "--dump-dom", "data:text/html;charset=utf-8," + quote(html)],
         capture_output=True, text=True, check=True, timeout=300)
     return json.loads(re.search(r"<pre>(.*?)</pre>", done.stdout, re.S)[1])
+
+
+def test_the_engine_has_the_times_of_the_servers():
+    """They stand in C."""
+    numbers = {name: float(number) for name, number in
+               re.findall(r"\b([A-Z]{4,}) = ([\d.]+)", page.engine())}
+    for name, unit, file, there in (
+            ("GRACE", 1000, "common/serve_blocking.c", "FIRST_BYTE_GRACE_MS"),
+            ("TICK", 1000, "common/serve_blocking.c", "RECV_TIMEOUT_MS"),
+            ("DEADLINE", 1000, "common/options.c", ".request_timeout_ms"),
+            ("ACCEPTS", 1, "common/event_loop.c", "ACCEPTS_PER_ITERATION")):
+        [number] = re.findall(rf"{re.escape(there)} = (\d+)",
+                              Path(TOP, file).read_text("utf-8"))
+        assert numbers[name] * unit == int(number), name
 
 
 def simulate(costs=None, pages=20000, seconds=600, **setting):
