@@ -80,7 +80,12 @@ def expect_service(server, meanwhile):
 
 @contextlib.contextmanager
 def stopped(server):
-    """Stop the server; it goes on when the block ends."""
+    """Stop the server while it waits; it goes on when the block ends.
+
+    A server that is still busy, with the end of a connection for example, gets a
+    second to finish that: a signal does something else to a call that waits.
+    """
+    wait_until(lambda: state(server.pid) == "S", 1)
     server.send(signal.SIGSTOP)
     try:
         if not wait_until(lambda: state(server.pid) in ("T", "t", "")):

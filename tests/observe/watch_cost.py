@@ -1,7 +1,10 @@
 #!/usr/bin/python3
 """What watching costs the watched server.
 
-    tests/observe/watch_cost.py [SERVER [SECONDS]]      prethreaded or preforking; 60 s
+    tests/observe/watch_cost.py [SERVER [SECONDS [PAGE]]]
+
+SERVER is prethreaded or preforking, and the default is 60 s of /guestbook. With /answer,
+the load tool is the limit, and watch takes CPU time from it.
 
 Starts `watch SERVER` with 100 workers in a terminal of 130 x 50, at 10 samples a second,
 and loads the server with wrk. Watch stands still (SIGSTOP) in half of all stretches of
@@ -9,15 +12,22 @@ and loads the server with wrk. Watch stands still (SIGSTOP) in half of all stret
 machine changes: how many TCP segments were sent (the rate), and the CPU time of the
 server for each. The server has core 0 to itself, as in every measurement here; with
 CORES=shared it shares all cores with watch and wrk. Prints medians of the ratios with
-their intervals. It is no test: run it on a quiet machine. It needs tmux and wrk.
+their intervals. It is no test: run it on a quiet machine. It needs wrk.
+
+The terminal is a pseudo-terminal of our own, as tmux lets a stopped program go on.
 """
 
+import fcntl
 import os
+import pty
 import re
 import signal
 import statistics
+import struct
 import subprocess
 import sys
+import termios
+import threading
 import time
 from pathlib import Path
 
@@ -29,10 +39,34 @@ from bench.analyse import stats                                  # noqa: E402
 STRETCH = 0.2
 
 
-def tmux(*words):
-    """Run a command of a tmux server of our own; return its output."""
-    return subprocess.run(["tmux", "-L", f"watch-cost-{os.getpid()}", *words], text=True,
-                          check=False, capture_output=True).stdout
+class Terminal:
+    """A program in a terminal of 130 x 50; what it writes is thrown away, but the
+    first address, which is `url`."""
+
+    def __init__(self, argv):
+        self.url = None
+        self.pid, self._screen = pty.fork()
+        if self.pid == 0:
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("4H", 50, 130, 0, 0))
+            os.environ["TERM"] = "xterm-256color"
+            os.execv(argv[0], argv)
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self):
+        text = b""
+        while True:
+            try:
+                text = text[-200:] + os.read(self._screen, 1 << 16)
+            except OSError:     # it has ended
+                return
+            found = re.search(rb"http://[\d.:]+/", text)
+            self.url = self.url or found and found[0].decode("ascii")
+
+    def end(self):
+        """End the program."""
+        os.kill(self.pid, signal.SIGCONT)
+        os.kill(self.pid, signal.SIGTERM)
+        os.waitpid(self.pid, 0)
 
 
 def family(pid):
@@ -64,26 +98,27 @@ def stretch(watch, server, works):
 
 def measure(watch, server, url, wrk, seconds):
     """Return [((rate, cost) without watch, (rate, cost) with it)]."""
-    load = subprocess.Popen([*wrk, "wrk", "-t1", "-c100", f"-d{seconds}", url + "answer"],
+    load = subprocess.Popen([*wrk, "wrk", "-t1", "-c100", f"-d{seconds}", url],
                             stdout=subprocess.DEVNULL)
-    pairs = []
+    pairs, ends = [], time.monotonic() + seconds - 1
     time.sleep(1)
-    while load.poll() is None:
+    while time.monotonic() < ends:
         works = len(pairs) % 2 == 1
         pair = {one: stretch(watch, server, one) for one in (works, not works)}
         pairs.append((pair[False], pair[True]))
-    return pairs[:-1]           # wrk has ended within the last one
+    load.wait()
+    return pairs
 
 
-def main(server="prethreaded", seconds="60"):
+def main(server="prethreaded", seconds=60, page="/guestbook"):
     """Run the command."""
     workers = "--threads" if server == "prethreaded" else "--workers"
     os.chdir(TOP)
-    tmux("new-session", "-d", "-x130", "-y50", "exec /usr/bin/python3 -m observe watch "
-         f"{server} --rate 10 -- {workers} 100")
-    watch = int(tmux("display-message", "-p", "#{pane_pid}"))
+    terminal = Terminal(["/usr/bin/python3", "-m", "observe", "watch", server,
+                         "--rate", "10", "--", workers, "100"])
+    watch = terminal.pid
     try:
-        while not (url := re.search(r"http://\S*/", tmux("capture-pane", "-p"))):
+        while not terminal.url:
             os.kill(watch, 0)
             time.sleep(0.2)
         [first] = [pid for pid in family(watch)
@@ -99,11 +134,11 @@ def main(server="prethreaded", seconds="60"):
                 os.sched_setaffinity(int(task), others)
             wrk = ["taskset", "-c", ",".join(map(str, others))]
         used = cpu_time([watch])
-        pairs = measure(watch, family(first), url[0], wrk, seconds)
+        pairs = measure(watch, family(first), terminal.url[:-1] + page, wrk,
+                        int(seconds))
         used = cpu_time([watch]) - used
     finally:
-        os.kill(watch, signal.SIGCONT)
-        tmux("kill-server")
+        terminal.end()
     for place, what in enumerate(("rate", "server's CPU time of a request")):
         changes = [100 * (on[place] / off[place] - 1) for off, on in pairs]
         low, high = stats.interval(changes)
