@@ -1,5 +1,5 @@
 """What many runs would find, from the rounds of one long run of the study self-check. Each
-cell starts its server anew, so rounds do not depend on each other."""
+cell starts a new server, so rounds do not depend on each other."""
 
 import random
 

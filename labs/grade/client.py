@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from labs.grade.observe import wait_until
 
 # Seconds without a byte of an answer. A long answer may take longer: on a busy
-# machine, 16 MiB do. A server that is right is never silent for so long. One
+# machine, 16 MiB do. A server that is right is never silent for five seconds. One
 # that leaves clients waiting does so in many tests: each such client has half
 # the patience of the one before, down to LEAST if the server has answered any
 # client, to NONE otherwise.
@@ -157,7 +157,7 @@ def ask_guestbook(port, method="GET", fields=(), body=b""):
     """Send a request for /guestbook as get() does; return the Response.
 
     Redis may be late on a busy machine. After REDIS_WAIT the server may then
-    answer 503 and close its connection to Redis, and answer 503 at once until
+    answer 503 and close its connection to Redis, and answer 503 immediately until
     it may connect again: common/redis.h. So a 503 that took that long is asked
     for again until it is another answer. One that came sooner is returned: it
     has another cause than a late Redis.

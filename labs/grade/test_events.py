@@ -68,13 +68,13 @@ def ask(client, what, path="/hello"):
                    f"an answer within {PATIENCE:g} s") from error
 
 
-def expect_service(server, meanwhile):
-    """Raise Seen if a new client gets no answer; `meanwhile` names what the
-    others do."""
+def expect_service(server, others):
+    """Raise Seen if a new client gets no answer; `others` says what the other
+    clients do."""
     try:
         get(server.port, "/hello", timeout=PATIENCE)
     except OSError as error:
-        raise Seen(f"a second client got no answer ({error}), {meanwhile}",
+        raise Seen(f"a second client got no answer ({error}), {others}",
                    f"an answer within {PATIENCE:g} s") from error
 
 

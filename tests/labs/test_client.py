@@ -40,7 +40,7 @@ def answers():
 
 @pytest.mark.parametrize("plan, status, unasked", [
     ([(AT_ONCE, 200), (AT_ONCE, 503)], 200, 1),
-    # Redis was late; until the server may connect again, it says 503 at once.
+    # Redis was late; until the server may connect again, it says 503 immediately.
     ([(LATE, 503), (AT_ONCE, 503), (AT_ONCE, 200)], 200, 0)])
 def test_a_late_redis_is_asked_again(answers, plan, status, unasked):
     port, left = answers(plan)
