@@ -37,6 +37,11 @@ class Cell:
         return self.variant.name, self.server.name, self.x
 
     @property
+    def turn(self):
+        """What the cells have in common that are measured side by side, in turns."""
+        return self.variant.name, self.x, None if self.experiment.in_turns else self.server.name
+
+    @property
     def label(self):
         """A name for lines and files."""
         parts = [self.experiment.name, self.server.name, self.variant.name,

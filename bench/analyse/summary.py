@@ -40,6 +40,27 @@ def noise(values, medians, speed):
          gauge and speed and abs(gauge / speed - 1) > NOISY_SPEED)) if true]
 
 
+def steadied(rows):
+    """Return {id of a row: its CPU time a request (us), as if its round had been as fast as the
+    others}, for rows with a CPU time. The other servers tell how fast a round was: by the
+    median of their times in it, each over its own median in all rounds. The time is as
+    measured where there is no other server with this load."""
+    loads, times = {}, {}       # {(variant, x): {server: {round: row}}}
+    for row in rows:
+        if row.get("cpu_us") and row["rate"] is not None:
+            loads.setdefault((row["variant"], row["x"]), {}).setdefault(
+                row["server"], {})[row["repeat"]] = row
+    for servers in loads.values():
+        usual = {server: median(figures(mine.values(), "cpu_us"))
+                 for server, mine in servers.items()}
+        for server, mine in servers.items():
+            for number, row in mine.items():
+                others = [rounds[number]["cpu_us"] / usual[other] for other, rounds
+                          in servers.items() if other != server and number in rounds]
+                times[id(row)] = row["cpu_us"] / (median(others) or 1)
+    return times
+
+
 def remarks(rows):
     """Return what the rows of a point say, each sentence once, with how
     often where not all say it. A run without a figure says at least that."""
@@ -49,17 +70,18 @@ def remarks(rows):
             for text, count in said.items()]
 
 
-def point(rows, keys, speed=None, clients=None):
+def point(rows, keys, times, speed=None, clients=None):
     """Return a point of a curve from the rows of its rounds.
 
     keys        the columns of which `values` has the medians
+    times       those of steadied()
     speed       as for noise()
     clients     how many wait for an answer; None in an open loop
 
     `rate` is None where none of the `planned` runs gave a figure, as `runs` of them did;
     `notes` says why. It is `hollow` when a run lost something or broke, `tight` when its
-    CPU time (without one its rate) is known to 5 %. `noisy` lists in words what makes it
-    so. `intervals` hold the medians of CPU time and rate, None with fewer than six rounds.
+    steadied CPU time (without one its rate) is known to 5 %. `noisy` lists in words what
+    makes it so. `intervals` hold the medians of CPU time and rate, None with fewer than six rounds.
     `waited_ms` is clients / rate; percentiles are None where the `flag` of latency.judge()
     says why.
     """
@@ -71,7 +93,8 @@ def point(rows, keys, speed=None, clients=None):
            "little": None, "flag": "", "waited_ms": None}
     if not measured:
         return one
-    rates, costs = figures(measured, "rate"), figures(measured, "cpu_us")
+    rates = figures(measured, "rate")
+    costs = [times[id(row)] for row in measured if id(row) in times]
     middle = median(rates)
     one["values"] = {key: median(figures(measured, key)) for key in keys}
     one.update(rate={"median": middle, "low": min(rates), "high": max(rates)},
@@ -102,7 +125,7 @@ def summarise(experiment, rows, calls, known, *, keys, speed, tools, adaptive):
     for row in rows:
         by_x = cells.setdefault((row["variant"] or "", row["server"]), {})
         by_x.setdefault(row["x"], []).append(row)
-    curves, bases = [], {}
+    curves, bases, times = [], {}, steadied(rows)
     for variant in experiment.variants:
         there = [one["name"] for one in known if (variant.name, one["name"]) in cells]
         wanted = variant.baseline or experiment.baseline
@@ -110,7 +133,7 @@ def summarise(experiment, rows, calls, known, *, keys, speed, tools, adaptive):
             bases[variant.name] = wanted if wanted in there else there[0]
         for server in there:
             curves.append({"server": server, "variant": variant.name, "points": [
-                point(some, keys, speed, None if experiment.open_loop else variant.busy or x)
+                point(some, keys, times, speed, None if experiment.open_loop else variant.busy or x)
                 for x, some in sorted(cells[variant.name, server].items())]})
     counted = {}
     for row in calls:

@@ -1,5 +1,6 @@
 """What every load tool shares: the job, the result, and reading numbers."""
 
+import math
 import os
 import re
 import shutil
@@ -8,6 +9,7 @@ from pathlib import Path
 
 PATH = f"{os.environ['PATH']}:{Path(__file__).parents[2]}/build/tools/bin"
 LAG = 2.0               # percent behind the demanded rate that get a note
+RESTS = 600             # seconds that the turns of others take at most
 
 
 class LoadError(Exception):
@@ -30,6 +32,7 @@ class Job:
     script: str = None          # a Lua file (wrk)
     pause: float = 0.0          # seconds between two requests of a client (wrk)
     keep_times: bool = False    # of each answer, where the tool can (ab)
+    turn: float = 0.0           # seconds until other servers have their turn; 0: none have
 
     @property
     def asked(self):
@@ -41,6 +44,11 @@ class Job:
     def port(self):
         """The server's port."""
         return int(re.search(r":(\d+)/", self.url)[1])
+
+    @property
+    def tool_seconds(self):
+        """Whole seconds for a tool that knows no others. What is too long is cut off."""
+        return math.ceil(self.seconds) + (RESTS if self.turn else 0)
 
     @property
     def deadline(self):

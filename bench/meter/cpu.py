@@ -131,6 +131,12 @@ class CpuTime(Metric):
     def begin(self, watch):
         self.redis = procfs.cpu_time(procfs.tree(watch.redis_pid))
 
+    def rest(self, watch):
+        self.rested = procfs.cpu_time(procfs.tree(watch.redis_pid))
+
+    def go(self, watch):
+        self.redis += procfs.cpu_time(procfs.tree(watch.redis_pid)) - self.rested
+
     def end(self, watch):
         self.redis = procfs.cpu_time(procfs.tree(watch.redis_pid)) - self.redis
 

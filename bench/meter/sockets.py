@@ -99,6 +99,13 @@ class AcceptQueue(Metric):
     def sample(self, watch):
         self.longest = max(self.longest, accept_queue(watch.live.port)[0])
 
+    def rest(self, watch):
+        self.rested = tcp_counters()
+
+    def go(self, watch):
+        for name, count in tcp_counters().items():
+            self.before[name] += count - self.rested[name]
+
     def end(self, watch):
         self.after = tcp_counters()
         self.limit = accept_queue(watch.live.port)[1]

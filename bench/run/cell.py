@@ -1,8 +1,8 @@
 """Run cells: start a server, check it, load it, end it, and write a row."""
 
+import contextlib
 import os
 import tempfile
-from contextlib import contextmanager, nullcontext
 
 from bench import load, plan
 from bench.analyse import bottleneck
@@ -49,7 +49,7 @@ class Runner:
             keep_alive=variant.keep_alive,
             extra=tuple(variant.options.get(cell.server.name, ())))
 
-    @contextmanager
+    @contextlib.contextmanager
     def _running(self, cell):
         """Run the server of a cell."""
         with tempfile.TemporaryDirectory(prefix="bench-cell-") as folder, \
@@ -76,12 +76,31 @@ class Runner:
     def run(self, cell, seconds):
         """Run a cell with `seconds` of load; add its row and return it. An error is a row
         too, and does not end the run. Raises OSError when the row cannot be written."""
+        [(_, row)] = self.together([cell], seconds)
+        return row
+
+    def together(self, some, seconds):
+        """The same for cells whose servers run side by side and take turns; yield each
+        with its row."""
+        with contextlib.ExitStack() as stack:
+            runs = {cell: stack.enter_context(contextlib.closing(
+                self._steps(cell, seconds, len(some) > 1))) for cell in some}
+            while runs:
+                for cell, steps in tuple(runs.items()):
+                    row = next(steps)
+                    if row:
+                        del runs[cell]
+                        yield cell, row
+
+    def _steps(self, cell, seconds, turns):
+        """Yield None when another server may have its turn, and the row at the end."""
         left_out = self.out.get((cell.experiment.name, cell.server.name))
         if left_out:
-            return self.skip(cell, *left_out)
+            yield self.skip(cell, *left_out)
+            return
         row = self._row(cell)
         try:
-            self._measure(cell, seconds, row)
+            yield from self._measure(cell, seconds, row, turns)
         except servers.ServerError as why:
             self._leave_out(cell, row, "not started", why)
         except WrongAnswer as why:
@@ -90,7 +109,7 @@ class Runner:
             row.update(status="no figure", note=str(why))
             self.problems.append(f"{cell.label}: {why}")
         self.folder.add(row)
-        return row
+        yield row
 
     def _leave_out(self, cell, row, status, why):
         """Note why the server is left out of the rest of the experiment."""
@@ -99,14 +118,14 @@ class Runner:
         self.problems.append(f"{cell.experiment.name}: {cell.server.name} "
                              f"is left out, {status}: {why}")
 
-    def _measure(self, cell, seconds, row):
-        """Measure a cell and fill `row`."""
+    def _measure(self, cell, seconds, row, turns):
+        """Measure a cell and fill `row`; yield when another server may have its turn."""
         experiment, tool = cell.experiment, load.TOOLS[row["tool"]]
         with self._running(cell) as live:
             row["workers"] = live.start.workers
             redis = None if live.start.redis == "none" else self.redis.pid
             metered = cell.server.metered
-            with cpu_meter.of_tree(live.pid) if metered else nullcontext() as cpu:
+            with cpu_meter.of_tree(live.pid) if metered else contextlib.nullcontext() as cpu:
                 self._check(cell, live)
                 self._warm_up(cell, live)
                 costs = cost_meter.CostMeter(
@@ -114,10 +133,15 @@ class Runner:
                 row["descriptor_limit"] = procfs.descriptor_limit(live.pid)
                 job = experiment.job(live, cell.variant, cell.x, seconds,
                                      self.machine, self.settings.full)
+                tick = costs.tick if metered else None
+                if turns:
+                    job = load.split(tool.name, job)
+                    yield       # until all servers are ready
                 with experiment.beside(cell, live, cell.repeat) as seen:
                     costs.begin(job.seconds)
-                    result = self.load(tool.name, job, self.machine.load_cores,
-                                       costs.tick if metered else None)
+                    result = (yield from load.in_turns(
+                        tool.name, job, self.machine.load_cores, tick, costs)) if job.turn \
+                        else self.load(tool.name, job, self.machine.load_cores, tick)
                     costs.end(result)
                     seen.append(result)
             live.stop()

@@ -6,12 +6,13 @@ import time
 from bench.analyse.stats import LOOKS
 
 
-def in_rounds(cells, *, rounds=None, unsettled=None, quiet=None, ends=None, seed=0):
-    """Yield (round, cell), rounds counted from 1; the caller measures the cell
-    before it asks for the next one.
+def in_rounds(cells, *, rounds=None, unsettled=None, quiet=None, ends=None, seed=0, turn=id):
+    """Yield (round, [cell, ...]), rounds counted from 1; the caller measures these
+    cells side by side before it asks for the next ones.
 
     cells       each round has those that are not settled, in random order, so
                 that a change of the machine affects all alike
+    turn        returns the same for cells that are measured side by side
     rounds      how many; None: up to the last of LOOKS
     unsettled   called at each look but the last, with the cells of the round;
                 returns those that need more rounds. None: all do
@@ -30,8 +31,11 @@ def in_rounds(cells, *, rounds=None, unsettled=None, quiet=None, ends=None, seed
         begun = time.monotonic()
         order = list(cells)
         random.Random(f"{seed} {number}").shuffle(order)
+        together = {}
         for cell in order:
-            yield number, cell
+            together.setdefault(turn(cell), []).append(cell)
+        for some in together.values():
+            yield number, some
         lasted = time.monotonic() - begun
         if unsettled and number in LOOKS and number < last:
             cells = unsettled(cells)

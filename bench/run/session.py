@@ -159,19 +159,21 @@ class Session:
             if cell.impossible:
                 self.view.cell(self.worker.skip(cell, "not possible", cell.impossible), 0)
         begun = time.monotonic()
-        for number, cell in in_rounds(
+        for number, some in in_rounds(
                 stage.possible, rounds=stage.rounds, quiet=self.gate,
-                ends=ends, seed=f"{self.worker.settings.seed} {name}",
+                ends=ends, turn=lambda cell: cell.turn, seed=f"{self.worker.settings.seed} {name}",
                 unsettled=None if stage.rounds else lambda some: self._look(stage, some, ends)):
             if number > self.rounds[name]:
                 now = time.monotonic()
                 if number > 1 and ends:
                     each = shorter(stage, each, number, now - begun, ends)
                 self.rounds[name], begun = number, now
-            self.view.begin(cell.label.replace("_", " "))
-            row = self.worker.run(dataclasses.replace(cell, repeat=number),
-                                  each * cell.experiment.weight)
-            self.view.cell(row, cell.lasts(stage.seconds))
+            first = some[0]
+            self.view.begin(f"{name} {first.variant.name} {first.x:,}: round {number}")
+            for cell, row in self.worker.together(
+                    [dataclasses.replace(cell, repeat=number) for cell in some],
+                    each * first.experiment.weight):
+                self.view.cell(row, cell.lasts(stage.seconds))
         if not self.rounds[name]:
             for cell in stage.possible:
                 self.view.cell(self.worker.skip(cell, "no time", "the time was over"), 0)

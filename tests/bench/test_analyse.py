@@ -30,7 +30,7 @@ def row(rate=10000.0, x=100, **more):
 
 def point(*rows, speed=None, **more):
     """Return the point of rows."""
-    return summary.point(rows, KEYS, speed, **more)
+    return summary.point(rows, KEYS, summary.steadied(rows), speed, **more)
 
 
 @pytest.mark.parametrize("rates, tight, noisy", [
@@ -45,7 +45,19 @@ def test_tight_and_noisy(rates, tight, noisy):
     assert (one["tight"], one["noisy"]) == (tight, noisy)
     assert one["rate"] == {"median": 100, "low": min(rates), "high": max(rates)}
     # Rates that the load tool scatters say nothing about the server.
-    assert point(*(row(rate, cpu_us=50.0) for rate in rates * 6))["tight"]
+    assert point(*(row(rate, cpu_us=50.0, repeat=number)
+                   for number, rate in enumerate(rates * 6)))["tight"]
+
+
+def test_a_slow_round_is_known_by_the_other_servers():
+    """A machine that is slower for all servers does not make a cell noisy. A server alone
+    cannot be told from its machine."""
+    rows = [paired(number, server, usual * (2 if number % 2 else 1))
+            for number in range(6) for server, usual in (("epoll", 10.0), ("poll", 30.0))]
+    times = summary.steadied(rows)
+    assert [times[id(one)] for one in rows] == pytest.approx([15.0, 45.0] * 6)
+    assert not summary.point(rows[::2], KEYS, times)["noisy"]
+    assert summary.point(rows[::2], KEYS, summary.steadied(rows[::2]))["noisy"]
 
 
 @pytest.mark.parametrize("values, noisy", [
@@ -228,7 +240,7 @@ def session(noise, shift=1.0, rounds=None):
     much; noise() is drawn for each run. Return the verdict about CPU time and the number of
     rounds."""
     made, keys = [], [("keep-alive", server, 100) for server in ("poll", "epoll")]
-    for number, (_, server, x) in in_rounds(
+    for number, [(_, server, x)] in in_rounds(
             keys, rounds=rounds, unsettled=None if rounds else
             lambda keys: unsettled(made, keys, lambda _: "epoll")):
         made.append(paired(number, server, 50 * noise() * (shift if server == "poll" else 1), x))

@@ -111,6 +111,24 @@ def test_nobody_looks_at_an_unmetered_server(worker, monkeypatch):
     assert row["status"] == "ok" and row["rate"] > 100 and row["cpu_us"] > 0
 
 
+@needs_ab
+def test_servers_take_turns(worker, monkeypatch):
+    """Each rests, with nothing left to do, while another works; the rests of a server are
+    not in its rate."""
+    seen, rest = [], cells.cost_meter.CostMeter.rest
+
+    def resting(meter):
+        rest(meter)
+        used = meter.cpu.read().total
+        seen.append((meter.watch.live.pid, used - meter.cpu.read().total))
+    monkeypatch.setattr(cells.cost_meter.CostMeter, "rest", resting)
+    made = list(worker.together([cell_of("pass") for _ in range(2)], 0.4))
+    assert [row["status"] for _, row in made] == ["ok", "ok"]
+    assert all(row["seconds"] < 0.7 and row["p99_ms"] is None for _, row in made)
+    pids = [pid for pid, _ in seen]
+    assert len(pids) > 4 and all(one != other for one, other in zip(pids[:4], pids[1:4]))
+
+
 def test_a_server_that_is_out_stays_out(worker):
     """One that answers wrongly is not started again and again."""
     wrong = dataclasses.replace(cell_of("pass"), experiment=GUESTBOOK)
@@ -140,19 +158,21 @@ def test_each_round_has_all_cells_in_an_order_of_its_own():
     """And the seed repeats it. Each waits for quiet; none begins after the end."""
     waited = []
     made = list(in_rounds("abcdef", rounds=3, seed=1, quiet=lambda: waited.append(1)))
-    rounds = [[cell for n, cell in made if n == number] for number in (1, 2, 3)]
+    rounds = [[cell for n, [cell] in made if n == number] for number in (1, 2, 3)]
     assert all(sorted(one) == list("abcdef") for one in rounds)
     assert rounds[0] != rounds[1] and len(waited) == 3
     assert made == list(in_rounds("abcdef", rounds=3, seed=1))
     assert not list(in_rounds("a", ends=time.monotonic() - 1))
+    [(_, first), (_, second)] = in_rounds("aAbB", rounds=1, turn=str.isupper)
+    assert sorted(first + second) == list("ABab") and len({one.isupper() for one in first}) == 1
 
 
 def test_what_is_settled_is_left_out_after_a_look():
     """b needs 12 rounds; nothing is left after them."""
     answers = iter(["b", ""])
     made = list(in_rounds("ab", unsettled=lambda _: next(answers)))
-    assert [n for n, cell in made if cell == "a"][-1] == LOOKS[0]
-    assert made[-1] == (LOOKS[1], "b")
+    assert [n for n, cell in made if cell == ["a"]][-1] == LOOKS[0]
+    assert made[-1] == (LOOKS[1], ["b"])
 
 
 SCRIPT = """

@@ -245,8 +245,8 @@ def test_what_has_ended_is_started_again():
 @pytest.mark.namespaces
 def test_a_port_that_is_taken_is_named():
     with hosts(["server"]) as one:
-        one.run("server", "redis-server", "--bind", one.address["server"], "--port",
-                "6390", "--daemonize", "yes", "--pidfile", "/run/theirs.pid")
+        one.run("server", "redis-server", "--bind", one.address["server"], "--protected-mode",
+                "no", "--port", "6390", "--daemonize", "yes", "--pidfile", "/run/theirs.pid")
         inventory = everything_on(one)
         done = run("prepare", inventory)
         assert done.returncode == 1
