@@ -113,7 +113,7 @@ class Watch(App):
         rows = self._visible(max(1, room - few))
         middle = [view.row(item, cpu.get(item.tid, 0),
                            item.tid == self.chosen, width) for item in rows]
-        middle += [view.client(item) for item
+        middle += [view.client(frame.client(item)) for item
                    in frame.clients[:max(0, room - len(middle))]]
         return top + middle + [(("", ""),)] * (room - len(middle)) + end
 

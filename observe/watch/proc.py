@@ -18,16 +18,18 @@ _HEADER, _SLOT = 64, 64         # of the counters that the seven share
 class Task:
     """One thread.
 
-    `hidden`: its system call cannot be read. `stopped`: by a signal, which
-    the caller finds out.
+    `hidden`: its system call cannot be read. The sampler finds out the rest:
+    `stopped` by a signal, its `name`, its `last` sample.
     """
 
     def __init__(self, pid, tid):
-        self.pid, self.tid = pid, tid
+        self.pid, self.tid, self.name, self.last = pid, tid, "", None
         self.hidden = self.stopped = False
         folder = f"/proc/{pid}/task/{tid}/"
         self._schedstat = os.open(folder + "schedstat", os.O_RDONLY)
-        self._syscall = None
+        self._children = self._syscall = -1
+        with contextlib.suppress(OSError):      # not every kernel has it
+            self._children = os.open(folder + "children", os.O_RDONLY)
         try:
             self._syscall = os.open(folder + "syscall", os.O_RDONLY)
             os.pread(self._syscall, 1, 0)
@@ -36,18 +38,26 @@ class Task:
 
     def close(self):
         """Give the descriptors back."""
-        for descriptor in (self._schedstat, self._syscall):
-            if descriptor is not None:
+        for descriptor in (self._schedstat, self._children, self._syscall):
+            if descriptor >= 0:
                 os.close(descriptor)
 
-    def read(self):
-        """Return (syscall text, schedstat text) as the kernel has them.
+    def children(self):
+        """Return the ids of the processes that it has forked and that live."""
+        text = b""
+        with contextlib.suppress(OSError):
+            while part := os.pread(self._children, 4096, len(text)):
+                text += part
+        return map(int, text.split())
 
-        The first is None where hidden. Raises OSError when the thread has
-        ended.
-        """
-        return (None if self.hidden else os.pread(self._syscall, 200, 0),
-                os.pread(self._schedstat, 99, 0))
+    def times(self):
+        """Return the text of schedstat: how long it ran and waited for a CPU,
+        how often it ran. Raises OSError when the thread has ended."""
+        return os.pread(self._schedstat, 99, 0)
+
+    def call(self):
+        """Return the text of syscall, None where hidden. Raises OSError, too."""
+        return None if self.hidden else os.pread(self._syscall, 200, 0)
 
     def letter(self):
         """Return its state in stat, such as "S"."""
@@ -67,14 +77,14 @@ def letter(pid, tid):
 def read(path):
     """Return a small file's text, "" when it cannot be read."""
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read()
+        with open(path, "rb", 0) as file:       # a text file takes longer
+            return file.read().decode("utf-8", "replace")
     except OSError:
         return ""
 
 
 def raise_limit():
-    """Allow as many descriptors as the hard limit does: two for a thread."""
+    """Allow as many descriptors as the hard limit does: three for a thread."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 

@@ -1,7 +1,7 @@
 """Samples a server: threads often, socket tables as seldom as they cost."""
 
 import collections
-import re
+import contextlib
 import threading
 import time
 
@@ -11,22 +11,23 @@ from observe.watch.history import History, Slots
 from observe.watch.tables import Tables
 
 # A thread, a client and everything at one time, as views show them. In seconds;
-# served: requests, or clients seen ("≥3"), or "".
+# served: requests, or clients seen ("≥3"), or ""; clients: a sockets.Tcp each,
+# which client() makes a Client.
 Row = collections.namedtuple(
     "Row", "pid tid name kind words since served cpu history")
 Client = collections.namedtuple("Client", "number kind words since")
 Frame = collections.namedtuple(
-    "Frame", "now title rows clients queues connections rate total notes")
+    "Frame",
+    "now title rows clients client queues connections rate total notes")
 
-# The last sample of a thread. raw: what Task.read() returned; ran, delayed:
-# nanoseconds; version: of the socket tables.
+# One sample of a thread. times, call: texts of its Task; ran, delayed: nanoseconds;
+# name: of the system call, "" while it is not known to be asleep.
 _Sample = collections.namedtuple(
-    "_Sample", "raw ran delayed switches meaning name version")
+    "_Sample", "times call ran delayed switches meaning name")
 
 _COST = 50                      # look for threads after 50 times what it took
 SHARE = 0.02                    # of a CPU, at most, for sampling
 _MOST = 128                     # processes whose sockets are looked at
-_HELD = re.compile(r"waits for client (\d+) to (\w+)")
 
 
 class Sampler:
@@ -40,7 +41,8 @@ class Sampler:
         self.counters = proc.Counters(pid)
         self.paused = False
         self.hidden = self.rounds = 0
-        self._tasks, self._last = {}, {}
+        self._tasks = {}        # tid: Task, in the order of the rows
+        self._meanings = {}     # (tid, text of syscall): what it means
         self._seen = collections.defaultdict(set)
         self._slots, self._pids, self._due = Slots(), [pid], 0.0
         self._rates = collections.deque(maxlen=11)
@@ -76,28 +78,32 @@ class Sampler:
             now = time.monotonic()
             if now >= self._due:
                 self._find_tasks(now)
-            try:
-                self.tables.refresh(now, self._pids[:_MOST])
-            except OSError:             # no sock_diag here
-                pass
+            fresh = False
+            with contextlib.suppress(OSError):      # no sock_diag here
+                fresh = self.tables.refresh(now, self._pids[:_MOST])
+            if fresh:
+                self._meanings = {}
             for task in list(self._tasks.values()):
                 try:
-                    self._sample(task, time.monotonic())
+                    self._sample(task, time.monotonic(), fresh)
                 except (OSError, ValueError):   # it has ended
                     self._forget(task)
 
     def _find_tasks(self, now):
-        self._pids = proc.processes(self.pid)
-        live = [(pid, tid) for pid in self._pids for tid in proc.threads(pid)]
-        for tid in self._tasks.keys() - {tid for _, tid in live}:
+        threads, self._pids, live = {}, [self.pid], []
+        for pid in self._pids:
+            threads[pid] = proc.threads(pid)
+            for tid in threads[pid]:
+                with contextlib.suppress(OSError):      # it has ended
+                    task = self._tasks.get(tid) or proc.Task(pid, tid)
+                    self._pids += task.children()
+                    live.append(task)
+        for tid in self._tasks.keys() - {task.tid for task in live}:
             self._forget(self._tasks[tid])
-        for pid, tid in live:
-            if tid not in self._tasks:
-                try:
-                    self._tasks[tid] = proc.Task(pid, tid)
-                except OSError:
-                    continue
-                self.histories[tid] = History(now)
+        live.sort(key=lambda task: (task.pid != self.pid, task.tid))
+        self._tasks = {task.tid: task for task in live}
+        for tid in self._tasks.keys() - self.histories:
+            self.histories[tid] = History(now)
         # A signal stops all threads of a process, so one letter for each will
         # do, unless the main thread has ended before the others.
         letters = {pid: proc.letter(pid, pid) for pid in self._pids}
@@ -105,43 +111,50 @@ class Sampler:
             letter = letters.get(task.pid, "Z")
             task.stopped = (task.letter() if letter == "Z" else letter) \
                 in "TtZ"
+            task.name = f"thread {task.tid}" if task.tid != task.pid else \
+                f"main {task.tid}" if len(threads[task.pid]) > 1 else \
+                f"process {task.pid}" if task.pid != self.pid \
+                or len(threads) == 1 else f"parent {task.pid}"
         self.hidden = sum(task.hidden for task in self._tasks.values())
         self._due = now + max(0.1, _COST * (time.monotonic() - now))
 
     def _forget(self, task):
         task.close()
         self._tasks.pop(task.tid, None)
-        self._last.pop(task.tid, None)
         self.histories.pop(task.tid, None)
 
-    def _sample(self, task, now):
-        raw = task.read()
-        last = self._last.get(task.tid)
-        version = self.tables.version
-        history = self.histories[task.tid]
+    def _sample(self, task, now, fresh):
+        """`fresh`: the tables have been read since the last sample."""
+        # In this order: where the thread runs between the two, the next sample
+        # finds other times, and looks at its call again.
+        times, last = task.times(), task.last
+        same = last and last.name and not fresh and not task.stopped
+        if same and times == last.times:    # it has not run since
+            self.histories[task.tid].stay(now)
+            return
+        call = task.call()
+        ran, delayed, switches = map(int, times.split())
+        before = last or _Sample(times, call, ran, delayed, switches, None, "")
         # The same call with the same arguments. Where the thread has run since, its
         # descriptor may be another connection: the next tables tell, in 0.5 s.
-        same = last and raw[0] == last.raw[0] and version == last.version \
-            and not task.stopped and raw[0] is not None \
-            and not raw[0].startswith(b"running")
-        if same and raw == last.raw and last.name not in states.MANY:
-            history.stay(now)               # it has not run since
-            return
-        ran, delayed, switches = map(int, raw[1].split())
-        before = last or _Sample(raw, ran, delayed, switches, None, "", 0)
-        meaning, name = (last.meaning, last.name) if same else self._meaning(
-            task, raw[0], (ran - before.ran) / 1e9,
-            (delayed - before.delayed) / 1e9)
-        self._last[task.tid] = _Sample(raw, ran, delayed, switches, meaning,
-                                       name, version)
+        meaning, name = (last.meaning, last.name) \
+            if same and call == last.call else self._meaning(
+                task, call, (ran - before.ran) / 1e9,
+                (delayed - before.delayed) / 1e9)
+        task.last = _Sample(times, call, ran, delayed, switches, meaning, name)
         kind, said = self._loop(task, meaning, name)
-        history.add(now, kind, said, name in states.ACCEPT
-                    and before.switches != switches)
+        self.histories[task.tid].add(now, kind, said, name in states.ACCEPT
+                                     and before.switches != switches)
 
     def _meaning(self, task, text, ran, delayed):
         """Return (meaning, name of the system call or "")."""
         if text is None:
-            return words.hidden(task.wchan(), task.letter()), ""
+            letter = task.letter()
+            return words.hidden(task.wchan(), letter), \
+                "hidden" if letter == "S" else ""
+        known = self._meanings.get((task.tid, text))
+        if known and not task.stopped:
+            return known
         name, arguments = words.parse_syscall(text.decode())
         if name == "running":
             letter = task.letter() if ran == delayed == 0 else "R"
@@ -155,7 +168,10 @@ class Sampler:
             if found[1]:
                 self._seen[task.tid].add(found[1])
             return found
-        return words.blocked(name, arguments, role), name
+        found = words.blocked(name, arguments, role), name
+        if found[0][0] != "client":     # another client may come to this call
+            self._meanings[task.tid, text] = found
+        return found
 
     def _loop(self, task, meaning, name):
         """Say what an event loop waits for: the tables know."""
@@ -175,19 +191,15 @@ class Sampler:
             first, last = self._rates[0], self._rates[-1]
             rate = (last[1] - first[1]) / (last[0] - first[0]) \
                 if len(self._rates) > 1 and total is not None else None
-            many = collections.Counter(t.pid for t in self._tasks.values())
             slots = self._slots.assign(self._pids[1:]) \
                 if self.title[:2] in ("03", "07") else {}
-            rows = [self._row(task, now, counted, many, slots)
-                    for task in sorted(self._tasks.values(),
-                                       key=lambda t: (t.pid != self.pid,
-                                                      t.tid))]
-            held = {int(match[1]): match[2] for row in rows
-                    if (match := _HELD.match(row.words))}
+            rows = [self._row(task, now, counted, slots)
+                    for task in self._tasks.values()]
+            said = {row.words for row in rows}
             owed = self.tables.owed(self._pids[:_MOST])
             return Frame(
-                now, self.title, rows, [self._client(tcp, owed, held) for tcp
-                                        in self.tables.clients],
+                now, self.title, rows, self.tables.clients,
+                lambda tcp: self._client(tcp, owed, said),
                 self._queues(), collections.Counter(
                     tcp.state for tcp in self.tables.clients),
                 rate, total, self._notes())
@@ -203,18 +215,11 @@ class Sampler:
         return [(s.local[1], fresh.get(s.inode, s).unread,
                  fresh.get(s.inode, s).unsent) for s in self.tables.listeners]
 
-    def _row(self, task, now, counted, many, slots):
+    def _row(self, task, now, counted, slots):
         history = self.histories[task.tid]
-        ran = self._last[task.tid].ran / 1e9 if task.tid in self._last else 0
-        child = task.pid != self.pid
-        thread = task.tid != task.pid
-        name = f"thread {task.tid}" if thread else \
-            f"main {task.tid}" if many[task.pid] > 1 else \
-            f"process {task.pid}" if child or len(self._pids) == 1 else \
-            f"parent {task.pid}"
-        return Row(task.pid, task.tid, name, history.kind, history.words,
+        return Row(task.pid, task.tid, task.name, history.kind, history.words,
                    now - history.since, self._served(task, counted, slots),
-                   ran, history)
+                   task.last.ran / 1e9 if task.last else 0, history)
 
     def _served(self, task, counted, slots):
         if counted and task.tid == task.pid:
@@ -224,13 +229,13 @@ class Sampler:
         seen = len(self._seen[task.tid])
         return f"≥{seen}" if seen else ""
 
-    def _client(self, tcp, owed, held):
-        """`held`: {number: "send" or "read"} of clients that hold a worker."""
+    def _client(self, tcp, owed, said):
+        """`said`: the words of all rows, which name clients that hold a worker."""
         number = self.tables.number(tcp.remote)
-        (kind, said), since = words.client_words(
-            tcp, owed and held.get(number) != "send",
-            self.tables.incomplete(tcp))
-        return Client(number, kind, said, since or 0)
+        _, waited_for = states.meaning("read", states.CLIENT, number)
+        (kind, text), since = words.client_words(
+            tcp, owed and waited_for not in said, self.tables.incomplete(tcp))
+        return Client(number, kind, text, since or 0)
 
     def _notes(self):
         if not self._tasks:

@@ -19,18 +19,17 @@ class Tables:
         self.tcp, self.clients = {}, []
         self.numbers = {}       # (host, port) of a client: its number
         self.stale = True
-        self.version = 0        # goes up whenever they are read
         self._read, self._took = -9.0, 0.0
         self._known = {}        # inode: its ends, before the tables have it
         self._own = {}          # pid: inodes of its sockets
         self._unanswered = {}   # client: bytes received when Redis owed nothing
 
     def refresh(self, now, pids):
-        """Read the tables again, if it is time."""
+        """Read the tables again, if it is time; return whether it was."""
         if now < self._read + max(0.1, _URGENT * self._took) or \
                 not self.stale and now < self._read + max(0.5,
                                                           _COST * self._took):
-            return
+            return False
         begin = time.monotonic()
         self._own, self._known = {}, {}
         inodes = set().union(*map(self.own, pids))
@@ -45,8 +44,8 @@ class Tables:
             key=lambda s: self.number(s.remote))
         self._remember(pids)
         self.stale = False
-        self.version += 1
         self._read, self._took = now, time.monotonic() - begin
+        return True
 
     def number(self, remote):
         """Return the number of a client, in the order in which we saw them."""

@@ -229,7 +229,8 @@ def test_a_wrong_number_starts_nothing(words, said, capsys):
 def spoken(sampler):
     """Return the words of all rows and clients now."""
     frame = sampler.frame()
-    return {item.words for item in [*frame.rows, *frame.clients]}
+    return {item.words for item in
+            [*frame.rows, *map(frame.client, frame.clients)]}
 
 
 @pytest.mark.parametrize("folder, worker", [
