@@ -4,6 +4,7 @@ No root is needed. OSError where the kernel has no sock_diag.
 """
 
 import collections
+import functools
 import socket
 import struct
 
@@ -39,11 +40,12 @@ def lookup(local, remote):
     return found[0] if found and found[0].remote == remote else None
 
 
-def tcp(states=OPEN, details=False, families=(4, 6)):
+def tcp(states=OPEN, details=False, families=(4, 6), wanted=None):
     """Return [Tcp] of this network namespace.
 
     `states`: a set of bits, 1 << number. Reading all that are open takes the
     kernel some milliseconds for each family; the listening ones, none.
+    `wanted(inode, local port)`: whether a socket is returned; None: all are.
     """
     found = []
     for number in families:
@@ -51,7 +53,8 @@ def tcp(states=OPEN, details=False, families=(4, 6)):
         ask = _ASK.pack(family, socket.IPPROTO_TCP,
                         1 << _INFO - 1 if details else 0, 0, states,
                         *(b"",) * 4, 0, b"")
-        found += map(_tcp, _exchange(ask, _REQUEST | _DUMP))
+        found += filter(None, (_tcp(body, wanted) for body
+                               in _exchange(ask, _REQUEST | _DUMP)))
     return found
 
 
@@ -62,7 +65,7 @@ def _exchange(ask, flags):
         netlink.send(_HEADER.pack(_HEADER.size + len(ask), _BY_FAMILY, flags,
                                   0, 0) + ask)
         while True:
-            data, position = netlink.recv(1 << 18), 0
+            data, position = netlink.recv(1 << 16), 0
             while position < len(data):
                 length, kind, *_ = _HEADER.unpack_from(data, position)
                 if kind in (_DONE, _ERROR):
@@ -73,11 +76,13 @@ def _exchange(ask, flags):
                 return found
 
 
-def _tcp(body):
-    """Return the Tcp of one inet_diag_msg."""
+def _tcp(body, wanted=None):
+    """Return the Tcp of one inet_diag_msg, None if it is not wanted."""
     family, state, _, _, sport, dport, source, target, _, _, _, unread, \
         unsent, _, inode = _TELL.unpack_from(body)
-    info = _attributes(body[_TELL.size:]).get(_INFO, b"")
+    if wanted and not wanted(inode, int.from_bytes(sport, "big")):
+        return None
+    info = _attribute(body[_TELL.size:], _INFO)
     quiet_out = quiet_in = received = None
     if len(info) >= 136:                        # struct tcp_info
         quiet_out, = struct.unpack_from("=I", info, 44)
@@ -90,19 +95,19 @@ def _tcp(body):
                unsent, quiet_in, quiet_out, received)
 
 
+@functools.lru_cache(maxsize=10000)
 def _address(family, host, port):
     size = 4 if family == socket.AF_INET else 16
     text = socket.inet_ntop(family, host[:size])
     return text.removeprefix("::ffff:"), struct.unpack("!H", port)[0]
 
 
-def _attributes(data):
-    """Return {type: bytes} of netlink attributes."""
-    found, position = {}, 0
+def _attribute(data, wanted):
+    """Return the bytes of a netlink attribute, b"" where it is missing."""
+    position = 0
     while position + 4 <= len(data):
         length, kind = struct.unpack_from("=HH", data, position)
-        if length < 4:
-            break
-        found[kind] = data[position + 4:position + length]
+        if length < 4 or kind == wanted:
+            return data[position + 4:position + length]
         position += (length + 3) & ~3
-    return found
+    return b""

@@ -26,13 +26,15 @@ class History:
 
     def add(self, now, kind, words, again=False):
         """Take a sample; `again`: the same state, entered once more."""
-        self._catch_up()
-        middle = (self._last + now) / 2
+        if not again and (kind, words) == (self.kind, self.words):
+            self.stay(now)
+            return
+        middle = (self._seen + now) / 2
         self._fill(self.kind, self._last, middle)
         self._fill(kind, middle, now)
         if again:
             self._before, self.since = None, now
-        elif (kind, words) != (self.kind, self.words):
+        else:
             before = self._before
             self._before = self.kind, self.words, self.since, now
             self.since = before[2] if before and before[:2] == (kind, words) \
@@ -44,11 +46,8 @@ class History:
         notes the time, and fills the cells once a cell."""
         self._seen = now
         if now - self._last > CELL:
-            self._catch_up()
-
-    def _catch_up(self):
-        self._fill(self.kind, self._last, self._seen)
-        self._last = self._seen
+            self._fill(self.kind, self._last, now)
+            self._last = now
 
     def _fill(self, kind, begin, end):
         """Count a time for a state, in the cells that it lies in."""

@@ -3,13 +3,11 @@
 import contextlib
 import ctypes
 import os
-import re
 import resource
 import socket
 
 from observe import lab
 
-_SOCKET = re.compile(r"socket:\[(\d+)\]")
 _PIDFD_GETFD = 438             # the same number on every architecture
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _HEADER, _SLOT = 64, 64         # of the counters that the seven share
@@ -130,8 +128,7 @@ def inode(pid, fd):
         text = os.readlink(f"/proc/{pid}/fd/{fd}")
     except OSError:
         return 0, ""
-    match = _SOCKET.fullmatch(text)
-    return (int(match[1]) if match else 0), text
+    return (int(text[8:-1]) if text.startswith("socket:[") else 0), text
 
 
 def ends(pid, fd):
@@ -161,11 +158,9 @@ def ends(pid, fd):
 
 def socket_inodes(pid):
     """Return the inodes of all sockets that a process has open."""
-    found = set()
     with contextlib.suppress(OSError):
-        for fd in os.listdir(f"/proc/{pid}/fd"):
-            found.add(inode(pid, fd)[0])
-    return found - {0}
+        return {inode(pid, fd)[0] for fd in os.listdir(f"/proc/{pid}/fd")} - {0}
+    return set()
 
 
 class Counters:

@@ -27,7 +27,6 @@ _Sample = collections.namedtuple(
 
 _COST = 50                      # look for threads after 50 times what it took
 SHARE = 0.02                    # of a CPU, at most, for sampling
-_MOST = 128                     # processes whose sockets are looked at
 
 
 class Sampler:
@@ -80,7 +79,7 @@ class Sampler:
                 self._find_tasks(now)
             fresh = False
             with contextlib.suppress(OSError):      # no sock_diag here
-                fresh = self.tables.refresh(now, self._pids[:_MOST])
+                fresh = self.tables.refresh(now, self._pids)
             if fresh:
                 self._meanings = {}
             for task in list(self._tasks.values()):
@@ -196,7 +195,7 @@ class Sampler:
             rows = [self._row(task, now, counted, slots)
                     for task in self._tasks.values()]
             said = {row.words for row in rows}
-            owed = self.tables.owed(self._pids[:_MOST])
+            owed = self.tables.owed(self._pids)
             return Frame(
                 now, self.title, rows, self.tables.clients,
                 lambda tcp: self._client(tcp, owed, said),

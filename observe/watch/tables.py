@@ -8,6 +8,7 @@ from observe.watch import proc
 # Reading the tables takes the kernel some milliseconds. They are read again
 # after 50 times as long; for a socket that is not in them, after 20 times.
 _COST, _URGENT = 50, 20
+_MOST = 128                     # processes whose sockets are looked at
 
 
 class Tables:
@@ -22,6 +23,7 @@ class Tables:
         self._read, self._took = -9.0, 0.0
         self._known = {}        # inode: its ends, before the tables have it
         self._own = {}          # pid: inodes of its sockets
+        self._late = set()      # inodes of those on which Redis owes a reply
         self._unanswered = {}   # client: bytes received when Redis owed nothing
 
     def refresh(self, now, pids):
@@ -32,16 +34,21 @@ class Tables:
             return False
         begin = time.monotonic()
         self._own, self._known = {}, {}
-        inodes = set().union(*map(self.own, pids))
+        inodes = set().union(*map(self.own, pids[:_MOST]))
         self.listeners = [s for s in sockets.tcp(sockets.LISTEN)
                           if s.inode in inodes]
         self.ports = {listener.local[1] for listener in self.listeners}
         six = any(":" in s.local[0] for s in self.listeners)
-        found = sockets.tcp(details=True, families=(4, 6) if six else (4,))
+        found = sockets.tcp(     # where we know which are theirs, no others
+            details=True, families=(4, 6) if six else (4,),
+            wanted=None if len(pids) > _MOST else lambda inode, port:
+            inode in inodes or port in self.ports)
         self.tcp = {s.inode: s for s in found if s.inode}
         self.clients = sorted(
             (s for s in found if s.local[1] in self.ports),
             key=lambda s: self.number(s.remote))
+        self._late = {s.inode for s in self.tcp.values() if s.remote[1]
+                      in self.redis and s.quiet_out < s.quiet_in}
         self._remember(pids)
         self.stale = False
         self._read, self._took = now, time.monotonic() - begin
@@ -59,9 +66,8 @@ class Tables:
 
     def owed(self, pids):
         """Whether Redis owes one of these processes a reply."""
-        late = {s.inode for s in self.tcp.values() if s.remote[1]
-                in self.redis and s.quiet_out < s.quiet_in}
-        return bool(late) and any(late & self.own(pid) for pid in pids)
+        return bool(self._late) and any(self._late & self.own(pid)
+                                        for pid in pids[:_MOST])
 
     def _remember(self, pids):
         """Note whose requests are unanswered although Redis owes nothing."""
