@@ -1,16 +1,12 @@
-"""The live view in a terminal, with textual."""
+"""The live view in a terminal, with curses."""
 
 import asyncio
+import contextlib
+import curses
 import functools
+import itertools
 import os
 import signal
-
-from rich.segment import Segment
-from rich.style import Style
-from textual.app import App
-from textual.geometry import Region
-from textual.strip import Strip
-from textual.widget import Widget
 
 from observe import clients
 from observe.watch import plain, view
@@ -19,80 +15,105 @@ FRAMES = 10                     # a second
 STAY = 60.0                     # seconds that a troublesome client stays
 
 
-@functools.lru_cache(maxsize=1000)
-def strip(line, width, ground):
-    """Return a view's line as textual's Strip, cut or filled to a width.
+class Board:
+    """A terminal that shows lines of view. `screen`: curses' window."""
 
-    `ground`: rich's Style of what the line does not style itself.
-    """
-    return Strip([Segment(text, ground + _style(style)) for text, style in line]
-                 ).adjust_cell_length(width, ground)
+    def __init__(self, screen):
+        self._screen, self._lines, self._size = screen, [], None
+        screen.nodelay(True)
+        curses.set_escdelay(25)     # ms to tell the key Esc from an arrow
+        with contextlib.suppress(curses.error):     # not every terminal can
+            curses.curs_set(0)
 
+    def keys(self):
+        """Return the keys pressed since the last time, as curses names them:
+        "q", "KEY_UP"."""
+        codes = iter(self._screen.getch, curses.ERR)
+        return [curses.keyname(code).decode("ascii", "replace")
+                for code in codes]
 
-_style = functools.lru_cache(Style.parse)
-
-
-class Board(Widget):
-    """Shows lines, and draws only those that have changed."""
-
-    DEFAULT_CSS = "Board { width: 100%; height: 100%; }"
-    lines = ()
+    def size(self):
+        """Return (width, height)."""
+        return self._screen.getmaxyx()[::-1]
 
     def show(self, lines):
-        """Show these lines of view from now on."""
-        before, self.lines = self.lines, lines
-        changed = [Region(0, y, self.size.width, 1)
-                   for y, line in enumerate(lines)
-                   if y >= len(before) or line != before[y]]
-        if changed:
-            self.refresh(*changed)
+        """Show these lines, as far as they fit. Writes only those that have changed;
+        of these, curses sends the terminal only the cells that differ."""
+        if self._size != self.size():
+            self._lines, self._size = [], self.size()
+            self._screen.erase()
+        width, height = self._size
+        for y, line in enumerate(lines[:height]):
+            if self._lines[y:y + 1] != [line]:
+                self._screen.move(y, 0)
+                self._screen.clrtoeol()
+                with contextlib.suppress(curses.error):     # the last cell of all
+                    left = width
+                    for text, style in line:
+                        self._screen.addstr(text[:left], attribute(style))
+                        left -= min(left, len(text))
+        self._lines = lines
+        self._screen.refresh()
 
-    def render_lines(self, crop):
-        """Return a region's lines as textual wants them. Its own method adds
-        borders, which we have not, and costs more than the text."""
-        width, ground = self.size.width, self.rich_style
-        return [strip(self.lines[y] if y < len(self.lines) else (), width, ground)
-                .crop(crop.x, crop.right) for y in crop.line_range]
+
+_PAIRS = itertools.count(1)     # of colours, as curses numbers them
 
 
-class Watch(App):
-    """Shows a Sampler. `lab`: what we started with it, or None."""
+@functools.cache
+def attribute(style):
+    """Return curses' attribute of a view's style: "", "bold" or "#rrggbb"."""
+    if not style.startswith("#"):
+        return getattr(curses, f"A_{style.upper()}", curses.A_NORMAL)
+    parts = [int(style[at:at + 2], 16) for at in (1, 3, 5)]
+    pair = next(_PAIRS)
+    if curses.COLORS >= 256 and curses.can_change_color():
+        colour = 256 - pair     # one of xterm's greys; curses restores it
+        curses.init_color(colour, *(part * 1000 // 255 for part in parts))
+    elif curses.COLORS >= 256:  # the nearest of a cube of 6 x 6 x 6 colours
+        red, green, blue = (max(0, part - 35) // 40 for part in parts)
+        colour = 16 + 36 * red + 6 * green + blue
+    else:
+        colour = sum(bit for bit, part in zip((1, 2, 4), parts) if part > 127)
+    with contextlib.suppress(curses.error, ValueError):     # it has no colours
+        curses.init_pair(pair, colour, curses.COLOR_BLACK)
+    return curses.color_pair(pair)
 
-    ENABLE_COMMAND_PALETTE = False
-    BINDINGS = [
-        ("q", "quit", "quit"), ("space", "pause", "pause"),
-        ("full_stop", "step", "step"), ("o", "sort", "sort"),
-        ("question_mark", "help", "help"), ("k", "kill", "kill"),
-        ("f", "freeze", "freeze"), ("up", "choose(-1)", ""),
-        ("down", "choose(1)", ""), ("n", "client('normal')", ""),
-        ("s", "client('slow')", ""), ("i", "client('silent')", ""),
-        ("h", "client('half')", "")]
+
+class Watch:
+    """Shows a Sampler. `started`: what we started with it, or None."""
+
+    KEYS = {"q": ("quit",), " ": ("pause",), ".": ("step",), "o": ("sort",),
+            "?": ("help",), "k": ("kill",), "f": ("freeze",),
+            "KEY_UP": ("choose", -1), "KEY_DOWN": ("choose", 1),
+            "n": ("client", "normal"), "s": ("client", "slow"),
+            "i": ("client", "silent"), "h": ("client", "half")}
 
     def __init__(self, sampler, started=None):
-        super().__init__()
         self.sampler, self.started = sampler, started
         self.sort, self.chosen, self.show_help = view.SORTS[0], None, False
         self.said = "? help"
         self._cpu, self._frame, self._order = plain.Cpu(), None, []
-        self._text, self._free = Board(), True    # free: no row is chosen
+        self._free = True       # no row is chosen
         self._first = 0         # the first line of the rows that is shown
+        self._over, self._sent = asyncio.Event(), []
 
-    def compose(self):
-        """One widget, which shows text."""
-        yield self._text
-
-    def on_mount(self):
-        """Begin to draw."""
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM,
-                                                      self.exit)
-        self.set_interval(1 / FRAMES, self.draw)
-        self.draw()
-
-    def draw(self):
-        """Draw a frame."""
-        if not self.sampler.paused or self._frame is None:
-            self._frame = self.sampler.frame()
-        self._text.show(self.lines(*self.size))
+    async def run(self, board):
+        """Show it on a Board, until q is pressed or SIGTERM comes."""
+        loop = asyncio.get_running_loop()
+        for number in signal.SIGTERM, signal.SIGINT:
+            loop.add_signal_handler(number, self._over.set)
+        due = loop.time()
+        while not self._over.is_set():
+            for key in board.keys():
+                if key in self.KEYS:
+                    name, *words = self.KEYS[key]
+                    getattr(self, f"action_{name}")(*words)
+            if not self.sampler.paused or self._frame is None:
+                self._frame = self.sampler.frame()
+            board.show(self.lines(*board.size()))
+            due = max(due + 1 / FRAMES, loop.time())
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._over.wait(), due - loop.time())
 
     def lines(self, width, height):
         """Return what fits into the terminal, as lines of view."""
@@ -124,6 +145,10 @@ class Watch(App):
         self._first = max(0, min(self._first, len(tids) - room, at))
         self._first = max(self._first, at - room + 1)
         return self._order[self._first:self._first + room]
+
+    def action_quit(self):
+        """End."""
+        self._over.set()
 
     def action_pause(self):
         """Stop sampling, or go on."""
@@ -182,7 +207,8 @@ class Watch(App):
             return
         path = "/guestbook" if kind == "normal" else \
             "/large" if self.started else "/"
-        self.run_worker(clients.trouble(kind, address, path, STAY))
+        self._sent.append(asyncio.ensure_future(
+            clients.trouble(kind, address, path, STAY)))
         self.said = f"sent a {kind} client"
 
     def _address(self):

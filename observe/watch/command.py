@@ -1,16 +1,18 @@
 """`make watch-05`: starts a server and watches it, or watches a process."""
 
 import argparse
+import asyncio
 import contextlib
+import curses
 import os
 import signal
 import sys
 import tempfile
 import time
 
-from bench import venv
 from observe import lab
 from observe.watch import plain, proc
+from observe.watch.app import Board, Watch
 from observe.watch.sampler import Sampler
 
 
@@ -102,9 +104,11 @@ def main(words):
     parser.epilog = "Options after -- are for the server that is started."
     own = words.index("--") if "--" in words else len(words)
     chosen = parser.parse_args(words[:own])
-    why = venv.enter() if sys.stdout.isatty() else ""
-    if why:
-        print(f"No live view, a line a second instead: {why}", file=sys.stderr)
+    live = sys.stdout.isatty()
+    try:
+        curses.setupterm()
+    except curses.error as error:
+        live = print(f"No live view: TERM: {error}", file=sys.stderr) if live else None
     # So that SIGTERM, too, undoes what we have done to the session.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with contextlib.ExitStack() as stack:
@@ -122,9 +126,11 @@ def main(words):
             pid, title if started else
             f"{proc.read(f'/proc/{pid}/comm').strip()} {pid}", redis,
             chosen.rate))
-        if not sys.stdout.isatty() or why:
+        if not live:
             return print_lines(sampler, chosen.seconds)
-        return _show(sampler, started)
+        curses.wrapper(lambda screen: asyncio.run(
+            Watch(sampler, started).run(Board(screen))))
+        return 0
 
 
 def _by_name(stack, name, options):
@@ -153,10 +159,4 @@ def print_lines(sampler, seconds):
             noted = True
         print(plain.line(frame, cpu.update(frame)), flush=True)
         time.sleep(min(1, max(0, end - time.monotonic())))
-    return 0
-
-
-def _show(sampler, started):
-    from observe.watch.app import Watch     # not there without build/venv/
-    Watch(sampler, started).run()
     return 0

@@ -3,6 +3,7 @@
 A line is a tuple of (text, style), a style in rich's words.
 """
 
+import functools
 import itertools
 
 from observe import states
@@ -86,14 +87,20 @@ def queue_bar(port, length, limit, width=40):
 def row(row, cpu, selected, width):
     """Return the line of one thread."""
     words, cells = columns(width)
-    line = [(f"{row.name:15.15}", "reverse" if selected else ""),
+    line = ((f"{row.name:15.15}", "reverse" if selected else ""),
             (" ● ", colour(row.kind)),
             (f"{row.words:{words}.{words}} {ago(row.since):>6} "
-             f"{row.served:>7} {cpu * 100:4.0f} % ", "")]
-    for kind, same in itertools.groupby(row.history.strip(cells)):
-        mark = " " if kind is None else "─" if kind == "idle" else "█"
-        line.append((mark * len(list(same)), colour(kind) if kind else ""))
-    return tuple(line)
+             f"{row.served:>7} {cpu * 100:4.0f} % ", ""))
+    return line + _bars(row.history.strip(cells))
+
+
+@functools.lru_cache(maxsize=1000)
+def _bars(strip):
+    """Return the parts of a line that show a History's strip."""
+    return tuple(
+        ((" " if kind is None else "─" if kind == "idle" else "█")
+         * len(list(same)), colour(kind) if kind else "")
+        for kind, same in itertools.groupby(strip))
 
 
 def client(client):

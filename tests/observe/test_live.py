@@ -2,14 +2,18 @@
 
 import asyncio
 import contextlib
+import fcntl
 import json
 import os
+import pty
 import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
+import termios
 import time
 
 import pytest
@@ -19,6 +23,7 @@ from observe import clients, lab, stuck
 from observe.slow_redis import SlowRedis
 from observe.timeline import page, rows, run, strace
 from observe.watch import command, plain, proc
+from observe.watch.app import Watch
 from observe.watch.command import Started, print_lines
 from observe.watch.sampler import Sampler
 
@@ -329,46 +334,95 @@ def text(line):
     return "".join(part for part, _ in line)
 
 
-def test_the_keys(drawing):
-    from observe.watch.app import Watch
+class Paper:
+    """In place of a terminal: a Board that keeps what it shows."""
 
+    def __init__(self):
+        self.pressed, self.shown, self.frames = [], "", 0
+
+    def keys(self):
+        """Return the keys pressed since the last time."""
+        pressed, self.pressed = self.pressed, []
+        return pressed
+
+    def size(self):
+        """Return (width, height)."""
+        return 120, 40
+
+    def show(self, lines):
+        """Keep the lines' text."""
+        assert len(lines) == 40
+        self.shown = "\n".join(map(text, lines))
+        self.frames += 1
+
+    async def until(self, condition):
+        """Wait for a condition."""
+        await asyncio.to_thread(wait_for, condition)
+
+    async def press(self, *keys):
+        """Press keys, and wait for a frame that has begun after that."""
+        self.pressed += keys
+        frames = self.frames
+        await self.until(lambda: not self.pressed and self.frames > frames + 1)
+
+
+def test_the_keys():
     async def press():
         with Started("03_preforking", PATIENT) as started, Sampler(
                 started.server.pid, "03 preforking",
                 [started.redis.port]) as sampler:
-            app = Watch(sampler, started)
-            shown = lambda: "\n".join(map(text, app.lines(120, 40)))
-
-            async def until(condition):
-                await asyncio.to_thread(wait_for, condition)
-            async with app.run_test(size=(120, 40)) as pilot:
-                await until(lambda: shown().count("accepting") == 4)
-                await pilot.press("n")
-                await until(lambda: "1 in all" in shown())
-                await pilot.press("h", "i", "s")
-                await until(lambda: shown().count("waits for client") == 3)
-                await until(lambda: "waits for it to read" in shown())
-                await pilot.press("f")
-                assert started.redis.frozen and "is frozen" in shown()
-                await pilot.press("up", "f", "question_mark", "o")
-                assert "kill the chosen worker" in shown()
-                assert "sorted by CPU" in shown() and not started.redis.frozen
-                victim = next(row.pid for row in sampler.frame().rows
-                              if row.tid == app.chosen)
-                assert victim != started.server.pid
-                await pilot.press("k")
-                await until(lambda: str(victim) not in "".join(
-                    row.name for row in sampler.frame().rows))
-                await pilot.press("space")
-                frame = app._frame
-                await pilot.pause(0.3)
-                assert app._frame is frame and "paused" in shown()
-                await pilot.press("full_stop")
-                assert app._frame is not frame and "paused" in shown()
-                narrow = app.lines(80, 24)
-                assert len(narrow) == 24
-                assert max(len(text(line)) for line in narrow[3:8]) <= 80
+            app, board = Watch(sampler, started), Paper()
+            running = asyncio.create_task(app.run(board))
+            await board.until(lambda: board.shown.count("accepting") == 4)
+            await board.press("n")
+            await board.until(lambda: "1 in all" in board.shown)
+            await board.press("h", "i", "s")
+            await board.until(lambda: board.shown.count("waits for client") == 3)
+            await board.until(lambda: "waits for it to read" in board.shown)
+            await board.press("f")
+            assert started.redis.frozen and "is frozen" in board.shown
+            await board.press("KEY_UP", "f", "?", "o", "no key")
+            assert "kill the chosen worker" in board.shown
+            assert "sorted by CPU" in board.shown and not started.redis.frozen
+            victim = next(row.pid for row in sampler.frame().rows
+                          if row.tid == app.chosen)
+            assert victim != started.server.pid
+            await board.press("k")
+            await board.until(lambda: str(victim) not in "".join(
+                row.name for row in sampler.frame().rows))
+            await board.press(" ")
+            frame = app._frame
+            await board.press()
+            assert app._frame is frame and "paused" in board.shown
+            await board.press(".")
+            assert app._frame is not frame and "paused" in board.shown
+            narrow = app.lines(80, 24)
+            assert len(narrow) == 24
+            assert max(len(text(line)) for line in narrow[3:8]) <= 80
+            await board.press("h")      # this client is still there at the end
+            board.pressed.append("q")
+            await asyncio.wait_for(running, LIMIT)
     asyncio.run(press())
+
+
+@pytest.mark.parametrize("term", ["xterm-256color", "tmux-256color", "linux", "vt100"])
+def test_a_terminal_shows_it_until_q_is_pressed(term):
+    pid, screen = pty.fork()
+    if pid == 0:
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("4H", 12, 100, 0, 0))
+        os.chdir(lab.TOP)
+        os.execve(sys.executable, [sys.executable, "-m", "observe", "watch", "05"],
+                  {**os.environ, "TERM": term, "PYTHONUTF8": "1"})
+    seen, limit = b"", time.monotonic() + LIMIT
+    for said, key in ((b"accepting", b"?"), (b"kill the chosen", b"q")):
+        while said not in seen:
+            assert time.monotonic() < limit
+            seen += os.read(screen, 1 << 16)
+        os.write(screen, key)
+    with contextlib.suppress(OSError):      # it has ended
+        while os.read(screen, 1 << 16):
+            pass
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
 
 def test_without_a_terminal_there_is_a_line_a_second():
