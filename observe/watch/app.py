@@ -26,11 +26,9 @@ class Board:
             curses.curs_set(0)
 
     def keys(self):
-        """Return the keys pressed since the last time, as curses names them:
-        "q", "KEY_UP"."""
-        codes = iter(self._screen.getch, curses.ERR)
+        """Return the keys pressed since the last time: "q", "KEY_UP"."""
         return [curses.keyname(code).decode("ascii", "replace")
-                for code in codes]
+                for code in iter(self._screen.getch, curses.ERR)]
 
     def size(self):
         """Return (width, height)."""
@@ -93,8 +91,7 @@ class Watch:
         self.sort, self.chosen, self.show_help = view.SORTS[0], None, False
         self.said = "? help"
         self._cpu, self._frame, self._order = plain.Cpu(), None, []
-        self._free = True       # no row is chosen
-        self._first = 0         # the first line of the rows that is shown
+        self._free, self._first = True, 0   # no row is chosen; the first row shown
         self._over, self._sent = asyncio.Event(), []
 
     async def run(self, board):
@@ -102,18 +99,14 @@ class Watch:
         loop = asyncio.get_running_loop()
         for number in signal.SIGTERM, signal.SIGINT:
             loop.add_signal_handler(number, self._over.set)
-        due = loop.time()
         while not self._over.is_set():
-            for key in board.keys():
-                if key in self.KEYS:
-                    name, *words = self.KEYS[key]
-                    getattr(self, f"action_{name}")(*words)
+            for name, *words in filter(None, map(self.KEYS.get, board.keys())):
+                getattr(self, f"_{name}")(*words)
             if not self.sampler.paused or self._frame is None:
                 self._frame = self.sampler.frame()
             board.show(self.lines(*board.size()))
-            due = max(due + 1 / FRAMES, loop.time())
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._over.wait(), due - loop.time())
+                await asyncio.wait_for(self._over.wait(), 1 / FRAMES)
 
     def lines(self, width, height):
         """Return what fits into the terminal, as lines of view."""
@@ -146,39 +139,32 @@ class Watch:
         self._first = max(self._first, at - room + 1)
         return self._order[self._first:self._first + room]
 
-    def action_quit(self):
-        """End."""
+    def _quit(self):
         self._over.set()
 
-    def action_pause(self):
-        """Stop sampling, or go on."""
+    def _pause(self):
         self.sampler.paused = not self.sampler.paused
 
-    def action_step(self):
-        """Take one sample while paused."""
+    def _step(self):
         self.sampler.paused = True
         self.sampler.step()
         self._frame = self.sampler.frame()
 
-    def action_sort(self):
-        """Sort in the next way."""
+    def _sort(self):
         at = view.SORTS.index(self.sort) + 1
         self.sort = view.SORTS[at % len(view.SORTS)]
 
-    def action_help(self):
-        """Show the keys, or hide them."""
+    def _help(self):
         self.show_help = not self.show_help
 
-    def action_choose(self, step):
-        """Choose another row."""
+    def _choose(self, step):
         tids = [item.tid for item in self._order]
         if self.chosen in tids:
             self._free = False
             at = tids.index(self.chosen) + step
             self.chosen = tids[max(0, min(len(tids) - 1, at))]
 
-    def action_kill(self):
-        """Kill the process of the chosen row."""
+    def _kill(self):
         pid = next((item.pid for item in self._order
                     if item.tid == self.chosen), None)
         if self.started is None:
@@ -190,8 +176,7 @@ class Watch:
             except ProcessLookupError:
                 self.said = f"process {pid} had ended"
 
-    def action_freeze(self):
-        """Freeze the private Redis, or let it go on."""
+    def _freeze(self):
         if self.started is None:
             self.said = "only a Redis that watch has started can be frozen"
         else:
@@ -199,8 +184,7 @@ class Watch:
             self.said = "Redis " + ("frozen" if self.started.redis.frozen
                                     else "resumed")
 
-    def action_client(self, kind):
-        """Send a client of a kind that clients.trouble() knows."""
+    def _client(self, kind):
         address = self._address()
         if address is None:
             self.said = "no port to send a client to"

@@ -104,11 +104,6 @@ def main(words):
     parser.epilog = "Options after -- are for the server that is started."
     own = words.index("--") if "--" in words else len(words)
     chosen = parser.parse_args(words[:own])
-    live = sys.stdout.isatty()
-    try:
-        curses.setupterm()
-    except curses.error as error:
-        live = print(f"No live view: TERM: {error}", file=sys.stderr) if live else None
     # So that SIGTERM, too, undoes what we have done to the session.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with contextlib.ExitStack() as stack:
@@ -126,10 +121,14 @@ def main(words):
             pid, title if started else
             f"{proc.read(f'/proc/{pid}/comm').strip()} {pid}", redis,
             chosen.rate))
-        if not live:
+        if not sys.stdout.isatty():
             return print_lines(sampler, chosen.seconds)
-        curses.wrapper(lambda screen: asyncio.run(
-            Watch(sampler, started).run(Board(screen))))
+        try:
+            curses.wrapper(lambda screen: asyncio.run(
+                Watch(sampler, started).run(Board(screen))))
+        except curses.error as error:
+            raise lab.LabError(f"this terminal shows no live view ({error}); set "
+                               "TERM, or add |cat for a line a second") from error
         return 0
 
 

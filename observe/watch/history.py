@@ -23,7 +23,6 @@ class History:
         self._done = collections.deque(maxlen=CELLS - 1)    # kinds, by cell
         self._cell = {}         # the newest one: {kind: seconds}
         self._newest = None     # its number
-        self._shown = None, ()  # the strip that was asked for last: see strip()
 
     def add(self, now, kind, words, again=False):
         """Take a sample; `again`: the same state, entered once more."""
@@ -71,21 +70,17 @@ class History:
                 for kind, seconds in self.totals.items() if seconds}
 
     def strip(self, cells):
-        """Return the state that took longest in each of `cells` cells, a tuple.
+        """Return the state that took longest in each of `cells` cells.
 
         They cover the last ten seconds, the newest at the right; None where
         nothing is known. `cells`: 40 or a part of it.
         """
         # The views call this while the sampler's thread adds cells. A deque is
         # copied in one step; a loop over it would meet the change and fail.
-        number, newest = self._newest, self._cell
-        most = [max(newest, key=newest.get)] if newest else []
-        if self._shown[0] != (cells, number, most):
-            states = list(self._done) + most
-            states = (None,) * (CELLS - len(states)) + tuple(states)
-            self._shown = (cells, number, most), \
-                states[CELLS // cells - 1::CELLS // cells]
-        return self._shown[1]
+        most, newest = list(self._done), self._cell
+        most += [max(newest, key=newest.get)] if newest else []
+        most = [None] * (CELLS - len(most)) + most
+        return most[CELLS // cells - 1::CELLS // cells]
 
 
 class Slots:

@@ -57,17 +57,9 @@ class Task:
         """Return the text of syscall, None where hidden. Raises OSError, too."""
         return None if self.hidden else os.pread(self._syscall, 200, 0)
 
-    def letter(self):
-        """Return its state in stat, such as "S"."""
-        return letter(self.pid, self.tid)
-
-    def wchan(self):
-        """Return the name of the kernel's function in which it sleeps."""
-        return read(f"/proc/{self.pid}/task/{self.tid}/wchan")
-
 
 def letter(pid, tid):
-    """Return the state of a thread, such as "S"; "Z" when it has ended."""
+    """Return the state of a thread in stat, such as "S"; "Z" when it has ended."""
     text = read(f"/proc/{pid}/task/{tid}/stat")
     return text.rpartition(")")[2].split()[0] if text else "Z"
 

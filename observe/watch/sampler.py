@@ -107,11 +107,11 @@ class Sampler:
         # do, unless the main thread has ended before the others.
         letters = {pid: proc.letter(pid, pid) for pid in self._pids}
         for task in self._tasks.values():
-            letter = letters.get(task.pid, "Z")
-            task.stopped = (task.letter() if letter == "Z" else letter) \
-                in "TtZ"
+            if (letter := letters.get(task.pid, "Z")) == "Z":
+                letter = proc.letter(task.pid, task.tid)
+            task.stopped = letter in "TtZ"
             task.name = f"thread {task.tid}" if task.tid != task.pid else \
-                f"main {task.tid}" if len(threads[task.pid]) > 1 else \
+                f"main {task.tid}" if len(threads.get(task.pid, ())) > 1 else \
                 f"process {task.pid}" if task.pid != self.pid \
                 or len(threads) == 1 else f"parent {task.pid}"
         self.hidden = sum(task.hidden for task in self._tasks.values())
@@ -137,7 +137,7 @@ class Sampler:
         # The same call with the same arguments. Where the thread has run since, its
         # descriptor may be another connection: the next tables tell, in 0.5 s.
         meaning, name = (last.meaning, last.name) \
-            if same and call == last.call else self._meaning(
+            if same and call and call == last.call else self._meaning(
                 task, call, (ran - before.ran) / 1e9,
                 (delayed - before.delayed) / 1e9)
         task.last = _Sample(times, call, ran, delayed, switches, meaning, name)
@@ -148,19 +148,20 @@ class Sampler:
     def _meaning(self, task, text, ran, delayed):
         """Return (meaning, name of the system call or "")."""
         if text is None:
-            letter = task.letter()
-            return words.hidden(task.wchan(), letter), \
-                "hidden" if letter == "S" else ""
+            letter = proc.letter(task.pid, task.tid)
+            where = proc.read(f"/proc/{task.pid}/task/{task.tid}/wchan")
+            return words.hidden(where, letter), "hidden" if letter == "S" else ""
         known = self._meanings.get((task.tid, text))
         if known and not task.stopped:
             return known
         name, arguments = words.parse_syscall(text.decode())
         if name == "running":
-            letter = task.letter() if ran == delayed == 0 else "R"
+            letter = "R" if ran or delayed else proc.letter(task.pid, task.tid)
             return (words.awake(ran, delayed) if letter == "R"
                     else words.LETTERS.get(letter, ("run", "runs"))), ""
         if not name or task.stopped:
-            return words.LETTERS.get(task.letter(), ("run", "runs")), ""
+            letter = proc.letter(task.pid, task.tid)
+            return words.LETTERS.get(letter, ("run", "runs")), ""
 
         def role(fd):
             found = self.tables.role(task.pid, fd)
@@ -206,11 +207,10 @@ class Sampler:
     def _queues(self):
         families = {6 if ":" in s.local[0] else 4
                     for s in self.tables.listeners}
-        try:
+        fresh = {}
+        with contextlib.suppress(OSError):
             fresh = {s.inode: s for s in sockets.tcp(sockets.LISTEN,
                                                      families=families)}
-        except OSError:
-            fresh = {}
         return [(s.local[1], fresh.get(s.inode, s).unread,
                  fresh.get(s.inode, s).unsent) for s in self.tables.listeners]
 

@@ -1,6 +1,6 @@
 """A Frame as lines. Pure.
 
-A line is a tuple of (text, style), a style in rich's words.
+A line is a tuple of (text, style): "bold", "dim", "reverse", "italic", "#rrggbb".
 """
 
 import functools
@@ -91,16 +91,15 @@ def row(row, cpu, selected, width):
             (" ● ", colour(row.kind)),
             (f"{row.words:{words}.{words}} {ago(row.since):>6} "
              f"{row.served:>7} {cpu * 100:4.0f} % ", ""))
-    return line + _bars(row.history.strip(cells))
+    return line + _bars(tuple(row.history.strip(cells)))
 
 
 @functools.lru_cache(maxsize=1000)
 def _bars(strip):
     """Return the parts of a line that show a History's strip."""
-    return tuple(
-        ((" " if kind is None else "─" if kind == "idle" else "█")
-         * len(list(same)), colour(kind) if kind else "")
-        for kind, same in itertools.groupby(strip))
+    marks = {None: " ", "idle": "─"}
+    return tuple((marks.get(kind, "█") * len(list(same)), kind and colour(kind) or "")
+                 for kind, same in itertools.groupby(strip))
 
 
 def client(client):
