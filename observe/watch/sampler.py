@@ -25,8 +25,8 @@ Frame = collections.namedtuple(
 _Sample = collections.namedtuple(
     "_Sample", "times call ran delayed switches meaning name")
 
-_COST = 50                      # look for threads after 50 times what it took
-SHARE = 0.02                    # of a CPU, at most, for sampling
+_COST = 200                     # look for threads after 200 times what it took
+SHARE = 0.015                   # of a CPU, at most, for sampling
 
 
 class Sampler:

@@ -6,8 +6,8 @@ from observe import sockets, states
 from observe.watch import proc
 
 # Reading the tables takes the kernel some milliseconds. They are read again
-# after 50 times as long; for a socket that is not in them, after 20 times.
-_COST, _URGENT = 50, 20
+# after 100 times as long; for a socket that is not in them, after 20 times.
+_COST, _URGENT = 100, 20
 _MOST = 128                     # processes whose sockets are looked at
 
 

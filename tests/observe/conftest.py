@@ -10,7 +10,7 @@ from bench import venv
 
 @pytest.fixture(scope="session")
 def drawing():
-    """Let this process import rich and textual, from build/venv/."""
+    """Let this process import rich, from build/venv/."""
     reason = venv.make()
     if reason:
         pytest.skip(reason)
