@@ -1,16 +1,15 @@
 """Asks the model: what if there were more clients, workers, cores, machines?
 
     make model SERVER=05 CLIENTS=1000 CORES=16 REDIS_MS=2 WORKERS=400
-    python3 -m bench calibrate RUN...
+    python3 -m bench calibrate RUN
 
-`model` prints a table; each setting is optional and an environment variable.
-`calibrate` reads the folders of runs and writes costs.json into the first,
-with COMMIT=1 also the costs that the model starts from. Exit status: 0, 1
-when a run cannot be read, 2 for a wrong setting.
+`model` prints a table; each option is also an environment variable. `calibrate` reads the
+folder of a run and writes costs.json into it, with COMMIT=1 also the costs that the model
+starts from. Exit status: 0, 1 when a run cannot be read, 2 for a wrong setting.
 """
 
+import argparse
 import os
-import re
 import sys
 
 from bench import config
@@ -19,131 +18,113 @@ from bench.analyse.sentences import number
 from bench.run import servers
 from bench.store import rundir
 
-CLIENTS = (1, 10, 100, 1000, 10_000, 100_000, 1_000_000)
-SETTINGS = """\
-SERVER    name or number of one of the seven, or all (default: all)
-CLIENTS   numbers of clients, 1 to 1,000,000 (default: 1,10,100 ... 1,000,000)
-PAGE      guestbook, answer (new connections) or kept (default: guestbook)
-CORES     for the server (default: 1)
-WORKERS   processes or threads of 02 to 05 (default: the server's)
-REDIS_MS  added to each round trip to Redis (default: 0)
-MACHINES  load machines; from 2 on Redis has a core of its own (default: 1)
-IDLE      connections that are open and silent (default: 0)
-COSTS     a file that calibrate wrote (default: bench/analyse/costs.json)"""
-NAMES = re.findall(r"^[A-Z_]+", SETTINGS, re.MULTILINE)
-MOST = 1_000_000
+CLIENTS = "1,10,100,1000,10000,100000,1000000"
+PAGES = {page.split()[-1]: page for page in model.PAGES}    # as they are asked for
+
+
+# -------------------------------------------------------------------- readers
+#
+# Each returns the value of a setting. It raises ArgumentTypeError with what would be right.
+
+def within(least, most, convert=int):
+    """Return the reader of a number from `least` to `most`."""
+    def read(text):
+        try:
+            value = convert(text)
+        except ValueError:
+            value = None
+        if value is None or not least <= value <= most:
+            raise argparse.ArgumentTypeError(
+                f"{text}: it has to be a {'whole ' * (convert is int)}number from {least} to "
+                f"{most:,}")
+        return value
+    return read
+
+
+COUNT = within(1, 1_000_000)
+
+
+def counts(text):
+    """Return a list of numbers of clients."""
+    return list(map(COUNT, config.words(text)))
+
+
+def page(text):
+    """Return the model's name of a page."""
+    if text not in PAGES:
+        raise argparse.ArgumentTypeError(f"{text}: there are {', '.join(PAGES)}")
+    return PAGES[text]
+
+
+def named(text):
+    """Return the servers that a name or a number stands for, or "all"."""
+    try:
+        return servers.ARCHITECTURES if text == "all" else [servers.named(text)]
+    except KeyError:
+        raise argparse.ArgumentTypeError(
+            f"{text}: there are 01 to 07, {', '.join(model.WORKERS)}, all") from None
+
+
+SETTINGS = (
+    # name, reader, default, help
+    ("SERVER", named, "all", "name or number of one of the seven, or all"),
+    ("CLIENTS", counts, CLIENTS, "numbers of clients"),
+    ("PAGE", page, "guestbook", "guestbook, answer (new connections) or kept"),
+    ("CORES", COUNT, 1, "for the server"),
+    ("WORKERS", COUNT, None, "processes or threads of 02 to 05; None: the server's own number"),
+    ("REDIS_MS", within(0, 60_000, float), 0.0, "added to each round trip to Redis"),
+    ("MACHINES", COUNT, 1, "load machines; from 2 on Redis has a core of its own"),
+    ("IDLE", within(0, 1_000_000), 0, "connections that are open and silent"),
+    ("COSTS", str, model.COSTS, "a file that calibrate wrote"),
+)
+
+
+def read(words):
+    """Return (costs, [Setting, ...]) for options, and for the environment where they do not
+    say. Raises OSError and ValueError for costs; exits on a wrong option."""
+    parser = argparse.ArgumentParser(
+        prog="python3 -m bench model", usage="%(prog)s [OPTION...]",
+        description="Predict rates. Each option is also an environment variable: CORES=4.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    for name, reader, default, text in SETTINGS:
+        parser.add_argument(
+            "--" + name.lower().replace("_", "-"), metavar=name, help=text, type=reader,
+            default=os.environ.get(name) or default)
+    asked = vars(parser.parse_args(words))
+    costs, chosen, clients = map(asked.pop, ("costs", "server", "clients"))
+    return model.load(costs), [model.Setting(server.name, clients=count, **asked)
+                               for server in chosen for count in clients]
 
 
 def main(words):
-    """Print what the model predicts for the settings in the environment or
-    in `words` (NAME=VALUE); return the exit status."""
-    if words[:1] in (["-h"], ["--help"]):
-        print(SETTINGS)
-        return 0
+    """Print what the model predicts for the settings in the environment or in `words`; return
+    the exit status."""
     try:
-        costs, asked = read(words, os.environ)
-        for line in lines(costs, asked):
-            print(line)
+        print(*lines(*read(words)), sep="\n")
     except (OSError, ValueError) as error:
         print(f"model: {error}", file=sys.stderr)
         return 2
     return 0
 
 
-def read(words, environment):
-    """Return (costs, [Setting, ...]). Raises ValueError with a sentence."""
-    given = {name: environment.get(name, "") for name in NAMES}
-    for word in words:
-        name, _, text = word.partition("=")
-        if name not in given:
-            raise ValueError(f"{word}: settings are NAME=VALUE with one of "
-                             + " ".join(NAMES))
-        given[name] = text
-
-    def whole(name, default, least=1):
-        """Return a setting that is a number, or `default`."""
-        return one_number(name, given[name], least) if given[name].strip() \
-            else default
-    clients = [one_number("CLIENTS", text, 1)
-               for text in config.words(given["CLIENTS"])] or CLIENTS
-    common = {
-        "page": page_named(given["PAGE"]), "cores": whole("CORES", 1),
-        "workers": whole("WORKERS", None), "machines": whole("MACHINES", 1),
-        "redis_ms": milliseconds(given["REDIS_MS"]),
-        "idle": whole("IDLE", 0, 0)}
-    try:
-        costs = model.load(given["COSTS"] or model.COSTS)
-    except OSError as error:
-        raise ValueError(f"COSTS={given['COSTS']}: {error.strerror}") \
-            from error
-    return costs, [model.Setting(server, clients=count, **common)
-                   for server in chosen(given["SERVER"]) for count in clients]
-
-
-def one_number(name, text, least):
-    """Return the whole number in `text`, with commas or without."""
-    digits = text.strip()
-    if not digits.isascii() or not digits.isdigit() \
-            or not least <= int(digits) <= MOST:
-        raise ValueError(f"{name}={text}: it has to be a whole number from "
-                         f"{least} to {MOST:,}")
-    return int(digits)
-
-
-def milliseconds(text):
-    """Return REDIS_MS as a number, 0.0 if it is empty."""
-    if not re.fullmatch(r"\s*(\d+(\.\d*)?|\.\d+|)\s*", text, re.ASCII) \
-            or float(text.strip() or 0) > 60_000:
-        raise ValueError(f"REDIS_MS={text}: it has to be a number of "
-                         "milliseconds from 0 to 60000")
-    return float(text.strip() or 0)
-
-
-def page_named(text):
-    """Return the model's name of a page."""
-    asked = text.strip().lower() or model.PAGES[0]
-    found = [page for page in model.PAGES if asked in (page, page.split()[-1])]
-    if not found:
-        raise ValueError(f"PAGE={text}: there are guestbook, answer and kept")
-    return found[0]
-
-
-def chosen(text):
-    """Return the names of the servers that SERVER names."""
-    if text.strip().lower() in ("", "all"):
-        return list(model.WORKERS)
-    found = []
-    for word in config.words(text.lower()):
-        try:
-            found.append(servers.named(
-                word.zfill(2) if word.isdigit() else word).name)
-        except KeyError as error:
-            raise ValueError(f"SERVER={text}: there are 01 to 07, "
-                             + ", ".join(model.WORKERS) + ", all") from error
-    return found
-
-
 def lines(costs, asked):
-    """Yield the lines of the answer: a table for each server, with a sentence
-    that says why. Raises ValueError."""
-    answers = [(one, model.solve(costs, one)) for one in asked]
+    """Yield the lines of the answer: a table for each server, with a sentence that says why.
+    Raises ValueError."""
     source = costs["source"]
     yield (f"Predicted from {source['what']} ({source['cpu']}), measured with "
            f"{source['most_clients']} clients or fewer.")
     if asked[0].cores > 1 or asked[0].machines > 1:
-        yield ("Prediction: no server was measured with more than one core, "
-               "or with several\nload machines. What cores do to each other "
-               "(locks, shared caches) is left out.")
+        yield ("Prediction: no server was measured with more than one core, or with several\n"
+               "load machines. What cores do to each other (locks, shared caches) is left out.")
     for server in dict.fromkeys(one.server for one in asked):
-        yield ""
-        yield (f"{servers.named(server).folder}, {asked[0].page}\n"
+        yield (f"\n{servers.named(server).folder}, {asked[0].page}\n"
                f"{'clients':>11} {'pages/s':>9} {'time':>9}   limit")
-        mine = [pair for pair in answers if pair[0].server == server]
-        for one, answer in mine:
-            yield (f"{one.clients:11,} {number(answer.rate):>9} "
-                   f"{time(answer.seconds):>9}   "
-                   f"{model_words.limit(one, answer)}")
-        yield "  " + model_words.why(costs, *mine[-1])
+        for one in asked:
+            if one.server == server:
+                last = one, model.solve(costs, one)
+                yield (f"{one.clients:11,} {number(last[1].rate):>9} "
+                       f"{time(last[1].seconds):>9}   {model_words.limit(*last)}")
+        yield "  " + model_words.why(costs, *last)
 
 
 def time(seconds):
@@ -155,25 +136,20 @@ def time(seconds):
 
 
 def main_calibrate(words):
-    """Write the costs that the runs in the folders `words` tell; return the
-    exit status."""
-    if not words or words[0].startswith("-"):
-        print("python3 -m bench calibrate RUN...   a run of make study "
-              "NAME=calibrate, or of make compare FULL=1", file=sys.stderr)
+    """Write the costs that a run tells into its folder; return the exit status."""
+    if len(words) != 1 or words[0].startswith("-"):
+        print("python3 -m bench calibrate RUN   a run of make study NAME=calibrate, or of make "
+              "compare FULL=1", file=sys.stderr)
         return 2
+    [folder] = words
     try:
-        rows = [row for word in words
-                for row in rundir.read_rows(os.path.join(word, "samples.csv"))]
-        machine = rundir.read_json(os.path.join(words[0], "env.json")).get(
-            "machine", {})
-        costs = calibrate.calibrate(rows, model.load())
-        costs["machine"]["cache_kib"] = machine.get("cache_kib") \
-            or costs["machine"]["cache_kib"]
-        costs["source"] = {"what": " and ".join(
-            os.path.relpath(word, servers.TOP) for word in words),
-            "cpu": machine.get("cpu", ""), "most_clients": calibrate.MOST}
-        for path in [os.path.join(words[0], "costs.json")] + [
-                str(model.COSTS)] * bool(os.environ.get("COMMIT")):
+        costs = calibrate.of_machine(
+            calibrate.calibrate(rundir.read_rows(os.path.join(folder, "samples.csv")),
+                                model.load()),
+            rundir.read_json(os.path.join(folder, "env.json"))["machine"],
+            os.path.relpath(folder, servers.TOP))
+        for path in [os.path.join(folder, "costs.json")] + [
+                model.COSTS] * bool(os.environ.get("COMMIT")):
             rundir.write_json(path, costs)
             print(path)
     except (OSError, ValueError) as error:

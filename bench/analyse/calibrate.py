@@ -1,52 +1,44 @@
-"""From the rows of a run to the costs that model.py predicts with, and back
-from costs to a predicted curve for each measured one.
+"""From the rows of a run to the costs that model.py predicts with, and back from costs to a
+predicted curve for each measured one.
 
 Only cells with at most MOST clients count. All else is prediction.
 """
 
-import itertools
 import statistics
 
 from bench.analyse import model, model_words
 
 MOST = 20       # clients that ask; idle ones come in addition
-PAGES = {"guestbook": "guestbook", "new connections": "answer",
-         "keep-alive": "answer kept"}
+PAGES = {"guestbook": "guestbook", "new connections": "answer", "keep-alive": "answer kept"}
 # Loads of the studies calibrate and idle-connections.
 CROWDED, POOL = "more clients than workers, ", 10   # the server; its workers
 IDLE, BUSY = "10 busy clients", 10
 
 
-def page_of(row):
-    """Return the page of a row or curve, None where the model has none."""
-    variant = row["variant"] or ""
-    if row["experiment"] == "guestbook" and not variant:
+def page_of(experiment, variant):
+    """Return the page that a variant of an experiment asks for, None where the model has none."""
+    if experiment == "guestbook" and not variant:
         return "guestbook"
-    return PAGES.get(variant) if row["experiment"] in ("answer", "calibrate") \
-        else None
+    return PAGES.get(variant) if experiment in ("answer", "calibrate") else None
 
 
 def median(rows, key):
     """Return the median of a column, 0.0 without figures."""
-    return statistics.median([row[key] for row in rows
-                              if row.get(key) is not None] or [0.0])
+    return statistics.median([row[key] for row in rows if row.get(key) is not None] or [0.0])
 
 
 def calibrate(rows, costs):
-    """Return a copy of `costs` with what rows of samples.csv say: CPU times
-    of pages, delay of a wake-up, poll's scan, pages on kept connections at a
-    limit. Of several cells that count, the one with the most clients does.
-    Raises ValueError when no row counts."""
+    """Return a copy of `costs` with what rows of samples.csv say: CPU times of pages, delay of
+    a wake-up, poll's scan, pages on kept connections at a limit. Of several cells that count,
+    the one with the most clients does. Raises ValueError when no row counts."""
     cells = {}      # {(server, page, clients): [row, ...]}
     for row in rows:
-        if row["rate"] and row["cpu_us"] and row["load_busy"] \
-                and row["x"] <= MOST and page_of(row) \
+        page = page_of(row["experiment"], row["variant"])
+        if row["rate"] and row["cpu_us"] and row["load_busy"] and row["x"] <= MOST and page \
                 and row["server"] in model.WORKERS:
-            cells.setdefault((row["server"], page_of(row), row["x"]),
-                             []).append(row)
+            cells.setdefault((row["server"], page, row["x"]), []).append(row)
     if not cells:
-        raise ValueError("no row has guestbook or answer with at most "
-                         f"{MOST} clients")
+        raise ValueError(f"no row has guestbook or answer with at most {MOST} clients")
     machine, servers = dict(costs["machine"]), {}
     for (server, page, _), some in sorted(cells.items()):
         rate = median(some, "rate")
@@ -64,43 +56,45 @@ def calibrate(rows, costs):
     return {**costs, "machine": machine, "servers": servers}
 
 
+def of_machine(costs, machine, what):
+    """Return `costs` as those of a `machine` of env.json, with `what` they come from."""
+    size = machine.get("cache_kib") or costs["machine"]["cache_kib"]
+    return {**costs, "machine": {**costs["machine"], "cache_kib": size},
+            "source": {"what": what, "cpu": machine["cpu"], "most_clients": MOST}}
+
+
 def wake_up(cells, known):
-    """Return the delay of a wake-up (us): what is left of a guestbook page of
-    01, whose only worker is always occupied, without CPU times; `known`
-    where there is no such cell."""
+    """Return the delay of a wake-up (us): what is left of a guestbook page of 01, whose only
+    worker is always occupied, without CPU times; `known` where there is no such cell."""
     some = [rows for (server, page, clients), rows in sorted(cells.items())
             if (server, page) == ("iterative", "guestbook") and clients > 1]
     if not some:
         return known
     us = 1e6 / median(some[-1], "rate")
-    redis, tool = (median(some[-1], key) / 100
-                   for key in ("redis_busy", "load_busy"))
+    redis, tool = (median(some[-1], key) / 100 for key in ("redis_busy", "load_busy"))
     left = us - median(some[-1], "cpu_us") - us * redis * (1 + min(1, tool))
     return max(0.0, left / model.TRIPS["guestbook"])
 
 
 def scan(rows, known):
-    """Return what a descriptor takes in a turn of poll (us), from cells of
-    poll with idle connections; `known` without them."""
-    mine = [row for row in rows if row["variant"] == IDLE and row["rate"]
-            and row["server"] == "poll"]
+    """Return what a descriptor takes in a turn of poll (us), from cells of poll with idle
+    connections; `known` without them."""
+    mine = [row for row in rows
+            if row["variant"] == IDLE and row["rate"] and row["server"] == "poll"]
     least = min((row["x"] for row in mine), default=0)
     base = median([row for row in mine if row["x"] == least], "cpu_us")
     # The busy clients that are not at the load tool share a turn.
-    found = [(row["cpu_us"] - base) / row["x"]
-             * max(1.0, BUSY - row["load_busy"] / 100)
+    found = [(row["cpu_us"] - base) / row["x"] * max(1.0, BUSY - row["load_busy"] / 100)
              for row in mine if row["x"] >= 1000]
     return max(0.0, statistics.median(found)) if found else known
 
 
 def meanwhile(rows, server, pages, known):
-    """Return {"meanwhile"} of a server that closes kept connections, from the
-    CPU time of a page, which lies between a kept and a new connection; without
-    such a cell as in the costs `known`."""
-    cost = median([row for row in rows
-                   if row["variant"] == CROWDED + server], "cpu_us")
-    kept, new = (pages[page]["server_us"] for page in ("answer kept",
-                                                       "answer"))
+    """Return {"meanwhile"} of a server that closes kept connections, from the CPU time of a
+    page, which lies between a kept and a new connection; without such a cell as in the costs
+    `known`."""
+    cost = median([row for row in rows if row["variant"] == CROWDED + server], "cpu_us")
+    kept, new = (pages[page]["server_us"] for page in ("answer kept", "answer"))
     if not kept < cost < new:
         return {key: known[key] for key in ("meanwhile",) if key in known}
     others = (new - kept) / (cost - kept) - 1   # pages on each connection, less 1
@@ -108,62 +102,54 @@ def meanwhile(rows, server, pages, known):
 
 
 def completed(costs, known):
-    """Return `costs` with the servers and pages that only `known` has; their
-    times are multiplied by the median ratio of those that both have."""
+    """Return `costs` with the servers and pages that only `known` has; their times are
+    multiplied by the median ratio of those that both have."""
     both = [(cost, known["servers"][server][page])
-            for server, pages in costs["servers"].items()
-            for page, cost in pages.items()
+            for server, pages in costs["servers"].items() for page, cost in pages.items()
             if page in known["servers"].get(server, ())]
-    ratio = statistics.median(
-        [cost["server_us"] / other["server_us"] for cost, other in both
-         if other["server_us"]] or [1.0])
+    ratio = statistics.median([cost["server_us"] / other["server_us"]
+                               for cost, other in both if other["server_us"]] or [1.0])
     return {**costs, "servers": {server: {
         page: costs["servers"].get(server, {}).get(page) or {
-            key: value * ratio if key.endswith("_us") else value
-            for key, value in cost.items()}
-        for page, cost in pages.items()}
-        for server, pages in known["servers"].items()}}
+            key: value * ratio if key.endswith("_us") else value for key, value in cost.items()}
+        for page, cost in pages.items()} for server, pages in known["servers"].items()}}
+
+
+def row_of(experiment, curve, point):
+    """Return a point of a summary as a row with medians."""
+    return {**point["values"], "experiment": experiment["name"], "variant": curve["variant"],
+            "server": curve["server"], "x": point["x"], "rate": point["rate"]["median"]}
 
 
 def rows_of(summary):
-    """Return the points of a summary as rows with medians."""
-    return [{**point["values"], "experiment": experiment["name"],
-             "variant": curve["variant"], "server": curve["server"],
-             "x": point["x"], "rate": point["rate"]["median"]}
-            for experiment in summary["experiments"]
-            for curve in experiment["curves"] for point in curve["points"]
-            if point["rate"]]
+    """Return the points of a summary as rows."""
+    return [row_of(experiment, curve, point) for experiment in summary["experiments"]
+            for curve in experiment["curves"] for point in curve["points"] if point["rate"]]
 
 
 def predict(summary, costs):
-    """Put the model's rate into each point of a summary, as "predicted", and
-    sentences about wrong ones next to those of each curve. `costs` are used
-    for what the run itself does not tell; a run without cells of few clients
-    gets no prediction."""
-    rows = rows_of(summary)
+    """Put the model's rate into each point of a summary, as "predicted", and sentences about
+    wrong ones next to those of each curve. `costs` are used for what the run itself does not
+    tell; a run without cells of few clients gets no prediction."""
     try:
-        costs = calibrate(rows, costs)
+        costs = calibrate(rows_of(summary), costs)
     except ValueError:
         return
     titles = {one["name"]: one["title"] for one in summary["servers"]}
     for experiment in summary["experiments"]:
         for curve in experiment["curves"]:
-            page = page_of({**curve, "experiment": experiment["name"]})
-            if page not in costs["servers"].get(curve["server"], ()):
+            server, page = curve["server"], page_of(experiment["name"], curve["variant"])
+            if page not in costs["servers"].get(server, ()):
                 continue
             told = []
-            for point, row in itertools.product(curve["points"], rows):
-                if (row["experiment"], row["variant"], row["server"],
-                        row["x"]) != (experiment["name"], curve["variant"],
-                                      curve["server"], point["x"]):
-                    continue
-                setting = model.Setting(curve["server"], page, point["x"])
+            for point in (one for one in curve["points"] if one["rate"]):
+                row = row_of(experiment, curve, point)
+                setting = model.Setting(server, page, point["x"])
                 answer = model.solve(costs, setting)
                 point["predicted"] = answer.rate
                 told.append((point["x"], answer.rate, row["rate"],
                              model_words.lacks(setting, answer, row)))
-            said = model_words.errors(titles[curve["server"]], told)
-            for one in experiment["sentences"]["each"] if said else ():
-                if (one["server"], one["variant"]) == (curve["server"],
-                                                       curve["variant"]):
+            said = model_words.errors(titles[server], told)
+            for one in experiment["sentences"]["each"]:
+                if (one["server"], one["variant"]) == (server, curve["variant"]):
                     one["text"] = " ".join([one["text"], *said]).strip()

@@ -64,16 +64,12 @@ def simulate(summary, env, folder):
         costs = calibrate.calibrate(calibrate.rows_of(summary), known)
     except ValueError:
         return False
-    costs["machine"]["cache_kib"] = env["machine"].get("cache_kib") \
-        or known["machine"]["cache_kib"]
     pages = {one for cost in costs["servers"].values() for one in cost}
-    costs["source"] = {
-        "what": f"this run's {' and '.join(sorted(pages))}" + (
-            "; other pages from the reference run, scaled"
-            if len(pages) < len(model.PAGES) else ""),
-        "cpu": env["machine"]["cpu"]}
+    what = f"this run's {' and '.join(sorted(pages))}" \
+        + "; other pages from the reference run, scaled" * (len(pages) < len(model.PAGES))
     pathlib.Path(folder, "simulator.html").write_text(
-        simulator.draw(calibrate.completed(costs, known)), "utf-8")
+        simulator.draw(calibrate.completed(
+            calibrate.of_machine(costs, env["machine"], what), known)), "utf-8")
     return True
 
 

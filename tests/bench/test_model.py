@@ -371,7 +371,7 @@ def committed():
     rows = rundir.read_rows(COMMITTED / "samples.csv")
     cells = {}
     for row in rows:
-        page = calibrate.page_of(row)
+        page = calibrate.page_of(row["experiment"], row["variant"])
         if page and row["server"] in SEVEN and 20 <= row["x"] <= 15_000 \
                 and row["rate"]:
             cells.setdefault((row["server"], page, row["x"]), []).append(row)

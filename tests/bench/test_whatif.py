@@ -16,70 +16,66 @@ from test_model import COMMITTED, PLAIN
 @pytest.fixture(autouse=True)
 def no_settings(monkeypatch):
     """The environment of the test run asks for nothing."""
-    for name in whatif.NAMES:
+    for name, *_ in whatif.SETTINGS:
         monkeypatch.delenv(name, raising=False)
 
 
-@pytest.mark.parametrize("text", ["05", "5", "prethreaded", "PreThreaded",
-                                  "05_prethreaded"])
+@pytest.mark.parametrize("text", ["05", "prethreaded", "05_prethreaded"])
 def test_a_server_has_many_names(text, capsys):
-    """Number or name, in any case."""
-    assert whatif.main([f"SERVER={text}", "CLIENTS=20,1000"]) == 0
+    assert whatif.main(["--server", text, "--clients", "20,1000"]) == 0
     out = capsys.readouterr().out
     assert "05_prethreaded, guestbook" in out and "01_" not in out
-    assert [line.split()[0] for line in out.splitlines()
-            if "/s" not in line and line[:11].strip()[:1].isdigit()
-            and not line.startswith("05")] == ["20", "1,000"]
+    assert [line.split()[0] for line in out.splitlines() if line.startswith("    ")
+            ][1:] == ["20", "1,000"]
 
 
-@pytest.mark.parametrize("words, said", [
-    (["SERVER=08"], "SERVER=08: there are 01 to 07"),
-    (["CLIENTS=0"], "CLIENTS=0: it has to be a whole number"),
-    (["CLIENTS=1,000,000x"], "CLIENTS=000000x"), (["CORES=1.5"], "CORES=1.5"),
-    (["WORKERS=-4"], "WORKERS=-4"), (["MACHINES=2000000"], "MACHINES="),
-    (["REDIS_MS=nan"], "REDIS_MS=nan"), (["REDIS_MS=-1"], "REDIS_MS=-1"),
-    (["REDIS_MS=."], "REDIS_MS=."), (["PAGE=hello"], "PAGE=hello"),
-    (["IDLE=²"], "IDLE=²"), (["COSTS=/missing"], "COSTS=/missing: No such"),
-    (["COSTS=README.md"], "README.md: these are no costs"),
-    (["CLIENT=5"], "CLIENT=5: settings are NAME=VALUE")])
-def test_a_wrong_setting_is_named(words, said, capsys, monkeypatch):
-    """One sentence, exit status 2, nothing printed before it."""
-    monkeypatch.chdir(TOP)
-    assert whatif.main(words) == 2
+@pytest.mark.parametrize("name, value, said", [
+    ("SERVER", "08", "08: there are 01 to 07"), ("PAGE", "hello", "hello: there are guestbook"),
+    ("CLIENTS", "10,0", "0: it has to be a whole number from 1 to 1,000,000"),
+    ("CORES", "1.5", "1.5: it has to be a whole number"), ("REDIS_MS", "nan", "nan: it has to be")])
+def test_a_wrong_setting_is_named(name, value, said, capsys, monkeypatch):
+    """Wherever it stands."""
+    option = "--" + name.lower().replace("_", "-")
+    for words in ([option, value], []):
+        with pytest.raises(SystemExit, match="2"):
+            whatif.main(words)
+        out, err = capsys.readouterr()
+        assert not out and f"argument {option}: {said}" in err
+        monkeypatch.setenv(name, value)
+
+
+@pytest.mark.parametrize("path, said", [("/missing", "No such file"), (__file__, "are no costs")])
+def test_wrong_costs_are_named(path, said, capsys):
+    assert whatif.main(["--costs", path]) == 2
     out, err = capsys.readouterr()
-    assert not out and err.count("\n") == 1
-    assert err.startswith(f"model: {said}" if "," not in words[0] else "model")
+    assert not out and path in err and said in err
 
 
-def test_cores_are_called_prediction(capsys):
-    """A prediction is called one, and a measured value is not."""
-    for words, told in (([], False), (["CORES=8"], True),
-                        (["CORES=16", "CLIENTS=1000000", "MACHINES=20"],
-                         True)):
-        assert whatif.main(["SERVER=07", *words]) == 0
-        assert ("Prediction: no server" in capsys.readouterr().out) == told
+@pytest.mark.parametrize("words, told", [([], False), (["--cores", "8"], True)])
+def test_a_prediction_is_called_one(words, told, capsys):
+    assert whatif.main(["--server", "07", *words]) == 0
+    assert ("Prediction: no server" in capsys.readouterr().out) == told
 
 
 def test_settings_are_variables_of_make():
     """As the Makefile's help line has it."""
     done = subprocess.run(
-        ["make", "-s", "model", f"PYTHON={sys.executable}", "SERVER=05",
-         "CLIENTS=1000", "CORES=16", "REDIS_MS=2", "WORKERS=400",
-         "MACHINES=4"], cwd=TOP, capture_output=True, text=True, check=True)
+        ["make", "-s", "model", f"PYTHON={sys.executable}", "SERVER=05", "CLIENTS=1000",
+         "CORES=16", "REDIS_MS=2", "WORKERS=400", "MACHINES=4"],
+        cwd=TOP, capture_output=True, text=True, check=True)
     assert "05_prethreaded" in done.stdout and "1,000" in done.stdout
 
 
 def test_every_answer_is_a_table_and_a_sentence():
     """Each server has a row for each number of clients, and a reason."""
     asked = [model.Setting(server, clients=count)
-             for server in model.WORKERS for count in whatif.CLIENTS]
+             for server in model.WORKERS for count in (1, 20, 1000)]
     lines = "\n".join(whatif.lines(PLAIN, asked)).splitlines()
-    assert len(lines) == 1 + 7 * (1 + 2 + len(whatif.CLIENTS) + 1)
+    assert len(lines) == 1 + 7 * (1 + 2 + 3 + 1)
 
 
 def test_calibrate_writes_costs_that_model_reads(tmp_path, capsys):
-    """Into the folder of the run, with the machine's cache; the tracked file
-    stays as it is."""
+    """Into the folder of the run, with the machine's cache; the tracked file stays as it is."""
     shutil.copy(COMMITTED / "samples.csv", tmp_path)
     (tmp_path / "env.json").write_text(json.dumps(
         {"machine": {"cpu": "A CPU", "cache_kib": 4096}}))
@@ -90,7 +86,7 @@ def test_calibrate_writes_costs_that_model_reads(tmp_path, capsys):
     assert costs["machine"]["cache_kib"] == 4096
     assert costs["source"]["most_clients"] == calibrate.MOST
     assert model.COSTS.read_bytes() == before
-    assert whatif.main([f"COSTS={path}", "SERVER=07"]) == 0
+    assert whatif.main(["--costs", path, "--server", "07"]) == 0
     assert "(A CPU)" in capsys.readouterr().out
     assert whatif.main_calibrate([str(tmp_path / "no")]) == 1
     assert whatif.main_calibrate([]) == 2

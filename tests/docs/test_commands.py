@@ -27,7 +27,8 @@ OTHERS = {"perf", "nstat", "ss", "curl", "head", "vmstat", "ulimit", "printf",
           "seq", "redis-server", "python3", "docker", "podman", "ssh"}
 
 # Names of make's variables that our Makefile leaves to others to read.
-READ_BY_SCRIPTS = {"FROM", "SERVERS", "ARGS", "NO_INSTALL", "DESTDIR", *whatif.NAMES}
+READ_BY_SCRIPTS = {"FROM", "SERVERS", "ARGS", "NO_INSTALL", "DESTDIR",
+                   *(name for name, *_ in whatif.SETTINGS)}
 
 
 def code_of(path):
