@@ -1,17 +1,15 @@
-"""Predicts the curve: rate, response time and bottleneck of each of the seven
-at any number of clients, from CPU times measured with 20 clients or fewer.
+"""Predicts the curve: rate, response time and bottleneck of each of the seven at any number of
+clients, from CPU times measured with 20 clients or fewer.
 
     costs = load()
     answer = solve(costs, Setting("epoll", clients=1000))
 
-The machine is a closed queueing network. A client is at the load tool, waits
-for a worker, or is with one: at the server's cores, at Redis, or asleep in
-between. The laws are those of Lazowska, Zahorjan, Graham and Sevcik,
-Quantitative System Performance (1984, free online): utilisation and Little's
-law (chapter 3), mean value analysis with Schweitzer's approximation (chapter
-6), limited workers (chapter 9); and Erlang's loss formula for one thread that
-shares the cores with the workers it makes. Gunther's Universal Scalability
-Law adds coherence; nothing measured with one core per server asks for it.
+The machine is a closed queueing network. A client is at the load tool, waits for a worker, or
+is with one: at the server's cores, at Redis, or asleep in between. The laws are those of
+Lazowska, Zahorjan, Graham and Sevcik, Quantitative System Performance (1984, free online):
+utilisation and Little's law (chapter 3), mean value analysis with Schweitzer's approximation
+(chapter 6), limited workers (chapter 9); and Erlang's loss formula for one thread that shares
+the cores with the workers it makes.
 
 The costs are JSON. Times are microseconds of CPU for a page unless noted:
 
@@ -30,9 +28,9 @@ The costs are JSON. Times are microseconds of CPU for a page unless noted:
                                pages on a kept connection of each other worker
                                while one worker is made}}}}
 
-PAGE is "guestbook", "answer" (both with a new connection for each page) or
-"answer kept". No run tells `memory` and the caches: they were chosen once,
-from the sizes of the structures and the processor's data sheet.
+PAGE is "guestbook", "answer" (both with a new connection for each page) or "answer kept". No
+run tells `memory` and the caches: they were chosen once, from the sizes of the structures and
+the processor's data sheet.
 """
 
 import json
@@ -44,8 +42,7 @@ COSTS = pathlib.Path(__file__).with_name("costs.json")
 FORMAT = 2
 TRIPS = {"guestbook": 3}    # to Redis, one after the other
 PAGES = ("guestbook", "answer", "answer kept")
-# How many clients a server serves at the same time, if not told otherwise: the
-# defaults of its options, in C.
+# How many clients a server serves at the same time: the defaults of its options, in C.
 WORKERS = {"iterative": 1, "forking": 128, "preforking": 100, "threaded": 256,
            "prethreaded": 100, "poll": math.inf, "epoll": math.inf}
 ONE_CORE = ("iterative", "poll")        # one thread computes
@@ -56,10 +53,9 @@ FULL = 0.9      # a station that is busier than this is a bottleneck
 
 @dataclass(frozen=True)
 class Setting:
-    """What is asked. `workers` None: the server's default. `redis_ms` is
-    added to each round trip. With several load `machines`, each has a core
-    for the tool and Redis has one of its own; with one, Redis and the tool
-    share a core. `idle` connections are open and silent."""
+    """What is asked. `workers` None: the server's default. `redis_ms` is added to each round
+    trip. With several load `machines`, each has a core for the tool and Redis has one of its
+    own; with one, Redis and the tool share a core. `idle` connections are open and silent."""
 
     server: str
     page: str = "guestbook"
@@ -84,9 +80,9 @@ class Setting:
 
 @dataclass(frozen=True)
 class Demands:
-    """Seconds for one page: CPU at three stations, and `delay` without CPU.
-    `scan` is what a turn of poll's loop costs in addition, for each
-    descriptor; `serial` the part of `server` that one thread does for all."""
+    """Seconds for one page: CPU at three stations, and `delay` without CPU. `scan` is what a
+    turn of poll's loop costs in addition, for each descriptor; `serial` the part of `server`
+    that one thread does for all."""
 
     server: float
     redis: float
@@ -98,9 +94,8 @@ class Demands:
 
 @dataclass(frozen=True)
 class Answer:
-    """What is predicted: `rate` in pages a second, `seconds` a page takes as
-    the load tool sees it, `limit` (a key of model_words.LIMITS), `busy`
-    {station: share of its cores, 0 to 1}."""
+    """What is predicted: `rate` in pages a second, `seconds` a page takes as the load tool sees
+    it, `limit` (a key of model_words.LIMITS), `busy` {station: share of its cores, 0 to 1}."""
 
     rate: float
     seconds: float
@@ -109,17 +104,14 @@ class Answer:
 
 
 def load(path=COSTS):
-    """Return the costs in a file. Raises OSError, and ValueError with a
-    sentence when it does not hold them."""
+    """Return the costs in a file. Raises OSError, and ValueError when it does not hold them."""
     try:
         costs = json.loads(pathlib.Path(path).read_text("utf-8"))
         good = costs["format"] == FORMAT and all(
-            cost[key] >= 0 for one in costs["servers"].values()
-            for cost in one.values()
+            cost[key] >= 0 for one in costs["servers"].values() for cost in one.values()
             for key in ("server_us", "redis_us", "load_us")) \
             and {*costs["machine"], *costs["memory"]} >= {
-                "core_kib", "core_ns", "cache_kib", "miss_ns", "wake_us",
-                "scan_us", *PAGES}
+                "core_kib", "core_ns", "cache_kib", "miss_ns", "wake_us", "scan_us", *PAGES}
     except (KeyError, TypeError, AttributeError, ValueError):
         good = False
     if not good:
@@ -128,27 +120,26 @@ def load(path=COSTS):
 
 
 def crowded(setting):
-    """Return whether 01 to 05 close kept connections: more clients come than
-    they have workers."""
+    """Return whether 01 to 05 close kept connections: more clients come than they have workers."""
     return setting.page == "answer kept" and setting.clients > setting.slots
 
 
 def cost_of(costs, server, page):
-    """Return {"server_us", "redis_us", "load_us"} of a page. Raises ValueError
-    when the costs are not known."""
+    """Return {"server_us", "redis_us", "load_us"} of a page. Raises ValueError when the costs are
+    not known."""
     try:
         return costs["servers"][server][page]
     except KeyError as error:
-        raise ValueError(f"no costs are known of {server}, {page}: measure "
-                         "them with make study NAME=calibrate") from error
+        raise ValueError(f"no costs are known of {server}, {page}: measure them with make study "
+                         "NAME=calibrate") from error
 
 
 def new_share(costs, setting):
     """Return the share (0 to 1) of pages that come on a new connection.
 
-    Above their limit, 03 and 05 close each kept connection after a page. 02
-    and 04 close one, and all the others stay open until its worker has been
-    replaced: the more workers there are, the more pages come in that time."""
+    Above their limit, 03 and 05 close each kept connection after a page. 02 and 04 close one,
+    and all the others stay open until its worker has been replaced: the more workers there are,
+    the more pages come in that time."""
     if not crowded(setting):
         return float(setting.page != "answer kept")
     kept = cost_of(costs, setting.server, setting.page)
@@ -156,8 +147,8 @@ def new_share(costs, setting):
 
 
 def fetched(costs, held_kib, touched_kib):
-    """Return the microseconds that a page waits for the part of `touched_kib`
-    that has left the caches because `held_kib` were used in between."""
+    """Return the microseconds that a page waits for the part of `touched_kib` that has left the
+    caches because `held_kib` were used in between."""
     machine = costs["machine"]
     return touched_kib * 1024 / 64 / 1000 * sum(
         machine[time] * held_kib / (held_kib + machine[size])
@@ -169,8 +160,7 @@ def demands(costs, setting):
     one, new = setting, new_share(costs, setting)
     cost = cost_of(costs, one.server, one.page)
     memory = costs["memory"]["answer" if crowded(one) else one.page]
-    active = min(one.clients, one.slots) \
-        if 1 < one.slots < math.inf else 0
+    active = min(one.clients, one.slots) if 1 < one.slots < math.inf else 0
     if crowded(one):
         fresh = cost_of(costs, one.server, "answer")
         cost = {key: new * fresh[key] + (1 - new) * cost[key]
@@ -185,13 +175,11 @@ def demands(costs, setting):
         server=1e-6 * (
             cost["server_us"]
             + fetched(costs, one.clients * held, memory["server_kib"])
-            + fetched(costs, active * (held + memory["worker_kib"]),
-                      memory["worker_kib"])),
+            + fetched(costs, active * (held + memory["worker_kib"]), memory["worker_kib"])),
         redis=1e-6 * cost["redis_us"],
         load=1e-6 * (cost["load_us"] + fetched(
             costs, one.clients / one.machines * held, memory["load_kib"])),
-        delay=trips * (1e-6 * costs["machine"]["wake_us"]
-                       + 1e-3 * one.redis_ms),
+        delay=trips * (1e-6 * costs["machine"]["wake_us"] + 1e-3 * one.redis_ms),
         scan=1e-6 * costs["machine"]["scan_us"] * (one.server == "poll"),
         serial=1e-6 * making)
 
@@ -199,9 +187,9 @@ def demands(costs, setting):
 def makers_rate(need, cores):
     """Return how many pages a second the one thread that makes workers allows.
 
-    It waits for a core as its workers do, first come, first served, and then
-    makes none: a worker that finds all cores taken is "lost", as a call is
-    that finds all lines taken. Erlang's loss formula says how many are."""
+    It waits for a core as its workers do, first come, first served, and then makes none: a
+    worker that finds all cores taken is "lost", as a call is that finds all lines taken.
+    Erlang's loss formula says how many are."""
     load, lost = need.server / need.serial - 1, 1.0
     for lines in range(1, cores + 1):
         lost = load * lost / (lines + load * lost)
@@ -209,12 +197,12 @@ def makers_rate(need, cores):
 
 
 def waiting(rate, demand, others, turn=0.0):
-    """Return how many jobs are at a station with one core that works `demand`
-    seconds for each of `rate` jobs a second; inf when it cannot.
+    """Return how many jobs are at a station with one core that works `demand` seconds for each
+    of `rate` jobs a second; inf when it cannot.
 
-    A job that arrives finds `others` (0 to 1) of the mean number: this is
-    Schweitzer's approximation of the arrival theorem. `turn` seconds are
-    spent once for all jobs that are there."""
+    A job that arrives finds `others` (0 to 1) of the mean number: this is Schweitzer's
+    approximation of the arrival theorem. `turn` seconds are spent once for all jobs that are
+    there."""
     room = 1 - rate * others * demand
     if room <= 0:
         return math.inf
@@ -228,19 +216,17 @@ def waiting(rate, demand, others, turn=0.0):
 
 
 def scan(need, setting, at_load):
-    """Return the seconds that a turn of poll's loop takes in addition. New
-    connections are watched from the answer until the client, one of `at_load`
-    clients at the load tool, has closed them."""
-    return need.scan * (setting.idle + (
-        setting.clients if setting.page == "answer kept"
-        else min(at_load, setting.clients)))
+    """Return the seconds that a turn of poll's loop takes in addition. New connections are
+    watched from the answer until the client, one of `at_load` clients at the load tool, has
+    closed them."""
+    watched = setting.clients if setting.page == "answer kept" else min(at_load, setting.clients)
+    return need.scan * (setting.idle + watched)
 
 
 def jobs_at(rate, need, setting, inside):
-    """Return {station: mean number of clients there} when `rate` pages are
-    served a second. With `inside`, only what happens while a worker is held;
-    the load tool then slows Redis down on the core that they share. Several
-    cores count as one that is as fast as all of them."""
+    """Return {station: mean number of clients there} when `rate` pages are served a second. With
+    `inside`, only what happens while a worker is held; the load tool then slows Redis down on
+    the core that they share. Several cores count as one that is as fast as all of them."""
     count = setting.slots if inside else setting.clients
     others, cores = (count - 1) / count, setting.used_cores
     shared, tools = setting.machines == 1, setting.machines
@@ -258,12 +244,10 @@ def jobs_at(rate, need, setting, inside):
 
 
 def highest(need, setting, inside):
-    """Return the rate at which all clients (`inside`: all workers) are
-    somewhere, by bisection: more pages a second need more of them. It is at
-    most the rate at which none ever waits."""
+    """Return the rate at which all clients (`inside`: all workers) are somewhere, by bisection:
+    more pages a second need more of them. It is at most the rate at which none ever waits."""
     count = setting.slots if inside else setting.clients
-    low, high = 0.0, count / (need.server + need.redis + need.delay
-                              + need.load * (not inside))
+    low, high = 0.0, count / (need.server + need.redis + need.delay + need.load * (not inside))
     for _ in range(60):
         rate = (low + high) / 2
         if sum(jobs_at(rate, need, setting, inside).values()) > count:
@@ -290,10 +274,8 @@ def solve(costs, setting):
         there = jobs_at(rate, need, setting, False)
         busy["server"] = min(1.0, busy["server"] + rate * scan(
             need, setting, there["load"]) / max(1.0, there["server"]))
-    stations = dict(busy)
-    if setting.machines == 1:
-        stations = {"server": busy["server"],
-                    "shared": busy["redis"] + busy["load"]}
+    stations = busy if setting.machines > 1 else {
+        "server": busy["server"], "shared": busy["redis"] + busy["load"]}
     fullest = max(stations, key=stations.get)
     if limit != "parent" and stations[fullest] >= FULL:
         limit = fullest

@@ -5,8 +5,6 @@ from bench.analyse.sentences import number
 
 PART = 0.25     # an error from which a sentence says what the model lacks
 MORE = 1.2      # times the CPU for a page that the model expects
-LESS = " It takes less when commands of more clients come together, which " \
-       "the model leaves out."
 LIMITS = {"server": "the server's core", "load": "the load tool",
           "shared": "the core of load tool and Redis", "redis": "Redis",
           "workers": "the number of workers", "clients": "too few clients",
@@ -25,11 +23,9 @@ def limit(setting, answer):
 def why(costs, setting, answer):
     """Return the sentence that explains an Answer."""
     need = demands(costs, setting)
-    server, redis, tool, making = (
-        f"{number(1e6 * seconds)} us"
-        for seconds in (need.server, need.redis, need.load, need.serial))
-    cores = f"{setting.used_cores} cores" if setting.used_cores > 1 \
-        else "one core"
+    server, redis, tool, making = (f"{number(1e6 * seconds)} us" for seconds in (
+        need.server, need.redis, need.load, need.serial))
+    cores = f"{setting.used_cores} cores" if setting.used_cores > 1 else "one core"
     page = "A page"
     if crowded(setting):
         each = number(1 / new_share(costs, setting))
@@ -39,30 +35,27 @@ def why(costs, setting, answer):
         else f"all {setting.slots:,.0f} workers are"
     both = f"the load tool ({tool}) and Redis ({redis}) share a core" \
         if need.redis else f"the load tool takes {tool}"
-    held = need.server + need.redis + need.delay
+    held = number(1000 * (need.server + need.redis + need.delay))
+    batches = " It takes less when commands of more clients come together, which the model" \
+              " leaves out." * (setting.server in ("poll", "epoll"))
     return {
-        "server": f"{page} takes {server} of the server's CPU, so {cores} "
-                  f"can do {number(setting.used_cores / need.server)} a "
-                  "second.",
-        "shared": f"For a page, {both}; the server takes {server}, so a "
-                  "faster server would hardly change the rate.",
-        "load": f"The load tool takes {tool} for a page, on "
-                f"{setting.machines:,} machines.",
-        "redis": f"Redis takes {redis} for a page, and uses one core only."
-                 + LESS * (setting.server in ("poll", "epoll")),
-        "workers": f"A page holds a worker for {number(1000 * held)} ms or "
-                   f"more and {occupied} occupied; the other clients wait in "
-                   "the accept queue.",
-        "parent": f"Making workers takes {making} a page of one thread, "
-                  "which gets no more than a core and has to wait for it as "
-                  "the workers do.",
-        "clients": "No core is fully busy: the clients have too few pages "
-                   "under way."}[answer.limit]
+        "server": f"{page} takes {server} of the server's CPU, so {cores} can do "
+                  f"{number(setting.used_cores / need.server)} a second.",
+        "shared": f"For a page, {both}; the server takes {server}, so a faster server would "
+                  "hardly change the rate.",
+        "load": f"The load tool takes {tool} for a page, on {setting.machines:,} machines.",
+        "redis": f"Redis takes {redis} for a page, and uses one core only.{batches}",
+        "workers": f"A page holds a worker for {held} ms or more and {occupied} occupied; the "
+                   "other clients wait in the accept queue.",
+        "parent": f"Making workers takes {making} a page of one thread, which gets no more than "
+                  "a core and has to wait for it as the workers do.",
+        "clients": "No core is fully busy: the clients have too few pages under way.",
+    }[answer.limit]
 
 
 def lacks(setting, answer, row):
-    """Return what the model lacks where it is wrong by more than PART, as the
-    second half of a sentence; "" where it is not.
+    """Return what the model lacks where it is wrong by more than PART, as the second half of a
+    sentence; "" where it is not.
 
     answer  the Answer for `setting`
     row     what was measured: columns of samples.csv, of a run or medians
@@ -71,32 +64,25 @@ def lacks(setting, answer, row):
         return ""
 
     def grew(key, station, cores=1):
-        """Return how many times the predicted CPU a page took."""
+        """Return whether a page took more CPU time than predicted."""
         expected = answer.busy[station] * cores / answer.rate
-        return (row.get(key) or 0) / 100 / row["rate"] / expected \
-            if expected else 1.0
-    above = answer.rate > row["rate"]
-    for true, text in (
-            (row.get("overflows"), "the accept queue overflowed, and clients "
-             "tried again after a second"),
-            ((row.get("foreign") or 0) > 10,
-             "other programs used the server's core"),
-            (above and grew("load_busy", "load") > MORE,
-             "the load tool took more CPU for a page than with few clients"),
-            (above and grew("redis_busy", "redis") > MORE,
-             "Redis took more CPU for a page than with few clients"),
-            (above and grew("server_busy", "server", setting.used_cores)
-             > MORE, "a page cost the server more than with few clients, as "
-             "memory no longer fits the caches"),
-            (above, "cores slept while clients waited: load tool and server "
-             "took turns"),
-            (crowded(setting), "a kept connection carried more pages before "
-             "the server closed it"),
-            (True, "a page cost less than with few clients: many were ready "
-             "together and shared wake-ups")):
-        if true:
-            return text
-    return ""
+        return (row.get(key) or 0) / 100 / row["rate"] > MORE * expected > 0
+    if row.get("overflows"):
+        return "the accept queue overflowed, and clients tried again after a second"
+    if (row.get("foreign") or 0) > 10:
+        return "other programs used the server's core"
+    if answer.rate > row["rate"]:
+        if grew("load_busy", "load"):
+            return "the load tool took more CPU for a page than with few clients"
+        if grew("redis_busy", "redis"):
+            return "Redis took more CPU for a page than with few clients"
+        if grew("server_busy", "server", setting.used_cores):
+            return "a page cost the server more than with few clients, as memory no longer " \
+                   "fits the caches"
+        return "cores slept while clients waited: load tool and server took turns"
+    if crowded(setting):
+        return "a kept connection carried more pages before the server closed it"
+    return "a page cost less than with few clients: many were ready together and shared wake-ups"
 
 
 def errors(title, points):
@@ -107,8 +93,6 @@ def errors(title, points):
     told = {}       # {what the model lacks: [cell, ...]}
     for clients, predicted, measured, text in points:
         if text:
-            told.setdefault(text, []).append(
-                f"{predicted / measured:.2f} at {clients:,}")
+            told.setdefault(text, []).append(f"{predicted / measured:.2f} at {clients:,}")
     return [f"{title}: predicted rate / measured rate is {', '.join(cells)}. "
-            f"The model lacks this: {text}."
-            for text, cells in told.items()]
+            f"The model lacks this: {text}." for text, cells in told.items()]
