@@ -1,7 +1,7 @@
 """Each server compared with a baseline, round by round.
 
-Only rounds in which both answered every request count: what a lost request
-would have cost is not known.
+Only rounds in which both answered every request count: what a lost request would have cost is
+not known.
 """
 
 import operator
@@ -13,8 +13,8 @@ METRICS = {"cpu_us": ("more expensive", "cheaper"), "rate": ("faster", "slower")
 
 
 def by_round(rows, metric):
-    """Return {(variant, x): {server: {round: figure}}} of the rows that have
-    a figure and lost nothing."""
+    """Return {(variant, x): {server: {round: figure}}} of the rows that have a figure and lost
+    nothing."""
     found = {}
     for row in rows:
         if row["status"] == "ok" and row.get(metric) is not None:
@@ -48,9 +48,9 @@ def unsettled(rows, keys, baseline_of, adaptive=True):
     """Return those of `keys` that need more rounds.
 
     keys    (variant, server, x) that the last round measured
-    result  those whose CPU time compared with the baseline is not settled,
-            and the baselines of these. A server that shares no whole round
-            with its baseline is left out: more rounds would not help.
+    result  those whose CPU time compared with the baseline is not settled, and the baselines
+            of these. A server that shares no whole round with its baseline is left out: more
+            rounds would not help.
     """
     needed = set()
     for one in comparisons(rows, baseline_of, adaptive):

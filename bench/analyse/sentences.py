@@ -1,7 +1,7 @@
 """Sentences about what was measured, made from the figures alone.
 
-CPU time leads, then what one core can do, then the rate. Two servers are
-compared only in the words of comparisons.py.
+CPU time leads, then what one core can do, then the rate. Two servers are compared only in the
+words of comparisons.py.
 """
 
 from bench.analyse.bottleneck import WHOLE_CORE
@@ -34,8 +34,8 @@ def explain(experiment, known):
 
 
 def reference_x(experiment, variant):
-    """Return the x at which the servers of an experiment are compared: the
-    one it asks for, or the nearest that was measured; None without any."""
+    """Return the x at which the servers of an experiment are compared: the one it asks for, or
+    the nearest that was measured; None without any."""
     there = {p["x"] for c in experiment["curves"] if c["variant"] == variant
              for p in c["points"] if p["rate"]}
     return min(there, default=None, key=lambda x: (abs(x - experiment["reference"]), x))

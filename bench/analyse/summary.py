@@ -1,7 +1,6 @@
 """From the rows of samples.csv to medians, comparisons and sentences.
 
 The result is what summary.json holds; tables, charts and the report are made from it alone.
-Ranges from slowest to fastest are there to be drawn, and decide nothing.
 """
 
 import collections
@@ -28,9 +27,9 @@ def median(values):
 
 
 def noise(values, medians, speed):
-    """Return in words why the median of a cell's `values` is not to be relied
-    on, [] if it is. `medians` are those of all its columns; `speed` is the
-    gauge (ms) of a usual cell of the run, None if not known."""
+    """Return in words why the median of a cell's `values` is not to be relied on, [] if it is.
+    `medians` are those of all its columns; `speed` is the gauge (ms) of a usual cell of the run,
+    None if not known."""
     gauge = medians.get("gauge_ms")
     return [why for why, true in (
         ("fewer than six rounds", len(values) < stats.LOOKS[0]),
@@ -62,8 +61,8 @@ def steadied(rows):
 
 
 def remarks(rows):
-    """Return what the rows of a point say, each sentence once, with how
-    often where not all say it. A run without a figure says at least that."""
+    """Return what the rows of a point say, each sentence once, with how often where not all say
+    it. A run without a figure says at least that."""
     said = collections.Counter(
         row["note"] or row["status"] for row in rows if row["note"] or row["rate"] is None)
     return [text + f" ({count} of {len(rows)} runs)" * (count < len(rows))
@@ -79,18 +78,16 @@ def point(rows, keys, times, speed=None, clients=None):
     clients     how many wait for an answer; None in an open loop
 
     `rate` is None where none of the `planned` runs gave a figure, as `runs` of them did;
-    `notes` says why. It is `hollow` when a run lost something or broke, `tight` when its
-    steadied CPU time (without one its rate) is known to 5 %. `noisy` lists in words what
-    makes it so. `intervals` hold the medians of CPU time and rate, None with fewer than six rounds.
-    `waited_ms` is clients / rate; percentiles are None where the `flag` of latency.judge()
-    says why.
+    `notes` says why. It is `hollow` when a run lost something or broke. `noisy` lists in words
+    why its steadied CPU time (without one its rate) is not known well. `intervals` hold the
+    medians of CPU time and rate, None with fewer than six rounds. `waited_ms` is clients / rate;
+    percentiles are None where the `flag` of latency.judge() says why.
     """
     measured = [row for row in rows if row["rate"] is not None]
     one = {"x": rows[0]["x"], "runs": len(measured), "planned": len(rows),
            "notes": remarks(rows),
            "hollow": any(row["status"] not in ("ok", *NOT_TRIED) for row in rows),
-           "rate": None, "values": {}, "noisy": [], "tight": False,
-           "little": None, "flag": "", "waited_ms": None}
+           "rate": None, "values": {}, "noisy": [], "flag": "", "waited_ms": None}
     if not measured:
         return one
     rates = figures(measured, "rate")
@@ -99,11 +96,10 @@ def point(rows, keys, times, speed=None, clients=None):
     one["values"] = {key: median(figures(measured, key)) for key in keys}
     one.update(rate={"median": middle, "low": min(rates), "high": max(rates)},
                intervals={"rate": stats.interval(rates), "cpu_us": stats.interval(costs)},
-               tight=stats.tight(costs or rates),
                noisy=noise(costs or rates, one["values"], speed))
     if clients:
         one["waited_ms"] = 1000 * clients / middle if middle else None
-        one["little"], one["flag"] = latency.judge(measured, clients)
+        one["flag"] = latency.judge(measured, clients)
     if one["flag"]:
         one["values"].update(dict.fromkeys(latency.PERCENTILES))
     # What limited it: of the run whose rate is the median.
