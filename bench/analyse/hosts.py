@@ -2,6 +2,8 @@
 
 import statistics
 
+from bench.analyse.summary import figures, median
+
 # Of the time measured. Costs and rates of a tight cell are known to 5 %. Before the last load
 # tool has begun less load arrives; this may add a fifth of that.
 SKEW = 0.01
@@ -12,12 +14,9 @@ def of_runs(rows, runs):
     of samples.csv, of the same experiment and variant."""
     told = []
     for host, role in dict.fromkeys((row["host"], row["role"]) for row in rows):
-        one = {"host": host, "role": role}
-        for column in ("busy", "cores_busy", "rate", "begin_ms"):
-            values = [row[column] for row in rows
-                      if (row["host"], row["role"]) == (host, role) and row[column] is not None]
-            one[column] = statistics.median(values) if values else None
-        told.append(one)
+        mine = [row for row in rows if (row["host"], row["role"]) == (host, role)]
+        told.append({"host": host, "role": role, **{
+            key: median(figures(mine, key)) for key in ("busy", "cores_busy", "rate", "begin_ms")}})
     skews = [(run["skew_ms"], 1000 * run["seconds"]) for run in runs
              if run.get("skew_ms") is not None and run["seconds"]]
     if not any(skew for skew, _ in skews):      # a single load tool

@@ -1,13 +1,11 @@
 """What is seen while it measures: a table that grows, or plain lines.
 
-With rich on a terminal, the table of the current experiment and a bar with
-the time left are redrawn when a cell begins or ends, by no thread that would
-take time from the load tool. Otherwise every finished cell is a line.
+With rich on a terminal, the table of the current experiment and a bar with the time left are
+redrawn when a cell begins or ends, by no thread that would take time from the load tool.
+Otherwise every finished cell is a line.
 """
 
-import os
 import statistics
-import sys
 import time
 
 from bench.analyse.sentences import number
@@ -38,8 +36,7 @@ class View:
         self.begun = time.monotonic()
         self.current, self.rows, self.what = None, [], ""
         self.live = None
-        if rich and sys.stdout.isatty() and not os.environ.get("NO_COLOR") \
-                and os.environ.get("TERM") != "dumb":
+        if rich and rich.get_console().is_interactive:
             self.live = rich.live.Live(auto_refresh=False, transient=True,
                                        vertical_overflow="crop", get_renderable=self.draw)
 
@@ -98,20 +95,18 @@ class View:
 
     def end_stage(self):
         """Print the table of the experiment."""
-        shown = table.lines(self.table(), table.width())
+        print(*table.lines(self.table(), table.width()), sep="\n")
         self.current = None
-        print(*shown, sep="\n")
 
     def table(self):
         """Return the Table of the current experiment: a line an x, a column a server."""
         experiment = self.current.experiment
-        names, made = [], {}    # {(variant, x): {server: [row, ...]}}
+        names = list(dict.fromkeys(cell.server.name for cell in self.current.cells))
+        made = {}               # {(variant, x): {server: [row, ...]}}
         for cell in self.current.cells:
-            names.append(cell.server.name)
             made.setdefault((cell.variant.name, cell.x), {})[cell.server.name] = []
         for row in self.rows:
             made[row["variant"] or "", row["x"]][row["server"]].append(row)
-        names = list(dict.fromkeys(names))
         return table.Table(
             f"{experiment.title}: CPU microseconds a request, by {experiment.x_title}",
             ["", *names],

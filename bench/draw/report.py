@@ -51,14 +51,14 @@ def make(folder, experiments=()):
         simulated=simulate(summary, env, folder),
         words=table.WORDS, top=os.path.relpath(TOP, os.path.abspath(folder)),
         tables=lambda *which: table.tables(summary, *which, wide=True),
-        embedded=lambda name: embedded(pathlib.Path(folder, name)),
+        encoded=lambda name: base64.b64encode(pathlib.Path(folder, name).read_bytes()).decode(),
     ).dump(os.path.join(folder, "report.html"), encoding="utf-8")
     return summary, left_out
 
 
 def simulate(summary, env, folder):
-    """Write simulator.html with the costs of a run; return whether the run
-    tells them: it has cells with few clients."""
+    """Write simulator.html with the costs of a run; return whether the run tells them: it has
+    cells with few clients."""
     known = model.load()
     try:
         costs = calibrate.calibrate(calibrate.rows_of(summary), known)
@@ -73,14 +73,9 @@ def simulate(summary, env, folder):
     return True
 
 
-def embedded(path):
-    """Return an SVG file as an address that holds the file."""
-    return "data:image/svg+xml;base64," + base64.b64encode(path.read_bytes()).decode()
-
-
 def main(words):
-    """Do what the head of this file says with these words of the command
-    line; return the exit status."""
+    """Do what the head of this file says with these words of the command line; return the exit
+    status."""
     folder = words[0] if words else os.path.join(TOP, "results", "latest")
     own_venv.enter()
     try:

@@ -1,8 +1,8 @@
-"""The palette of the whole collection, one colour and marker for each server
-in every picture, and the two themes. Pure: observe/ and docs/ read it, too.
+"""The palette of the whole collection, one colour and marker for each server in every picture,
+and the two themes. Pure: observe/ and docs/ read it, too.
 
-The seven colours are those of Okabe and Ito without their yellow, which fades
-on white. Readers who cannot tell the colours apart have the markers.
+The seven colours are those of Okabe and Ito without their yellow, which fades on white. Readers
+who cannot tell the colours apart have the markers.
 """
 
 # Each colour: (on white, on black).
@@ -48,10 +48,9 @@ def style(name, place=0):
 
 
 def adapted(svg):
-    """Return an SVG picture for white ground as one that changes its colours
-    with the theme of the page."""
+    """Return an SVG picture for white ground as one that changes its colours with the theme of
+    the page."""
+    pairs = (GROUND, TEXT, QUIET, GRID, AXIS, USER, SYSTEM, *ARCHITECTURES.values())
     rules = "".join(f'[{part}="{light}"]{{{part}:{dark}}}'
-                    for light, dark in (GROUND, TEXT, QUIET, GRID, AXIS, USER,
-                                        SYSTEM, *ARCHITECTURES.values())
-                    for part in ("fill", "stroke"))
+                    for light, dark in pairs for part in ("fill", "stroke"))
     return svg.replace(">", "><style>@media (prefers-color-scheme: dark){" + rules + "}</style>", 1)

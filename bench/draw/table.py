@@ -11,15 +11,15 @@ WIDTH = 100         # of lines that do not go to a terminal
 LOAD, LOST = "\N{WHITE CIRCLE}", "\N{MULTIPLICATION SIGN}"
 SIGNS = {"lost": LOST, "load": LOAD, "": ""}
 MEANINGS = {        # under each table that has the sign
-    LOAD: f"{LOAD} The server's core was less than {BUSY:.0f} % busy: "
-          "the server was not the limit.",
+    LOAD: f"{LOAD} The server's core was less than {BUSY:.0f} % busy: the server was not the "
+          "limit.",
     LOST: f"{LOST} Requests or runs were lost.",
 }
 # Columns of words; the last one of a table may wrap.
 WORDS = ("server", "figure", "compared", "why without percentiles")
 LATENCY = {"p50_ms": "median", "p99_ms": "99 % below", "max_ms": "longest"}
-SHOWN = ("rate", "cpu_us", "cpu_user_us", "cpu_system_us", "switches",
-         "mean_ms", *LATENCY)       # which have a table of their own
+# Which have a table of their own.
+SHOWN = ("rate", "cpu_us", "cpu_user_us", "cpu_system_us", "switches", "mean_ms", *LATENCY)
 
 
 def known(point, key):
@@ -39,8 +39,8 @@ def known(point, key):
 
 
 def mark(point):
-    """Return "lost" for a point that lost requests or runs, "load" for one
-    that the load ended before the server's core was busy, else ""."""
+    """Return "lost" for a point that lost requests or runs, "load" for one that the load ended
+    before the server's core was busy, else ""."""
     busy = point["values"].get("server_busy")
     return "lost" if point["hollow"] else "" if busy is None or busy >= BUSY else "load"
 
@@ -66,16 +66,16 @@ def text(cell):
 
 
 def tables(summary, experiment, variant, wide):
-    """Return the Tables of a variant; without `wide` only those that lead:
-    cost, and the rate that was reached."""
+    """Return the Tables of a variant; without `wide` only those that lead: cost, and the rate
+    that was reached."""
     x = reference_x(experiment, variant)
     titles = {one["name"]: one["title"] for one in summary["servers"]}
     found = points_at(experiment, variant, x)
     said = [one for one in experiment["comparisons"] if one["variant"] == variant]
     place = f"at {x or 0:,} {experiment['x_short']}"
-    made = [cost(experiment, variant, place, titles, found,
-                 {one["server"]: one["words"] for one in said
-                  if one["x"] == x and one["metric"] == "cpu_us"}),
+    costs = {one["server"]: one["words"] for one in said
+             if one["x"] == x and one["metric"] == "cpu_us"}
+    made = [cost(experiment, variant, place, titles, found, costs),
             reached(experiment, variant, titles),
             hosts(*experiment.get("hosts", {}).get(variant, ((), ())))]
     if wide and found:
@@ -99,9 +99,8 @@ def cost(experiment, variant, place, titles, found, said):
                      experiment["calls"].get(f"{server}/{variant}", {}).get("all"),
                      values.get("switches"), said.get(server, "baseline" * (server == base))])
     counted = any(row[5] for row in rows)
-    notes = ["can do/s: 1,000,000 / CPU us, for one core."
-             + f" System calls were counted at {experiment['calls_at']:,} "
-             f"{experiment['x_short']}." * counted
+    calls = f" System calls were counted at {experiment['calls_at']:,} {experiment['x_short']}."
+    notes = ["can do/s: 1,000,000 / CPU us, for one core." + calls * counted
              + f" Compared: the CPU time with that of {titles[base]}."]
     if noisy:
         notes.append(f"~ Noisy: {', '.join(noisy)}.")
@@ -129,10 +128,10 @@ def hosts(told, said):
     """Of a fleet: what each host did, a median over all runs."""
     return Table("What each host did", [
         "host", "role", "busy %", "its cores %", "answers/s", "began ms"],
-        [[one[key] for key in ("host", "role", "busy", "cores_busy", "rate",
-                               "begin_ms")] for one in told],
-        [*said, "busy: CPU time of the server, of Redis or of a load tool over"
-         " wall time. began: after the first load tool."])
+        [[one[key] for key in ("host", "role", "busy", "cores_busy", "rate", "begin_ms")]
+         for one in told],
+        [*said, "busy: CPU time of the server, of Redis or of a load tool over wall time. began: "
+         "after the first load tool."])
 
 
 def compared(experiment, said, titles):
@@ -140,8 +139,8 @@ def compared(experiment, said, titles):
     base = " and ".join(sorted({titles[one["base"]] for one in said}))
     return Table(f"Compared with {base}, round by round",
                  [experiment["x_short"], "server", "figure", "compared"],
-                 [[f"{one['x']:,}", titles[one["server"]], one["metric"].replace(
-                     "cpu_us", "CPU time"), one["words"]] for one in said])
+                 [[f"{one['x']:,}", titles[one["server"]],
+                   one["metric"].replace("cpu_us", "CPU time"), one["words"]] for one in said])
 
 
 def latency(experiment, place, found):
