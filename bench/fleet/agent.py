@@ -2,13 +2,12 @@
 
     python3 -m bench agent      (started over ssh, see bench/fleet/hosts.py)
 
-A message on standard input is a pair (function, arguments), pickled. Both
-sides have the same sources, so a function is sent by its name. What it returns
-or raises goes to standard output; while it runs it may ask() the session.
+A message on standard input is a pair (function, arguments), pickled. Both sides have the same
+sources, so a function is sent by its name. What it returns or raises goes to standard output;
+while it runs it may ask() the session.
 """
 
 import contextlib
-import math
 import os
 import pickle
 import platform
@@ -65,7 +64,7 @@ def _receive():
 
 
 def _send(kind, value):
-    """Send the session a pair. Raises Gone."""
+    """Send the session a pair, an error in place of what cannot be sent. Raises Gone."""
     try:
         pickle.loads(pickle.dumps(value))
     except Exception:               # pylint: disable=broad-exception-caught
@@ -84,18 +83,18 @@ def ask(*question, tick=None):
     """
     _send("asks", question)
     while True:
-        due = tick() if tick else math.inf
-        if _line["in"].poll(min(LOOK, max(0.0, due - time.monotonic()))):
-            kind, value = _receive()
-            if kind == "raised":
-                raise value
-            return value
+        due = tick() - time.monotonic() if tick else LOOK
+        if _line["in"].poll(min(LOOK, max(0.0, due))):
+            break
+    kind, value = _receive()
+    if kind == "raised":
+        raise value
+    return value
 
 
 def still_there():
-    """A `tick` for whatever takes long: return when to call it again. Raises
-    Gone: the session sends nothing while it waits for an answer, so what can
-    be read now is the end."""
+    """A `tick` for whatever takes long: return when to call it again. Raises Gone: the session
+    sends nothing while it waits for an answer, so what can be read now is the end."""
     if _line["in"].poll():
         raise Gone
     return time.monotonic() + LOOK

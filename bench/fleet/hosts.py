@@ -4,10 +4,9 @@
     with Host("load1", told["load"]["load1"], folder) as host:
         host.call(os.getloadavg)
 
-The way to a host is Ansible's: the OpenSSH client with the
-variables ansible_host, ansible_port, ansible_user, ansible_ssh_private_key_file and
-ansible_ssh_common_args, or no client where ansible_connection is "local". All agents of a
-host share one connection (ControlMaster of ssh_config(5)).
+The way to a host is Ansible's: the OpenSSH client with its variables (WAY, and
+ansible_ssh_common_args), or no client where ansible_connection is "local". All agents of a host
+share one connection (ControlMaster of ssh_config(5)).
 """
 
 import hashlib
@@ -29,8 +28,7 @@ PATIENCE = 60.0         # seconds for what takes no time
 PINGS = 5               # round trips for a look at a host's clock
 OPTIONS = ("BatchMode=yes", "ConnectTimeout=10", "ControlMaster=auto", "ControlPersist=60",
            "ServerAliveInterval=3")     # three without an answer: it has dropped out
-WAY = (("-i", "ansible_ssh_private_key_file"), ("-p", "ansible_port"),
-       ("-l", "ansible_user"))
+WAY = {"-i": "ansible_ssh_private_key_file", "-p": "ansible_port", "-l": "ansible_user"}
 
 
 class HostError(OSError):
@@ -59,24 +57,16 @@ class Host:
         self.reached_at = str(told.get("ansible_host", name))
         self.address = str(told.get("address", self.reached_at))
         self.line = self.process = self.log = None
+        self.is_local = told.get("ansible_connection") == "local"
         self.met = False        # whether its agent has ever answered
         self.ahead, self.unsure = 0.0, math.inf
-
-    def twin(self):
-        """Return another agent on the same host, not started yet."""
-        return Host(self.name, self.told, self.folder)
-
-    @property
-    def is_local(self):
-        """Whether it is reached without ssh."""
-        return self.told.get("ansible_connection") == "local"
 
     def _ssh(self, *words):
         """Return the ssh command with these words after the address."""
         argv = ["ssh", *shlex.split(self.told.get("ansible_ssh_common_args", ""))]
         for option in (*OPTIONS, f"ControlPath={self.folder}/%C"):
             argv += ["-o", option]
-        for option, variable in WAY:
+        for option, variable in WAY.items():
             if variable in self.told:
                 argv += [option, str(self.told[variable])]
         return [*argv, self.reached_at, *words]
@@ -114,14 +104,13 @@ class Host:
 
     def call(self, function, *args, serve=None, seconds=PATIENCE):
         """Return what `function(*args)` returns on the host, or raise what it raises.
-        `serve(*question)` answers what it asks the session. Raises HostError, also when
-        there is no answer within `seconds`."""
+        `serve(*question)` answers what it asks the session. Raises HostError, also when there is
+        no answer within `seconds`."""
         self.send(function, *args)
         return self.receive(serve, seconds)
 
     def send(self, function, *args):
-        """Start a call; its answer has to be received before the next one. Raises
-        HostError."""
+        """Start a call; its answer has to be received before the next one. Raises HostError."""
         if not self.line:
             raise HostError(f"{self.name} has dropped out")
         try:

@@ -16,7 +16,7 @@ from multiprocessing.connection import wait
 from bench import load
 from bench.experiments import SPARE
 from bench.fleet import agent
-from bench.fleet.hosts import PATIENCE
+from bench.fleet.hosts import PATIENCE, Host
 from bench.machine import facts
 from bench.meter import procfs
 
@@ -87,18 +87,13 @@ def merge(results, begins=None):
 def generate(name, job, cores, begin):
     """Run `job` with the tool `name` when the clock here shows `begin`. Return (load.Result,
     how busy the cores were in per cent)."""
-    before = core_seconds(cores)
+    before = procfs.core_times()
     time.sleep(max(0.0, begin - time.monotonic()))
     begun = time.monotonic()        # the wait, in which the cores idle, does not count
     result = load.run(name, job, cores, agent.still_there)
-    busy = core_seconds(cores) - before
-    return result, 100 * busy / (time.monotonic() - begun) / len(cores)
-
-
-def core_seconds(cores):
-    """Return how many seconds the `cores` have been busy since boot."""
-    times = procfs.core_times()
-    return sum(sum(times[core]) for core in cores)
+    after, lasted = procfs.core_times(), time.monotonic() - begun
+    busy = sum(sum(after[core]) - sum(before[core]) for core in cores)
+    return result, 100 * busy / lasted / len(cores)
 
 
 # --------------------------------------------------------------- on our machine
@@ -128,7 +123,7 @@ class Generators:
         """Return [(Host, its agent)] for that number of clients."""
         many = max(1, math.ceil(clients / len(self.hosts) / self.each))
         for host, agents in self.agents.items():
-            agents += [host.twin() for _ in range(many - len(agents))]
+            agents += [Host(host.name, host.told, host.folder) for _ in range(many - len(agents))]
         return [(host, agents[number]) for number in range(many)
                 for host, agents in self.agents.items()]
 

@@ -55,7 +55,7 @@ def on_server(runner, method, *args):
 
 
 def run_redis(address, cores):
-    """Run a private Redis for the fleet; return its (HOST:PORT, pid)."""
+    """Run a private Redis until the session has gone; return its (HOST:PORT, pid)."""
     one = agent.kept.enter_context(redis.RedisServer(cores, address))
     return one.address, one.pid
 
@@ -75,9 +75,7 @@ def pass_gate(gate):
 
 class Fleet:
     """The hosts of an inventory, as long as the block lasts; it has what session.Here has.
-
-    parts   what Redis and the load tools did in the last run, see load.Generators
-    """
+    `parts` is what Redis and the load tools did in the last run, see load.Generators."""
 
     no_network = "a host of a fleet keeps its own"
 
