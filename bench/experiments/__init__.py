@@ -4,7 +4,6 @@ What no file can say, such as what a right answer is, is in five.py.
 """
 
 import http.client
-import importlib
 import pathlib
 import re
 import tomllib
@@ -29,8 +28,8 @@ class WrongAnswer(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Variant:
-    """One way to run an experiment, for example without keep-alive; in a
-    study, one of its loads. An empty attribute is the experiment's."""
+    """One way to run an experiment, for example without keep-alive; in a study, one of its
+    loads. An empty attribute is the experiment's."""
 
     name: str = ""
     keep_alive: bool = True
@@ -123,26 +122,25 @@ class Experiment:
         return seconds
 
     def job(self, live, variant, x, seconds, machine, full):
-        """Return the load.Job of a cell: here, a closed loop of x clients.
-        `full` says whether it is the published one (FULL=1)."""
+        """Return the load.Job of a cell: here, a closed loop of x clients. `full` says whether it
+        is the published one (FULL=1)."""
         return load.Job(live.url(self.path_of(variant)), connections=x,
                         seconds=self.lasts(x, seconds), keep_alive=variant.keep_alive,
-                        pause=variant.pause,
-                        threads=len(machine.load_cores))
+                        pause=variant.pause, threads=len(machine.load_cores))
 
     def check(self, get):
-        """Raise WrongAnswer unless the server answers as it should. `get(path)` returns
-        (status, headers in lower case, body)."""
+        """Raise WrongAnswer unless the server answers as it should. `get(path)` returns (status,
+        headers in lower case, body)."""
         raise NotImplementedError
 
     def beside(self, cell, live, number):
-        """Return a context manager around the load of a cell in round
-        `number`. It yields a list that gets the load.Result."""
+        """Return a context manager around the load of a cell in round `number`. It yields a list
+        that gets the load.Result."""
         return nullcontext([])
 
     def finish(self, folder, summary):
-        """Called when all is measured, with the path of the results and their
-        summary; return lines that are printed."""
+        """Called when all is measured, with the path of the results and their summary; return
+        lines that are printed."""
         return []
 
 
@@ -161,8 +159,8 @@ def client(port):
 
 
 def expect(answer, path, status, kind, body):
-    """Raise WrongAnswer unless `answer` has this status, media type and a
-    body that is `body` (bytes) or matches it (a compiled pattern)."""
+    """Raise WrongAnswer unless `answer` has this status, media type ("": any) and a body that is
+    `body` (bytes) or matches it (a compiled pattern)."""
     got, headers, content = answer
     media = headers.get("content-type", "").partition(";")[0]
     if got != status:
@@ -175,4 +173,5 @@ def expect(answer, path, status, kind, body):
 
 def all_experiments():
     """Return the Experiments in their ORDER."""
-    return importlib.import_module("bench.experiments.five").FIVE
+    from bench.experiments.five import FIVE     # pylint: disable=import-outside-toplevel
+    return FIVE

@@ -29,8 +29,8 @@ class Guestbook(Experiment):
                         requests=requests, keep_alive=False)
 
     def check(self, get):
-        """The page shows the seeded remarks and a visitor count, which grows
-        from one page to the next."""
+        """The page shows the seeded remarks and a visitor count, which grows from one page to the
+        next."""
         pages = [get(self.path), get(self.path)]
         for page in pages:
             expect(page, self.path, 200, "text/html", REMARKS)
@@ -43,7 +43,6 @@ class Answer(Experiment):
     """E2."""
 
     def check(self, get):
-        """200, text/plain, "42"."""
         expect(get(self.path), self.path, 200, "text/plain", b"42")
 
 
@@ -61,7 +60,6 @@ class Hello(Experiment):
         return seconds + x / 20000
 
     def check(self, get):
-        """200, text/plain, the constant sentence."""
         expect(get(self.path), self.path, 200, "text/plain", b"Hello, World!")
 
 
@@ -93,8 +91,8 @@ class Echo(Experiment):
         return "httperf needs 1,024 descriptors" * few
 
     def job(self, live, variant, x, seconds, machine, full):
-        """Return x requests a second, ten on each connection, for `seconds`;
-        with FULL=1 at most the published number of connections."""
+        """Return x requests a second, ten on each connection, for `seconds`; with FULL=1 at most
+        the published number of connections."""
         rate = x / CALLS
         many = max(10, int(rate * seconds))
         many = min(many, self.connections_full) if full else many

@@ -1,8 +1,5 @@
-"""Other people's servers on the same work: a folder of peers/ each.
-
-README.md says what is in a peer.json. A peer without {host} in its words takes
-part only where one address to listen on is enough.
-"""
+"""Other people's servers on the same work: a folder of peers/ each, with a peer.json, which
+README.md explains."""
 
 import json
 import re
@@ -57,13 +54,10 @@ class Peer:
 
     def unready(self):
         """Build it; return why it cannot be started, or "" when it can."""
-        why = self.problem()
         try:
-            if not why:
-                self.build()
+            return self.problem() or self.build() or ""
         except (PeerError, OSError) as error:
-            why = str(error)
-        return why
+            return str(error)
 
     def build(self):
         """Run its build commands. Raises PeerError with what they printed."""
@@ -80,21 +74,19 @@ class Peer:
                 raise PeerError(f"{self.name}: `{argv[0]}` failed: {last}") from None
 
     def command(self, start, port, _folder):
-        """Return (argv, folder to run it in). The filled-in configuration is
-        written into the build folder, where peers want it."""
+        """Return (argv, folder to run it in). The filled-in configuration is written into the
+        build folder, where peers want it."""
         self.build_folder.mkdir(parents=True, exist_ok=True)
-        values = {"port": port, "host": start.host, "public": start.public,
-                  "workers": start.workers or 1,
-                  "redis": start.redis,
-                  "conf": self.build_folder / self.template.name}
+        values = {"port": port, "host": start.host, "public": start.public, "redis": start.redis,
+                  "workers": start.workers or 1, "conf": self.build_folder / self.template.name}
         if self.template.is_file():
             values["conf"].write_text(self._fill(self.template.read_text(), **values))
         return [self._fill(word, **values) for word in self.told["start"]], TOP
 
 
 def found(parent=FOLDER):
-    """Return {name: what its peer.json says, and its folder as "dir"} of the
-    peers in the folders of `parent`."""
+    """Return {name: what its peer.json says, and its folder as "dir"} of the peers in the folders
+    of `parent`."""
     made = {}
     for path in parent.glob("*/peer.json"):
         told = json.loads(path.read_text())
@@ -104,8 +96,8 @@ def found(parent=FOLDER):
 
 
 def chosen(text):
-    """Return the Peers that `text` names: "nginx,go", "all" or "". Raises
-    PeerError for an unknown name."""
+    """Return the Peers that `text` names: "nginx,go", "all" or "". Raises PeerError for an
+    unknown name."""
     wanted = text.replace(",", " ").split()
     return [Peer(name) for name in (sorted(found()) if wanted == ["all"] else wanted)]
 

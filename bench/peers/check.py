@@ -2,11 +2,9 @@
 
     python3 -m bench check-peers [NAME...]
 
-It must answer what the collection's own servers answer, so that a figure
-measured later is a figure for the same work.
-
-Exit status: 0 if no peer failed, 1 if one failed or one named on the command
-line is not installed, 2 for wrong usage.
+It must answer what the collection's own servers answer, so that a figure measured later is a
+figure for the same work. Exit status: 0 if no peer failed, 1 if one failed or one named on the
+command line is not installed, 2 for wrong usage.
 """
 
 import http.client
@@ -33,8 +31,8 @@ ECHO_VALUES = ["x", "two words", "a<b>&\"c'", "caf\u00e9", "1+1=2", "100%"]
 
 
 def check_connection(port, kept):
-    """Check that a connection is `kept` for many requests, or is not kept, and
-    that no answer waits for a delayed ACK, which begins after some of them."""
+    """Check that a connection is `kept` for many requests, or is not kept, and that no answer
+    waits for a delayed ACK, which begins after some of them."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS)
     times = []
     for number in range(MANY_REQUESTS if kept else 1):
@@ -98,8 +96,8 @@ def check_end(pid):
 
 
 def check(peer):
-    """Build, start, ask and end one peer, with one worker and with two; return
-    "ok" or what is wrong."""
+    """Build, start, ask and end one peer, with one worker and with two; return "ok" or what is
+    wrong."""
     try:
         peer.build()
         for workers in (1, 2) if peer.has_workers else (1,):

@@ -4,18 +4,12 @@
 
 A floor (bench/peers/floors) bounds a server from below only if both make the same system
 calls with the same flags, send the same answer, link the same libraries and, in 02, have
-the same memory to copy at a fork. strace follows both while the same client talks to them:
+the same memory to copy at a fork. strace follows both while the same client talks to them.
 
-    prompt   a connection for each request, which comes with the connection
-    late     the request follows 20 ms after the connection
-    kept     all requests on one connection (06 and 07)
-
-Compared is how often a request makes each call: with its flags, sizes and
-error, without descriptors, addresses and contents. Not compared are calls that
-come less than once in two requests, such as a look at the template's date, and
-those by which malloc gets memory and threads wait for a lock.
-
-Prints each difference; the exit status is 1 if there is one.
+Compared is how often a request makes each call: with its flags, sizes and error, without
+descriptors, addresses and contents. Not compared are calls that come less than once in two
+requests, such as a look at the template's date, and those by which malloc gets memory and
+threads wait for a lock. Prints each difference; the exit status is 1 if there is one.
 """
 
 import os
@@ -35,7 +29,7 @@ REQUESTS = 10
 PAUSE = 0.01            # after a connection: its process or thread ends
 # name: (seconds from a client's connection to its request, whether it is kept)
 NEW = {"prompt": (0, False), "late": (0.02, False)}
-KEPT = {"kept": (0, True)}
+KEPT = {"kept": (0, True)}      # all requests on one connection (06 and 07)
 IGNORED = ("brk", "mmap", "munmap", "mprotect", "futex", "restart_syscall")
 CORES = frozenset(os.sched_getaffinity(0))
 VARIABLE = [            # what differs from run to run: calls, pattern, name
@@ -65,8 +59,8 @@ class Calls(syscalls.Strace):
 
 
 def normalize(call):
-    """Return a line of strace without what differs from run to run; None for
-    what is not a call that is compared."""
+    """Return a line of strace without what differs from run to run; None for what is not a call
+    that is compared."""
     found = re.match(r"(\w+)\((.*)\)\s+= (\S+)(?: (E[A-Z]+))?", call)
     if not found or found[1] in IGNORED:
         return None
@@ -102,8 +96,8 @@ def talk(port, late, kept):
 
 
 def memory(pid):
-    """Return what fork(2) has to copy: {"mappings": number, "KiB of heap":
-    written, "KiB of shared memory": written}."""
+    """Return what fork(2) has to copy: {"mappings": number, "KiB of heap": written, "KiB of
+    shared memory": written}."""
     found = Counter()
     for line in procfs.read(f"/proc/{pid}/smaps").splitlines():
         words = line.split()
@@ -116,8 +110,8 @@ def memory(pid):
 
 
 def look(server, talks, folder):
-    """Return {subject: {what: how often}} of a server or of a floor: the calls
-    of each of `talks`, the answer, the libraries, the memory."""
+    """Return {subject: {what: how often}} of a server or of a floor: the calls of each of
+    `talks`, the answer, the libraries, the memory."""
     found = {}
     with servers.running(server, servers.Start(cores=CORES),
                          os.path.join(folder, "calls.log")) as live:
@@ -138,8 +132,8 @@ def look(server, talks, folder):
 
 
 def differences(design, folder):
-    """Return a line for each difference between the server `design` and its
-    floors. Raises PeerError, ServerError, SyscallError."""
+    """Return a line for each difference between the server `design` and its floors. Raises
+    PeerError, ServerError, SyscallError."""
     said = []
     for name, talks in ((f"floor-{design}", NEW), (f"floor-{design}-kept", KEPT)):
         if name not in peers.found():
@@ -162,8 +156,7 @@ def main(words):
         for design in words or [one.name for one in servers.ARCHITECTURES]:
             try:
                 found = differences(servers.named(design).name, folder)
-            except (KeyError, peers.PeerError, servers.ServerError,
-                    syscalls.SyscallError) as error:
+            except (KeyError, peers.PeerError, servers.ServerError, syscalls.SyscallError) as error:
                 sys.exit(f"check-floors: {error}")
             differs = differs or bool(found)
             print("\n".join([f"{design:12} {'differs' if found else 'the same'}", *found]),

@@ -3,16 +3,16 @@
     make study NAME=floors SERVERS=epoll REPEAT=6 SECONDS=1
     make study NAME=some/folder/mine.toml
 
-The file has a title, a question and one or more [[load]]. KEYS lists what a
-load may say; at the top of the file the same keys are defaults of all loads.
-The first server of a load is the one that its others are compared with.
+The file has a title, a question and one or more [[load]]. KEYS lists what a load may say; at
+the top of the file the same keys are defaults of all loads. The first server of a load is the
+one that its others are compared with.
 
-[ways] starts every server in several ways. Each server then has a load of its
-own, where its ways are compared with the first. A way is a line of words:
-options of the server, kernel settings (net.NAME=VALUE), and a folder (with /
-at its end) whose executables are started instead of the plain ones.
-`floor = true` compares each server with the floor of its design, likewise.
-`rounds` and `seconds` hold without REPEAT and SECONDS, [check] is for analyse/self_check.py.
+[ways] starts every server in several ways. Each server then has a load of its own, where its
+ways are compared with the first. A way is a line of words: options of the server, kernel
+settings (net.NAME=VALUE), and a folder (with / at its end) whose executables are started
+instead of the plain ones. `floor = true` compares each server with the floor of its design,
+likewise. `rounds` and `seconds` hold without REPEAT and SECONDS, [check] is for
+analyse/self_check.py.
 """
 
 import contextlib
@@ -66,8 +66,8 @@ class Started:
         return getattr(self.server, name)
 
     def command(self, start, port, folder):
-        """Return (argv, folder to run it in). Makes the kernel settings of
-        this way first. Raises OSError."""
+        """Return (argv, folder to run it in). Makes the kernel settings of this way first. Raises
+        OSError."""
         argv, folder = self.server.command(dataclasses.replace(
             start, public=hooks.site() + "/public"), port, folder)
         for word in self.way:
@@ -102,8 +102,8 @@ class Study(experiments.Experiment):
         self.extra = {}         # {(variant, server, x, figure): [value]}
 
     def chosen(self, names):
-        """Return the servers that go by one of `names` (all without a name),
-        and those that they are compared with."""
+        """Return the servers that go by one of `names` (all without a name), and those that they
+        are compared with."""
         mine = {one.name for one in self.servers if not names
                 or names & {one.name, one.server.name}}
         mine |= {one.baseline for one in self.variants if mine & set(one.servers)}
@@ -129,8 +129,8 @@ class Study(experiments.Experiment):
 
     @contextlib.contextmanager
     def beside(self, cell, live, number):
-        """Count what this study counts while a cell is measured. Yields a
-        list that gets the load.Result."""
+        """Count what this study counts while a cell is measured. Yields a list that gets the
+        load.Result."""
         seen, told = [], {}
         with contextlib.ExitStack() as stack:
             for name in self.count + ["idle"] * bool(cell.variant.busy):
@@ -141,8 +141,8 @@ class Study(experiments.Experiment):
             self.extra.setdefault((*cell.key, figure), []).append(value)
 
     def finish(self, folder, summary):
-        """Add what the hooks counted to `summary`, and to summary.json in
-        `folder`, as "extra". Return lines that tell the medians."""
+        """Add what the hooks counted to `summary`, and to summary.json in `folder`, as "extra".
+        Return lines that tell the medians."""
         extra = [dict(zip(("variant", "server", "x", "figure"), key),
                       median=statistics.median(values), values=values)
                  for key, values in self.extra.items()]
@@ -162,8 +162,8 @@ def names():
 
 
 def load(name):
-    """Return the Study called `name`, or that in the file `name` if it ends
-    with .toml. Raises StudyError."""
+    """Return the Study called `name`, or that in the file `name` if it ends with .toml. Raises
+    StudyError."""
     path = pathlib.Path(name)
     if path.suffix != ".toml":
         known([name], names(), "as a study")
