@@ -1,11 +1,11 @@
 """Every chart of a run, by altair, as SVG files for light and dark pages.
 
-The report embeds the same files. All charts are WIDTH wide, so that their
-labels stay legible on a narrow screen.
+The report embeds the same files. All charts are WIDTH wide, so that their labels stay legible
+on a narrow screen.
 """
 
 import io
-import os
+import pathlib
 import textwrap
 
 import altair as alt
@@ -15,13 +15,12 @@ from bench.draw import styles, table
 
 WIDTH, HEIGHT, BAR = 480, 330, 26
 WHISKERS = "whiskers: interval of the median"
-HOLLOW = f"hollow: server core less than {table.BUSY:.0f} % busy, so the " \
-         "server was not the limit"
+HOLLOW = (f"hollow: server core less than {table.BUSY:.0f} % busy, so the server was not the "
+          "limit")
 LOST = f"{table.LOST}: lost requests or runs"
 MODEL = "dashed: the model, from cells with 20 clients or fewer"
-WORDS = {"labelColor": styles.QUIET[0], "titleColor": styles.QUIET[0],
-         "labelFontSize": 12, "titleFontSize": 12,
-         "titleFontWeight": "normal"}
+WORDS = {"labelColor": styles.QUIET[0], "titleColor": styles.QUIET[0], "labelFontSize": 12,
+         "titleFontSize": 12, "titleFontWeight": "normal"}
 CONFIG = {
     "background": styles.GROUND[0], "aria": False, "padding": 6,
     "font": "Helvetica, Arial, sans-serif", "view": {"stroke": None},
@@ -39,8 +38,8 @@ CONFIG = {
 
 
 def draw(summary, folder):
-    """Write the charts of a summary into `folder`; return [{"experiment",
-    "variant", "title", "file"}, ...]."""
+    """Write the charts of a summary into `folder`; return [{"experiment", "variant", "title",
+    "file"}, ...]."""
     made = []
     for experiment in summary["experiments"]:
         for variant in experiment["variants"]:
@@ -51,18 +50,22 @@ def draw(summary, folder):
                                 ("published", published(page))):
                 if chart:
                     path = f"{name}_{kind}.svg".replace(", ", "_").replace(" ", "-")
-                    svg = io.StringIO()
-                    chart.configure(**CONFIG).save(svg, format="svg")
-                    with open(os.path.join(folder, path), "w", encoding="utf-8") as file:
-                        file.write(styles.adapted(svg.getvalue()))
+                    pathlib.Path(folder, path).write_text(styles.adapted(svg(chart)), "utf-8")
                     made.append({"experiment": experiment["name"], "variant": variant,
                                  "file": path, "title": " ".join(chart.title.text)})
     return made
 
 
+def svg(chart):
+    """Return an altair chart as SVG for white ground."""
+    text = io.StringIO()
+    chart.configure(**CONFIG).save(text, format="svg")
+    return text.getvalue()
+
+
 class Page:
-    """What the charts of a variant are made of. `titles` are those of the
-    servers, by name; `looks` are their styles, by title."""
+    """What the charts of a variant are made of. `titles` are those of the servers, by name;
+    `looks` are their styles, by title."""
 
     def __init__(self, summary, experiment, variant):
         self.experiment, self.variant = experiment, variant
@@ -72,14 +75,14 @@ class Page:
                       for place, s in enumerate(summary["servers"])}
 
     def rows(self, key):
-        """Return the points of all curves as rows of a chart, `key` ("rate",
-        "can_do") by x. A curve breaks where there is no figure."""
+        """Return the points of all curves as rows of a chart, `key` by x. A curve breaks where
+        there is no figure."""
         return [self.row(one["server"], point, key)
                 for one in self.curves for point in one["points"]]
 
     def row(self, server, point, key):
-        """Return a row of a chart, with a whisker from `low` to `high`; `key`
-        is as for table.known(). A cost is a cost, whatever the limit was."""
+        """Return a row of a chart, with a whisker from `low` to `high`; `key` is as for
+        table.known(). A cost is a cost, whatever the limit was."""
         y, low, high = table.known(point, key) or (None, None, None)
         mark = table.mark(point)
         mark = mark if key == "rate" or mark == "lost" else ""

@@ -1,7 +1,6 @@
 """Charts of the book that the report does not have: published rates, alone and
 with ours."""
 
-import io
 import re
 
 from bench.draw import charts, styles, table
@@ -9,13 +8,6 @@ from bench.draw import charts, styles, table
 DARK = dict(pair[:2] for pair in (
     styles.GROUND, styles.TEXT, styles.QUIET, styles.GRID, styles.AXIS,
     styles.USER, styles.SYSTEM, *styles.ARCHITECTURES.values()))
-
-
-def svg(chart):
-    """Return an altair chart as SVG."""
-    text = io.StringIO()
-    chart.configure(**charts.CONFIG).save(text, format="svg")
-    return text.getvalue()
 
 
 def dark(text):

@@ -269,7 +269,7 @@ class Block(SphinxDirective, Resolved):
         variant = page.variant.replace(" ", "-").replace(",", "")
         return self.image(
             "-".join(filter(None, ("curve", name, variant, server, key))),
-            curves.svg(charts.by_x(page, key)),
+            charts.svg(charts.by_x(page, key)),
             f"Curves of {name}. {'; '.join(told)}.")
 
     def published(self, name):
@@ -287,7 +287,7 @@ class Block(SphinxDirective, Resolved):
         else:
             chart, told = curves.best(page), given["best"]
         best = ", ".join(f"{who} {rate:,}" for who, rate in told.items())
-        return [*self.image(f"published-{name}", curves.svg(chart), (
+        return [*self.image(f"published-{name}", charts.svg(chart), (
             f"Best published rates of {name}: {best}.")), self.note(
                 " ".join([f"Published: {given['where']}.", *given["notes"]]))]
 
@@ -310,7 +310,7 @@ class Block(SphinxDirective, Resolved):
             layer.encoding.y.scale = altair.Scale(domain=[0, 105])
             layer.encoding.y.axis = altair.Axis(format="d", tickCount=6)
         low = min(one[max(one, key=int)] for one in shares.values())
-        return self.image(f"shape-{name}-{server}", curves.svg(chart), (
+        return self.image(f"shape-{name}-{server}", charts.svg(chart), (
             f"The rate of {server} as a share of its best, here and as "
             f"published. The lower of the two ends at {low:.0f} %."))
 
