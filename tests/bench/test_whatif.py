@@ -10,7 +10,7 @@ import pytest
 from bench import whatif
 from bench.analyse import calibrate, model
 from bench.run.servers import TOP
-from test_model import COMMITTED, PLAIN
+from test_model import COMMITTED
 
 
 @pytest.fixture(autouse=True)
@@ -23,10 +23,9 @@ def no_settings(monkeypatch):
 @pytest.mark.parametrize("text", ["05", "prethreaded", "05_prethreaded"])
 def test_a_server_has_many_names(text, capsys):
     assert whatif.main(["--server", text, "--clients", "20,1000"]) == 0
-    out = capsys.readouterr().out
-    assert "05_prethreaded, guestbook" in out and "01_" not in out
-    assert [line.split()[0] for line in out.splitlines() if line.startswith("    ")
-            ][1:] == ["20", "1,000"]
+    _, _, title, _, *rows, why = capsys.readouterr().out.splitlines()
+    assert title == "05_prethreaded, guestbook" and why.endswith(".")
+    assert [row.split()[0] for row in rows] == ["20", "1,000"]
 
 
 @pytest.mark.parametrize("name, value, said", [
@@ -64,14 +63,6 @@ def test_settings_are_variables_of_make():
          "CORES=16", "REDIS_MS=2", "WORKERS=400", "MACHINES=4"],
         cwd=TOP, capture_output=True, text=True, check=True)
     assert "05_prethreaded" in done.stdout and "1,000" in done.stdout
-
-
-def test_every_answer_is_a_table_and_a_sentence():
-    """Each server has a row for each number of clients, and a reason."""
-    asked = [model.Setting(server, clients=count)
-             for server in model.WORKERS for count in (1, 20, 1000)]
-    lines = "\n".join(whatif.lines(PLAIN, asked)).splitlines()
-    assert len(lines) == 1 + 7 * (1 + 2 + 3 + 1)
 
 
 def test_calibrate_writes_costs_that_model_reads(tmp_path, capsys):
