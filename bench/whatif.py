@@ -4,8 +4,8 @@
     python3 -m bench calibrate RUN
 
 `model` prints a table; each option is also an environment variable. `calibrate` reads the
-folder of a run and writes costs.json into it, with COMMIT=1 also the costs that the model
-starts from. Exit status: 0, 1 when a run cannot be read, 2 for a wrong setting.
+folder of a run and writes costs.json into it. Exit status: 0, 1 when a run cannot be read, 2
+for a wrong setting.
 """
 
 import argparse
@@ -148,10 +148,9 @@ def main_calibrate(words):
                                 model.load()),
             rundir.read_json(os.path.join(folder, "env.json"))["machine"],
             os.path.relpath(folder, servers.TOP))
-        for path in [os.path.join(folder, "costs.json")] + [
-                model.COSTS] * bool(os.environ.get("COMMIT")):
-            rundir.write_json(path, costs)
-            print(path)
+        path = os.path.join(folder, "costs.json")
+        rundir.write_json(path, costs)
+        print(path)
     except (OSError, ValueError) as error:
         print(f"calibrate: {error}", file=sys.stderr)
         return 1

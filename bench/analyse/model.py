@@ -104,15 +104,11 @@ class Answer:
 
 
 def load(path=COSTS):
-    """Return the costs in a file. Raises OSError, and ValueError when it does not hold them."""
+    """Return the costs in a file. Raises OSError, and ValueError when it holds something else."""
     try:
         costs = json.loads(pathlib.Path(path).read_text("utf-8"))
-        good = costs["format"] == FORMAT and all(
-            cost[key] >= 0 for one in costs["servers"].values() for cost in one.values()
-            for key in ("server_us", "redis_us", "load_us")) \
-            and {*costs["machine"], *costs["memory"]} >= {
-                "core_kib", "core_ns", "cache_kib", "miss_ns", "wake_us", "scan_us", *PAGES}
-    except (KeyError, TypeError, AttributeError, ValueError):
+        good = costs["format"] == FORMAT
+    except (KeyError, TypeError, ValueError):
         good = False
     if not good:
         raise ValueError(f"{path}: these are no costs of format {FORMAT}")
