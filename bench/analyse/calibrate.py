@@ -49,8 +49,8 @@ def calibrate(rows, costs):
             "load_us": round(1e4 * median(some, "load_busy") / rate, 3)}
     for server, pages in servers.items():
         if {"answer", "answer kept"} <= set(pages):
-            known = costs["servers"].get(server, {}).get("answer kept", {})
-            pages["answer kept"].update(meanwhile(rows, server, pages, known))
+            known = costs["servers"].get(server, {}).get("answer kept", {}).get("meanwhile", 0.0)
+            pages["answer kept"]["meanwhile"] = round(meanwhile(rows, server, pages, known), 4)
     machine["wake_us"] = round(wake_up(cells, machine["wake_us"]), 3)
     machine["scan_us"] = round(scan(rows, machine["scan_us"]), 4)
     return {**costs, "machine": machine, "servers": servers}
@@ -90,15 +90,15 @@ def scan(rows, known):
 
 
 def meanwhile(rows, server, pages, known):
-    """Return {"meanwhile"} of a server that closes kept connections, from the CPU time of a
-    page, which lies between a kept and a new connection; without such a cell as in the costs
-    `known`."""
+    """Return how many pages each other worker of a server at its limit serves while one is made,
+    from the CPU time of a page, which lies between a kept and a new connection; `known` without
+    such a cell."""
     cost = median([row for row in rows if row["variant"] == CROWDED + server], "cpu_us")
     kept, new = (pages[page]["server_us"] for page in ("answer kept", "answer"))
     if not kept < cost < new:
-        return {key: known[key] for key in ("meanwhile",) if key in known}
-    others = (new - kept) / (cost - kept) - 1   # pages on each connection, less 1
-    return {"meanwhile": round(others / (POOL - 1), 4)}
+        return known
+    pages_each = (new - kept) / (cost - kept)       # on a connection, until it is closed
+    return (pages_each - 1) / (POOL - 1)
 
 
 def completed(costs, known):

@@ -130,9 +130,18 @@ def idle(cell, live, seen, told):
 
 
 @contextlib.contextmanager
+def growth(read, name, times, seen, told):
+    """Tell by how much each figure that read() returns grows for an answer, as `name`."""
+    before = read()
+    yield
+    if seen and seen[0].good:
+        told |= {name.format(key): times * (now - before[key]) / seen[0].good
+                 for key, now in read().items()}
+
+
 def kernel(cell, live, seen, told):
-    """Count for each answer what TCP sends, in both directions, and the timer
-    interrupts of the server's cores (1,000 a second or fewer are the tick)."""
+    """Count for each answer what TCP sends, in both directions, and the timer interrupts of the
+    server's cores (1,000 a second or fewer are the tick)."""
     def read():
         tcp = sockets.tcp_counters()
         found = {"segments": tcp["OutSegs"], "late acknowledgements": tcp["DelayedACKs"]}
@@ -140,11 +149,7 @@ def kernel(cell, live, seen, told):
         if local:       # x86 has this line, others have none
             found["timer interrupts"] = sum(int(local[core]) for core in live.start.cores)
         return found
-
-    before = read()
-    yield
-    told |= {f"{name} an answer": (now - before[name]) / seen[0].good
-             for name, now in read().items() if seen and seen[0].good}
+    return growth(read, "{} an answer", 1, seen, told)
 
 
 @contextlib.contextmanager
@@ -173,10 +178,9 @@ def spread(cell, live, seen, told):
         timer.join()
 
 
-@contextlib.contextmanager
 def balancer(cell, live, seen, told):
-    """Tell how many microseconds of CPU time the balancer and the instances
-    behind it each spend on a request."""
+    """Tell how many microseconds of CPU time the balancer and the instances behind it each spend
+    on a request."""
     def read():
         spent = {"the balancer": 0.0, "the instances": 0.0}
         for one in procfs.tree(live.pid):
@@ -184,12 +188,7 @@ def balancer(cell, live, seen, told):
             whose = "balancer" if name in ("haproxy", "nginx") else "instances"
             spent[f"the {whose}"] += procfs.cpu_time([one])
         return spent
-
-    before = read()
-    yield
-    after = read()
-    told |= {f"us a request in {who}": 1e6 * (after[who] - spent) / seen[0].good
-             for who, spent in before.items() if seen and seen[0].good}
+    return growth(read, "us a request in {}", 1e6, seen, told)
 
 
 @contextlib.contextmanager
