@@ -40,13 +40,11 @@ def interval(values, error=ERROR):
 
 
 def tight(values):
-    """Return whether the median of a cell's figures is known to 5 %: its
-    interval is that close to it. False for fewer than six values."""
+    """Return whether the median of a cell's figures is known to 5 %: its interval is that close
+    to it. False for fewer than six values."""
     found = interval(values)
-    if found is None:
-        return False
     middle = statistics.median(values)
-    return max(found[1] - middle, middle - found[0]) <= 0.05 * middle
+    return bool(found) and max(found[1] - middle, middle - found[0]) <= 0.05 * middle
 
 
 def compare(mine, other, adaptive=True):
@@ -66,18 +64,15 @@ def compare(mine, other, adaptive=True):
     # When adaptive: the share of the first look that is not before the end.
     look = next((n for n in LOOKS if n >= len(ratios)), LOOKS[-1])
     low, high = interval(ratios, SHARES[look] if adaptive else ERROR) or (None, None)
-    return {"rounds": len(ratios), "ratio": statistics.median(ratios), "low": low, "high": high,
-            "above": sum(r > 1 for r in ratios), "verdict": _verdict(low, high)}
-
-
-def _verdict(low, high):
+    verdict = UNKNOWN
     if low is None:
-        return FEW
-    if low > 1:
-        return MORE
-    if high < 1:
-        return LESS
-    return EQUAL if low >= 1 - SAME and high <= 1 + SAME else UNKNOWN
+        verdict = FEW
+    elif low > 1 or high < 1:
+        verdict = MORE if low > 1 else LESS
+    elif 1 - SAME <= low and high <= 1 + SAME:
+        verdict = EQUAL
+    return {"rounds": len(ratios), "ratio": statistics.median(ratios), "low": low, "high": high,
+            "above": sum(r > 1 for r in ratios), "verdict": verdict}
 
 
 def said(one, more, less):

@@ -133,9 +133,9 @@ class Experiment:
         headers in lower case, body)."""
         raise NotImplementedError
 
-    def beside(self, cell, live, number):
-        """Return a context manager around the load of a cell in round `number`. It yields a list
-        that gets the load.Result."""
+    def beside(self, cell, live):
+        """Return a context manager around the load of a cell. It yields a list that gets the
+        load.Result."""
         return nullcontext([])
 
     def finish(self, folder, summary):

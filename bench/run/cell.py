@@ -137,7 +137,7 @@ class Runner:
                 if turns:
                     job = load.split(tool.name, job)
                     yield       # until all servers are ready
-                with experiment.beside(cell, live, cell.repeat) as seen:
+                with experiment.beside(cell, live) as seen:
                     costs.begin(job.seconds)
                     result = (yield from load.in_turns(
                         tool.name, job, self.machine.load_cores, tick, costs)) if job.turn \

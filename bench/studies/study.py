@@ -128,7 +128,7 @@ class Study(experiments.Experiment):
             keep_alive=variant.keep_alive, threads=len(machine.load_cores), script=variant.script)
 
     @contextlib.contextmanager
-    def beside(self, cell, live, number):
+    def beside(self, cell, live):
         """Count what this study counts while a cell is measured. Yields a list that gets the
         load.Result."""
         seen, told = [], {}

@@ -144,10 +144,10 @@ def test_what_a_hook_counts_is_told_with_its_median(tmp_path, monkeypatch):
     monkeypatch.setitem(hooks.HOOKS, "answers", count)
     one = made('count = ["answers"]\n' + LOAD)
     cell = plan.Cell(one, one.servers[1], one.variants[0], 100)
-    for number, result in enumerate((1, 2, 6)):
-        with one.beside(cell, None, number) as seen:
+    for result in (1, 2, 6):
+        with one.beside(cell, None) as seen:
             seen.append(result)
-    with pytest.raises(load.LoadError), one.beside(cell, None, 4):
+    with pytest.raises(load.LoadError), one.beside(cell, None):
         raise load.LoadError
     summary = {"experiments": [{}]}
     assert one.finish(tmp_path, summary) == ["x, epoll, 100: 4.00 answers"]
