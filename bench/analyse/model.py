@@ -107,12 +107,11 @@ def load(path=COSTS):
     """Return the costs in a file. Raises OSError, and ValueError when it holds something else."""
     try:
         costs = json.loads(pathlib.Path(path).read_text("utf-8"))
-        good = costs["format"] == FORMAT
+        if costs["format"] == FORMAT:
+            return costs
     except (KeyError, TypeError, ValueError):
-        good = False
-    if not good:
-        raise ValueError(f"{path}: these are no costs of format {FORMAT}")
-    return costs
+        pass
+    raise ValueError(f"{path}: these are no costs of format {FORMAT}")
 
 
 def crowded(setting):
