@@ -46,7 +46,7 @@ COUNT = within(1, 1_000_000)
 
 def counts(text):
     """Return a list of numbers of clients."""
-    return list(map(COUNT, config.words(text)))
+    return list(map(COUNT, config.words(text) or [text]))
 
 
 def page(text):

@@ -31,6 +31,7 @@ def test_a_server_has_many_names(text, capsys):
 @pytest.mark.parametrize("name, value, said", [
     ("SERVER", "08", "08: there are 01 to 07"), ("PAGE", "hello", "hello: there are guestbook"),
     ("CLIENTS", "10,0", "0: it has to be a whole number from 1 to 1,000,000"),
+    ("CLIENTS", ",", ",: it has to be a whole number"),
     ("CORES", "1.5", "1.5: it has to be a whole number"), ("REDIS_MS", "nan", "nan: it has to be")])
 def test_a_wrong_setting_is_named(name, value, said, capsys, monkeypatch):
     """Wherever it stands."""
