@@ -4,7 +4,7 @@ import collections
 import os
 import re
 
-from bench.load.base import LoadError, Result, Tool, last_line, number
+from bench.load.base import LoadError, Result, Tool, number
 from bench.meter import procfs
 
 MOST = 20_000
@@ -33,12 +33,6 @@ class Ab(Tool):
 
     def parse(self, text, job, folder):
         """Return the Result of ab's report."""
-        gave_up = re.search(r"^Total of|\bapr_", text, re.MULTILINE)
-        if gave_up and "Time taken" not in text:
-            # What was under way is lost.
-            return Result(good=number(r"^Total of (\d+) req", text, 0, int),
-                          failed=job.connections, seconds=job.seconds,
-                          notes=["ab gave up: " + last_line(text)])
         seconds, = self.find(r"^Time taken for tests:\s+([\d.]+)", text)
         done = number(r"^Complete requests:\s+(\d+)", text, 0, int)
         kinds = re.search(

@@ -4,7 +4,7 @@ import math
 import re
 from pathlib import Path
 
-from bench.load.base import Result, Tool, last_line, number
+from bench.load.base import Result, Tool, number
 
 PAUSE = str(Path(__file__).with_name("pause.lua"))
 # A pause is a timer, and a thread of wrk goes through the list of its timers for each of them.
@@ -48,8 +48,6 @@ class Wrk(Tool):
 
     def parse(self, text, job, folder):
         """Return the Result of wrk's report."""
-        if "unable to connect" in text:
-            return Result(failed=job.connections, seconds=job.seconds, notes=[last_line(text)])
         done, seconds, unit = self.find(r"^\s*(\d+) requests in ([\d.]+)(\w+),", text)
         errors = re.search(
             r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)", text)

@@ -48,9 +48,9 @@ class Watch:
     core_times: dict = None     # {core: seconds not idle} in `wall`
 
     # In finish():
-    answered: int = None        # requests among which costs are divided: the good answers
+    answered: int = 0           # requests among which costs are divided: the good answers
                                 # that the load tool saw, or the server's own count if that
-                                # is much larger; None: not known
+                                # is much larger
 
 
 class CostMeter:
@@ -140,8 +140,7 @@ class CostMeter:
     def finish(self):
         """Call when the server has ended; return {column: value}."""
         watch = self.watch
-        watch.answered, served = watch.load.good, watch.live.served or 0
-        if watch.answered is None or served > SERVED_MORE * watch.answered + CHECKS:
-            watch.answered = served or None
+        good, served = watch.load.good, watch.live.served or 0
+        watch.answered = served if served > SERVED_MORE * good + CHECKS else good
         return {column: value for metric in self.metrics
                 for column, value in metric.finish(watch).items()}

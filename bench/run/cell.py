@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import signal
 import tempfile
 
 from bench import load, plan
@@ -173,17 +174,14 @@ class Runner:
         values = costs.finish()
         notes = list(dict.fromkeys(result.notes))
         status = "lossy" if result.failed or result.unfinished else "ok"
-        if result.hung:
-            status = "lossy" if result.reported else "hung"
-            notes.insert(0, f"{row['tool']} was told to end after {result.wall:.0f} s")
         if live.exit.early:
             status = "crashed"
             notes.insert(0, f"the server ended by itself: {live.exit}")
-        elif not live.clean:
+        elif live.exit.code == -signal.SIGKILL:
             notes.append("the server had to be killed at the end")
-        unseen = (costs.watch.answered or 0) - (result.good or 0)
+        unseen = costs.watch.answered - result.good
         # One for each client is under way when the load tool ends.
-        if result.reported and unseen > cell.x + cost_meter.CHECKS:
+        if unseen > cell.x + cost_meter.CHECKS:
             notes.append(f"{row['tool']} saw {unseen:,} fewer answers than "
                          "the server gave, among which its cost is divided")
         held = values.get("open_connections")

@@ -114,7 +114,7 @@ class Live:
     port: int
     log_path: str
     argv: list
-    exit = clean = served = None
+    exit = served = None
     before = 0          # answers before the load: not in `served`
 
     @property
@@ -133,7 +133,7 @@ class Live:
     def stop(self):
         """End the server and learn what it cost (`exit`, `served`)."""
         if self.exit is None:
-            self.exit, self.clean = child.stop(self.process)
+            self.exit = child.stop(self.process)
             said = SERVED.findall(self.log())
             self.served = int(said[-1]) - self.before if said else None
 
@@ -168,7 +168,7 @@ def _wait_until_ready(live):
     while not _is_ready(live):
         ended = child.wait(live.process, 0.01)
         if ended:
-            live.exit, live.clean = ended, False
+            live.exit = ended
             child.kill_session(live.pid)
             said = live.log().strip().splitlines() or ["(it printed nothing)"]
             raise ServerError(f"`{command}` ended with {ended}: {said[-1]}")

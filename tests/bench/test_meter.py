@@ -60,16 +60,16 @@ time.sleep(60)
     assert not procfs.tree(process.pid)
 
 
-@pytest.mark.parametrize("code, seconds, said", [
+@pytest.mark.parametrize("code, seconds, said, early", [
     ("import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
-     "print('ready')\ntime.sleep(60)", 0.3, "SIGKILL"),
-    ("print('ready')\nos.abort()", 10, "SIGABRT")])
-def test_stop_tells_what_is_no_clean_end(code, seconds, said, tmp_path):
+     "print('ready')\ntime.sleep(60)", 0.3, "SIGKILL", False),
+    ("print('ready')\nos.abort()", 10, "SIGABRT", True)])
+def test_stop_tells_what_is_no_clean_end(code, seconds, said, early, tmp_path):
     """A process that ignores SIGTERM, and one that crashed before it."""
     with running(code, tmp_path) as process:
-        wait_until(lambda: said == "SIGKILL" or procfs.process(process.pid).state == "Z")
-        ended, clean = child.stop(process, seconds=seconds)
-    assert not clean and str(ended) == said
+        wait_until(lambda: not early or procfs.process(process.pid).state == "Z")
+        ended = child.stop(process, seconds=seconds)
+    assert (str(ended), ended.early) == (said, early)
 
 
 def test_a_busy_core_is_not_busier_than_it_can_be(tmp_path):
