@@ -7,8 +7,8 @@ from bench.analyse.stats import LOOKS
 
 
 def in_rounds(cells, *, rounds=None, unsettled=None, quiet=None, ends=None, seed=0, turn=id):
-    """Yield (round, [cell, ...]), rounds counted from 1; the caller measures these
-    cells side by side before it asks for the next ones.
+    """Yield (round, [[cell, ...], ...]), rounds counted from 1; the caller measures these
+    cells, those of a list side by side, before it asks for the next round.
 
     cells       each round has those that are not settled, in random order, so
                 that a change of the machine affects all alike
@@ -34,8 +34,7 @@ def in_rounds(cells, *, rounds=None, unsettled=None, quiet=None, ends=None, seed
         together = {}
         for cell in order:
             together.setdefault(turn(cell), []).append(cell)
-        for some in together.values():
-            yield number, some
+        yield number, list(together.values())
         lasted = time.monotonic() - begun
         if unsettled and number in LOOKS and number < last:
             cells = unsettled(cells)

@@ -55,28 +55,17 @@ def without_tools(settings, lacking):
     return dataclasses.replace(settings, experiments=tuple(whole)), left_out
 
 
-class Here:
+class Here(contextlib.nullcontext):
     """This machine, where server, Redis and load run side by side. A fleet
     (fleet/measure.py) has the same methods."""
 
     gate = staticmethod(quiet.Gate)
-
-    def __init__(self):
-        self.no_network = ""
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        """There is nothing to close."""
+    lacking = staticmethod(load.missing)
+    no_network = ""
 
     def call(self, function, *args):
         """Call a function where the server is to run."""
         return function(*args)
-
-    def lacking(self, tool):
-        """Return how to install a load tool, "" if it is there."""
-        return load.missing(tool)
 
     def layout(self, settings):
         """Move into a network and to cores of our own; return the facts.Machine."""
@@ -99,8 +88,8 @@ class Here:
             yield cells.Runner(settings, machine, private, folder, counter)
 
 
-def environment(settings, machine, findings, stages, about):
-    """Return the beginning of env.json; `about` goes into it, too."""
+def environment(settings, machine, findings, stages):
+    """Return the beginning of env.json."""
     return {
         "schema_version": rundir.SCHEMA_VERSION,
         "started": rundir.now(), "complete": False,
@@ -112,14 +101,10 @@ def environment(settings, machine, findings, stages, about):
             "backlog": settings.backlog, "tool": settings.tool,
             "seconds": {s.experiment.name: s.seconds for s in stages},
             "repeat": {s.experiment.name: s.planned for s in stages},
-            "guestbook_remarks": redis.REMARKS,
         },
         "seed": settings.seed,
-        "planned_seconds": round(plan.total(stages)),
-        "cores": {"server": sorted(machine.server_cores),
-                  "load": sorted(machine.load_cores)},
+        "cores": {"server": sorted(machine.server_cores), "load": sorted(machine.load_cores)},
         "preflight": [{**vars(f), "ok": f.ok} for f in findings],
-        **about,
     }
 
 
@@ -130,15 +115,16 @@ class Session:
     after which it was looked at]}, `rounds` {experiment: how many there were}, `open`
     {experiment: the cells that are not settled}."""
 
-    def __init__(self, stages, worker, view, gate, deadline=None):
-        self.stages, self.worker, self.view = stages, worker, view
-        self.gate, self.deadline = gate, deadline
+    def __init__(self, stages, gate, deadline=None):
+        self.stages, self.gate, self.deadline = stages, gate, deadline
+        self.worker = self.view = None
         self.looks, self.rounds, self.open = {}, {}, {}
 
-    def measure(self):
+    def measure(self, worker, view):
         """Measure all stages until the deadline (time.monotonic, or None). Each has its
         share of the time. A slow machine drops the last rounds of each experiment; one
         without any round is recorded as not run."""
+        self.worker, self.view = worker, view
         for number, stage in enumerate(self.stages):
             self.view.stage(stage)
             ends = None
@@ -159,21 +145,21 @@ class Session:
             if cell.impossible:
                 self.view.cell(self.worker.skip(cell, "not possible", cell.impossible), 0)
         begun = time.monotonic()
-        for number, some in in_rounds(
+        for number, groups in in_rounds(
                 stage.possible, rounds=stage.rounds, quiet=self.gate,
                 ends=ends, turn=lambda cell: cell.turn, seed=f"{self.worker.settings.seed} {name}",
                 unsettled=None if stage.rounds else lambda some: self._look(stage, some, ends)):
-            if number > self.rounds[name]:
-                now = time.monotonic()
-                if number > 1 and ends:
-                    each = shorter(stage, each, number, now - begun, ends)
-                self.rounds[name], begun = number, now
-            first = some[0]
-            self.view.begin(f"{name} {first.variant.name} {first.x:,}: round {number}")
-            for cell, row in self.worker.together(
-                    [dataclasses.replace(cell, repeat=number) for cell in some],
-                    each * first.experiment.weight):
-                self.view.cell(row, cell.lasts(stage.seconds))
+            now = time.monotonic()
+            if number > 1 and ends:
+                each = shorter(stage, each, number, now - begun, ends)
+            self.rounds[name], begun = number, now
+            for some in groups:
+                first = some[0]
+                self.view.begin(f"{name} {first.variant.name} {first.x:,}: round {number}")
+                for cell, row in self.worker.together(
+                        [dataclasses.replace(cell, repeat=number) for cell in some],
+                        each * stage.experiment.weight):
+                    self.view.cell(row, cell.lasts(stage.seconds))
         if not self.rounds[name]:
             for cell in stage.possible:
                 self.view.cell(self.worker.skip(cell, "no time", "the time was over"), 0)
@@ -209,29 +195,19 @@ class Session:
                 self.worker.count_calls(stage.experiment, server, variant)
             self.view.passed(around)
 
-    def told(self):
-        """Return what env.json says of the rounds."""
-        return {"rounds": self.rounds, "looks": self.looks,
-                "quiet": self.gate.told() if self.gate else {},
-                "unsettled": {name: [list(cell.key) for cell in some]
-                              for name, some in self.open.items()}}
-
     def left_open(self):
         """Return sentences that name the servers whose comparison is not
         settled yet, and say what helps; [] when all is settled."""
         said = {}
         for stage in self.stages:
-            for cell in self.open.get(stage.experiment.name, ()):
+            for cell in self.open[stage.experiment.name]:
                 base = stage.baseline_of(cell.variant.name)
                 if cell.server.name != base:
                     where = f"{stage.experiment.name} {cell.variant.name}"
                     said.setdefault(f"{where.strip()}, compared with {base}",
                                     {})[cell.server.name] = 1
         lines = [f"Not settled yet: {where}: {', '.join(names)}" for where, names in said.items()]
-        if lines and all(self.rounds[name] >= LOOKS[-1]
-                         for name, some in self.open.items() if some):
-            lines.append(f"{LOOKS[-1]} rounds on this machine cannot tell such small differences.")
-        elif lines:
+        if lines and min(self.rounds.values()) < LOOKS[-1]:
             lines.append(f"More rounds may tell: the same command with REPEAT={LOOKS[-1]}.")
         return lines
 
@@ -249,8 +225,7 @@ def shorter(stage, each, number, lasted, ends):
 
 def latest_end(settings, stages, begun):
     """Return when (time.monotonic) a quick run that began at `begun` has to
-    stop measuring, None for any other. The remaining time is for the report.
-    """
+    stop measuring, None for any other. The remaining time is for the report."""
     total = plan.total(stages)
     if settings.seconds is not None or settings.full:
         return None
@@ -263,13 +238,12 @@ def measure(where, settings, machine, folder, stages, env, counter, deadline):
     """Measure all stages into `folder`, at most until `deadline`; return
     (exit status, [sentences for the end]). env.json is updated in any case."""
     status, said = 0, []
-    worker = session = None
     gate = where.gate(machine, quiet.FULL if settings.full else quiet.QUICK)
+    session = Session(stages, gate, deadline)
     try:
         with where.worker(settings, machine, folder, counter) as worker, \
                 terminal.View(plan.total(stages), stages) as view:
-            session = Session(stages, worker, view, gate, deadline)
-            session.measure()
+            session.measure(worker, view)
         said = session.left_open()
     except KeyboardInterrupt:
         status, said = 130, ["Stopped before the end: these are the figures until then."]
@@ -277,11 +251,9 @@ def measure(where, settings, machine, folder, stages, env, counter, deadline):
         status, said = 1, [f"Ended before the end, by {error}: these are the figures until then."]
     finally:
         process.end_all()
-    env.update(complete=not status, ended=rundir.now(),
-               problems=worker.problems if worker else [],
-               **(session.told() if session else {}))
-    if session:
-        env["settings"]["repeat"].update(session.rounds)
+    env.update(complete=not status, ended=rundir.now(), looks=session.looks, quiet=gate.told(),
+               problems=session.worker.problems if session.worker else [])
+    env["settings"]["repeat"].update(session.rounds)
     folder.write_json("env.json", env)
     return status, said
 
@@ -318,7 +290,8 @@ def compare(settings):
     """Measure and tell what `settings` say; return the exit status. Raises
     KeyboardInterrupt, RedisError and OSError as long as nothing is measured."""
     no_venv = venv.enter()
-    with fleet.Fleet(settings.fleet) if settings.fleet else Here() as where:
+    where = fleet.Fleet(settings.fleet) if settings.fleet else Here()
+    with where:
         return compare_at(where, settings, no_venv)
 
 
@@ -352,12 +325,9 @@ def compare_at(where, settings, no_venv):
         return 1
 
     folder = rundir.Folder(settings.out, settings.label)
-    env = environment(settings, machine, findings, stages, {
-        "machine": where.call(facts.facts),
-        "versions": where.call(facts.versions),
-        "source": source, "left_out": left_out,
-        "network": {"own": not where.no_network,
-                    "problem": where.no_network}})
+    env = {**environment(settings, machine, findings, stages), "source": source,
+           "machine": where.call(facts.facts), "versions": where.call(facts.versions),
+           "left_out": left_out}
     folder.write_json("env.json", env)
     status, said = measure(where, settings, machine, folder, stages, env, counter,
                            latest_end(settings, stages, begun))

@@ -59,7 +59,7 @@ def test_a_run_leaves_everything_behind(tmp_path):
         assert "$ wrk " in raw and f"/{row['server']} --port 0" in raw
     env = env_of(tmp_path)
     assert env["complete"] and env["versions"]["wrk"] and env["preflight"]
-    assert env["rounds"] == {"redirect": 2} and not env["looks"]["redirect"]
+    assert env["settings"]["repeat"] == {"redirect": 2} and not env["looks"]["redirect"]
     [made] = env_of(tmp_path, "summary.json")["experiments"]
     assert made["calls"]["poll/"]["all"] >= 2 or \
         "system calls" in str(env["left_out"] + env["problems"])
@@ -130,7 +130,7 @@ refuse = mock.Mock(side_effect=OSError(11, "Resource temporarily unavailable"))
 
 @pytest.mark.parametrize("where, what, status, said", [
     ("build_all", stop, 130, "stopped before anything was measured"),
-    ("load.missing", lambda name: "httperf", 1, "nothing is left to measure"),
+    ("Here.lacking", mock.Mock(return_value="httperf"), 1, "nothing is left to measure"),
     ("netns.enter", refuse, 130, "WARNING  network of its own: not allowed")])
 def test_what_goes_wrong_before_the_first_cell(where, what, status, said, inside, capsys):
     """Ctrl-C while peers are built; the only tool is not installed; no network of its own."""
@@ -206,8 +206,8 @@ class Made:
 def session_of(made, deadline=None, **environment):
     """Return a Session with the plan for these settings, on `made`."""
     stages = plan.make(config.parse([], {"SEED": "1", **environment}), MACHINE, True)
-    one = session.Session(stages, made, made, None, deadline)
-    one.measure()
+    one = session.Session(stages, None, deadline)
+    one.measure(made, made)
     return one
 
 
