@@ -95,9 +95,7 @@ def cores(text):
 
 def server_names(text):
     """Return the names of servers as a set, of ours also for "07"."""
-    ours = {name: one.name for one in servers.ARCHITECTURES
-            for name in (one.folder, one.folder[:2])}
-    return {ours.get(word, word) for word in words(text)}
+    return {servers.NAMES[word].name if word in servers.NAMES else word for word in words(text)}
 
 
 def architectures(text):

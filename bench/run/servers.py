@@ -95,13 +95,13 @@ ARCHITECTURES = (
 )
 
 
+# By each of its names: epoll, 07, 07_epoll.
+NAMES = {name: one for one in ARCHITECTURES for name in (one.name, one.folder[:2], one.folder)}
+
+
 def named(name):
-    """Return the architecture called `name`, "07" or "07_epoll". Raises KeyError when there
-    is none."""
-    for server in ARCHITECTURES:
-        if name in (server.name, server.folder, server.folder[:2]):
-            return server
-    raise KeyError(name)
+    """Return the architecture of one of the NAMES. Raises KeyError."""
+    return NAMES[name]
 
 
 @dataclass
@@ -122,9 +122,9 @@ class Live:
         """The process that was started; its children have others."""
         return self.process.pid
 
-    def url(self, path, host="127.0.0.1"):
+    def url(self, path):
         """Return the address of `path`."""
-        return f"http://{host}:{self.port}{path}"
+        return f"http://127.0.0.1:{self.port}{path}"
 
     def log(self):
         """Return what the server has printed so far."""
