@@ -197,10 +197,6 @@ class Gate:
         if self.fleet.server.line:
             self.gate = self.fleet.call(pass_gate, self.gate)
 
-    def told(self):
-        """As quiet.Gate."""
-        return self.gate.told()
-
 
 class Runner(cells.Runner):
     """Runs each cell by a cells.Runner on the server's host."""

@@ -1,12 +1,13 @@
 """The order of every measurement: rounds, shuffled, until it is settled."""
 
+import math
 import random
 import time
 
 from bench.analyse.stats import LOOKS
 
 
-def in_rounds(cells, *, rounds=None, unsettled=None, quiet=None, ends=None, seed=0, turn=id):
+def in_rounds(cells, *, rounds=None, unsettled=None, quiet=None, ends=math.inf, seed=0, turn=id):
     """Yield (round, [[cell, ...], ...]), rounds counted from 1; the caller measures these
     cells, those of a list side by side, before it asks for the next round.
 
@@ -17,14 +18,14 @@ def in_rounds(cells, *, rounds=None, unsettled=None, quiet=None, ends=None, seed
     unsettled   called at each look but the last, with the cells of the round;
                 returns those that need more rounds. None: all do
     quiet       called before each round; may wait until the machine is quiet
-    ends        time.monotonic() after which no round may last, if it takes as
-                long as the round before. None: there is no limit
+    ends        time.monotonic() after which no round but the first may last,
+                if it takes as long as the round before
     seed        the same seed and cells give the same order
     """
     last = rounds or LOOKS[-1]
-    lasted = 0.0
+    lasted = -math.inf
     for number in range(1, last + 1):
-        if not cells or (ends and time.monotonic() + lasted > ends):
+        if not cells or time.monotonic() + lasted > ends:
             return
         if quiet:
             quiet()

@@ -11,6 +11,7 @@ explain. Ctrl-C keeps what is measured by then.
 
 import contextlib
 import dataclasses
+import math
 import os
 import signal
 import sys
@@ -36,8 +37,7 @@ from bench.store import join, rundir
 def build_all(settings):
     """Build the peers and what a study adds; return a sentence for each that
     fails. They stay in the plan, so that the results name them."""
-    failed = {server.name: server.unready() for server in settings.servers}
-    return [f"{name}: {why}" for name, why in failed.items() if why]
+    return [f"{server.name}: {why}" for server in settings.servers if (why := server.unready())]
 
 
 def without_tools(settings, lacking):
@@ -112,27 +112,22 @@ def environment(settings, machine, findings, stages):
 
 class Session:
     """Measures the stages of a plan with a cells.Runner. `looks` is {experiment: [rounds
-    after which it was looked at]}, `rounds` {experiment: how many there were}, `open`
-    {experiment: the cells that are not settled}."""
+    after which it was looked at]}, `rounds` {experiment: how many there were}."""
 
-    def __init__(self, stages, gate, deadline=None):
+    def __init__(self, stages, gate, deadline=math.inf):
         self.stages, self.gate, self.deadline = stages, gate, deadline
         self.worker = self.view = None
-        self.looks, self.rounds, self.open = {}, {}, {}
+        self.looks, self.rounds = {}, {}
 
     def measure(self, worker, view):
-        """Measure all stages until the deadline (time.monotonic, or None). Each has its
-        share of the time. A slow machine drops the last rounds of each experiment; one
-        without any round is recorded as not run."""
+        """Measure all stages until the deadline (time.monotonic). Each has its share of the
+        time. A slow machine drops the last rounds of each experiment, but not the first."""
         self.worker, self.view = worker, view
         for number, stage in enumerate(self.stages):
             self.view.stage(stage)
-            ends = None
-            if self.deadline:
-                now = time.monotonic()
-                share = stage.duration / plan.total(self.stages[number:])
-                ends = now + (self.deadline - now) * share - stage.calls_seconds()
-            self._rounds(stage, ends)
+            now = time.monotonic()
+            share = stage.duration / plan.total(self.stages[number:])
+            self._rounds(stage, now + (self.deadline - now) * share - stage.calls_seconds())
             self._calls(stage)
             self.view.left = plan.total(self.stages[number + 1:])
             self.view.end_stage()
@@ -140,17 +135,16 @@ class Session:
     def _rounds(self, stage, ends):
         """Measure the cells of a stage, in rounds."""
         name, each = stage.experiment.name, stage.seconds
-        self.looks[name], self.rounds[name] = [], 0
+        self.looks[name] = []
         for cell in stage.cells:
             if cell.impossible:
                 self.view.cell(self.worker.skip(cell, "not possible", cell.impossible), 0)
-        begun = time.monotonic()
         for number, groups in in_rounds(
                 stage.possible, rounds=stage.rounds, quiet=self.gate,
                 ends=ends, turn=lambda cell: cell.turn, seed=f"{self.worker.settings.seed} {name}",
                 unsettled=None if stage.rounds else lambda some: self._look(stage, some, ends)):
             now = time.monotonic()
-            if number > 1 and ends:
+            if number > 1:
                 each = shorter(stage, each, number, now - begun, ends)
             self.rounds[name], begun = number, now
             for some in groups:
@@ -160,10 +154,6 @@ class Session:
                         [dataclasses.replace(cell, repeat=number) for cell in some],
                         each * stage.experiment.weight):
                     self.view.cell(row, cell.lasts(stage.seconds))
-        if not self.rounds[name]:
-            for cell in stage.possible:
-                self.view.cell(self.worker.skip(cell, "no time", "the time was over"), 0)
-        self.open[name] = self._unsettled(stage, stage.possible)
 
     def _look(self, stage, some, ends):
         """Return those of the cells `some` that need more rounds."""
@@ -172,10 +162,8 @@ class Session:
         left = self._unsettled(stage, some)
         if left:
             rounds = LOOKS[len(seen)] - seen[-1]
-            lasts = rounds * stage.round_seconds(left)
-            if ends:
-                lasts = max(0.0, min(lasts, ends - time.monotonic()))
-            self.view.more(lasts, rounds * len(left))
+            lasts = min(rounds * stage.round_seconds(left), ends - time.monotonic())
+            self.view.more(max(0.0, lasts), rounds * len(left))
         return left
 
     def _unsettled(self, stage, some):
@@ -190,7 +178,7 @@ class Session:
         """Count the system calls of a stage, as far as there is time."""
         around = plan.CALLS_SECONDS + plan.AROUND_CALLS
         for server, variant in stage.calls:
-            if not self.deadline or time.monotonic() + around < self.deadline:
+            if time.monotonic() + around < self.deadline:
                 self.view.begin(f"system calls of {server.name}")
                 self.worker.count_calls(stage.experiment, server, variant)
             self.view.passed(around)
@@ -198,18 +186,18 @@ class Session:
     def left_open(self):
         """Return sentences that name the servers whose comparison is not
         settled yet, and say what helps; [] when all is settled."""
-        said = {}
+        said, few = {}, False
         for stage in self.stages:
-            for cell in self.open[stage.experiment.name]:
+            for cell in self._unsettled(stage, stage.possible):
+                few |= self.rounds[stage.experiment.name] < LOOKS[-1]
                 base = stage.baseline_of(cell.variant.name)
                 if cell.server.name != base:
                     where = f"{stage.experiment.name} {cell.variant.name}"
                     said.setdefault(f"{where.strip()}, compared with {base}",
                                     {})[cell.server.name] = 1
         lines = [f"Not settled yet: {where}: {', '.join(names)}" for where, names in said.items()]
-        if lines and min(self.rounds.values()) < LOOKS[-1]:
-            lines.append(f"More rounds may tell: the same command with REPEAT={LOOKS[-1]}.")
-        return lines
+        more = f"More rounds may tell: the same command with REPEAT={LOOKS[-1]}."
+        return lines + [more] * few
 
 
 def shorter(stage, each, number, lasted, ends):
@@ -225,10 +213,10 @@ def shorter(stage, each, number, lasted, ends):
 
 def latest_end(settings, stages, begun):
     """Return when (time.monotonic) a quick run that began at `begun` has to
-    stop measuring, None for any other. The remaining time is for the report."""
+    stop measuring; others need not. The remaining time is for the report."""
     total = plan.total(stages)
     if settings.seconds is not None or settings.full:
-        return None
+        return math.inf
     if total > plan.QUICK_SECONDS - plan.RESERVE:   # many peers
         return time.monotonic() + 1.05 * total
     return begun + plan.QUICK_SECONDS - plan.RESERVE / 2
@@ -251,7 +239,7 @@ def measure(where, settings, machine, folder, stages, env, counter, deadline):
         status, said = 1, [f"Ended before the end, by {error}: these are the figures until then."]
     finally:
         process.end_all()
-    env.update(complete=not status, ended=rundir.now(), looks=session.looks, quiet=gate.told(),
+    env.update(complete=not status, ended=rundir.now(), looks=session.looks,
                problems=session.worker.problems if session.worker else [])
     env["settings"]["repeat"].update(session.rounds)
     folder.write_json("env.json", env)

@@ -34,11 +34,7 @@ class Folder:
     disk as soon as they are added. OUT/latest leads to it."""
 
     def __init__(self, out, label=""):
-        first = os.path.join(out, now().replace(":", "") + f"-{label}" * bool(label))
-        self.path, count = first, 1
-        while os.path.exists(self.path):    # of a run in the same second
-            count += 1
-            self.path = f"{first}-{count}"
+        self.path = os.path.join(out, now().replace(":", "") + f"-{label}" * bool(label))
         os.makedirs(os.path.join(self.path, "raw"))
         link = f"{self.path}.latest"
         os.symlink(os.path.basename(self.path), link)
