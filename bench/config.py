@@ -1,10 +1,10 @@
 """What the user asks for: environment variables, each also an option."""
 
 import argparse
+import contextlib
 import os
 import re
 import sys
-import tempfile
 from dataclasses import dataclass
 
 from bench import experiments, peers
@@ -106,6 +106,16 @@ def architectures(text):
     return [one for one in ours if not wanted or one.name in wanted]
 
 
+def of_study(study):
+    """Return the reader of the servers of a study: ours by name or number, others by name."""
+    def read(text):
+        chosen = study.chosen(server_names(text))
+        if not chosen:
+            raise ValueError("this study has " + ", ".join(one.name for one in study.servers))
+        return chosen
+    return read
+
+
 TOOLS = [tool for one in experiments.all_experiments() for tool in one.tools]
 OPTIONS = (
     # name, its reader, help
@@ -138,15 +148,6 @@ OPTIONS = (
 
 # ------------------------------------------------------------------- settings
 
-def of_study(study, text):
-    """Return the servers of a study that `text` picks: ours by name or
-    number, others by name. Raises ValueError when there is none."""
-    chosen = study.chosen(server_names(text))
-    if not chosen:
-        raise ValueError("this study has " + ", ".join(one.name for one in study.servers))
-    return chosen
-
-
 def parse(argv, environment, study=None):
     """Return the Settings from options, which win, and the environment, for `study` or the
     published experiments. Raises SettingsError. Exits on --help and unknown options."""
@@ -161,7 +162,7 @@ def parse(argv, environment, study=None):
     for name, reader, _ in OPTIONS:
         text = given[name.lower()]
         try:
-            asked[name] = of_study(study, text) if study and name == "SERVERS" else reader(text)
+            asked[name] = (of_study(study) if study and name == "SERVERS" else reader)(text)
         except ValueError as error:
             raise SettingsError(f"{name}={text}: {error}") from error
     chosen = asked["SERVERS"] + ([] if study else asked["PEERS"])
@@ -197,13 +198,10 @@ def read(command, argv, environment):
     settings = parse(argv, environment, study)
     if study and settings.fleet:
         raise SettingsError(f"FLEET={settings.fleet}: a study is measured on one machine")
-    try:
-        os.makedirs(settings.out, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=settings.out):
-            pass
-    except OSError as error:
-        raise SettingsError(f"OUT={settings.out}: {error.strerror}; it has to be a folder that "
-                            "you can write to") from error
+    with contextlib.suppress(OSError):
+        os.makedirs(settings.out)
+    if not os.access(os.path.join(settings.out, ""), os.W_OK):
+        raise SettingsError(f"OUT={settings.out}: it has to be a folder that you can write to")
     if settings.commit and facts.commit().get("changed", True):
         raise SettingsError("COMMIT=1: the work tree has changes that are not committed (git "
                             "status), so the measurement could not be repeated")

@@ -250,18 +250,13 @@ def measure(where, settings, machine, folder, stages, env, counter, deadline):
 
 def tell(settings, folder, env, said):
     """Write summary, pictures and report; print what was found, and where it is, and `said` last.
-    Return the exit status: 0, 1 when it is not fit to be committed, 130 after Ctrl-C."""
+    Return the exit status: 0, or 1 when it is not fit to be committed."""
     shown = os.path.relpath(folder.path)
-    try:
-        summary, left_out = report.make(folder.path, settings.experiments)
-        table.show_all(summary, settings.wide)
-        for one in settings.experiments:
-            for line in one.finish(folder.path, summary):
-                print(line)
-    except KeyboardInterrupt:
-        print(f"\nStopped. All figures are in {shown}/samples.csv;  python3 "
-              f"-m bench report {shown}  makes the report.")
-        return 130
+    summary, left_out = report.make(folder.path, settings.experiments)
+    table.show_all(summary, settings.wide)
+    for one in settings.experiments:
+        for line in one.finish(folder.path, summary):
+            print(line)
     for one in left_out + env["problems"]:
         table.say(f"Left out: {one}")
     print(f"\nResults: {shown}/  (report.html, samples.csv, summary.json, raw/)", *said, sep="\n")
@@ -275,8 +270,8 @@ def tell(settings, folder, env, said):
 
 
 def compare(settings):
-    """Measure and tell what `settings` say; return the exit status. Raises
-    KeyboardInterrupt, RedisError and OSError as long as nothing is measured."""
+    """Measure and tell what `settings` say; return the exit status. Raises RedisError and
+    OSError, and KeyboardInterrupt before and after measuring."""
     no_venv = venv.enter()
     where = fleet.Fleet(settings.fleet) if settings.fleet else Here()
     with where:
@@ -336,7 +331,8 @@ def run(words, command="run"):
         print(f"bench: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("\nbench: stopped before anything was measured.", file=sys.stderr)
+        print("\nbench: stopped; if anything was measured, `python3 -m bench report` shows it",
+              file=sys.stderr)
         return 130
     except (redis.RedisError, hosts.HostError, fleet.inventory.Mistake) as error:
         print(f"bench: {error}", file=sys.stderr)

@@ -102,7 +102,7 @@ def test_a_lag_is_noted(name, rate, sent, lag, tmp_path):
     ("wrk", (DATA / "wrk_refused.txt").read_text(), "Connection refused")])
 def test_without_a_report_there_is_no_figure(name, text, why):
     """The last line of the tool says why."""
-    with pytest.raises(load.LoadError, match=f"no report from {name}: .*{why}"):
+    with pytest.raises(load.LoadError, match=f"no report.*: .*{why}"):
         load.TOOLS[name].read(text, load.Job(""), "/nowhere")
 
 

@@ -120,7 +120,7 @@ refuse = mock.Mock(side_effect=OSError(11, "Resource temporarily unavailable"))
 
 
 @pytest.mark.parametrize("where, what, status, said", [
-    ("build_all", stop, 130, "stopped before anything was measured"),
+    ("build_all", stop, 130, "bench: stopped"),
     ("Here.lacking", mock.Mock(return_value="httperf"), 1, "nothing is left to measure"),
     ("netns.enter", refuse, 130, "WARNING  network of its own: not allowed")])
 def test_what_goes_wrong_before_the_first_cell(where, what, status, said, inside, capsys):
@@ -132,32 +132,17 @@ def test_what_goes_wrong_before_the_first_cell(where, what, status, said, inside
 
 
 @needs_servers
-def test_ctrl_c_while_the_report_is_made(inside, tmp_path, capsys):
-    """The figures are on disk, and it is said how to get the report."""
-    inside.patch.setattr(session.report, "make", stop)
-    assert inside() == 130
-    assert "makes the report" in capsys.readouterr().out
-    assert len(rows(tmp_path)) == 1
-
-
-@needs_servers
 def test_what_the_system_refuses_is_a_row(inside, tmp_path):
-    """A cell that meets an OSError says so, and the run goes on."""
+    """A cell that meets an OSError says so, and the run goes on. A full disk ends it, with
+    what there was before."""
     inside.patch.setattr(session.cells.Runner, "_measure", refuse)
-    assert inside() == 0
-    [row] = rows(tmp_path)
-    assert row["status"] == "no figure" and "unavailable" in row["note"]
-    assert "unavailable" in env_of(tmp_path)["problems"][0]
-
-
-@needs_servers
-def test_a_full_disk_ends_the_run(inside, tmp_path):
-    """With what there was before."""
     whole = rundir.Folder.add
     inside.patch.setattr(rundir.Folder, "add", lambda folder, row: refuse()
-                         if folder.rows else whole(folder, row))
-    assert inside("--repeat", "3") == 1
-    assert len(rows(tmp_path)) == 1
+                         if len(folder.rows) == 2 else whole(folder, row))
+    assert inside("--repeat", "9") == 1
+    first, second = rows(tmp_path)
+    assert first["status"] == second["status"] == "no figure" and "unavailable" in first["note"]
+    assert "unavailable" in env_of(tmp_path)["problems"][0]
     assert (tmp_path / "latest" / "summary.json").exists()
 
 
