@@ -7,7 +7,7 @@ import re
 import sys
 from dataclasses import dataclass
 
-from bench import experiments, peers
+from bench import experiments, peers, plan
 from bench.machine import facts
 from bench.run import netns, servers
 from bench.studies import study as studies
@@ -129,7 +129,7 @@ OPTIONS = (
     ("REPEAT", number(most=1000),
      "number of rounds (default: until all is settled, or the time is over)"),
     ("SECONDS", number(float, 3600),
-     "time for each run (default: fitted to 5 minutes, or what the full grid needs)"),
+     f"time for each run (default: {plan.QUICK_CELL}, or what the full grid needs)"),
     ("BACKLOG", number(),
      f"length of the accept queue (default {netns.QUEUE}; the article's servers had 10)"),
     ("SERVER_CPUS", cores, "cores for the server, 0 or 0,2-3 (default: the first)"),

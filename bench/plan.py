@@ -1,8 +1,7 @@
 """What is measured, for how long, and in how many rounds.
 
 A stage is an experiment, or a study. Each round visits all of its cells
-(server, variant, x) once, in random order (run/rounds.py). A quick run makes
-its cells as short as six rounds of everything in five minutes need.
+(server, variant, x) once, in random order (run/rounds.py).
 """
 
 import math
@@ -10,9 +9,8 @@ from dataclasses import dataclass, field
 
 from bench.analyse.stats import LOOKS
 
-QUICK_SECONDS = 300         # of a quick run, from start to report
-RESERVE = 25                # of it, before and after measuring
-SHORTEST, LONGEST = 0.4, 1.0    # load of a quick cell, in seconds
+QUICK_SECONDS = 275         # after which a quick run adds no rounds
+QUICK_CELL = 0.45           # seconds of load for a quick cell: six rounds of everything fit
 CALLS_SECONDS = 0.3         # load while system calls are counted
 # Seconds to start, check, meter and end a server, as measured on two cores.
 AROUND = {"architecture": 0.2, "floor": 0.2, "peer": 0.8}
@@ -115,7 +113,7 @@ def make(settings, machine, count_calls):
     for experiment in settings.experiments:
         rounds = settings.repeat or experiment.rounds or (
             LOOKS[0] if settings.seconds and not settings.full else None)
-        seconds = settings.seconds or (experiment.seconds_full if settings.full else LONGEST)
+        seconds = settings.seconds or (experiment.seconds_full if settings.full else QUICK_CELL)
         stage = Stage(experiment, [
             Cell(experiment, server, variant, x,
                  impossible=experiment.obstacle(server, x, machine))
@@ -128,19 +126,7 @@ def make(settings, machine, count_calls):
                 (cell.server, cell.variant) for cell in stage.possible
                 if not cell.variant.many_workers and not cell.variant.pause))
         stages += [stage] if stage.cells else []
-    if settings.seconds is None and not settings.full:
-        fit(stages, QUICK_SECONDS - RESERVE)
     return stages
-
-
-def fit(stages, seconds):
-    """Give each stage LONGEST, or so much less that the planned rounds of all
-    end within `seconds`, but at least SHORTEST."""
-    each = LONGEST
-    while total(stages) > seconds and each > SHORTEST:
-        each = max(SHORTEST, round(each - 0.05, 2))
-        for stage in stages:
-            stage.seconds = each
 
 
 def total(stages):

@@ -1,13 +1,11 @@
 """The order of every measurement: rounds, shuffled, until it is settled."""
 
-import math
 import random
-import time
 
 from bench.analyse.stats import LOOKS
 
 
-def in_rounds(cells, *, rounds=None, unsettled=None, quiet=None, ends=math.inf, seed=0, turn=id):
+def in_rounds(cells, *, rounds=None, unsettled=None, quiet=None, seed=0, turn=id):
     """Yield (round, [[cell, ...], ...]), rounds counted from 1; the caller measures these
     cells, those of a list side by side, before it asks for the next round.
 
@@ -18,24 +16,19 @@ def in_rounds(cells, *, rounds=None, unsettled=None, quiet=None, ends=math.inf, 
     unsettled   called at each look but the last, with the cells of the round;
                 returns those that need more rounds. None: all do
     quiet       called before each round; may wait until the machine is quiet
-    ends        time.monotonic() after which no round but the first may last,
-                if it takes as long as the round before
     seed        the same seed and cells give the same order
     """
     last = rounds or LOOKS[-1]
-    lasted = -math.inf
     for number in range(1, last + 1):
-        if not cells or time.monotonic() + lasted > ends:
+        if not cells:
             return
         if quiet:
             quiet()
-        begun = time.monotonic()
         order = list(cells)
         random.Random(f"{seed} {number}").shuffle(order)
         together = {}
         for cell in order:
             together.setdefault(turn(cell), []).append(cell)
         yield number, list(together.values())
-        lasted = time.monotonic() - begun
         if unsettled and number in LOOKS and number < last:
             cells = unsettled(cells)

@@ -120,8 +120,8 @@ class Session:
         self.looks, self.rounds = {}, {}
 
     def measure(self, worker, view):
-        """Measure all stages until the deadline (time.monotonic). Each has its share of the
-        time. A slow machine drops the last rounds of each experiment, but not the first."""
+        """Measure all stages. Each has its share of the time until the deadline
+        (time.monotonic), after which it gets no more rounds than were planned."""
         self.worker, self.view = worker, view
         for number, stage in enumerate(self.stages):
             self.view.stage(stage)
@@ -134,36 +134,34 @@ class Session:
 
     def _rounds(self, stage, ends):
         """Measure the cells of a stage, in rounds."""
-        name, each = stage.experiment.name, stage.seconds
+        name = stage.experiment.name
         self.looks[name] = []
         for cell in stage.cells:
             if cell.impossible:
                 self.view.cell(self.worker.skip(cell, "not possible", cell.impossible), 0)
         for number, groups in in_rounds(
                 stage.possible, rounds=stage.rounds, quiet=self.gate,
-                ends=ends, turn=lambda cell: cell.turn, seed=f"{self.worker.settings.seed} {name}",
+                turn=lambda cell: cell.turn, seed=f"{self.worker.settings.seed} {name}",
                 unsettled=None if stage.rounds else lambda some: self._look(stage, some, ends)):
-            now = time.monotonic()
-            if number > 1:
-                each = shorter(stage, each, number, now - begun, ends)
-            self.rounds[name], begun = number, now
+            self.rounds[name] = number
             for some in groups:
                 first = some[0]
                 self.view.begin(f"{name} {first.variant.name} {first.x:,}: round {number}")
                 for cell, row in self.worker.together(
                         [dataclasses.replace(cell, repeat=number) for cell in some],
-                        each * stage.experiment.weight):
+                        stage.seconds * stage.experiment.weight):
                     self.view.cell(row, cell.lasts(stage.seconds))
 
     def _look(self, stage, some, ends):
-        """Return those of the cells `some` that need more rounds."""
+        """Return those of the cells `some` that need more rounds; none if there is no time."""
         seen = self.looks[stage.experiment.name]
         seen.append(LOOKS[len(seen)])
         left = self._unsettled(stage, some)
-        if left:
-            rounds = LOOKS[len(seen)] - seen[-1]
-            lasts = min(rounds * stage.round_seconds(left), ends - time.monotonic())
-            self.view.more(max(0.0, lasts), rounds * len(left))
+        rounds = LOOKS[len(seen)] - seen[-1]
+        lasts = rounds * stage.round_seconds(left)
+        if not left or time.monotonic() + lasts > ends:
+            return []
+        self.view.more(lasts, rounds * len(left))
         return left
 
     def _unsettled(self, stage, some):
@@ -175,13 +173,11 @@ class Session:
         return [cell for cell in some if cell.key in left]
 
     def _calls(self, stage):
-        """Count the system calls of a stage, as far as there is time."""
-        around = plan.CALLS_SECONDS + plan.AROUND_CALLS
+        """Count the system calls of a stage."""
         for server, variant in stage.calls:
-            if time.monotonic() + around < self.deadline:
-                self.view.begin(f"system calls of {server.name}")
-                self.worker.count_calls(stage.experiment, server, variant)
-            self.view.passed(around)
+            self.view.begin(f"system calls of {server.name}")
+            self.worker.count_calls(stage.experiment, server, variant)
+            self.view.passed(plan.CALLS_SECONDS + plan.AROUND_CALLS)
 
     def left_open(self):
         """Return sentences that name the servers whose comparison is not
@@ -200,34 +196,13 @@ class Session:
         return lines + [more] * few
 
 
-def shorter(stage, each, number, lasted, ends):
-    """Return the seconds of load from round `number` on, after `each` in the
-    round before, which took `lasted` seconds in all: less where the planned
-    rounds would not end in time. Six short rounds tell more than five."""
-    rounds = stage.planned - number + 1
-    if rounds < 1:
-        return each
-    over = lasted - (ends - time.monotonic()) / rounds
-    return min(each, max(plan.SHORTEST, each - over / len(stage.possible)))
-
-
-def latest_end(settings, stages, begun):
-    """Return when (time.monotonic) a quick run that began at `begun` has to
-    stop measuring; others need not. The remaining time is for the report."""
-    total = plan.total(stages)
-    if settings.seconds is not None or settings.full:
-        return math.inf
-    if total > plan.QUICK_SECONDS - plan.RESERVE:   # many peers
-        return time.monotonic() + 1.05 * total
-    return begun + plan.QUICK_SECONDS - plan.RESERVE / 2
-
-
-def measure(where, settings, machine, folder, stages, env, counter, deadline):
-    """Measure all stages into `folder`, at most until `deadline`; return
-    (exit status, [sentences for the end]). env.json is updated in any case."""
+def measure(where, settings, machine, folder, stages, env, counter):
+    """Measure all stages into `folder`; return (exit status, [sentences for
+    the end]). env.json is updated in any case."""
     status, said = 0, []
     gate = where.gate(machine, quiet.FULL if settings.full else quiet.QUICK)
-    session = Session(stages, gate, deadline)
+    session = Session(stages, gate, math.inf if settings.full
+                      else time.monotonic() + plan.QUICK_SECONDS)
     try:
         with where.worker(settings, machine, folder, counter) as worker, \
                 terminal.View(plan.total(stages), stages) as view:
@@ -280,7 +255,6 @@ def compare(settings):
 
 def compare_at(where, settings, no_venv):
     """The same, on the machine or the fleet `where`."""
-    begun = time.monotonic()
     source = facts.commit()
     left_out = where.call(build_all, settings)
     machine = where.layout(settings)
@@ -312,8 +286,7 @@ def compare_at(where, settings, no_venv):
            "machine": where.call(facts.facts), "versions": where.call(facts.versions),
            "left_out": left_out}
     folder.write_json("env.json", env)
-    status, said = measure(where, settings, machine, folder, stages, env, counter,
-                           latest_end(settings, stages, begun))
+    status, said = measure(where, settings, machine, folder, stages, env, counter)
     if not folder.rows:
         print(*said, "Nothing was measured.")
         return status

@@ -147,19 +147,18 @@ def test_what_the_system_refuses_is_a_row(inside, tmp_path):
 
 
 class Made:
-    """A runner and a view for servers whose costs are known; no time really passes, but
-    `factor` times as much as planned. `cost(server, round)` is the CPU time of a request,
-    None for no figure."""
+    """A runner and a view for servers whose costs are known; no time passes but the planned
+    one. `cost(server, round)` is the CPU time of a request, None for no figure."""
 
-    def __init__(self, monkeypatch, cost=lambda name, number: 10.0, factor=1):
-        self.cost, self.factor, self.now = cost, factor, 0.0
+    def __init__(self, monkeypatch, cost):
+        self.cost, self.now = cost, 0.0
         self.folder, self.settings = SimpleNamespace(rows=[]), SimpleNamespace(seed=1)
         monkeypatch.setattr(time, "monotonic", lambda: self.now)
 
     def together(self, some, seconds):
         """Measure cells."""
         for cell in some:
-            self.now += self.factor * cell.lasts(seconds / cell.experiment.weight)
+            self.now += cell.lasts(seconds / cell.experiment.weight)
             cost = self.cost(cell.server.name, cell.repeat)
             yield cell, self.skip(cell, "ok" if cost else "no figure", "", cost)
 
@@ -170,10 +169,6 @@ class Made:
                "cpu_us": cost, "rate": cost}
         self.folder.rows.append(row)
         return row
-
-    def count_calls(self, *_):
-        """System calls of one server."""
-        self.now += self.factor * (plan.CALLS_SECONDS + plan.AROUND_CALLS)
 
     def __getattr__(self, name):
         return lambda *_: None      # what a view shows
@@ -187,15 +182,12 @@ def session_of(made, *deadline, **environment):
     return one
 
 
-@pytest.mark.parametrize("factor, whole", [(1, True), (1.1, True), (2.5, False)])
-def test_the_time_is_kept_on_a_slow_machine(factor, whole, monkeypatch):
-    """Shorter cells come first, then fewer rounds; no experiment is left
-    out. What is left over is for the report."""
-    made = Made(monkeypatch, factor=factor)
-    one = session_of(made, plan.QUICK_SECONDS - plan.RESERVE)
-    assert made.now <= plan.QUICK_SECONDS - plan.RESERVE / 2
-    for rounds in one.rounds.values():
-        assert rounds == LOOKS[0] if whole else 1 <= rounds < LOOKS[0]
+@pytest.mark.parametrize("seconds, rounds", [(0, 6), (50, 12), (1000, 48)])
+def test_rounds_are_added_while_there_is_time(seconds, rounds, monkeypatch):
+    """As many as there are until the next look. The first six always come."""
+    made = Made(monkeypatch, lambda name, number: 8.0 + number % 2 * 4 * (name == "poll"))
+    assert session_of(made, seconds, EXPERIMENT="redirect").rounds == {"redirect": rounds}
+    assert rounds == 6 or made.now <= seconds
 
 
 @pytest.mark.parametrize("repeat, rounds, looks", [("", 6, [6]), ("8", 8, [])])
