@@ -12,9 +12,8 @@ from bench.analyse.stats import LOOKS
 QUICK_SECONDS = 275         # after which a quick run adds no rounds
 QUICK_CELL = 0.45           # seconds of load for a quick cell: six rounds of everything fit
 CALLS_SECONDS = 0.3         # load while system calls are counted
-# Seconds to start, check, meter and end a server, as measured on two cores.
-AROUND = {"architecture": 0.2, "floor": 0.2, "peer": 0.8}
-AROUND_CALLS = 0.45
+AROUND = 0.2                # to start, check, meter and end a server, as measured on two cores
+AROUND_CALLS = 0.45         # the same with strace
 AROUND_ROUND = 0.2          # to see whether the machine is quiet
 
 
@@ -48,8 +47,8 @@ class Cell:
 
     def lasts(self, seconds):
         """Return how many seconds a run takes in a stage that gives each cell `seconds` of load."""
-        return AROUND[self.server.kind] + 1.5 * self.server.warm_up \
-            + self.experiment.lasts(self.x, seconds * self.experiment.weight)
+        return AROUND + self.server.warm_up + self.experiment.lasts(
+            self.x, seconds * self.experiment.weight)
 
 
 @dataclass
@@ -86,14 +85,11 @@ class Stage:
         """Return how many seconds a round of `cells` takes."""
         return AROUND_ROUND + sum(cell.lasts(self.seconds) for cell in cells)
 
-    def calls_seconds(self):
-        """Return how many seconds counting the system calls takes."""
-        return sum(CALLS_SECONDS + AROUND_CALLS + 1.5 * server.warm_up for server, _ in self.calls)
-
     @property
     def duration(self):
-        """How many seconds the planned rounds take."""
-        return self.planned * self.round_seconds(self.possible) + self.calls_seconds()
+        """How many seconds the planned rounds take, and counting the system calls."""
+        return self.planned * self.round_seconds(self.possible) \
+            + len(self.calls) * (CALLS_SECONDS + AROUND_CALLS)
 
     def baseline_of(self, variant):
         """Return the name of the server that the others are compared with, in the variant of this

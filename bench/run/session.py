@@ -120,17 +120,19 @@ class Session:
         self.looks, self.rounds = {}, {}
 
     def measure(self, worker, view):
-        """Measure all stages. Each has its share of the time until the deadline
-        (time.monotonic), after which it gets no more rounds than were planned."""
+        """Measure all stages. One has more rounds than were planned only if it and the
+        following ones still end before the deadline (time.monotonic)."""
         self.worker, self.view = worker, view
-        for number, stage in enumerate(self.stages):
-            self.view.stage(stage)
-            now = time.monotonic()
-            share = stage.duration / plan.total(self.stages[number:])
-            self._rounds(stage, now + (self.deadline - now) * share - stage.calls_seconds())
-            self._calls(stage)
-            self.view.left = plan.total(self.stages[number + 1:])
-            self.view.end_stage()
+        for number, stage in enumerate(self.stages, 1):
+            following = plan.total(self.stages[number:])
+            view.stage(stage)
+            self._rounds(stage, self.deadline - following)
+            for server, variant in stage.calls:
+                view.begin(f"system calls of {server.name}")
+                worker.count_calls(stage.experiment, server, variant)
+                view.passed(plan.CALLS_SECONDS + plan.AROUND_CALLS)
+            view.left = following
+            view.end_stage()
 
     def _rounds(self, stage, ends):
         """Measure the cells of a stage, in rounds."""
@@ -171,13 +173,6 @@ class Session:
         left = set(comparisons.unsettled(
             rows, [cell.key for cell in some], stage.baseline_of, adaptive=not stage.rounds))
         return [cell for cell in some if cell.key in left]
-
-    def _calls(self, stage):
-        """Count the system calls of a stage."""
-        for server, variant in stage.calls:
-            self.view.begin(f"system calls of {server.name}")
-            self.worker.count_calls(stage.experiment, server, variant)
-            self.view.passed(plan.CALLS_SECONDS + plan.AROUND_CALLS)
 
     def left_open(self):
         """Return sentences that name the servers whose comparison is not
