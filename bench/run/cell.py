@@ -29,9 +29,9 @@ def tool_for(experiment, asked, variant):
 class Runner:
     """Runs the cells of a plan; rows go to `folder`."""
 
-    def __init__(self, settings, machine, redis, folder, counter):
+    def __init__(self, settings, machine, redis, folder):
         self.settings, self.machine = settings, machine
-        self.redis, self.folder, self.counter = redis, folder, counter
+        self.redis, self.folder = redis, folder
         self.load, self.host = load.run, "127.0.0.1"    # a fleet has others
         self.order = 0
         self.out = {}           # {(experiment, server): (status, why)} that are left out
@@ -205,10 +205,10 @@ class Runner:
             with self._running(cell) as live:
                 self._warm_up(cell, live)
                 job = experiment.job(live, variant, cell.x, plan.CALLS_SECONDS, self.machine, False)
-                calls = syscalls.count(self.counter, live, cores,
+                calls = syscalls.count(syscalls.Strace(), live, cores,
                                        lambda: self.load(tool, job, cores).good)
         except (servers.ServerError, load.LoadError, syscalls.SyscallError, OSError) as error:
             self.problems.append(f"{experiment.name}: system calls of {server.name} were not "
                                  f"counted: {error}")
             return
-        self.folder.add_calls(experiment.name, variant.name, server.name, self.counter.name, calls)
+        self.folder.add_calls(experiment.name, variant.name, server.name, "strace", calls)

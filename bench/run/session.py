@@ -82,10 +82,10 @@ class Here(contextlib.nullcontext):
         return preflight.look(machine, clients, self.no_network)
 
     @contextlib.contextmanager
-    def worker(self, settings, machine, folder, counter):
+    def worker(self, settings, machine, folder):
         """Return a cells.Runner while its Redis runs."""
         with redis.RedisServer(machine.load_cores) as private:
-            yield cells.Runner(settings, machine, private, folder, counter)
+            yield cells.Runner(settings, machine, private, folder)
 
 
 def environment(settings, machine, findings, stages):
@@ -191,7 +191,7 @@ class Session:
         return lines + [more] * few
 
 
-def measure(where, settings, machine, folder, stages, env, counter):
+def measure(where, settings, machine, folder, stages, env):
     """Measure all stages into `folder`; return (exit status, [sentences for
     the end]). env.json is updated in any case."""
     status, said = 0, []
@@ -199,7 +199,7 @@ def measure(where, settings, machine, folder, stages, env, counter):
     session = Session(stages, gate, math.inf if settings.full
                       else time.monotonic() + plan.QUICK_SECONDS)
     try:
-        with where.worker(settings, machine, folder, counter) as worker, \
+        with where.worker(settings, machine, folder) as worker, \
                 terminal.View(plan.total(stages), stages) as view:
             session.measure(worker, view)
         said = session.left_open()
@@ -255,14 +255,12 @@ def compare_at(where, settings, no_venv):
     machine = where.layout(settings)
     if no_venv:
         left_out.append(f"the report and the live table: {no_venv}")
-    try:
-        counter = where.call(syscalls.counter)
-    except syscalls.SyscallError as error:
-        counter = None
-        left_out.append(f"system calls a request: {error}")
+    no_strace = where.call(syscalls.missing)
+    if no_strace:
+        left_out.append(f"system calls a request: {no_strace}")
     settings, toolless = without_tools(settings, where.lacking)
     left_out += toolless
-    stages = plan.make(settings, machine, bool(counter))
+    stages = plan.make(settings, machine, count_calls=not no_strace)
     findings = where.findings(machine, max(
         (cell.x for stage in stages for cell in stage.cells
          if not stage.experiment.open_loop), default=1))
@@ -281,7 +279,7 @@ def compare_at(where, settings, no_venv):
            "machine": where.call(facts.facts), "versions": where.call(facts.versions),
            "left_out": left_out}
     folder.write_json("env.json", env)
-    status, said = measure(where, settings, machine, folder, stages, env, counter)
+    status, said = measure(where, settings, machine, folder, stages, env)
     if not folder.rows:
         print(*said, "Nothing was measured.")
         return status

@@ -54,7 +54,7 @@ def make_worker():
     machine = Machine(frozenset({min(CORES)}), CORES, CORES, 1024)
     settings = SimpleNamespace(tool="", full=False, backlog=100)
     redis = SimpleNamespace(address="127.0.0.1:1", pid=None)
-    return cells.Runner(settings, machine, redis, folder, None)
+    return cells.Runner(settings, machine, redis, folder)
 
 
 needs_ab = pytest.mark.skipif(bool(load.missing("ab")), reason="needs ab")
