@@ -123,7 +123,6 @@ def packages(group):
         text=True, check=False)
     if not done.returncode:
         return Finding(f"packages: {group}", "all that is needed is installed")
-    # What is missing is listed; the command to install it is not needed.
     names = re.findall(r"^  (\S+)  .*", done.stdout, re.MULTILINE)
     remedy = f"`scripts/deps.sh {group}` installs {' '.join(names)}" if names else \
         "docs/howto/install.md: " + " ".join(done.stdout.splitlines()[:1])  # too old

@@ -10,7 +10,6 @@ from types import SimpleNamespace
 import pytest
 
 from bench import experiments, load, plan
-from bench.analyse.stats import LOOKS
 from bench.machine.facts import Machine
 from bench.run import cell as cells
 from bench.run import netns
@@ -102,19 +101,16 @@ def test_nobody_looks_at_an_unmetered_server(worker, monkeypatch):
 
 @needs_ab
 def test_servers_take_turns(worker, monkeypatch):
-    """Each rests, with nothing left to do, while another works; the rests of a server are
-    not in its rate."""
-    seen, rest = [], cells.cost_meter.CostMeter.rest
+    """Each rests while another works; the rests of a server are not in its rate."""
+    pids, rest = [], cells.cost_meter.CostMeter.rest
 
     def resting(meter):
         rest(meter)
-        used = meter.cpu.read().total
-        seen.append((meter.watch.live.pid, used - meter.cpu.read().total))
+        pids.append(meter.watch.live.pid)
     monkeypatch.setattr(cells.cost_meter.CostMeter, "rest", resting)
     made = list(worker.together([cell_of("pass") for _ in range(2)], 0.4))
     assert [row["status"] for _, row in made] == ["ok", "ok"]
     assert all(row["seconds"] < 0.7 and row["p99_ms"] is None for _, row in made)
-    pids = [pid for pid, _ in seen]
     assert len(pids) > 4 and all(one != other for one, other in zip(pids[:4], pids[1:4]))
 
 
@@ -136,14 +132,6 @@ def test_each_round_has_all_cells_in_an_order_of_its_own():
     assert made == list(in_rounds("abcdef", rounds=3, seed=1))
     [(_, [first, second])] = in_rounds("aAbB", rounds=1, turn=str.isupper)
     assert sorted(first + second) == list("ABab") and len({one.isupper() for one in first}) == 1
-
-
-def test_what_is_settled_is_left_out_after_a_look():
-    """b needs 12 rounds; nothing is left after them."""
-    answers = iter(["b", ""])
-    made = list(in_rounds("ab", unsettled=lambda _: next(answers)))
-    assert [n for n, groups in made if ["a"] in groups][-1] == LOOKS[0]
-    assert made[-1] == (LOOKS[1], [["b"]])
 
 
 SCRIPT = """
