@@ -138,10 +138,10 @@ class Tool:
                                 "below the demanded one")
 
 
-def number(pattern, text, otherwise=None, convert=float):
-    """Return the first group of `pattern` in `text` as a number."""
+def number(pattern, text):
+    """Return the first group of `pattern` in `text` as a number, 0 without one."""
     found = re.search(pattern, text, re.MULTILINE)
-    return convert(found.group(1)) if found else otherwise
+    return float(found[1]) if found else 0
 
 
 def last_line(text):

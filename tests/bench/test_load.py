@@ -154,10 +154,11 @@ def test_run_ends_a_tool_that_hangs(silent, monkeypatch):
         load.run("ab", load.Job(silent), CORES)
 
 
-@pytest.fixture(name="stalling")
-def stalling_server():
-    """A server that answers immediately, but stops once for a second, from
-    its 20th request on."""
+@needs("oha")
+def test_an_open_loop_shows_a_stall(monkeypatch):
+    """At its 20th request, the server stops for a second. 150 of the 600 requests are due
+    until it goes on: the first of them waits a second. Only 100 connections are open: the
+    others wait in the tool, and that counts too."""
     numbers, one_at_a_time = itertools.count(1), threading.Lock()
 
     class Answer(http.server.BaseHTTPRequestHandler):
@@ -171,24 +172,13 @@ def stalling_server():
                     time.sleep(1)
             self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n42")
 
-    class Server(http.server.ThreadingHTTPServer):
-        """A thread for each connection."""
-
-        request_queue_size = 1000
-
-    with Server(("127.0.0.1", 0), Answer) as server:
+    monkeypatch.setattr(http.server.ThreadingHTTPServer, "request_queue_size", 1000)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
         threading.Thread(target=server.serve_forever).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}/"
+        found = load.run("oha", load.Job(
+            f"http://127.0.0.1:{server.server_address[1]}/", connections=60, calls=10, rate=15.0,
+            seconds=4.0), CORES)
         server.shutdown()
-
-
-@needs("oha")
-def test_an_open_loop_shows_a_stall(stalling):
-    """150 of the 600 requests are due while the server stands still: the first
-    of them waits a second. Only 100 connections are open: the others wait in
-    the tool, and that counts too."""
-    job = load.Job(stalling, connections=60, calls=10, rate=15.0, seconds=4.0)
-    found = load.run("oha", job, CORES)
     assert (found.good, found.failed_percent) == (600, 0)
     assert found.max > 900
     assert 850 < found.p99 <= found.max
