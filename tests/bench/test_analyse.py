@@ -240,10 +240,12 @@ def session(noise, shift=1.0, rounds=None):
     much; noise() is drawn for each run. Return the verdict about CPU time and the number of
     rounds."""
     made, keys = [], [("keep-alive", server, 100) for server in ("poll", "epoll")]
-    for number, [(_, server, x)] in in_rounds(
+    for number, groups in in_rounds(
             keys, rounds=rounds, unsettled=None if rounds else
             lambda keys: unsettled(made, keys, lambda _: "epoll")):
-        made.append(paired(number, server, 50 * noise() * (shift if server == "poll" else 1), x))
+        for [(_, server, x)] in groups:
+            cost = 50 * noise() * (shift if server == "poll" else 1)
+            made.append(paired(number, server, cost, x))
     found = comparisons(made, lambda _: "epoll", adaptive=not rounds)[0]
     return found["verdict"], found["rounds"]
 
