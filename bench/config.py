@@ -1,13 +1,13 @@
 """What the user asks for: environment variables, each also an option."""
 
 import argparse
+import contextlib
 import os
 import re
 import sys
-import tempfile
 from dataclasses import dataclass
 
-from bench import experiments, peers
+from bench import experiments, peers, plan
 from bench.machine import facts
 from bench.run import netns, servers
 from bench.studies import study as studies
@@ -95,9 +95,7 @@ def cores(text):
 
 def server_names(text):
     """Return the names of servers as a set, of ours also for "07"."""
-    ours = {name: one.name for one in servers.ARCHITECTURES
-            for name in (one.folder, one.folder[:2])}
-    return {ours.get(word, word) for word in words(text)}
+    return {servers.NAMES[word].name if word in servers.NAMES else word for word in words(text)}
 
 
 def architectures(text):
@@ -106,6 +104,16 @@ def architectures(text):
     if wanted - {"none", *(one.name for one in ours)}:
         raise ValueError("there are " + ", ".join(one.name for one in ours) + "; or none")
     return [one for one in ours if not wanted or one.name in wanted]
+
+
+def of_study(study):
+    """Return the reader of the servers of a study: ours by name or number, others by name."""
+    def read(text):
+        chosen = study.chosen(server_names(text))
+        if not chosen:
+            raise ValueError("this study has " + ", ".join(one.name for one in study.servers))
+        return chosen
+    return read
 
 
 TOOLS = [tool for one in experiments.all_experiments() for tool in one.tools]
@@ -121,7 +129,7 @@ OPTIONS = (
     ("REPEAT", number(most=1000),
      "number of rounds (default: until all is settled, or the time is over)"),
     ("SECONDS", number(float, 3600),
-     "time for each run (default: fitted to 5 minutes, or what the full grid needs)"),
+     f"time for each run (default: {plan.QUICK_CELL}, or what the full grid needs)"),
     ("BACKLOG", number(),
      f"length of the accept queue (default {netns.QUEUE}; the article's servers had 10)"),
     ("SERVER_CPUS", cores, "cores for the server, 0 or 0,2-3 (default: the first)"),
@@ -140,15 +148,6 @@ OPTIONS = (
 
 # ------------------------------------------------------------------- settings
 
-def of_study(study, text):
-    """Return the servers of a study that `text` picks: ours by name or
-    number, others by name. Raises ValueError when there is none."""
-    chosen = study.chosen(server_names(text))
-    if not chosen:
-        raise ValueError("this study has " + ", ".join(one.name for one in study.servers))
-    return chosen
-
-
 def parse(argv, environment, study=None):
     """Return the Settings from options, which win, and the environment, for `study` or the
     published experiments. Raises SettingsError. Exits on --help and unknown options."""
@@ -163,7 +162,7 @@ def parse(argv, environment, study=None):
     for name, reader, _ in OPTIONS:
         text = given[name.lower()]
         try:
-            asked[name] = of_study(study, text) if study and name == "SERVERS" else reader(text)
+            asked[name] = (of_study(study) if study and name == "SERVERS" else reader)(text)
         except ValueError as error:
             raise SettingsError(f"{name}={text}: {error}") from error
     chosen = asked["SERVERS"] + ([] if study else asked["PEERS"])
@@ -199,13 +198,10 @@ def read(command, argv, environment):
     settings = parse(argv, environment, study)
     if study and settings.fleet:
         raise SettingsError(f"FLEET={settings.fleet}: a study is measured on one machine")
-    try:
-        os.makedirs(settings.out, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=settings.out):
-            pass
-    except OSError as error:
-        raise SettingsError(f"OUT={settings.out}: {error.strerror}; it has to be a folder that "
-                            "you can write to") from error
+    with contextlib.suppress(OSError):
+        os.makedirs(settings.out)
+    if not os.access(os.path.join(settings.out, ""), os.W_OK):
+        raise SettingsError(f"OUT={settings.out}: it has to be a folder that you can write to")
     if settings.commit and facts.commit().get("changed", True):
         raise SettingsError("COMMIT=1: the work tree has changes that are not committed (git "
                             "status), so the measurement could not be repeated")

@@ -1,8 +1,7 @@
 """What is measured, for how long, and in how many rounds.
 
 A stage is an experiment, or a study. Each round visits all of its cells
-(server, variant, x) once, in random order (run/rounds.py). A quick run makes
-its cells as short as six rounds of everything in five minutes need.
+(server, variant, x) once, in random order (run/rounds.py).
 """
 
 import math
@@ -10,13 +9,11 @@ from dataclasses import dataclass, field
 
 from bench.analyse.stats import LOOKS
 
-QUICK_SECONDS = 300         # of a quick run, from start to report
-RESERVE = 25                # of it, before and after measuring
-SHORTEST, LONGEST = 0.4, 1.0    # load of a quick cell, in seconds
+QUICK_SECONDS = 275         # after which a quick run adds no rounds
+QUICK_CELL = 0.45           # seconds of load for a quick cell: six rounds of everything fit
 CALLS_SECONDS = 0.3         # load while system calls are counted
-# Seconds to start, check, meter and end a server, as measured on two cores.
-AROUND = {"architecture": 0.2, "floor": 0.2, "peer": 0.8}
-AROUND_CALLS = 0.45
+AROUND = 0.2                # to start, check, meter and end a server, as measured on two cores
+AROUND_CALLS = 0.45         # the same with strace
 AROUND_ROUND = 0.2          # to see whether the machine is quiet
 
 
@@ -50,8 +47,8 @@ class Cell:
 
     def lasts(self, seconds):
         """Return how many seconds a run takes in a stage that gives each cell `seconds` of load."""
-        return AROUND[self.server.kind] + 1.5 * self.server.warm_up \
-            + self.experiment.lasts(self.x, seconds * self.experiment.weight)
+        return AROUND + self.server.warm_up + self.experiment.lasts(
+            self.x, seconds * self.experiment.weight)
 
 
 @dataclass
@@ -88,14 +85,11 @@ class Stage:
         """Return how many seconds a round of `cells` takes."""
         return AROUND_ROUND + sum(cell.lasts(self.seconds) for cell in cells)
 
-    def calls_seconds(self):
-        """Return how many seconds counting the system calls takes."""
-        return sum(CALLS_SECONDS + AROUND_CALLS + 1.5 * server.warm_up for server, _ in self.calls)
-
     @property
     def duration(self):
-        """How many seconds the planned rounds take."""
-        return self.planned * self.round_seconds(self.possible) + self.calls_seconds()
+        """How many seconds the planned rounds take, and counting the system calls."""
+        return self.planned * self.round_seconds(self.possible) \
+            + len(self.calls) * (CALLS_SECONDS + AROUND_CALLS)
 
     def baseline_of(self, variant):
         """Return the name of the server that the others are compared with, in the variant of this
@@ -115,7 +109,7 @@ def make(settings, machine, count_calls):
     for experiment in settings.experiments:
         rounds = settings.repeat or experiment.rounds or (
             LOOKS[0] if settings.seconds and not settings.full else None)
-        seconds = settings.seconds or (experiment.seconds_full if settings.full else LONGEST)
+        seconds = settings.seconds or (experiment.seconds_full if settings.full else QUICK_CELL)
         stage = Stage(experiment, [
             Cell(experiment, server, variant, x,
                  impossible=experiment.obstacle(server, x, machine))
@@ -128,19 +122,7 @@ def make(settings, machine, count_calls):
                 (cell.server, cell.variant) for cell in stage.possible
                 if not cell.variant.many_workers and not cell.variant.pause))
         stages += [stage] if stage.cells else []
-    if settings.seconds is None and not settings.full:
-        fit(stages, QUICK_SECONDS - RESERVE)
     return stages
-
-
-def fit(stages, seconds):
-    """Give each stage LONGEST, or so much less that the planned rounds of all
-    end within `seconds`, but at least SHORTEST."""
-    each = LONGEST
-    while total(stages) > seconds and each > SHORTEST:
-        each = max(SHORTEST, round(each - 0.05, 2))
-        for stage in stages:
-            stage.seconds = each
 
 
 def total(stages):

@@ -67,11 +67,10 @@ def merge(results, begins=None):
     good, some = total("good"), [one for one in results if one.good]
     busiest = max(results, key=lambda one: one.cpu / (one.wall or 1))
     merged = load.Result(
-        good=good, hung=any(known("hung")), cpu=busiest.cpu, wall=busiest.wall,
+        good=good, cpu=busiest.cpu, wall=busiest.wall,
         **{key: total(key) for key in ("failed", "timeouts", "unfinished", "sent_rate")},
         **{key: max(known(key), default=None) for key in ("lag_percent", "max")},
-        seconds=None if good is None else max(
-            begin + one.seconds for begin, one in zip(begins, results)) - min(begins),
+        seconds=max(begin + one.seconds for begin, one in zip(begins, results)) - min(begins),
         mean=sum(one.mean * one.good for one in some) / good
         if good and all(one.mean for one in some) else None,
         notes=list(dict.fromkeys(itertools.chain(*known("notes")))))
@@ -166,10 +165,8 @@ def together(found):
     silent = {}         # each tool counts the silent clients of its whole host
     for host, result, _ in found:
         silent[host.name] = max(silent.get(host.name, 0), result.unfinished or 0)
-        result.unfinished = None if result.good is None else 0
     merged = merge([result for _, result, _ in found], begins)
-    if merged.good is not None:
-        merged.unfinished = sum(silent.values())
+    merged.unfinished = sum(silent.values())
     parts = [{"host": host.name, "role": "load", "requests": result.good,
               "rate": result.rate, "failed": result.failed,
               "begin_ms": 1000 * (begin - min(begins)), "clock_ms": 1000 * host.unsure,

@@ -195,16 +195,12 @@ class Gate:
         if self.fleet.server.line:
             self.gate = self.fleet.call(pass_gate, self.gate)
 
-    def told(self):
-        """As quiet.Gate."""
-        return self.gate.told()
-
 
 class Runner(cells.Runner):
     """Runs each cell by a cells.Runner on the server's host."""
 
-    def __init__(self, fleet, settings, machine, folder, counter):
-        super().__init__(settings, machine, None, folder, counter)
+    def __init__(self, fleet, settings, machine, folder):
+        super().__init__(settings, machine, None, folder)
         self.fleet = fleet
 
     def together(self, some, seconds):
@@ -241,7 +237,7 @@ class Runner(cells.Runner):
         """Have a Runner on the server's host call a method; return its Parcel. Raises
         HostError."""
         there = cells.Runner(self.settings, self.machine, SimpleNamespace(
-            address=self.fleet.redis_address, pid=None), Parcel(), self.counter)
+            address=self.fleet.redis_address, pid=None), Parcel())
         there.order, there.out, there.host = self.order, self.out, EVERYWHERE
         there = self.fleet.server.call(on_server, there, method, *args, serve=self.fleet.run,
                                        seconds=LONG)

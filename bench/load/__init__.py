@@ -3,8 +3,8 @@
     result = load.run("ab", Job(url, connections=100, seconds=2), {1})
     result.rate, result.failed, result.p99, result.cpu ...
 
-What a tool does not measure is None, never 0: when a tool ends without a report, not even
-`good` is known. Each tool's `latency` says what its percentiles mean.
+What a tool does not measure is None, never 0. Each tool's `latency` says what its
+percentiles mean.
 """
 
 import math
@@ -25,9 +25,7 @@ from bench.run import process as child
 
 __all__ = ["Job", "LoadError", "Result", "TOOLS", "last_line", "missing", "run"]
 TOOLS = {tool.name: tool for tool in (Ab(), Wrk(), Httperf(), OpenLoop())}
-UNKNOWN = Result(good=None, failed=None, timeouts=None, unfinished=None, seconds=None)
 TURN = 0.06     # seconds, at least
-TWICE = 2       # answers for each client, after which none may have no answer
 
 
 def missing(name):
@@ -47,8 +45,8 @@ def split(name, job):
 def run(name, job, cores, tick=None):
     """Run `job` with the tool `name` on `cores`; return the Result. `tick()` is called
     while it runs; it returns when it wants to be called again (seconds of time.monotonic).
-    A tool that does not end in time is interrupted (it then reports what it has) or killed,
-    and the Result says `hung`. Raises LoadError."""
+    A tool that does not end in time is told to end, and then killed. Raises LoadError, also
+    when it ends without a report."""
     try:
         next(in_turns(name, replace(job, turn=0.0), cores, tick))
     except StopIteration as end:
@@ -74,29 +72,26 @@ def in_turns(name, job, cores, tick=None, meter=None):
             process = child.spawn(argv, cores, output)
             began = time.monotonic()
         try:
-            hung, silent, rested = yield from _wait(process, tool, job, tick, meter)
+            late, silent, rested = yield from _wait(process, tool, job, tick, meter)
         finally:
-            end, _ = child.stop(process, signal.SIGKILL)
+            end = child.stop(process, signal.SIGKILL)
         wall = time.monotonic() - begun
         text = procfs.read(log)
-        try:
-            result = tool.read(text, job, folder)
-        except LoadError as error:
-            if not hung:
-                raise
-            result = replace(UNKNOWN, notes=[str(error)])
-    if result.reported and result.good >= TWICE * job.connections:
+        result = tool.read(text, job, folder)
+    if late:
+        result.notes.insert(0, f"{name} was told to end after {wall:.0f} s")
+    if result.good >= 2 * job.connections:      # each client may have had an answer
         result.unfinished = max(result.unfinished, silent)
     if rested and result.seconds:
         seconds = max(job.turn, result.seconds - rested)
         result = replace(result, seconds=seconds, p50=None, p99=None, max=None,
                          mean=result.mean and result.mean * seconds / result.seconds)
-    return replace(result, output=text, command=shlex.join(argv), hung=hung,
+    return replace(result, output=text, command=shlex.join(argv),
                    cpu=end.cpu, wall=wall - rested, began=began)
 
 
 def _wait(process, tool, job, tick, meter):
-    """Wait until the tool ends; the value is whether it had to be stopped, how many clients
+    """Wait until the tool ends; the value is whether that took too long, how many clients
     never received an answer, and how many seconds it rested. ab and wrk take whole seconds
     only. For a fraction they are interrupted, and report what they have measured so far."""
     begun, rested = time.monotonic(), 0.0

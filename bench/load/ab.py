@@ -4,7 +4,7 @@ import collections
 import os
 import re
 
-from bench.load.base import LoadError, Result, Tool, last_line, number
+from bench.load.base import LoadError, Result, Tool, number
 from bench.meter import procfs
 
 MOST = 20_000
@@ -33,22 +33,15 @@ class Ab(Tool):
 
     def parse(self, text, job, folder):
         """Return the Result of ab's report."""
-        gave_up = re.search(r"^Total of|\bapr_", text, re.MULTILINE)
-        if gave_up and "Time taken" not in text:
-            # What was under way is lost.
-            return Result(good=number(r"^Total of (\d+) req", text, 0, int),
-                          failed=job.connections, seconds=job.seconds,
-                          notes=["ab gave up: " + last_line(text)])
         seconds, = self.find(r"^Time taken for tests:\s+([\d.]+)", text)
-        done = number(r"^Complete requests:\s+(\d+)", text, 0, int)
+        done = int(number(r"^Complete requests:\s+(\d+)", text))
         kinds = re.search(
             r"\(Connect: (\d+), Receive: (\d+), Length: (\d+), Exceptions: (\d+)\)", text)
         connect, receive, length, exceptions = map(int, kinds.groups() if kinds else "0000")
         # A refused connection counts as an exception and as a failed
         # receive: the larger of the two is the number of requests.
         failed = connect + length + max(receive, exceptions)
-        failed += number(r"^Non-2xx responses:\s+(\d+)", text, 0, int)
-        failed = min(failed, done)
+        failed = min(done, failed + int(number(r"^Non-2xx responses:\s+(\d+)", text)))
         result = Result(good=done - failed, failed=failed, seconds=float(seconds))
         if result.good:
             self._latency(result, text, os.path.join(folder, "percentiles.csv"))

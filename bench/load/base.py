@@ -52,7 +52,7 @@ class Job:
 
     @property
     def deadline(self):
-        """Seconds after which the tool counts as hung."""
+        """Seconds after which the tool is told to end."""
         waits = self.timeout if self.rate else 0
         return self.seconds + waits + 5 + self.connections / 2000
 
@@ -60,8 +60,7 @@ class Job:
 @dataclass
 class Result:
     """What one run of a tool found. Latencies are in milliseconds and mean what the tool's
-    `latency` says; None is what the tool does not measure. `good` is None when the tool
-    left no report; then no count is known."""
+    `latency` says; None is what the tool does not measure."""
 
     good: int = 0               # requests with a correct answer
     failed: int = 0             # errors, resets, refusals, wrong status
@@ -76,7 +75,6 @@ class Result:
     lag_percent: float = None   # how far it stayed behind what was demanded
     cpu: float = 0.0            # seconds the tool used
     wall: float = 0.0           # seconds the tool ran
-    hung: bool = False          # it had to be interrupted or killed
     notes: list = field(default_factory=list)
     command: str = ""
     output: str = ""
@@ -85,22 +83,13 @@ class Result:
     extra: dict = field(default_factory=dict)   # columns that only a fleet has
 
     @property
-    def reported(self):
-        """Whether the tool left a report."""
-        return self.good is not None
-
-    @property
     def rate(self):
-        """Good answers a second; None without a report."""
-        if not self.reported:
-            return None
+        """Good answers a second."""
         return self.good / self.seconds if self.seconds else 0.0
 
     @property
     def failed_percent(self):
-        """Failed and unfinished requests as a share of all; None without a report."""
-        if not self.reported:
-            return None
+        """Failed and unfinished requests as a share of all."""
         lost = self.failed + self.unfinished
         return 100.0 * lost / ((self.good + lost) or 1)
 
@@ -149,10 +138,10 @@ class Tool:
                                 "below the demanded one")
 
 
-def number(pattern, text, otherwise=None, convert=float):
-    """Return the first group of `pattern` in `text` as a number."""
+def number(pattern, text):
+    """Return the first group of `pattern` in `text` as a number, 0 without one."""
     found = re.search(pattern, text, re.MULTILINE)
-    return convert(found.group(1)) if found else otherwise
+    return float(found[1]) if found else 0
 
 
 def last_line(text):

@@ -4,7 +4,7 @@ import math
 import re
 from pathlib import Path
 
-from bench.load.base import Result, Tool, last_line, number
+from bench.load.base import Result, Tool, number
 
 PAUSE = str(Path(__file__).with_name("pause.lua"))
 # A pause is a timer, and a thread of wrk goes through the list of its timers for each of them.
@@ -33,28 +33,24 @@ class Wrk(Tool):
             threads = max(threads, math.ceil(job.connections / TIMERS))
             # Each thread opens as many, and wrk forgets the rest: the smallest it can be.
             threads = min(range(threads, 2 * threads), key=lambda n: job.connections % n)
-        argv = ["wrk", "-t", str(threads),
-                "-c", str(job.connections), "-d", f"{seconds}s",
+        argv = ["wrk", "-t", str(threads), "-c", str(job.connections), "-d", f"{seconds}s",
                 "--timeout", f"{seconds + 1}s"]
         if not job.keep_alive:
             argv += ["-H", "Connection: close"]
         if job.script:
             argv += ["-s", job.script]
         if job.pause:
-            return [*argv, "-s", PAUSE, job.url, "--",
-                    f"{1000 * job.pause:.0f}",
+            return [*argv, "-s", PAUSE, job.url, "--", f"{1000 * job.pause:.0f}",
                     str(job.connections // threads)]
         return argv + [job.url]
 
     def parse(self, text, job, folder):
         """Return the Result of wrk's report."""
-        if "unable to connect" in text:
-            return Result(failed=job.connections, seconds=job.seconds, notes=[last_line(text)])
         done, seconds, unit = self.find(r"^\s*(\d+) requests in ([\d.]+)(\w+),", text)
         errors = re.search(
             r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)", text)
         connect, receive, send, late = map(int, errors.groups()) if errors else (0, 0, 0, 0)
-        wrong = number(r"Non-2xx or 3xx responses: (\d+)", text, 0, int)
+        wrong = int(number(r"Non-2xx or 3xx responses: (\d+)", text))
         # The late ones were answered in the end, but after wrk's time-out.
         return Result(good=max(0, int(done) - wrong - late),
                       failed=connect + receive + send + wrong + late, timeouts=late,

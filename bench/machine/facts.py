@@ -95,9 +95,7 @@ def versions():
     for name in ("ab", "wrk", "httperf", "oha", "redis-server", "gcc", "clang", "perf"):
         if shutil.which(name):
             option = {"ab": "-V", "wrk": "-v"}.get(name, "--version")
-            said = subprocess.run([name, option], stdout=subprocess.PIPE, text=True,
-                                  stderr=subprocess.STDOUT, errors="replace",
-                                  check=False).stdout
+            said = subprocess.getoutput(f"{name} {option}", errors="replace")
             line = re.search(r"^.*(?:ersion|\d+\.\d+).*$", said, re.MULTILINE)
             found[name] = line.group().strip() if line else "?"
     return found
@@ -120,7 +118,9 @@ def commit():
         return subprocess.run(["git", "-C", servers.TOP, *words], capture_output=True, text=True,
                               check=False).stdout.strip()
 
+    found = {"hash": source_hash()}
     head = shutil.which("git") and git("rev-parse", "HEAD")
-    return {"hash": source_hash()} | ({
-        "commit": head,
-        "changed": bool(git("status", "--porcelain", "--untracked-files=no"))} if head else {})
+    if head:
+        changes = git("status", "--porcelain", "--untracked-files=no")
+        found.update(commit=head, changed=bool(changes))
+    return found

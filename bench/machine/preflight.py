@@ -97,15 +97,12 @@ def cores(machine):
 
 def doctor():
     """Return all Findings, of building and testing too."""
-    release = platform.release()
-    kernel = tuple(map(int, re.findall(r"\d+", release)[:2]))
     free = int(procfs.find(r"^MemAvailable:\s*(\d+)", "/proc/meminfo")) // 1024
     with socket.socket() as probe:
         taken = probe.connect_ex(("127.0.0.1", 8000)) == 0
     return [
-        Finding("kernel", f"{platform.system()} {release}",
-                "it has no openat2: each path is checked more slowly; 5.6 or newer has it"
-                * (kernel < (5, 6)), LESS), *look(facts.layout(), 15000, netns.problem()),
+        Finding("kernel", f"{platform.system()} {platform.release()}"),
+        *look(facts.layout(), 15000, netns.problem()),
         Finding("memory", f"{free:,} MiB free",
                 "thousands of processes and threads need more: end other programs"
                 * (free < 1000)),
@@ -123,7 +120,6 @@ def packages(group):
         text=True, check=False)
     if not done.returncode:
         return Finding(f"packages: {group}", "all that is needed is installed")
-    # What is missing is listed; the command to install it is not needed.
     names = re.findall(r"^  (\S+)  .*", done.stdout, re.MULTILINE)
     remedy = f"`scripts/deps.sh {group}` installs {' '.join(names)}" if names else \
         "docs/howto/install.md: " + " ".join(done.stdout.splitlines()[:1])  # too old

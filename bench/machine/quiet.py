@@ -24,18 +24,12 @@ class Gate:
         self.server_cores = machine.server_cores
         others = sorted(machine.load_cores - machine.server_cores)
         self.seen = {core: [] for core in [min(machine.server_cores), *others[:1]]}
-        self.waited, self.rounds, self.in_vain = 0.0, 0, []
 
     def __call__(self):
         """Return when it is quiet, or when the limit is reached."""
-        self.rounds += 1
         begun = time.monotonic()
-        while why := self.disturbed():
-            if time.monotonic() - begun >= self.patience:
-                self.in_vain.append(f"round {self.rounds}: {why}")
-                break
+        while (why := self.disturbed()) and time.monotonic() - begun < self.patience:
             time.sleep(PAUSE)
-            self.waited += PAUSE
         self.patience = self.patience / 2 if why else self.limit
 
     def disturbed(self):
@@ -48,11 +42,6 @@ class Gate:
                 return f"core {core} is {slower:.0f} % slower than usual"
         busy = foreign(self.server_cores)
         return f"other programs use {busy:.0f} % of the server's cores" * (busy > FOREIGN)
-
-    def told(self):
-        """Return what env.json says of it."""
-        return {"rounds": self.rounds, "waited_seconds": round(self.waited, 1),
-                "limit_seconds": self.limit, "not_quiet": self.in_vain}
 
 
 def foreign(cores):

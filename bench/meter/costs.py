@@ -48,9 +48,9 @@ class Watch:
     core_times: dict = None     # {core: seconds not idle} in `wall`
 
     # In finish():
-    answered: int = None        # requests among which costs are divided: the good answers
+    answered: int = 0           # requests among which costs are divided: the good answers
                                 # that the load tool saw, or the server's own count if that
-                                # is much larger; None: not known
+                                # is much larger
 
 
 class CostMeter:
@@ -62,20 +62,19 @@ class CostMeter:
         self.metrics = [metric() for metric in METRICS]
         self.cpu = cpu or cpu_meter.ProcMeter(live.pid)
 
-    def begin(self, seconds=None):
-        """Call when the server is ready and idle. `seconds`: how long the
-        load will last, if known."""
+    def begin(self, seconds):
+        """Call when the server is ready and idle, before a load of that many `seconds`."""
         self._look("begin")
         cost = self._sample()
-        self.interval = min(INTERVAL, seconds / SAMPLES) if seconds else INTERVAL
+        self.interval = min(INTERVAL, seconds / SAMPLES)
         self.before = self.cpu.read()
         self.cores = procfs.core_times()
         self.begun = time.monotonic()
-        self.ends = self.begun + (seconds or math.inf)
+        self.ends = self.begun + seconds
         self.next = self._due(self.begun, cost)
 
     def tick(self):
-        """Take a sample if one is due; return when the next one is, as time.monotonic() counts."""
+        """Take a sample if one is due; return when (time.monotonic) the next one is."""
         now = time.monotonic()
         if now >= self.next:
             self.next = self._due(now, self._sample())
@@ -141,8 +140,7 @@ class CostMeter:
     def finish(self):
         """Call when the server has ended; return {column: value}."""
         watch = self.watch
-        watch.answered, served = watch.load.good, watch.live.served or 0
-        if watch.answered is None or served > SERVED_MORE * watch.answered + CHECKS:
-            watch.answered = served or None
+        good, served = watch.load.good, watch.live.served or 0
+        watch.answered = served if served > SERVED_MORE * good + CHECKS else good
         return {column: value for metric in self.metrics
                 for column, value in metric.finish(watch).items()}

@@ -5,18 +5,17 @@
         ...
         used = meter.read() - before    used.total, used.user_share
 
-The processes are put into a control group (cgroups(7)) of their own. The kernel adds the
-time of each task to its group in nanoseconds, up to its last context switch, and new
-threads and children are in the group from the start. That needs version 2, or cpuacct of
-version 1, and a writable folder in /sys/fs/cgroup, as root has. Elsewhere /proc has to do:
-it has no exact clock for children and threads that live for 50 us, as in 02 and 04, and
-loses their last context switch.
+The processes are put into a control group (cgroups(7), version 2) of their own. The kernel
+adds the time of each task to its group in nanoseconds, up to its last context switch, and
+new threads and children are in the group from the start. That needs a writable folder in
+/sys/fs/cgroup, as root has. Elsewhere /proc has to do: it has no exact clock for children
+and threads that live for 50 us, as in 02 and 04, and loses their last context switch.
 """
 
 import os
 import statistics
 import time
-from contextlib import contextmanager, suppress
+from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,24 +38,18 @@ class Cpu:
 
     @property
     def user_share(self):
-        """Which part of the time was user time, 0 to 1."""
+        """The user part of the time, 0 to 1."""
         return self.user / ((self.user + self.system) or 1.0)
 
 
 class Group:
-    """Counts for a process tree, in a control group of its own: of version 2,
-    where no controller is needed, or 1."""
+    """Counts for a process tree, in a control group of its own. No controller is needed."""
 
-    # Our own group in /proc/self/cgroup, and where its hierarchy is mounted.
-    PLACES = {2: (r"^0::/(.*)", ("unified", "")),
-              1: (r"^\d+:.*\bcpuacct\b.*:/(.*)", ("cpuacct", "cpu,cpuacct"))}
-
-    def __init__(self, pid, version=2):
+    def __init__(self, pid):
         """Raises OSError where that is not possible."""
-        self.version = version
-        pattern, roots = self.PLACES[version]
-        root = next((ROOT / name for name in roots if (ROOT / name).is_dir()), ROOT / roots[-1])
-        self.parent = root / procfs.find(pattern, "/proc/self/cgroup")
+        both = ROOT / "unified"     # where a machine has version 1, too
+        self.parent = (both if both.is_dir() else ROOT) / procfs.find(
+            r"^0::/(.*)", "/proc/self/cgroup")
         self.folder = self.parent / f"bench-{os.getpid()}-{pid}"
         self.folder.mkdir()
         try:
@@ -70,9 +63,6 @@ class Group:
 
     def read(self):
         """Return the Cpu used so far. Raises OSError."""
-        if self.version == 1:
-            return Cpu(*(int((self.folder / f"cpuacct.usage{of}").read_text()) / 1e9
-                         for of in ("", "_user", "_sys")))
         lines = dict(line.split() for line in (self.folder / "cpu.stat").read_text().splitlines())
         return Cpu(*(int(lines[f"{name}_usec"]) / 1e6 for name in ("usage", "user", "system")))
 
@@ -109,36 +99,27 @@ class ProcMeter:
         return Cpu(procfs.cpu_time(procfs.tree(self.pid)), user, system)
 
 
-@contextmanager
 def of_tree(pid):
-    """A block with a meter for `pid` and all that descends from it. It has to
+    """Return a block with a meter for `pid` and all that descends from it. It has to
     end before `pid` does, because a group in use cannot be deleted."""
-    group = None
-    for version in Group.PLACES:
-        with suppress(OSError):
-            group = group or Group(pid, version)
     try:
-        yield group or ProcMeter(pid)
-    finally:
-        if group:
-            group.close()
+        return closing(Group(pid))
+    except OSError:
+        return nullcontext(ProcMeter(pid))
 
 
 class CpuTime(Metric):
-    """CPU time of the server, of Redis (of no process without a Redis), and
-    of others on the same cores."""
+    """CPU time of the server, of Redis, and of others on the same cores."""
 
-    def begin(self, watch):
-        self.redis = procfs.cpu_time(procfs.tree(watch.redis_pid))
-
-    def rest(self, watch):
-        self.rested = procfs.cpu_time(procfs.tree(watch.redis_pid))
+    redis = 0.0         # seconds in the turns of this server
 
     def go(self, watch):
-        self.redis += procfs.cpu_time(procfs.tree(watch.redis_pid)) - self.rested
+        self.begun = procfs.cpu_time(procfs.tree(watch.redis_pid))
 
-    def end(self, watch):
-        self.redis = procfs.cpu_time(procfs.tree(watch.redis_pid)) - self.redis
+    def rest(self, watch):
+        self.redis += procfs.cpu_time(procfs.tree(watch.redis_pid)) - self.begun
+
+    begin, end = go, rest
 
     def finish(self, watch):
         load, wall = watch.load, watch.wall

@@ -92,26 +92,27 @@ class AcceptQueue(Metric):
     queue of handshakes before it, was full. The counters are the kernel's and
     count every listener of this network namespace."""
 
+    COUNTERS = {"overflows": "ListenOverflows", "syn_cookies": "SyncookiesSent"}
+    longest = 0
+
     def begin(self, watch):
+        self.counted = dict.fromkeys(self.COUNTERS, 0)
+        self.go(watch)
+
+    def go(self, watch):
         self.before = tcp_counters()
-        self.longest = 0
 
     def sample(self, watch):
         self.longest = max(self.longest, accept_queue(watch.live.port)[0])
 
     def rest(self, watch):
-        self.rested = tcp_counters()
-
-    def go(self, watch):
-        for name, count in tcp_counters().items():
-            self.before[name] += count - self.rested[name]
+        now = tcp_counters()
+        for column, name in self.COUNTERS.items():
+            self.counted[column] += now[name] - self.before[name]
 
     def end(self, watch):
-        self.after = tcp_counters()
+        self.rest(watch)
         self.limit = accept_queue(watch.live.port)[1]
 
     def finish(self, watch):
-        overflows, cookies = (self.after[name] - self.before[name]
-                              for name in ("ListenOverflows", "SyncookiesSent"))
-        return {"accept_queue": self.longest, "accept_queue_limit": self.limit,
-                "overflows": overflows, "syn_cookies": cookies}
+        return {"accept_queue": self.longest, "accept_queue_limit": self.limit, **self.counted}

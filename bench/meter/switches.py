@@ -24,15 +24,11 @@ def living(pid):
 
 
 def account(pid):
-    """Return the switches of all threads that the child `pid` has had and of all children
-    that it has reaped; None if it is not our child or has ended."""
-    try:    # WNOWAIT: its exit status stays for the one who started it
-        if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
-            return None
-    except ChildProcessError:
-        return None
+    """Return the switches of all threads that our child `pid` has had and of all children that
+    it has reaped; None if it has ended."""
     os.kill(pid, signal.SIGSTOP)
     try:
+        # WNOWAIT: an exit status stays for the one who started it.
         found = os.waitid(os.P_PID, pid, os.WEXITED | os.WSTOPPED | os.WNOWAIT)
         if found.si_code != os.CLD_STOPPED:
             return None
@@ -43,9 +39,8 @@ def account(pid):
 
 
 def of_tree(tree):
-    """Return the switches of a [procfs.Process] whose first one is the root;
-    None if the root cannot be asked. What is missing: threads and children
-    that ended below a living child of the root."""
+    """Return the switches of a [procfs.Process] whose first one is our child; None if it has
+    ended. What is missing: threads and children that ended below a living child of it."""
     root = account(tree[0].pid) if tree else None
     return None if root is None else root + sum(living(one.pid) for one in tree[1:])
 

@@ -28,7 +28,6 @@ class SyscallError(Exception):
 class Strace:
     """strace that counts; a subclass may have other options and parse()."""
 
-    name = "strace"
     options = ("-f", "-c")
 
     def parse(self, text):
@@ -38,17 +37,15 @@ class Strace:
         return counts
 
 
-def counter():
-    """Return what counts. Raises SyscallError where strace is missing."""
-    if not shutil.which("strace"):
-        raise SyscallError("strace is not installed (apt-get install strace)")
-    return Strace()
+def missing():
+    """Return why calls cannot be counted, "" if they can."""
+    return "" if shutil.which("strace") else "strace is not installed (apt-get install strace)"
 
 
 def count(tool, live, cores, work):
-    """Count the calls of the server `live` while `work()` runs. `work` returns how many
-    requests were answered; strace runs on `cores`. Returns {name: calls a request}, most
-    frequent first, with the sum as "all". Raises SyscallError."""
+    """Count the calls of the server `live` while `work()` runs. `tool` is a Strace. `work`
+    returns how many requests were answered; strace runs on `cores`. Returns {name: calls a
+    request}, most frequent first, with the sum as "all". Raises SyscallError."""
     with tempfile.TemporaryDirectory(prefix="bench-calls-") as name:
         folder = Path(name)
         process = _attach(tool, live, cores, folder)

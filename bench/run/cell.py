@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import signal
 import tempfile
 
 from bench import load, plan
@@ -28,44 +29,37 @@ def tool_for(experiment, asked, variant):
 class Runner:
     """Runs the cells of a plan; rows go to `folder`."""
 
-    def __init__(self, settings, machine, redis, folder, counter):
+    def __init__(self, settings, machine, redis, folder):
         self.settings, self.machine = settings, machine
-        self.redis, self.folder, self.counter = redis, folder, counter
+        self.redis, self.folder = redis, folder
         self.load, self.host = load.run, "127.0.0.1"    # a fleet has others
         self.order = 0
-        self.out = {}           # (experiment, server): (status, why)
+        self.out = {}           # {(experiment, server): (status, why)} that are left out
         self.problems = []      # sentences for the end of the run
-
-    def start_of(self, cell):
-        """Return how the server of a cell is started."""
-        experiment, variant = cell.experiment, cell.variant
-        redis = variant.redis or ("tcp" if experiment.needs_redis else "none")
-        return servers.Start(
-            cores=experiment.cores(variant, self.machine),
-            redis=self.redis.address if redis == "tcp" else "none",
-            backlog=self.settings.backlog, host=self.host,
-            workers=experiment.workers(cell.server, variant, self.machine,
-                                       cell.x),
-            keep_alive=variant.keep_alive,
-            extra=tuple(variant.options.get(cell.server.name, ())))
 
     @contextlib.contextmanager
     def _running(self, cell):
         """Run the server of a cell."""
+        experiment, variant = cell.experiment, cell.variant
+        redis = variant.redis or ("tcp" if experiment.needs_redis else "none")
+        start = servers.Start(
+            cores=experiment.cores(variant, self.machine),
+            redis=self.redis.address if redis == "tcp" else "none",
+            backlog=self.settings.backlog, host=self.host,
+            workers=experiment.workers(cell.server, variant, self.machine, cell.x),
+            keep_alive=variant.keep_alive,
+            extra=tuple(variant.options.get(cell.server.name, ())))
         with tempfile.TemporaryDirectory(prefix="bench-cell-") as folder, \
-                servers.running(cell.server, self.start_of(cell),
-                                os.path.join(folder, "server")) as live:
+                servers.running(cell.server, start, os.path.join(folder, "server")) as live:
             yield live
 
     def _row(self, cell):
         """Return the beginning of the row of a cell."""
         self.order += 1
-        return {"experiment": cell.experiment.name,
-                "variant": cell.variant.name, "server": cell.server.name,
-                "kind": cell.server.kind, "x": cell.x, "repeat": cell.repeat,
-                "order": self.order, "started": rundir.now(),
-                "tool": tool_for(cell.experiment, self.settings.tool, cell.variant),
-                "note": ""}
+        return {"experiment": cell.experiment.name, "variant": cell.variant.name,
+                "server": cell.server.name, "kind": cell.server.kind,
+                "x": cell.x, "repeat": cell.repeat, "order": self.order, "started": rundir.now(),
+                "tool": tool_for(cell.experiment, self.settings.tool, cell.variant), "note": ""}
 
     def skip(self, cell, status, why):
         """Add a row that says why a cell was not run; return it."""
@@ -101,22 +95,17 @@ class Runner:
         row = self._row(cell)
         try:
             yield from self._measure(cell, seconds, row, turns)
-        except servers.ServerError as why:
-            self._leave_out(cell, row, "not started", why)
-        except WrongAnswer as why:
-            self._leave_out(cell, row, "wrong answer", why)
+        except (servers.ServerError, WrongAnswer) as why:
+            status = "wrong answer" if isinstance(why, WrongAnswer) else "not started"
+            row.update(status=status, note=str(why))
+            self.out[cell.experiment.name, cell.server.name] = status, str(why)
+            self.problems.append(f"{cell.experiment.name}: {cell.server.name} "
+                                 f"is left out, {status}: {why}")
         except (load.LoadError, OSError) as why:    # such as no more processes
             row.update(status="no figure", note=str(why))
             self.problems.append(f"{cell.label}: {why}")
         self.folder.add(row)
         yield row
-
-    def _leave_out(self, cell, row, status, why):
-        """Note why the server is left out of the rest of the experiment."""
-        row.update(status=status, note=str(why))
-        self.out[(cell.experiment.name, cell.server.name)] = status, str(why)
-        self.problems.append(f"{cell.experiment.name}: {cell.server.name} "
-                             f"is left out, {status}: {why}")
 
     def _measure(self, cell, seconds, row, turns):
         """Measure a cell and fill `row`; yield when another server may have its turn."""
@@ -162,28 +151,23 @@ class Runner:
     def _warm_up(self, cell, live):
         """Let a just-in-time compiler see what it will have to do."""
         if cell.server.warm_up:
-            path = cell.experiment.path_of(cell.variant)
-            self.load("wrk", load.Job(live.url(path), connections=20,
-                                      seconds=cell.server.warm_up,
-                                      keep_alive=cell.variant.keep_alive),
-                      self.machine.load_cores)
+            job = load.Job(live.url(cell.experiment.path_of(cell.variant)), connections=20,
+                           seconds=cell.server.warm_up, keep_alive=cell.variant.keep_alive)
+            self.load("wrk", job, self.machine.load_cores)
 
     def _fill(self, row, cell, live, costs, result):
         """Put what was found into the row."""
         values = costs.finish()
         notes = list(dict.fromkeys(result.notes))
         status = "lossy" if result.failed or result.unfinished else "ok"
-        if result.hung:
-            status = "lossy" if result.reported else "hung"
-            notes.insert(0, f"{row['tool']} was told to end after {result.wall:.0f} s")
         if live.exit.early:
             status = "crashed"
             notes.insert(0, f"the server ended by itself: {live.exit}")
-        elif not live.clean:
+        elif live.exit.code == -signal.SIGKILL:
             notes.append("the server had to be killed at the end")
-        unseen = (costs.watch.answered or 0) - (result.good or 0)
+        unseen = costs.watch.answered - result.good
         # One for each client is under way when the load tool ends.
-        if result.reported and unseen > cell.x + cost_meter.CHECKS:
+        if unseen > cell.x + cost_meter.CHECKS:
             notes.append(f"{row['tool']} saw {unseen:,} fewer answers than "
                          "the server gave, among which its cost is divided")
         held = values.get("open_connections")
@@ -191,14 +175,12 @@ class Runner:
             notes.append(f"it held {held:,} of {cell.x:,} connections open")
             status = "lossy" if status == "ok" else status
         row.update(
-            status=status, seconds=result.seconds, requests=result.good,
-            rate=result.rate, failed=result.failed, timeouts=result.timeouts,
-            unfinished=result.unfinished, sent_rate=result.sent_rate,
-            lag_percent=result.lag_percent,
-            failed_percent=result.failed_percent, mean_ms=result.mean,
-            p50_ms=result.p50, p99_ms=result.p99, max_ms=result.max,
-            served=live.served,
-            note="; ".join(notes), **{**values, **result.extra})
+            status=status, requests=result.good, served=live.served, note="; ".join(notes),
+            **{key: getattr(result, key) for key in (
+                "seconds", "rate", "failed", "timeouts", "unfinished", "failed_percent",
+                "sent_rate", "lag_percent")},
+            mean_ms=result.mean, p50_ms=result.p50, p99_ms=result.p99, max_ms=result.max,
+            **{**values, **result.extra})
         if status == "crashed":
             row.update(dict.fromkeys(LOST_IN_A_CRASH))
             self.problems.append(f"{cell.label}: {notes[0]}")
@@ -218,16 +200,15 @@ class Runner:
         if (experiment.name, server.name) in self.out:
             return
         tool = tool_for(experiment, self.settings.tool, variant)
+        cores = self.machine.load_cores
         try:
             with self._running(cell) as live:
                 self._warm_up(cell, live)
                 job = experiment.job(live, variant, cell.x, plan.CALLS_SECONDS, self.machine, False)
-                calls = syscalls.count(
-                    self.counter, live, self.machine.load_cores,
-                    lambda: self.load(tool, job, self.machine.load_cores).good)
-        except (servers.ServerError, load.LoadError, syscalls.SyscallError,
-                OSError) as error:
-            self.problems.append(f"{experiment.name}: system calls of "
-                                 f"{server.name} were not counted: {error}")
+                calls = syscalls.count(syscalls.Strace(), live, cores,
+                                       lambda: self.load(tool, job, cores).good)
+        except (servers.ServerError, load.LoadError, syscalls.SyscallError, OSError) as error:
+            self.problems.append(f"{experiment.name}: system calls of {server.name} were not "
+                                 f"counted: {error}")
             return
-        self.folder.add_calls(experiment.name, variant.name, server.name, self.counter.name, calls)
+        self.folder.add_calls(experiment.name, variant.name, server.name, "strace", calls)

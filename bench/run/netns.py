@@ -33,7 +33,6 @@ def enter():
     timers, as BBR does. Call it before there is a second thread. Raises OSError where the
     system does not allow it; the process may be in the new network even so."""
     global _entered
-    paces = (BELOW / CONGESTION).read_text().startswith("bbr")
     user, group = os.getuid(), os.getgid()
     flags = CLONE_NEWNET | (CLONE_NEWUSER if user != 0 else 0)
     libc = ctypes.CDLL(None, use_errno=True)
@@ -48,12 +47,10 @@ def enter():
         fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh22x", b"lo", IFF_UP))
     _entered = True
     set_limits({"core/somaxconn": QUEUE, "ipv4/tcp_max_syn_backlog": QUEUE,
-                "ipv4/ip_local_port_range": "1024 65535",
-                "ipv4/tcp_tw_reuse": 1})
-    if paces:   # CUBIC may be forbidden here; Reno never is
-        set_limits({CONGESTION: "reno"})
-        with contextlib.suppress(OSError):
-            set_limits({CONGESTION: "cubic"})
+                "ipv4/ip_local_port_range": "1024 65535", "ipv4/tcp_tw_reuse": 1})
+    set_limits({CONGESTION: "reno"})
+    with contextlib.suppress(OSError):      # CUBIC may be forbidden here; Reno never is
+        set_limits({CONGESTION: "cubic"})
 
 
 def set_limits(limits):

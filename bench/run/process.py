@@ -83,16 +83,13 @@ def _reap(process):
 
 def stop(process, first=signal.SIGTERM, seconds=3.0):
     """End `process`: ask with the signal `first`, after `seconds` kill the whole session.
-    Return (Exit, clean): clean is False when it was killed, or had already ended.
-    """
-    ended = _reap(process)
-    early = bool(ended)
+    Return its Exit."""
+    early = _reap(process)
     if not early:
         os.kill(process.pid, first)
-        ended = wait(process, seconds)
-    clean = bool(ended) and not early
+        wait(process, seconds)
     kill_session(process.pid)
-    return replace(ended or wait(process, 60), early=early), clean
+    return replace(wait(process, 60), early=bool(early))
 
 
 def end_all():

@@ -1,5 +1,6 @@
 """A private redis-server: own port and folder, nothing kept on disk."""
 
+import contextlib
 import os
 import shutil
 import socket
@@ -26,16 +27,11 @@ def command(*words):
 
 
 class RedisServer:
-    """`with RedisServer(cores) as redis:` runs one on `cores`, for clients
-    of the address `host`.
-
-    address     HOST:PORT for the option --redis
-    pid         its process
-    """
+    """`with RedisServer(cores) as redis:` runs one on `cores`, for clients of the address
+    `host`. `redis.address` is HOST:PORT for the option --redis, `redis.pid` its process."""
 
     def __init__(self, cores, host="127.0.0.1"):
-        self.cores, self.host, self.port = cores, host, 0
-        self.address = self.pid = self.process = None
+        self.cores, self.host = cores, host
 
     def __enter__(self):
         program = shutil.which("redis-server")
@@ -46,12 +42,9 @@ class RedisServer:
         self.address = f"{self.host}:{self.port}"
         with open(os.path.join(self.folder, "log"), "wb") as log:
             self.process = child.spawn(
-                [program, "--port", str(self.port), "--bind", self.host,
-                 "--protected-mode", "no",
+                [program, "--port", str(self.port), "--bind", self.host, "--protected-mode", "no",
                  "--unixsocket", os.path.join(self.folder, "redis.sock"),
-                 "--save", "", "--appendonly", "no", "--dir", self.folder,
-                 "--tcp-backlog", "511", "--maxclients", "10000"],
-                self.cores, log, self.folder)
+                 "--save", "", "--dir", self.folder], self.cores, log, self.folder)
         self.pid = self.process.pid
         try:
             self._wait_until_ready()
@@ -67,16 +60,12 @@ class RedisServer:
 
     def _wait_until_ready(self):
         until = time.monotonic() + 10
-        while not self._answers():
-            if time.monotonic() > until:
-                raise RedisError("redis-server did not answer within 10 s")
+        while time.monotonic() < until:
+            with contextlib.suppress(OSError):
+                if self.ask(command("PING")).startswith(b"+PONG"):
+                    return
             time.sleep(0.02)
-
-    def _answers(self):
-        try:
-            return self.ask(command("PING")).startswith(b"+PONG")
-        except OSError:
-            return False
+        raise RedisError("redis-server did not answer within 10 s")
 
     def ask(self, data):
         """Send commands as bytes, return the first bytes of the reply."""

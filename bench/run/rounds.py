@@ -1,14 +1,13 @@
 """The order of every measurement: rounds, shuffled, until it is settled."""
 
 import random
-import time
 
 from bench.analyse.stats import LOOKS
 
 
-def in_rounds(cells, *, rounds=None, unsettled=None, quiet=None, ends=None, seed=0, turn=id):
-    """Yield (round, [cell, ...]), rounds counted from 1; the caller measures these
-    cells side by side before it asks for the next ones.
+def in_rounds(cells, *, rounds=None, unsettled=None, quiet=None, seed=0, turn=id):
+    """Yield (round, [[cell, ...], ...]), rounds counted from 1; the caller measures these
+    cells, those of a list side by side, before it asks for the next round.
 
     cells       each round has those that are not settled, in random order, so
                 that a change of the machine affects all alike
@@ -17,25 +16,19 @@ def in_rounds(cells, *, rounds=None, unsettled=None, quiet=None, ends=None, seed
     unsettled   called at each look but the last, with the cells of the round;
                 returns those that need more rounds. None: all do
     quiet       called before each round; may wait until the machine is quiet
-    ends        time.monotonic() after which no round may last, if it takes as
-                long as the round before. None: there is no limit
     seed        the same seed and cells give the same order
     """
     last = rounds or LOOKS[-1]
-    lasted = 0.0
     for number in range(1, last + 1):
-        if not cells or (ends and time.monotonic() + lasted > ends):
+        if not cells:
             return
         if quiet:
             quiet()
-        begun = time.monotonic()
         order = list(cells)
         random.Random(f"{seed} {number}").shuffle(order)
         together = {}
         for cell in order:
             together.setdefault(turn(cell), []).append(cell)
-        for some in together.values():
-            yield number, some
-        lasted = time.monotonic() - begun
+        yield number, list(together.values())
         if unsettled and number in LOOKS and number < last:
             cells = unsettled(cells)

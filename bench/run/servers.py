@@ -95,13 +95,13 @@ ARCHITECTURES = (
 )
 
 
+# By each of its names: epoll, 07, 07_epoll.
+NAMES = {name: one for one in ARCHITECTURES for name in (one.name, one.folder[:2], one.folder)}
+
+
 def named(name):
-    """Return the architecture called `name`, "07" or "07_epoll". Raises KeyError when there
-    is none."""
-    for server in ARCHITECTURES:
-        if name in (server.name, server.folder, server.folder[:2]):
-            return server
-    raise KeyError(name)
+    """Return the architecture of one of the NAMES. Raises KeyError."""
+    return NAMES[name]
 
 
 @dataclass
@@ -114,7 +114,7 @@ class Live:
     port: int
     log_path: str
     argv: list
-    exit = clean = served = None
+    exit = served = None
     before = 0          # answers before the load: not in `served`
 
     @property
@@ -122,9 +122,9 @@ class Live:
         """The process that was started; its children have others."""
         return self.process.pid
 
-    def url(self, path, host="127.0.0.1"):
+    def url(self, path):
         """Return the address of `path`."""
-        return f"http://{host}:{self.port}{path}"
+        return f"http://127.0.0.1:{self.port}{path}"
 
     def log(self):
         """Return what the server has printed so far."""
@@ -133,7 +133,7 @@ class Live:
     def stop(self):
         """End the server and learn what it cost (`exit`, `served`)."""
         if self.exit is None:
-            self.exit, self.clean = child.stop(self.process)
+            self.exit = child.stop(self.process)
             said = SERVED.findall(self.log())
             self.served = int(said[-1]) - self.before if said else None
 
@@ -168,7 +168,7 @@ def _wait_until_ready(live):
     while not _is_ready(live):
         ended = child.wait(live.process, 0.01)
         if ended:
-            live.exit, live.clean = ended, False
+            live.exit = ended
             child.kill_session(live.pid)
             said = live.log().strip().splitlines() or ["(it printed nothing)"]
             raise ServerError(f"`{command}` ended with {ended}: {said[-1]}")

@@ -11,6 +11,7 @@ explain. Ctrl-C keeps what is measured by then.
 
 import contextlib
 import dataclasses
+import math
 import os
 import signal
 import sys
@@ -36,8 +37,7 @@ from bench.store import join, rundir
 def build_all(settings):
     """Build the peers and what a study adds; return a sentence for each that
     fails. They stay in the plan, so that the results name them."""
-    failed = {server.name: server.unready() for server in settings.servers}
-    return [f"{name}: {why}" for name, why in failed.items() if why]
+    return [f"{server.name}: {why}" for server in settings.servers if (why := server.unready())]
 
 
 def without_tools(settings, lacking):
@@ -55,28 +55,17 @@ def without_tools(settings, lacking):
     return dataclasses.replace(settings, experiments=tuple(whole)), left_out
 
 
-class Here:
+class Here(contextlib.nullcontext):
     """This machine, where server, Redis and load run side by side. A fleet
     (fleet/measure.py) has the same methods."""
 
     gate = staticmethod(quiet.Gate)
-
-    def __init__(self):
-        self.no_network = ""
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        """There is nothing to close."""
+    lacking = staticmethod(load.missing)
+    no_network = ""
 
     def call(self, function, *args):
         """Call a function where the server is to run."""
         return function(*args)
-
-    def lacking(self, tool):
-        """Return how to install a load tool, "" if it is there."""
-        return load.missing(tool)
 
     def layout(self, settings):
         """Move into a network and to cores of our own; return the facts.Machine."""
@@ -93,14 +82,14 @@ class Here:
         return preflight.look(machine, clients, self.no_network)
 
     @contextlib.contextmanager
-    def worker(self, settings, machine, folder, counter):
+    def worker(self, settings, machine, folder):
         """Return a cells.Runner while its Redis runs."""
         with redis.RedisServer(machine.load_cores) as private:
-            yield cells.Runner(settings, machine, private, folder, counter)
+            yield cells.Runner(settings, machine, private, folder)
 
 
-def environment(settings, machine, findings, stages, about):
-    """Return the beginning of env.json; `about` goes into it, too."""
+def environment(settings, machine, findings, stages):
+    """Return the beginning of env.json."""
     return {
         "schema_version": rundir.SCHEMA_VERSION,
         "started": rundir.now(), "complete": False,
@@ -112,14 +101,10 @@ def environment(settings, machine, findings, stages, about):
             "backlog": settings.backlog, "tool": settings.tool,
             "seconds": {s.experiment.name: s.seconds for s in stages},
             "repeat": {s.experiment.name: s.planned for s in stages},
-            "guestbook_remarks": redis.REMARKS,
         },
         "seed": settings.seed,
-        "planned_seconds": round(plan.total(stages)),
-        "cores": {"server": sorted(machine.server_cores),
-                  "load": sorted(machine.load_cores)},
+        "cores": {"server": sorted(machine.server_cores), "load": sorted(machine.load_cores)},
         "preflight": [{**vars(f), "ok": f.ok} for f in findings],
-        **about,
     }
 
 
@@ -127,69 +112,58 @@ def environment(settings, machine, findings, stages, about):
 
 class Session:
     """Measures the stages of a plan with a cells.Runner. `looks` is {experiment: [rounds
-    after which it was looked at]}, `rounds` {experiment: how many there were}, `open`
-    {experiment: the cells that are not settled}."""
+    after which it was looked at]}, `rounds` {experiment: how many there were}."""
 
-    def __init__(self, stages, worker, view, gate, deadline=None):
-        self.stages, self.worker, self.view = stages, worker, view
-        self.gate, self.deadline = gate, deadline
-        self.looks, self.rounds, self.open = {}, {}, {}
+    def __init__(self, stages, gate, deadline=math.inf):
+        self.stages, self.gate, self.deadline = stages, gate, deadline
+        self.worker = self.view = None
+        self.looks, self.rounds = {}, {}
 
-    def measure(self):
-        """Measure all stages until the deadline (time.monotonic, or None). Each has its
-        share of the time. A slow machine drops the last rounds of each experiment; one
-        without any round is recorded as not run."""
-        for number, stage in enumerate(self.stages):
-            self.view.stage(stage)
-            ends = None
-            if self.deadline:
-                now = time.monotonic()
-                share = stage.duration / plan.total(self.stages[number:])
-                ends = now + (self.deadline - now) * share - stage.calls_seconds()
-            self._rounds(stage, ends)
-            self._calls(stage)
-            self.view.left = plan.total(self.stages[number + 1:])
-            self.view.end_stage()
+    def measure(self, worker, view):
+        """Measure all stages. One has more rounds than were planned only if it and the
+        following ones still end before the deadline (time.monotonic)."""
+        self.worker, self.view = worker, view
+        for number, stage in enumerate(self.stages, 1):
+            following = plan.total(self.stages[number:])
+            view.stage(stage)
+            self._rounds(stage, self.deadline - following)
+            for server, variant in stage.calls:
+                view.begin(f"system calls of {server.name}")
+                worker.count_calls(stage.experiment, server, variant)
+                view.passed(plan.CALLS_SECONDS + plan.AROUND_CALLS)
+            view.left = following
+            view.end_stage()
 
     def _rounds(self, stage, ends):
         """Measure the cells of a stage, in rounds."""
-        name, each = stage.experiment.name, stage.seconds
-        self.looks[name], self.rounds[name] = [], 0
+        name = stage.experiment.name
+        self.looks[name] = []
         for cell in stage.cells:
             if cell.impossible:
                 self.view.cell(self.worker.skip(cell, "not possible", cell.impossible), 0)
-        begun = time.monotonic()
-        for number, some in in_rounds(
+        for number, groups in in_rounds(
                 stage.possible, rounds=stage.rounds, quiet=self.gate,
-                ends=ends, turn=lambda cell: cell.turn, seed=f"{self.worker.settings.seed} {name}",
+                turn=lambda cell: cell.turn, seed=f"{self.worker.settings.seed} {name}",
                 unsettled=None if stage.rounds else lambda some: self._look(stage, some, ends)):
-            if number > self.rounds[name]:
-                now = time.monotonic()
-                if number > 1 and ends:
-                    each = shorter(stage, each, number, now - begun, ends)
-                self.rounds[name], begun = number, now
-            first = some[0]
-            self.view.begin(f"{name} {first.variant.name} {first.x:,}: round {number}")
-            for cell, row in self.worker.together(
-                    [dataclasses.replace(cell, repeat=number) for cell in some],
-                    each * first.experiment.weight):
-                self.view.cell(row, cell.lasts(stage.seconds))
-        if not self.rounds[name]:
-            for cell in stage.possible:
-                self.view.cell(self.worker.skip(cell, "no time", "the time was over"), 0)
-        self.open[name] = self._unsettled(stage, stage.possible)
+            self.rounds[name] = number
+            for some in groups:
+                first = some[0]
+                self.view.begin(f"{name} {first.variant.name} {first.x:,}: round {number}")
+                for cell, row in self.worker.together(
+                        [dataclasses.replace(cell, repeat=number) for cell in some],
+                        stage.seconds * stage.experiment.weight):
+                    self.view.cell(row, cell.lasts(stage.seconds))
 
     def _look(self, stage, some, ends):
-        """Return those of the cells `some` that need more rounds."""
+        """Return those of the cells `some` that need more rounds; none if there is no time."""
         seen = self.looks[stage.experiment.name]
         seen.append(LOOKS[len(seen)])
         left = self._unsettled(stage, some)
-        if left:
-            rounds = LOOKS[len(seen)] - seen[-1]
-            lasts = rounds * stage.round_seconds(left)
-            if ends:
-                lasts = max(0.0, min(lasts, ends - time.monotonic()))
-            self.view.more(lasts, rounds * len(left))
+        rounds = LOOKS[len(seen)] - seen[-1]
+        lasts = rounds * stage.round_seconds(left)
+        if not left or time.monotonic() + lasts > ends:
+            return []
+        self.view.more(lasts, rounds * len(left))
         return left
 
     def _unsettled(self, stage, some):
@@ -200,76 +174,34 @@ class Session:
             rows, [cell.key for cell in some], stage.baseline_of, adaptive=not stage.rounds))
         return [cell for cell in some if cell.key in left]
 
-    def _calls(self, stage):
-        """Count the system calls of a stage, as far as there is time."""
-        around = plan.CALLS_SECONDS + plan.AROUND_CALLS
-        for server, variant in stage.calls:
-            if not self.deadline or time.monotonic() + around < self.deadline:
-                self.view.begin(f"system calls of {server.name}")
-                self.worker.count_calls(stage.experiment, server, variant)
-            self.view.passed(around)
-
-    def told(self):
-        """Return what env.json says of the rounds."""
-        return {"rounds": self.rounds, "looks": self.looks,
-                "quiet": self.gate.told() if self.gate else {},
-                "unsettled": {name: [list(cell.key) for cell in some]
-                              for name, some in self.open.items()}}
-
     def left_open(self):
         """Return sentences that name the servers whose comparison is not
         settled yet, and say what helps; [] when all is settled."""
-        said = {}
+        said, few = {}, False
         for stage in self.stages:
-            for cell in self.open.get(stage.experiment.name, ()):
+            for cell in self._unsettled(stage, stage.possible):
+                few |= self.rounds[stage.experiment.name] < LOOKS[-1]
                 base = stage.baseline_of(cell.variant.name)
                 if cell.server.name != base:
                     where = f"{stage.experiment.name} {cell.variant.name}"
                     said.setdefault(f"{where.strip()}, compared with {base}",
                                     {})[cell.server.name] = 1
         lines = [f"Not settled yet: {where}: {', '.join(names)}" for where, names in said.items()]
-        if lines and all(self.rounds[name] >= LOOKS[-1]
-                         for name, some in self.open.items() if some):
-            lines.append(f"{LOOKS[-1]} rounds on this machine cannot tell such small differences.")
-        elif lines:
-            lines.append(f"More rounds may tell: the same command with REPEAT={LOOKS[-1]}.")
-        return lines
+        more = f"More rounds may tell: the same command with REPEAT={LOOKS[-1]}."
+        return lines + [more] * few
 
 
-def shorter(stage, each, number, lasted, ends):
-    """Return the seconds of load from round `number` on, after `each` in the
-    round before, which took `lasted` seconds in all: less where the planned
-    rounds would not end in time. Six short rounds tell more than five."""
-    rounds = stage.planned - number + 1
-    if rounds < 1:
-        return each
-    over = lasted - (ends - time.monotonic()) / rounds
-    return min(each, max(plan.SHORTEST, each - over / len(stage.possible)))
-
-
-def latest_end(settings, stages, begun):
-    """Return when (time.monotonic) a quick run that began at `begun` has to
-    stop measuring, None for any other. The remaining time is for the report.
-    """
-    total = plan.total(stages)
-    if settings.seconds is not None or settings.full:
-        return None
-    if total > plan.QUICK_SECONDS - plan.RESERVE:   # many peers
-        return time.monotonic() + 1.05 * total
-    return begun + plan.QUICK_SECONDS - plan.RESERVE / 2
-
-
-def measure(where, settings, machine, folder, stages, env, counter, deadline):
-    """Measure all stages into `folder`, at most until `deadline`; return
-    (exit status, [sentences for the end]). env.json is updated in any case."""
+def measure(where, settings, machine, folder, stages, env):
+    """Measure all stages into `folder`; return (exit status, [sentences for
+    the end]). env.json is updated in any case."""
     status, said = 0, []
-    worker = session = None
     gate = where.gate(machine, quiet.FULL if settings.full else quiet.QUICK)
+    session = Session(stages, gate, math.inf if settings.full
+                      else time.monotonic() + plan.QUICK_SECONDS)
     try:
-        with where.worker(settings, machine, folder, counter) as worker, \
+        with where.worker(settings, machine, folder) as worker, \
                 terminal.View(plan.total(stages), stages) as view:
-            session = Session(stages, worker, view, gate, deadline)
-            session.measure()
+            session.measure(worker, view)
         said = session.left_open()
     except KeyboardInterrupt:
         status, said = 130, ["Stopped before the end: these are the figures until then."]
@@ -277,11 +209,9 @@ def measure(where, settings, machine, folder, stages, env, counter, deadline):
         status, said = 1, [f"Ended before the end, by {error}: these are the figures until then."]
     finally:
         process.end_all()
-    env.update(complete=not status, ended=rundir.now(),
-               problems=worker.problems if worker else [],
-               **(session.told() if session else {}))
-    if session:
-        env["settings"]["repeat"].update(session.rounds)
+    env.update(complete=not status, ended=rundir.now(), looks=session.looks,
+               problems=session.worker.problems if session.worker else [])
+    env["settings"]["repeat"].update(session.rounds)
     folder.write_json("env.json", env)
     return status, said
 
@@ -290,18 +220,13 @@ def measure(where, settings, machine, folder, stages, env, counter, deadline):
 
 def tell(settings, folder, env, said):
     """Write summary, pictures and report; print what was found, and where it is, and `said` last.
-    Return the exit status: 0, 1 when it is not fit to be committed, 130 after Ctrl-C."""
+    Return the exit status: 0, or 1 when it is not fit to be committed."""
     shown = os.path.relpath(folder.path)
-    try:
-        summary, left_out = report.make(folder.path, settings.experiments)
-        table.show_all(summary, settings.wide)
-        for one in settings.experiments:
-            for line in one.finish(folder.path, summary):
-                print(line)
-    except KeyboardInterrupt:
-        print(f"\nStopped. All figures are in {shown}/samples.csv;  python3 "
-              f"-m bench report {shown}  makes the report.")
-        return 130
+    summary, left_out = report.make(folder.path, settings.experiments)
+    table.show_all(summary, settings.wide)
+    for one in settings.experiments:
+        for line in one.finish(folder.path, summary):
+            print(line)
     for one in left_out + env["problems"]:
         table.say(f"Left out: {one}")
     print(f"\nResults: {shown}/  (report.html, samples.csv, summary.json, raw/)", *said, sep="\n")
@@ -315,29 +240,27 @@ def tell(settings, folder, env, said):
 
 
 def compare(settings):
-    """Measure and tell what `settings` say; return the exit status. Raises
-    KeyboardInterrupt, RedisError and OSError as long as nothing is measured."""
+    """Measure and tell what `settings` say; return the exit status. Raises RedisError and
+    OSError, and KeyboardInterrupt before and after measuring."""
     no_venv = venv.enter()
-    with fleet.Fleet(settings.fleet) if settings.fleet else Here() as where:
+    where = fleet.Fleet(settings.fleet) if settings.fleet else Here()
+    with where:
         return compare_at(where, settings, no_venv)
 
 
 def compare_at(where, settings, no_venv):
     """The same, on the machine or the fleet `where`."""
-    begun = time.monotonic()
     source = facts.commit()
     left_out = where.call(build_all, settings)
     machine = where.layout(settings)
     if no_venv:
         left_out.append(f"the report and the live table: {no_venv}")
-    try:
-        counter = where.call(syscalls.counter)
-    except syscalls.SyscallError as error:
-        counter = None
-        left_out.append(f"system calls a request: {error}")
+    no_strace = where.call(syscalls.missing)
+    if no_strace:
+        left_out.append(f"system calls a request: {no_strace}")
     settings, toolless = without_tools(settings, where.lacking)
     left_out += toolless
-    stages = plan.make(settings, machine, bool(counter))
+    stages = plan.make(settings, machine, count_calls=not no_strace)
     findings = where.findings(machine, max(
         (cell.x for stage in stages for cell in stage.cells
          if not stage.experiment.open_loop), default=1))
@@ -352,15 +275,11 @@ def compare_at(where, settings, no_venv):
         return 1
 
     folder = rundir.Folder(settings.out, settings.label)
-    env = environment(settings, machine, findings, stages, {
-        "machine": where.call(facts.facts),
-        "versions": where.call(facts.versions),
-        "source": source, "left_out": left_out,
-        "network": {"own": not where.no_network,
-                    "problem": where.no_network}})
+    env = {**environment(settings, machine, findings, stages), "source": source,
+           "machine": where.call(facts.facts), "versions": where.call(facts.versions),
+           "left_out": left_out}
     folder.write_json("env.json", env)
-    status, said = measure(where, settings, machine, folder, stages, env, counter,
-                           latest_end(settings, stages, begun))
+    status, said = measure(where, settings, machine, folder, stages, env)
     if not folder.rows:
         print(*said, "Nothing was measured.")
         return status
@@ -378,7 +297,8 @@ def run(words, command="run"):
         print(f"bench: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("\nbench: stopped before anything was measured.", file=sys.stderr)
+        print("\nbench: stopped; if anything was measured, `python3 -m bench report` shows it",
+              file=sys.stderr)
         return 130
     except (redis.RedisError, hosts.HostError, fleet.inventory.Mistake) as error:
         print(f"bench: {error}", file=sys.stderr)

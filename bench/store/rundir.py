@@ -34,38 +34,33 @@ class Folder:
     disk as soon as they are added. OUT/latest leads to it."""
 
     def __init__(self, out, label=""):
-        first = os.path.join(out, now().replace(":", "") + f"-{label}" * bool(label))
-        self.path, count = first, 1
-        while os.path.exists(self.path):    # of a run in the same second
-            count += 1
-            self.path = f"{first}-{count}"
+        self.path = os.path.join(out, now().replace(":", "") + f"-{label}" * bool(label))
         os.makedirs(os.path.join(self.path, "raw"))
         link = f"{self.path}.latest"
         os.symlink(os.path.basename(self.path), link)
         os.replace(link, os.path.join(out, "latest"))
         self.rows = []
-        self.samples, self.calls = (os.path.join(self.path, name)
-                                    for name in ("samples.csv", "calls.csv"))
-        write_rows(self.samples, [], SAMPLES)
-        write_rows(self.calls, [], CALLS)
+        self._append("samples.csv", [], SAMPLES)
+        self._append("calls.csv", [], CALLS)
+
+    def _append(self, name, rows, columns):
+        path = os.path.join(self.path, name)
+        write_rows(path, rows, columns, "a" if os.path.exists(path) else "w")
 
     def add(self, row):
         """Append a row to samples.csv."""
         self.rows.append(row)
-        write_rows(self.samples, [row], SAMPLES, "a")
+        self._append("samples.csv", [row], SAMPLES)
 
     def add_calls(self, experiment, variant, server, tool, calls):
         """Append {call: how often a request} to calls.csv."""
-        write_rows(self.calls, [dict(zip(CALLS, (experiment, variant, server, tool, *call)))
-                                for call in calls.items()], CALLS, "a")
+        self._append("calls.csv", [dict(zip(CALLS, (experiment, variant, server, tool, *call)))
+                                   for call in calls.items()], CALLS)
 
     def add_hosts(self, row, parts):
         """Append what each host did in the run of `row` to hosts.csv."""
-        path = os.path.join(self.path, "hosts.csv")
-        if not os.path.exists(path):
-            write_rows(path, [], HOSTS)
-        write_rows(path, [{**{key: row.get(key) for key in HOSTS[:6]}, **part}
-                          for part in parts], HOSTS, "a")
+        run = {key: row.get(key) for key in HOSTS[:6]}
+        self._append("hosts.csv", [{**run, **part} for part in parts], HOSTS)
 
     def write_raw(self, name, text):
         """Write raw/`name`; return that path inside the folder."""

@@ -36,6 +36,6 @@ def test_what_it_starts_and_counts(redis, tmp_path, way, programs):
             for _ in range(REQUESTS):
                 assert client(live.port)("/guestbook")[0] == 200
             seen.append(types.SimpleNamespace(good=REQUESTS))
-    assert live.clean and not any(map(procfs.process, family))
+    assert live.exit.code == 0 and not any(map(procfs.process, family))
     assert told["us a request in the instances"] > 0
     assert (told["us a request in the balancer"] > 0) == (way != "direct")

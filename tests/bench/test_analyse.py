@@ -231,10 +231,10 @@ def session(noise, rounds=None):
     """Measure two copies of a server in the rounds of a session; noise() is drawn for each run.
     Return the verdict about CPU time."""
     made, keys = [], [("keep-alive", server, 100) for server in ("poll", "epoll")]
-    for number, [(_, server, x)] in in_rounds(
+    for number, groups in in_rounds(
             keys, rounds=rounds, unsettled=None if rounds else
             lambda keys: unsettled(made, keys, lambda _: "epoll")):
-        made.append(paired(number, server, 50 * noise(), x))
+        made += [paired(number, server, 50 * noise(), x) for [(_, server, x)] in groups]
     return comparisons(made, lambda _: "epoll", adaptive=not rounds)[0]["verdict"]
 
 

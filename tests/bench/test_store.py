@@ -56,13 +56,11 @@ def test_what_cannot_be_joined(piece, tmp_path, why, wanted, env):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("changed", [True, False])
-def test_what_is_committed_is_of_a_commit_and_quiet(changed, piece, tmp_path, monkeypatch):
+def test_what_is_committed_is_quiet(whole, tmp_path, monkeypatch):
     """Three rounds are always noisy."""
-    monkeypatch.setattr(join, "COMMITTED", str(tmp_path / "docs"))
-    run = piece("run", bool, source={"commit": "a", "changed": changed})
-    with pytest.raises(join.JoinError, match="in no commit" if changed else "are noisy"):
-        join.join(tmp_path / "docs" / "reference", [run])
+    monkeypatch.setattr(join, "COMMITTED", str(tmp_path))
+    with pytest.raises(join.JoinError, match="are noisy"):
+        join.join(tmp_path / "reference", [whole])
 
 
 def test_a_part_of_the_reference_is_not_committed(whole, tmp_path, monkeypatch):
@@ -77,13 +75,14 @@ def test_a_part_of_the_reference_is_not_committed(whole, tmp_path, monkeypatch):
     assert not (tmp_path / "reference").exists()
 
 
-@pytest.mark.parametrize("noisy, refused", [(1, False), (2, True)])
-def test_a_tenth_of_the_cells_may_be_noisy(noisy, refused):
-    """A cell without a figure is none of them."""
+@pytest.mark.parametrize("noisy, changed, refused", [
+    (1, False, False), (2, False, True), (1, True, True)])
+def test_a_tenth_of_the_cells_may_be_noisy(noisy, changed, refused):
+    """A cell without a figure is none of them. The sources have to be those of a commit."""
     points = [{"rate": 1, "noisy": ["foreign load"] * (n < noisy)} for n in range(10)] \
         + [{"rate": None, "noisy": ["no run"]}] * 9
     with pytest.raises(join.JoinError) if refused else nullcontext():
-        join.check_fit({"source": {"changed": False}}, {
+        join.check_fit({"source": {"changed": changed}}, {
             "experiments": [{"curves": [{"points": points}]}]})
 
 

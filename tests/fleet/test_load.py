@@ -65,11 +65,6 @@ def test_counts_are_added_and_time_is_from_the_first_to_the_last():
     assert merged.p50 is None       # without the time of each answer
 
 
-def test_without_one_report_there_is_none():
-    merged = merge([load.Result(good=10, seconds=1.0), load.UNKNOWN])
-    assert not merged.reported and merged.rate is None
-
-
 @pytest.mark.parametrize("connections, tools", [(20, 3), (2, 5), (100_000, 6)])
 def test_a_load_is_shared_without_rest(connections, tools):
     whole = load.Job("http://x:1/", connections=connections, requests=20_000, rate=900.0)
