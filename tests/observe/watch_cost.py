@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 """What watching costs the watched server.
 
-    tests/observe/watch_cost.py [SERVER [SECONDS [PAGE]]]
+    tests/observe/watch_cost.py [SERVER [SECONDS [kept]]]
 
-SERVER is prethreaded or preforking, and the default is 60 s of /guestbook. With /answer,
-the load tool is the limit, and watch takes CPU time from it.
+SERVER is prethreaded or preforking, and the default is 60 s of /guestbook with new
+connections, where the server is the limit. On kept connections, the load tool and Redis
+need more than their core, and watch takes CPU time from them.
 
 Starts `watch SERVER` with 100 workers in a terminal of 130 x 50, at 10 samples a second,
 and loads the server with wrk. Watch stands still (SIGSTOP) in half of all stretches of
@@ -96,10 +97,9 @@ def stretch(watch, server, works):
     return sent / (time.monotonic() - begun), 1e6 * used / sent
 
 
-def measure(watch, server, url, wrk, seconds):
-    """Return [((rate, cost) without watch, (rate, cost) with it)]."""
-    load = subprocess.Popen([*wrk, "wrk", "-t1", "-c100", f"-d{seconds}", url],
-                            stdout=subprocess.DEVNULL)
+def measure(watch, server, wrk, seconds):
+    """Return [((rate, cost) without watch, (rate, cost) with it)] while `wrk` runs."""
+    load = subprocess.Popen(wrk, stdout=subprocess.DEVNULL)
     pairs, ends = [], time.monotonic() + seconds - 1
     time.sleep(1)
     while time.monotonic() < ends:
@@ -110,7 +110,7 @@ def measure(watch, server, url, wrk, seconds):
     return pairs
 
 
-def main(server="prethreaded", seconds=60, page="/guestbook"):
+def main(server="prethreaded", seconds=60, kept=""):
     """Run the command."""
     workers = "--threads" if server == "prethreaded" else "--workers"
     os.chdir(TOP)
@@ -125,6 +125,7 @@ def main(server="prethreaded", seconds=60, page="/guestbook"):
                    if Path(f"/proc/{pid}/comm").read_text("ascii").strip() == server
                    and os.getsid(pid) == pid]
         wrk = []
+        header = [] if kept else ["-H", "Connection: close"]
         if os.environ.get("CORES") != "shared":
             others = os.sched_getaffinity(0) - {0}
             for task in (one for pid in family(first)
@@ -133,9 +134,10 @@ def main(server="prethreaded", seconds=60, page="/guestbook"):
             for task in os.listdir(f"/proc/{watch}/task"):
                 os.sched_setaffinity(int(task), others)
             wrk = ["taskset", "-c", ",".join(map(str, others))]
+        wrk += ["wrk", "-t1", "-c100", f"-d{seconds}", *header,
+                terminal.url + "guestbook"]
         used = cpu_time([watch])
-        pairs = measure(watch, family(first), terminal.url[:-1] + page, wrk,
-                        int(seconds))
+        pairs = measure(watch, family(first), wrk, int(seconds))
         used = cpu_time([watch]) - used
     finally:
         terminal.end()
