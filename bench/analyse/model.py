@@ -9,7 +9,8 @@ is with one: at the server's cores, at Redis, or asleep in between. The laws are
 Lazowska, Zahorjan, Graham and Sevcik, Quantitative System Performance (1984, free online):
 utilisation and Little's law (chapter 3), mean value analysis with Schweitzer's approximation
 (chapter 6), limited workers (chapter 9); and Erlang's loss formula for one thread that shares
-the cores with the workers it makes.
+the cores with the workers it makes. Gunther's Universal Scalability Law adds coherence;
+nothing measured with one core per server asks for it.
 
 The costs are JSON. Times are microseconds of CPU for a page unless noted:
 
