@@ -108,7 +108,7 @@ def load(path=COSTS):
     """Return the costs in a file. Raises OSError, and ValueError when it holds something else."""
     try:
         costs = json.loads(pathlib.Path(path).read_text("utf-8"))
-        if costs["format"] == FORMAT:
+        if costs["format"] == FORMAT and costs.keys() >= {"machine", "memory", "servers"}:
             return costs
     except (KeyError, TypeError, ValueError):
         pass

@@ -45,7 +45,7 @@ def split(name, job):
 def run(name, job, cores, tick=None):
     """Run `job` with the tool `name` on `cores`; return the Result. `tick()` is called
     while it runs; it returns when it wants to be called again (seconds of time.monotonic).
-    A tool that does not end in time is told to end, and then killed. Raises LoadError, also
+    A tool that does not end in time is interrupted, and then killed. Raises LoadError, also
     when it ends without a report."""
     try:
         next(in_turns(name, replace(job, turn=0.0), cores, tick))

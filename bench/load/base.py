@@ -52,7 +52,7 @@ class Job:
 
     @property
     def deadline(self):
-        """Seconds after which the tool is told to end."""
+        """Seconds after which the tool is interrupted."""
         waits = self.timeout if self.rate else 0
         return self.seconds + waits + 5 + self.connections / 2000
 

@@ -49,7 +49,7 @@ def test_noisy(rates, noisy):
 
 def test_a_slow_round_is_known_by_the_other_servers():
     """A machine that is slower for all servers does not make a cell noisy. A server alone
-    cannot be told from its machine."""
+    cannot be distinguished from its machine."""
     rows = [paired(number, server, usual * (2 if number % 2 else 1))
             for number in range(6) for server, usual in (("epoll", 10.0), ("poll", 30.0))]
     times = summary.steadied(rows)
