@@ -79,9 +79,10 @@ def point(rows, keys, times, speed=None, clients=None):
 
     `rate` is None where none of the `planned` runs gave a figure, as `runs` of them did;
     `notes` says why. It is `hollow` when a run lost something or broke. `noisy` lists in words
-    why its steadied CPU time (without one its rate) is not known well. `intervals` hold the
-    medians of CPU time and rate, None with fewer than six rounds. `waited_ms` is clients / rate;
-    percentiles are None where the `flag` of latency.judge() says why.
+    why its steadied CPU time is not known well; in an open loop, or without one, its rate: there
+    the question is whether a rate is reached. `intervals` hold the medians of CPU time and rate,
+    None with fewer than six rounds. `waited_ms` is clients / rate; percentiles are None where
+    the `flag` of latency.judge() says why.
     """
     measured = [row for row in rows if row["rate"] is not None]
     one = {"x": rows[0]["x"], "runs": len(measured), "planned": len(rows),
@@ -96,7 +97,7 @@ def point(rows, keys, times, speed=None, clients=None):
     one["values"] = {key: median(figures(measured, key)) for key in keys}
     one.update(rate={"median": middle, "low": min(rates), "high": max(rates)},
                intervals={"rate": stats.interval(rates), "cpu_us": stats.interval(costs)},
-               noisy=noise(costs or rates, one["values"], speed))
+               noisy=noise(costs if costs and clients else rates, one["values"], speed))
     if clients:
         one["waited_ms"] = 1000 * clients / middle if middle else None
         one["flag"] = latency.judge(measured, clients)

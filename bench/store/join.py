@@ -4,21 +4,23 @@
 
 Writes samples.csv, calls.csv, env.json and summary.json to FOLDER, as if all
 had been one run. env.json is that of the first, and lists all under `joined`.
-Runs of different machines or commits are refused; so are two that measured the
-same cell. Below docs/results, where figures are committed, so are runs of
-changed sources, and those of which more than a tenth of the cells is noisy.
+A load that was measured again has more rounds: those of the next run follow.
+Runs of different machines or commits are refused. Below docs/results, where
+figures are committed, so are changed sources, and a whole of which more than a
+tenth of the cells is noisy.
 """
 
-import collections
 import os
 import shutil
 import sys
+import tempfile
 
 from bench import experiments
 from bench.run.servers import TOP
 from bench.store import rundir, summaries
 
-CELL = ("experiment", "variant", "server", "x", "repeat")
+LOAD = ("experiment", "variant", "x")
+CALL = ("experiment", "variant", "server", "call")
 COMMITTED = os.path.join(TOP, "docs", "results")
 NOISY = 0.1             # of the cells, at most, where they are committed
 
@@ -43,25 +45,34 @@ def join(folder, runs):
             raise JoinError(f"{run} was measured on another machine, or with other limits")
         if env["source"].get("commit") != first["source"].get("commit"):
             raise JoinError(f"{run} was measured at another commit")
+    if len({(env["started"], env["seed"]) for env in envs}) < len(envs):
+        raise JoinError("one of the runs is named twice")
+    samples, calls, rounds = [], {}, {}     # {LOAD of a row: rounds so far}
+    for run in runs:
+        rows = rundir.read_rows(os.path.join(run, "samples.csv"))
+        before = dict(rounds)
+        for row in rows:
+            load = tuple(row[key] for key in LOAD)
+            row["repeat"] += before.get(load, 0)
+            rounds[load] = max(rounds.get(load, 0), row["repeat"])
+        samples += rows
+        calls.update({tuple(row[key] for key in CALL): row for row
+                      in rundir.read_rows(os.path.join(run, "calls.csv"))})
+    with tempfile.TemporaryDirectory() as new:
+        rundir.write_rows(os.path.join(new, "samples.csv"), samples, list(samples[0]))
+        rundir.write_rows(os.path.join(new, "calls.csv"), calls.values(), rundir.CALLS)
+        rundir.write_json(os.path.join(new, "env.json"), {
+            **first,
+            "looks": {name: seen for env in envs for name, seen in env.get("looks", {}).items()
+                      if seen},
+            "joined": [{key: env[key] for key in ("started", "source", "settings", "seed",
+                                                  "preflight")} for env in envs]})
+        summary = summaries.make(new)
         if os.path.abspath(folder).startswith(COMMITTED + os.sep):
-            check_fit(env, summaries.make(run))
-    samples, calls = ([row for run in runs for row in rundir.read_rows(os.path.join(run, name))]
-                      for name in ("samples.csv", "calls.csv"))
-    cells = collections.Counter(" ".join(str(row[key] or "") for key in CELL)
-                                for row in samples)
-    [(cell, count)] = cells.most_common(1)
-    if count > 1:
-        raise JoinError(f"measured in two runs: {cell}")
-    os.makedirs(folder, exist_ok=True)
-    rundir.write_rows(os.path.join(folder, "samples.csv"), samples, list(samples[0]))
-    rundir.write_rows(os.path.join(folder, "calls.csv"), calls, rundir.CALLS)
-    rundir.write_json(os.path.join(folder, "env.json"), {
-        **first,
-        "looks": {name: seen for env in envs for name, seen in env.get("looks", {}).items()
-                  if seen},
-        "joined": [{key: env[key] for key in ("started", "source", "settings", "seed",
-                                              "preflight")} for env in envs]})
-    rundir.write_json(os.path.join(folder, "summary.json"), summaries.make(folder))
+            for env in envs:
+                check_fit(env, summary)
+        rundir.write_json(os.path.join(new, "summary.json"), summary)
+        shutil.copytree(new, folder, dirs_exist_ok=True)
     return len(samples)
 
 

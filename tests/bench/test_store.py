@@ -36,7 +36,7 @@ def make_piece(whole, tmp_path):
 def test_the_whole_is_the_sum_of_its_parts(whole, piece, tmp_path):
     """Looks of one of them count for all: the wider interval is right for both."""
     join.join(tmp_path / "joined", [
-        piece("small", lambda x: x < 500),
+        piece("small", lambda x: x < 500, seed=2),
         piece("large", lambda x: x >= 500, looks={"answer": [6]})])
     assert rundir.read_json(tmp_path / "joined" / "summary.json") == \
         json.loads(json.dumps(summaries.make(whole)))
@@ -44,14 +44,22 @@ def test_the_whole_is_the_sum_of_its_parts(whole, piece, tmp_path):
     assert env["looks"] == {"answer": [6]} and len(env["joined"]) == 2
 
 
+def test_a_load_that_is_measured_again_has_more_rounds(piece, tmp_path):
+    """And what was measured once has as many as before."""
+    join.join(tmp_path / "joined", [
+        piece("all", lambda x: True), piece("again", lambda x: x >= 500, seed=2)])
+    assert {row["x"] >= 500: row["repeat"] for row in
+            rundir.read_rows(tmp_path / "joined" / "samples.csv")} == {False: 3, True: 6}
+
+
 @pytest.mark.parametrize("why, wanted, env", [
     ("another commit", lambda x: x < 500, {"source": {"commit": "b", "changed": False}}),
     ("another machine", lambda x: x < 500, {"machine": {"cpu": "another"}}),
-    ("measured in two runs: ", lambda x: True, {})])
+    ("named twice", lambda x: True, {"seed": 1})])
 def test_what_cannot_be_joined(piece, tmp_path, why, wanted, env):
-    """Servers or microseconds are others, or a cell is there twice."""
+    """Servers or microseconds are others, or the rounds are the same ones."""
     with pytest.raises(join.JoinError, match=why):
-        join.join(tmp_path / "out", [piece("large", lambda x: x >= 500),
+        join.join(tmp_path / "out", [piece("large", lambda x: x >= 500, seed=1),
                                      piece("other", wanted, **env)])
     assert not (tmp_path / "out").exists()
 
