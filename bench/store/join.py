@@ -72,7 +72,9 @@ def join(folder, runs):
             for env in envs:
                 check_fit(env, summary)
         rundir.write_json(os.path.join(new, "summary.json"), summary)
-        shutil.copytree(new, folder, dirs_exist_ok=True)
+        os.makedirs(folder, exist_ok=True)
+        for name in os.listdir(new):
+            shutil.copy(os.path.join(new, name), folder)
     return len(samples)
 
 
