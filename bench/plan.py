@@ -34,9 +34,9 @@ class Cell:
         return self.variant.name, self.server.name, self.x
 
     @property
-    def turn(self):
-        """What the cells have in common that are measured side by side, in turns."""
-        return self.variant.name, self.x, None if self.experiment.in_turns else self.server.name
+    def load(self):
+        """What the cells have in common that are measured one right after the other."""
+        return self.variant.name, self.x
 
     @property
     def label(self):

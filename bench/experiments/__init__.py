@@ -65,7 +65,6 @@ class Experiment:
     name = title = question = path = ""
     tools = ("ab", "wrk")       # the first is the default for TOOL
     open_loop = False           # x is a rate of requests, not of clients
-    in_turns = True             # whether servers run side by side, and are measured in turns
     x_title = "concurrent clients"
     x_short = "clients"
     unit = "requests/s"

@@ -80,9 +80,8 @@ class Redirect(Experiment):
 
 
 class Echo(Experiment):
-    """E5. x is a rate of requests, which do not wait for anybody's turn."""
+    """E5. x is a rate of requests."""
 
-    in_turns = False
     connections_full = 5000
 
     def obstacle(self, server, x, machine):

@@ -203,11 +203,6 @@ class Runner(cells.Runner):
         super().__init__(settings, machine, None, folder)
         self.fleet = fleet
 
-    def together(self, some, seconds):
-        """As cells.Runner, but one after the other."""
-        for cell in some:
-            yield cell, self.run(cell, seconds)
-
     def run(self, cell, seconds):
         """As cells.Runner. Raises HostError when a host that dropped out cannot be reached
         again."""

@@ -25,7 +25,6 @@ from bench.run import process as child
 
 __all__ = ["Job", "LoadError", "Result", "TOOLS", "last_line", "missing", "run"]
 TOOLS = {tool.name: tool for tool in (Ab(), Wrk(), Httperf(), OpenLoop())}
-TURN = 0.06     # seconds, at least
 
 
 def missing(name):
@@ -33,35 +32,11 @@ def missing(name):
     return "" if TOOLS[name].path() else TOOLS[name].remedy
 
 
-def split(name, job):
-    """Return the closed loop `job` of the tool `name` with turns of TURN seconds, longer with
-    many clients: each of them is to ask several times in a turn. There are none when it is too
-    short for two, when it ends by a number of requests, or when the tool cannot be cut off."""
-    many = int(job.seconds / max(TURN, job.connections / 2000))
-    return job if job.requests or many < 2 or not TOOLS[name].whole_seconds else \
-        replace(job, turn=job.seconds / many)
-
-
 def run(name, job, cores, tick=None):
     """Run `job` with the tool `name` on `cores`; return the Result. `tick()` is called
     while it runs; it returns when it wants to be called again (seconds of time.monotonic).
     A tool that does not end in time is interrupted, and then killed. Raises LoadError, also
     when it ends without a report."""
-    try:
-        next(in_turns(name, replace(job, turn=0.0), cores, tick))
-    except StopIteration as end:
-        return end.value
-    raise AssertionError("there are no turns without job.turn")
-
-
-def in_turns(name, job, cores, tick=None, meter=None):
-    """The same in turns of `job.turn` seconds: a generator whose value is the Result, and
-    which yields after each turn but the last. The tool stands still until it is continued.
-
-    The speed of a core may change several times a second. Servers that take turns all see
-    the fast and the slow stretches. `meter.rest()` and `meter.go()` are called at the end and
-    at the beginning of a rest. The tool's own clock runs on, so it tells no percentiles.
-    """
     tool = TOOLS[name]
     if missing(name):
         raise LoadError(f"{name} is not installed: {missing(name)}")
@@ -72,7 +47,7 @@ def in_turns(name, job, cores, tick=None, meter=None):
             process = child.spawn(argv, cores, output)
             began = time.monotonic()
         try:
-            late, silent, rested = yield from _wait(process, tool, job, tick, meter)
+            late, silent = _wait(process, tool, job, tick)
         finally:
             end = child.stop(process, signal.SIGKILL)
         wall = time.monotonic() - begun
@@ -82,36 +57,20 @@ def in_turns(name, job, cores, tick=None, meter=None):
         result.notes.insert(0, f"{name} was told to end after {wall:.0f} s")
     if result.good >= 2 * job.connections:      # each client may have had an answer
         result.unfinished = max(result.unfinished, silent)
-    if rested and result.seconds:
-        seconds = max(job.turn, result.seconds - rested)
-        result = replace(result, seconds=seconds, p50=None, p99=None, max=None,
-                         mean=result.mean and result.mean * seconds / result.seconds)
     return replace(result, output=text, command=shlex.join(argv),
-                   cpu=end.cpu, wall=wall - rested, began=began)
+                   cpu=end.cpu, wall=wall, began=began)
 
 
-def _wait(process, tool, job, tick, meter):
-    """Wait until the tool ends; the value is whether that took too long, how many clients
-    never received an answer, and how many seconds it rested. ab and wrk take whole seconds
-    only. For a fraction they are interrupted, and report what they have measured so far."""
-    begun, rested = time.monotonic(), 0.0
-    cut = tool.whole_seconds and not job.requests and (job.turn or job.seconds % 1)
+def _wait(process, tool, job, tick):
+    """Wait until the tool ends; return whether that took too long, and how many clients never
+    received an answer. ab and wrk take whole seconds only. For a fraction they are
+    interrupted, and report what they have measured so far."""
+    begun = time.monotonic()
+    cut = tool.whole_seconds and not job.requests and job.seconds % 1
     interrupt = begun + (job.seconds if cut else job.deadline)
     kill = begun + job.deadline + 2
     look, silent = begun + _look_at(job), 0
-    turn_ends = begun + (job.turn or math.inf)
-    while (now := time.monotonic() - rested) < kill:
-        # A SIGINT right after SIGCONT may go to a thread of wrk that does not wait for it.
-        if turn_ends <= now < interrupt - job.turn / 2:
-            os.kill(process.pid, signal.SIGSTOP)
-            meter.rest()
-            stopped = time.monotonic()
-            yield
-            rested += time.monotonic() - stopped
-            meter.go()
-            os.kill(process.pid, signal.SIGCONT)
-            now = time.monotonic() - rested
-            turn_ends = now + job.turn
+    while (now := time.monotonic()) < kill:
         if now >= look:
             # A kept connection that has received nothing waits for its first
             # answer. Among new connections one is always on its way; it is
@@ -120,13 +79,12 @@ def _wait(process, tool, job, tick, meter):
                 job.port, (0.25 if job.keep_alive else 0.75) * (now - begun))
             look = math.inf
         if now >= interrupt:
-            interrupt = turn_ends = math.inf
+            interrupt = math.inf
             os.kill(process.pid, signal.SIGINT)
-        due = min(interrupt, kill, look, turn_ends,
-                  tick() - rested if tick else math.inf)
+        due = min(interrupt, kill, look, tick() if tick else math.inf)
         if child.wait(process, max(0.0, due - now)):
-            return interrupt == math.inf and not cut, silent, rested
-    return True, silent, rested
+            return interrupt == math.inf and not cut, silent
+    return True, silent
 
 
 def _look_at(job):

@@ -9,7 +9,6 @@ from pathlib import Path
 
 PATH = f"{os.environ['PATH']}:{Path(__file__).parents[2]}/build/tools/bin"
 LAG = 2.0               # percent behind the demanded rate that get a note
-RESTS = 600             # seconds that the turns of others take at most
 
 
 class LoadError(Exception):
@@ -32,7 +31,6 @@ class Job:
     script: str = None          # a Lua file (wrk)
     pause: float = 0.0          # seconds between two requests of a client (wrk)
     keep_times: bool = False    # of each answer, where the tool can (ab)
-    turn: float = 0.0           # seconds until other servers have their turn; 0: none have
 
     @property
     def asked(self):
@@ -48,7 +46,7 @@ class Job:
     @property
     def tool_seconds(self):
         """Whole seconds for a tool that knows no others. What is too long is cut off."""
-        return math.ceil(self.seconds) + (RESTS if self.turn else 0)
+        return math.ceil(self.seconds)
 
     @property
     def deadline(self):

@@ -16,12 +16,6 @@ class Metric:
     def sample(self, watch):
         """Look at the server under load, twice a second at most."""
 
-    def rest(self, watch):
-        """Look when others have their turn: they change what the whole machine counts."""
-
-    def go(self, watch):
-        """Look when they had it."""
-
     def end(self, watch):
         """Look at the server when the load tool has ended."""
 

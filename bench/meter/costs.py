@@ -22,7 +22,6 @@ INTERVAL = 0.5          # seconds between two samples; less in a short run
 SAMPLES = 2             # taken under load, at least, where they are cheap
 LAST = 0.05             # seconds from the last sample to the end of the load
 OWN_SHARE = 0.01        # share of the time that samples may take
-IDLE, DRAIN = 20e-6, 0.5    # CPU seconds in 2 ms of an idle server; wait for it at most
 # The server also counts the requests that checked it before the load. Smaller
 # differences from the load tool's count mean nothing.
 SERVED_MORE, CHECKS = 1.1, 50
@@ -100,28 +99,6 @@ class CostMeter:
         before = time.thread_time()
         self._look("sample")
         return time.thread_time() - before
-
-    def rest(self):
-        """Call when the load stands still because others have their turn. Waits until the server
-        has answered what is under way, so that it does not work in their time."""
-        used, until = -1.0, time.monotonic() + DRAIN
-        while (now := self.cpu.read().total) > used + IDLE and time.monotonic() < until:
-            used = now
-            time.sleep(0.002)
-        for metric in self.metrics:
-            metric.rest(self.watch)
-        self.rested = time.monotonic(), procfs.core_times()
-
-    def go(self):
-        """Call before the load goes on."""
-        begun, cores = self.rested
-        rest = time.monotonic() - begun
-        self.begun, self.ends, self.next = (at + rest for at in (self.begun, self.ends, self.next))
-        for core, times in procfs.core_times().items():
-            self.cores[core] = [at + now - then for at, now, then
-                                in zip(self.cores[core], times, cores[core])]
-        for metric in self.metrics:
-            metric.go(self.watch)
 
     def end(self, result):
         """Call when the load tool has ended, with its result."""

@@ -111,15 +111,11 @@ def of_tree(pid):
 class CpuTime(Metric):
     """CPU time of the server, of Redis, and of others on the same cores."""
 
-    redis = 0.0         # seconds in the turns of this server
+    def begin(self, watch):
+        self.redis = procfs.cpu_time(procfs.tree(watch.redis_pid))
 
-    def go(self, watch):
-        self.begun = procfs.cpu_time(procfs.tree(watch.redis_pid))
-
-    def rest(self, watch):
-        self.redis += procfs.cpu_time(procfs.tree(watch.redis_pid)) - self.begun
-
-    begin, end = go, rest
+    def end(self, watch):
+        self.redis = procfs.cpu_time(procfs.tree(watch.redis_pid)) - self.redis
 
     def finish(self, watch):
         load, wall = watch.load, watch.wall

@@ -92,27 +92,20 @@ class AcceptQueue(Metric):
     queue of handshakes before it, was full. The counters are the kernel's and
     count every listener of this network namespace."""
 
-    COUNTERS = {"overflows": "ListenOverflows", "syn_cookies": "SyncookiesSent"}
     longest = 0
 
     def begin(self, watch):
-        self.counted = dict.fromkeys(self.COUNTERS, 0)
-        self.go(watch)
-
-    def go(self, watch):
         self.before = tcp_counters()
 
     def sample(self, watch):
         self.longest = max(self.longest, accept_queue(watch.live.port)[0])
 
-    def rest(self, watch):
-        now = tcp_counters()
-        for column, name in self.COUNTERS.items():
-            self.counted[column] += now[name] - self.before[name]
-
     def end(self, watch):
-        self.rest(watch)
+        self.after = tcp_counters()
         self.limit = accept_queue(watch.live.port)[1]
 
     def finish(self, watch):
-        return {"accept_queue": self.longest, "accept_queue_limit": self.limit, **self.counted}
+        overflows, cookies = (self.after[name] - self.before[name]
+                              for name in ("ListenOverflows", "SyncookiesSent"))
+        return {"accept_queue": self.longest, "accept_queue_limit": self.limit,
+                "overflows": overflows, "syn_cookies": cookies}

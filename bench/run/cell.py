@@ -70,31 +70,12 @@ class Runner:
     def run(self, cell, seconds):
         """Run a cell with `seconds` of load; add its row and return it. An error is a row
         too, and does not end the run. Raises OSError when the row cannot be written."""
-        [(_, row)] = self.together([cell], seconds)
-        return row
-
-    def together(self, some, seconds):
-        """The same for cells whose servers run side by side and take turns; yield each
-        with its row."""
-        with contextlib.ExitStack() as stack:
-            runs = {cell: stack.enter_context(contextlib.closing(
-                self._steps(cell, seconds, len(some) > 1))) for cell in some}
-            while runs:
-                for cell, steps in tuple(runs.items()):
-                    row = next(steps)
-                    if row:
-                        del runs[cell]
-                        yield cell, row
-
-    def _steps(self, cell, seconds, turns):
-        """Yield None when another server may have its turn, and the row at the end."""
         left_out = self.out.get((cell.experiment.name, cell.server.name))
         if left_out:
-            yield self.skip(cell, *left_out)
-            return
+            return self.skip(cell, *left_out)
         row = self._row(cell)
         try:
-            yield from self._measure(cell, seconds, row, turns)
+            self._measure(cell, seconds, row)
         except (servers.ServerError, WrongAnswer) as why:
             status = "wrong answer" if isinstance(why, WrongAnswer) else "not started"
             row.update(status=status, note=str(why))
@@ -105,10 +86,10 @@ class Runner:
             row.update(status="no figure", note=str(why))
             self.problems.append(f"{cell.label}: {why}")
         self.folder.add(row)
-        yield row
+        return row
 
-    def _measure(self, cell, seconds, row, turns):
-        """Measure a cell and fill `row`; yield when another server may have its turn."""
+    def _measure(self, cell, seconds, row):
+        """Measure a cell and fill `row`."""
         experiment, tool = cell.experiment, load.TOOLS[row["tool"]]
         with self._running(cell) as live:
             row["workers"] = live.start.workers
@@ -122,15 +103,10 @@ class Runner:
                 row["descriptor_limit"] = procfs.descriptor_limit(live.pid)
                 job = experiment.job(live, cell.variant, cell.x, seconds,
                                      self.machine, self.settings.full)
-                tick = costs.tick if metered else None
-                if turns:
-                    job = load.split(tool.name, job)
-                    yield       # until all servers are ready
                 with experiment.beside(cell, live) as seen:
                     costs.begin(job.seconds)
-                    result = (yield from load.in_turns(
-                        tool.name, job, self.machine.load_cores, tick, costs)) if job.turn \
-                        else self.load(tool.name, job, self.machine.load_cores, tick)
+                    result = self.load(tool.name, job, self.machine.load_cores,
+                                       costs.tick if metered else None)
                     costs.end(result)
                     seen.append(result)
             live.stop()

@@ -5,13 +5,14 @@ import random
 from bench.analyse.stats import LOOKS
 
 
-def in_rounds(cells, *, rounds=None, unsettled=None, quiet=None, seed=0, turn=id):
-    """Yield (round, [[cell, ...], ...]), rounds counted from 1; the caller measures these
-    cells, those of a list side by side, before it asks for the next round.
+def in_rounds(cells, *, rounds=None, unsettled=None, quiet=None, seed=0, group=id):
+    """Yield (round, [cell, ...]), rounds counted from 1; the caller measures these cells
+    before it asks for the next round.
 
     cells       each round has those that are not settled, in random order, so
                 that a change of the machine affects all alike
-    turn        returns the same for cells that are measured side by side
+    group       returns the same for cells that follow each other: what is to be compared is
+                measured while the machine is the same
     rounds      how many; None: up to the last of LOOKS
     unsettled   called at each look but the last, with the cells of the round;
                 returns those that need more rounds. None: all do
@@ -28,7 +29,7 @@ def in_rounds(cells, *, rounds=None, unsettled=None, quiet=None, seed=0, turn=id
         random.Random(f"{seed} {number}").shuffle(order)
         together = {}
         for cell in order:
-            together.setdefault(turn(cell), []).append(cell)
-        yield number, list(together.values())
+            together.setdefault(group(cell), []).append(cell)
+        yield number, sum(together.values(), [])
         if unsettled and number in LOOKS and number < last:
             cells = unsettled(cells)

@@ -141,18 +141,17 @@ class Session:
         for cell in stage.cells:
             if cell.impossible:
                 self.view.cell(self.worker.skip(cell, "not possible", cell.impossible), 0)
-        for number, groups in in_rounds(
+        for number, cells_now in in_rounds(
                 stage.possible, rounds=stage.rounds, quiet=self.gate,
-                turn=lambda cell: cell.turn, seed=f"{self.worker.settings.seed} {name}",
+                group=lambda cell: cell.load, seed=f"{self.worker.settings.seed} {name}",
                 unsettled=None if stage.rounds else lambda some: self._look(stage, some, ends)):
             self.rounds[name] = number
-            for some in groups:
-                first = some[0]
-                self.view.begin(f"{name} {first.variant.name} {first.x:,}: round {number}")
-                for cell, row in self.worker.together(
-                        [dataclasses.replace(cell, repeat=number) for cell in some],
-                        stage.seconds * stage.experiment.weight):
-                    self.view.cell(row, cell.lasts(stage.seconds))
+            for cell in cells_now:
+                self.view.begin(
+                    f"{name} {cell.variant.name} {cell.server.name} {cell.x:,}: round {number}")
+                row = self.worker.run(dataclasses.replace(cell, repeat=number),
+                                      stage.seconds * stage.experiment.weight)
+                self.view.cell(row, cell.lasts(stage.seconds))
 
     def _look(self, stage, some, ends):
         """Return those of the cells `some` that need more rounds; none if there is no time."""

@@ -91,10 +91,6 @@ class Study(experiments.Experiment):
         self.rounds, self.seconds_full = told.get("rounds", 6), told.get("seconds", 2.0)
         self.told = told.get("check")    # the servers of self_check.tell()
         self.counts_calls = "calls" in self.count
-        # Most hooks count what the whole machine does, and kernel settings hold for all servers.
-        self.in_turns = all(loads.TOOLS[one.tool].whole_seconds and not one.busy
-                            for one in variants) and not (
-            set(self.count) - {"calls"} or "net." in str(told.get("ways")))
         first = variants[0]
         self.path, self.tools, self.reference = first.path, [first.tool], max(first.full)
         if first.busy:

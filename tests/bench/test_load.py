@@ -9,13 +9,10 @@ import socket
 import threading
 import time
 from pathlib import Path
-from unittest import mock
 
 import pytest
 
 from bench import load
-from bench.meter import procfs
-from bench.run import process
 
 DATA = Path(__file__).with_name("data")
 CORES = os.sched_getaffinity(0)
@@ -124,22 +121,6 @@ def test_run_cuts_a_fraction_of_a_second(silent):
     found = load.run("wrk", load.Job(silent, connections=5, seconds=0.4), CORES)
     assert found.wall < 2 and not found.notes and found.unfinished == 5
     assert found.cpu >= 0 and "-c 5" in found.command
-
-
-@needs("wrk")
-def test_a_tool_stands_still_between_its_turns(silent):
-    """And is continued: it leaves a report. Its rests do not count."""
-    job = load.split("wrk", load.Job(silent, connections=5, seconds=0.4))
-    steps, rests = load.in_turns("wrk", job, CORES, None, mock.Mock()), 0
-    with pytest.raises(StopIteration) as end:
-        while True:
-            next(steps)
-            [pid] = process._running
-            while procfs.process(pid).state != "T":
-                assert process.wait(process._running[pid], 0.01) is None
-            rests += 1
-    found = end.value.value
-    assert rests >= 2 and not found.notes and found.seconds < 10
 
 
 @needs("ab")

@@ -4,7 +4,6 @@ import dataclasses
 import os
 import subprocess
 import sys
-import time
 from types import SimpleNamespace
 
 import pytest
@@ -99,21 +98,6 @@ def test_nobody_looks_at_an_unmetered_server(worker, monkeypatch):
     assert row["status"] == "ok" and row["rate"] > 100 and row["cpu_us"] > 0
 
 
-@needs_ab
-def test_servers_take_turns(worker, monkeypatch):
-    """Each rests while another works; the rests of a server are not in its rate."""
-    pids, rest = [], cells.cost_meter.CostMeter.rest
-
-    def resting(meter):
-        rest(meter)
-        pids.append(meter.watch.live.pid)
-    monkeypatch.setattr(cells.cost_meter.CostMeter, "rest", resting)
-    made = list(worker.together([cell_of("pass") for _ in range(2)], 0.4))
-    assert [row["status"] for _, row in made] == ["ok", "ok"]
-    assert all(row["seconds"] < 0.7 and row["p99_ms"] is None for _, row in made)
-    assert len(pids) > 4 and all(one != other for one, other in zip(pids[:4], pids[1:4]))
-
-
 def test_a_server_that_is_out_stays_out(worker):
     """One that answers wrongly is not started again and again."""
     wrong = dataclasses.replace(cell_of("pass"), experiment=GUESTBOOK)
@@ -126,12 +110,12 @@ def test_each_round_has_all_cells_in_an_order_of_its_own():
     """And the seed repeats it. Each waits for quiet."""
     waited = []
     made = list(in_rounds("abcdef", rounds=3, seed=1, quiet=lambda: waited.append(1)))
-    rounds = [[cell for [cell] in groups] for _, groups in made]
+    rounds = [cells for _, cells in made]
     assert all(sorted(one) == list("abcdef") for one in rounds)
     assert rounds[0] != rounds[1] and len(waited) == 3
     assert made == list(in_rounds("abcdef", rounds=3, seed=1))
-    [(_, [first, second])] = in_rounds("aAbB", rounds=1, turn=str.isupper)
-    assert sorted(first + second) == list("ABab") and len({one.isupper() for one in first}) == 1
+    [(_, near)] = in_rounds("aAbB", rounds=1, group=str.isupper)
+    assert sorted(near) == list("ABab") and near[0].isupper() == near[1].isupper()
 
 
 SCRIPT = """

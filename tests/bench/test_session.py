@@ -154,12 +154,11 @@ class Made:
         self.folder, self.settings = SimpleNamespace(rows=[]), SimpleNamespace(seed=1)
         monkeypatch.setattr(time, "monotonic", lambda: self.now)
 
-    def together(self, some, seconds):
-        """Measure cells."""
-        for cell in some:
-            self.now += cell.lasts(seconds / cell.experiment.weight)
-            cost = self.cost(cell.server.name, cell.repeat)
-            yield cell, self.skip(cell, "ok" if cost else "no figure", "", cost)
+    def run(self, cell, seconds):
+        """Measure a cell."""
+        self.now += cell.lasts(seconds / cell.experiment.weight)
+        cost = self.cost(cell.server.name, cell.repeat)
+        return self.skip(cell, "ok" if cost else "no figure", "", cost)
 
     def skip(self, cell, status, _, cost=None):
         """Add a row."""

@@ -48,15 +48,6 @@ def test_each_names_what_there_is(name):
         assert any(one.applies(server, each) for each in one.variants)
 
 
-@pytest.mark.parametrize("name, turns", [
-    ("floors", True), ("cost", True), ("pacing", False), ("idle-connections", False),
-    ("wake-up", False)])
-def test_what_the_whole_machine_shows_has_no_turns(name, turns):
-    """Kernel settings hold for all servers, 10,000 idle clients are enough for one, and a
-    server that never sleeps leaves no core to others."""
-    assert study.load(name).in_turns == turns
-
-
 def test_each_design_is_measured_with_its_own_floor():
     """Those that keep connections have another floor for that."""
     pairs = [each.servers for each in study.load("floors").variants]
