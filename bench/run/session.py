@@ -141,12 +141,12 @@ class Session:
         for cell in stage.cells:
             if cell.impossible:
                 self.view.cell(self.worker.skip(cell, "not possible", cell.impossible), 0)
-        for number, cells_now in in_rounds(
+        for number, some in in_rounds(
                 stage.possible, rounds=stage.rounds, quiet=self.gate,
                 group=lambda cell: cell.load, seed=f"{self.worker.settings.seed} {name}",
                 unsettled=None if stage.rounds else lambda some: self._look(stage, some, ends)):
             self.rounds[name] = number
-            for cell in cells_now:
+            for cell in some:
                 self.view.begin(
                     f"{name} {cell.variant.name} {cell.server.name} {cell.x:,}: round {number}")
                 row = self.worker.run(dataclasses.replace(cell, repeat=number),
