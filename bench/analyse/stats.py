@@ -2,9 +2,12 @@
 its median, and what may be said of it.
 
 A machine that is slower for a while is slower for all servers of a round, so the ratio of
-two figures of one round tells more than the two figures do. Each ratio lies above or below
-the true median like a tossed coin, whatever the distribution, so the interval lies between
-order statistics (the sign test inverted). Six rounds are the fewest for an error of 5 %.
+two figures of one round tells more than the two figures do. What moves a round moves it up as
+easily as down, so the means of any two rounds lie above or below the true middle alike. Their
+median is the middle (the estimate of Hodges and Lehmann), and the interval lies between two of
+them: Wilcoxon's signed-rank test inverted. It needs no other assumption about how the figures
+are distributed, bears wild rounds, and gets by with two thirds of the rounds of the sign test.
+Six rounds are the fewest for an error of 5 %.
 
 How wide the interval must be depends on who decides when to stop:
 
@@ -15,6 +18,7 @@ adaptive    Measuring stops when all is settled. A test that is repeated until i
             share of the 5 %.
 """
 
+import functools
 import math
 import statistics
 
@@ -28,42 +32,72 @@ SAME = 0.05             # two servers are "the same" within this
 MORE, LESS, EQUAL, UNKNOWN, FEW = "more", "less", "same", "unknown", "few"
 
 
+def means(values):
+    """Return the means of any two of `values`, each with itself, too, in their order."""
+    values = list(values)
+    return sorted((one + other) / 2 for at, one in enumerate(values) for other in values[at:])
+
+
+def middle(values):
+    """Return the value that `values` lie around; None of no values."""
+    return statistics.median(means(values)) if values else None
+
+
+@functools.cache
+def outer(count, error):
+    """Return which of the means() of `count` values, counted from the first and from the last, is
+    the interval's end; 0 where even the first and the last are too close together.
+
+    The n-th mean is above the true middle if the ranks of the values above it have a sum
+    below n. Each rank is there or not, like a tossed coin: so count the ways to each sum.
+    """
+    ways = [1]
+    for rank in range(1, count + 1):
+        ways = [(ways[total] if total < len(ways) else 0)
+                + (ways[total - rank] if total >= rank else 0)
+                for total in range(len(ways) + rank)]
+    end, outside = 0, ways[0]
+    while 2 * outside <= error * 2 ** count:
+        end += 1
+        outside += ways[end]
+    return end
+
+
 def interval(values, error=ERROR):
-    """Return (low, high): the median of what `values` are a sample of lies between, except
+    """Return (low, high): what `values` are a sample of lies around a value between, except
     for an error of `error` (0 to 1). None where there are too few values for that."""
-    ordered, count = sorted(values), len(values)
-    cut, outside = 0, 2 / 2 ** count    # all values on one side of the median
-    while outside <= error:
-        cut += 1
-        outside += 2 * math.comb(count, cut) / 2 ** count
-    return (ordered[cut - 1], ordered[-cut]) if cut else None
+    end = outer(len(values), error)
+    ordered = means(values) if end else ()
+    return (ordered[end - 1], ordered[-end]) if end else None
 
 
 def tight(values):
-    """Return whether the median of a cell's figures is known to 5 %: its interval is that close
+    """Return whether the middle of a cell's figures is known to 5 %: its interval is that close
     to it. False for fewer than six values."""
-    found = interval(values)
-    middle = statistics.median(values)
-    return bool(found) and max(found[1] - middle, middle - found[0]) <= 0.05 * middle
+    found, known = interval(values), middle(values)
+    return bool(found) and max(found[1] - known, known - found[0]) <= 0.05 * known
 
 
 def compare(mine, other, adaptive=True):
     """Compare {round: figure} with {round: figure} of another server in the
     rounds that both have; return None when there is none, or
 
-    {"rounds", "ratio": the median of mine / other, "low", "high": its
+    {"rounds", "ratio": the middle of mine / other, "low", "high": its
     interval, None with fewer than six rounds; "above": how many ratios are
     above 1; "verdict": MORE or LESS (the interval excludes 1), EQUAL (it
     includes 1 and stays within 5 % of it), UNKNOWN, or FEW (no interval)}
 
     adaptive    whether what was measured decided how many rounds there are
     """
-    ratios = [mine[number] / other[number] for number in mine if other.get(number)]
+    ratios = [mine[number] / other[number] for number in mine if mine[number] and other.get(number)]
     if not ratios:
         return None
     # When adaptive: the share of the first look that is not before the end.
     look = next((n for n in LOOKS if n >= len(ratios)), LOOKS[-1])
-    low, high = interval(ratios, SHARES[look] if adaptive else ERROR) or (None, None)
+    # Of the logarithms: twice as much is as far from "the same" as half as much.
+    logs = [math.log(ratio) for ratio in ratios]
+    found = interval(logs, SHARES[look] if adaptive else ERROR)
+    low, high = map(math.exp, found) if found else (None, None)
     verdict = UNKNOWN
     if low is None:
         verdict = FEW
@@ -71,7 +105,7 @@ def compare(mine, other, adaptive=True):
         verdict = MORE if low > 1 else LESS
     elif 1 - SAME <= low and high <= 1 + SAME:
         verdict = EQUAL
-    return {"rounds": len(ratios), "ratio": statistics.median(ratios), "low": low, "high": high,
+    return {"rounds": len(ratios), "ratio": math.exp(middle(logs)), "low": low, "high": high,
             "above": sum(r > 1 for r in ratios), "verdict": verdict}
 
 

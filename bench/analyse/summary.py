@@ -9,9 +9,9 @@ import statistics
 from bench.analyse import latency, stats
 from bench.analyse.comparisons import comparisons
 from bench.analyse.sentences import explain
+from bench.analyse.steady import TIMES, steadied
 
 NOISY_FOREIGN = 10.0        # per cent of the core
-NOISY_SPEED = 0.3           # more or less time for the same work
 # Why a run has no figure, when that tells nothing about the server.
 NOT_TRIED = ("not possible", "no time")
 
@@ -26,38 +26,13 @@ def median(values):
     return statistics.median(values) if values else None
 
 
-def noise(values, medians, speed):
+def noise(values, medians):
     """Return in words why the median of a cell's `values` is not to be relied on, [] if it is.
-    `medians` are those of all its columns; `speed` is the gauge (ms) of a usual cell of the run,
-    None if not known."""
-    gauge = medians.get("gauge_ms")
+    `medians` are those of all its columns."""
     return [why for why, true in (
         ("fewer than six rounds", len(values) < stats.LOOKS[0]),
         ("rounds scatter", stats.interval(values) and not stats.tight(values)),
-        ("foreign load", (medians.get("foreign") or 0) > NOISY_FOREIGN),
-        ("core slower or faster than usual",
-         gauge and speed and abs(gauge / speed - 1) > NOISY_SPEED)) if true]
-
-
-def steadied(rows):
-    """Return {id of a row: its CPU time a request (us), as if its round had been as fast as the
-    others}, for rows with a CPU time. The other servers tell how fast a round was: by the
-    median of their times in it, each over its own median in all rounds. The time is as
-    measured where there is no other server with this load."""
-    loads, times = {}, {}       # {(variant, x): {server: {round: row}}}
-    for row in rows:
-        if row.get("cpu_us") and row["rate"] is not None:
-            loads.setdefault((row["variant"], row["x"]), {}).setdefault(
-                row["server"], {})[row["repeat"]] = row
-    for servers in loads.values():
-        usual = {server: median(figures(mine.values(), "cpu_us"))
-                 for server, mine in servers.items()}
-        for server, mine in servers.items():
-            for number, row in mine.items():
-                others = [rounds[number]["cpu_us"] / usual[other] for other, rounds
-                          in servers.items() if other != server and number in rounds]
-                times[id(row)] = row["cpu_us"] / (median(others) or 1)
-    return times
+        ("foreign load", (medians.get("foreign") or 0) > NOISY_FOREIGN)) if true]
 
 
 def remarks(rows):
@@ -69,17 +44,15 @@ def remarks(rows):
             for text, count in said.items()]
 
 
-def point(rows, keys, times, speed=None, clients=None):
+def point(rows, keys, clients=None):
     """Return a point of a curve from the rows of its rounds.
 
-    keys        the columns of which `values` has the medians
-    times       those of steadied()
-    speed       as for noise()
+    keys        the columns of which `values` has the medians; of TIMES the middles
     clients     how many wait for an answer; None in an open loop
 
     `rate` is None where none of the `planned` runs gave a figure, as `runs` of them did;
     `notes` says why. It is `hollow` when a run lost something or broke. `noisy` lists in words
-    why its steadied CPU time is not known well; in an open loop, or without one, its rate: there
+    why its CPU time is not known well; in an open loop, or without one, its rate: there
     the question is whether a rate is reached. `intervals` hold the medians of CPU time and rate,
     None with fewer than six rounds. `waited_ms` is clients / rate; percentiles are None where
     the `flag` of latency.judge() says why.
@@ -92,12 +65,13 @@ def point(rows, keys, times, speed=None, clients=None):
     if not measured:
         return one
     rates = figures(measured, "rate")
-    costs = [times[id(row)] for row in measured if id(row) in times]
-    middle = median(rates)
-    one["values"] = {key: median(figures(measured, key)) for key in keys}
+    costs = figures(measured, "cpu_us")
+    middle = stats.middle(rates)
+    one["values"] = {key: (stats.middle if key in TIMES else median)(figures(measured, key))
+                     for key in keys}
     one.update(rate={"median": middle, "low": min(rates), "high": max(rates)},
                intervals={"rate": stats.interval(rates), "cpu_us": stats.interval(costs)},
-               noisy=noise(costs if costs and clients else rates, one["values"], speed))
+               noisy=noise(costs if costs and clients else rates, one["values"]))
     if clients:
         one["waited_ms"] = 1000 * clients / middle if middle else None
         one["flag"] = latency.judge(measured, clients)
@@ -108,21 +82,22 @@ def point(rows, keys, times, speed=None, clients=None):
     return {**one, "limit": run.get("limit"), "evidence": run.get("evidence")}
 
 
-def summarise(experiment, rows, calls, known, *, keys, speed, tools, adaptive):
+def summarise(experiment, rows, calls, known, *, keys, tools, adaptive):
     """Return the part of the summary for one experiment.
 
     experiment  what was measured (bench.experiments.Experiment, or a study)
     rows, calls its rows of samples.csv and calls.csv
     known       [{"name", "title", "kind", "chapter"}]: all servers in order
-    keys, speed as for point()
+    keys        as for point()
     tools       {name of a load tool: what its latency is, in a sentence}
     adaptive    as for stats.compare()
     """
+    rows, exponents = steadied(rows)
     cells = {}      # {(variant, server): {x: [row, ...]}}
     for row in rows:
         by_x = cells.setdefault((row["variant"] or "", row["server"]), {})
         by_x.setdefault(row["x"], []).append(row)
-    curves, bases, times = [], {}, steadied(rows)
+    curves, bases = [], {}
     for variant in experiment.variants:
         there = [one["name"] for one in known if (variant.name, one["name"]) in cells]
         wanted = variant.baseline or experiment.baseline
@@ -130,7 +105,7 @@ def summarise(experiment, rows, calls, known, *, keys, speed, tools, adaptive):
             bases[variant.name] = wanted if wanted in there else there[0]
         for server in there:
             curves.append({"server": server, "variant": variant.name, "points": [
-                point(some, keys, times, speed, None if experiment.open_loop else variant.busy or x)
+                point(some, keys, None if experiment.open_loop else variant.busy or x)
                 for x, some in sorted(cells[variant.name, server].items())]})
     counted = {}
     for row in calls:
@@ -141,7 +116,7 @@ def summarise(experiment, rows, calls, known, *, keys, speed, tools, adaptive):
         "open_loop")}
     one.update(
         latency={row["tool"]: tools.get(row["tool"], "") for row in rows},
-        variants=list(bases), baselines=bases, curves=curves, calls=counted,
+        steadied=exponents, variants=list(bases), baselines=bases, curves=curves, calls=counted,
         comparisons=comparisons(rows, bases.get, adaptive),
         published=experiment.published and vars(experiment.published))
     one["sentences"] = explain(one, known)

@@ -14,7 +14,7 @@ import subprocess
 from dataclasses import dataclass
 
 from bench.machine import facts, quiet
-from bench.meter import calibration, procfs
+from bench.meter import procfs
 from bench.run import netns, servers
 
 STOPS, SPOILS, LESS = 3, 2, 1       # how much a finding matters
@@ -46,7 +46,7 @@ def look(machine, most_clients, no_network):
     known, need = facts.facts(), most_clients + 100
     limits, load = known["limits"], os.getloadavg()[0]
     polled, clock = known["halt_poll_ns"], known["governor"]
-    times = [calibration.measure(min(machine.server_cores)) for _ in range(40)]
+    times = [quiet.measure(min(machine.server_cores)) for _ in range(40)]
     slower = 100 * (max(times) / min(times) - 1)
     return [
         Finding("descriptor limit", f"{machine.descriptors:,}",

@@ -15,7 +15,7 @@ import math
 import time
 from dataclasses import dataclass
 
-from bench.meter import calibration, memory, procfs, sockets, switches
+from bench.meter import memory, procfs, sockets, switches, yardstick
 from bench.meter import cpu as cpu_meter
 
 INTERVAL = 0.5          # seconds between two samples; less in a short run
@@ -25,8 +25,8 @@ OWN_SHARE = 0.01        # share of the time that samples may take
 # The server also counts the requests that checked it before the load. Smaller
 # differences from the load tool's count mean nothing.
 SERVED_MORE, CHECKS = 1.1, 50
-METRICS = (sockets.AcceptQueue, calibration.CoreSpeed, cpu_meter.CpuTime,
-           memory.Memory, switches.Switches)
+METRICS = (sockets.AcceptQueue, cpu_meter.CpuTime, memory.Memory, switches.Switches,
+           yardstick.Yardstick)
 
 
 @dataclass
@@ -88,9 +88,10 @@ class CostMeter:
         return min(following, last) if now < last else math.inf
 
     def _look(self, method):
-        """Call `method` of every metric on the tree as it is now."""
+        """Call `method` of every metric on the tree as it is now. The last to begin is the first
+        to end."""
         self.watch.tree = procfs.tree(self.watch.live.pid)
-        for metric in self.metrics:
+        for metric in self.metrics[::-1 if method == "end" else 1]:
             getattr(metric, method)(self.watch)
 
     def _sample(self):

@@ -20,12 +20,13 @@ import time
 from bench import config, load, plan, venv
 from bench.analyse import comparisons
 from bench.analyse.stats import LOOKS
+from bench.analyse.steady import steadied
 from bench.draw import live as terminal
 from bench.draw import report, table
 from bench.fleet import hosts
 from bench.fleet import measure as fleet
 from bench.machine import facts, preflight, quiet
-from bench.meter import syscalls
+from bench.meter import syscalls, yardstick
 from bench.run import cell as cells
 from bench.run import netns, process, redis
 from bench.run.rounds import in_rounds
@@ -84,7 +85,7 @@ class Here(contextlib.nullcontext):
     @contextlib.contextmanager
     def worker(self, settings, machine, folder):
         """Return a cells.Runner while its Redis runs."""
-        with redis.RedisServer(machine.load_cores) as private:
+        with redis.RedisServer(machine.load_cores) as private, yardstick.beside(machine):
             yield cells.Runner(settings, machine, private, folder)
 
 
@@ -170,7 +171,7 @@ class Session:
         rows = [row for row in self.worker.folder.rows
                 if row["experiment"] == stage.experiment.name]
         left = set(comparisons.unsettled(
-            rows, [cell.key for cell in some], stage.baseline_of, adaptive=not stage.rounds))
+            steadied(rows)[0], [cell.key for cell in some], stage.baseline_of, adaptive=not stage.rounds))
         return [cell for cell in some if cell.key in left]
 
     def left_open(self):
@@ -259,6 +260,9 @@ def compare_at(where, settings, no_venv):
         left_out.append(f"system calls a request: {no_strace}")
     settings, toolless = without_tools(settings, where.lacking)
     left_out += toolless
+    no_yardstick = yardstick.build()
+    if no_yardstick:
+        left_out.append(f"how fast the cores are while they work: {no_yardstick}")
     stages = plan.make(settings, machine, count_calls=not no_strace)
     findings = where.findings(machine, max(
         (cell.x for stage in stages for cell in stage.cells

@@ -31,7 +31,6 @@ def make(folder, more=()):
         "experiments": [summary.summarise(
             one, *([row for row in some if row["experiment"] == one.name]
                    for some in (rows, calls)), shown, keys=[*rundir.FIGURES],
-            speed=summary.median(summary.figures(rows, "gauge_ms")),
             tools={name: tool.latency for name, tool in load.TOOLS.items()},
             adaptive=bool(env.get("looks", {}).get(one.name))) for one in measured],
         "unavailable": peers.unavailable()}

@@ -26,6 +26,7 @@ import tomllib
 
 from bench import experiments, load as loads, peers
 from bench.analyse import self_check
+from bench.analyse.steady import steadied
 from bench.run import netns, servers
 from bench.store import rundir
 from bench.studies import hooks
@@ -148,7 +149,7 @@ class Study(experiments.Experiment):
                  for one in extra]
         if self.told:
             rows = rundir.read_rows(os.path.join(folder, "samples.csv"))
-            lines += self_check.tell(rows, self.servers[0].name, **self.told)
+            lines += self_check.tell(steadied(rows)[0], self.servers[0].name, **self.told)
         return lines
 
 

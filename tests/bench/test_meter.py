@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from bench import load
-from bench.meter import Metric, costs, cpu, memory, procfs, sockets, switches
+from bench.meter import Metric, costs, cpu, memory, procfs, sockets, switches, yardstick
 from bench.run import process as child
 
 CORES = frozenset(os.sched_getaffinity(0))
@@ -215,3 +215,43 @@ def test_children_of_the_process_are_moved_too():
                 procfs.read(opened.folder / "cgroup.procs").split())
         process.communicate("end\n")
     assert inside == family and len(family) == 2
+
+
+def visits(pieces):
+    """Return what yardstick.ask() says of 50 visits or more, on these cores of the server and of
+    the load."""
+    server, others = pieces
+    machine = SimpleNamespace(server_cores={server}, load_cores=others | {server})
+    assert yardstick.build() == ""
+    with yardstick.beside(machine):
+        many = [0] * (1 + len(yardstick.PIECES))
+        def enough():
+            for at, one in enumerate(yardstick.ask()):
+                many[at] += one
+            return many[0] >= 50
+        wait_until(enough)
+        return many
+
+
+def test_the_yardstick_knows_what_a_core_is_slowed_down_by():
+    """It measures each piece again and again beside the load, and ends with the block. Without a
+    second core nothing is handed over."""
+    first, *more = sorted(CORES)
+    _, work, memory_, hand, other = visits((first, set(more)))
+    assert work > 0 and memory_ > 0 and bool(more) == bool(hand) == bool(other)
+    assert visits((first, set()))[3:] == [0, 0]
+    assert yardstick.ask() == []
+
+
+def test_without_the_yardstick_its_columns_are_empty(monkeypatch, tmp_path):
+    """Where there is no compiler; a load of a few visits has no figures, too."""
+    monkeypatch.setattr(yardstick, "PROGRAM", tmp_path / "not there")
+    with yardstick.beside(SimpleNamespace(server_cores={0}, load_cores={0})):
+        metric = yardstick.Yardstick()
+        metric.begin(None)
+        metric.end(None)
+        assert metric.finish(None) == {}
+        metric.found = [yardstick.ENOUGH - 1, 3000, 15000, 90, 3000]
+        assert metric.finish(None) == {}
+        metric.found = [yardstick.ENOUGH, 3000, 15000, 0, 0]
+        assert list(metric.finish(None).values()) == [3000, 15000, None, None]

@@ -67,7 +67,7 @@ def make_gate(monkeypatch):
     monkeypatch.setattr(quiet.time, "monotonic", lambda: gate.clock.now)
     monkeypatch.setattr(quiet.time, "sleep", lambda seconds: setattr(
         gate.clock, "now", gate.clock.now + seconds))
-    monkeypatch.setattr(quiet.calibration, "measure", lambda core: gate.speeds.get(core, 5.0))
+    monkeypatch.setattr(quiet, "measure", lambda core: gate.speeds.get(core, 5.0))
     monkeypatch.setattr(quiet, "foreign", lambda cores: gate.busy.pop(0) if gate.busy else 0.0)
     return gate
 

@@ -201,7 +201,7 @@ def test_what_is_not_settled_goes_on_to_the_last_look(monkeypatch):
     """With its baseline, and without the others: poll swings about epoll, forking is twice
     as expensive, iterative never gives a figure. Only then the next experiment begins."""
     made = Made(monkeypatch, lambda name, number: {
-        "poll": 8.0 + number % 2 * 4, "forking": 20.0, "iterative": None}.get(name, 10.0))
+        "poll": 6.0 + number * 7 % 9, "forking": 20.0, "iterative": None}.get(name, 10.0))
     one = session_of(made, FULL="1", EXPERIMENT="hello,redirect", CONCURRENCY="100",
                      SERVERS="epoll,poll,forking,iterative")
     assert one.rounds == {"hello": LOOKS[-1], "redirect": LOOKS[-1]}

@@ -1,0 +1,74 @@
+"""How fast were the cores while the load ran? yardstick.c says what it does and why.
+
+    with yardstick.beside(machine):
+        ...                         cells with costs.CostMeter
+"""
+
+import contextlib
+import os
+import subprocess
+from pathlib import Path
+
+from bench.meter import Metric
+
+SOURCE = Path(__file__).with_suffix(".c")
+PROGRAM = SOURCE.parents[2] / "build/yardstick"
+PIECES = ("yard_work_ns", "yard_memory_ns", "yard_hand_ns", "yard_other_ns")
+ENOUGH = 10         # visits in a load, for a mean
+_running = []       # the program, while it runs
+
+
+def build():
+    """Compile the program if that has to be done. Return why it cannot be, "" when it is there."""
+    if PROGRAM.exists() and PROGRAM.stat().st_mtime > SOURCE.stat().st_mtime:
+        return ""
+    PROGRAM.parent.mkdir(exist_ok=True)
+    try:
+        done = subprocess.run(["cc", "-O2", "-pthread", "-o", PROGRAM, SOURCE], check=False,
+                              stderr=subprocess.PIPE, text=True)
+    except OSError as error:
+        return f"cc: {error.strerror}"
+    return done.stderr.strip()
+
+
+@contextlib.contextmanager
+def beside(machine):
+    """Measure a core of the server and one of the load until the block ends. `machine` is a
+    facts.Machine. Without the program the metric has no figures."""
+    server = min(machine.server_cores)
+    others = sorted(machine.load_cores - {server})
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):
+            process = stack.enter_context(subprocess.Popen(
+                [PROGRAM, str(server), *map(str, others[:1])], stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE, preexec_fn=lambda: os.sched_setaffinity(0, {server})))
+            _running.append(process)
+            stack.callback(_running.clear)
+            stack.callback(process.stdin.close)     # which ends it
+        yield
+
+
+def ask():
+    """Return [visits, mean of each of PIECES (ns)] since the last time, [] if nothing runs."""
+    for process in _running:
+        with contextlib.suppress(OSError):
+            process.stdin.write(b"\n")
+            process.stdin.flush()
+            return [int(word) for word in process.stdout.readline().split()]
+    return []
+
+
+class Yardstick(Metric):
+    """What ask() says for the time of the load."""
+
+    found = ()
+
+    def begin(self, watch):
+        ask()
+
+    def end(self, watch):
+        self.found = ask()
+
+    def finish(self, watch):
+        visits, *means = self.found or [0]
+        return dict(zip(PIECES, (mean or None for mean in means))) if visits >= ENOUGH else {}
