@@ -14,7 +14,7 @@ from bench.analyse.sentences import number, points_at, reference_x
 from bench.draw import styles, table
 
 WIDTH, HEIGHT, BAR = 480, 330, 26
-WHISKERS = "whiskers: interval of the median"
+WHISKERS = "whiskers: 95 % interval"
 HOLLOW = (f"hollow: server core less than {table.BUSY:.0f} % busy, so the server was not the "
           "limit")
 LOST = f"{table.LOST}: lost requests or runs"

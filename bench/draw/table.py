@@ -23,19 +23,19 @@ SHOWN = ("rate", "cpu_us", "cpu_user_us", "cpu_system_us", "switches", "mean_ms"
 
 
 def known(point, key):
-    """Return (median, low, high) of a figure of a point, None without it.
+    """Return (middle, low, high) of a figure of a point, None without it.
 
     key         "rate" (requests/s), "cpu_us" (microseconds of CPU a request), or "can_do"
                 (requests/s that one core can do at that cost)
-    low, high   the interval of the median; with too few rounds for one, the median itself
+    low, high   its interval; with too few rounds for one, the middle itself
     """
     if key == "can_do":
         cost = known(point, "cpu_us")
         return cost and (1e6 / cost[0], 1e6 / cost[2], 1e6 / cost[1])
     if not point["rate"]:
         return None
-    median = point["rate"]["median"] if key == "rate" else point["values"].get(key)
-    return median and (median, *(point["intervals"][key] or [median] * 2))
+    middle = point["rate"]["median"] if key == "rate" else point["values"].get(key)
+    return middle and (middle, *(point["intervals"][key] or [middle] * 2))
 
 
 def mark(point):

@@ -1,5 +1,5 @@
 /* How fast is this machine now? Small fixed pieces of work, done again and
- * again beside the load, tell.
+ * again under load, tell.
  *
  *     yardstick CORE [OTHER]      the core of the server, and one of the load
  *
@@ -8,7 +8,8 @@
  *     VISITS WORK MEMORY HAND OTHER
  *
  * Cores of a virtual machine change from millisecond to millisecond, and
- * nothing in /proc shows it:
+ * nothing in /proc shows it. The causes below are the likely ones; a guest
+ * cannot see its host.
  *
  * work    a message through a socket, with warm caches. It takes a third
  *         longer while another guest works on the other hardware thread of
@@ -38,7 +39,8 @@
 #include <unistd.h>
 
 enum {
-    PERIOD = 5000000,   /* ns from visit to visit */
+    PERIOD = 4700000,   /* ns from visit to visit; no multiple of the kernel's tick, which
+                           counts what it finds at work */
     PATIENCE = 300000,  /* ns to wait for the other thread */
     INTERRUPTED = 500000, /* a visit that takes longer (ns) does not count */
     LAPS = 3,
@@ -168,7 +170,11 @@ static void chain(void)
 
 int main(int argc, char **argv)
 {
-    int core = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 0;
+    if (argc != 2 && argc != 3) {
+        fprintf(stderr, "usage: yardstick CORE [OTHER]\n");
+        return 2;
+    }
+    int core = (int)strtol(argv[1], NULL, 10);
     int other = argc > 2 ? (int)strtol(argv[2], NULL, 10) : -1;
     int pair[2];
     pthread_t thread;
@@ -189,7 +195,7 @@ int main(int argc, char **argv)
         if (ppoll(&asked, 1, &wait, NULL) > 0) {
             char line[16];
             if (read(0, line, sizeof(line)) <= 0)
-                return 0; /* whoever asked has gone */
+                return 0; /* bench has ended */
             long many = visits ? visits : 1;
             printf("%ld %ld %ld %ld %ld\n", visits, sum[0] / many, sum[1] / many,
                    sum[2] / many, sum[3] / many);

@@ -1,6 +1,6 @@
 """How fast were the cores while the load ran? yardstick.c says what it does and why.
 
-    with yardstick.beside(machine):
+    with yardstick.running(machine):
         ...                         cells with costs.CostMeter
 """
 
@@ -9,11 +9,11 @@ import os
 import subprocess
 from pathlib import Path
 
+from bench.analyse.steady import PIECES
 from bench.meter import Metric
 
 SOURCE = Path(__file__).with_suffix(".c")
 PROGRAM = SOURCE.parents[2] / "build/yardstick"
-PIECES = ("yard_work_ns", "yard_memory_ns", "yard_hand_ns", "yard_other_ns")
 ENOUGH = 10         # visits in a load, for a mean
 _running = []       # the program, while it runs
 
@@ -32,7 +32,7 @@ def build():
 
 
 @contextlib.contextmanager
-def beside(machine):
+def running(machine):
     """Measure a core of the server and one of the load until the block ends. `machine` is a
     facts.Machine. Without the program the metric has no figures."""
     server = min(machine.server_cores)
@@ -40,7 +40,7 @@ def beside(machine):
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
             process = stack.enter_context(subprocess.Popen(
-                [PROGRAM, str(server), *map(str, others[:1])], stdin=subprocess.PIPE,
+                [PROGRAM, str(server), *map(str, others[:1])], bufsize=0, stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE, preexec_fn=lambda: os.sched_setaffinity(0, {server})))
             _running.append(process)
             stack.callback(_running.clear)
@@ -53,7 +53,6 @@ def ask():
     for process in _running:
         with contextlib.suppress(OSError):
             process.stdin.write(b"\n")
-            process.stdin.flush()
             return [int(word) for word in process.stdout.readline().split()]
     return []
 

@@ -85,7 +85,7 @@ class Here(contextlib.nullcontext):
     @contextlib.contextmanager
     def worker(self, settings, machine, folder):
         """Return a cells.Runner while its Redis runs."""
-        with redis.RedisServer(machine.load_cores) as private, yardstick.beside(machine):
+        with redis.RedisServer(machine.load_cores) as private, yardstick.running(machine):
             yield cells.Runner(settings, machine, private, folder)
 
 

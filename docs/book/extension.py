@@ -238,7 +238,7 @@ class Block(SphinxDirective, Resolved):
     def metrics(self):
         """The columns of samples.csv."""
         return self.table(["column", "what", "unit", "remark"], [
-            [one[key] for key in ("key", "title", "unit", "explain")]
+            [one.get(key, "") for key in ("key", "title", "unit", "explain")]
             for one in self.data.run.summary["columns"]])
 
     def runs(self):

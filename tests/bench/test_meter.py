@@ -223,7 +223,7 @@ def visits(pieces):
     server, others = pieces
     machine = SimpleNamespace(server_cores={server}, load_cores=others | {server})
     assert yardstick.build() == ""
-    with yardstick.beside(machine):
+    with yardstick.running(machine):
         many = [0] * (1 + len(yardstick.PIECES))
         def enough():
             for at, one in enumerate(yardstick.ask()):
@@ -234,7 +234,7 @@ def visits(pieces):
 
 
 def test_the_yardstick_knows_what_a_core_is_slowed_down_by():
-    """It measures each piece again and again beside the load, and ends with the block. Without a
+    """It measures each piece again and again under load, and ends with the block. Without a
     second core nothing is handed over."""
     first, *more = sorted(CORES)
     _, work, memory_, hand, other = visits((first, set(more)))
@@ -246,7 +246,7 @@ def test_the_yardstick_knows_what_a_core_is_slowed_down_by():
 def test_without_the_yardstick_its_columns_are_empty(monkeypatch, tmp_path):
     """Where there is no compiler; a load of a few visits has no figures, too."""
     monkeypatch.setattr(yardstick, "PROGRAM", tmp_path / "not there")
-    with yardstick.beside(SimpleNamespace(server_cores={0}, load_cores={0})):
+    with yardstick.running(SimpleNamespace(server_cores={0}, load_cores={0})):
         metric = yardstick.Yardstick()
         metric.begin(None)
         metric.end(None)

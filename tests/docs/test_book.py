@@ -81,6 +81,9 @@ It costs {value}`guestbook.poll[100].cpu_us | 1` microseconds;
 :::{claim} guestbook.poll[100].cpu_us < 40
 Poll is cheap.
 :::
+
+:::{metrics}
+:::
 """
 
 
