@@ -3,11 +3,11 @@ its median, and what may be said of it.
 
 A machine that is slower for a while is slower for all servers of a round, so the ratio of
 two figures of one round tells more than the two figures do. What moves a round moves it up as
-easily as down, so the means of any two rounds lie above or below the true middle alike. Their
-median is the middle (the estimate of Hodges and Lehmann), and the interval lies between two of
-them: Wilcoxon's signed-rank test inverted. It needs no other assumption about how the figures
-are distributed, bears wild rounds, and gets by with two thirds of the rounds of the sign test.
-Six rounds are the fewest for an error of 5 %.
+easily as down, so the mean of any two rounds is as likely above the true middle as below.
+The median of all these means is the middle (the estimate of Hodges and Lehmann), and two of
+them are the ends of the interval: Wilcoxon's signed-rank test inverted. It assumes nothing
+else about how the figures are distributed, tolerates wild rounds, and needs two thirds of the
+rounds of the sign test. Six rounds are the fewest for an error of 5 %.
 
 How wide the interval must be depends on who decides when to stop:
 
@@ -33,7 +33,7 @@ MORE, LESS, EQUAL, UNKNOWN, FEW = "more", "less", "same", "unknown", "few"
 
 
 def means(values):
-    """Return the means of any two of `values`, each with itself, too, in their order."""
+    """Return the means of all pairs of `values`, and the values themselves, sorted."""
     values = list(values)
     return sorted((one + other) / 2 for at, one in enumerate(values) for other in values[at:])
 
@@ -48,8 +48,9 @@ def outer(count, error):
     """Return which of the means() of `count` values, counted from the first and from the last, is
     the interval's end; 0 where even the first and the last are too close together.
 
-    The n-th mean is above the true middle if the ranks of the values above it have a sum
-    below n. Each rank is there or not, like a tossed coin: so count the ways to each sum.
+    Rank the values by their distance from the true middle. The n-th mean is above it if the
+    ranks of those below have a sum of less than n. Each rank belongs to these or not, like a
+    tossed coin: so count the ways to each sum.
     """
     ways = [1]
     for rank in range(1, count + 1):
@@ -64,8 +65,8 @@ def outer(count, error):
 
 
 def interval(values, error=ERROR):
-    """Return (low, high): what `values` are a sample of lies around a value between, except
-    for an error of `error` (0 to 1). None where there are too few values for that."""
+    """Return (low, high), with the true middle of what `values` are a sample of between them,
+    except for an error of `error` (0 to 1). None where there are too few values for that."""
     end = outer(len(values), error)
     ordered = means(values) if end else ()
     return (ordered[end - 1], ordered[-end]) if end else None
@@ -89,7 +90,8 @@ def compare(mine, other, adaptive=True):
 
     adaptive    whether what was measured decided how many rounds there are
     """
-    ratios = [mine[number] / other[number] for number in mine if mine[number] and other.get(number)]
+    ratios = [figure / other[number] for number, figure in mine.items()
+              if figure and other.get(number)]
     if not ratios:
         return None
     # When adaptive: the share of the first look that is not before the end.

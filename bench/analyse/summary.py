@@ -27,7 +27,7 @@ def median(values):
 
 
 def noise(values, medians):
-    """Return in words why the median of a cell's `values` is not to be relied on, [] if it is.
+    """Return in words why the middle of a cell's `values` is not to be relied on, [] if it is.
     `medians` are those of all its columns."""
     return [why for why, true in (
         ("fewer than six rounds", len(values) < stats.LOOKS[0]),
@@ -53,7 +53,7 @@ def point(rows, keys, clients=None):
     `rate` is None where none of the `planned` runs gave a figure, as `runs` of them did;
     `notes` says why. It is `hollow` when a run lost something or broke. `noisy` lists in words
     why its CPU time is not known well; in an open loop, or without one, its rate: there
-    the question is whether a rate is reached. `intervals` hold the medians of CPU time and rate,
+    the question is whether a rate is reached. `intervals` are those of CPU time and rate,
     None with fewer than six rounds. `waited_ms` is clients / rate; percentiles are None where
     the `flag` of latency.judge() says why.
     """

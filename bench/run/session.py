@@ -171,7 +171,8 @@ class Session:
         rows = [row for row in self.worker.folder.rows
                 if row["experiment"] == stage.experiment.name]
         left = set(comparisons.unsettled(
-            steadied(rows)[0], [cell.key for cell in some], stage.baseline_of, adaptive=not stage.rounds))
+            steadied(rows)[0], [cell.key for cell in some], stage.baseline_of,
+            adaptive=not stage.rounds))
         return [cell for cell in some if cell.key in left]
 
     def left_open(self):
