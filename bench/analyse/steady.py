@@ -30,10 +30,11 @@ def steadied(rows):
     # One usual time for all cells: with one for each, a cell that was often measured on slow
     # cores would stay too expensive, and its rounds would not show that by their scatter.
     usual = [statistics.fmean(math.log(row[piece]) for row in some) for piece in pieces]
+    together = _exponents(some, pieces)
     found, new = {}, {}
     for server in sorted({row["server"] for row in some}):
         mine = [row for row in some if row["server"] == server]
-        exponents = _exponents(mine if len(mine) >= ENOUGH else some, pieces)
+        exponents = _exponents(mine, pieces) if len(mine) >= ENOUGH else together
         found[server] = dict(zip(pieces, exponents))
         for row in mine:
             slow = sum(exponent * (math.log(row[piece]) - middle) for piece, exponent, middle
