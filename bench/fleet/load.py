@@ -86,12 +86,12 @@ def merge(results, begins=None):
 def generate(name, job, cores, begin):
     """Run `job` with the tool `name` when the clock here shows `begin`. Return (load.Result,
     how busy the cores were in per cent)."""
-    before = procfs.core_times()
+    before = procfs.busy_times()
     time.sleep(max(0.0, begin - time.monotonic()))
     begun = time.monotonic()        # the wait, in which the cores idle, does not count
     result = load.run(name, job, cores, agent.still_there)
-    after, lasted = procfs.core_times(), time.monotonic() - begun
-    busy = sum(sum(after[core]) - sum(before[core]) for core in cores)
+    after, lasted = procfs.busy_times(), time.monotonic() - begun
+    busy = sum(after[core] - before[core] for core in cores)
     return result, 100 * busy / lasted / len(cores)
 
 

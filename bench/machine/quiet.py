@@ -9,7 +9,7 @@ from bench.meter import procfs
 
 SLOWER = 30.0       # per cent more time for the same work than usual
 FOREIGN = 10.0      # per cent of the server's cores
-LOOK = 0.1          # seconds of a look at what runs there
+LOOK = 0.2          # seconds of a look at what runs there
 WORK = 50_000       # sums, a few milliseconds
 GAUGES = 5          # of a core at each look, of which the fastest counts
 PAUSE = 0.2         # seconds between two looks
@@ -64,8 +64,8 @@ def measure(core):
 
 def foreign(cores):
     """Return how busy the cores are, per cent, while this program sleeps."""
-    before, begun = procfs.core_times(), time.monotonic()
+    before, begun = procfs.busy_times(), time.monotonic()
     time.sleep(LOOK)
-    after, lasted = procfs.core_times(), time.monotonic() - begun
-    used = sum(sum(after[core]) - sum(before[core]) for core in cores)
+    after, lasted = procfs.busy_times(), time.monotonic() - begun
+    used = sum(after[core] - before[core] for core in cores)
     return 100 * used / (lasted * len(cores))

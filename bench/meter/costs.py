@@ -67,7 +67,7 @@ class CostMeter:
         cost = self._sample()
         self.interval = min(INTERVAL, seconds / SAMPLES)
         self.before = self.cpu.read()
-        self.cores = procfs.core_times()
+        self.cores = procfs.busy_times()
         self.begun = time.monotonic()
         self.ends = self.begun + seconds
         self.next = self._due(self.begun, cost)
@@ -105,8 +105,8 @@ class CostMeter:
         """Call when the load tool has ended, with its result."""
         watch = self.watch
         watch.wall, watch.load = time.monotonic() - self.begun, result
-        watch.core_times = {core: sum(times) - sum(self.cores[core])
-                            for core, times in procfs.core_times().items()}
+        watch.core_times = {core: busy - self.cores[core]
+                            for core, busy in procfs.busy_times().items()}
         watch.busy_cpu = (self.cpu.read() - self.before).total
         # Children that have just lost their client end now. Their cost is
         # known only when their parent has reaped them.

@@ -121,11 +121,26 @@ def descriptor_limit(pid="self"):
 
 
 def core_times():
-    """Return {core: (user, system)}, the seconds since boot that each core was not idle.
-    System includes interrupts and time that a hypervisor gave to others (steal)."""
-    times = {}
-    for core, words in re.findall(r"^cpu(\d+) (.*)", read("/proc/stat"), re.M):
-        user, nice, system, _idle, _iowait, irq, softirq, steal = (
-            int(word) / TICKS for word in words.split()[:8])
-        times[int(core)] = user + nice, system + irq + softirq + steal
-    return times
+    """Return {core: (user, system)}, the seconds since boot that each core worked for programs and
+    for the kernel. They are samples, 100 to 1,000 a second: only their proportion counts."""
+    return {core: (user + nice, system + irq + softirq)
+            for core, (user, nice, system, _idle, _iowait, irq, softirq) in _stat().items()}
+
+
+def busy_times():
+    """Return {core: the seconds that each core was not idle}, since some moment. Interrupts count,
+    and time that a hypervisor gave to others while there was work.
+
+    Only idle time is measured with a clock (CONFIG_NO_HZ of the kernel). The others are samples,
+    and work that keeps in step with them is always or never seen: a core that answers 20,000
+    requests a second of httperf works for 21 % of the time, and they say 0 to 80 %.
+    """
+    now = time.monotonic()
+    return {core: now - (idle + iowait)
+            for core, (_user, _nice, _system, idle, iowait, _irq, _softirq) in _stat().items()}
+
+
+def _stat():
+    """Return {core: the first seven times of /proc/stat, in seconds}."""
+    return {int(core): [int(word) / TICKS for word in words.split()[:7]]
+            for core, words in re.findall(r"^cpu(\d+) (.*)", read("/proc/stat"), re.M)}

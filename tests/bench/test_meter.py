@@ -72,6 +72,22 @@ def test_stop_tells_what_is_no_clean_end(code, seconds, said, early, tmp_path):
     assert (str(ended), ended.early) == (said, early)
 
 
+def test_busy_times_are_those_of_a_clock(monkeypatch):
+    """Work that no sample has seen counts, and idle time of which all samples say work does not."""
+    now = {"idle": 1000, "seen": 0, "clock": 50.0}
+    monkeypatch.setattr(procfs, "read", lambda _: (
+        "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 {seen} 0 0 {idle} 5 0 0 0 0 0\n"
+        "cpu1 0 0 0 0 0 0 0 0 0 0\n".format(**now)))
+    monkeypatch.setattr(procfs.time, "monotonic", lambda: now["clock"])
+    begun = procfs.busy_times()
+    now.update(clock=51.0, idle=1000 + 3 * procfs.TICKS // 4)
+    unseen = procfs.busy_times()
+    now.update(clock=52.0, seen=procfs.TICKS, idle=now["idle"] + procfs.TICKS)
+    idle = procfs.busy_times()
+    assert (unseen[0] - begun[0], unseen[1] - begun[1]) == pytest.approx((0.25, 1.0))
+    assert idle[0] - unseen[0] == pytest.approx(0.0)
+
+
 def test_a_busy_core_is_not_busier_than_it_can_be(tmp_path):
     """Work that the server does after the load is part of its cost, but not of
     the time that the load took."""
