@@ -15,6 +15,9 @@ class LoadError(Exception):
     """The tool is missing, or its output is not a report."""
 
 
+FASTEST = 25_000        # new connections a second that a tool makes, at most
+
+
 @dataclass(frozen=True)
 class Job:
     """The load to make."""
@@ -42,6 +45,11 @@ class Job:
     def port(self):
         """The server's port."""
         return int(re.search(r":(\d+)/", self.url)[1])
+
+    @property
+    def least_seconds(self):
+        """How long it lasts at least; with `requests`, it may last longer."""
+        return min(self.seconds, self.requests / FASTEST) if self.requests else self.seconds
 
     @property
     def tool_seconds(self):

@@ -61,15 +61,16 @@ class CostMeter:
         self.metrics = [metric() for metric in METRICS]
         self.cpu = cpu or cpu_meter.ProcMeter(live.pid)
 
-    def begin(self, seconds):
-        """Call when the server is ready and idle, before a load of that many `seconds`."""
+    def begin(self, seconds, longer=False):
+        """Call when the server is ready and idle, before a load of that many `seconds`, or
+        `longer`."""
         self._look("begin")
         cost = self._sample()
         self.interval = min(INTERVAL, seconds / SAMPLES)
         self.before = self.cpu.read()
         self.cores = procfs.busy_times()
         self.begun = time.monotonic()
-        self.ends = self.begun + seconds
+        self.ends, self.longer = self.begun + seconds, longer
         self.next = self._due(self.begun, cost)
 
     def tick(self):
@@ -81,11 +82,13 @@ class CostMeter:
 
     def _due(self, now, cost):
         """Return when to take the next sample, if one costs `cost` seconds. The more
-        processes, the more expensive a sample, and the fewer are taken. The last one is
-        over shortly before the load is."""
+        processes, the more expensive a sample, and the fewer are taken. One is over shortly
+        before the load is, or before it can be."""
         last = self.ends - max(LAST, 2 * cost)
         following = now + max(self.interval, cost / OWN_SHARE)
-        return min(following, last) if now < last else math.inf
+        if now < last:
+            return min(following, last)
+        return following if self.longer else math.inf
 
     def _look(self, method):
         """Call `method` of every metric on the tree as it is now. The last to begin is the first

@@ -104,7 +104,7 @@ class Runner:
                 job = experiment.job(live, cell.variant, cell.x, seconds,
                                      self.machine, self.settings.full)
                 with experiment.beside(cell, live) as seen:
-                    costs.begin(job.seconds)
+                    costs.begin(job.least_seconds, job.requests)
                     result = self.load(tool.name, job, self.machine.load_cores,
                                        costs.tick if metered else None)
                     costs.end(result)

@@ -102,6 +102,19 @@ def test_a_busy_core_is_not_busier_than_it_can_be(tmp_path):
     assert 0 < watch.busy_cpu <= min(watch.wall + 0.02, watch.server_cpu)
 
 
+@pytest.mark.parametrize("longer", [False, True])
+def test_the_shortest_run_is_looked_at_under_load(longer, monkeypatch):
+    """Of a run that ends by requests, only how long it lasts at least is known."""
+    now = [100.0]
+    monkeypatch.setattr(costs.time, "monotonic", lambda: now[0])
+    meter = costs.CostMeter(SimpleNamespace(pid=os.getpid(), served=None))
+    meter.metrics = []
+    meter.begin(load.Job("", requests=5000, seconds=60).least_seconds, longer)
+    assert 100 < meter.next < 100.2
+    now[0] = 100.3
+    assert (meter.tick() < 110) == longer
+
+
 def test_accept_queue():
     """Waiting connections are counted, accepted ones are not."""
     with socket.create_server(("127.0.0.1", 0), backlog=5) as listener, \
