@@ -6,6 +6,8 @@ without descriptors has lost requests whatever else was busy.
 
 WHOLE_CORE = 95.0   # per cent from which the server's core was the limit
 BUSY = 90.0         # the same for others, whose start and end count too
+FOREIGN = 20.0      # per cent of the server's core from which it is other programs: a server
+                    # that often falls asleep causes 8 to 12 by itself
 LOAD = ("load tool", "cores of the load")       # the limits of the load
 
 
@@ -39,7 +41,7 @@ def judge(row, tool, width=1):
             (lost and value("overflows"), "accept queue", queue),
             (value("redis_busy") >= BUSY, "Redis", redis),
             (value("server_busy") >= WHOLE_CORE, "server core", server),
-            (value("foreign") >= 20 and value("server_busy") + value("foreign") >= BUSY,
+            (value("foreign") >= FOREIGN and value("server_busy") + value("foreign") >= BUSY,
              "other programs",
              f"they had {value('foreign'):.0f} % of the server's core, the {server}"),
             (at_work >= BUSY, "load tool", f"{tools}, {server}"),

@@ -1,5 +1,6 @@
 """What the model predicts, and where it is wrong, in sentences."""
 
+from bench.analyse.bottleneck import FOREIGN
 from bench.analyse.model import crowded, demands, new_share
 from bench.analyse.sentences import number
 
@@ -69,7 +70,7 @@ def lacks(setting, answer, row):
         return (row.get(key) or 0) / 100 / row["rate"] > MORE * expected > 0
     if row.get("overflows"):
         return "the accept queue overflowed, and clients tried again after a second"
-    if (row.get("foreign") or 0) > 10:
+    if (row.get("foreign") or 0) >= FOREIGN:
         return "other programs used the server's core"
     if answer.rate > row["rate"]:
         if grew("load_busy", "load"):
