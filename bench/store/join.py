@@ -69,8 +69,7 @@ def join(folder, runs):
                                                   "preflight")} for env in envs]})
         summary = summaries.make(new)
         if os.path.abspath(folder).startswith(COMMITTED + os.sep):
-            for env in envs:
-                check_fit(env, summary)
+            check_fit(envs, summary)
         rundir.write_json(os.path.join(new, "summary.json"), summary)
         os.makedirs(folder, exist_ok=True)
         for name in os.listdir(new):
@@ -78,10 +77,10 @@ def join(folder, runs):
     return len(samples)
 
 
-def check_fit(env, summary):
-    """Raise JoinError unless a run may be committed: its sources are those of
-    a commit, and few of its cells are noisy."""
-    if env["source"].get("changed", True):
+def check_fit(envs, summary):
+    """Raise JoinError unless a run, or one joined of several, may be committed: its sources are
+    those of a commit, and few of its cells are noisy."""
+    if any(env["source"].get("changed", True) for env in envs):
         raise JoinError("measured with changes that are in no commit")
     noisy = noisy_cells(summary)
     if sum(noisy) > NOISY * len(noisy):
@@ -98,7 +97,7 @@ def noisy_cells(summary):
 def commit(run, summary, label=""):
     """Copy a run to docs/results, as COMMIT=1 asks for; return a sentence.
     `label` is the name of a study. Raises JoinError."""
-    check_fit(rundir.read_json(os.path.join(run, "env.json")), summary)
+    check_fit([rundir.read_json(os.path.join(run, "env.json"))], summary)
     folder = os.path.join(COMMITTED, *(("studies", label) if label else ("reference",)))
     shown = os.path.relpath(folder)
     there = {one["name"] for one in summary["experiments"]}

@@ -90,7 +90,7 @@ def test_a_tenth_of_the_cells_may_be_noisy(noisy, changed, refused):
     points = [{"rate": 1, "noisy": ["foreign load"] * (n < noisy)} for n in range(10)] \
         + [{"rate": None, "noisy": ["no run"]}] * 9
     with pytest.raises(join.JoinError) if refused else nullcontext():
-        join.check_fit({"source": {"changed": changed}}, {
+        join.check_fit([{"source": {"changed": changed}}], {
             "experiments": [{"curves": [{"points": points}]}]})
 
 
