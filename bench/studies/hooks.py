@@ -14,7 +14,7 @@ import threading
 
 from bench import load
 from bench.load.base import Tool
-from bench.meter import instructions, procfs, sockets
+from bench.meter import procfs, sockets
 from bench.run import redis, servers
 
 FOLDER = pathlib.Path(__file__).parent
@@ -191,24 +191,4 @@ def balancer(cell, live, seen, told):
     return growth(read, "us a request in {}", 1e6, seen, told)
 
 
-@contextlib.contextmanager
-def count_instructions(cell, live, seen, told):
-    """Count the user instructions of a request in the first round, by callgrind, in a server of its
-    own after the load. A pool that serves one client at a time has one worker, or the first request
-    to each would count; few are counted of 02, as valgrind takes long to fork."""
-    yield
-    name = live.server.name
-    if cell.repeat > 1 or live.server.kind != "architecture":
-        return
-    pools = {"preforking": ["--workers", "1"], "prethreaded": ["--threads", "1"]}
-    try:
-        told["instructions a request"] = instructions.per_request(
-            live.argv[0], [*live.start.extra, *pools.get(name, ()), "--redis", live.start.redis],
-            instructions.Talk(cell.variant.path, cell.variant.keep_alive),
-            *((20, 70) if name == "forking" else (160, 960)))
-    except (OSError, RuntimeError) as error:
-        seen[0].notes.append(f"instructions were not counted: {error}")
-
-
-HOOKS = {"idle": idle, "kernel": kernel, "spread": spread, "balancer": balancer,
-         "instructions": count_instructions}
+HOOKS = {"idle": idle, "kernel": kernel, "spread": spread, "balancer": balancer}

@@ -14,7 +14,7 @@ may follow:
 
     python3 -m tests.cost.instructions --path /hello build/variants/reply-arena/epoll
 
-bench/meter/instructions.py says how it counts.
+callgrind.py says how it counts.
 """
 
 import argparse
@@ -22,7 +22,7 @@ import json
 import pathlib
 import sys
 
-from bench.meter.instructions import TOP, Talk, per_request
+from tests.cost.callgrind import TOP, Talk, per_request
 
 FIGURES = pathlib.Path(__file__).with_name("instructions.json")
 ALLOWED_GROWTH = 1.05
