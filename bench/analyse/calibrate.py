@@ -116,9 +116,9 @@ def completed(costs, known):
 
 
 def row_of(experiment, curve, point):
-    """Return a point of a summary as a row with medians."""
+    """Return a point of a summary as a row: what all its rounds say together."""
     return {**point["values"], "experiment": experiment["name"], "variant": curve["variant"],
-            "server": curve["server"], "x": point["x"], "rate": point["rate"]["median"]}
+            "server": curve["server"], "x": point["x"], "rate": point["rate"]["middle"]}
 
 
 def rows_of(summary):

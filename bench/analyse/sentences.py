@@ -61,7 +61,7 @@ def together(experiment, variant, servers):
         cost = there[base]["values"].get("cpu_us")
         yield (f"{place} a request costs {title[base]} {number(cost)} us of CPU time, so one "
                f"core can do {number(cost and 1e6 / cost)} a second; {title[base]} answers "
-               f"{number(there[base]['rate']['median'])} {experiment['unit']}.")
+               f"{number(there[base]['rate']['middle'])} {experiment['unit']}.")
     else:
         yield f"{place} {title[base]} has no figure, so nothing is compared."
     full = {name for name, point in there.items()

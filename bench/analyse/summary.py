@@ -1,4 +1,4 @@
-"""From the rows of samples.csv to medians, comparisons and sentences.
+"""From the rows of samples.csv to figures of cells, comparisons and sentences.
 
 The result is what summary.json holds; tables, charts and the report are made from it alone.
 """
@@ -12,6 +12,7 @@ from bench.analyse.sentences import explain
 from bench.analyse.steady import TIMES, steadied
 
 NOISY_FOREIGN = 10.0        # per cent of the core
+MIDDLES = (*TIMES, "rate")  # columns whose rounds have a middle and an interval
 # Why a run has no figure, when that tells nothing about the server.
 NOT_TRIED = ("not possible", "no time")
 
@@ -47,7 +48,7 @@ def remarks(rows):
 def point(rows, keys, clients=None):
     """Return a point of a curve from the rows of its rounds.
 
-    keys        the columns of which `values` has the medians; of TIMES the middles
+    keys        the columns of which `values` has the medians; of MIDDLES the middles
     clients     how many wait for an answer; None in an open loop
 
     `rate` is None where none of the `planned` runs gave a figure, as `runs` of them did;
@@ -67,9 +68,9 @@ def point(rows, keys, clients=None):
     rates = figures(measured, "rate")
     costs = figures(measured, "cpu_us")
     middle = stats.middle(rates)
-    one["values"] = {key: (stats.middle if key in TIMES else median)(figures(measured, key))
+    one["values"] = {key: (stats.middle if key in MIDDLES else median)(figures(measured, key))
                      for key in keys}
-    one.update(rate={"median": middle, "low": min(rates), "high": max(rates)},
+    one.update(rate={"middle": middle, "low": min(rates), "high": max(rates)},
                intervals={"rate": stats.interval(rates), "cpu_us": stats.interval(costs)},
                noisy=noise(costs if costs and clients else rates, one["values"]))
     if clients:

@@ -147,7 +147,7 @@ def published(page):
     of the others is not known. None when that leaves none."""
     given = page.experiment["published"]
     ours = {page.titles[one["server"]]: max((
-        p["rate"]["median"] for p in one["points"] if p["rate"]
+        p["rate"]["middle"] for p in one["points"] if p["rate"]
         and (p["values"].get("server_busy") or 0) >= table.BUSY), default=0)
         for one in page.curves}
     if not given or not any(ours.values()) or page.variant != page.experiment["variants"][0]:

@@ -34,7 +34,7 @@ def known(point, key):
         return cost and (1e6 / cost[0], 1e6 / cost[2], 1e6 / cost[1])
     if not point["rate"]:
         return None
-    middle = point["rate"]["median"] if key == "rate" else point["values"].get(key)
+    middle = point["rate"]["middle"] if key == "rate" else point["values"].get(key)
     return middle and (middle, *(point["intervals"][key] or [middle] * 2))
 
 
@@ -116,7 +116,7 @@ def reached(experiment, variant, titles):
     cells = {}          # {x: {server: text}}
     for server, points in curves.items():
         for point in points:
-            rate = number(point["rate"]["median"]) if point["rate"] else "-"
+            rate = number(point["rate"]["middle"]) if point["rate"] else "-"
             runs = f" {point['runs']}/{point['planned']}" * (point["runs"] != point["planned"])
             cells.setdefault(point["x"], {})[server] = SIGNS[mark(point)] + rate + runs
     return Table(f"{experiment['unit']} reached, by {experiment['x_title']}",

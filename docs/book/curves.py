@@ -23,7 +23,7 @@ def page_of(experiment, title, series):
         {"servers": [{"name": name, "title": name} for name in series]},
         {**experiment, "title": f"{experiment['title']}, {title}", "curves": [
             {"server": name, "variant": "", "points": [
-                {"x": int(x), "rate": {"median": rate}, "values": {},
+                {"x": int(x), "rate": {"middle": rate}, "values": {},
                  "intervals": {"rate": None}, "hollow": False}
                 for x, rate in rates.items()]}
             for name, rates in series.items()]}, "")
@@ -34,11 +34,11 @@ def best(page):
     those published, each as a share of the best of its machine."""
     ours = {page.titles[one["server"]]: max(
         (point for point in one["points"] if point["rate"]),
-        key=lambda point: point["rate"]["median"]) for one in page.curves}
+        key=lambda point: point["rate"]["middle"]) for one in page.curves}
     marks = {who: table.mark(point) for who, point in ours.items()}
     rows = []
     for who, rates in (
-            ("", {name: point["rate"]["median"]
+            ("", {name: point["rate"]["middle"]
                   for name, point in ours.items()}),
             (", published", page.experiment["published"]["best"])):
         rows += [{"server": name + who, "mark": marks.get(name, ""),

@@ -31,9 +31,9 @@ def measured(summary, prediction):
     experiment = summary["experiments"][0]
     curve = experiment["curves"][0]
     point = curve["points"][0]
-    if not point["rate"] or not point["rate"]["median"]:
+    if not point["rate"] or not point["rate"]["middle"]:
         raise NoFigure("; ".join(point["notes"]) or "no request was answered")
-    values = {**point["values"], "rate": point["rate"]["median"]}
+    values = {**point["values"], "rate": point["rate"]["middle"]}
     calls = dict(experiment["calls"].get(
         f"{curve['server']}/{curve['variant']}", {}))
     values["calls"] = calls.pop("all", None)

@@ -113,7 +113,7 @@ def test_a_run_without_a_figure_is_told():
     fault of the server."""
     one = point(row(9.0, note="slow"), row(11.0, note="slow"),
                 row(None, status="crashed", note="signal 11"))
-    assert one["rate"]["median"] == 10 and one["hollow"]
+    assert one["rate"]["middle"] == 10 and one["hollow"]
     assert (one["runs"], one["planned"]) == (2, 3)
     assert one["notes"] == ["slow (2 of 3 runs)", "signal 11 (1 of 3 runs)"]
     assert not point(row(), row(None, status="no time"))["hollow"]

@@ -14,7 +14,7 @@ def point(x=100, cpu=50.0, busy=97.0, **more):
     values = {"cpu_us": cpu, "cpu_user_us": cpu / 4, "server_busy": busy,
               "p50_ms": 1.5, "p99_ms": 7.5, "max_ms": 9.5}
     return {"x": x, "runs": 6, "planned": 6, "hollow": False, "noisy": [],
-            "rate": {"median": 1000.0}, "limit": "server core", "flag": "",
+            "rate": {"middle": 1000.0}, "limit": "server core", "flag": "",
             "waited_ms": x, "values": values,
             "intervals": {"cpu_us": [0.9 * cpu, 1.1 * cpu], "rate": None}, **more}
 

@@ -328,7 +328,7 @@ def test_the_committed_run_is_predicted():
 
 def test_a_summary_gets_the_predicted_curve():
     """Each point with 20 clients or more, and a sentence where it is off."""
-    points = [{"x": x, "rate": {"median": measured}, "values": {
+    points = [{"x": x, "rate": {"middle": measured}, "values": {
         "cpu_us": 100.0, "load_busy": 10.0, "redis_busy": 20.0}}
         for x, measured in ((20, 5000.0), (100, 5000.0), (500, None))]
     points[-1]["rate"] = None

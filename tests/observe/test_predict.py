@@ -164,7 +164,7 @@ def test_the_chapters_exist():
 
 
 def test_what_a_summary_says():
-    point = {"rate": {"median": 6000}, "notes": ["a note"], "noisy": ["x"],
+    point = {"rate": {"middle": 6000}, "notes": ["a note"], "noisy": ["x"],
              "values": {"cpu_us": 150.0, "switches": None,
                         "cpu_user_us": 30, "server_busy": 97},
              "limit": "server core", "evidence": "server\n97 %"}
