@@ -94,7 +94,7 @@ def environment(settings, machine, findings, stages):
     return {
         "schema_version": rundir.SCHEMA_VERSION,
         "started": rundir.now(), "complete": False,
-        "command": " ".join(sys.argv), "study": settings.label,
+        "command": " ".join(["python3 -m bench", *sys.argv[1:]]), "study": settings.label,
         "settings": {
             "experiments": [e.name for e in settings.experiments],
             "servers": [s.name for s in settings.servers],
