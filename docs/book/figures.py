@@ -17,6 +17,7 @@ from pathlib import Path
 
 from bench import experiments
 from bench.analyse import comparisons, stats
+from bench.analyse.steady import steadied
 from bench.store import rundir
 
 TOP = Path(__file__).resolve().parents[2]
@@ -144,7 +145,7 @@ def compare(runs, text):
     try:
         name, x, server, base, *more = text.split(maxsplit=5)
         metric, variant = (*more, "cpu_us")[0], " ".join(more[1:])
-        rows = [row for row in runs[name].rows if row["experiment"] == name]
+        rows, _ = steadied([row for row in runs[name].rows if row["experiment"] == name])
         cell = comparisons.by_round(rows, metric)[variant, int(x)]
         found = stats.compare(cell[server], cell[base],
                               bool(runs[name].env.get("looks", {}).get(name)))

@@ -89,6 +89,15 @@ Poll is cheap.
 """
 
 
+def test_book_and_report_compare_alike():
+    """Both correct the CPU times by how fast the cores were."""
+    run = figures.Run(join.committed())
+    told = next(one for one in run.experiments["guestbook"]["comparisons"] if
+                (one["server"], one["x"], one["metric"]) == ("forking", 100, "cpu_us"))
+    found = figures.compare({"guestbook": run}, f"guestbook 100 forking {told['base']}")
+    assert (found["ratio"], found["words"]) == (pytest.approx(told["ratio"]), told["words"])
+
+
 def test_changed_figure_changes_or_breaks_the_book(book, tmp_path):
     """A claim that holds is prose. One that does not breaks the book, and is
     marked in a book of a reader's run; so is a figure that is missing."""
