@@ -128,7 +128,7 @@ def core_times():
 
 
 def busy_times():
-    """Return {core: the seconds that each core was not idle}, since some moment. Interrupts count,
+    """Return {core: the seconds that each core was not idle}, from any start. Interrupts count,
     and time that a hypervisor gave to others while there was work.
 
     Only idle time is measured with a clock (CONFIG_NO_HZ of the kernel). The others are samples,
