@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 from bench.run.servers import TOP
@@ -78,7 +79,8 @@ class Peer:
         build folder, where peers want it."""
         self.build_folder.mkdir(parents=True, exist_ok=True)
         values = {"port": port, "host": start.host, "public": start.public, "redis": start.redis,
-                  "workers": start.workers or 1, "conf": self.build_folder / self.template.name}
+                  "workers": start.workers or 1, "python": sys.executable,
+                  "conf": self.build_folder / self.template.name}
         if self.template.is_file():
             values["conf"].write_text(self._fill(self.template.read_text(), **values))
         return [self._fill(word, **values) for word in self.told["start"]], TOP

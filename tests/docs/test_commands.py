@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -121,7 +122,7 @@ def test_own_program_has_these_options(words):
 def test_option_that_is_named_alone_exists():
     """`--workers` in a sentence: some program of ours has it."""
     known = "".join(help_of(TOP / name, "--help") for name in SERVERS) \
-        + help_of("/usr/bin/python3", "-m", "labs.grade", "--help")
+        + help_of(sys.executable, "-m", "labs.grade", "--help")
     wrong = [f"{name_of(path)}:{line}: {option}"
              for path in PAGES + GUIDES for line, text in code_of(path)
              for option in long_options(text.split(" ")[:1])
