@@ -108,8 +108,10 @@ def test_nothing_remains_when_a_host_does_not_start(monkeypatch):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_nothing_remains_after_a_signal(number):
     show = 'echo "$INVENTORY"; exec sleep 1000'
-    child = subprocess.Popen([sys.executable, PROGRAM, "--names", "server,load1", "--",
-                              "sh", "-c", show], stdout=subprocess.PIPE, text=True)
+    # A shell's background jobs ignore SIGINT, and so would all that this test starts there.
+    child = subprocess.Popen(["env", "--default-signal=INT", sys.executable, PROGRAM, "--names",
+                              "server,load1", "--", "sh", "-c", show],
+                             stdout=subprocess.PIPE, text=True)
     inventory = Path(child.stdout.readline().strip())
     text = inventory.read_text()
     bridge = "zf" + text.split("ansible_host=")[1].split(".")[2]
