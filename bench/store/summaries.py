@@ -4,7 +4,8 @@ tools and experiments, put into bench.analyse.summary, which knows no files."""
 import os
 
 from bench import experiments, load, peers
-from bench.analyse import calibrate, hosts, model, summary
+from bench.analyse import calibrate, model, summary
+from bench.fleet import each_host
 from bench.run.servers import ARCHITECTURES
 from bench.store import rundir
 from bench.studies import study
@@ -35,7 +36,7 @@ def make(folder, more=()):
             adaptive=bool(env.get("looks", {}).get(one.name))) for one in measured],
         "unavailable": peers.unavailable()}
     for one in made["experiments"] if parts else ():
-        one["hosts"] = {variant: hosts.of_runs(*(
+        one["hosts"] = {variant: each_host.of_runs(*(
             [row for row in some if row["experiment"] == one["name"]
              and (row["variant"] or "") == variant] for some in (parts, rows)))
                         for variant in one["variants"]}

@@ -11,8 +11,7 @@ one that its others are compared with.
 ways are compared with the first. A way is a line of words: options of the server, kernel
 settings (net.NAME=VALUE), and a folder (with / at its end) whose executables are started
 instead of the plain ones. `floor = true` compares each server with the floor of its design,
-likewise. `rounds` and `seconds` hold without REPEAT and SECONDS, [check] is for
-analyse/self_check.py.
+likewise. `rounds` and `seconds` hold without REPEAT and SECONDS, [check] is for self_check.py.
 """
 
 import contextlib
@@ -25,11 +24,10 @@ import statistics
 import tomllib
 
 from bench import experiments, load as loads, peers
-from bench.analyse import self_check
 from bench.analyse.steady import steadied
 from bench.run import netns, servers
 from bench.store import rundir
-from bench.studies import hooks
+from bench.studies import hooks, self_check
 
 TOP_KEYS = ("title", "question", "count", "ways", "load", "rounds", "seconds", "check")
 KEYS = {                    # of a load, with their defaults

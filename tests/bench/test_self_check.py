@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from bench.analyse import self_check
+from bench.studies import self_check
 
 
 def rows(noise, rounds=120, **factors):

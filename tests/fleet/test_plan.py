@@ -7,8 +7,8 @@ import random
 import pytest
 
 from bench import config, load, plan
-from bench.analyse import hosts
 from bench.experiments import all_experiments
+from bench.fleet import each_host
 from bench.machine.facts import Machine
 from bench.run import servers
 
@@ -75,10 +75,10 @@ def test_a_skew_is_told_when_it_counts():
     """Above a hundredth of the time measured."""
     parts = [{"host": name, "role": "load", "busy": 5.0, "cores_busy": None, "rate": 10.0,
               "begin_ms": begin} for name, begin in (("a", 0.0), ("b", 4.0), ("b", 8.0))]
-    told, said = hosts.of_runs(parts, [{"skew_ms": 4.0, "seconds": 0.5}])
+    told, said = each_host.of_runs(parts, [{"skew_ms": 4.0, "seconds": 0.5}])
     assert [(one["host"], one["begin_ms"]) for one in told] == [("a", 0.0), ("b", 6.0)]
     assert len(said) == 1 and "4.0 ms apart" in said[0]
-    _, said = hosts.of_runs(parts, [{"skew_ms": 4.0, "seconds": 0.5},
-                                    {"skew_ms": 8.0, "seconds": 0.5}])
+    _, said = each_host.of_runs(parts, [{"skew_ms": 4.0, "seconds": 0.5},
+                                        {"skew_ms": 8.0, "seconds": 0.5}])
     assert "In 1 of 2 runs" in said[1]
-    assert hosts.of_runs([], [{"skew_ms": None, "seconds": 0.5}]) == ([], [])
+    assert each_host.of_runs([], [{"skew_ms": None, "seconds": 0.5}]) == ([], [])
