@@ -2,12 +2,11 @@
 
     python3 -m bench join FOLDER RUN...     RUN: folders of `make compare`
 
-Writes samples.csv, calls.csv, env.json and summary.json to FOLDER, as if all
-had been one run. env.json is that of the first, and lists all under `joined`.
-A load that was measured again has more rounds: those of the next run follow.
-Runs of different machines or commits are refused. Below docs/results, where
-figures are committed, so are changed sources, and a whole of which more than a
-tenth of the cells is noisy.
+Writes samples.csv, calls.csv, env.json and summary.json to FOLDER, as if all had been one run.
+env.json is that of the first, and lists all under `joined`. A load that was measured again has
+more rounds: those of the next run follow. Runs of different machines or commits are refused.
+Below docs/results, where figures are committed, so are changed sources, and a whole of which
+more than a tenth of the cells is noisy.
 """
 
 import os
@@ -22,13 +21,8 @@ from bench.store import rundir, summaries
 LOAD = ("experiment", "variant", "x")
 CALL = ("experiment", "variant", "server", "call")
 COMMITTED = os.path.join(TOP, "docs", "results")
+REFERENCE = os.path.join(COMMITTED, "reference")
 NOISY = 0.1             # of the cells, at most, where they are committed
-
-
-def committed():
-    """Return the committed run's folder: the reference, or one too noisy to become it."""
-    reference = os.path.join(COMMITTED, "reference")
-    return reference if os.path.isdir(reference) else os.path.join(COMMITTED, "provisional")
 
 
 class JoinError(Exception):
@@ -49,15 +43,14 @@ def join(folder, runs):
         raise JoinError("one of the runs is named twice")
     samples, calls, rounds = [], {}, {}     # {LOAD of a row: rounds so far}
     for run in runs:
-        rows = rundir.read_rows(os.path.join(run, "samples.csv"))
         before = dict(rounds)
-        for row in rows:
+        for row in rundir.read_rows(os.path.join(run, "samples.csv")):
             load = tuple(row[key] for key in LOAD)
             row["repeat"] += before.get(load, 0)
             rounds[load] = max(rounds.get(load, 0), row["repeat"])
-        samples += rows
-        calls.update({tuple(row[key] for key in CALL): row for row
-                      in rundir.read_rows(os.path.join(run, "calls.csv"))})
+            samples.append(row)
+        for row in rundir.read_rows(os.path.join(run, "calls.csv")):
+            calls[tuple(row[key] for key in CALL)] = row
     with tempfile.TemporaryDirectory() as new:
         rundir.write_rows(os.path.join(new, "samples.csv"), samples, list(samples[0]))
         rundir.write_rows(os.path.join(new, "calls.csv"), calls.values(), rundir.CALLS)
@@ -78,8 +71,7 @@ def join(folder, runs):
 
 
 def check_fit(envs, summary):
-    """Raise JoinError unless a run, or one joined of several, may be committed: its sources are
-    those of a commit, and few of its cells are noisy."""
+    """Raise JoinError unless a run, or one joined of several, may be committed."""
     if any(env["source"].get("changed", True) for env in envs):
         raise JoinError("measured with changes that are in no commit")
     noisy = noisy_cells(summary)

@@ -58,7 +58,7 @@ class Data:
     def __init__(self, app):
         app.book_data, self.strict = self, app.config.book_strict
         try:
-            self.run = figures.Run(app.config.book_run or join.committed())
+            self.run = figures.Run(app.config.book_run or join.REFERENCE)
         except figures.FigureError as error:
             raise ExtensionError(f"RUN: {error}; name a folder that make compare "
                                  "has left, such as results/latest") from None

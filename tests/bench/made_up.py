@@ -52,7 +52,7 @@ def folder(out, names=tuple(SHAPES)):
                                      place / max(1, len(variant.full) - 1)))
                 made.add_calls(experiment.name, variant.name, name, "perf",
                                {"all": 9.1, "accept4": 1.0, "read": 3.0})
-    env = rundir.read_json(os.path.join(join.committed(), "env.json"))
+    env = rundir.read_json(os.path.join(join.REFERENCE, "env.json"))
     made.write_json("env.json", env | {
         "complete": True, "source": {"commit": "a", "changed": False}, "looks": {},
         "machine": env["machine"] | {"cpu": "A <made-up> CPU"}, "left_out": [], "problems": [],

@@ -295,7 +295,7 @@ def session(noise, rounds=None):
 def test_two_copies_of_one_server_are_rarely_called_different(rounds):
     """5 % of sessions, and what chance adds in a hundred of them: adaptive ones and such of a
     fixed length, with the noise of the machine of the reference."""
-    rows = rundir.read_rows(os.path.join(join.committed(), "samples.csv"))
+    rows = rundir.read_rows(os.path.join(join.REFERENCE, "samples.csv"))
     chance, some = random.Random(17), [
         figure / statistics.mean(figures.values()) for cell in by_round(rows, "cpu_us").values()
         for figures in cell.values() for figure in figures.values()]

@@ -12,7 +12,7 @@ from bench.analyse import calibrate, model, model_words
 from bench.run.servers import TOP
 from bench.store import join, rundir
 
-COMMITTED = pathlib.Path(join.committed())      # the run to predict
+COMMITTED = pathlib.Path(join.REFERENCE)      # the run to predict
 SEVEN = tuple(model.WORKERS)
 # Round figures, in microseconds. A cache this large is never full.
 PLAIN = {

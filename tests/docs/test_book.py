@@ -25,7 +25,7 @@ def make_run(folder, cpu_us=30.0):
     """Copy the committed run to `folder`, with another cost of poll with 100
     clients in its summary, and a column without a remark; in its samples,
     epoll costs 20 there."""
-    shutil.copytree(join.committed(), folder, dirs_exist_ok=True)
+    shutil.copytree(join.REFERENCE, folder, dirs_exist_ok=True)
     run = figures.Run(folder)
     [curve] = [one for one in run.experiments["guestbook"]["curves"]
                if one["server"] == "poll"]
@@ -91,7 +91,7 @@ Poll is cheap.
 
 def test_book_and_report_compare_alike():
     """Both correct the CPU times by how fast the cores were."""
-    run = figures.Run(join.committed())
+    run = figures.Run(join.REFERENCE)
     [told] = [one for one in run.experiments["guestbook"]["comparisons"] if
               (one["server"], one["x"], one["metric"]) == ("forking", 100, "cpu_us")]
     found = figures.compare({"guestbook": run}, f"guestbook 100 forking {told['base']}")
