@@ -2,10 +2,9 @@
 
     python3 -m bench diff RUN RUN           (make compare-runs RUNS="RUN RUN")
 
-RUN is a folder of `make compare`. Two runs disagree about a comparison when
-they name opposite winners, or when one says "the same", the other does not,
-and their intervals do not overlap. Exit status: 0 when none disagrees, 1 when
-some do, 2 when the runs have no comparison in common.
+RUN is a folder of `make compare`. Two runs disagree about a comparison when they name opposite
+winners, or when one says "the same", the other does not, and their intervals do not overlap.
+Exit status: 0 when none disagrees, 1 when some do, 2 when the runs have no comparison in common.
 """
 
 import os
@@ -16,8 +15,8 @@ from bench.store import rundir
 
 
 def table(run):
-    """Return {(experiment, variant, x, server, base, metric): comparison} of
-    a run. Raises OSError, ValueError and KeyError for another folder."""
+    """Return {(experiment, variant, x, server, base, metric): comparison} of a run. Raises
+    OSError, ValueError and KeyError for another folder."""
     summary = rundir.read_json(os.path.join(run, "summary.json"))
     keys = ("variant", "x", "server", "base", "metric")
     return {(experiment["name"], *map(one.get, keys)): one
@@ -43,17 +42,16 @@ def main(words):
         print(f"bench diff: {error!r}; give two folders that `make compare` left in results/ "
               "(`python3 -m bench report FOLDER` makes a summary again)", file=sys.stderr)
         return 2
-    both = [key for key in first if key in second]
+    both = [(key, first[key], second[key]) for key in first if key in second]
     if not both:
         print("bench diff: the runs have no comparison in common", file=sys.stderr)
         return 2
-    decided = [key for key in both if {MORE, LESS, EQUAL}.issuperset(
-        (first[key]["verdict"], second[key]["verdict"]))]
-    apart = [key for key in decided if disagree(first[key], second[key])]
-    for key in apart:
-        experiment, variant, x, server, base, metric = key
-        print(" ".join(filter(None, (experiment, variant))) + f" at {x:,}, {metric}: {server} "
-              f"compared with {base}: {first[key]['words']}; then {second[key]['words']}")
+    decided = [pair for pair in both if all(
+        one["verdict"] in (MORE, LESS, EQUAL) for one in pair[1:])]
+    apart = [pair for pair in decided if disagree(*pair[1:])]
+    for (experiment, variant, x, server, base, metric), one, other in apart:
+        print(f"{experiment} {variant}".strip(), f"at {x:,}, {metric}: {server} compared with "
+              f"{base}: {one['words']}; then {other['words']}")
     print(f"{len(both)} comparisons in both runs, {len(decided)} of them "
           f"decided in both, {len(apart)} of these disagree")
     return 1 if apart else 0

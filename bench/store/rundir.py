@@ -15,8 +15,8 @@ SAMPLES = ("experiment", "variant", "server", "kind", "x", "repeat", "order", "s
            "tool", "host", "workers", *FIGURES, "descriptor_limit", "limit", "evidence", "note",
            "raw")
 CALLS = ("experiment", "variant", "server", "tool", "call", "per_request")
-# Of a fleet, a row for each host of a run: CPU time of its server, Redis or load
-# tool over wall time, and when the tool began after the first one.
+# Of a fleet, a row for each host of a run: CPU time of its server, Redis or load tool over wall
+# time, and when the tool began after the first one.
 HOSTS = ("experiment", "variant", "server", "x", "repeat", "order", "host", "role", "busy",
          "cores_busy", "requests", "rate", "failed", "begin_ms", "clock_ms")
 # Columns that are words, even when they look like a number, as a note may.
@@ -30,8 +30,8 @@ def now():
 
 
 class Folder:
-    """results/<UTC time>/, of a study results/<UTC time>-NAME/: rows are on
-    disk as soon as they are added. OUT/latest leads to it."""
+    """results/<UTC time>/, of a study results/<UTC time>-NAME/: rows are on disk as soon as they
+    are added. OUT/latest leads to it."""
 
     def __init__(self, out, label=""):
         self.path = os.path.join(out, now().replace(":", "") + f"-{label}" * bool(label))
@@ -44,8 +44,7 @@ class Folder:
         self._append("calls.csv", [], CALLS)
 
     def _append(self, name, rows, columns):
-        path = os.path.join(self.path, name)
-        write_rows(path, rows, columns, "a" if os.path.exists(path) else "w")
+        write_rows(os.path.join(self.path, name), rows, columns, "a")
 
     def add(self, row):
         """Append a row to samples.csv."""
@@ -84,12 +83,12 @@ def read_json(path):
 
 
 def write_rows(path, rows, names, mode="w"):
-    """Write dicts as CSV with the columns `names`; `mode` "a" appends. What
-    is not known, None or left out, is an empty field. Raises OSError, and
-    ValueError for a column that is not in `names`."""
+    """Write dicts as CSV with the columns `names`; `mode` "a" appends. What is not known, None or
+    left out, is an empty field. Raises OSError, and ValueError for a column that is not in
+    `names`."""
     with open(path, mode, newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, names, lineterminator="\n")
-        if mode == "w":
+        if not file.tell():
             writer.writeheader()
         writer.writerows({key: f"{value:.6g}" if isinstance(value, float) else value
                           for key, value in row.items()} for row in rows)
@@ -103,8 +102,8 @@ def read_rows(path):
 
 
 def as_value(key, text):
-    """Return a field of the column `key`: its text in a column of WORDS, else
-    a number. None is an empty field, "not a number" and infinity."""
+    """Return a field of the column `key`: its text in a column of WORDS, else a number. None is
+    an empty field, "not a number" and infinity."""
     if not text or key in WORDS:
         return text or None
     try:

@@ -1,5 +1,5 @@
-"""The summary of a results folder: its files and what is known of servers,
-tools and experiments, put into bench.analyse.summary, which knows no files."""
+"""The summary of a results folder: its files and what is known of servers, tools and experiments,
+put into bench.analyse.summary, which knows no files."""
 
 import os
 
@@ -18,8 +18,6 @@ def make(folder, more=()):
     rows, calls = (rundir.read_rows(os.path.join(folder, name))
                    for name in ("samples.csv", "calls.csv"))
     env = rundir.read_json(os.path.join(folder, "env.json"))
-    fleet = os.path.join(folder, "hosts.csv")
-    parts = rundir.read_rows(fleet) if os.path.exists(fleet) else []
     names = dict.fromkeys(row["experiment"] for row in rows)
     known = {one.name: one for one in (*experiments.all_experiments(), *more)}
     measured = [one for one in known.values() if one.name in names] \
@@ -35,18 +33,20 @@ def make(folder, more=()):
             tools={name: tool.latency for name, tool in load.TOOLS.items()},
             adaptive=bool(env.get("looks", {}).get(one.name))) for one in measured],
         "unavailable": peers.unavailable()}
-    for one in made["experiments"] if parts else ():
-        one["hosts"] = {variant: each_host.of_runs(*(
-            [row for row in some if row["experiment"] == one["name"]
-             and (row["variant"] or "") == variant] for some in (parts, rows)))
-                        for variant in one["variants"]}
+    fleet = os.path.join(folder, "hosts.csv")
+    if os.path.exists(fleet):
+        parts = rundir.read_rows(fleet)
+        for one in made["experiments"]:
+            one["hosts"] = {variant: each_host.of_runs(*(
+                [row for row in some if row["experiment"] == one["name"]
+                 and (row["variant"] or "") == variant] for some in (parts, rows)))
+                            for variant in one["variants"]}
     calibrate.predict(made, model.load())
     return made
 
 
 def _servers(kinds):
-    """Return what the summary says of the servers {name: kind}: the seven in
-    their order, then the others by name."""
+    """Return what is said of the servers {name: kind}: the seven in order, then others by name."""
     ours = {one.name: one for one in ARCHITECTURES if one.name in kinds}
     others = peers.found()
     return [{"name": name, "kind": kinds[name],
