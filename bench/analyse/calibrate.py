@@ -9,6 +9,7 @@ import statistics
 from bench.analyse import model, model_words
 
 MOST = 20       # clients that ask; idle ones come in addition
+# {variant, or experiment without one: page of the model}
 PAGES = {"guestbook": "guestbook", "new connections": "answer", "keep-alive": "answer kept"}
 # Loads of the studies calibrate and idle-connections.
 CROWDED, POOL = "more clients than workers, ", 10   # the server; its workers
@@ -17,9 +18,8 @@ IDLE, BUSY = "10 busy clients", 10
 
 def page_of(experiment, variant):
     """Return the page that a variant of an experiment asks for, None where the model has none."""
-    if experiment == "guestbook" and not variant:
-        return "guestbook"
-    return PAGES.get(variant) if experiment in ("answer", "calibrate") else None
+    known = experiment in ("guestbook", "answer", "calibrate")
+    return PAGES.get(variant or experiment) if known else None
 
 
 def median(rows, key):
@@ -49,7 +49,7 @@ def calibrate(rows, costs):
             "load_us": round(1e4 * median(some, "load_busy") / rate, 3)}
     for server, pages in servers.items():
         if {"answer", "answer kept"} <= set(pages):
-            known = costs["servers"].get(server, {}).get("answer kept", {}).get("meanwhile", 0.0)
+            known = costs["servers"][server]["answer kept"].get("meanwhile", 0.0)
             pages["answer kept"]["meanwhile"] = round(meanwhile(rows, server, pages, known), 4)
     machine["wake_us"] = round(wake_up(cells, machine["wake_us"]), 3)
     machine["scan_us"] = round(scan(rows, machine["scan_us"]), 4)
@@ -104,11 +104,9 @@ def meanwhile(rows, server, pages, known):
 def completed(costs, known):
     """Return `costs` with the servers and pages that only `known` has; their times are
     multiplied by the median ratio of those that both have."""
-    both = [(cost, known["servers"][server][page])
-            for server, pages in costs["servers"].items() for page, cost in pages.items()
-            if page in known["servers"].get(server, ())]
-    ratio = statistics.median([cost["server_us"] / other["server_us"]
-                               for cost, other in both if other["server_us"]] or [1.0])
+    ratio = statistics.median([
+        cost["server_us"] / known["servers"][server][page]["server_us"]
+        for server, pages in costs["servers"].items() for page, cost in pages.items()])
     return {**costs, "servers": {server: {
         page: costs["servers"].get(server, {}).get(page) or {
             key: value * ratio if key.endswith("_us") else value for key, value in cost.items()}
@@ -127,29 +125,34 @@ def rows_of(summary):
             for curve in experiment["curves"] for point in curve["points"] if point["rate"]]
 
 
-def predict(summary, costs):
+def predict(summary, known):
     """Put the model's rate into each point of a summary, as "predicted", and sentences about
-    wrong ones next to those of each curve. `costs` are used for what the run itself does not
-    tell; a run without cells of few clients gets no prediction."""
+    wrong ones next to those of each curve. The costs `known` count where the run itself does
+    not tell; a run without cells of few clients gets no prediction."""
     try:
-        costs = calibrate(rows_of(summary), costs)
+        costs = calibrate(rows_of(summary), known)
     except ValueError:
         return
+    # A kept connection that is closed needs the costs of a new one, which a run may lack.
+    whole = completed(costs, known)
     titles = {one["name"]: one["title"] for one in summary["servers"]}
     for experiment in summary["experiments"]:
-        for curve in experiment["curves"]:
+        for curve, said in zip(experiment["curves"], experiment["sentences"]["each"]):
             server, page = curve["server"], page_of(experiment["name"], curve["variant"])
             if page not in costs["servers"].get(server, ()):
                 continue
-            told = []
-            for point in (one for one in curve["points"] if one["rate"]):
+            wrong = {}      # {what the model lacks: [cell, ...]}
+            for point in curve["points"]:
+                if not point["rate"]:
+                    continue
                 row = row_of(experiment, curve, point)
-                setting = model.Setting(server, page, point["x"])
-                answer = model.solve(costs, setting)
+                setting = model.Setting(server, page, row["x"])
+                answer = model.solve(whole, setting)
                 point["predicted"] = answer.rate
-                told.append((point["x"], answer.rate, row["rate"],
-                             model_words.lacks(setting, answer, row)))
-            said = model_words.errors(titles[server], told)
-            for one in experiment["sentences"]["each"]:
-                if (one["server"], one["variant"]) == (server, curve["variant"]):
-                    one["text"] = " ".join([one["text"], *said]).strip()
+                text = model_words.lacks(setting, answer, row)
+                if text:
+                    wrong.setdefault(text, []).append(
+                        f"{answer.rate / row['rate']:.2f} at {row['x']:,}")
+            said["text"] = " ".join([said["text"], *(
+                f"{titles[server]}: predicted rate / measured rate is {', '.join(cells)}. "
+                f"The model lacks this: {text}." for text, cells in wrong.items())]).strip()

@@ -55,12 +55,9 @@ def why(costs, setting, answer):
 
 
 def lacks(setting, answer, row):
-    """Return what the model lacks where it is wrong by more than PART, as the second half of a
-    sentence; "" where it is not.
-
-    answer  the Answer for `setting`
-    row     what was measured: columns of samples.csv, of a run or medians
-    """
+    """Return what the model lacks where the Answer for a `setting` is wrong by more than PART, as
+    the second half of a sentence; "" where it is not. `row` is what was measured: columns of
+    samples.csv, of a run or medians."""
     if not row.get("rate") or abs(answer.rate / row["rate"] - 1) <= PART:
         return ""
 
@@ -68,6 +65,7 @@ def lacks(setting, answer, row):
         """Return whether a page took more CPU time than predicted."""
         expected = answer.busy[station] * cores / answer.rate
         return (row.get(key) or 0) / 100 / row["rate"] > MORE * expected > 0
+
     if row.get("overflows"):
         return "the accept queue overflowed, and clients tried again after a second"
     if (row.get("foreign") or 0) >= FOREIGN:
@@ -84,16 +82,3 @@ def lacks(setting, answer, row):
     if crowded(setting):
         return "a kept connection carried more pages before the server closed it"
     return "a page cost less than with few clients: many were ready together and shared wake-ups"
-
-
-def errors(title, points):
-    """Return sentences about the cells of a curve that the model misses.
-
-    points  [(clients, predicted rate, measured rate, what lacks() says)]
-    """
-    told = {}       # {what the model lacks: [cell, ...]}
-    for clients, predicted, measured, text in points:
-        if text:
-            told.setdefault(text, []).append(f"{predicted / measured:.2f} at {clients:,}")
-    return [f"{title}: predicted rate / measured rate is {', '.join(cells)}. "
-            f"The model lacks this: {text}." for text, cells in told.items()]

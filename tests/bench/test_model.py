@@ -343,3 +343,13 @@ def test_a_summary_gets_the_predicted_curve():
     assert "predicted" not in points[2]
     text = summary["experiments"][0]["sentences"]["each"][0]["text"]
     assert text.startswith("First. epoll: predicted rate / measured rate is ")
+
+
+def test_a_run_of_kept_connections_alone_is_predicted():
+    """01 closes them while others wait: what a new one costs is known from elsewhere."""
+    points = [{"x": 20, "rate": {"middle": 5000.0}, "values": {"cpu_us": 10.0, "load_busy": 10.0}}]
+    curve = {"server": "iterative", "variant": "keep-alive"}
+    calibrate.predict({"servers": [{"name": "iterative", "title": "iterative"}], "experiments": [{
+        "name": "answer", "curves": [{**curve, "points": points}],
+        "sentences": {"each": [{**curve, "text": ""}]}}]}, PLAIN)
+    assert points[0]["predicted"] == pytest.approx(rate("iterative", page="answer", clients=20))
