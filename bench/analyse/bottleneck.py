@@ -12,11 +12,9 @@ LOAD = ("load tool", "cores of the load")       # the limits of the load
 
 
 def judge(row, tool, width=1):
-    """Return (limit, evidence) for a measured row of samples.csv.
-
-    tool    the load tool: an object with `name`, `busy_waits` and `open_loop`
-    width   how many cores its threads and processes could use at most
-    """
+    """Return (limit, evidence) for a measured row of samples.csv. `tool` is its load tool, an
+    object with `name`, `busy_waits` and `open_loop`, and `width` how many cores its threads and
+    processes could use at most."""
     def value(key):
         return row.get(key) or 0.0
 
@@ -33,7 +31,6 @@ def judge(row, tool, width=1):
     busy = ", ".join(filter(None, (server, tools, redis)))
     for true, limit, evidence in (
             (row.get("status") == "crashed", "crash", row.get("note")),
-            (row.get("status") == "hung", "the load tool hung", f"{tool.name} left no report"),
             (lost and 0 < 0.98 * value("descriptor_limit") <= value("descriptors"), "descriptors",
              f"{value('descriptors'):,.0f} of {value('descriptor_limit'):,.0f} open"),
             (lost and "fd-unavail" in (row.get("note") or ""), "descriptors of the load tool",

@@ -5,10 +5,12 @@ redrawn when a cell begins or ends, by no thread that would take time from the l
 Otherwise every finished cell is a line.
 """
 
+import contextlib
 import statistics
 import time
 
 from bench.analyse.sentences import number
+from bench.analyse.summary import figures
 from bench.draw import table
 
 try:
@@ -26,10 +28,11 @@ def clock(seconds):
     return f"{minutes}:{seconds:02}"
 
 
-class View:
-    """Shows the runs of `stages`, which are planned to take `seconds`."""
+class View(contextlib.ExitStack):
+    """Shows the runs of `stages`, which are planned to take `seconds`, until its block ends."""
 
     def __init__(self, seconds, stages):
+        super().__init__()
         self.plan = self.left = seconds
         self.cells = sum(stage.runs for stage in stages)
         self.done = 0
@@ -37,17 +40,9 @@ class View:
         self.current, self.rows, self.what = None, [], ""
         self.live = None
         if rich and rich.get_console().is_interactive:
-            self.live = rich.live.Live(auto_refresh=False, transient=True,
-                                       vertical_overflow="crop", get_renderable=self.draw)
-
-    def __enter__(self):
-        if self.live:
-            self.live.start()
-        return self
-
-    def __exit__(self, *_):
-        if self.live:
-            self.live.stop()
+            self.live = self.enter_context(rich.live.Live(
+                auto_refresh=False, transient=True, vertical_overflow="crop",
+                get_renderable=self.draw))
 
     def time_left(self):
         """Return seconds: the plan's, corrected by how it went so far."""
@@ -95,11 +90,11 @@ class View:
 
     def end_stage(self):
         """Print the table of the experiment."""
-        print(*table.lines(self.table(), table.width()), sep="\n")
+        print(*self.lines(), sep="\n")
         self.current = None
 
-    def table(self):
-        """Return the Table of the current experiment: a line an x, a column a server."""
+    def lines(self):
+        """Return the table of the current experiment: a line an x, a column a server."""
         experiment = self.current.experiment
         names = list(dict.fromkeys(cell.server.name for cell in self.current.cells))
         made = {}               # {(variant, x): {server: [row, ...]}}
@@ -107,11 +102,11 @@ class View:
             made.setdefault((cell.variant.name, cell.x), {})[cell.server.name] = []
         for row in self.rows:
             made[row["variant"] or "", row["x"]][row["server"]].append(row)
-        return table.Table(
+        return table.lines(table.Table(
             f"{experiment.title}: CPU microseconds a request, by {experiment.x_title}",
             ["", *names],
             [[f"{x:,} {variant}".strip(), *(figure(servers.get(name)) for name in names)]
-             for (variant, x), servers in made.items()])
+             for (variant, x), servers in made.items()]), table.width())
 
     def draw(self):
         """Return the bar, and as much of the table as the terminal has lines for."""
@@ -120,20 +115,19 @@ class View:
             BAR, "\N{BOX DRAWINGS LIGHT HORIZONTAL}")
         made = [f"{bar} {100 * done:3.0f} %  {clock(self.time_left())} left  {self.what}"]
         if self.current:
-            made += table.lines(self.table(), table.width())
+            made += self.lines()
         return rich.text.Text("\n".join(made), no_wrap=True, overflow="crop")
 
 
 def figure(rows):
-    """Return what stands for the runs of one cell until now: their median CPU time, with a
-    sign before it when requests or runs were lost, and with 2/3 after it when two of three
-    runs gave a figure. "" is for a server that has no such cell (None)."""
+    """Return what stands for the runs of one cell until now: their median CPU time, with a sign
+    before it when requests or runs were lost, and 2/3 after it when two of three runs gave a
+    figure. "" is for a server that has no such cell (None)."""
     if not rows:
         return "" if rows is None else "."
-    costs = [row["cpu_us"] for row in rows if row.get("cpu_us") is not None
-             and row.get("rate") is not None]
+    costs = figures(rows, "cpu_us")
     if not costs:
         return {"not possible": "-", "ok": "?"}.get(rows[-1]["status"], rows[-1]["status"])
-    lost = any(row["status"] not in ("ok", "no time") for row in rows)
+    lost = any(row["status"] != "ok" for row in rows)
     return (table.LOST * lost + number(statistics.median(costs))
             + f" {len(costs)}/{len(rows)}" * (len(costs) < len(rows)))

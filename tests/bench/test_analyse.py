@@ -109,14 +109,14 @@ def test_what_others_do_to_a_core_is_noise(foreign, noisy):
 
 
 def test_a_run_without_a_figure_is_told():
-    """It is out of the median, and the point is not whole. What there was no time for is no
-    fault of the server."""
+    """It is out of the median, and the point is not whole. What is not possible here is no fault
+    of the server."""
     one = point(row(9.0, note="slow"), row(11.0, note="slow"),
                 row(None, status="crashed", note="signal 11"))
     assert one["rate"]["middle"] == 10 and one["hollow"]
     assert (one["runs"], one["planned"]) == (2, 3)
     assert one["notes"] == ["slow (2 of 3 runs)", "signal 11 (1 of 3 runs)"]
-    assert not point(row(), row(None, status="no time"))["hollow"]
+    assert not point(row(), row(None, status="not possible"))["hollow"]
     # The evidence quotes figures; those of another run than the median would not fit.
     assert point(row(9), row(5), row(7))["evidence"] == "7"
 
@@ -211,7 +211,6 @@ QUEUE = {"overflows": 5, "accept_queue": 10, "accept_queue_limit": 10}
      "descriptors", "1,020 of 1,024"),
     ({"failed": 2, "note": "2 fd-unavail"}, "descriptors of the load tool", "2 fd-unavail"),
     ({"status": "crashed", "note": "SIGABRT"}, "crash", "SIGABRT"),
-    ({"status": "hung"}, "the load tool hung", "no report"),
     # A full queue that lost nothing is the limit only where no core was busy.
     ({"server_busy": 97.0, **QUEUE}, "server core", "97 %"),
     ({"server_busy": 40.0, **QUEUE}, "accept queue", "5 overflows"),

@@ -108,8 +108,7 @@ def test_everything_is_printed_within_the_width(monkeypatch, capsys):
     ([{"status": "not possible"}], "-"), ([{"rate": 9.0}], "?"),
     ([{"rate": 9.0, "cpu_us": 34.84}], "34.8"),
     ([{"rate": 9.0, "cpu_us": 34.84, "status": "lossy"}], f"{table.LOST}34.8"),
-    ([{"rate": 9.0, "cpu_us": 7.0}, {"status": "hung"}], f"{table.LOST}7 1/2"),
-    ([{"rate": 9.0, "cpu_us": 7.0}, {"status": "no time"}], "7 1/2")])
+    ([{"rate": 9.0, "cpu_us": 7.0}, {"status": "hung"}], f"{table.LOST}7 1/2")])
 def test_figure_of_a_cell(made, said):
     """A median; losses and missing runs are marked."""
     assert live.figure(made and [{"status": "ok", **one} for one in made] or made) == said
