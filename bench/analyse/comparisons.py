@@ -1,8 +1,5 @@
-"""Each server compared with a baseline, round by round.
-
-Only rounds in which both answered every request count: what a lost request would have cost is
-not known.
-"""
+"""Each server compared with a baseline, in the rounds in which both answered every request:
+what a lost request would have cost is not known."""
 
 import operator
 
@@ -24,13 +21,12 @@ def by_round(rows, metric):
 
 
 def comparisons(rows, baseline_of, adaptive=True):
-    """Return how each server compares with its baseline, as a list of dicts.
+    """Return how each server compares with its baseline, as a list of {"variant", "x", "server",
+    "base", "metric": one of METRICS, "words": what is printed, and what stats.compare() says}.
 
     rows            of one experiment
     baseline_of     function: name of a variant -> name of a server
     adaptive        as for stats.compare()
-    result          "variant", "x", "server", "base"; "metric": one of METRICS;
-                    "words": what is printed; and what stats.compare() says
     """
     found = []
     for metric, (more, less) in METRICS.items():
@@ -45,13 +41,10 @@ def comparisons(rows, baseline_of, adaptive=True):
 
 
 def unsettled(rows, keys, baseline_of, adaptive=True):
-    """Return those of `keys` that need more rounds.
-
-    keys    (variant, server, x) that the last round measured
-    result  those whose CPU time compared with the baseline is not settled, and the baselines
-            of these. A server that shares no whole round with its baseline is left out: more
-            rounds would not help.
-    """
+    """Return those of `keys`, (variant, server, x) that the last round measured, that need more
+    rounds: their CPU time compared with the baseline is not settled, or they are the baseline of
+    such a one. A server that shares no whole round with its baseline is left out: more rounds
+    would not help."""
     needed = set()
     for one in comparisons(rows, baseline_of, adaptive):
         key = one["variant"], one["server"], one["x"]

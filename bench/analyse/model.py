@@ -1,8 +1,7 @@
 """Predicts the curve: rate, response time and bottleneck of each of the seven at any number of
 clients, from CPU times measured with 20 clients or fewer.
 
-    costs = load()
-    answer = solve(costs, Setting("epoll", clients=1000))
+    answer = solve(load(), Setting("epoll", clients=1000))
 
 The machine is a closed queueing network. A client is at the load tool, waits for a worker, or
 is with one: at the server's cores, at Redis, or asleep in between. The laws are those of
@@ -16,18 +15,16 @@ The costs are JSON. Times are microseconds of CPU for a page unless noted:
 
     {"format": 2,
      "source":  {"what": run, "cpu": its name, "most_clients": 20},
-     "machine": {"core_kib": cache of one core, "core_ns": to fetch a line of
-                 64 bytes that is not there from the last-level cache,
-                 "cache_kib": last-level cache, "miss_ns": to fetch a line
-                 from memory, "wake_us": delay of a wake-up, no CPU,
-                 "scan_us": poll: one descriptor, each time poll() is called},
-     "memory":  {PAGE: {"held_kib": what a client occupies in server, kernel
-                 and load tool; "load_kib", "server_kib": what a page touches
-                 of it; "worker_kib": what a process or thread touches}},
-     "servers": {NAME: {PAGE: {"server_us": ..., "redis_us": ...,
-                               "load_us": ..., "meanwhile": of 02 and 04,
-                               pages on a kept connection of each other worker
-                               while one worker is made}}}}
+     "machine": {"core_kib": cache of one core, "core_ns": to fetch a line of 64 bytes that is
+                 not there from the last-level cache, "cache_kib": last-level cache,
+                 "miss_ns": to fetch a line from memory, "wake_us": delay of a wake-up, no
+                 CPU, "scan_us": poll: one descriptor, each time poll() is called},
+     "memory":  {PAGE: {"held_kib": what a client occupies in server, kernel and load tool;
+                 "load_kib", "server_kib": what a page touches of it; "worker_kib": what a
+                 process or thread touches}},
+     "servers": {NAME: {PAGE: {"server_us": ..., "redis_us": ..., "load_us": ...,
+                 "meanwhile": of 02 and 04, pages on a kept connection of each other worker
+                 while one worker is made}}}}
 
 PAGE is "guestbook", "answer" (both with a new connection for each page) or "answer kept". No
 run tells `memory` and the caches: they were chosen once, from the sizes of the structures and
@@ -54,18 +51,17 @@ FULL = 0.9      # a station that is busier than this is a bottleneck
 
 @dataclass(frozen=True)
 class Setting:
-    """What is asked. `workers` None: the server's default. `redis_ms` is added to each round
-    trip. With several load `machines`, each has a core for the tool and Redis has one of its
-    own; with one, Redis and the tool share a core. `idle` connections are open and silent."""
+    """What is asked. With several load `machines`, each has a core for the tool and Redis has
+    one of its own; with one, Redis and the tool share a core."""
 
     server: str
     page: str = "guestbook"
     clients: int = 100
     cores: int = 1
-    workers: int = None
-    redis_ms: float = 0.0
+    workers: int = None     # None: the server's default
+    redis_ms: float = 0.0   # added to each round trip
     machines: int = 1
-    idle: int = 0
+    idle: int = 0           # connections that are open and silent
 
     @property
     def slots(self):
@@ -81,16 +77,14 @@ class Setting:
 
 @dataclass(frozen=True)
 class Demands:
-    """Seconds for one page: CPU at three stations, and `delay` without CPU. `scan` is what a
-    turn of poll's loop costs in addition, for each descriptor; `serial` the part of `server`
-    that one thread does for all."""
+    """Seconds for one page."""
 
-    server: float
+    server: float       # CPU at three stations
     redis: float
     load: float
-    delay: float
-    scan: float = 0.0
-    serial: float = 0.0
+    delay: float        # without CPU
+    scan: float         # a turn of poll's loop in addition, for each descriptor
+    serial: float       # the part of `server` that one thread does for all
 
 
 @dataclass(frozen=True)
@@ -116,13 +110,12 @@ def load(path=COSTS):
 
 
 def crowded(setting):
-    """Return whether 01 to 05 close kept connections: more clients come than they have workers."""
+    """Return whether a server closes kept connections: more clients come than it has workers."""
     return setting.page == "answer kept" and setting.clients > setting.slots
 
 
 def cost_of(costs, server, page):
-    """Return {"server_us", "redis_us", "load_us"} of a page. Raises ValueError when the costs are
-    not known."""
+    """Return the costs of a page. Raises ValueError when they are not known."""
     try:
         return costs["servers"][server][page]
     except KeyError as error:
@@ -131,11 +124,9 @@ def cost_of(costs, server, page):
 
 
 def new_share(costs, setting):
-    """Return the share (0 to 1) of pages that come on a new connection.
-
-    Above their limit, 03 and 05 close each kept connection after a page. 02 and 04 close one,
-    and all the others stay open until its worker has been replaced: the more workers there are,
-    the more pages come in that time."""
+    """Return the share (0 to 1) of pages that come on a new connection. Above their limit, 03
+    and 05 close each kept connection after a page. 02 and 04 close one, and all the others stay
+    open until its worker has been replaced: more workers serve more pages in that time."""
     if not crowded(setting):
         return float(setting.page != "answer kept")
     kept = cost_of(costs, setting.server, setting.page)
@@ -161,12 +152,11 @@ def demands(costs, setting):
         fresh = cost_of(costs, one.server, "answer")
         cost = {key: new * fresh[key] + (1 - new) * cost[key]
                 for key in ("server_us", "redis_us", "load_us")}
-    making = 0.0
+    making, held = 0.0, memory["held_kib"]
     if one.server in MAKERS and new and one.cores > 1:
         plain, made = (cost_of(costs, server, "answer")["server_us"]
                        for server in ("iterative", one.server))
         making = PARENT * new * max(0.0, made - plain)
-    trips, held = TRIPS.get(one.page, 0), memory["held_kib"]
     return Demands(
         server=1e-6 * (
             cost["server_us"]
@@ -175,17 +165,15 @@ def demands(costs, setting):
         redis=1e-6 * cost["redis_us"],
         load=1e-6 * (cost["load_us"] + fetched(
             costs, one.clients / one.machines * held, memory["load_kib"])),
-        delay=trips * (1e-6 * costs["machine"]["wake_us"] + 1e-3 * one.redis_ms),
+        delay=TRIPS.get(one.page, 0) * (1e-6 * costs["machine"]["wake_us"] + 1e-3 * one.redis_ms),
         scan=1e-6 * costs["machine"]["scan_us"] * (one.server == "poll"),
         serial=1e-6 * making)
 
 
 def makers_rate(need, cores):
-    """Return how many pages a second the one thread that makes workers allows.
-
-    It waits for a core as its workers do, first come, first served, and then makes none: a
-    worker that finds all cores taken is "lost", as a call is that finds all lines taken.
-    Erlang's loss formula says how many are."""
+    """Return how many pages a second the one thread that makes workers allows. It waits for a
+    core as its workers do, and then makes none: a worker that finds all cores taken is "lost",
+    as a call is that finds all lines taken. Erlang's loss formula says how many are."""
     load, lost = need.server / need.serial - 1, 1.0
     for lines in range(1, cores + 1):
         lost = load * lost / (lines + load * lost)
@@ -194,11 +182,9 @@ def makers_rate(need, cores):
 
 def waiting(rate, demand, others, turn=0.0):
     """Return how many jobs are at a station with one core that works `demand` seconds for each
-    of `rate` jobs a second; inf when it cannot.
-
+    of `rate` jobs a second, and `turn` seconds once for all that are there; inf when it cannot.
     A job that arrives finds `others` (0 to 1) of the mean number: this is Schweitzer's
-    approximation of the arrival theorem. `turn` seconds are spent once for all jobs that are
-    there."""
+    approximation of the arrival theorem."""
     room = 1 - rate * others * demand
     if room <= 0:
         return math.inf
@@ -240,8 +226,8 @@ def jobs_at(rate, need, setting, inside):
 
 
 def highest(need, setting, inside):
-    """Return the rate at which all clients (`inside`: all workers) are somewhere, by bisection:
-    more pages a second need more of them. It is at most the rate at which none ever waits."""
+    """Return the rate at which all clients (`inside`: all workers) are somewhere, by bisection
+    below the rate at which none ever waits: more pages a second need more of them."""
     count = setting.slots if inside else setting.clients
     low, high = 0.0, count / (need.server + need.redis + need.delay + need.load * (not inside))
     for _ in range(60):

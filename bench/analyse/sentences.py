@@ -1,8 +1,5 @@
-"""Sentences about what was measured, made from the figures alone.
-
-CPU time leads, then what one core can do, then the rate. Two servers are compared only in the
-words of comparisons.py.
-"""
+"""Sentences about what was measured: CPU time leads, then what one core can do, then the rate.
+Two servers are compared only in the words of comparisons.py."""
 
 from bench.analyse.bottleneck import WHOLE_CORE
 from bench.analyse.stats import LOOKS
@@ -91,9 +88,9 @@ def about(experiment, one, servers):
                + ", ".join(f"{number(each)} {name}" for each, name in named) + ").")
     lost = {}       # {what is said: [x, ...]}
     for point in one["points"]:
-        share = point["values"].get("failed_percent")
-        said = [f"{number(share)} % of the requests were lost"] * bool(share)
         if point["hollow"] or not point["rate"]:
+            share = point["values"].get("failed_percent")
+            said = [f"{number(share)} % of the requests were lost"] * bool(share)
             lost.setdefault("; ".join([*said, *point["notes"]]) or "lost runs",
                             []).append(f"{point['x']:,}")
     for said, places in lost.items():

@@ -1,5 +1,5 @@
-"""Comparing in pairs: the ratio of two servers in each round, an interval of
-its median, and what may be said of it.
+"""Comparing in pairs: the ratio of two servers in each round, an interval of its median, and
+what may be said of it.
 
 A machine that is slower for a while is slower for all servers of a round, so the ratio of
 two figures of one round tells more than the two figures do. What moves a round moves it up as
@@ -9,22 +9,19 @@ them are the ends of the interval: Wilcoxon's signed-rank test inverted. It assu
 else about how the figures are distributed, tolerates wild rounds, and needs two thirds of the
 rounds of the sign test. Six rounds are the fewest for an error of 5 %.
 
-How wide the interval must be depends on who decides when to stop:
-
-fixed       REPEAT=N says how many rounds there are. One look at the end may use the whole
-            error of 5 %.
-adaptive    Measuring stops when all is settled. A test that is repeated until it decides
-            always decides in the end, so there are four looks only, and each uses its own
-            share of the 5 %.
+Where REPEAT=N says how many rounds there are, one look at the end may use the whole error of
+5 %. An adaptive session stops when all is settled. A test that is repeated until it decides
+always decides in the end, so there are four looks only, and each uses its own share of the 5 %.
 """
 
 import functools
+import itertools
 import math
 import statistics
 
 ERROR = 0.05            # how often a session may find a difference by chance
-# {rounds after which an adaptive session looks: the share of that look}. Six
-# tosses have no error between 2/64 and 0, so the first look takes the most.
+# {rounds after which an adaptive session looks: the share of that look}. Six tosses have no
+# error between 2/64 and 0, so the first look takes the most.
 SHARES = {6: 0.0313, 12: 0.0064, 24: 0.0067, 48: 0.0056}
 LOOKS = tuple(SHARES)
 SAME = 0.05             # two servers are "the same" within this
@@ -34,8 +31,7 @@ MORE, LESS, EQUAL, UNKNOWN, FEW = "more", "less", "same", "unknown", "few"
 
 def means(values):
     """Return the means of all pairs of `values`, and the values themselves, sorted."""
-    values = list(values)
-    return sorted((one + other) / 2 for at, one in enumerate(values) for other in values[at:])
+    return sorted(sum(pair) / 2 for pair in itertools.combinations_with_replacement(values, 2))
 
 
 def middle(values):
@@ -54,9 +50,8 @@ def outer(count, error):
     """
     ways = [1]
     for rank in range(1, count + 1):
-        ways = [(ways[total] if total < len(ways) else 0)
-                + (ways[total - rank] if total >= rank else 0)
-                for total in range(len(ways) + rank)]
+        none = [0] * rank
+        ways = [without + with_it for without, with_it in zip(ways + none, none + ways)]
     end, outside = 0, ways[0]
     while 2 * outside <= error * 2 ** count:
         end += 1
@@ -72,21 +67,13 @@ def interval(values, error=ERROR):
     return (ordered[end - 1], ordered[-end]) if end else None
 
 
-def tight(values):
-    """Return whether the middle of a cell's figures is known to 5 %: its interval is that close
-    to it. False for fewer than six values."""
-    found, known = interval(values), middle(values)
-    return bool(found) and max(found[1] - known, known - found[0]) <= 0.05 * known
-
-
 def compare(mine, other, adaptive=True):
-    """Compare {round: figure} with {round: figure} of another server in the
-    rounds that both have; return None when there is none, or
+    """Compare {round: figure} with {round: figure} of another server in the rounds that both
+    have; return None when there is none, or
 
-    {"rounds", "ratio": the middle of mine / other, "low", "high": its
-    interval, None with fewer than six rounds; "above": how many ratios are
-    above 1; "verdict": MORE or LESS (the interval excludes 1), EQUAL (it
-    includes 1 and stays within 5 % of it), UNKNOWN, or FEW (no interval)}
+    {"rounds", "ratio": the middle of mine / other, "low", "high": its interval, None with fewer
+    than six rounds; "above": how many ratios are above 1; "verdict": MORE or LESS (the interval
+    excludes 1), EQUAL (it includes 1 and stays within 5 % of it), UNKNOWN, or FEW (no interval)}
 
     adaptive    whether what was measured decided how many rounds there are
     """
@@ -100,20 +87,21 @@ def compare(mine, other, adaptive=True):
     logs = [math.log(ratio) for ratio in ratios]
     found = interval(logs, SHARES[look] if adaptive else ERROR)
     low, high = map(math.exp, found) if found else (None, None)
-    verdict = UNKNOWN
     if low is None:
         verdict = FEW
-    elif low > 1 or high < 1:
-        verdict = MORE if low > 1 else LESS
-    elif 1 - SAME <= low and high <= 1 + SAME:
-        verdict = EQUAL
+    elif low > 1:
+        verdict = MORE
+    elif high < 1:
+        verdict = LESS
+    else:
+        verdict = EQUAL if 1 - SAME <= low and high <= 1 + SAME else UNKNOWN
     return {"rounds": len(ratios), "ratio": math.exp(middle(logs)), "low": low, "high": high,
             "above": sum(r > 1 for r in ratios), "verdict": verdict}
 
 
 def said(one, more, less):
-    """Return what compare() found in words, without the servers' names.
-    `more` and `less` are the words for a figure that is higher and lower."""
+    """Return what compare() found in words, without the servers' names. `more` and `less` are
+    the words for a figure that is higher and lower."""
     rounds, ratio = one["rounds"], one["ratio"]
     if one["verdict"] == FEW:
         ahead, word = max((one["above"], more), (rounds - one["above"], less))

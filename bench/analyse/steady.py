@@ -19,9 +19,8 @@ WILD = 4            # times as far from its cell's median as three of four rows:
 
 
 def steadied(rows):
-    """Return (the rows of an experiment with steadied TIMES, {server: {piece: exponent}}). They
-    are as measured, and without exponents, where too few rows say how fast the machine was.
-    The rows themselves are not changed."""
+    """Return (the rows of an experiment with steadied TIMES, {server: {piece: exponent}}); the
+    same rows, and {}, where too few of them say how fast the machine was."""
     some = [row for row in rows if row.get("cpu_us") and row.get("rate") is not None]
     pieces = [piece for piece in PIECES if any(row.get(piece) for row in some)]
     some = [row for row in some if all(row.get(piece) for piece in pieces)]

@@ -6,15 +6,17 @@ The result is what summary.json holds; tables, charts and the report are made fr
 import collections
 import statistics
 
-from bench.analyse import latency, stats
+from bench.analyse import stats
+from bench.analyse.bottleneck import BUSY, LOAD
 from bench.analyse.comparisons import comparisons
 from bench.analyse.sentences import explain
 from bench.analyse.steady import TIMES, steadied
 
 NOISY_FOREIGN = 10.0        # per cent of the core
+TIGHT = 0.05                # how far the ends of a cell's interval may be from its middle
 MIDDLES = (*TIMES, "rate")  # columns whose rounds have a middle and an interval
-# Why a run has no figure, when that tells nothing about the server.
-NOT_TRIED = ("not possible", "no time")
+PERCENTILES = ("p50_ms", "p99_ms", "max_ms")
+AGREES = (0.9, 1.1)         # the mean of a load tool / the one that is expected
 
 
 def figures(rows, key):
@@ -30,10 +32,42 @@ def median(values):
 def noise(values, medians):
     """Return in words why the middle of a cell's `values` is not to be relied on, [] if it is.
     `medians` are those of all its columns."""
+    known = stats.middle(values)
+    low, high = stats.interval(values) or (known, known)
     return [why for why, true in (
         ("fewer than six rounds", len(values) < stats.LOOKS[0]),
-        ("rounds scatter", stats.interval(values) and not stats.tight(values)),
+        ("rounds scatter", max(high - known, known - low) > TIGHT * known),
         ("foreign load", (medians.get("foreign") or 0) > NOISY_FOREIGN)) if true]
+
+
+def doubt(rows, clients):
+    """Return why the percentiles of a point of a closed loop are not to be read; "" where the
+    mean of the load tool is the expected one, or there is none.
+
+    Each client always waits for one answer, so clients = rate * mean wait (Little's law). Where
+    the tool's own mean says something else, its percentiles describe other waits. The end of a
+    run cuts off one wait of each client, on average in the middle, and the tool leaves these
+    out: its mean is expected to be lower by clients / (2 * answers). Where each client asks
+    once, fewer and fewer of them wait, and the law says nothing.
+    """
+    known = [row for row in rows if row.get("mean_ms") and row["rate"]]
+    shares = [row["mean_ms"] / 1000 * row["rate"] / clients / (1 - clients / (2 * row["requests"]))
+              for row in known if row["requests"] > clients]
+    if not shares:
+        return "the run ended before each client had an answer" * any(
+            row["requests"] < clients for row in known)
+    share = statistics.median(shares)
+    if AGREES[0] <= share <= AGREES[1]:
+        return ""
+    cause = "the waits that the end of the run cut off were longer than others"
+    if any(row["status"] == "lossy" for row in rows):
+        cause = "requests were lost"
+    elif share > 1:
+        cause = "it counts more than its clients can have waited"
+    elif any(row.get("limit") in LOAD or (row.get("load_cores_busy") or 0) >= BUSY
+             for row in rows):
+        cause = "the tool is busy and does not count the time until it sends"
+    return f"the mean of {rows[0]['tool']} is {share:.2f} of what its clients waited: {cause}"
 
 
 def remarks(rows):
@@ -56,31 +90,31 @@ def point(rows, keys, clients=None):
     why its CPU time is not known well; in an open loop, or without one, its rate: there
     the question is whether a rate is reached. `intervals` are those of CPU time and rate,
     None with fewer than six rounds. `waited_ms` is clients / rate; percentiles are None where
-    the `flag` of latency.judge() says why.
+    `flag` says why, see doubt().
     """
     measured = [row for row in rows if row["rate"] is not None]
     one = {"x": rows[0]["x"], "runs": len(measured), "planned": len(rows),
            "notes": remarks(rows),
-           "hollow": any(row["status"] not in ("ok", *NOT_TRIED) for row in rows),
+           "hollow": any(row["status"] not in ("ok", "not possible") for row in rows),
            "rate": None, "values": {}, "noisy": [], "flag": "", "waited_ms": None}
     if not measured:
         return one
-    rates = figures(measured, "rate")
-    costs = figures(measured, "cpu_us")
+    rates, costs = figures(measured, "rate"), figures(measured, "cpu_us")
     middle = stats.middle(rates)
-    one["values"] = {key: (stats.middle if key in MIDDLES else median)(figures(measured, key))
-                     for key in keys}
-    one.update(rate={"middle": middle, "low": min(rates), "high": max(rates)},
-               intervals={"rate": stats.interval(rates), "cpu_us": stats.interval(costs)},
-               noisy=noise(costs if costs and clients else rates, one["values"]))
+    values = {key: (stats.middle if key in MIDDLES else median)(figures(measured, key))
+              for key in keys}
     if clients:
         one["waited_ms"] = 1000 * clients / middle if middle else None
-        one["flag"] = latency.judge(measured, clients)
+        one["flag"] = doubt(measured, clients)
     if one["flag"]:
-        one["values"].update(dict.fromkeys(latency.PERCENTILES))
+        values.update(dict.fromkeys(PERCENTILES))
     # What limited it: of the run whose rate is the median.
     run = min(measured, key=lambda row: (abs(row["rate"] - middle), row["rate"]))
-    return {**one, "limit": run.get("limit"), "evidence": run.get("evidence")}
+    return {**one, "values": values,
+            "rate": {"middle": middle, "low": min(rates), "high": max(rates)},
+            "intervals": {"rate": stats.interval(rates), "cpu_us": stats.interval(costs)},
+            "noisy": noise(costs if costs and clients else rates, values),
+            "limit": run.get("limit"), "evidence": run.get("evidence")}
 
 
 def summarise(experiment, rows, calls, known, *, keys, tools, adaptive):

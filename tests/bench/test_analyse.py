@@ -11,13 +11,13 @@ from types import SimpleNamespace
 import pytest
 
 from bench import experiments
-from bench.analyse import bottleneck, latency, sentences, stats, steady, summary
+from bench.analyse import bottleneck, sentences, stats, steady, summary
 from bench.analyse.comparisons import by_round, comparisons, unsettled
 from bench.run.rounds import in_rounds
 from bench.run.servers import TOP
 from bench.store import join, rundir
 
-KEYS = ("cpu_us", "foreign", "failed_percent", "server_busy", *latency.PERCENTILES)
+KEYS = ("cpu_us", "foreign", "failed_percent", "server_busy", *summary.PERCENTILES)
 KNOWN = [{"name": name, "title": name.title(), "chapter": ""}
          for name in ("poll", "epoll", "forking")]
 
@@ -133,11 +133,11 @@ def test_a_run_without_a_figure_is_told():
 def test_littles_law(mean, more, cause):
     """10,000 requests/s of 100 clients: each waits 10 ms. A mean that says something else has a
     cause, and no percentiles are printed."""
-    each = dict.fromkeys(("mean_ms", *latency.PERCENTILES), mean)
+    each = dict.fromkeys(("mean_ms", *summary.PERCENTILES), mean)
     one = point(row(**each, **more), clients=100)
     assert one["waited_ms"] == 10
     assert cause in one["flag"] and bool(cause) == bool(one["flag"])
-    for key in latency.PERCENTILES:
+    for key in summary.PERCENTILES:
         assert one["values"][key] == (None if cause else mean)
     for other in (point(row(mean_ms=50.0)), point(row(), clients=100)):    # an open loop, no mean
         assert not other["flag"]
