@@ -1,8 +1,5 @@
-"""Every chart of a run, by altair, as SVG files for light and dark pages.
-
-The report embeds the same files. All charts are WIDTH wide, so that their labels stay legible
-on a narrow screen.
-"""
+"""Every chart of a run, by altair, as SVG files for light and dark pages. All are WIDTH wide, so
+that their labels stay legible on a narrow screen."""
 
 import io
 import pathlib
@@ -15,8 +12,7 @@ from bench.draw import styles, table
 
 WIDTH, HEIGHT, BAR = 480, 330, 26
 WHISKERS = "whiskers: 95 % interval"
-HOLLOW = (f"hollow: server core less than {table.BUSY:.0f} % busy, so the server was not the "
-          "limit")
+HOLLOW = f"hollow: server core less than {table.BUSY:.0f} % busy, so the server was not the limit"
 LOST = f"{table.LOST}: lost requests or runs"
 MODEL = "dashed: the model, from cells with 20 clients or fewer"
 WORDS = {"labelColor": styles.QUIET[0], "titleColor": styles.QUIET[0], "labelFontSize": 12,
@@ -64,8 +60,8 @@ def svg(chart):
 
 
 class Page:
-    """What the charts of a variant are made of. `titles` are those of the servers, by name;
-    `looks` are their styles, by title."""
+    """What the charts of a variant are made of: `titles` of the servers by name, `looks` (their
+    styles) by title."""
 
     def __init__(self, summary, experiment, variant):
         self.experiment, self.variant = experiment, variant
@@ -101,8 +97,7 @@ class Page:
 
 
 def cost(page):
-    """Return bars of the CPU time a request costs, user and system, at the
-    reference; None when there is no figure."""
+    """Return bars of the CPU time a request costs at the reference; None without a figure."""
     x = reference_x(page.experiment, page.variant)
     found = {server: point for server, point in points_at(
         page.experiment, page.variant, x).items() if table.known(point, "cpu_us")}
@@ -120,8 +115,8 @@ def cost(page):
 
 
 def by_x(page, key):
-    """Return what one core can do ("can_do") or the rates that were reached ("rate"):
-    curves by x, bars when there is one x only, None without figures."""
+    """Return what one core can do ("can_do") or the rates that were reached ("rate"): curves by x,
+    bars when there is one x only, None without figures."""
     text, said = {
         "can_do": ("requests a second that one core can do",
                    "1,000,000 / CPU microseconds a request"),

@@ -19,14 +19,13 @@ from bench.draw import table
 from bench.store import rundir, summaries
 from observe.simulator import page as simulator
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-TOP = os.path.dirname(os.path.dirname(HERE))
+ASSETS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "assets")
 
 
 def make(folder, experiments=()):
-    """Write summary.json, charts and both pages into `folder`. `experiments` are those
-    next to the published ones, such as a study. Returns (summary, [what was left out and
-    why]). Raises OSError when the files of a run are not there."""
+    """Write summary.json, charts and both pages into `folder`. `experiments` are those next to the
+    published ones, such as a study. Return (summary, [what was left out and why]). Raises
+    OSError when the files of a run are not there."""
     summary = summaries.make(folder, experiments)
     env = rundir.read_json(os.path.join(folder, "env.json"))
     rundir.write_json(os.path.join(folder, "summary.json"), summary)
@@ -43,13 +42,13 @@ def make(folder, experiments=()):
     # What altair or vl-convert cannot draw, however they say so, must not cost the tables.
     except Exception as error:      # pylint: disable=broad-exception-caught
         left_out.append(f"charts: {error!r}")
-    assets = jinja2.FileSystemLoader(os.path.join(HERE, "assets"))
-    page = jinja2.Environment(loader=assets, autoescape=True, trim_blocks=True,
-                              lstrip_blocks=True).get_template("report.html")
+    page = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(ASSETS), autoescape=True, trim_blocks=True,
+        lstrip_blocks=True).get_template("report.html")
     page.stream(
         summary=summary, env=env, pictures=pictures, left_out=left_out,
         simulated=simulate(summary, env, folder),
-        words=table.WORDS, top=os.path.relpath(TOP, os.path.abspath(folder)),
+        words=table.WORDS, top=os.path.relpath(own_venv.TOP, os.path.abspath(folder)),
         tables=lambda *which: table.tables(summary, *which, wide=True),
         encoded=lambda name: base64.b64encode(pathlib.Path(folder, name).read_bytes()).decode(),
     ).dump(os.path.join(folder, "report.html"), encoding="utf-8")
@@ -74,9 +73,8 @@ def simulate(summary, env, folder):
 
 
 def main(words):
-    """Do what the head of this file says with these words of the command line; return the exit
-    status."""
-    folder = words[0] if words else os.path.join(TOP, "results", "latest")
+    """Do what the head of this file says; return the exit status."""
+    folder = words[0] if words else os.path.join(own_venv.TOP, "results", "latest")
     own_venv.enter()
     try:
         _, left_out = make(os.path.realpath(folder))

@@ -40,16 +40,14 @@ OTHERS = ("#a07d3c", "#7b7edc", "#738a48", "#ad63a3", "#4b90a5", "#b5655a", "#7b
 def style(name, place=0):
     """Return {"light", "marker"} for a server: a colour and a key of MARKERS.
     `place` tells apart those that are not of the collection."""
+    light = OTHERS[place % len(OTHERS)]
     if name in ARCHITECTURES:
         light, place = ARCHITECTURES[name][0], [*ARCHITECTURES].index(name)
-    else:
-        light = OTHERS[place % len(OTHERS)]
     return {"light": light, "marker": [*MARKERS][place % len(MARKERS)]}
 
 
 def adapted(svg):
-    """Return an SVG picture for white ground as one that changes its colours with the theme of
-    the page."""
+    """Return an SVG picture for white ground as one whose colours follow the theme of the page."""
     pairs = (GROUND, TEXT, QUIET, GRID, AXIS, USER, SYSTEM, *ARCHITECTURES.values())
     rules = "".join(f'[{part}="{light}"]{{{part}:{dark}}}'
                     for light, dark in pairs for part in ("fill", "stroke"))

@@ -2,7 +2,6 @@
 
 import shutil
 import textwrap
-from dataclasses import dataclass
 
 from bench.analyse.bottleneck import WHOLE_CORE as BUSY
 from bench.analyse.sentences import number, points_at, reference_x
@@ -23,12 +22,9 @@ SHOWN = ("rate", "cpu_us", "cpu_user_us", "cpu_system_us", "switches", "mean_ms"
 
 
 def known(point, key):
-    """Return (middle, low, high) of a figure of a point, None without it.
-
-    key         "rate" (requests/s), "cpu_us" (microseconds of CPU a request), or "can_do"
-                (requests/s that one core can do at that cost)
-    low, high   its interval; with too few rounds for one, the middle itself
-    """
+    """Return (middle, low, high) of a figure of a point: its interval, with too few rounds for one
+    the middle itself. None without the figure. `key` is "rate" (requests/s), "cpu_us"
+    (microseconds of CPU a request), or "can_do" (requests/s of one core at that cost)."""
     if key == "can_do":
         cost = known(point, "cpu_us")
         return cost and (1e6 / cost[0], 1e6 / cost[2], 1e6 / cost[1])
@@ -45,19 +41,14 @@ def mark(point):
     return "lost" if point["hollow"] else "" if busy is None or busy >= BUSY else "load"
 
 
-@dataclass
 class Table:
     """Cells are given as text, numbers or None, and kept as text."""
 
-    title: str
-    head: list
-    rows: list
-    notes: tuple = ()
-
-    def __post_init__(self):
-        self.rows = [list(map(text, row)) for row in self.rows]
-        self.notes = [*self.notes, *(meaning for sign, meaning in MEANINGS.items()
-                                     if sign in str(self.rows))]
+    def __init__(self, title, head, rows, notes=()):
+        self.title, self.head = title, head
+        self.rows = [list(map(text, row)) for row in rows]
+        self.notes = [*notes, *(meaning for sign, meaning in MEANINGS.items()
+                                if sign in str(self.rows))]
 
 
 def text(cell):
@@ -167,8 +158,6 @@ def rest(columns, place, found):
             rows.append([", ".join(filter(None, (one["title"], one["unit"]))), *values])
     return Table(f"What else was measured {place}", ["", *found], rows)
 
-
-# ------------------------------------------------------------------- printing
 
 def width():
     """Return how wide lines may be: as the terminal is, or WIDTH."""

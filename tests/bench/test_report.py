@@ -46,7 +46,7 @@ def folder_with_report(run):
     if reason:
         pytest.skip(reason)
     assert "Left out" not in subprocess.check_output(
-        [venv.PYTHON, "-m", "bench", "report", run], cwd=report.TOP, text=True,
+        [venv.PYTHON, "-m", "bench", "report", run], cwd=venv.TOP, text=True,
         env={**os.environ, "NO_INSTALL": "1"})
     return run
 
