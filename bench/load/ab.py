@@ -2,9 +2,8 @@
 
 import collections
 import os
-import re
 
-from bench.load.base import LoadError, Result, Tool, number
+from bench.load.base import LoadError, Result, Tool, numbers
 from bench.meter import procfs
 
 MOST = 20_000
@@ -34,29 +33,28 @@ class Ab(Tool):
     def parse(self, text, job, folder):
         """Return the Result of ab's report."""
         seconds, = self.find(r"^Time taken for tests:\s+([\d.]+)", text)
-        done = int(number(r"^Complete requests:\s+(\d+)", text))
-        kinds = re.search(
+        done, = numbers(r"^Complete requests:\s+(\d+)", text)
+        wrong, = numbers(r"^Non-2xx responses:\s+(\d+)", text)
+        connect, receive, length, exceptions = numbers(
             r"\(Connect: (\d+), Receive: (\d+), Length: (\d+), Exceptions: (\d+)\)", text)
-        connect, receive, length, exceptions = map(int, kinds.groups() if kinds else "0000")
         # A refused connection counts as an exception and as a failed
         # receive: the larger of the two is the number of requests.
-        failed = connect + length + max(receive, exceptions)
-        failed = min(done, failed + int(number(r"^Non-2xx responses:\s+(\d+)", text)))
+        failed = min(done, connect + length + max(receive, exceptions) + wrong)
         result = Result(good=done - failed, failed=failed, seconds=float(seconds))
         if result.good:
-            self._latency(result, text, os.path.join(folder, "percentiles.csv"))
+            self._latency(result, text, folder)
             if job.keep_times:
                 result.times = self.times(folder)
         return result
 
     @staticmethod
-    def _latency(result, text, path):
+    def _latency(result, text, folder):
         """Take the percentiles from the file that -e wrote. Their mean is right to 0.5 ms
         at least, as the row "Total" of the connection times has whole milliseconds. ("Time
         per request" is not measured: it is clients / rate.)"""
-        times = [float(line.split(",")[1]) for line in procfs.read(path).splitlines()[1:]]
+        times = column(folder, "percentiles.csv", ",", 1)
         result.p50, result.p99, result.max = times[50], times[99], times[100]
-        total = number(r"^Total:\s+\d+\s+(\d+)", text)
+        total, = numbers(r"^Total:\s+\d+\s+(\d+)", text)
         mean = sum(times[:100]) / 100 + times[100] / result.good
         result.mean = min(max(mean, total - 0.5), total + 0.5)
 
@@ -68,10 +66,8 @@ class Ab(Tool):
         microseconds. Between two of these the times are taken to grow evenly,
         as far as the whole milliseconds allow.
         """
-        whole = sorted(int(line.split("\t")[4]) for line in procfs.read(
-            os.path.join(folder, "times.tsv")).splitlines()[1:])
-        known = [float(line.split(",")[1]) for line in procfs.read(
-            os.path.join(folder, "percentiles.csv")).splitlines()[1:]]
+        whole = sorted(column(folder, "times.tsv", "\t", 4))
+        known = column(folder, "percentiles.csv", ",", 1)
         last, times = len(whole) - 1, collections.Counter()
         for place, rounded in enumerate(whole):
             percent, part = divmod(100 * place / max(1, last), 1)
@@ -79,3 +75,9 @@ class Ab(Tool):
             time = low + part * (high - low)
             times[round(1000 * min(max(time, rounded - 0.5), rounded + 0.499))] += 1
         return times
+
+
+def column(folder, name, separator, place):
+    """Return the numbers in a column of a file that ab wrote."""
+    lines = procfs.read(os.path.join(folder, name)).splitlines()[1:]
+    return [float(line.split(separator)[place]) for line in lines]

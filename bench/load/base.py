@@ -9,13 +9,11 @@ from pathlib import Path
 
 PATH = f"{os.environ['PATH']}:{Path(__file__).parents[2]}/build/tools/bin"
 LAG = 2.0               # percent behind the demanded rate that get a note
+FASTEST = 25_000        # new connections a second that a tool makes, at most
 
 
 class LoadError(Exception):
     """The tool is missing, or its output is not a report."""
-
-
-FASTEST = 25_000        # new connections a second that a tool makes, at most
 
 
 @dataclass(frozen=True)
@@ -144,13 +142,14 @@ class Tool:
                                 "below the demanded one")
 
 
-def number(pattern, text):
-    """Return the first group of `pattern` in `text` as a number, 0 without one."""
+def numbers(pattern, text):
+    """Return the groups of `pattern` in `text` as numbers, zeros where it does not match."""
     found = re.search(pattern, text, re.MULTILINE)
-    return float(found[1]) if found else 0
+    words = found.groups() if found else "0" * re.compile(pattern).groups
+    return [int(word) if word.isdigit() else float(word) for word in words]
 
 
 def last_line(text):
     """Return the last line that is not blank."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1] if lines else "(nothing was printed)"
+    lines = text.strip().splitlines()
+    return lines[-1].strip() if lines else "(nothing was printed)"

@@ -2,7 +2,7 @@
 
 import re
 
-from bench.load.base import Result, Tool, number
+from bench.load.base import Result, Tool, numbers
 
 
 class Httperf(Tool):
@@ -32,30 +32,27 @@ class Httperf(Tool):
             r"requests (\d+) replies (\d+) test-duration ([\d.]+) s", text))
         errors = {name: int(count) for line in re.findall(r"^Errors: (.*)$", text, re.MULTILINE)
                   for name, count in re.findall(r"([\w-]+) (\d+)", line)}
-        status = dict(re.findall(r"(\d)xx=(\d+)", text))
-        good = int(status["2"]) + int(status["3"])
+        good = sum(numbers(r" 2xx=(\d+) 3xx=(\d+)", text))
         # A connection that breaks fails its current call; its remaining calls are not made.
-        lost = max(0, job.asked - int(replies))
-        broken = min(lost, errors["total"])
+        broken = min(max(0, job.asked - int(replies)), errors["total"])
         late = min(broken, errors["client-timo"] + errors["socket-timo"])
         result = Result(good=good, failed=int(replies) - good + broken, timeouts=late)
         kinds = [f"{count} {name}" for name, count in errors.items() if count and name != "total"]
         result.notes += ["connections with errors: " + ", ".join(kinds)] * bool(kinds)
         if replies:
-            result.mean = number(r"^Reply time \[ms\]: response ([\d.]+)", text)
+            result.mean, = numbers(r"^Reply time \[ms\]: response ([\d.]+)", text)
         self._times(result, text, job, requests, duration)
         return result
 
     def _times(self, result, text, job, requests, duration):
         """Take the seconds until the last answer, and the rate of sending, from the test's
-        `duration`. The last answer came to a connection that began within the demanded time and lived
-        as long as others (few live two standard deviations longer than the mean), or to one
-        that then waited for its time-out. The rates that httperf prints divide by all of
-        `duration`, so a slow server lowers them. It certainly lagged only if even a
+        `duration`. The last answer came to a connection that began within the demanded time
+        and lived as long as others (few live two standard deviations longer than the mean), or
+        to one that then waited for its time-out. The rates that httperf prints divide by all
+        of `duration`, so a slow server lowers them. It certainly lagged only if even a
         connection as long as the longest must have begun too late."""
-        lives = re.search(r"^Connection time \[ms\]: min \S+ avg (\S+) "
-                          r"max (\S+) median \S+ stddev (\S+)", text, re.MULTILINE)
-        mean, longest, deviation = (float(ms) / 1e3 for ms in (lives.groups() if lives else "000"))
+        mean, longest, deviation = (ms / 1e3 for ms in numbers(
+            r"^Connection time \[ms\]: min \S+ avg (\S+) max (\S+) median \S+ stddev (\S+)", text))
         waited = job.timeout if result.timeouts else 0.0
         usual = min(longest, mean + 2 * deviation)
         last = max(job.connections / job.rate + usual, duration - waited)

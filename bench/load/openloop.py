@@ -31,9 +31,9 @@ class OpenLoop(Tool):
         self.find(r"\A\{[^\0]*\}\s*\Z", text)
         found = json.loads(text)
         answers, errors = found["statusCodeDistribution"], found["errorDistribution"]
+        summary, percent = found["summary"], found["latencyPercentiles"]
         good = sum(count for status, count in answers.items() if status[0] in "23")
         done = sum(answers.values()) + sum(errors.values())
-        summary, percent = found["summary"], found["latencyPercentiles"]
         result = Result(good=good, failed=done - good, timeouts=errors.get("timeout", 0),
                         seconds=summary["total"])
         if errors:

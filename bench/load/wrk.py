@@ -1,10 +1,9 @@
 """wrk."""
 
 import math
-import re
 from pathlib import Path
 
-from bench.load.base import Result, Tool, number
+from bench.load.base import Result, Tool, numbers
 
 PAUSE = str(Path(__file__).with_name("pause.lua"))
 # A pause is a timer, and a thread of wrk goes through the list of its timers for each of them.
@@ -47,10 +46,9 @@ class Wrk(Tool):
     def parse(self, text, job, folder):
         """Return the Result of wrk's report."""
         done, seconds, unit = self.find(r"^\s*(\d+) requests in ([\d.]+)(\w+),", text)
-        errors = re.search(
+        connect, receive, send, late = numbers(
             r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)", text)
-        connect, receive, send, late = map(int, errors.groups()) if errors else (0, 0, 0, 0)
-        wrong = int(number(r"Non-2xx or 3xx responses: (\d+)", text))
+        wrong, = numbers(r"Non-2xx or 3xx responses: (\d+)", text)
         # The late ones were answered in the end, but after wrk's time-out.
         return Result(good=max(0, int(done) - wrong - late),
                       failed=connect + receive + send + wrong + late, timeouts=late,
