@@ -47,9 +47,15 @@ def count(tool, live, cores, work):
     returns how many requests were answered; strace runs on `cores`. Returns {name: calls a
     request}, most frequent first, with the sum as "all". Raises SyscallError."""
     with tempfile.TemporaryDirectory(prefix="bench-calls-") as name:
-        folder = Path(name)
-        process = _attach(tool, live, cores, folder)
+        folder, until = Path(name), time.monotonic() + SECONDS
+        pids = [str(one.pid) for one in procfs.tree(live.pid)]
+        with open(folder / "log", "wb") as log:
+            process = child.spawn(["strace", *tool.options, "-o", "out", "-p", ",".join(pids)],
+                                  cores, log, folder)
         try:
+            while (said := procfs.read(folder / "log")).count(" attached") < len(pids):
+                if child.wait(process, 0.01) or time.monotonic() > until:
+                    raise SyscallError("strace: " + said.strip()[-200:])
             requests = work()
         finally:
             child.stop(process, signal.SIGINT, SECONDS)
@@ -58,16 +64,3 @@ def count(tool, live, cores, work):
         raise SyscallError("nothing was counted")
     counts["all"] = sum(counts.values())
     return {name: counts[name] / requests for name in sorted(counts, key=counts.get, reverse=True)}
-
-
-def _attach(tool, live, cores, folder):
-    """Return the process of strace once it follows all of the server."""
-    pids = [str(one.pid) for one in procfs.tree(live.pid)]
-    with open(folder / "log", "wb") as log:
-        process = child.spawn(
-            ["strace", *tool.options, "-o", "out", "-p", ",".join(pids)], cores, log, folder)
-    until = time.monotonic() + SECONDS
-    while (said := procfs.read(folder / "log")).count(" attached") < len(pids):
-        if child.wait(process, 0.01) or time.monotonic() > until:
-            raise SyscallError("strace: " + said.strip()[-200:])
-    return process
