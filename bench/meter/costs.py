@@ -30,20 +30,20 @@ METRICS = (sockets.AcceptQueue, cpu_meter.CpuTime, memory.Memory, switches.Switc
 
 
 @dataclass
-class Watch:
-    """What the metrics may look at."""
+class CostMeter:
+    """All metrics together, for one run of a load tool, and what they may look at."""
 
     live: object                # the running server, a bench.run.servers.Live
-    redis_pid: int              # the private Redis, or None
-    count_connections: bool     # whether the load holds its connections open
-    tree: list = ()             # its processes now, [procfs.Process]
+    redis_pid: int = None       # the private Redis
+    count_connections: bool = False     # whether the load holds its connections open
+    cpu: object = None          # from cpu.of_tree(); without it CPU time comes from /proc
+    tree: list = ()             # the server's processes now, [procfs.Process]
 
     # From end() on:
     load: object = None         # the load tool's result
     wall: float = 0.0           # seconds from begin() to end()
     busy_cpu: float = 0.0       # CPU seconds of the server in `wall`
-    server_cpu: float = 0.0     # and those until it had nothing left to do
-    user_share: float = 0.0     # of server_cpu, 0 to 1
+    server_cpu: cpu_meter.Cpu = None    # and the Cpu until it had nothing left to do
     core_times: dict = None     # {core: seconds not idle} in `wall`
 
     # In finish():
@@ -51,15 +51,9 @@ class Watch:
                                 # that the load tool saw, or the server's own count if that
                                 # is much larger
 
-
-class CostMeter:
-    """All metrics together, for one run of a load tool. `cpu` is what cpu.of_tree() gives;
-    without it CPU time comes from /proc."""
-
-    def __init__(self, live, redis_pid=None, count_connections=False, cpu=None):
-        self.watch = Watch(live, redis_pid, count_connections)
+    def __post_init__(self):
         self.metrics = [metric() for metric in METRICS]
-        self.cpu = cpu or cpu_meter.ProcMeter(live.pid)
+        self.cpu = self.cpu or cpu_meter.ProcMeter(self.live.pid)
 
     def begin(self, seconds, longer=False):
         """Call when the server is ready and idle, before a load of that many `seconds`, or
@@ -91,11 +85,10 @@ class CostMeter:
         return following if self.longer else math.inf
 
     def _look(self, method):
-        """Call `method` of every metric on the tree as it is now. The last to begin is the first
-        to end."""
-        self.watch.tree = procfs.tree(self.watch.live.pid)
+        """Call `method` of every metric. The last to begin is the first to end."""
+        self.tree = procfs.tree(self.live.pid)
         for metric in self.metrics[::-1 if method == "end" else 1]:
-            getattr(metric, method)(self.watch)
+            getattr(metric, method)(self)
 
     def _sample(self):
         """Take a sample; return its CPU seconds. The wall time would include
@@ -106,22 +99,19 @@ class CostMeter:
 
     def end(self, result):
         """Call when the load tool has ended, with its result."""
-        watch = self.watch
-        watch.wall, watch.load = time.monotonic() - self.begun, result
-        watch.core_times = {core: busy - self.cores[core]
-                            for core, busy in procfs.busy_times().items()}
-        watch.busy_cpu = (self.cpu.read() - self.before).total
+        self.wall, self.load = time.monotonic() - self.begun, result
+        self.core_times = {core: busy - self.cores[core]
+                           for core, busy in procfs.busy_times().items()}
+        self.busy_cpu = (self.cpu.read() - self.before).total
         # Children that have just lost their client end now. Their cost is
         # known only when their parent has reaped them.
-        procfs.settle(watch.live.pid)
-        used = self.cpu.read() - self.before
-        watch.server_cpu, watch.user_share = used.total, used.user_share
+        procfs.settle(self.live.pid)
+        self.server_cpu = self.cpu.read() - self.before
         self._look("end")
 
     def finish(self):
         """Call when the server has ended; return {column: value}."""
-        watch = self.watch
-        good, served = watch.load.good, watch.live.served or 0
-        watch.answered = served if served > SERVED_MORE * good + CHECKS else good
+        good, served = self.load.good, self.live.served or 0
+        self.answered = served if served > SERVED_MORE * good + CHECKS else good
         return {column: value for metric in self.metrics
-                for column, value in metric.finish(watch).items()}
+                for column, value in metric.finish(self).items()}

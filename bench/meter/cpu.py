@@ -86,8 +86,8 @@ def _move(pid, folder):
 
 class ProcMeter:
     """Counts for a process tree by what /proc shows of it. The split into user and system
-    is that of the cores on which `pid` may run. The split of a process is wrong if it lives
-    for milliseconds: one that no clock tick has hit counts as all user time."""
+    is that of the cores on which `pid` may run, because a process that no clock tick has hit
+    counts as all user time."""
 
     def __init__(self, pid):
         self.pid, self.cores = pid, os.sched_getaffinity(pid)
@@ -111,28 +111,28 @@ def of_tree(pid):
 class CpuTime(Metric):
     """CPU time of the server, of Redis, and of others on the same cores."""
 
-    def begin(self, watch):
-        self.redis = procfs.cpu_time(procfs.tree(watch.redis_pid))
+    def begin(self, meter):
+        self.redis = procfs.cpu_time(procfs.tree(meter.redis_pid))
 
-    def end(self, watch):
-        self.redis = procfs.cpu_time(procfs.tree(watch.redis_pid)) - self.redis
+    def end(self, meter):
+        self.redis = procfs.cpu_time(procfs.tree(meter.redis_pid)) - self.redis
 
-    def finish(self, watch):
-        load, wall = watch.load, watch.wall
+    def finish(self, meter):
+        load, wall = meter.load, meter.wall
         mine, others = [], []       # percent that each core was busy
-        for core, seconds in watch.core_times.items():
-            (mine if core in watch.live.start.cores else others).append(100 * seconds / wall)
-        busy = 100 * watch.busy_cpu / wall / len(mine)
+        for core, seconds in meter.core_times.items():
+            (mine if core in meter.live.start.cores else others).append(100 * seconds / wall)
+        busy = 100 * meter.busy_cpu / wall / len(mine)
         values = {
             # Clock ticks of 10 ms can add up to a little more than there is.
             "server_busy": min(100.0, busy),
             "load_busy": 100 * load.cpu / load.wall if load.wall else None,
-            "redis_busy": 100 * self.redis / wall if watch.redis_pid else None,
+            "redis_busy": 100 * self.redis / wall if meter.redis_pid else None,
             "load_cores_busy": statistics.fmean(others or mine)}
         if others:  # else load and foreign work look the same
             values["foreign"] = max(0.0, statistics.fmean(mine) - busy)
-        if watch.answered:
-            each = 1e6 * watch.server_cpu / watch.answered
-            user = each * watch.user_share
+        if meter.answered:
+            each = 1e6 * meter.server_cpu.total / meter.answered
+            user = each * meter.server_cpu.user_share
             values.update(cpu_us=each, cpu_user_us=user, cpu_system_us=each - user)
         return values

@@ -10,30 +10,30 @@ class Memory(Metric):
     """PSS of the whole tree, how much each connection adds, and how many
     processes and threads a sample saw at most."""
 
-    def begin(self, watch):
-        self.faults = sum(one.faults for one in watch.tree)
-        self.base = self.peak = proportional(watch.tree)
-        self.held = _descriptors(watch.tree)
+    def begin(self, meter):
+        self.faults = sum(one.faults for one in meter.tree)
+        self.base = self.peak = proportional(meter.tree)
+        self.held = _descriptors(meter.tree)
         self.open = self.descriptors = self.processes = self.threads = 0
 
-    def sample(self, watch):
-        self.peak = max(self.peak, proportional(watch.tree))
-        now = _descriptors(watch.tree)
+    def sample(self, meter):
+        self.peak = max(self.peak, proportional(meter.tree))
+        now = _descriptors(meter.tree)
         self.descriptors = max(self.descriptors, *now.values(), 0)
         # A new process was forked for one connection.
         self.open = max(self.open, sum(
             count - self.held.get(pid, count - 1) for pid, count in now.items()))
-        alive = [one.threads for one in watch.tree if one.state != "Z"]
+        alive = [one.threads for one in meter.tree if one.state != "Z"]
         self.processes = max(self.processes, len(alive))
         self.threads = max(self.threads, sum(alive))
 
-    def end(self, watch):
-        self.faults = sum(one.faults for one in watch.tree) - self.faults
+    def end(self, meter):
+        self.faults = sum(one.faults for one in meter.tree) - self.faults
 
-    def finish(self, watch):
-        held = self.open if watch.count_connections else None
+    def finish(self, meter):
+        held = self.open if meter.count_connections else None
         each = (self.peak - self.base) / held if (held or 0) >= ENOUGH else None
-        return {"faults": max(0, self.faults) / watch.answered if watch.answered else None,
+        return {"faults": max(0, self.faults) / meter.answered if meter.answered else None,
                 "pss_mib": self.peak / 2**20, "descriptors": self.descriptors,
                 "open_connections": held, "bytes_per_connection": each,
                 "processes": self.processes, "threads": self.threads}

@@ -17,8 +17,7 @@ HEADER, DIAG_MSG = 16, 72       # bytes of nlmsghdr and inet_diag_msg
 
 
 def tcp_counters():
-    """Return the TCP counters of this network namespace, {name: count}, as
-    `nstat -a` shows them: those of RFC 1213 and Linux's own."""
+    """Return the TCP counters of this network namespace, {name: count}, as `nstat -a` has them."""
     lines = [line.split() for path in ("/proc/net/snmp", "/proc/net/netstat")
              for line in procfs.read(path).splitlines()]
     return {name: int(value) for names, values in zip(lines[::2], lines[1::2])
@@ -39,21 +38,12 @@ def silent_clients(port, seconds):
     milliseconds, as the kernel searches all connections, and 5 us a client."""
     silent = 0
     for message in _sockets({ESTABLISHED, SYN_SENT}, remote=port):
-        info = _tcp_info(message)
+        info = next(body for kind, body in _parts(message, DIAG_MSG, "=HH", 4)
+                    if kind == INET_DIAG_INFO)              # struct tcp_info
         since, = struct.unpack_from("=I", info, 44)         # last_data_sent
         received, = struct.unpack_from("=Q", info, 128)     # bytes_received
         silent += message[1] == SYN_SENT or not received and since > 1e3 * seconds
     return silent
-
-
-def _tcp_info(message):
-    """Return the struct tcp_info among the attributes of a message."""
-    start = DIAG_MSG
-    while True:
-        length, kind = struct.unpack_from("=HH", message, start)
-        if kind == INET_DIAG_INFO:
-            return message[start + 4:start + length]
-        start += (length + 3) & ~3
 
 
 def _sockets(states, local=0, remote=0):
@@ -75,36 +65,40 @@ def _sockets(states, local=0, remote=0):
 def _messages(diag):
     """Yield what follows each netlink header until the dump is over. Raises OSError."""
     while True:
-        data = diag.recv(1 << 17)
-        start = 0
-        while start < len(data):
-            length, kind = struct.unpack_from("=IH", data, start)
+        for kind, body in _parts(diag.recv(1 << 17), 0, "=IH", HEADER):
             if kind == NLMSG_ERROR:
                 raise OSError("the kernel does not list its sockets")
             if kind != SOCK_DIAG_BY_FAMILY:     # NLMSG_DONE
                 return
-            yield data[start + HEADER:start + length]
-            start += (length + 3) & ~3
+            yield body
+
+
+def _parts(data, start, form, size):
+    """Yield (kind, body) of the messages or attributes in `data` from `start`. Each has a
+    header of `size` bytes; the format `form` reads its first fields, length and kind."""
+    while start < len(data):
+        length, kind = struct.unpack_from(form, data, start)
+        yield kind, data[start + size:start + length]
+        start += (length + 3) & ~3
 
 
 class AcceptQueue(Metric):
-    """The length of the accept queue, and what was refused because it, or the
-    queue of handshakes before it, was full. The counters are the kernel's and
-    count every listener of this network namespace."""
+    """The length of the accept queue, and what was refused because it, or the queue of
+    handshakes before it, was full: for every listener of this network namespace."""
 
     longest = 0
 
-    def begin(self, watch):
+    def begin(self, meter):
         self.before = tcp_counters()
 
-    def sample(self, watch):
-        self.longest = max(self.longest, accept_queue(watch.live.port)[0])
+    def sample(self, meter):
+        self.longest = max(self.longest, accept_queue(meter.live.port)[0])
 
-    def end(self, watch):
+    def end(self, meter):
         self.after = tcp_counters()
-        self.limit = accept_queue(watch.live.port)[1]
+        self.limit = accept_queue(meter.live.port)[1]
 
-    def finish(self, watch):
+    def finish(self, meter):
         overflows, cookies = (self.after[name] - self.before[name]
                               for name in ("ListenOverflows", "SyncookiesSent"))
         return {"accept_queue": self.longest, "accept_queue_limit": self.limit,

@@ -16,13 +16,6 @@ from bench.meter import Metric, procfs
 LINES = re.compile(r"voluntary_ctxt_switches:\s+(\d+)")     # and nonvoluntary
 
 
-def living(pid):
-    """Return the switches of the living threads of `pid`, voluntary (it
-    waited) and involuntary (the scheduler took the core away)."""
-    return sum(int(count) for thread in procfs.threads(pid)
-               for count in LINES.findall(procfs.read(f"/proc/{pid}/task/{thread}/status")))
-
-
 def account(pid):
     """Return the switches of all threads that our child `pid` has had and of all children that
     it has reaped; None if it has ended."""
@@ -41,19 +34,25 @@ def account(pid):
 def of_tree(tree):
     """Return the switches of a [procfs.Process] whose first one is our child; None if it has
     ended. What is missing: threads and children that ended below a living child of it."""
-    root = account(tree[0].pid) if tree else None
-    return None if root is None else root + sum(living(one.pid) for one in tree[1:])
+    switches = account(tree[0].pid) if tree else None
+    if switches is None:
+        return None
+    for one in tree[1:]:
+        for thread in procfs.threads(one.pid):
+            status = procfs.read(f"/proc/{one.pid}/task/{thread}/status")
+            switches += sum(map(int, LINES.findall(status)))
+    return switches
 
 
 class Switches(Metric):
     """Switches of the server's tree from the start of the load until the server is idle again."""
 
-    def begin(self, watch):
-        self.before = of_tree(watch.tree)
+    def begin(self, meter):
+        self.before = of_tree(meter.tree)
 
-    def end(self, watch):
-        self.after = of_tree(watch.tree)
+    def end(self, meter):
+        self.after = of_tree(meter.tree)
 
-    def finish(self, watch):
-        known = watch.answered and None not in (self.before, self.after)
-        return {"switches": (self.after - self.before) / watch.answered if known else None}
+    def finish(self, meter):
+        known = meter.answered and None not in (self.before, self.after)
+        return {"switches": (self.after - self.before) / meter.answered if known else None}

@@ -62,12 +62,12 @@ class Yardstick(Metric):
 
     found = ()
 
-    def begin(self, watch):
+    def begin(self, meter):
         ask()
 
-    def end(self, watch):
+    def end(self, meter):
         self.found = ask()
 
-    def finish(self, watch):
+    def finish(self, meter):
         visits, *means = self.found or [0]
         return dict(zip(PIECES, (mean or None for mean in means))) if visits >= ENOUGH else {}

@@ -39,7 +39,7 @@ class Runner:
 
     @contextlib.contextmanager
     def _running(self, cell):
-        """Run the server of a cell."""
+        """Run the server of a cell, as a servers.Live."""
         experiment, variant = cell.experiment, cell.variant
         redis = variant.redis or ("tcp" if experiment.needs_redis else "none")
         start = servers.Start(
@@ -47,7 +47,6 @@ class Runner:
             redis=self.redis.address if redis == "tcp" else "none",
             backlog=self.settings.backlog, host=self.host,
             workers=experiment.workers(cell.server, variant, self.machine, cell.x),
-            keep_alive=variant.keep_alive,
             extra=tuple(variant.options.get(cell.server.name, ())))
         with tempfile.TemporaryDirectory(prefix="bench-cell-") as folder, \
                 servers.running(cell.server, start, os.path.join(folder, "server")) as live:
@@ -98,8 +97,7 @@ class Runner:
             with cpu_meter.of_tree(live.pid) if metered else contextlib.nullcontext() as cpu:
                 self._check(cell, live)
                 self._warm_up(cell, live)
-                costs = cost_meter.CostMeter(
-                    live, redis, cpu=cpu, count_connections=experiment.holds_connections)
+                costs = cost_meter.CostMeter(live, redis, experiment.holds_connections, cpu)
                 row["descriptor_limit"] = procfs.descriptor_limit(live.pid)
                 job = experiment.job(live, cell.variant, cell.x, seconds,
                                      self.machine, self.settings.full)
@@ -113,7 +111,11 @@ class Runner:
             self._fill(row, cell, live, costs, result)
             width = min(job.threads, len(self.machine.load_cores)) if tool.threaded else 1
             row["limit"], row["evidence"] = bottleneck.judge(row, tool, width)
-            row["raw"] = self._keep_raw(cell, live, result)
+            row["raw"] = self.folder.write_raw(f"{self.order:04}_{cell.label}.txt", "\n".join([
+                f"server, on cores {sorted(live.start.cores)}:",
+                "$ " + " ".join(live.argv), live.log(),
+                f"load, on cores {sorted(self.machine.load_cores)}:",
+                "$ " + result.command, result.output]))
 
     def _check(self, cell, live):
         """Raise WrongAnswer unless the server does the work. A floor sends
@@ -141,7 +143,7 @@ class Runner:
             notes.insert(0, f"the server ended by itself: {live.exit}")
         elif live.exit.code == -signal.SIGKILL:
             notes.append("the server had to be killed at the end")
-        unseen = costs.watch.answered - result.good
+        unseen = costs.answered - result.good
         # One for each client is under way when the load tool ends.
         if unseen > cell.x + cost_meter.CHECKS:
             notes.append(f"{row['tool']} saw {unseen:,} fewer answers than "
@@ -160,15 +162,6 @@ class Runner:
         if status == "crashed":
             row.update(dict.fromkeys(LOST_IN_A_CRASH))
             self.problems.append(f"{cell.label}: {notes[0]}")
-
-    def _keep_raw(self, cell, live, result):
-        """Write what was run and what it printed; return the file's name."""
-        return self.folder.write_raw(
-            f"{self.order:04}_{cell.label}.txt", "\n".join([
-                f"server, on cores {sorted(live.start.cores)}:",
-                "$ " + " ".join(live.argv), live.log(),
-                f"load, on cores {sorted(self.machine.load_cores)}:",
-                "$ " + result.command, result.output]))
 
     def count_calls(self, experiment, server, variant):
         """Count the system calls of a server, in a pass of its own."""
