@@ -11,8 +11,8 @@ from bench.run import process as child
 
 # Ten remarks make a page of the length that a young guestbook has. The counter
 # starts with all its digits, so that all pages of a run are equally long.
-REMARKS = 10
-REMARK = "A remark of the length that guests tend to leave - Guest number {}"
+REMARKS = [f"A remark of the length that guests tend to leave - Guest number {number}"
+           for number in range(1, 11)]
 FIRST_VISITOR = 1_000_000
 
 
@@ -75,7 +75,6 @@ class RedisServer:
 
     def fill(self):
         """Put the guestbook into the state that every cell begins with."""
-        remarks = [REMARK.format(n) for n in range(1, REMARKS + 1)]
         self.ask(command("DEL", "guestbook_remarks"))
-        self.ask(command("RPUSH", "guestbook_remarks", *remarks))
+        self.ask(command("RPUSH", "guestbook_remarks", *REMARKS))
         self.ask(command("SET", "visitor_count", FIRST_VISITOR))

@@ -6,11 +6,9 @@ from bench.analyse.stats import LOOKS
 
 
 def in_rounds(cells, *, rounds=None, unsettled=None, quiet=None, seed=0, group=id):
-    """Yield (round, [cell, ...]), rounds counted from 1; the caller measures these cells
-    before it asks for the next round.
+    """Yield (round, [cell, ...]), rounds counted from 1, each in random order, so that a change
+    of the machine affects all alike. The caller measures these cells before it asks for more.
 
-    cells       each round has those that are not settled, in random order, so
-                that a change of the machine affects all alike
     group       returns the same for cells that follow each other: what is to be compared is
                 measured while the machine is the same
     rounds      how many; None: up to the last of LOOKS

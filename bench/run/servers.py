@@ -36,7 +36,6 @@ class Start:
     backlog: int = netns.QUEUE
     host: str = "127.0.0.1"
     workers: int = None
-    keep_alive: bool = True
     extra: tuple = ()
     public: str = os.path.join(TOP, "public")   # the files of a peer
 
@@ -54,11 +53,6 @@ class Server:
     endpoints = ("/guestbook", "/answer", "/hello", "/redirect", "/echo")
     keep_alive = metered = True
     warm_up, start_seconds = 0.0, 10.0
-
-    @property
-    def title(self):
-        """How tables name it."""
-        return self.name
 
     @property
     def chapter(self):
@@ -93,8 +87,6 @@ ARCHITECTURES = (
     Server("poll", "06_poll"),
     Server("epoll", "07_epoll", has_workers=True),
 )
-
-
 # By each of its names: epoll, 07, 07_epoll.
 NAMES = {name: one for one in ARCHITECTURES for name in (one.name, one.folder[:2], one.folder)}
 
@@ -168,8 +160,6 @@ def _wait_until_ready(live):
     while not _is_ready(live):
         ended = child.wait(live.process, 0.01)
         if ended:
-            live.exit = ended
-            child.kill_session(live.pid)
             said = live.log().strip().splitlines() or ["(it printed nothing)"]
             raise ServerError(f"`{command}` ended with {ended}: {said[-1]}")
         if time.monotonic() > until:

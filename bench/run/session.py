@@ -3,10 +3,10 @@
     run(words)      `python3 -m bench run`, see --help
     study(words)    `python3 -m bench study NAME`
 
-Every measurement has the same steps: look at the machine, then measure the experiments one
-after the other. In each, measure all cells in shuffled rounds, wait before a round until
-the machine is quiet, and stop when the comparisons are settled. At the end print, draw and
-explain. Ctrl-C keeps what is measured by then.
+A run looks at the machine and measures the experiments one after the other, each in
+shuffled rounds (rounds.py) until its comparisons are settled. Before each round it waits
+until the machine is quiet. At the end it prints, draws and explains. Ctrl-C keeps what is
+measured by then.
 """
 
 import contextlib
@@ -46,11 +46,11 @@ def without_tools(settings, lacking):
     `lacking`, [what was left out and why])."""
     whole, left_out = [], []
     for one in settings.experiments:
-        missing = [tool for variant in one.variants if lacking(
-            tool := cells.tool_for(one, settings.tool, variant))]
+        tools = [cells.tool_for(one, settings.tool, variant) for variant in one.variants]
+        missing = next(filter(lacking, tools), None)
         if missing:
-            left_out.append(f"{one.name}: {missing[0]} is not installed: "
-                            f"{load.TOOLS[missing[0]].remedy}")
+            left_out.append(f"{one.name}: {missing} is not installed: "
+                            f"{load.TOOLS[missing].remedy}")
         else:
             whole.append(one)
     return dataclasses.replace(settings, experiments=tuple(whole)), left_out
@@ -170,9 +170,9 @@ class Session:
         """Return those of the cells `some` whose comparison more rounds may settle."""
         rows = [row for row in self.worker.folder.rows
                 if row["experiment"] == stage.experiment.name]
-        left = set(comparisons.unsettled(
+        left = comparisons.unsettled(
             steadied(rows)[0], [cell.key for cell in some], stage.baseline_of,
-            adaptive=not stage.rounds))
+            adaptive=not stage.rounds)
         return [cell for cell in some if cell.key in left]
 
     def left_open(self):
@@ -180,16 +180,15 @@ class Session:
         settled yet, and say what helps; [] when all is settled."""
         said, few = {}, False
         for stage in self.stages:
+            name = stage.experiment.name
             for cell in self._unsettled(stage, stage.possible):
-                few |= self.rounds[stage.experiment.name] < LOOKS[-1]
+                few |= self.rounds[name] < LOOKS[-1]
                 base = stage.baseline_of(cell.variant.name)
                 if cell.server.name != base:
-                    where = f"{stage.experiment.name} {cell.variant.name}"
-                    said.setdefault(f"{where.strip()}, compared with {base}",
-                                    {})[cell.server.name] = 1
+                    where = f"{name} {cell.variant.name}".strip()
+                    said.setdefault(f"{where}, compared with {base}", {})[cell.server.name] = 1
         lines = [f"Not settled yet: {where}: {', '.join(names)}" for where, names in said.items()]
-        more = f"More rounds may tell: the same command with REPEAT={LOOKS[-1]}."
-        return lines + [more] * few
+        return lines + [f"More rounds may tell: the same command with REPEAT={LOOKS[-1]}."] * few
 
 
 def measure(where, settings, machine, folder, stages, env):
@@ -246,48 +245,39 @@ def compare(settings):
     no_venv = venv.enter()
     where = fleet.Fleet(settings.fleet) if settings.fleet else Here()
     with where:
-        return compare_at(where, settings, no_venv)
+        source = facts.commit()
+        left_out = where.call(build_all, settings)
+        machine = where.layout(settings)
+        no_strace = where.call(syscalls.missing)
+        settings, toolless = without_tools(settings, where.lacking)
+        left_out += toolless + [f"{what}: {why}" for what, why in (
+            ("the report and the live table", no_venv),
+            ("system calls a request", no_strace),
+            ("how fast the cores are while they work", yardstick.build())) if why]
+        stages = plan.make(settings, machine, count_calls=not no_strace)
+        findings = where.findings(machine, max(
+            (cell.x for stage in stages for cell in stage.cells
+             if not stage.experiment.open_loop), default=1))
+        table.say(*map(str, findings))
+        print("", *plan.told(stages),
+              f"Together {terminal.clock(plan.total(stages))} minutes; seed "
+              f"{settings.seed}. Ctrl-C keeps what is measured.", sep="\n")
+        for one in left_out:
+            table.say(f"Left out: {one}")
+        if not any(stage.possible for stage in stages):
+            print("bench: nothing is left to measure", file=sys.stderr)
+            return 1
 
-
-def compare_at(where, settings, no_venv):
-    """The same, on the machine or the fleet `where`."""
-    source = facts.commit()
-    left_out = where.call(build_all, settings)
-    machine = where.layout(settings)
-    if no_venv:
-        left_out.append(f"the report and the live table: {no_venv}")
-    no_strace = where.call(syscalls.missing)
-    if no_strace:
-        left_out.append(f"system calls a request: {no_strace}")
-    settings, toolless = without_tools(settings, where.lacking)
-    left_out += toolless
-    no_yardstick = yardstick.build()
-    if no_yardstick:
-        left_out.append(f"how fast the cores are while they work: {no_yardstick}")
-    stages = plan.make(settings, machine, count_calls=not no_strace)
-    findings = where.findings(machine, max(
-        (cell.x for stage in stages for cell in stage.cells
-         if not stage.experiment.open_loop), default=1))
-    table.say(*map(str, findings))
-    print("", *plan.told(stages),
-          f"Together {terminal.clock(plan.total(stages))} minutes; seed "
-          f"{settings.seed}. Ctrl-C keeps what is measured.", sep="\n")
-    for one in left_out:
-        table.say(f"Left out: {one}")
-    if not any(stage.possible for stage in stages):
-        print("bench: nothing is left to measure", file=sys.stderr)
-        return 1
-
-    folder = rundir.Folder(settings.out, settings.label)
-    env = {**environment(settings, machine, findings, stages), "source": source,
-           "machine": where.call(facts.facts), "versions": where.call(facts.versions),
-           "left_out": left_out}
-    folder.write_json("env.json", env)
-    status, said = measure(where, settings, machine, folder, stages, env)
-    if not folder.rows:
-        print(*said, "Nothing was measured.")
-        return status
-    return tell(settings, folder, env, said) or status
+        folder = rundir.Folder(settings.out, settings.label)
+        env = {**environment(settings, machine, findings, stages), "source": source,
+               "machine": where.call(facts.facts), "versions": where.call(facts.versions),
+               "left_out": left_out}
+        folder.write_json("env.json", env)
+        status, said = measure(where, settings, machine, folder, stages, env)
+        if not folder.rows:
+            print(*said, "Nothing was measured.")
+            return status
+        return tell(settings, folder, env, said) or status
 
 
 def run(words, command="run"):
