@@ -55,12 +55,10 @@ def cores(text):
 def facts():
     """Return a dict of what the machine is, for env.json. What a (virtual)
     machine does not show is "" or None."""
-    def limit(name):
-        return procfs.read_int(f"{NET}/{name}")
-
     caches = [procfs.read_int(f"{CPUS}/cpu0/cache/index{number}/size") for number in range(5)]
     # Governors other than haltpoll ignore its parameter.
     polls = procfs.read(f"{CPUS}/cpuidle/current_governor").strip() == "haltpoll"
+    ports = procfs.read(f"{NET}/ipv4/ip_local_port_range")
     return {
         "cpu": procfs.find(r"^model name\s*:\s*(.*)$", "/proc/cpuinfo") or platform.machine(),
         "cores": os.cpu_count(),
@@ -74,11 +72,10 @@ def facts():
         "congestion": procfs.read(f"{NET}/ipv4/tcp_congestion_control").strip(),
         "limits": {
             "descriptors": procfs.descriptor_limit(),
-            "somaxconn": limit("core/somaxconn"),
-            "syn_backlog": limit("ipv4/tcp_max_syn_backlog"),
-            "port_range": [int(word) for word in
-                           procfs.read(f"{NET}/ipv4/ip_local_port_range").split()],
-            "tw_reuse": limit("ipv4/tcp_tw_reuse"),
+            "somaxconn": procfs.read_int(f"{NET}/core/somaxconn"),
+            "syn_backlog": procfs.read_int(f"{NET}/ipv4/tcp_max_syn_backlog"),
+            "port_range": list(map(int, ports.split())),
+            "tw_reuse": procfs.read_int(f"{NET}/ipv4/tcp_tw_reuse"),
         },
     }
 

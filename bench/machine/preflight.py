@@ -18,6 +18,7 @@ from bench.meter import procfs
 from bench.run import netns, servers
 
 STOPS, SPOILS, LESS = 3, 2, 1       # how much a finding matters
+WORDS = {STOPS: "MISSING", SPOILS: "WARNING", LESS: "note"}
 GROUPS = ("run", "test", "browser", "tidy", "compare", "fuzz")
 
 
@@ -36,8 +37,8 @@ class Finding:
         return not self.remedy
 
     def __str__(self):
-        word = "OK" if self.ok else {STOPS: "MISSING", SPOILS: "WARNING", LESS: "note"}[self.weight]
-        return f"{word:8} {self.what}: {self.value}" + f"\n{'':8} -> {self.remedy}" * (not self.ok)
+        line = f"{'OK' if self.ok else WORDS[self.weight]:8} {self.what}: {self.value}"
+        return line if self.ok else f"{line}\n{'':8} -> {self.remedy}"
 
 
 def look(machine, most_clients, no_network):

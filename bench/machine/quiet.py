@@ -47,9 +47,8 @@ class Gate:
 
 
 def measure(core):
-    """Return the CPU milliseconds that a fixed piece of work takes on `core`. The larger of
-    two figures comes from the slower core. CPU time, not wall time, so that other programs
-    on this core do not count."""
+    """Return the CPU milliseconds that a fixed piece of work takes on `core`. CPU time, not
+    wall time, so that other programs on this core do not count."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {core})
     try:
