@@ -1,6 +1,7 @@
 """ApacheBench."""
 
 import collections
+import math
 import os
 
 from bench.load.base import LoadError, Result, Tool, numbers
@@ -23,7 +24,7 @@ class Ab(Tool):
         length, -e writes percentiles of 1 us. Raises LoadError."""
         if job.connections > MOST:
             raise LoadError(f"ab has at most {MOST:,} clients")
-        argv = ["ab", "-q", "-l", "-r", "-s", "120", "-t", str(job.tool_seconds),
+        argv = ["ab", "-q", "-l", "-r", "-s", "120", "-t", str(math.ceil(job.seconds)),
                 "-n", str(job.requests or 10_000_000), "-c", str(job.connections),
                 "-e", os.path.join(folder, "percentiles.csv")]
         if job.keep_times:

@@ -1,6 +1,5 @@
 """What every load tool shares: the job, the result, and reading numbers."""
 
-import math
 import os
 import re
 import shutil
@@ -48,11 +47,6 @@ class Job:
     def least_seconds(self):
         """How long it lasts at least; with `requests`, it may last longer."""
         return min(self.seconds, self.requests / FASTEST) if self.requests else self.seconds
-
-    @property
-    def tool_seconds(self):
-        """Whole seconds for a tool that knows no others. What is too long is cut off."""
-        return math.ceil(self.seconds)
 
     @property
     def deadline(self):
@@ -107,7 +101,7 @@ class Tool:
     latency = ""            # what its percentiles measure, in a sentence
     open_loop = False       # its clients arrive at a rate of their own
     busy_waits = False      # its core is busy whatever the load
-    whole_seconds = False   # it cannot run for half a second
+    whole_seconds = False   # it knows no others; what is too long is cut off
     threaded = False        # it can use several cores
 
     def path(self):

@@ -26,7 +26,7 @@ class Wrk(Tool):
     def command(self, job, folder):
         """Return argv, with the seconds rounded up. An answer that takes
         longer than the time-out, 2 s by default, would be an error."""
-        seconds = job.tool_seconds
+        seconds = math.ceil(job.seconds)
         threads = min(job.threads, job.connections)
         if job.pause:
             threads = max(threads, math.ceil(job.connections / TIMERS))
