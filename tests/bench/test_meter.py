@@ -13,7 +13,8 @@ from types import SimpleNamespace
 import pytest
 
 from bench import load
-from bench.meter import Metric, costs, cpu, memory, procfs, sockets, switches, yardstick
+from bench.meter import (Metric, costs, cpu, memory, procfs, sockets, switches, syscalls,
+                         yardstick)
 from bench.run import process as child
 
 CORES = frozenset(os.sched_getaffinity(0))
@@ -219,6 +220,18 @@ def test_switches_of_what_has_ended():
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         assert switches.account(process.pid) is None
         assert process.wait() == 3
+
+
+def test_strace_that_follows_too_late_is_ended(monkeypatch, tmp_path):
+    """It would slow down what is measured next."""
+    (tmp_path / "strace").write_text("#!/bin/sh\nexec sleep 60\n")
+    (tmp_path / "strace").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr(syscalls, "SECONDS", 0.2)
+    before = len(procfs.tree(os.getpid()))
+    with pytest.raises(syscalls.SyscallError):
+        syscalls.count(syscalls.Strace(), SimpleNamespace(pid=os.getpid()), CORES, None)
+    assert len(procfs.tree(os.getpid())) == before
 
 
 def test_group_that_cannot_be_made(monkeypatch, tmp_path):
