@@ -80,11 +80,11 @@ def look(machine, most_clients, no_network):
 def cores(machine):
     """Return the Finding about cores: server and load need cores of their own;
     two that the system calls cores can be the halves of one."""
-    def listed(some):
-        return ",".join(map(str, sorted(some)))
+    mine, others = (",".join(map(str, sorted(some)))
+                    for some in (machine.server_cores, machine.load_cores))
+    pairs = [f"{one} and {other}" for one in sorted(machine.server_cores)
+             for other in sorted(facts.siblings(one) & machine.load_cores - {one})]
     remedy = ""
-    pairs = [f"{mine} and {other}" for mine in sorted(machine.server_cores)
-             for other in sorted(facts.siblings(mine) & machine.load_cores - {mine})]
     if machine.server_cores & machine.load_cores:
         remedy = ("server and load share cores, so requests/s mean little; CPU time a request "
                   "still holds: use a machine with two cores, or fewer SERVER_CPUS")
@@ -92,8 +92,8 @@ def cores(machine):
         remedy = (f"{', '.join(pairs)} are halves of one core, so server and load slow each "
                   "other: choose other SERVER_CPUS and LOAD_CPUS, or use a machine with two "
                   "whole cores")
-    return Finding("cores", f"{len(machine.all_cores)}: server on {listed(machine.server_cores)}, "
-                   f"load and Redis on {listed(machine.load_cores)}", remedy)
+    return Finding("cores", f"{len(machine.all_cores)}: server on {mine}, "
+                   f"load and Redis on {others}", remedy)
 
 
 def doctor():
@@ -132,13 +132,8 @@ def main(_words):
     """Print what the head of this file says; return 1 when something does
     not work at all, else 0."""
     found = doctor()
-    print("\n".join(map(str, found)))
     todo = sorted((one for one in found if not one.ok and one.weight > LESS),
                   key=lambda one: -one.weight)
-    if todo:
-        print("\nDo first:" if len(todo) > 1 else "\nDo this first:")
-        for number, one in enumerate(todo[:3], 1):
-            print(f"{number}. {one.what}: {one.remedy}")
-    else:
-        print("\nready")
+    first = [f"{number}. {one.what}: {one.remedy}" for number, one in enumerate(todo[:3], 1)]
+    print(*found, "", *(["Do first:", *first] if todo else ["ready"]), sep="\n")
     return int(any(one.weight == STOPS for one in todo))
