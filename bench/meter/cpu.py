@@ -1,10 +1,5 @@
 """CPU time of a process tree, with everything that it starts.
 
-    with cpu.of_tree(live.pid) as meter:
-        before = meter.read()
-        ...
-        used = meter.read() - before    used.total, used.user_share
-
 The processes are put into a control group (cgroups(7), version 2) of their own. The kernel
 adds the time of each task to its group in nanoseconds, up to its last context switch, and
 new threads and children are in the group from the start. That needs a writable folder in
@@ -35,11 +30,6 @@ class Cpu:
 
     def __sub__(self, before):
         return Cpu(self.total - before.total, self.user - before.user, self.system - before.system)
-
-    @property
-    def user_share(self):
-        """The user part of the time, 0 to 1."""
-        return self.user / ((self.user + self.system) or 1.0)
 
 
 class Group:
@@ -132,7 +122,8 @@ class CpuTime(Metric):
         if others:  # else load and foreign work look the same
             values["foreign"] = max(0.0, statistics.fmean(mine) - busy)
         if meter.answered:
-            each = 1e6 * meter.server_cpu.total / meter.answered
-            user = each * meter.server_cpu.user_share
+            used = meter.server_cpu
+            each = 1e6 * used.total / meter.answered
+            user = each * (used.user / ((used.user + used.system) or 1.0))
             values.update(cpu_us=each, cpu_user_us=user, cpu_system_us=each - user)
         return values

@@ -1,8 +1,5 @@
 """A network of its own for every measurement, with the kernel's limits set.
 
-    enter()
-    set_limits({"ipv4/tcp_congestion_control": "bbr"})
-
 The limits on connections belong to a network namespace (namespaces(7)). In a
 new one they can be set without root, and without changing the machine. It has
 a loopback device only, which is all that a server and its load need.
@@ -47,8 +44,8 @@ def enter():
         fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh22x", b"lo", IFF_UP))
     _entered = True
     set_limits({"core/somaxconn": QUEUE, "ipv4/tcp_max_syn_backlog": QUEUE,
-                "ipv4/ip_local_port_range": "1024 65535", "ipv4/tcp_tw_reuse": 1})
-    set_limits({CONGESTION: "reno"})
+                "ipv4/ip_local_port_range": "1024 65535", "ipv4/tcp_tw_reuse": 1,
+                CONGESTION: "reno"})
     with contextlib.suppress(OSError):      # CUBIC may be forbidden here; Reno never is
         set_limits({CONGESTION: "cubic"})
 
@@ -56,7 +53,7 @@ def enter():
 def set_limits(limits):
     """Set {path below /proc/sys/net: value}. Raises OSError, also where it
     would change the machine."""
-    if limits and not _entered:
+    if not _entered:
         raise OSError(errno.EPERM, "there is no network of its own", *limits)
     for path, value in limits.items():
         (BELOW / path).write_text(str(value))
