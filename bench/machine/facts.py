@@ -6,10 +6,12 @@ import pathlib
 import platform
 import re
 import resource
+import shlex
 import shutil
 import subprocess
 from dataclasses import dataclass
 
+from bench.load.base import PATH
 from bench.meter import procfs
 from bench.run import servers
 
@@ -90,9 +92,10 @@ def versions():
     """Return {program: first line of what it says its version is}."""
     found = {"python": platform.python_version()}
     for name in ("ab", "wrk", "httperf", "oha", "redis-server", "gcc", "clang", "perf"):
-        if shutil.which(name):
+        program = shutil.which(name, path=PATH)
+        if program:
             option = {"ab": "-V", "wrk": "-v"}.get(name, "--version")
-            said = subprocess.getoutput(f"{name} {option}", errors="replace")
+            said = subprocess.getoutput(f"{shlex.quote(program)} {option}", errors="replace")
             line = re.search(r"^.*(?:ersion|\d+\.\d+).*$", said, re.MULTILINE)
             found[name] = line.group().strip() if line else "?"
     return found
