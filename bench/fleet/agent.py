@@ -9,7 +9,6 @@ while it runs it may ask() the session.
 
 import contextlib
 import os
-import pickle
 import platform
 import time
 import traceback
@@ -38,17 +37,15 @@ def main(_words):
     with contextlib.suppress(Gone), kept:
         try:
             while True:
-                _send(*_answer())
+                _send(*_answer(*_receive()))
         finally:
             process.end_all()
     return 0
 
 
-def _answer():
-    """Return ("returned", value) or ("raised", error) of the next function.
-    Raises Gone."""
+def _answer(function, args):
+    """Return ("returned", value) or ("raised", error) of a call."""
     try:
-        function, args = _receive()
         return "returned", function(*args)
     except Exception as error:      # pylint: disable=broad-exception-caught
         error.add_note(f"on {platform.node()}:\n{traceback.format_exc()}")
@@ -64,11 +61,7 @@ def _receive():
 
 
 def _send(kind, value):
-    """Send the session a pair, an error in place of what cannot be sent. Raises Gone."""
-    try:
-        pickle.loads(pickle.dumps(value))
-    except Exception:               # pylint: disable=broad-exception-caught
-        kind, value = "raised", OSError(f"{type(value).__name__}: {value}")
+    """Send the session a pair. Raises Gone."""
     try:
         _line["out"].send((kind, value))
     except OSError:
@@ -82,10 +75,9 @@ def ask(*question, tick=None):
     (seconds of time.monotonic). Raises Gone.
     """
     _send("asks", question)
-    while True:
+    due = 0.0
+    while not _line["in"].poll(min(LOOK, max(0.0, due))):
         due = tick() - time.monotonic() if tick else LOOK
-        if _line["in"].poll(min(LOOK, max(0.0, due))):
-            break
     kind, value = _receive()
     if kind == "raised":
         raise value

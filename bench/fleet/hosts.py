@@ -54,22 +54,19 @@ class Host:
     def __init__(self, name, told, folder):
         """`told` are its variables, `folder` is for the files of ssh."""
         self.name, self.told, self.folder = name, told, folder
-        self.reached_at = str(told.get("ansible_host", name))
-        self.address = str(told.get("address", self.reached_at))
-        self.line = self.process = self.log = None
-        self.is_local = told.get("ansible_connection") == "local"
+        reached_at = str(told.get("ansible_host", name))
+        self.address = str(told.get("address", reached_at))
+        self.line = self.process = self.log = self.ssh = None
         self.met = False        # whether its agent has ever answered
         self.ahead, self.unsure = 0.0, math.inf
-
-    def _ssh(self, *words):
-        """Return the ssh command with these words after the address."""
-        argv = ["ssh", *shlex.split(self.told.get("ansible_ssh_common_args", ""))]
-        for option in (*OPTIONS, f"ControlPath={self.folder}/%C"):
-            argv += ["-o", option]
-        for option, variable in WAY.items():
-            if variable in self.told:
-                argv += [option, str(self.told[variable])]
-        return [*argv, self.reached_at, *words]
+        if told.get("ansible_connection") != "local":
+            self.ssh = ["ssh", *shlex.split(told.get("ansible_ssh_common_args", ""))]
+            for option in (*OPTIONS, f"ControlPath={folder}/%C"):
+                self.ssh += ["-o", option]
+            for option, variable in WAY.items():
+                if variable in told:
+                    self.ssh += [option, str(told[variable])]
+            self.ssh.append(reached_at)
 
     def __enter__(self):
         """Start the agent; the first call waits until it is there."""
@@ -81,15 +78,15 @@ class Host:
         self.log = tempfile.TemporaryFile(dir=self.folder)
         with theirs:    # a session of its own, or Ctrl-C would reach ssh before us
             self.process = subprocess.Popen(
-                ["sh", "-c", there] if self.is_local else self._ssh(there), stdin=theirs,
-                stdout=theirs, stderr=self.log, start_new_session=True)
+                [*(self.ssh or ["sh", "-c"]), there], stdin=theirs, stdout=theirs,
+                stderr=self.log, start_new_session=True)
         self.line = Connection(ours.detach())
         return self
 
     def __exit__(self, *_):
         self.close()
-        if not self.is_local:
-            subprocess.run(self._ssh("-O", "exit"), stderr=subprocess.DEVNULL, check=False)
+        if self.ssh:
+            subprocess.run([*self.ssh, "-O", "exit"], stderr=subprocess.DEVNULL, check=False)
 
     def close(self):
         """End the agent, and with it all that it started."""
@@ -149,11 +146,8 @@ class Host:
 
     def look_at_clock(self):
         """Set `ahead` from the quickest of some round trips. Raises HostError."""
-        self.unsure = math.inf
+        trips = []
         for _ in range(PINGS):
-            before = time.monotonic()
-            theirs = self.call(time.monotonic)
-            after = time.monotonic()
-            if (after - before) / 2 < self.unsure:
-                self.unsure = (after - before) / 2
-                self.ahead = theirs - (before + after) / 2
+            before, theirs, after = time.monotonic(), self.call(time.monotonic), time.monotonic()
+            trips.append(((after - before) / 2, theirs - (before + after) / 2))
+        self.unsure, self.ahead = min(trips)

@@ -5,7 +5,6 @@ its own clock; how far these are apart is known from round trips. A tool begins 
 process runs, and the skew is the time from the first one's begin to the last one's.
 """
 
-import collections
 import itertools
 import math
 import os
@@ -39,25 +38,19 @@ def share(job, many):
 
 
 def percentile(times, percent):
-    """Return a percentile of `times`, {microseconds: how many answers}, in ms: the answer at
-    place n * percent / 100 of the n in order, as ab has it. 100 is the longest."""
-    ordered = sorted(times)
-    ends = list(itertools.accumulate(times[one] for one in ordered))
-    place = min(ends[-1] - 1, int(0.5 + ends[-1] * percent / 100))
-    return next(one for one, end in zip(ordered, ends) if end > place) / 1000
+    """Return a percentile of `times`, sorted microseconds of each answer, in ms: the answer at
+    place n * percent / 100 of the n, as ab has it. 100 is the longest."""
+    return times[min(len(times) - 1, int(0.5 + len(times) * percent / 100))] / 1000
 
 
-def merge(results, begins=None):
-    """Return one load.Result for those of all generators.
-
-    begins  when each began, in seconds of one clock; None: together
+def merge(results, begins):
+    """Return one load.Result for those of all generators, which began at `begins`, in seconds
+    of one clock.
 
     Counts and times are added up, so a percentile is that of all answers; it is None where a
     tool did not leave the time of each. What is the busiest or latest generator's: CPU time,
     lag, the longest answer.
     """
-    begins = begins or [0.0] * len(results)
-
     def known(key):
         return [value for one in results if (value := getattr(one, key)) is not None]
 
@@ -68,17 +61,39 @@ def merge(results, begins=None):
     busiest = max(results, key=lambda one: one.cpu / (one.wall or 1))
     merged = load.Result(
         good=good, cpu=busiest.cpu, wall=busiest.wall,
-        **{key: total(key) for key in ("failed", "timeouts", "unfinished", "sent_rate")},
+        **{key: total(key) for key in ("failed", "timeouts", "sent_rate")},
         **{key: max(known(key), default=None) for key in ("lag_percent", "max")},
         seconds=max(begin + one.seconds for begin, one in zip(begins, results)) - min(begins),
         mean=sum(one.mean * one.good for one in some) / good
         if good and all(one.mean for one in some) else None,
         notes=list(dict.fromkeys(itertools.chain(*known("notes")))))
     if some and all(one.times for one in some):
-        times = sum((collections.Counter(one.times) for one in some), collections.Counter())
+        times = sorted(itertools.chain(*(one.times.elements() for one in some)))
         merged.p50, merged.p99, merged.max = (
             percentile(times, percent) for percent in (50, 99, 100))
     return merged
+
+
+def together(found):
+    """Return the same as Generators.run() for [(Host, load.Result, how busy its cores were
+    in per cent)]."""
+    begins = [result.began - host.ahead for host, result, _ in found]
+    merged = merge([result for _, result, _ in found], begins)
+    silent = {}         # each tool counts the silent clients of its whole host
+    for host, result, _ in found:
+        silent[host.name] = max(silent.get(host.name, 0), result.unfinished)
+    merged.unfinished = sum(silent.values())
+    parts = [{"host": host.name, "role": "load", "requests": result.good,
+              "rate": result.rate, "failed": result.failed,
+              "begin_ms": 1000 * (begin - min(begins)), "clock_ms": 1000 * host.unsure,
+              "cores_busy": busy, "busy": 100 * result.cpu / result.wall}
+             for begin, (host, result, busy) in zip(begins, found)]
+    merged.extra = {"skew_ms": max(one["begin_ms"] for one in parts),
+                    "load_cores_busy": max(one["cores_busy"] for one in parts)}
+    merged.command, merged.output = (
+        "\n".join(f"[{host.name}] {getattr(result, key)}" for host, result, _ in found)
+        for key in ("command", "output"))
+    return merged, parts
 
 
 # -------------------------------------------------------------- on a load host
@@ -96,14 +111,6 @@ def generate(name, job, cores, begin):
 
 
 # --------------------------------------------------------------- on our machine
-
-def as_they_answer(hosts, seconds):
-    """Yield each Host when it can be read, and those that are late after `seconds`."""
-    waiting, until = {one.line: one for one in hosts}, time.monotonic() + seconds
-    while waiting:
-        for line in wait(waiting, max(0.0, until - time.monotonic())) or list(waiting):
-            yield waiting.pop(line)
-
 
 class Generators:
     """The load tools of a fleet: on each of `hosts`, {Host: its cores for the load}, one or
@@ -142,39 +149,20 @@ class Generators:
         one fails; the others end then, and have to be made ready() again."""
         agents = self.chosen(1 if job.rate else job.connections)
         jobs = share(job, len(agents))
-        agents = dict((one, host) for (host, one), _ in zip(agents, jobs))
-        begin = time.monotonic() + HEAD_START + 2 * max(one.unsure for one in agents)
+        cores = {one: self.hosts[host] for (host, one), _ in zip(agents, jobs)}
+        begin = time.monotonic() + HEAD_START + 2 * max(one.unsure for one in cores)
         found = {}
         try:
-            for (one, host), mine in zip(agents.items(), jobs):
-                cores = self.hosts[host]
-                mine = replace(mine, threads=min(job.threads, len(cores)))
-                one.send(generate, name, mine, cores, begin + one.ahead)
-            for one in as_they_answer(agents, jobs[0].deadline + PATIENCE):
-                found[one] = one.receive(seconds=0)
+            for (one, mine), part in zip(cores.items(), jobs):
+                part = replace(part, threads=min(job.threads, len(mine)))
+                one.send(generate, name, part, mine, begin + one.ahead)
+            waiting = {one.line: one for one in cores}
+            until = time.monotonic() + jobs[0].deadline + PATIENCE
+            while waiting:      # those that are late are refused by receive()
+                for line in wait(waiting, max(0.0, until - time.monotonic())) or list(waiting):
+                    one = waiting.pop(line)
+                    found[one] = one.receive(seconds=0)
         finally:
-            for one in agents.keys() - found:
+            for one in cores.keys() - found:
                 one.close()
-        return together([(one, *found[one]) for one in agents])
-
-
-def together(found):
-    """Return the same as Generators.run() for [(Host, load.Result, how busy its cores were
-    in per cent)]."""
-    begins = [result.began - host.ahead for host, result, _ in found]
-    silent = {}         # each tool counts the silent clients of its whole host
-    for host, result, _ in found:
-        silent[host.name] = max(silent.get(host.name, 0), result.unfinished or 0)
-    merged = merge([result for _, result, _ in found], begins)
-    merged.unfinished = sum(silent.values())
-    parts = [{"host": host.name, "role": "load", "requests": result.good,
-              "rate": result.rate, "failed": result.failed,
-              "begin_ms": 1000 * (begin - min(begins)), "clock_ms": 1000 * host.unsure,
-              "cores_busy": busy, "busy": 100 * result.cpu / result.wall}
-             for begin, (host, result, busy) in zip(begins, found)]
-    merged.extra = {"skew_ms": max(one["begin_ms"] for one in parts),
-                    "load_cores_busy": max(one["cores_busy"] for one in parts)}
-    merged.command, merged.output = (
-        "\n".join(f"[{host.name}] {getattr(result, key)}" for host, result, _ in found)
-        for key in ("command", "output"))
-    return merged, parts
+        return together([(one, *found[one]) for one in cores])

@@ -77,8 +77,6 @@ class Fleet:
     """The hosts of an inventory, as long as the block lasts; it has what session.Here has.
     `parts` is what Redis and the load tools did in the last run, see load.Generators."""
 
-    no_network = "a host of a fleet keeps its own"
-
     def __init__(self, path):
         """Raises inventory.Mistake."""
         self.told = inventory.read(path)
@@ -94,7 +92,8 @@ class Fleet:
             (self.server, *_), (self.redis, *_), self.load = (
                 [stack.enter_context(hosts.Host(name, told, folder))
                  for name, told in self.told[group].items()] for group in inventory.NEEDED)
-            for one in self.all():
+            self.all = [self.server, self.redis, *self.load]
+            for one in self.all:
                 if one.call(hosts.sources) != hosts.sources():
                     raise hosts.HostError(f"{one.name} has other sources than this machine: "
                                           "commit changes, then bring them there (make fleet)")
@@ -105,10 +104,6 @@ class Fleet:
         if self.generators:     # first: the stack ends the connection that they share
             self.generators.close()
         self.stack.close()
-
-    def all(self):
-        """Return the Hosts, the server's first."""
-        return [self.server, self.redis, *self.load]
 
     def call(self, function, *args):
         """Call a function on the server's host."""
@@ -122,7 +117,7 @@ class Fleet:
         """Share out the cores; return the facts.Machine for the plan. Hosts that are one
         machine share its cores as server and load do without a fleet."""
         found = {one: one.call(facts.layout, settings.server_cores, settings.load_cores)
-                 for one in self.all()}
+                 for one in self.all}
         boot = {one: one.call(procfs.read, BOOT) for one in found}
         self.together = [one for one in found if boot[one] == boot[self.server]]
         self.cores = {one: machine.load_cores if one in self.together or settings.load_cores
@@ -141,12 +136,18 @@ class Fleet:
             f"load {', '.join(one.name for one in self.load)}",
             f"{same} are one machine and share its cores: this shows that the measurement "
             "works, not how fast a server is" if len(self.together) > 1 else ""),
-            *(one for one in self.call(preflight.look, machine, clients, self.no_network)
+            *(one for one in self.call(preflight.look, machine, clients, "it is the host's")
               if one.what not in OF_ONE)]
 
     def gate(self, machine, limit):
-        """Return a quiet.Gate for the server's host."""
-        return Gate(self, quiet.Gate(machine, limit))
+        """Return a function that waits until the server's host is quiet, as quiet.Gate."""
+        gate = quiet.Gate(machine, limit)
+
+        def wait():
+            nonlocal gate
+            if self.server.line:
+                gate = self.call(pass_gate, gate)
+        return wait
 
     @contextlib.contextmanager
     def worker(self, *what):
@@ -182,18 +183,6 @@ class Fleet:
             result.extra["redis_busy"] = busy
             self.parts.append({"host": self.redis.name, "role": "redis", "busy": busy})
         return result
-
-
-class Gate:
-    """A quiet.Gate that waits on the server's host."""
-
-    def __init__(self, fleet, gate):
-        self.fleet, self.gate = fleet, gate
-
-    def __call__(self):
-        """Return when it is quiet there."""
-        if self.fleet.server.line:
-            self.gate = self.fleet.call(pass_gate, self.gate)
 
 
 class Runner(cells.Runner):

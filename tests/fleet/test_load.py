@@ -40,7 +40,7 @@ def check_merged(chance):
     parts = [[] for _ in range(chance.randint(1, 9))]
     for one in every:       # the tools need not see the same, nor equally many
         parts[min(int(chance.expovariate(1)), len(parts) - 1)].append(one)
-    merged = merge([result_of(part) for part in parts])
+    merged = merge([result_of(part) for part in parts], [0.0] * len(parts))
     every.sort()
     assert [merged.p50, merged.p99, merged.max] == [
         every[min(len(every) - 1, int(0.5 + len(every) * part))] / 1000
@@ -51,7 +51,7 @@ def check_merged(chance):
 
 def test_a_percentile_is_that_of_ab():
     """The answer at place n * p / 100, rounded, of n in order."""
-    assert [percentile({1000: 1, 2000: 1, 9000: 2}, p) for p in (0, 25, 50, 100)] \
+    assert [percentile([1000, 2000, 9000, 9000], p) for p in (0, 25, 50, 100)] \
         == [1.0, 2.0, 9.0, 9.0]
 
 
