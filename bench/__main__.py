@@ -8,6 +8,8 @@ import importlib
 import signal
 import sys
 
+from bench import peers
+
 COMMANDS = {    # name: (module, function, help)
     "run": ("bench.run.session", "run", "measures the servers (make compare)"),
     "study": ("bench.run.session", "study", "NAME: one of the studies (make study)"),
@@ -36,7 +38,11 @@ def main(words):
               file=sys.stdout if asked else sys.stderr)
         return 0 if words and asked else 2
     module, function, _ = COMMANDS[words[0]]
-    return getattr(importlib.import_module(module), function)(words[1:])
+    try:
+        return getattr(importlib.import_module(module), function)(words[1:])
+    except peers.PeerError as error:
+        print(f"{words[0]}: {error}", file=sys.stderr)
+        return 2
 
 
 if __name__ == "__main__":

@@ -30,7 +30,6 @@ class Peer:
             raise PeerError(f"there is no peer {name!r}; there are " + ", ".join(sorted(there)))
         self.name = name
         self.told = told = there[name]      # what its peer.json says
-        self.title = told.get("title", name)
         self.kind = "floor" if told.get("kind") == "floor" else "peer"
         self.endpoints = told["endpoints"]
         self.keep_alive = told.get("keep_alive")    # None: with and without

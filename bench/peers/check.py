@@ -12,7 +12,6 @@ import os
 import re
 import signal
 import socket
-import sys
 import time
 import urllib.parse
 from pathlib import Path
@@ -112,14 +111,9 @@ def check(peer):
 
 
 def main(words):
-    """Check the peers that `words` names, or all; return the exit status."""
-    try:
-        wanted = peers.chosen(" ".join(words) or "all")
-    except peers.PeerError as error:
-        print(f"check-peers: {error}", file=sys.stderr)
-        return 2
+    """Check the peers that `words` names, or all; return the exit status. Raises PeerError."""
     failed = False
-    for peer in wanted:
+    for peer in peers.chosen(" ".join(words) or "all"):
         problem = peer.problem()
         verdict = problem or check(peer)
         failed = failed or verdict != "ok" and bool(words or not problem)

@@ -30,6 +30,7 @@ PAUSE = 0.01            # after a connection: its process or thread ends
 # name: (seconds from a client's connection to its request, whether it is kept)
 NEW = {"prompt": (0, False), "late": (0.02, False)}
 KEPT = {"kept": (0, True)}      # all requests on one connection (06 and 07)
+CALL = re.compile(r"^(\w+)\((.*)\) += \S+(?: (E[A-Z]+))?", re.MULTILINE)     # of strace
 IGNORED = ("brk", "mmap", "munmap", "mprotect", "futex", "restart_syscall")
 CORES = frozenset(os.sched_getaffinity(0))
 VARIABLE = [            # what differs from run to run: calls, pattern, name
@@ -54,21 +55,15 @@ class Calls(syscalls.Strace):
     options = ("-ff", "-s", "0", "-v")
 
     def parse(self, text):
-        """Return {call: times}."""
-        return Counter(filter(None, map(normalize, text.splitlines())))
-
-
-def normalize(call):
-    """Return a line of strace without what differs from run to run; None for what is not a call
-    that is compared."""
-    found = re.match(r"(\w+)\((.*)\)\s+= (\S+)(?: (E[A-Z]+))?", call)
-    if not found or found[1] in IGNORED:
-        return None
-    name, arguments, _, error = found.groups()
-    for calls, pattern, text in VARIABLE:
-        if re.fullmatch(calls, name):
-            arguments = re.sub(pattern, text, arguments)
-    return f"{name}({arguments})" + (f" = {error}" if error else "")
+        """Return {call: times}, without what differs from run to run."""
+        found = Counter()
+        for name, arguments, error in CALL.findall(text):
+            for calls, pattern, instead in VARIABLE:
+                if re.fullmatch(calls, name):
+                    arguments = re.sub(pattern, instead, arguments)
+            if name not in IGNORED:
+                found[f"{name}({arguments})" + f" = {error}" * bool(error)] += 1
+        return found
 
 
 def talk(port, late, kept):

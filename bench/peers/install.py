@@ -10,7 +10,6 @@ import os
 import shlex
 import shutil
 import subprocess
-import sys
 
 from bench import peers
 
@@ -28,12 +27,8 @@ def install(packages):
 
 
 def main(words):
-    """Install, build, say what can be measured; return the exit status."""
-    try:
-        wanted = peers.chosen(" ".join(words) or os.environ.get("PEERS") or "all")
-    except peers.PeerError as error:
-        print(f"peers: {error}", file=sys.stderr)
-        return 2
+    """Install, build, say what can be measured; return the exit status. Raises PeerError."""
+    wanted = peers.chosen(" ".join(words) or os.environ.get("PEERS") or "all")
     packages = sorted({package for peer in wanted if peer.unready()
                        for package in peer.told.get("packages", ())})
     if packages and shutil.which("apt-get") and not install(packages):
