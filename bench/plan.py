@@ -5,7 +5,7 @@ A stage is an experiment, or a study. Each round visits all of its cells
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from bench.analyse.stats import LOOKS
 
@@ -64,7 +64,7 @@ class Stage:
     cells: list
     rounds: int
     seconds: float
-    calls: list = field(default_factory=list)
+    calls: list
 
     @property
     def possible(self):
@@ -110,18 +110,17 @@ def make(settings, machine, count_calls):
         rounds = settings.repeat or experiment.rounds or (
             LOOKS[0] if settings.seconds and not settings.full else None)
         seconds = settings.seconds or (experiment.seconds_full if settings.full else QUICK_CELL)
-        stage = Stage(experiment, [
-            Cell(experiment, server, variant, x,
-                 impossible=experiment.obstacle(server, x, machine))
-            for variant in experiment.variants for server in settings.servers
-            if experiment.applies(server, variant) and (settings.fleet or not variant.fleet)
-            for x in settings.points or (variant.full if settings.full else variant.quick)],
-            rounds, seconds)
-        if count_calls and experiment.counts_calls:
-            stage.calls = list(dict.fromkeys(
-                (cell.server, cell.variant) for cell in stage.possible
-                if not cell.variant.many_workers and not cell.variant.pause))
-        stages += [stage] if stage.cells else []
+        cells = [Cell(experiment, server, variant, x,
+                      impossible=experiment.obstacle(server, x, machine))
+                 for variant in experiment.variants if settings.fleet or not variant.fleet
+                 for server in settings.servers if experiment.applies(server, variant)
+                 for x in settings.points or (variant.full if settings.full else variant.quick)]
+        calls = dict.fromkeys(
+            (cell.server, cell.variant) for cell in cells
+            if count_calls and experiment.counts_calls and not cell.impossible
+            and not cell.variant.many_workers and not cell.variant.pause)
+        if cells:
+            stages.append(Stage(experiment, cells, rounds, seconds, list(calls)))
     return stages
 
 

@@ -49,20 +49,12 @@ class Variant:
     busy: int = 0               # clients that ask, where those of x are idle
 
 
-def published(told):
-    """Return what a TOML table says of a publication: `where` (machine and load, in a sentence),
-    `notes` (sentences), `best` {system: requests/s} or `series` {system: {x: requests/s}}."""
-    series = {system: dict(zip(told["x"], rates))
-              for system, rates in told.get("series", {}).items()}
-    return types.SimpleNamespace(where=told["where"], notes=told["notes"],
-                                 best=told.get("best", {}), series=series)
-
-
 class Experiment:
     """What all experiments share; these attributes are the keys of a TOML file. A study has the
     same attributes and methods (studies/study.py)."""
 
     name = title = question = path = ""
+    body = ""                   # of the right answer, where it is always the same text
     tools = ("ab", "wrk")       # the first is the default for TOOL
     open_loop = False           # x is a rate of requests, not of clients
     x_title = "concurrent clients"
@@ -78,12 +70,17 @@ class Experiment:
     reference = 100             # the x of the cost table
     calls_at = 20               # clients when system calls are counted
     weight = 1.0                # a quick cell lasts this many times as long
-    published = None
+    published = None            # its `where` (machine and load, in a sentence), `notes`, and
+    #                             `best` {system: requests/s} or `series` {system: {x: requests/s}}
 
     def __init__(self, name):
         told = tomllib.loads(pathlib.Path(__file__).with_name(f"{name}.toml").read_text("utf-8"))
-        vars(self).update(told, name=name, published=published(told["published"]),
-                          variants=tuple(Variant(**one) for one in told["variants"]))
+        vars(self).update(told, name=name, variants=[Variant(**one) for one in told["variants"]])
+        old = told["published"]
+        self.published = types.SimpleNamespace(
+            where=old["where"], notes=old["notes"], best=old.get("best", {}),
+            series={system: dict(zip(old["x"], rates))
+                    for system, rates in old.get("series", {}).items()})
 
     def path_of(self, variant):
         """Return the path that the clients of `variant` ask for."""
@@ -130,7 +127,7 @@ class Experiment:
     def check(self, get):
         """Raise WrongAnswer unless the server answers as it should. `get(path)` returns (status,
         headers in lower case, body)."""
-        raise NotImplementedError
+        expect(get(self.path), self.path, 200, "text/plain", self.body.encode())
 
     def beside(self, cell, live):
         """Return a context manager around the load of a cell. It yields a list that gets the

@@ -1,5 +1,5 @@
-"""What the file of a study cannot say: load tools that do not speak HTTP, and
-what is counted while a cell is measured."""
+"""What the file of a study cannot say: load tools that do not speak HTTP, and what is counted
+while a cell is measured."""
 
 import contextlib
 import functools
@@ -100,8 +100,7 @@ class WakeUp(Tool):
         return load.Result(**json.loads(text))
 
 
-for _tool in (WakeUp(), *map(RedisBenchmark, (1, 3, 64))):
-    load.TOOLS[_tool.name] = _tool
+load.TOOLS |= {tool.name: tool for tool in (WakeUp(), *map(RedisBenchmark, (1, 3, 64)))}
 
 
 # ------------------------------------------- counted while a cell is measured
@@ -111,8 +110,7 @@ for _tool in (WakeUp(), *map(RedisBenchmark, (1, 3, 64))):
 
 @contextlib.contextmanager
 def idle(cell, live, seen, told):
-    """Keep x connections that fall silent after an answer; tell the memory
-    (PSS) of each in bytes."""
+    """Keep x connections that fall silent after an answer; tell the bytes (PSS) of each."""
     def memory():
         return sum(procfs.proportional_memory(one.pid) for one in procfs.tree(live.pid))
 

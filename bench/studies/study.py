@@ -56,10 +56,16 @@ class StudyError(ValueError):
 
 
 class Started:
-    """A server in one of the ways of a study; all else is as it has it."""
+    """The server of a study called "SERVER" or "SERVER, WAY"; all that the way does not say is as
+    the server has it."""
 
-    def __init__(self, server, name, way):
-        self.server, self.name, self.way = server, name, shlex.split(way)
+    def __init__(self, name, ways):
+        """Raises PeerError."""
+        bare, _, way = name.partition(", ")
+        own = hooks.FOLDER.parent       # the peer.json of studies/
+        self.server = servers.named(bare) if bare in GROUPS["seven"] else peers.Peer(
+            bare, own if bare in peers.found(own) else peers.FOLDER)
+        self.name, self.way = name, shlex.split(ways.get(way, ""))
 
     def __getattr__(self, name):
         return getattr(self.server, name)
@@ -98,9 +104,11 @@ class Study(experiments.Experiment):
 
     def chosen(self, names):
         """Return the servers that go by one of `names` (all without a name), and those that they
-        are compared with."""
+        are compared with. Raises ValueError when there is none."""
         mine = {one.name for one in self.servers if not names
                 or names & {one.name, one.server.name}}
+        if not mine:
+            raise ValueError("this study has " + ", ".join(one.name for one in self.servers))
         mine |= {one.baseline for one in self.variants if mine & set(one.servers)}
         return [one for one in self.servers if one.name in mine]
 
@@ -177,11 +185,10 @@ def make(name, told):
             raise StudyError(f"it has no {key}")
     known(told.get("count", ()), ("calls", *hooks.HOOKS), "in count")
     ways = told.get("ways", {})
-    defaults = {key: told[key] for key in KEYS if key in told}
-    variants = [one for table in told["load"]
-                for one in read_load({**KEYS, **defaults, **table}, ways)]
+    defaults = {key: told.get(key, value) for key, value in KEYS.items()}
+    variants = [one for table in told["load"] for one in read_load(defaults | table, ways)]
     members = dict.fromkeys(one for each in variants for one in each.servers)
-    return Study(name, told, variants, [started(one, ways) for one in members])
+    return Study(name, told, variants, [Started(one, ways) for one in members])
 
 
 def known(keys, there, where):
@@ -199,8 +206,8 @@ def read_load(table, ways):
     for key, value in table.items():
         if not isinstance(value, type(KEYS[key])):
             raise StudyError(f"{key} = {value!r} {where} is of a wrong type")
-    table["tool"] = table["tool"] or ("wrk" if table["keep_alive"] else "ab")
-    known([table["tool"]], loads.TOOLS, where)
+    tool = table["tool"] or ("wrk" if table["keep_alive"] else "ab")
+    known([tool], loads.TOOLS, where)
     members = list(dict.fromkeys(server for one in table["servers"]
                                  for server in GROUPS.get(one, [one])))
     if not name or not members:
@@ -214,19 +221,10 @@ def read_load(table, ways):
     if table["path"] in hooks.FILES:
         words += ["--root", hooks.site()]
     return [experiments.Variant(
-        label, servers=some, baseline=some[0], path=table["path"],
+        label, servers=some, baseline=some[0], tool=tool,
         quick=table["clients"], full=table["clients"],
         options=dict.fromkeys(some, words), many_workers=table["all_cores"],
         redis="tcp" if table["path"] == "/guestbook" else "none",
         script=table["script"] and str(hooks.FOLDER / table["script"]),
-        **{key: table[key] for key in ("keep_alive", "tool", "requests_each", "busy")})
+        **{key: table[key] for key in ("path", "keep_alive", "requests_each", "busy")})
             for label, some in each.items()]
-
-
-def started(name, ways):
-    """Return the Started server that is called "SERVER" or "SERVER, WAY". Raises PeerError."""
-    bare, _, way = name.partition(", ")
-    own = hooks.FOLDER.parent       # the peer.json of studies/
-    server = servers.named(bare) if bare in GROUPS["seven"] else peers.Peer(
-        bare, own if bare in peers.found(own) else peers.FOLDER)
-    return Started(server, name, ways.get(way, ""))
