@@ -49,48 +49,50 @@ def words(text):
     return re.findall(r"[^,\s]+", text)
 
 
-def number(convert=int, most=10**9):
-    """Return the reader of a number above 0 and at most `most`; None when it is not given."""
+def number(least, most, convert=int, otherwise=None):
+    """Return the reader of a number from `least` to `most`; `otherwise` when it is not given."""
     def read(text):
-        try:
-            value = convert(text) if text else None
-        except ValueError:
-            value = 0
-        if value is not None and not 0 < value <= most:
-            raise ValueError(f"it has to be a number above 0, at most {most:,}")
-        return value
+        if not text:
+            return otherwise
+        with contextlib.suppress(ValueError):
+            if least <= (value := convert(text)) <= most:
+                return value
+        raise ValueError(f"it has to be a {'whole ' * (convert is int)}number from {least} to "
+                         f"{most:,}")
     return read
 
 
 def switch(text):
     """Return whether `text` means yes. A word that means neither yes nor no
     is refused: it may decide about hours of measuring."""
-    if text.lower() not in ("", "0", "no", "off", "false", "1", "yes", "on", "true"):
+    yes = text.lower() in ("1", "yes", "on", "true")
+    if not yes and text.lower() not in ("", "0", "no", "off", "false"):
         raise ValueError("it is 1 or 0")
-    return text.lower() in ("1", "yes", "on", "true")
+    return yes
 
 
-def among(known):
-    """Return the reader of names, all of which are in `known`."""
-    def read(text):
-        if set(words(text)) - set(known):
-            raise ValueError("there are " + ", ".join(known))
-        return words(text)
-    return read
+def among(known, wanted):
+    """Return `wanted`, names that are all in `known`."""
+    if set(wanted) - set(known):
+        raise ValueError("there are " + ", ".join(known))
+    return wanted
 
 
 def cores(text):
     """Return a set of cores, None when it is not given."""
-    if not text:
-        return None
-    try:
+    allowed, wanted = os.sched_getaffinity(0), frozenset()
+    with contextlib.suppress(ValueError):
         wanted = facts.cores(text)
-    except ValueError as error:
-        raise ValueError("cores are written like 0,2-3") from error
-    allowed = os.sched_getaffinity(0)
-    if not wanted or not wanted <= allowed:
-        raise ValueError("this machine has cores " + ",".join(map(str, sorted(allowed))))
-    return wanted
+    if text and not (wanted and wanted <= allowed):
+        raise ValueError("cores are written like 0,2-3, and this machine has "
+                         + ",".join(map(str, sorted(allowed))))
+    return wanted or None
+
+
+def some_experiments(text):
+    """Return those of the five that `text` names; all without a name."""
+    wanted = among(experiments.ORDER, words(text))
+    return [one for one in experiments.all_experiments() if not wanted or one.name in wanted]
 
 
 def server_names(text):
@@ -100,45 +102,39 @@ def server_names(text):
 
 def architectures(text):
     """Return those of the seven that `text` names; all without a name."""
-    wanted, ours = server_names(text), servers.ARCHITECTURES
-    if wanted - {"none", *(one.name for one in ours)}:
-        raise ValueError("there are " + ", ".join(one.name for one in ours) + "; or none")
-    return [one for one in ours if not wanted or one.name in wanted]
+    ours = {one.name: one for one in servers.ARCHITECTURES}
+    wanted = among([*ours, "none"], server_names(text)) or ours
+    return [one for name, one in ours.items() if name in wanted]
 
 
-def of_study(study):
-    """Return the reader of the servers of a study: ours by name or number, others by name."""
-    def read(text):
-        chosen = study.chosen(server_names(text))
-        if not chosen:
-            raise ValueError("this study has " + ", ".join(one.name for one in study.servers))
-        return chosen
-    return read
-
-
-TOOLS = [tool for one in experiments.all_experiments() for tool in one.tools]
+MOST = 10**9       # of anything
+TOOLS = list(dict.fromkeys(
+    tool for one in experiments.all_experiments() for tool in one.tools))
 OPTIONS = (
     # name, its reader, help
-    ("EXPERIMENT", among(experiments.ORDER),
+    ("EXPERIMENT", some_experiments,
      "guestbook, answer, hello, redirect, echo (default: all five)"),
     ("FULL", switch, "the published grid, in as many rounds as settle it (hours)"),
     ("SERVERS", architectures, "which of the seven, by name or number: epoll,06"),
     ("PEERS", peers.chosen, "other servers too: nginx,go or all"),
-    ("CONCURRENCY", lambda text: tuple(map(number(), words(text))),
+    ("CONCURRENCY", lambda text: tuple(map(number(1, MOST), words(text))),
      "these points instead of the grid's; for echo: demanded requests/s"),
-    ("REPEAT", number(most=1000),
+    ("REPEAT", number(1, 1000),
      "number of rounds (default: until all is settled, or the time is over)"),
-    ("SECONDS", number(float, 3600),
+    ("SECONDS", number(0.001, 3600, float),
      f"time for each run (default: {plan.QUICK_CELL}, or what the full grid needs)"),
-    ("BACKLOG", number(),
+    ("BACKLOG", number(1, MOST, otherwise=netns.QUEUE),
      f"length of the accept queue (default {netns.QUEUE}; the article's servers had 10)"),
     ("SERVER_CPUS", cores, "cores for the server, 0 or 0,2-3 (default: the first)"),
     ("LOAD_CPUS", cores, "cores for the load and Redis (default: all others that share nothing "
      "with the server's)"),
-    ("TOOL", among(dict.fromkeys(TOOLS)), "another load tool where an experiment has two: wrk "
-     "(guestbook, answer), ab (hello), oha (echo)"),
-    ("OUT", str, "folder for the results (default: results)"),
-    ("SEED", number(), "order of the cells (default: random, and recorded)"),
+    ("TOOL", lambda text: "".join(among(TOOLS, words(text))[:1]),
+     "another load tool where an experiment has two: wrk (guestbook, answer), ab (hello), "
+     "oha (echo)"),
+    ("OUT", lambda text: text or os.path.join(servers.TOP, "results"),
+     "folder for the results (default: results)"),
+    ("SEED", lambda text: number(1, MOST)(text) or int.from_bytes(os.urandom(3), "big") + 1,
+     "order of the cells (default: random, and recorded)"),
     ("WIDE", switch, "print every column of the tables"),
     ("FLEET", str, "an Ansible inventory with the groups server, redis and load: measure with "
      "these hosts (default: this machine alone)"),
@@ -148,38 +144,42 @@ OPTIONS = (
 
 # ------------------------------------------------------------------- settings
 
-def parse(argv, environment, study=None):
-    """Return the Settings from options, which win, and the environment, for `study` or the
-    published experiments. Raises SettingsError. Exits on --help and unknown options."""
-    parser = argparse.ArgumentParser(
-        prog="bench", description="Measure servers, print, draw and explain. "
-        "Each option is also an environment variable: FULL=1.")
-    for name, reader, text in OPTIONS:
+def ask(parser, options, argv, environment):
+    """Return {name: value} of `options`, each (name, reader, help): an option of `parser`, which
+    wins, and a variable of the environment. Raises SettingsError. Exits on --help and unknown
+    options."""
+    for name, reader, text in options:
         how = {"action": "store_const", "const": "1"} if reader is switch else {"metavar": name}
         parser.add_argument("--" + name.lower().replace("_", "-"), help=text,
                             default=environment.get(name, ""), **how)
     given, asked = vars(parser.parse_args(argv)), {}
-    for name, reader, _ in OPTIONS:
+    for name, reader, _ in options:
         text = given[name.lower()]
         try:
-            asked[name] = (of_study(study) if study and name == "SERVERS" else reader)(text)
+            asked[name.lower()] = reader(text)
         except ValueError as error:
             raise SettingsError(f"{name}={text}: {error}") from error
-    chosen = asked["SERVERS"] + ([] if study else asked["PEERS"])
+    return asked
+
+
+def parse(argv, environment, study=None):
+    """Return the Settings for `study` or the published experiments, as ask() does."""
+    readers = {} if not study else {
+        "SERVERS": lambda text: study.chosen(server_names(text)),
+        "PEERS": lambda _: [], "EXPERIMENT": lambda _: [study]}
+    asked = ask(argparse.ArgumentParser(
+        prog="bench", description="Measure servers, print, draw and explain. "
+        "Each option is also an environment variable: FULL=1."),
+        [(name, readers.get(name, reader), text) for name, reader, text in OPTIONS],
+        argv, environment)
+    asked["full"] |= bool(study)
+    chosen = asked.pop("servers") + asked.pop("peers")
     if not chosen:
         raise SettingsError("SERVERS=none and no PEERS: nothing to measure")
     return Settings(
-        experiments=(study,) if study else tuple(
-            one for one in experiments.all_experiments()
-            if one.name in (asked["EXPERIMENT"] or experiments.ORDER)),
-        servers=tuple(chosen), full=bool(study) or asked["FULL"], points=asked["CONCURRENCY"],
-        repeat=asked["REPEAT"], seconds=asked["SECONDS"],
-        backlog=asked["BACKLOG"] or netns.QUEUE, tool="".join(asked["TOOL"][:1]),
-        server_cores=asked["SERVER_CPUS"], load_cores=asked["LOAD_CPUS"],
-        out=asked["OUT"] or os.path.join(servers.TOP, "results"),
-        seed=asked["SEED"] or int.from_bytes(os.urandom(3), "big") + 1,
-        wide=asked["WIDE"], commit=asked["COMMIT"], label=study.name if study else "",
-        fleet=asked["FLEET"])
+        experiments=tuple(asked.pop("experiment")), servers=tuple(chosen),
+        points=asked.pop("concurrency"), server_cores=asked.pop("server_cpus"),
+        load_cores=asked.pop("load_cpus"), label=study.name if study else "", **asked)
 
 
 def read(command, argv, environment):

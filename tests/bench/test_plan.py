@@ -20,8 +20,8 @@ def planned(**environment):
 
 @pytest.mark.parametrize("wrong, says", [
     ("EXPERIMENT=nosuch", "guestbook"), ("SERVERS=apache", "iterative"),
-    ("PEERS=nosuch", "no peer"), ("CONCURRENCY=ten", "above 0"), ("REPEAT=0", "above 0"),
-    ("SECONDS=-1", "above 0"), ("SECONDS=nan", "above 0"), ("SERVER_CPUS=0-9999", "cores"),
+    ("PEERS=nosuch", "no peer"), ("CONCURRENCY=ten", "from 1 to"), ("REPEAT=0", "from 1 to"),
+    ("SECONDS=-1", "a number"), ("SECONDS=nan", "a number"), ("SERVER_CPUS=0-9999", "cores"),
     ("SERVER_CPUS=first", "written"), ("LOAD_CPUS=9999", "cores"), ("COMMIT=perhaps", "1 or 0"),
     ("TOOL=siege", "wrk"), ("SERVERS=none", "nothing to measure")])
 def test_wrong_settings_say_what_there_is(wrong, says):

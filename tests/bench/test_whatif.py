@@ -29,18 +29,17 @@ def test_a_server_has_many_names(text, capsys):
 
 
 @pytest.mark.parametrize("name, value, said", [
-    ("SERVER", "08", "08: there are 01 to 07"), ("PAGE", "hello", "hello: there are guestbook"),
-    ("CLIENTS", "10,0", "0: it has to be a whole number from 1 to 1,000,000"),
-    ("CLIENTS", ",", ",: it has to be a whole number"),
-    ("CORES", "1.5", "1.5: it has to be a whole number"), ("REDIS_MS", "nan", "nan: it has to be")])
+    ("SERVER", "08", "there are 01 to 07"), ("PAGE", "hello", "there are guestbook"),
+    ("CLIENTS", "10,0", "it has to be a whole number from 1 to 1,000,000"),
+    ("CLIENTS", ",", "it has to be a whole number"),
+    ("CORES", "1.5", "it has to be a whole number"), ("REDIS_MS", "nan", "it has to be")])
 def test_a_wrong_setting_is_named(name, value, said, capsys, monkeypatch):
     """Wherever it stands."""
     option = "--" + name.lower().replace("_", "-")
     for words in ([option, value], []):
-        with pytest.raises(SystemExit, match="2"):
-            whatif.main(words)
+        assert whatif.main(words) == 2
         out, err = capsys.readouterr()
-        assert not out and f"argument {option}: {said}" in err
+        assert not out and f"{name}={value}: {said}" in err
         monkeypatch.setenv(name, value)
 
 
