@@ -51,7 +51,8 @@ class Variant:
 
 class Experiment:
     """What all experiments share; these attributes are the keys of a TOML file. A study has the
-    same attributes and methods (studies/study.py)."""
+    same attributes and methods (studies/study.py). `published` has `where` (machine and load, in a
+    sentence), `notes`, `best` {system: requests/s} and `series` {system: {x: requests/s}}."""
 
     name = title = question = path = ""
     body = ""                   # of the right answer, where it is always the same text
@@ -70,8 +71,7 @@ class Experiment:
     reference = 100             # the x of the cost table
     calls_at = 20               # clients when system calls are counted
     weight = 1.0                # a quick cell lasts this many times as long
-    published = None            # its `where` (machine and load, in a sentence), `notes`, and
-    #                             `best` {system: requests/s} or `series` {system: {x: requests/s}}
+    published = None
 
     def __init__(self, name):
         told = tomllib.loads(pathlib.Path(__file__).with_name(f"{name}.toml").read_text("utf-8"))
