@@ -10,23 +10,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from bench import experiments
+from made_up import KEYS, row, summed_up
 from bench.analyse import bottleneck, sentences, stats, steady, summary
 from bench.analyse.comparisons import by_round, comparisons, unsettled
 from bench.run.rounds import in_rounds
 from bench.run.servers import TOP
 from bench.store import join, rundir
-
-KEYS = ("cpu_us", "foreign", "failed_percent", "server_busy", *summary.PERCENTILES)
-KNOWN = [{"name": name, "title": name.title(), "chapter": ""}
-         for name in ("poll", "epoll", "forking")]
-
-
-def row(rate=10000.0, x=100, **more):
-    """Return a row as samples.csv has them."""
-    return {"variant": "keep-alive", "server": "epoll", "x": x, "repeat": 1, "status": "ok",
-            "note": "", "tool": "ab", "rate": rate, "requests": 10**6, "limit": "server core",
-            "evidence": f"{rate}", **more}
 
 
 def point(*rows, **more):
@@ -34,18 +23,23 @@ def point(*rows, **more):
     return summary.point(rows, KEYS, **more)
 
 
-@pytest.mark.parametrize("rates, noisy", [
-    ([100.0] * 5, ["fewer than six rounds"]), ([99.0, 100.0, 101.0] * 2, []),
-    ([70.0, 100.0, 130.0] * 2, ["rounds scatter"]),
-    ([50.0, 150.0] + [99.0, 100.0, 101.0] * 4, [])])
-def test_noisy(rates, noisy):
+@pytest.mark.parametrize("rates, foreign, noisy", [
+    ([100.0] * 5, 9.0, ["fewer than six rounds"]), ([99.0, 100.0, 101.0] * 2, 9.0, []),
+    ([70.0, 100.0, 130.0] * 2, 9.0, ["rounds scatter"]), ([100.0] * 6, 11.0, ["foreign load"]),
+    ([50.0, 150.0] + [99.0, 100.0, 101.0] * 4, 9.0, [])])
+def test_noisy(rates, foreign, noisy):
     """By the cell's own interval: two wild rounds of fourteen do not spoil it, as they would a
-    range."""
-    assert point(*map(row, rates))["noisy"] == noisy
+    range. What other programs do to a core is noise, too."""
+    assert point(*(row(rate, foreign=foreign) for rate in rates))["noisy"] == noisy
     # Rates that the load tool scatters say nothing about the server; in an open loop they do.
-    many = [row(rate, cpu_us=50.0, repeat=number) for number, rate in enumerate(rates * 2)]
+    many = [row(rate, cpu_us=50.0) for rate in rates * 2]
     assert not point(*many, clients=100)["noisy"]
     assert bool(point(*many)["noisy"]) == ("rounds scatter" in noisy)
+
+
+def paired(number, server, cost, **more):
+    """Return the row of a server in a round."""
+    return row(1e6 / cost, server=server, repeat=number, cpu_us=cost, **more)
 
 
 def slowed(servers, rounds, exponents):
@@ -62,13 +56,18 @@ def slowed(servers, rounds, exponents):
     return rows
 
 
+THREE = {"epoll": 10.0, "poll": 30.0, "threaded": 80.0}
+SLOW = {"yard_work_ns": 0.9, "yard_hand_ns": 0.1}
+
+
 def test_what_a_slow_core_costs_is_learnt_and_taken_out():
     """A cell is noisy where nothing tells how fast its core was. A server that was more often
-    measured on slow cores than others does not cost more because of that."""
-    wanted = {"yard_work_ns": 0.9, "yard_hand_ns": 0.1}
-    rows = slowed({"epoll": 10.0, "poll": 30.0, "threaded": 80.0}, 40, wanted)
+    measured on slow cores than others does not cost more because of that. A wild round, in which
+    a client waited for a timer on fast cores, teaches nothing."""
+    rows = slowed(THREE, 40, SLOW)
+    rows[1].update(cpu_us=1500.0, **dict.fromkeys(SLOW, 2000.0))
     known, exponents = steady.steadied(rows)
-    assert exponents["poll"] == pytest.approx(wanted, abs=0.02)
+    assert exponents["poll"] == pytest.approx(SLOW, abs=0.02)
     mine, as_measured = [[row for row in some if row["server"] == "epoll"][:12]
                          for some in (known, rows)]
     assert not point(*mine, clients=100)["noisy"] and point(*as_measured, clients=100)["noisy"]
@@ -76,36 +75,11 @@ def test_what_a_slow_core_costs_is_learnt_and_taken_out():
     assert ratio == pytest.approx(3.0, rel=0.01)
 
 
-def test_a_wild_round_teaches_nothing():
-    """One in which a client waited for a timer, on cores that were fast."""
-    wanted = {"yard_work_ns": 0.9}
-    rows = slowed({"epoll": 10.0, "poll": 30.0, "threaded": 80.0}, 40, wanted)
-    rows[0].update(cpu_us=500.0, yard_work_ns=2000.0)
-    assert steady.steadied(rows)[1]["epoll"] == pytest.approx(wanted, abs=0.02)
-
-
-def test_each_server_has_its_own_exponents():
-    """Where there are enough rounds of it."""
-    rows = [*slowed({"epoll": 10.0}, 100, {"yard_work_ns": 0.5}),
-            *slowed({"forking": 500.0}, 100, {"yard_work_ns": 1.5}),
-            *slowed({"poll": 500.0}, 6, {"yard_work_ns": 1.5})]
-    found = {name: one["yard_work_ns"] for name, one in steady.steadied(rows)[1].items()}
-    assert found["epoll"] == pytest.approx(0.5, abs=0.02)
-    assert found["forking"] == pytest.approx(1.5, abs=0.02)
-    assert 0.5 < found["poll"] < 1.5
-
-
-@pytest.mark.parametrize("rounds, without", [(13, ()), (40, ("yard_work_ns", "yard_hand_ns"))])
+@pytest.mark.parametrize("rounds, without", [(13, ()), (40, SLOW)])
 def test_few_rounds_or_no_yardstick_leave_figures_as_measured(rounds, without):
-    rows = slowed({"epoll": 10.0, "poll": 30.0, "threaded": 80.0}, rounds,
-                  {"yard_work_ns": 0.9, "yard_hand_ns": 0.1})
-    rows = [{key: value for key, value in row.items() if key not in without} for row in rows]
+    rows = [{key: value for key, value in row.items() if key not in without}
+            for row in slowed(THREE, rounds, SLOW)]
     assert steady.steadied(rows) == (rows, {})
-
-
-@pytest.mark.parametrize("foreign, noisy", [(9.0, []), (11.0, ["foreign load"])])
-def test_what_others_do_to_a_core_is_noise(foreign, noisy):
-    assert point(*[row(foreign=foreign)] * 6)["noisy"] == noisy
 
 
 def test_a_run_without_a_figure_is_told():
@@ -139,30 +113,18 @@ def test_littles_law(mean, more, cause):
     assert cause in one["flag"] and bool(cause) == bool(one["flag"])
     for key in summary.PERCENTILES:
         assert one["values"][key] == (None if cause else mean)
-    for other in (point(row(mean_ms=50.0)), point(row(), clients=100)):    # an open loop, no mean
-        assert not other["flag"]
-
-
-def made(rows):
-    """Return the summary of the experiment answer with these rows."""
-    calls = [{"server": "epoll", "variant": "keep-alive", "call": call, "per_request": each}
-             for call, each in (("all", 4.0), ("read", 3.0), ("accept4", 1.0))]
-    return summary.summarise(experiments.all_experiments()[1], rows, calls, KNOWN, keys=KEYS,
-                             tools={}, adaptive=True)
-
-
-def costs(**servers):
-    """Return the rows of six rounds for {server: (how busy its core was, its
-    costs in odd and in even rounds)}."""
-    return [row(1e6 / pair[n % 2], repeat=n, server=server, server_busy=busy, cpu_us=pair[n % 2])
-            for n in range(6) for server, (busy, *pair) in servers.items()]
+    # An open loop, and no mean.
+    assert not point(row(mean_ms=50.0))["flag"] and not point(row(), clients=100)["flag"]
 
 
 def test_cpu_time_leads():
     """Then what one core can do, then the rate, where the server's core was busy; without a
     winner where the rounds decide nothing."""
-    rows = costs(epoll=(99, 50.0, 50.0), poll=(90, 40.0, 60.0), forking=(99, 500.0, 500.0))
-    text = " ".join(made(rows)["sentences"]["all"]["keep-alive"])
+    rows = [paired(n, server, costs[n % 2], server_busy=busy) for n in range(6)
+            for server, busy, costs in (
+                ("epoll", 99, (50, 50)), ("poll", 90, (40, 60)), ("forking", 99, (500, 500)))]
+    [made] = summed_up(rows)["experiments"]
+    text = " ".join(made["sentences"]["all"]["keep-alive"])
     found = [text.index(part) for part in (
         "50 us of CPU", "20,000 a second",
         "cannot tell with 6 rounds for Poll", "10.0 times as much",
@@ -172,9 +134,9 @@ def test_cpu_time_leads():
 
 def test_each_curve_says_what_was_lost():
     """And which system calls a request makes."""
-    text = made([row(), row(x=500, status="lossy", failed_percent=12.5), *(
-        row(None, x, status="not possible", note="no ports")
-        for x in (900, 990))])["sentences"]["each"][0]["text"]
+    [made] = summed_up([row(), row(x=500, status="lossy", failed_percent=12.5), *(
+        row(None, x, status="not possible", note="no ports") for x in (900, 990))])["experiments"]
+    text = made["sentences"]["each"][0]["text"]
     for part in ("(3 read, 1 accept4)", "500 clients: 12.5 %", "900, 990 clients: no ports"):
         assert part in text
 
@@ -248,12 +210,10 @@ def test_the_ends_are_those_of_the_tables(count, critical):
     assert stats.outer(count, 0.05) == critical + 1
 
 
-@pytest.mark.parametrize("values, error, expected", [
-    ([1, 2, 3, 4, 5], 0.05, None), ([6, 5, 4, 3, 2, 1], 0.05, (1, 6)),
-    (range(1, 13), 0.05, (4, 9)), (range(1, 13), stats.SHARES[12], (2.5, 10.5))])
-def test_interval(values, error, expected):
-    """Between means of two values."""
-    assert stats.interval(values, error) == expected
+def test_an_interval_ends_at_means_of_two_values():
+    assert stats.interval([1, 2, 3, 4, 5]) is None
+    assert stats.interval([6, 5, 4, 3, 2, 1]) == (1, 6)
+    assert stats.interval(range(1, 13), stats.SHARES[12]) == (2.5, 10.5)
 
 
 @pytest.mark.parametrize("ratios, adaptive, verdict, words", [
@@ -274,11 +234,6 @@ def test_what_is_said(ratios, adaptive, verdict, words):
     assert stats.said(found, "more", "cheaper").startswith(words)
 
 
-def paired(number, server, cost, x=100, status="ok"):
-    """Return the row of a server in a round."""
-    return row(1e6 / cost, x, server=server, repeat=number, status=status, cpu_us=cost)
-
-
 def session(noise, rounds=None):
     """Measure two copies of a server in the rounds of a session; noise() is drawn for each run.
     Return the verdict about CPU time."""
@@ -286,7 +241,7 @@ def session(noise, rounds=None):
     for number, groups in in_rounds(
             keys, rounds=rounds, unsettled=None if rounds else
             lambda keys: unsettled(made, keys, lambda _: "epoll")):
-        made += [paired(number, server, 50 * noise(), x) for _, server, x in groups]
+        made += [paired(number, server, 50 * noise()) for _, server, _ in groups]
     return comparisons(made, lambda _: "epoll", adaptive=not rounds)[0]["verdict"]
 
 
@@ -310,17 +265,3 @@ def test_comparisons():
     cpu, rate = comparisons(made, lambda variant: "epoll")
     assert (cpu["server"], cpu["base"], cpu["rounds"]) == ("poll", "epoll", 6)
     assert (cpu["verdict"], rate["verdict"]) == (stats.MORE, stats.LESS)
-
-
-def test_a_baseline_stays_while_one_of_its_others_does():
-    """At the same x; a server that never answers a round is given up."""
-    made = []
-    for n in range(1, 7):
-        made += [paired(n, "epoll", 50), paired(n, "poll", 40 + n % 2 * 20),
-                 paired(n, "iterative", 90), paired(n, "epoll", 50, 500),
-                 paired(n, "poll", 70, 500), paired(n, "forking", 1, 100, "crashed")]
-    keys = [("keep-alive", server, x) for server, x in (
-        ("iterative", 100), ("epoll", 100), ("forking", 100), ("poll", 100),
-        ("epoll", 500), ("poll", 500))]
-    assert unsettled(made, keys, lambda variant: "epoll") == [
-        ("keep-alive", "epoll", 100), ("keep-alive", "poll", 100)]

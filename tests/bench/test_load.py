@@ -29,41 +29,34 @@ def parsed(name, tmp_path, **job):
         (DATA / f"{name}.txt").read_text(), job, str(tmp_path))
 
 
-@pytest.mark.parametrize("name, job, good, failed, timeouts, unfinished", [
-    *((name, {"requests": 200}, 0, 200, 0, 0) for name in (
+@pytest.mark.parametrize("name, job, good, failed, timeouts, unfinished, note", [
+    *((name, {"requests": 200}, 0, 200, 0, 0, "") for name in (
         "ab_wrong_status", "ab_reset", "ab_refused")),
-    ("ab_interrupted_hung", {}, 0, 0, 0, 20),
-    ("wrk_mixed", {}, 40, 40, 0, 0),
-    ("wrk_hung", {}, 0, 0, 0, 20), ("httperf_good", OPEN, 500, 0, 0, 0),
-    ("httperf_hung", OPEN, 0, 50, 50, 450), ("httperf_mixed", OPEN, 20, 60, 10, 420),
-    ("oha_good", TEN, 100, 0, 0, 0), ("oha_mixed", TEN, 50, 50, 0, 0),
-    ("oha_hung", TEN, 0, 40, 40, 60)])
-def test_each_request_is_counted_once(name, job, good, failed, timeouts, unfinished, tmp_path):
-    """Whatever the tool adds up itself. Of a time without an answer all
-    clients are unfinished: a rate of 0 is not a success."""
+    ("ab_good", {}, 1057, 0, 0, 0, ""), ("ab_interrupted", {}, 1158, 0, 0, 0, ""),
+    ("ab_interrupted_hung", {}, 0, 0, 0, 20, ""),
+    ("wrk_mixed", {}, 40, 40, 0, 0, ""),
+    ("wrk_hung", {}, 0, 0, 0, 20, ""), ("httperf_good", OPEN, 500, 0, 0, 0, ""),
+    ("httperf_hung", OPEN, 0, 50, 50, 450, ""),
+    ("httperf_mixed", OPEN, 20, 60, 10, 420, "40 connreset"),
+    ("httperf_refused", OPEN, 0, 50, 0, 450, "50 connrefused"),
+    ("oha_good", TEN, 100, 0, 0, 0, ""), ("oha_mixed", TEN, 50, 50, 0, 0, "25 connection error"),
+    ("oha_hung", TEN, 0, 40, 40, 60, "")])
+def test_each_request_is_counted_once(
+        name, job, good, failed, timeouts, unfinished, note, tmp_path):
+    """Whatever the tool adds up itself. Of a time without an answer all clients are unfinished: a
+    rate of 0 is not a success. What went wrong is noted in the tool's words."""
     found = parsed(name, tmp_path, **job)
     assert (found.good, found.failed, found.timeouts, found.unfinished) == (
         good, failed, timeouts, unfinished)
     assert bool(found.failed_percent) == bool(failed + unfinished)
     assert name[:3] == "wrk" or (found.mean is None) == (not good)
+    assert note in "".join(found.notes)
+    assert not found.p50 or 0 < found.p50 <= found.p99 <= found.max
 
 
-@pytest.mark.parametrize("name, note, job", [
-    ("httperf_mixed", "40 connreset", OPEN),
-    ("httperf_refused", "50 connrefused", OPEN),
-    ("httperf_descriptors", "1019 fd-unavail", {**OPEN, "connections": 3000, "rate": 2000}),
-    ("oha_mixed", "25 connection error", TEN)])
-def test_what_went_wrong_is_noted(name, note, job, tmp_path):
-    """In the tool's words, so that the server is not blamed for its limit."""
-    assert note in parsed(name, tmp_path, **job).notes[0]
-
-
-@pytest.mark.parametrize("name", ["ab_good", "ab_interrupted", "oha_good"])
-def test_latencies_are_in_order(name, tmp_path):
-    """A good run has all of them."""
-    found = parsed(name, tmp_path, rate=20.0 if "oha" in name else None)
-    assert found.good >= 100 and found.failed_percent == 0
-    assert 0 < found.p50 <= found.p99 <= found.max < 500
+def test_the_server_is_not_blamed_for_the_limit_of_the_tool(tmp_path):
+    found = parsed("httperf_descriptors", tmp_path, connections=3000, calls=10, rate=2000)
+    assert "1019 fd-unavail" in found.notes[0]
 
 
 @pytest.mark.parametrize("name, counts, lowest, highest", [
@@ -164,18 +157,6 @@ def test_an_open_loop_shows_a_stall(monkeypatch):
     assert found.max > 900
     assert 850 < found.p99 <= found.max
     assert found.p50 < 300 and found.lag_percent < 2
-
-
-@pytest.mark.parametrize("job, answers, unfinished", [
-    ({}, 15, 0), ({}, 0, 20), ({"requests": 40}, 15, 25)])
-def test_a_run_that_ends_by_time_cuts_off_requests(job, answers, unfinished, tmp_path):
-    """Five of 20 clients had no answer yet: they are not lost. Where none
-    had one, or a number of requests was asked for, they are."""
-    text = f"Complete requests:      {answers}\nTime taken for tests:   1.000 seconds\n"
-    (tmp_path / "percentiles.csv").write_text("\n" + "".join(f"{i},1.0\n" for i in range(101)))
-    found = load.TOOLS["ab"].read(text + "Total: 1 1 0 1 1\n",
-                                  load.Job("", connections=20, **job), str(tmp_path))
-    assert (found.good, found.unfinished) == (answers, unfinished)
 
 
 def test_limits_of_the_tools():

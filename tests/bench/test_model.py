@@ -8,6 +8,7 @@ import statistics
 
 import pytest
 
+from made_up import row, summed_up
 from bench.analyse import calibrate, model, model_words
 from bench.run.servers import TOP
 from bench.store import join, rundir
@@ -50,17 +51,6 @@ def test_the_numbers_of_workers_are_those_of_the_servers():
         assert model.WORKERS[server] == int(number)
 
 
-# -------------------------------------------------------------- closed forms
-
-@pytest.mark.parametrize("server", SEVEN)
-def test_one_client_never_waits(server):
-    """N = 1: the time is the sum of all demands. More cores or load machines do not shorten it."""
-    assert rate(server, clients=1) == pytest.approx(1e6 / 160)
-    assert rate(server, clients=1, cores=8, machines=8) == pytest.approx(1e6 / 160)
-    assert rate(server, changed(wake_us=10), clients=1, redis_ms=1) == \
-        pytest.approx(1e6 / (160 + 3 * 10 + 3 * 1000))
-
-
 def test_one_queue_and_a_delay_agree_with_exact_analysis():
     """Schweitzer's approximation stays within 6 % of exact MVA for a queue of 100 us, one of
     60 us and a delay of 3 ms, at any population."""
@@ -75,26 +65,15 @@ def test_one_queue_and_a_delay_agree_with_exact_analysis():
 @pytest.mark.parametrize("clients", (2, 8, 10, 12, 20, 100))
 def test_several_cores_agree_with_exact_analysis(clients):
     """M/M/8//N: eight cores that take 200 us, and a load tool that is never a queue (40 us).
-    The approximation stays within 6 %."""
+    The approximation stays within 6 %. The one thread of 06 uses one core."""
     share, total, done = 1.0, 1.0, 0.0
     for there in range(1, clients + 1):     # share: of the time with that number
         share *= (clients - there + 1) / 40 * 200 / min(there, 8)
         total += share
         done += share * min(there, 8) / 200e-6
-    found = rate(page="answer", clients=clients, cores=8, machines=200)
-    assert found == pytest.approx(done / total, rel=0.06)
-
-
-@pytest.mark.parametrize("server", SEVEN)
-@pytest.mark.parametrize("clients", (1, 3, 20, 1000, 1_000_000))
-def test_the_bounds_of_operational_analysis_hold(server, clients):
-    """X is at most N / (sum of demands) and 1 / (the largest demand), no core is more than fully
-    busy, and N = X R."""
-    answer = model.solve(PLAIN, model.Setting(server, clients=clients))
-    assert answer.rate <= min(clients / 160e-6, 1 / 100e-6) * (1 + 1e-9)
-    assert max(answer.busy.values()) <= 1 + 1e-9
-    assert answer.busy["redis"] == pytest.approx(answer.rate * 40e-6)
-    assert answer.rate * answer.seconds == pytest.approx(clients)
+    given = {"page": "answer", "clients": clients, "machines": 200}
+    assert rate(cores=8, **given) == pytest.approx(done / total, rel=0.06)
+    assert rate("poll", cores=8, **given) == rate("poll", **given) <= 5000
 
 
 @pytest.mark.parametrize("server, workers, slots", [
@@ -105,21 +84,6 @@ def test_workers_bound_the_rate(server, workers, slots):
     the tool on its core by rate x 20 us. 06 and 07 overlap the waits of all 5,000 clients."""
     got = rate(server, clients=5000, workers=workers, redis_ms=1000)
     assert got == pytest.approx(slots / 3, rel=0.02)
-
-
-def test_the_only_worker_is_held_while_redis_works():
-    """01: R = 100 + 40 (1 + X 20 us) us, solved for X."""
-    got = rate("iterative", clients=50)
-    assert 1 / got == pytest.approx(1e-6 * (100 + 40 * (1 + got * 20e-6)), rel=1e-6)
-    assert rate("iterative", clients=50, workers=8, cores=8) == got
-
-
-def test_one_thread_uses_one_core():
-    """Others serve more with more cores."""
-    given = {"page": "answer", "clients": 1000, "machines": 8}
-    for server in ("iterative", "poll"):
-        assert rate(server, cores=8, **given) == rate(server, **given) <= 5000
-    assert rate("prethreaded", cores=2, **given) > 9000
 
 
 def test_ready_clients_share_poll_s_scan():
@@ -163,31 +127,22 @@ def test_the_thread_that_makes_workers_waits_for_a_core(cores):
     assert (answer.limit == "parent") == (cores > 1)
 
 
-@pytest.mark.parametrize("machines, core, server, load", [
-    (1, {}, 8, 8), (4, {}, 8, 16 / 5), (1, {"core_kib": 1e-9, "core_ns": 15}, 8 + 2.4, 8 + 2.4)])
-def test_clients_that_do_not_fit_the_cache_cost_more(machines, core, server, load):
+@pytest.mark.parametrize("asked, machine, memory, server, load", [
+    ({}, {}, {}, 8, 8), ({"machines": 4}, {}, {}, 8, 16 / 5),
+    # Nothing is left in the cache of a core: 160 lines of 15 ns in addition.
+    ({}, {"core_kib": 1e-9, "core_ns": 15}, {}, 8 + 2.4, 8 + 2.4),
+    # 500 workers with a client each, 20 KiB, use the whole cache once. Idle ones cost nothing.
+    *(({"server": "prethreaded", "workers": workers, "clients": clients}, {},
+       {"load_kib": 0, "server_kib": 0}, 8, 0) for workers, clients in ((500, 5000), (5000, 500)))])
+def test_what_does_not_fit_the_cache_costs_more(asked, machine, memory, server, load):
     """Half of 1,000 clients' memory in the cache: half of 10 KiB, 160 lines of 100 ns, are cold,
-    in the server and in the tool. Four load machines have 250 clients each: a fifth of 16 us.
-    Where nothing is left in the cache of a core: 160 lines of 15 ns in addition."""
-    costs = changed(cache_kib=10_000, miss_ns=100, **core)
-    need = model.demands(costs, model.Setting("epoll", clients=1000, machines=machines))
+    in the server and in the tool. Four load machines have 250 clients each: a fifth of 16 us."""
+    costs = changed(cache_kib=10_000, miss_ns=100, **machine)
+    costs["memory"] = {"guestbook": {**PLAIN["memory"]["guestbook"], **memory}}
+    need = model.demands(costs, model.Setting(**{"server": "epoll", "clients": 1000, **asked}))
     assert need.server == pytest.approx((100 + server) * 1e-6)
     assert need.load == pytest.approx((20 + load) * 1e-6)
 
-
-def test_workers_that_do_not_fit_the_cache_cost_more():
-    """500 workers with a client each, 20 KiB, use the whole cache once: half of what a worker
-    touches is cold. Idle workers cost nothing."""
-    costs = changed(cache_kib=10_000, miss_ns=100)
-    costs["memory"] = {"guestbook": {
-        "held_kib": 10, "load_kib": 0, "server_kib": 0, "worker_kib": 10}}
-    for workers, clients in ((500, 5000), (5000, 500)):
-        need = model.demands(costs, model.Setting(
-            "prethreaded", clients=clients, workers=workers))
-        assert need.server == pytest.approx((100 + 8) * 1e-6)
-
-
-# ---------------------------------------------------------------- monotonic
 
 @pytest.mark.parametrize("server", SEVEN)
 def test_more_of_anything_helpful_never_lowers_the_rate(server):
@@ -202,26 +157,29 @@ def test_more_of_anything_helpful_never_lowers_the_rate(server):
 
 
 @pytest.mark.parametrize("server", SEVEN)
-def test_every_answer_has_a_limit_and_a_reason(server):
-    """Whatever is asked, the words are there."""
+def test_every_answer_is_possible_and_has_a_reason(server):
+    """The bounds of operational analysis: X is at most N / (sum of demands) and 1 / (the largest
+    demand), no core is more than fully busy, and N = X R."""
     costs, seen = model.load(), set()
     for page, clients, (cores, machines, wait) in itertools.product(
             model.PAGES, (1, 20, 1000, 1_000_000), ((1, 1, 0), (16, 4, 0), (8, 50, 9))):
         one = model.Setting(server, page, clients, cores=cores, machines=machines, redis_ms=wait)
-        answer = model.solve(costs, one)
-        assert 0 < answer.rate < math.inf
+        answer, need = model.solve(costs, one), model.demands(costs, one)
+        total = need.server + need.redis + need.load + need.delay
+        assert 0 < answer.rate <= min(clients / total, one.used_cores / need.server) * (1 + 1e-9)
+        assert max(answer.busy.values()) <= 1 + 1e-9
+        assert answer.rate * answer.seconds == pytest.approx(clients)
         assert model_words.limit(one, answer)
         assert model_words.why(costs, one, answer).endswith(".")
         seen.add(answer.limit)
     assert {"clients"} < seen <= set(model_words.LIMITS)
 
 
-# ------------------------------------------------------------- calibration
-
 def cell(server, x, **more):
-    """Return a row of samples.csv."""
-    return {"experiment": "guestbook", "variant": None, "server": server, "x": x, "rate": 5000.0,
-            "cpu_us": 100.0, "load_busy": 10.0, "redis_busy": 20.0, **more}
+    """Return a row of the guestbook."""
+    return row(x=x, **{"rate": 5000.0, "experiment": "guestbook", "variant": None,
+                       "server": server, "cpu_us": 100.0, "load_busy": 10.0, "redis_busy": 20.0,
+                       **more})
 
 
 def test_calibration_looks_at_few_clients_only():
@@ -236,7 +194,9 @@ def test_calibration_looks_at_few_clients_only():
 
 
 def test_calibration_finds_what_it_started_from():
-    """From the rates of a known model come its wake-up and its scan."""
+    """From the rates of a known model come its wake-up and its scan. On kept connections, a cost
+    between kept (10) and new (200) ones means five pages on each, four of them while a worker was
+    made, of nine others."""
     truth = changed(wake_us=7, scan_us=0.4)
     answer = model.solve(truth, model.Setting("iterative", clients=20))
     rows = [cell("iterative", 20, rate=answer.rate, **{
@@ -244,31 +204,15 @@ def test_calibration_finds_what_it_started_from():
     for idle in (1, 1000, 5000):    # 10 ready clients share each turn
         rows.append(cell("poll", idle, experiment="idle-connections", variant="10 busy clients",
                          load_busy=0.0, cpu_us=10 + 0.4 * idle / 10))
-    found = calibrate.calibrate(rows, PLAIN)["machine"]
-    assert found["wake_us"] == pytest.approx(7, abs=0.01)
-    assert found["scan_us"] == pytest.approx(0.4, rel=0.01)
-
-
-def test_pages_of_a_kept_connection_come_from_a_pool_of_ten():
-    """A cost between kept (10) and new (200) connections: five pages on each, four of them while
-    a worker was made, of nine others."""
-    rows = [cell("forking", 20, experiment="calibrate", variant=variant, cpu_us=cost)
-            for variant, cost in (("new connections", 200), ("keep-alive", 10),
-                                  ("more clients than workers, forking", 48))]
-    kept = calibrate.calibrate(rows, PLAIN)["servers"]["forking"]["answer kept"]
+    rows += [cell("forking", 20, experiment="calibrate", variant=variant, cpu_us=cost)
+             for variant, cost in (("new connections", 200), ("keep-alive", 10),
+                                   ("more clients than workers, forking", 48))]
+    found = calibrate.calibrate(rows, PLAIN)
+    assert found["machine"]["wake_us"] == pytest.approx(7, abs=0.01)
+    assert found["machine"]["scan_us"] == pytest.approx(0.4, rel=0.01)
+    kept = found["servers"]["forking"]["answer kept"]
     assert kept["meanwhile"] == pytest.approx(4 / 9, abs=1e-4)
 
-
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 1}'])
-def test_other_files_are_refused(tmp_path, text):
-    """With the name of the file."""
-    path = tmp_path / "costs.json"
-    path.write_text(text)
-    with pytest.raises(ValueError, match="costs.json: these are no costs"):
-        model.load(path)
-
-
-# ------------------------------------------------------------------- words
 
 EPOLL = model.Setting("epoll", clients=100)
 
@@ -285,29 +229,25 @@ EPOLL = model.Setting("epoll", clients=100)
      "kept connection carried more pages")])
 def test_a_wrong_cell_says_what_the_model_lacks(one, more, said):
     """Predicted of epoll are 9,900 a second; measured 5,000 if not said otherwise."""
-    row = cell(one.server, one.clients, server_busy=50.0) | more
-    text = model_words.lacks(one, model.solve(PLAIN, one), row)
+    measured = cell(one.server, one.clients, server_busy=50.0) | more
+    text = model_words.lacks(one, model.solve(PLAIN, one), measured)
     assert said in text and bool(text) == bool(said)
 
-
-# ------------------------------------------------------- the committed run
 
 def committed():
     """Return [(Setting, median row)] of the guestbook and answer cells with 20 to 15,000 clients
     whose accept queue held all clients, and the costs that the run's small cells tell."""
     rows = rundir.read_rows(COMMITTED / "samples.csv")
     cells = {}
-    for row in rows:
-        page = calibrate.page_of(row["experiment"], row["variant"])
-        if page and row["server"] in SEVEN and 20 <= row["x"] <= 15_000 and row["rate"]:
-            cells.setdefault((row["server"], page, row["x"]), []).append(row)
-    found = []
-    for key, some in cells.items():
-        one = {name: calibrate.median(some, name) for name in (
-            "rate", "cpu_us", "server_busy", "load_busy", "redis_busy", "overflows", "foreign")}
-        if not one["overflows"]:
-            found.append((model.Setting(*key), one))
-    return found, calibrate.calibrate(rows, model.load())
+    for one in rows:
+        page = calibrate.page_of(one["experiment"], one["variant"])
+        if page and one["server"] in SEVEN and 20 <= one["x"] <= 15_000 and one["rate"]:
+            cells.setdefault((one["server"], page, one["x"]), []).append(one)
+    medians = {key: {name: calibrate.median(some, name) for name in (
+        "rate", "cpu_us", "server_busy", "load_busy", "redis_busy", "overflows", "foreign")}
+               for key, some in cells.items()}
+    return [(model.Setting(*key), one) for key, one in medians.items()
+            if not one["overflows"]], calibrate.calibrate(rows, model.load())
 
 
 def test_the_committed_run_is_predicted():
@@ -316,11 +256,10 @@ def test_the_committed_run_is_predicted():
     sentence."""
     cells, costs = committed()
     wrong = []
-    for setting, row in cells:
+    for setting, measured in cells:
         answer = model.solve(costs, setting)
-        wrong.append((abs(answer.rate / row["rate"] - 1), setting))
-        assert wrong[-1][0] <= model_words.PART \
-            or model_words.lacks(setting, answer, row)
+        wrong.append((abs(answer.rate / measured["rate"] - 1), setting))
+        assert wrong[-1][0] <= model_words.PART or model_words.lacks(setting, answer, measured)
     assert len({one.server for _, one in wrong}) == 7
     assert statistics.median(error for error, _ in wrong) <= 0.15
     for error, setting in wrong:
@@ -329,20 +268,17 @@ def test_the_committed_run_is_predicted():
 
 
 def test_a_summary_gets_the_predicted_curve():
-    """Each point with 20 clients or more, and a sentence where it is off."""
-    points = [{"x": x, "rate": {"middle": measured}, "values": {
-        "cpu_us": 100.0, "load_busy": 10.0, "redis_busy": 20.0}}
-        for x, measured in ((20, 5000.0), (100, 5000.0), (500, None))]
-    points[-1]["rate"] = None
-    curve = {"server": "epoll", "variant": ""}
-    summary = {"servers": [{"name": "epoll", "title": "epoll"}], "experiments": [{
-        "name": "guestbook", "curves": [{**curve, "points": points}],
-        "sentences": {"each": [{**curve, "text": "First."}]}}]}
-    calibrate.predict(summary, PLAIN)
-    assert points[1]["predicted"] == pytest.approx(rate("epoll", clients=100), rel=0.01)
-    assert "predicted" not in points[2]
-    text = summary["experiments"][0]["sentences"]["each"][0]["text"]
-    assert text.startswith("First. epoll: predicted rate / measured rate is ")
+    """Each point with a rate, from the cell with 20 clients, and a sentence where it is off."""
+    rows = [row(5000.0, x, cpu_us=100.0, load_busy=10.0) for x in (20, 100)]
+    made = summed_up([*rows, row(None, 500, status="crashed")])
+    calibrate.predict(made, PLAIN)
+    [curve] = made["experiments"][0]["curves"]
+    costs = calibrate.calibrate(rows, PLAIN)
+    assert curve["points"][1]["predicted"] == rate(costs=costs, page="answer kept", clients=100)
+    assert "predicted" not in curve["points"][2]
+    [said] = made["experiments"][0]["sentences"]["each"]
+    assert ("Epoll: predicted rate / measured rate is 2.00 at 20, 2.00 at 100. The model lacks "
+            "this: ") in said["text"]
 
 
 def test_a_run_of_kept_connections_alone_is_predicted():

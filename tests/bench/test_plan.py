@@ -1,6 +1,7 @@
 """What is asked for, what is planned, for how long; the experiments."""
 
 import dataclasses
+import os
 from contextlib import nullcontext
 
 import pytest
@@ -35,6 +36,12 @@ def test_wrong_settings_say_what_there_is(wrong, says):
 def test_full_can_be_said_in_words(words, text, full):
     """FULL=off must not start hours of measuring; an option wins."""
     assert config.parse(words, {"FULL": text}).full is full
+
+
+def test_cores_can_be_chosen():
+    cores = ",".join(map(str, sorted(os.sched_getaffinity(0))))
+    settings = config.parse(["--load-cpus", cores], {"SERVER_CPUS": cores, "LOAD_CPUS": "9999"})
+    assert settings.server_cores == settings.load_cores == os.sched_getaffinity(0)
 
 
 @pytest.mark.parametrize("source, refused", [
@@ -74,15 +81,12 @@ def test_the_baseline_is_epoll_or_the_first_that_takes_part(names, variant, base
     assert stage.baseline_of("") == base
 
 
-def test_full_grid_is_the_published_one():
-    """Every x that was published is measured."""
+def test_the_grid():
+    """FULL measures every x that was published. CONCURRENCY, REPEAT, SECONDS and SERVERS do what
+    they say."""
     for stage in planned(FULL="1"):
         for points in stage.experiment.published.series.values():
             assert set(points) <= {c.x for c in stage.cells}
-
-
-def test_narrowing():
-    """CONCURRENCY, REPEAT, SECONDS and SERVERS do what they say."""
     [stage] = planned(EXPERIMENT="guestbook", CONCURRENCY="10,40",
                       REPEAT="5", SECONDS="0.5", SERVERS="07,iterative")
     assert sorted((c.server.name, c.x) for c in stage.cells) == [

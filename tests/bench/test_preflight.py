@@ -74,7 +74,7 @@ def make_gate(monkeypatch):
 
 def test_it_waits_no_longer_than_needed(gate):
     """Three looks see a foreign program, the next one does not. In vain, it waits for the
-    limit; the next wait is half as long."""
+    limit; the next wait is half as long. A core of the load counts, too."""
     gate.busy = [50.0] * 3
     gate()
     assert gate.clock.now == pytest.approx(3 * quiet.PAUSE)
@@ -85,11 +85,5 @@ def test_it_waits_no_longer_than_needed(gate):
     begun = gate.clock.now
     gate()
     assert 1.5 <= gate.clock.now - begun < 2.5
-
-
-def test_a_slow_core_is_seen(gate):
-    """Of the load, too: slower than it usually is."""
-    gate()
-    gate()
     gate.speeds = {1: 9.0}
     assert gate.disturbed() == "core 1 is 80 % slower than usual"

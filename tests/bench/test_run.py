@@ -47,8 +47,7 @@ def cell_of(die):
 def make_worker():
     """A Runner whose rows are in `folder.rows`."""
     rows = []
-    folder = SimpleNamespace(rows=rows, add=rows.append,
-                             write_raw=lambda name, text: "raw/" + name)
+    folder = SimpleNamespace(rows=rows, add=rows.append, write_raw=lambda name, text: name)
     machine = Machine(frozenset({min(CORES)}), CORES, CORES, 1024)
     settings = SimpleNamespace(tool="", full=False, backlog=100)
     redis = SimpleNamespace(address="127.0.0.1:1", pid=None)
@@ -76,8 +75,7 @@ def test_costs_are_divided_among_what_was_served(worker, monkeypatch):
     cost, and the row says so. One that stays is not said to have crashed."""
     cell = cell_of("pass")
     row = worker.run(cell, 0.4)
-    assert row["status"] == "ok" and not row["note"]
-    assert row["rate"] > 100 and row["server_busy"] <= 100
+    assert row["status"] == "ok" and not row["note"] and row["rate"] > 100
     monkeypatch.setattr(cells.servers.Live, "log", lambda _: (
         f"served {100 * row['requests']} requests on 1 connection; CPU 0"))
     other = worker.run(cell, 0.4)
@@ -90,8 +88,8 @@ def test_costs_are_divided_among_what_was_served(worker, monkeypatch):
 
 def test_nobody_looks_at_an_unmetered_server(worker, monkeypatch):
     """It still has a rate, and a CPU time from before and after the load."""
-    monkeypatch.setattr(cells.cpu_meter, "of_tree", lambda _: 1 / 0)
-    monkeypatch.setattr(cells.cost_meter.CostMeter, "tick", lambda _: 1 / 0)
+    monkeypatch.setattr(cells.cpu_meter, "of_tree", None)
+    monkeypatch.setattr(cells.cost_meter.CostMeter, "tick", None)
     cell = cell_of("pass")
     cell.server.metered = False
     row = worker.run(cell, 0.4)
@@ -110,9 +108,9 @@ def test_each_round_has_all_cells_in_an_order_of_its_own():
     """And the seed repeats it. Each waits for quiet."""
     waited = []
     made = list(in_rounds("abcdef", rounds=3, seed=1, quiet=lambda: waited.append(1)))
-    rounds = [cells for _, cells in made]
-    assert all(sorted(one) == list("abcdef") for one in rounds)
-    assert rounds[0] != rounds[1] and len(waited) == 3
+    orders = [order for _, order in made]
+    assert all(sorted(one) == list("abcdef") for one in orders)
+    assert orders[0] != orders[1] and len(waited) == 3
     assert made == list(in_rounds("abcdef", rounds=3, seed=1))
     [(_, near)] = in_rounds("aAbB", rounds=1, group=str.isupper)
     assert sorted(near) == list("ABab") and near[0].isupper() == near[1].isupper()
@@ -138,14 +136,12 @@ NOBODY = {"user": 65534, "group": 65534, "extra_groups": []}
 def test_limits_are_set_inside_and_not_outside(user):
     """Without root, too: the loopback device works there, queues are for all
     clients, nothing is paced, and the machine keeps its limit: outside, none can be set."""
-    if user and os.getuid():
-        pytest.skip("only root can become another user")
     before = (netns.BELOW / "core/somaxconn").read_text()
     try:
         done = subprocess.run([sys.executable, "-c", SCRIPT], cwd=TOP,
                               capture_output=True, text=True, timeout=60, check=False, **user)
     except PermissionError:
-        pytest.skip("another user may not read this checkout")
+        pytest.skip("only root can become another user, who has to be able to read this checkout")
     if done.stderr.startswith("not allowed"):
         pytest.skip(done.stderr.strip())
     queue, syns, ports, control = done.stdout.splitlines()

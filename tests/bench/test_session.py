@@ -6,12 +6,11 @@ import signal
 import subprocess
 import sys
 import time
-from types import SimpleNamespace
 from unittest import mock
 
 import pytest
 
-from made_up import MACHINE
+from made_up import MACHINE, row
 from bench import config, load, plan
 from bench.analyse.stats import LOOKS
 from bench.meter import procfs
@@ -37,9 +36,9 @@ def rows(out):
     return rundir.read_rows(out / "latest" / "samples.csv")
 
 
-def env_of(out, name="env.json"):
+def env_of(out):
     """Return the latest env.json below `out`."""
-    return rundir.read_json(out / "latest" / name)
+    return rundir.read_json(out / "latest" / "env.json")
 
 
 @needs_servers
@@ -60,11 +59,27 @@ def test_a_run_leaves_everything_behind(tmp_path):
     env = env_of(tmp_path)
     assert env["complete"] and env["versions"]["wrk"] and env["preflight"]
     assert env["settings"]["repeat"] == {"redirect": 2} and not env["looks"]["redirect"]
-    [made] = env_of(tmp_path, "summary.json")["experiments"]
+    [made] = rundir.read_json(tmp_path / "latest" / "summary.json")["experiments"]
     assert made["calls"]["poll/"]["all"] >= 2 or \
         "system calls" in str(env["left_out"] + env["problems"])
-    assert "What a request costs at" in output
-    assert "\x1b[" not in output            # no terminal: no colours
+    # A line for each cell, then tables. No terminal: no colours.
+    assert "[4/4, " in output and "us of CPU a request, " in output
+    for title in ("CPU microseconds a request, by", "What a request costs at"):
+        assert title in output
+    assert "\x1b[" not in output
+
+
+@needs_servers
+def test_a_study_leaves_the_files_of_a_run(tmp_path):
+    """In a folder with its name."""
+    process = bench("study", "floors", SERVERS="epoll", SECONDS="0.4", REPEAT="1",
+                    OUT=str(tmp_path))
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode == 0, output
+    assert {row["server"] for row in rows(tmp_path)} == {
+        "epoll", "floor-epoll", "floor-epoll-kept"}
+    folder = (tmp_path / "latest").resolve()
+    assert folder.name.endswith("-floors") and (folder / "summary.json").exists()
 
 
 @needs_servers
@@ -86,13 +101,11 @@ def test_ctrl_c_keeps_what_is_measured(number, tmp_path):
     assert began and not any(map(procfs.process, began))    # the private Redis at least
 
 
-@pytest.mark.parametrize("wrong", ["SECONDS=inf", "OUT=/proc/nope", "NAME=nosuch"])
-@pytest.mark.parametrize("words", [["settings"], []])
+@pytest.mark.parametrize("words, wrong", [
+    ("run", "OUT=/proc/nope"), ("settings", "SECONDS=inf"), ("settings study", "NAME=nosuch")])
 def test_wrong_values(words, wrong):
     """Each is one sentence and exit status 2, before anything is built."""
-    name, value = wrong.split("=")
-    words = [*words, "study" if name == "NAME" else "run"]
-    process = bench(*words, **{name: value})
+    process = bench(*words.split(), **dict([wrong.split("=")]))
     output, _ = process.communicate(timeout=30)
     assert process.returncode == 2 and output.count("\n") == 1
     assert output.startswith(f"bench: {wrong}: ")
@@ -145,69 +158,63 @@ def test_what_the_system_refuses_is_a_row(inside, tmp_path):
     assert (tmp_path / "latest" / "summary.json").exists()
 
 
-class Made:
-    """A runner and a view for servers whose costs are known; no time passes but the planned
-    one. `cost(server, round)` is the CPU time of a request, None for no figure."""
+def measured(monkeypatch, cost, *deadline, **environment):
+    """Measure servers whose costs are known, with the plan for these settings. No time passes but
+    the planned one, from 0 on. `cost(server, round)` is the CPU time of a request, None for no
+    figure. Return the Session; its worker has the rows."""
+    clock, made = [0.0], []
 
-    def __init__(self, monkeypatch, cost):
-        self.cost, self.now = cost, 0.0
-        self.folder, self.settings = SimpleNamespace(rows=[]), SimpleNamespace(seed=1)
-        monkeypatch.setattr(time, "monotonic", lambda: self.now)
+    def run(cell, seconds):
+        clock[0] += cell.lasts(seconds / cell.experiment.weight)
+        each = cost(cell.server.name, cell.repeat)
+        made.append(row(each, cell.x, experiment=cell.experiment.name, cpu_us=each,
+                        variant=cell.variant.name, server=cell.server.name, repeat=cell.repeat,
+                        status="ok" if each else "no figure"))
+        return made[-1]
 
-    def run(self, cell, seconds):
-        """Measure a cell."""
-        self.now += cell.lasts(seconds / cell.experiment.weight)
-        cost = self.cost(cell.server.name, cell.repeat)
-        return self.skip(cell, "ok" if cost else "no figure", "", cost)
-
-    def skip(self, cell, status, _, cost=None):
-        """Add a row."""
-        row = {"experiment": cell.experiment.name, "x": cell.x, "variant": cell.variant.name,
-               "server": cell.server.name, "repeat": cell.repeat, "status": status,
-               "cpu_us": cost, "rate": cost}
-        self.folder.rows.append(row)
-        return row
-
-    def __getattr__(self, name):
-        return lambda *_: None      # what a view shows
-
-
-def session_of(made, *deadline, **environment):
-    """Return a Session with the plan for these settings, on `made`."""
-    stages = plan.make(config.parse([], {"SEED": "1", **environment}), MACHINE, True)
-    one = session.Session(stages, None, *deadline)
-    one.measure(made, made)
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    worker = mock.Mock(run=run)
+    worker.folder.rows, worker.settings.seed = made, 1
+    one = session.Session(plan.make(
+        config.parse([], {"SEED": "1", **environment}), MACHINE, True), None, *deadline)
+    one.measure(worker, mock.Mock())
     return one
 
 
-@pytest.mark.parametrize("seconds, rounds", [(0, 6), (50, 12), (1000, 48)])
-def test_rounds_are_added_while_there_is_time(seconds, rounds, monkeypatch):
-    """As many as there are until the next look. The first six always come."""
-    made = Made(monkeypatch, lambda name, number: 8.0 + number % 2 * 4 * (name == "poll"))
-    assert session_of(made, seconds, EXPERIMENT="redirect").rounds == {"redirect": rounds}
-    assert rounds == 6 or made.now <= seconds
+def swings(name, number):
+    """Return the cost of servers whose comparison settles nothing."""
+    return 8.0 + number % 2 * 4 * (name == "poll")
 
 
-@pytest.mark.parametrize("repeat, rounds, looks", [("", 6, [6]), ("8", 8, [])])
-def test_a_clear_difference_is_settled_at_the_first_look(repeat, rounds, looks, monkeypatch):
-    """Then a quick run ends before its time is over. REPEAT= has no look."""
-    made = Made(monkeypatch, lambda name, number: {"epoll": 10.0}.get(name, 20.0))
-    one = session_of(made, 1000.0, EXPERIMENT="redirect", REPEAT=repeat)
+def differs(name, _):
+    """Return the cost of servers of which epoll is the best."""
+    return 10.0 if name == "epoll" else 20.0
+
+
+@pytest.mark.parametrize("cost, seconds, repeat, rounds, looks", [
+    (swings, 0, "", 6, [6]), (swings, 50, "", 12, [6, 12]), (swings, 1000, "", 48, [6, 12, 24]),
+    (differs, 1000, "", 6, [6]), (differs, 1000, "8", 8, [])])
+def test_rounds_are_added_while_there_is_time(cost, seconds, repeat, rounds, looks, monkeypatch):
+    """As many as there are until the next look. The first six always come. A clear difference is
+    settled by them, and a quick run ends before its time is over. REPEAT= has no look."""
+    one = measured(monkeypatch, cost, seconds, EXPERIMENT="redirect", REPEAT=repeat)
     assert (one.rounds, one.looks) == ({"redirect": rounds}, {"redirect": looks})
-    assert not one.left_open()
+    assert not seconds or time.monotonic() <= seconds
+    assert cost is swings or not one.left_open()
 
 
 def test_what_is_not_settled_goes_on_to_the_last_look(monkeypatch):
     """With its baseline, and without the others: poll swings about epoll, forking is twice
     as expensive, iterative never gives a figure. Only then the next experiment begins."""
-    made = Made(monkeypatch, lambda name, number: {
-        "poll": 6.0 + number * 7 % 9, "forking": 20.0, "iterative": None}.get(name, 10.0))
-    one = session_of(made, FULL="1", EXPERIMENT="hello,redirect", CONCURRENCY="100",
-                     SERVERS="epoll,poll,forking,iterative")
+    one = measured(monkeypatch, lambda name, number: {
+        "poll": 6.0 + number * 7 % 9, "forking": 20.0, "iterative": None}.get(name, 10.0),
+                   FULL="1", EXPERIMENT="hello,redirect", CONCURRENCY="100",
+                   SERVERS="epoll,poll,forking,iterative")
     assert one.rounds == {"hello": LOOKS[-1], "redirect": LOOKS[-1]}
     assert one.looks["hello"] == list(LOOKS[:-1])
-    last = {row["server"]: row["repeat"] for row in made.folder.rows}
-    assert last == {"epoll": 48, "poll": 48, "forking": 6, "iterative": 6}
-    order = [row["experiment"] for row in made.folder.rows]
+    made = one.worker.folder.rows
+    assert {row["server"]: row["repeat"] for row in made} == {
+        "epoll": 48, "poll": 48, "forking": 6, "iterative": 6}
+    order = [row["experiment"] for row in made]
     assert order == sorted(order)
     assert one.left_open()[0].endswith("hello, compared with epoll: poll")

@@ -34,22 +34,18 @@ def make_piece(whole, tmp_path):
 
 
 def test_the_whole_is_the_sum_of_its_parts(whole, piece, tmp_path):
-    """Looks of one of them count for all: the wider interval is right for both."""
-    join.join(tmp_path / "joined", [
-        piece("small", lambda x: x < 500, seed=2),
-        piece("large", lambda x: x >= 500, looks={"answer": [6]})])
-    assert rundir.read_json(tmp_path / "joined" / "summary.json") == \
-        json.loads(json.dumps(summaries.make(whole)))
-    env = rundir.read_json(tmp_path / "joined" / "env.json")
+    """Looks of one of them count for all: the wider interval is right for both. A load that is
+    measured again has more rounds."""
+    small = piece("small", lambda x: x < 500, seed=2)
+    large = piece("large", lambda x: x >= 500, looks={"answer": [6]})
+    out = tmp_path / "joined"
+    join.join(out, [small, large])
+    assert rundir.read_json(out / "summary.json") == json.loads(json.dumps(summaries.make(whole)))
+    env = rundir.read_json(out / "env.json")
     assert env["looks"] == {"answer": [6]} and len(env["joined"]) == 2
-
-
-def test_a_load_that_is_measured_again_has_more_rounds(piece, tmp_path):
-    """And what was measured once has as many as before."""
-    join.join(tmp_path / "joined", [
-        piece("all", lambda x: True), piece("again", lambda x: x >= 500, seed=2)])
-    assert {row["x"] >= 500: row["repeat"] for row in
-            rundir.read_rows(tmp_path / "joined" / "samples.csv")} == {False: 3, True: 6}
+    join.join(out, [whole, small])
+    assert {row["x"] < 500: row["repeat"] for row in
+            rundir.read_rows(out / "samples.csv")} == {False: 3, True: 6}
 
 
 @pytest.mark.parametrize("why, wanted, env", [
@@ -64,16 +60,11 @@ def test_what_cannot_be_joined(piece, tmp_path, why, wanted, env):
     assert not (tmp_path / "out").exists()
 
 
-def test_what_is_committed_is_quiet(whole, tmp_path, monkeypatch):
-    """Three rounds are always noisy."""
+def test_what_is_committed(whole, tmp_path, monkeypatch):
+    """A study and the whole reference, not a part of it. Three rounds are always noisy."""
     monkeypatch.setattr(join, "COMMITTED", str(tmp_path))
     with pytest.raises(join.JoinError, match="are noisy"):
         join.join(tmp_path / "reference", [whole])
-
-
-def test_a_part_of_the_reference_is_not_committed(whole, tmp_path, monkeypatch):
-    """A study and the whole are."""
-    monkeypatch.setattr(join, "COMMITTED", str(tmp_path))
     monkeypatch.setattr(join, "NOISY", 1)
     made = summaries.make(whole)
     join.commit(whole, made, "floors")

@@ -1,11 +1,10 @@
-"""The studies: their files, which are refused, and one for real; what floors must do."""
+"""The studies: their files, which are refused; what floors must do; the self-check."""
 
 import contextlib
 import os
 import pathlib
+import random
 import shutil
-import subprocess
-import sys
 import tomllib
 import types
 
@@ -16,10 +15,9 @@ from bench import config, load, peers, plan
 from bench.meter import syscalls
 from bench.peers import floor_check
 from bench.run import servers
-from bench.studies import hooks, study
+from bench.studies import hooks, self_check, study
 
 TOP = pathlib.Path(servers.TOP)
-TRACE = pathlib.Path(__file__).with_name("data") / "strace.txt"
 LOAD = '[[load]]\nname = "x"\nservers = ["poll", "epoll"]\n'
 
 
@@ -78,11 +76,10 @@ def test_a_wrong_file_is_refused_with_a_sentence(text, said):
 
 
 @pytest.mark.parametrize("name", ["nosuch", "broken.toml", "missing.toml"])
-def test_a_file_that_cannot_be_read(tmp_path, monkeypatch, name):
-    monkeypatch.chdir(tmp_path)
-    pathlib.Path("broken.toml").write_text("title =\n")
+def test_a_file_that_cannot_be_read(tmp_path, name):
+    (tmp_path / "broken.toml").write_text("title =\n")
     with pytest.raises(study.StudyError, match=name):
-        study.load(name)
+        study.load(str(tmp_path / name) if "." in name else name)
 
 
 def test_each_server_is_compared_with_itself_in_its_first_way():
@@ -144,61 +141,62 @@ def test_what_a_hook_counts_is_told_with_its_median(tmp_path, monkeypatch):
     assert summary["experiments"][0]["extra"][0]["values"] == [2, 4, 12]
 
 
-def test_spread(monkeypatch):
-    """1 and 3 clients of two loops are half off their mean."""
-    held = iter([5, 5, 6, 8])
-    monkeypatch.setattr(hooks.procfs, "tree", lambda _: [
-        types.SimpleNamespace(pid=pid) for pid in range(3)])
-    monkeypatch.setattr(hooks.procfs, "open_descriptors", lambda _: next(held))
-    monkeypatch.setattr(hooks, "SPREAD_SECONDS", 0)
-    cell = types.SimpleNamespace(variant=types.SimpleNamespace(keep_alive=True))
-    found = {}
-    with hooks.spread(cell, types.SimpleNamespace(pid=0), [], found) as timer:
-        timer.join()
-    assert found == {"per cent off an even share, at most": 50.0}
+needs_strace = pytest.mark.skipif(
+    not (shutil.which("strace") and shutil.which("gcc")), reason="needs strace and gcc")
 
 
-@pytest.mark.skipif(bool(servers.named("epoll").problem() or load.missing("wrk")),
-                    reason="needs `make all` and wrk")
-def test_floors_for_real(tmp_path):
-    """The shortest form: it leaves the files of a run."""
-    subprocess.run(
-        [sys.executable, "-m", "bench", "study", "floors"], cwd=TOP,
-        env={**os.environ, "SERVERS": "epoll", "SECONDS": "0.4", "REPEAT": "1",
-             "OUT": str(tmp_path), "NO_INSTALL": "1"}, capture_output=True, check=True)
-    folder = (tmp_path / "latest").resolve()
-    assert folder.name.endswith("-floors") and (folder / "summary.json").exists()
-    assert "floor-epoll-kept" in (folder / "samples.csv").read_text()
-
-
-def test_normalize():
-    """Flags, sizes and errors stay; what differs from run to run does not."""
-    assert floor_check.Calls().parse(TRACE.read_text()) == {
-        "accept4(fd, NULL, NULL, SOCK_CLOEXEC)": 1,
-        "recvfrom(fd, bytes, 16384, MSG_DONTWAIT, NULL, NULL) = EAGAIN": 1,
-        "epoll_ctl(fd, EPOLL_CTL_ADD, fd, {events=EPOLLIN|EPOLLET})": 1,
-        "epoll_wait(fd, events, 256, a time)": 1}
-
-
-@pytest.mark.skipif(not shutil.which("strace"), reason="needs strace")
-@pytest.mark.skipif(not shutil.which("gcc"), reason="builds the floors")
-@pytest.mark.parametrize("design", [server.name for server in servers.ARCHITECTURES])
-def test_floor_is_like_its_server(design, tmp_path):
-    """Change a call or the answer of a server, and its floor has to follow."""
+def differences(design, folder):
+    """Return how a design differs from its floors; skip the test where that cannot be seen."""
     if servers.named(design).problem():
         pytest.skip(servers.named(design).problem())
-    try:    # twice: on a busy machine a call may be interrupted
-        assert not (floor_check.differences(design, str(tmp_path))
-                    and floor_check.differences(design, str(tmp_path)))
+    try:
+        return floor_check.differences(design, str(folder))
     except syscalls.SyscallError as error:
         pytest.skip(str(error))     # a container may not trace
 
 
+@needs_strace
+@pytest.mark.parametrize("design", [server.name for server in servers.ARCHITECTURES])
+def test_floor_is_like_its_server(design, tmp_path):
+    """Change a call or the answer of a server, and its floor has to follow."""
+    # Twice: on a busy machine a call may be interrupted.
+    assert not (differences(design, tmp_path) and differences(design, tmp_path))
+
+
+@needs_strace
 def test_a_difference_is_said(tmp_path, monkeypatch):
-    """A floor that lacks a call of the server, or bytes of its answer."""
-    found = [{"prompt": {"a": 1, "b": 2}, "answer": {"42": 1}},
-             {"prompt": {"b": 2}, "answer": {"4": 1}}]
-    monkeypatch.setattr(floor_check, "look", lambda *_: found.pop(0))
-    monkeypatch.setattr(floor_check.peers.Peer, "build", lambda _: None)
-    assert [line.split(":")[0] for line in floor_check.differences("iterative", tmp_path)] == [
-        "iterative, prompt", "iterative, answer", "iterative, answer"]
+    """Flags count, and here the floor is that of another server."""
+    monkeypatch.setattr(peers, "Peer", lambda name, peer=peers.Peer: peer("floor-poll"))
+    assert ("iterative, prompt: 1 in the server, 0 in the floor: "
+            "accept4(fd, NULL, NULL, SOCK_CLOEXEC)") in differences("iterative", tmp_path)
+
+
+def told(noise, rounds=120, **factors):
+    """Return what the self-check says of rounds where the CPU time is 10 us times the server's
+    factor, and its rate the less; a standard deviation is `noise` of that."""
+    draw = random.Random(7)
+    return self_check.tell([
+        {"status": "ok", "variant": "v", "x": 1, "server": name, "repeat": number,
+         "cpu_us": 10 * factor * draw.gauss(1, noise),
+         "rate": 1e5 / factor * draw.gauss(1, noise)}
+        for number in range(rounds) for name, factor in factors.items()],
+        "plain", "copy", "slower", "unmetered")
+
+
+def test_the_self_check_finds_what_is_there_and_nothing_else():
+    cost, cost_found, rate, rate_found, meters = told(
+        0.01, plain=1, copy=1, slower=1.05, unmetered=0.98)
+    assert all(int(line.split()[1]) <= 10 for line in (cost, rate))
+    assert cost_found == "cpu_us: slower is found in 10 of 10 runs of 12 rounds"
+    assert rate_found == "rate: slower is found in 10 of 10 runs of 12 rounds"
+    assert meters.startswith("the meters take 1.9 % of the rate (")
+
+
+def test_the_self_check_says_so_when_measuring_is_wrong():
+    """A copy that differs is called different; noise hides what is slower."""
+    told_of_copy = told(0.01, plain=1, copy=1.05, slower=1.05, unmetered=1)[0]
+    assert told_of_copy == "cpu_us: 100 of 100 sessions call copy different"
+    hits = told(0.2, plain=1, copy=1, slower=1.05, unmetered=1)[1]
+    assert int(hits.split()[5]) < 5
+    assert told(0.01, rounds=11, plain=1, copy=1, slower=1, unmetered=1) == [
+        "The self-check needs 12 rounds or more."]
