@@ -115,6 +115,33 @@ def test_the_shortest_run_is_looked_at_under_load(longer, monkeypatch):
     assert (meter.tick() < 110) == longer
 
 
+LONG_CALLS = """
+import select
+asked, call = os.eventfd(0), select.poll()
+os.sched_setaffinity(0, {CORE})
+for _ in range(15000):
+    call.register(os.dup(asked), select.POLLIN)
+call.register(os.eventfd(1), select.POLLIN)     # which is found last
+print("ready")
+while True:
+    call.poll()
+"""
+
+
+def test_the_yardstick_keeps_away_from_long_system_calls(tmp_path):
+    """The kernel charges what is left of a call to the thread that it wakes meanwhile."""
+    core = min(CORES)
+    machine = SimpleNamespace(server_cores={core}, load_cores=set())
+    assert not yardstick.build()
+    with running(LONG_CALLS.replace("CORE", str(core)), tmp_path), yardstick.running(machine):
+        mine = [one for one in procfs.tree(os.getpid())
+                if procfs.read(f"/proc/{one.pid}/comm") == "yardstick\n"]
+        begun, used = time.monotonic(), procfs.cpu_time(mine)
+        time.sleep(1)
+        share = (procfs.cpu_time(mine) - used) / (time.monotonic() - begun)
+    assert mine and share < 0.1
+
+
 def test_accept_queue():
     """Waiting connections are counted, accepted ones are not."""
     with contextlib.ExitStack() as opened:
