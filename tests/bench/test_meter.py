@@ -129,7 +129,7 @@ while True:
 
 
 def test_the_yardstick_keeps_away_from_long_system_calls(tmp_path):
-    """The kernel charges what is left of a call to the thread that it wakes meanwhile."""
+    """The kernel charges the rest of a call to the thread that it wakes in the middle of it."""
     core = min(CORES)
     machine = SimpleNamespace(server_cores={core}, load_cores=set())
     assert not yardstick.build()
