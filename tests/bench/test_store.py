@@ -117,3 +117,9 @@ def test_what_cannot_be_compared(tmp_path):
     one, none = decided_run(tmp_path / "a", (MORE, 1.1, 1.2)), decided_run(tmp_path / "b")
     for words in ([one], [one, none], [one, str(tmp_path / "nowhere")]):
         assert diff.main(words) == 2
+
+
+def test_committed_runs_name_no_folder_of_a_machine():
+    """The command is as one types it."""
+    for path in Path(join.COMMITTED).glob("**/env.json"):
+        assert rundir.read_json(path)["command"].startswith("python3 -m bench "), path
