@@ -42,7 +42,7 @@ enum {
     PERIOD = 4700000,   /* ns from visit to visit; no multiple of the kernel's tick, which
                            counts what it finds at work */
     PATIENCE = 300000,  /* ns to wait for the other thread */
-    PAUSE = 100,        /* periods without a visit after one that came as late */
+    PAUSE = 100,        /* periods without a visit after one that came later than that */
     INTERRUPTED = 500000, /* a visit that takes longer (ns) does not count */
     LAPS = 3,
     HANDS = 6,          /* of which the fastest counts, too */

@@ -145,7 +145,7 @@ class Session:
         for number, some in in_rounds(
                 stage.possible, rounds=stage.rounds, quiet=self.gate,
                 group=lambda cell: cell.load, seed=f"{self.worker.settings.seed} {name}",
-                unsettled=None if stage.rounds else lambda some: self._look(stage, some, ends)):
+                unsettled=None if stage.rounds else lambda seen: self._look(stage, seen, ends)):
             self.rounds[name] = number
             for cell in some:
                 self.view.begin(
