@@ -181,10 +181,14 @@ def own_site():
 
 @pytest.fixture(scope="session")
 def launcher(executable, site, redis):
-    """A function that starts the server under test; see `launch`."""
+    """A function that starts the server under test; see `launch`.
+
+    It keeps idle connections for a minute, not for five seconds: a test that
+    holds many must not lose the first one on a busy machine.
+    """
     def start(*options, root=None, redis=redis.address, **settings):
         return Server(executable, "-p", 0, "--root", root or site.root,
-                      "--redis", redis,
+                      "--redis", redis, "--keep-alive", "60",
                       *SMALL_POOL.get(executable.name, ()), *options,
                       **settings)
     return start

@@ -535,18 +535,25 @@ def test_nothing_is_left_after_a_thousand_connections(launch, site,
 
     for i in range(64):                 # fill the caches, open what is kept
         rude(server, i)
+    # Redis may have been too slow, and its connection given up: now there is one.
+    wait_for(lambda: server.request("/guestbook").status == 200, "the guestbook")
     before = wait_for(state, "the first clients to be gone")
     for i in range(1000):
         rude(server, i)
     wait_for(lambda: not zombies(server.pid), "the zombies to be reaped")
-    if server_name == "threaded":
-        wait_for(lambda: threads(server.pid) <= before[server.pid][1],
-                 "the threads to end")
-    after = wait_for(state, "the last clients to be gone")
-    assert after.keys() == before.keys()
-    for pid, (open_now, threads_now) in after.items():
-        assert open_now <= before[pid][0] + KEPT.get(server_name, 0)
-        assert threads_now <= before[pid][1]
+
+    kept = KEPT.get(server_name, 0)
+
+    def given_back():
+        """Waited for: a connection that was reset leaves the kernel's table
+        before the server closes its descriptor.
+        """
+        after = state()
+        return after is not None and after.keys() == before.keys() and all(
+            after[pid][0] <= open_before + kept and after[pid][1] <= threads_before
+            for pid, (open_before, threads_before) in before.items())
+
+    wait_for(given_back, "all that the clients took to be given back")
 
 
 def test_the_port_can_be_used_again_immediately(launch):
