@@ -52,6 +52,8 @@ OURS = ("SERVERS", "FULL", "ARGS", "WITHOUT", "WORKERS", "RETRIES")
 TEST_LIMIT = 300                # seconds for one test
 SUITE_LIMIT = 2400              # seconds for a suite
 TAIL = 40                       # lines of a failing suite's log that are shown
+NAMED = 5                       # its failed tests that the summary names
+TEST_WIDTH = 100                # characters of a test's name, and of what it said
 CORES = os.cpu_count() or 1
 # Tests that run at a time: more than cores, since most of them wait for a server.
 WORKERS = str(4 * CORES)
@@ -112,6 +114,20 @@ def count_junit(path):
     return Count(tests - failures - errors - skipped, failures + errors, skipped)
 
 
+def failed_tests(path):
+    """Return [(test, the first line of what it said), ...] of a JUnit XML file.
+
+    Empty without a complete file: the suite may not be pytest's.
+    """
+    try:
+        cases = ElementTree.parse(path).getroot().iter("testcase")
+        return [(f"{case.get('classname')}::{case.get('name')}"[:TEST_WIDTH],
+                 (wrong.get("message") or "").partition("\n")[0][:TEST_WIDTH])
+                for case in cases for wrong in case if wrong.tag in ("failure", "error")]
+    except (OSError, ElementTree.ParseError):
+        return []
+
+
 def count_cmocka(text):
     """Return the Count that cmocka's closing lines add up to.
 
@@ -170,6 +186,7 @@ class Runner:
     def suite(self):
         """Run the suite; return its Count and the reason why it was ended, if so."""
         self.log_path.unlink(missing_ok=True)
+        self.log_path.with_suffix(".xml").unlink(missing_ok=True)
         # Unbuffered and appending: the programs write to the same file.
         with open(self.log_path, "ab", buffering=0) as self.log:
             try:
@@ -249,7 +266,6 @@ class Runner:
     def pytest(self, folder, *options, flavour="default", workers=WORKERS):
         """Run pytest on a folder; workers=None runs one test at a time."""
         report = self.log_path.with_suffix(".xml")
-        report.unlink(missing_ok=True)
         command = [*fixed_addresses(flavour), venv.PYTHON, "-m", "pytest", "-v",
                    f"--junit-xml={report}",
                    "-o", f"cache_dir={self.log_path.with_suffix('.cache')}",
@@ -580,6 +596,10 @@ def report(results, left=None):
         log = f"   {LOGS.relative_to(TOP)}/{suite.name}.log" if count.failed else ""
         print(f"  {suite.name:<14} {'FAILED' if count.failed else 'ok':<7} "
               f"{count!s:<30} {seconds:6.1f} s{log}")
+        # At the end, since a long log is often cut to it.
+        if count.failed:
+            for test, said in failed_tests(LOGS / f"{suite.name}.xml")[:NAMED]:
+                print(f"    {test}\n      {said}")
     for name, why in left.items():
         print(f"  {name:<14} left out: {why}")
     whole = total(count for _, count, _ in results)

@@ -349,6 +349,24 @@ def test_the_last_line_is_the_sum(tmp_path, monkeypatch, capsys):
     assert "one" in lines[2] and "FAILED" in lines[2] and "one.log" in lines[2]
 
 
+def test_the_summary_names_the_failed_tests(tmp_path, monkeypatch, capsys):
+    """A record of a run may keep its end only, and the log is gone with the machine."""
+    monkeypatch.setattr(check, "TOP", tmp_path)
+    monkeypatch.setattr(check, "LOGS", tmp_path)
+    (tmp_path / "one.xml").write_text(
+        "<testsuites><testsuite>"
+        "<testcase classname='test_a' name='good'/>"
+        "<testcase classname='test_a' name='bad'>"
+        "<failure message='assert 1 == 2&#10;more'/></testcase>"
+        "<testcase classname='test_b' name='broken'><error/></testcase>"
+        "</testsuite></testsuites>")
+    check.report([(made_up(None, "one"), Count(1, 2), 1.0),
+                  (made_up(None, "two"), Count(4, 1), 1.0)])
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert lines[3:7] == ["test_a::bad", "assert 1 == 2", "test_b::broken", ""]
+    assert lines[7].startswith("two") and not any("good" in line for line in lines)
+
+
 # ------------------------------------------------------ what cannot run here
 
 def test_every_suite_says_what_it_needs():
