@@ -54,11 +54,6 @@ class Server:
     keep_alive = metered = True
     warm_up, start_seconds = 0.0, 10.0
 
-    @property
-    def chapter(self):
-        """The chapter of docs/ about it."""
-        return f"docs/tutorial/{self.folder}.md"
-
     def problem(self):
         """Return why it cannot be started, or "" when it can."""
         if os.access(os.path.join(TOP, self.name), os.X_OK):

@@ -47,9 +47,9 @@ def make(folder, more=()):
 
 def _servers(kinds):
     """Return what is said of the servers {name: kind}: the seven in order, then others by name."""
-    ours = {one.name: one for one in ARCHITECTURES if one.name in kinds}
+    ours = {one.name: f"docs/tutorial/{one.folder}.md" for one in ARCHITECTURES
+            if one.name in kinds}
     others = peers.found()
     return [{"name": name, "kind": kinds[name],
-             "title": others.get(name, {}).get("title", name),
-             "chapter": ours[name].chapter if name in ours else ""}
+             "title": others.get(name, {}).get("title", name), "chapter": ours.get(name, "")}
             for name in [*ours, *sorted(kinds.keys() - ours)]]
