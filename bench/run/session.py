@@ -212,7 +212,7 @@ def measure(where, settings, machine, folder, stages, env):
     env.update(complete=not status, ended=rundir.now(), looks=session.looks,
                problems=session.worker.problems if session.worker else [])
     env["settings"]["repeat"].update(session.rounds)
-    folder.write_json("env.json", env)
+    rundir.write_json(os.path.join(folder.path, "env.json"), env)
     return status, said
 
 
@@ -272,7 +272,7 @@ def compare(settings):
         env = {**environment(settings, machine, findings, stages), "source": source,
                "machine": where.call(facts.facts), "versions": where.call(facts.versions),
                "left_out": left_out}
-        folder.write_json("env.json", env)
+        rundir.write_json(os.path.join(folder.path, "env.json"), env)
         status, said = measure(where, settings, machine, folder, stages, env)
         if not folder.rows:
             print(*said, "Nothing was measured.")

@@ -66,10 +66,6 @@ class Folder:
         pathlib.Path(self.path, "raw", name).write_text(text, "utf-8")
         return f"raw/{name}"
 
-    def write_json(self, name, data):
-        """Write `data` as JSON."""
-        write_json(os.path.join(self.path, name), data)
-
 
 def write_json(path, data):
     """Write `data` as JSON that a person can read."""
