@@ -4,9 +4,9 @@
     study(words)    `python3 -m bench study NAME`
 
 A run looks at the machine and measures the experiments one after the other, each in
-shuffled rounds (rounds.py) until its comparisons are settled. Before each round it waits
-until the machine is quiet. At the end it prints, draws and explains. Ctrl-C keeps what is
-measured by then.
+shuffled rounds until its comparisons are settled. Before each round it waits until the
+machine is quiet. At the end it prints, draws and explains. Ctrl-C keeps what is measured by
+then.
 """
 
 import contextlib
@@ -29,7 +29,6 @@ from bench.machine import facts, preflight, quiet
 from bench.meter import syscalls, yardstick
 from bench.run import cell as cells
 from bench.run import netns, process, redis
-from bench.run.rounds import in_rounds
 from bench.store import join, rundir
 
 
@@ -142,7 +141,7 @@ class Session:
         for cell in stage.cells:
             if cell.impossible:
                 self.view.cell(self.worker.skip(cell, "not possible", cell.impossible), 0)
-        for number, some in in_rounds(
+        for number, some in plan.in_rounds(
                 stage.possible, rounds=stage.rounds, quiet=self.gate,
                 group=lambda cell: cell.load, seed=f"{self.worker.settings.seed} {name}",
                 unsettled=None if stage.rounds else lambda seen: self._look(stage, seen, ends)):

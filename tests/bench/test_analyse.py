@@ -13,7 +13,7 @@ import pytest
 from made_up import KEYS, row, summed_up
 from bench.analyse import bottleneck, sentences, stats, steady, summary
 from bench.analyse.comparisons import by_round, comparisons, unsettled
-from bench.run.rounds import in_rounds
+from bench.plan import in_rounds
 from bench.run.servers import TOP
 from bench.store import join, rundir
 

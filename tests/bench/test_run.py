@@ -10,9 +10,9 @@ import pytest
 
 from bench import experiments, load, plan
 from bench.machine.facts import Machine
+from bench.plan import in_rounds
 from bench.run import cell as cells
 from bench.run import netns
-from bench.run.rounds import in_rounds
 from bench.run.servers import TOP
 
 CORES = frozenset(os.sched_getaffinity(0))
