@@ -35,11 +35,6 @@ class Cell:
         return self.variant.name, self.server.name, self.x
 
     @property
-    def load(self):
-        """What the cells have in common that are measured one right after the other."""
-        return self.variant.name, self.x
-
-    @property
     def label(self):
         """A name for lines and files."""
         parts = [self.experiment.name, self.server.name, self.variant.name,

@@ -142,8 +142,8 @@ class Session:
             if cell.impossible:
                 self.view.cell(self.worker.skip(cell, "not possible", cell.impossible), 0)
         for number, some in plan.in_rounds(
-                stage.possible, rounds=stage.rounds, quiet=self.gate,
-                group=lambda cell: cell.load, seed=f"{self.worker.settings.seed} {name}",
+                stage.possible, rounds=stage.rounds, group=lambda cell: (cell.variant.name, cell.x),
+                seed=f"{self.worker.settings.seed} {name}", quiet=self.gate,
                 unsettled=None if stage.rounds else lambda seen: self._look(stage, seen, ends)):
             self.rounds[name] = number
             for cell in some:
