@@ -18,23 +18,16 @@ from bench.meter import procfs
 from bench.run import process as child
 
 SECONDS = 20            # until strace must have begun, or ended
-ROW = re.compile(r"^\s*[\d.]+\s+[\d.]+\s+\d+\s+(\d+)\s+(?:\d+\s+)?(\w+)$", re.MULTILINE)
+ROW = re.compile(r"^\s*[\d.]+\s+[\d.]+\s+\d+\s+(\d+)\s+(?:\d+\s+)?((?!total$)\w+)$", re.MULTILINE)
 
 
 class SyscallError(Exception):
     """System calls cannot be counted here; the text says why."""
 
 
-class Strace:
-    """strace that counts; a subclass may have other options and parse()."""
-
-    options = ("-f", "-c")
-
-    def parse(self, text):
-        """Return {name: calls} from the table that -c prints."""
-        counts = {name: int(calls) for calls, name in ROW.findall(text)}
-        counts.pop("total", None)
-        return counts
+def table(text):
+    """Return {name: calls} from the table that strace -c prints."""
+    return {name: int(calls) for calls, name in ROW.findall(text)}
 
 
 def missing():
@@ -42,15 +35,16 @@ def missing():
     return "" if shutil.which("strace") else "strace is not installed (apt-get install strace)"
 
 
-def count(tool, live, cores, work):
-    """Count the calls of the server `live` while `work()` runs. `tool` is a Strace. `work`
-    returns how many requests were answered; strace runs on `cores`. Returns {name: calls a
-    request}, most frequent first, with the sum as "all". Raises SyscallError."""
+def count(live, cores, work, options=("-f", "-c"), parse=table):
+    """Count the calls of the server `live` while `work()` runs. `work` returns how many requests
+    were answered; strace runs on `cores`, and parse() returns {name: calls} from what it writes
+    with `options`. Returns {name: calls a request}, most frequent first, with the sum as "all".
+    Raises SyscallError."""
     with tempfile.TemporaryDirectory(prefix="bench-calls-") as name:
         folder, until = Path(name), time.monotonic() + SECONDS
         pids = [str(one.pid) for one in procfs.tree(live.pid)]
         with open(folder / "log", "wb") as log:
-            process = child.spawn(["strace", *tool.options, "-o", "out", "-p", ",".join(pids)],
+            process = child.spawn(["strace", *options, "-o", "out", "-p", ",".join(pids)],
                                   cores, log, folder)
         try:
             while (said := procfs.read(folder / "log")).count(" attached") < len(pids):
@@ -59,7 +53,7 @@ def count(tool, live, cores, work):
             requests = work()
         finally:
             child.stop(process, signal.SIGINT, SECONDS)
-        counts = tool.parse("".join(map(procfs.read, folder.glob("out*"))))
+        counts = parse("".join(map(procfs.read, folder.glob("out*"))))
     if not requests or not counts:
         raise SyscallError("nothing was counted")
     counts["all"] = sum(counts.values())

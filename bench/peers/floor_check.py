@@ -31,6 +31,8 @@ PAUSE = 0.01            # after a connection: its process or thread ends
 NEW = {"prompt": (0, False), "late": (0.02, False)}
 KEPT = {"kept": (0, True)}      # all requests on one connection (06 and 07)
 CALL = re.compile(r"^(\w+)\((.*)\) += \S+(?: (E[A-Z]+))?", re.MULTILINE)     # of strace
+# Arguments, and a file for each thread: in one file, the lines of two would interrupt each other.
+OPTIONS = ("-ff", "-s", "0", "-v")
 IGNORED = ("brk", "mmap", "munmap", "mprotect", "futex", "restart_syscall")
 CORES = frozenset(os.sched_getaffinity(0))
 VARIABLE = [            # what differs from run to run: calls, pattern, name
@@ -48,22 +50,16 @@ VARIABLE = [            # what differs from run to run: calls, pattern, name
 ]
 
 
-class Calls(syscalls.Strace):
-    """strace with the arguments of each call, and a file for each thread: in one file, the
-    lines of two threads would interrupt each other."""
-
-    options = ("-ff", "-s", "0", "-v")
-
-    def parse(self, text):
-        """Return {call: times}, without what differs from run to run."""
-        found = Counter()
-        for name, arguments, error in CALL.findall(text):
-            for calls, pattern, instead in VARIABLE:
-                if re.fullmatch(calls, name):
-                    arguments = re.sub(pattern, instead, arguments)
-            if name not in IGNORED:
-                found[f"{name}({arguments})" + f" = {error}" * bool(error)] += 1
-        return found
+def parse(text):
+    """Return {call: times} from what strace wrote, without what differs from run to run."""
+    found = Counter()
+    for name, arguments, error in CALL.findall(text):
+        for calls, pattern, instead in VARIABLE:
+            if re.fullmatch(calls, name):
+                arguments = re.sub(pattern, instead, arguments)
+        if name not in IGNORED:
+            found[f"{name}({arguments})" + f" = {error}" * bool(error)] += 1
+    return found
 
 
 def talk(port, late, kept):
@@ -114,7 +110,7 @@ def look(server, talks, folder):
             # Once before, for what is done only once.
             answer = talk(live.port, 0, kept)
             counted = syscalls.count(
-                Calls(), live, CORES, lambda: talk(live.port, late, kept) and REQUESTS)
+                live, CORES, lambda: talk(live.port, late, kept) and REQUESTS, OPTIONS, parse)
             found[name] = {call: int(times + 0.5) for call, times in counted.items()
                            if call != "all" and times >= 0.5}
         found["answer"] = {re.sub(r"Date: .{29}\r", "Date: ...\r", answer): 1}

@@ -248,7 +248,7 @@ def test_strace_that_follows_too_late_is_ended(monkeypatch, tmp_path):
     monkeypatch.setattr(syscalls, "SECONDS", 0.2)
     before = len(procfs.tree(os.getpid()))
     with pytest.raises(syscalls.SyscallError):
-        syscalls.count(syscalls.Strace(), SimpleNamespace(pid=os.getpid()), CORES, None)
+        syscalls.count(SimpleNamespace(pid=os.getpid()), CORES, None)
     assert len(procfs.tree(os.getpid())) == before
 
 
