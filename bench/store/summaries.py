@@ -14,7 +14,7 @@ from bench.studies import study
 def make(folder, more=()):
     """Return the summary of the results in `folder`. `more` are experiments in addition to
     the published ones, such as a study. Raises OSError when the files of a run are not
-    there, and StudyError for a study that is not there any more."""
+    there, and ValueError for a study that is not there any more."""
     rows, calls = (rundir.read_rows(os.path.join(folder, name))
                    for name in ("samples.csv", "calls.csv"))
     env = rundir.read_json(os.path.join(folder, "env.json"))

@@ -51,10 +51,6 @@ A_SECOND = 1000         # connections that a tool opens in a second, at least
 AT_LEAST = 20000        # requests of a run with `requests_each`
 
 
-class StudyError(ValueError):
-    """A study cannot be read; the text says why in a sentence."""
-
-
 class Started:
     """The server of a study called "SERVER" or "SERVER, WAY"; all that the way does not say is as
     the server has it."""
@@ -166,7 +162,7 @@ def names():
 
 def load(name):
     """Return the Study called `name`, or that in the file `name` if it ends with .toml. Raises
-    StudyError."""
+    ValueError."""
     path = pathlib.Path(name)
     if path.suffix != ".toml":
         known([name], names(), "as a study")
@@ -174,7 +170,7 @@ def load(name):
     try:
         return make(path.stem, tomllib.loads(path.read_text("utf-8")))
     except (OSError, ValueError) as error:
-        raise StudyError(f"{path.name}: {error}") from error
+        raise ValueError(f"{path.name}: {error}") from error
 
 
 def make(name, told):
@@ -182,7 +178,7 @@ def make(name, told):
     known(told, (*TOP_KEYS, *KEYS), "at its top")
     for key in ("title", "question", "load"):
         if not told.get(key):
-            raise StudyError(f"it has no {key}")
+            raise ValueError(f"it has no {key}")
     known(told.get("count", ()), ("calls", *hooks.HOOKS), "in count")
     ways = told.get("ways", {})
     defaults = {key: told.get(key, value) for key, value in KEYS.items()}
@@ -192,26 +188,26 @@ def make(name, told):
 
 
 def known(keys, there, where):
-    """Raise StudyError when one of `keys` is none of those that are there."""
+    """Raise ValueError when one of `keys` is none of those that are there."""
     for key in keys:
         if key not in there:
-            raise StudyError(f"{key!r} {where} is unknown; there are " + ", ".join(sorted(there)))
+            raise ValueError(f"{key!r} {where} is unknown; there are " + ", ".join(sorted(there)))
 
 
 def read_load(table, ways):
     """Return the Variants of a table: one, or where servers are compared with themselves or
-    their floors one for each. The first server is the baseline. Raises StudyError."""
+    their floors one for each. The first server is the baseline. Raises ValueError."""
     name, where = table["name"], f"in load {table['name']!r}"
     known(table, KEYS, where)
     for key, value in table.items():
         if not isinstance(value, type(KEYS[key])):
-            raise StudyError(f"{key} = {value!r} {where} is of a wrong type")
+            raise ValueError(f"{key} = {value!r} {where} is of a wrong type")
     tool = table["tool"] or ("wrk" if table["keep_alive"] else "ab")
     known([tool], loads.TOOLS, where)
     members = list(dict.fromkeys(server for one in table["servers"]
                                  for server in GROUPS.get(one, [one])))
     if not name or not members:
-        raise StudyError("a load needs a name, and servers")
+        raise ValueError("a load needs a name, and servers")
     each = {name: members}
     if ways or table["floor"]:
         kept = "-kept" if table["keep_alive"] else ""

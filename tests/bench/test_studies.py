@@ -78,7 +78,7 @@ def test_a_wrong_file_is_refused_with_a_sentence(text, said):
 @pytest.mark.parametrize("name", ["nosuch", "broken.toml", "missing.toml"])
 def test_a_file_that_cannot_be_read(tmp_path, name):
     (tmp_path / "broken.toml").write_text("title =\n")
-    with pytest.raises(study.StudyError, match=name):
+    with pytest.raises(ValueError, match=name):
         study.load(str(tmp_path / name) if "." in name else name)
 
 
