@@ -164,10 +164,10 @@ build/deps/%: scripts/deps.sh scripts/packages.txt scripts/minimum.txt
 VENV = build/venv/requirements.txt
 VENV_PYTHON = build/venv/bin/python
 $(VENV): bench/requirements.txt tests/requirements.txt labs/requirements.txt | build/deps/grade
-	@$(PYTHON) -m bench.venv
+	@$(PYTHON) scripts/own_venv.py
 
 build/book-venv/requirements.txt: docs/book/requirements.txt | build/deps/book
-	@$(PYTHON) -m bench.venv book
+	@$(PYTHON) scripts/own_venv.py book
 
 # make must not take these files for intermediate ones, and delete them.
 .PRECIOUS: build/deps/%
@@ -422,7 +422,7 @@ report:
 
 ## model: what the model predicts (SERVER=05 CLIENTS=1000 CORES=16 WORKERS=400 REDIS_MS=2 MACHINES=4)
 model:
-	@$(PYTHON) -m bench model
+	@$(PYTHON) -m observe model
 
 ## compare-runs: checks whether two runs of `make compare` agree, cell by cell (RUNS="results/A results/B")
 compare-runs:

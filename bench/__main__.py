@@ -20,8 +20,6 @@ COMMANDS = {    # name: (module, function, help)
     "peers": ("bench.peers.install", "main", "[NAME...] installs other servers"),
     "check-peers": ("bench.peers.check", "main", "[NAME...] asks each of them, measures nothing"),
     "check-floors": ("bench.peers.floor_check", "main", "compares floors with their servers"),
-    "model": ("bench.whatif", "main", "what does the model predict?"),
-    "calibrate": ("bench.whatif", "main_calibrate", "RUN: the model's costs, from a run"),
     "doctor": ("bench.machine.preflight", "main", "is this machine ready?"),
     "agent": ("bench.fleet.agent", "main", "what a run with --fleet starts on its hosts"),
 }
@@ -33,7 +31,7 @@ def main(words):
         asked = not words or words[0] in ("-h", "--help")
         if not asked:
             print(f"bench: no command {words[0]!r}", file=sys.stderr)
-        print("python3 -m bench COMMAND; --help after run, study or model lists the settings",
+        print("python3 -m bench COMMAND; --help after run or study lists the settings",
               *(f"  {name:13} {told}" for name, (_, _, told) in COMMANDS.items()), sep="\n",
               file=sys.stdout if asked else sys.stderr)
         return 0 if words and asked else 2

@@ -72,11 +72,6 @@ class Stage:
         """How many rounds there are at least."""
         return self.rounds or LOOKS[0]
 
-    @property
-    def runs(self):
-        """How many runs the planned rounds have."""
-        return self.planned * len(self.possible)
-
     def round_seconds(self, cells):
         """Return how many seconds a round of `cells` takes."""
         return AROUND_ROUND + sum(cell.lasts(self.seconds) for cell in cells)

@@ -22,7 +22,7 @@ from labs.grade.lab import TOP, LabError, all_folders, find
 FOLDER = TOP / "build" / "handout"
 PLAIN = ("public", "templates", "LICENSE", "scripts/deps.sh",
          "scripts/packages.txt", "scripts/minimum.txt",
-         "scripts/with_redis.sh", "bench/venv.py", "labs/requirements.txt",
+         "scripts/with_redis.sh", "scripts/own_venv.py", "labs/requirements.txt",
          "bench/__init__.py", "bench/run/__init__.py", "bench/run/process.py",
          "bench/run/redis.py", "bench/run/netns.py", "observe/__init__.py",
          "observe/sockets.py", "labs/__init__.py",
@@ -81,7 +81,7 @@ $(OBJ)/%.o: %.c $(wildcard common/*.h)
 \t$(CC) $(CFLAGS) -c -o $@ $<
 
 $(VENV): labs/requirements.txt
-\t@/usr/bin/python3 -m bench.venv
+\t@/usr/bin/python3 scripts/own_venv.py
 
 grade: $(LIB) $(VENV)
 \t@$(PYTHON) -m labs.grade '$(LAB)' '$(SUBMISSION)' $(ARGS)

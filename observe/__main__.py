@@ -5,6 +5,8 @@
     python3 -m observe demo-stuck       four troublesome clients: make demo-stuck
     python3 -m observe predict WHICH    your prediction and the measured figures
     python3 -m observe predictions DIR  those of a class: make predictions
+    python3 -m observe model            what clients, workers, cores change: make model
+    python3 -m observe calibrate RUN    the model's costs, from a run
     python3 -m observe simulator        a page to try settings: make simulator
 
 --help after a command lists its options.
@@ -20,6 +22,8 @@ COMMANDS = {"watch": "observe.watch.command",
             "demo-stuck": "observe.stuck",
             "predict": "observe.predict.command",
             "predictions": "observe.predict.group",
+            "model": "observe.model.command",
+            "calibrate": "observe.model.calibrate",
             "simulator": "observe.simulator.command"}
 
 

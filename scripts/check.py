@@ -44,7 +44,7 @@ from xml.etree import ElementTree
 TOP = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TOP))
 
-from bench import venv      # noqa: E402
+from scripts import own_venv      # noqa: E402
 
 LOGS = TOP / "build" / "check"
 # The settings of this script: make and the suites' programs do not see them.
@@ -266,7 +266,7 @@ class Runner:
     def pytest(self, folder, *options, flavour="default", workers=WORKERS):
         """Run pytest on a folder; workers=None runs one test at a time."""
         report = self.log_path.with_suffix(".xml")
-        command = [*fixed_addresses(flavour), venv.PYTHON, "-m", "pytest", "-v",
+        command = [*fixed_addresses(flavour), own_venv.PYTHON, "-m", "pytest", "-v",
                    f"--junit-xml={report}",
                    "-o", f"cache_dir={self.log_path.with_suffix('.cache')}",
                    f"--timeout={TEST_LIMIT}"]
@@ -426,7 +426,7 @@ SUITES = [
     Suite("cost", "instructions per request, under callgrind", "default",
           lambda r: r.script(sys.executable, "-m", "tests.cost.instructions"), True),
     Suite("differential", "our parser and others read the same requests", "default",
-          lambda r: r.script(venv.PYTHON, "tests/fuzz/differential.py"), True),
+          lambda r: r.script(own_venv.PYTHON, "tests/fuzz/differential.py"), True),
     Suite("variants", "each patch of variants/, applied and tested", "default",
           lambda r: r.script(sys.executable, "scripts/variant.py"), True),
     Suite("docs", "the book: figures, links, commands, pages", "default",
@@ -464,7 +464,7 @@ SUITES = [
           lambda r: r.pytest(
               "tests/fleet", *([] if full() else ["-m", "not slow"]), workers="2")),
     # Two at a time: these tests measure how long things take.
-    Suite("observe", "watch, timeline, demo-stuck, predict, on real servers", "default",
+    Suite("observe", "watch, timeline, demo-stuck, predict, the model", "default",
           lambda r: r.pytest("tests/observe", workers="2")),
 ]
 
@@ -526,7 +526,7 @@ def left_out(suites):
     names = [suite.name for suite in suites if suite.name not in unwanted]
     found = missing(names)
     if any("build/venv" in what for what in found.values()):
-        reason = venv.make()
+        reason = own_venv.make()
         found = {name: what + (f"; {reason}" if "build/venv" in what else "")
                  for name, what in missing(names).items()}
     return {suite.name: "WITHOUT names it" if suite.name in unwanted

@@ -34,7 +34,7 @@ class View(contextlib.ExitStack):
     def __init__(self, seconds, stages):
         super().__init__()
         self.plan = self.left = seconds
-        self.cells = sum(stage.runs for stage in stages)
+        self.cells = sum(stage.planned * len(stage.possible) for stage in stages)
         self.done = 0
         self.begun = time.monotonic()
         self.current, self.rows, self.what = None, [], ""

@@ -13,11 +13,11 @@ import os
 import pathlib
 import sys
 
-from bench import venv as own_venv
-from bench.analyse import calibrate, model
 from bench.draw import table
 from bench.store import rundir, summaries
+from observe.model import calibrate, model
 from observe.simulator import page as simulator
+from scripts import own_venv
 
 ASSETS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "assets")
 

@@ -17,7 +17,7 @@ import signal
 import sys
 import time
 
-from bench import config, load, plan, venv
+from bench import config, load, plan
 from bench.analyse import comparisons
 from bench.analyse.stats import LOOKS
 from bench.analyse.steady import steadied
@@ -30,6 +30,7 @@ from bench.meter import syscalls, yardstick
 from bench.run import cell as cells
 from bench.run import netns, process, redis
 from bench.store import join, rundir
+from scripts import own_venv
 
 
 # ----------------------------------------------------------- before measuring
@@ -241,7 +242,7 @@ def tell(settings, folder, env, said):
 def compare(settings):
     """Measure and tell what `settings` say; return the exit status. Raises RedisError and
     OSError, and KeyboardInterrupt before and after measuring."""
-    no_venv = venv.enter()
+    no_venv = own_venv.enter()
     where = fleet.Fleet(settings.fleet) if settings.fleet else Here()
     with where:
         source = facts.commit()

@@ -4,11 +4,12 @@ put into bench.analyse.summary, which knows no files."""
 import os
 
 from bench import experiments, load, peers
-from bench.analyse import calibrate, model, summary
+from bench.analyse import summary
 from bench.fleet import each_host
 from bench.run.servers import ARCHITECTURES
 from bench.store import rundir
 from bench.studies import study
+from observe.model import calibrate, model
 
 
 def make(folder, more=()):

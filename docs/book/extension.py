@@ -31,12 +31,12 @@ from sphinx.errors import ExtensionError
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
-from bench.analyse import model
 from bench.draw import charts, styles
 from bench.machine import facts
 from bench.run.servers import ARCHITECTURES
 from bench.store import join
 from docs.book import curves, figures, pictures, source
+from observe.model import model
 from observe.simulator import page as simulator
 
 TOP = source.TOP

@@ -30,9 +30,9 @@ sys.path[:0] = [str(FOLDER.parents[1]), str(FOLDER)]
 
 # pylint: disable=wrong-import-position
 from balancers import BALANCERS, DRAIN_SECONDS, Failed, start   # noqa: E402
-from bench.analyse.model import WORKERS                         # noqa: E402
 from bench.meter import procfs                                  # noqa: E402
 from bench.run import process, servers                          # noqa: E402
+from observe.model.model import WORKERS                         # noqa: E402
 
 # An event loop has no number of workers. This one limits what is lost when an
 # instance dies.

@@ -1,9 +1,9 @@
 """Prediction and measurement side by side: what was off, and why."""
 
-from bench.analyse import model
 from bench.analyse.bottleneck import WHOLE_CORE
 from bench.analyse.sentences import number
 from bench.draw.table import Table
+from observe.model import model
 from observe.predict.files import LIMITS, QUANTITIES, title
 
 AGREE = 2.0                     # up to this factor a prediction is right

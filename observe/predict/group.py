@@ -8,10 +8,10 @@ import statistics
 import sys
 from pathlib import Path
 
-from bench import venv
 from bench.analyse.sentences import number
 from bench.run.servers import TOP
 from observe.predict import compare, files
+from scripts import own_venv
 
 WIDTH = 60                      # of an axis, in characters
 LEVELS = " ▁▂▃▄▅▆▇█"
@@ -25,7 +25,7 @@ def main(words):
     parser.add_argument("folder", nargs="?", help="with the files, *.toml",
                         default=out / "predictions")
     folder = Path(parser.parse_args(words).folder)
-    reason = venv.enter()
+    reason = own_venv.enter()
     questions = {}              # {title: [prediction, ...]}
     for path in sorted(folder.glob("*.toml")):
         try:

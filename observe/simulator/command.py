@@ -3,8 +3,8 @@
 import argparse
 from pathlib import Path
 
-from bench.analyse import model
 from observe import lab
+from observe.model import model
 from observe.simulator import page
 
 OUT = "results/simulator.html"
@@ -15,7 +15,7 @@ def main(words):
     parser = argparse.ArgumentParser(prog="python3 -m observe simulator",
                                      description=__doc__)
     parser.add_argument("--costs", type=Path, default=model.COSTS,
-                        help="JSON as bench/analyse/model.py describes it; "
+                        help="JSON as observe/model/model.py describes it; "
                         "default: the costs of the reference run")
     parser.add_argument("--out", default=OUT, help=f"file; default: {OUT}")
     options = parser.parse_args(words)

@@ -6,8 +6,8 @@ import html
 import json
 from pathlib import Path
 
-from bench.analyse import model_words
 from observe import states
+from observe.model import explain
 
 # The kinds of observe/states.py that can occur here.
 USED = ("run", "client", "redis", "cpu", "queue", "idle")
@@ -22,7 +22,7 @@ def engine():
 
 
 def draw(costs):
-    """Return the page's text. `costs`: as bench.analyse.model.load() returns
+    """Return the page's text. `costs`: as observe.model.model.load() returns
     them; microseconds of CPU a page."""
     page = (_HERE / "page.html").read_text(encoding="utf-8")
     view = (_HERE / "view.js").read_text(encoding="utf-8")
@@ -32,7 +32,7 @@ def draw(costs):
                 f'<span><i style="background: var(--{kind})"></i>'
                 f"{html.escape(states.KINDS[kind][0])}</span>"
                 for kind in USED)),
-            ("STATES", _json(USED)), ("LIMITS", _json(model_words.LIMITS)),
+            ("STATES", _json(USED)), ("LIMITS", _json(explain.LIMITS)),
             ("COSTS", _json(costs)),
             ("SCRIPTS", engine() + "\n" + view)):
         page = page.replace(f"/*{mark}*/", text)

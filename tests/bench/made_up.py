@@ -3,9 +3,10 @@
 import os
 
 from bench import experiments
-from bench.analyse import model, summary
+from bench.analyse import summary
 from bench.machine.facts import Machine
 from bench.store import join, rundir
+from observe.model import model
 
 MACHINE = Machine(frozenset({0}), frozenset({1}), frozenset({0, 1}), 20000)     # two cores
 KEYS = ("cpu_us", "cpu_user_us", "foreign", "failed_percent", "server_busy", "load_busy",

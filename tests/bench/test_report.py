@@ -10,10 +10,11 @@ import subprocess
 import pytest
 
 import made_up
-from bench import venv
-from bench.analyse import model, stats, steady
+from bench.analyse import stats, steady
 from bench.draw import report, styles
 from bench.store import rundir
+from observe.model import model
+from scripts import own_venv
 from tests import chromium
 
 DRAWN = ("guestbook", "redirect", "echo")
@@ -42,11 +43,11 @@ def made_up_run(tmp_path_factory):
 @pytest.fixture(scope="module", name="drawn")
 def folder_with_report(run):
     """The folder of the run, with what `bench report` makes."""
-    reason = venv.make()
+    reason = own_venv.make()
     if reason:
         pytest.skip(reason)
     assert "Left out" not in subprocess.check_output(
-        [venv.PYTHON, "-m", "bench", "report", run], cwd=venv.TOP, text=True,
+        [own_venv.PYTHON, "-m", "bench", "report", run], cwd=own_venv.TOP, text=True,
         env={**os.environ, "NO_INSTALL": "1"})
     return run
 

@@ -115,7 +115,7 @@ def test_wrong_values(words, wrong):
 def session_in_this_process(monkeypatch, tmp_path):
     """Lets session.run(words) run here: no signal handlers, no other cores or
     network. Returns a function that calls it."""
-    monkeypatch.setattr(session.venv, "enter", lambda: "not asked for")
+    monkeypatch.setattr(session.own_venv, "enter", lambda: "not asked for")
     monkeypatch.setattr(session.signal, "signal", lambda *_: None)
     monkeypatch.setattr(session.os, "sched_setaffinity", lambda *_: None)
     monkeypatch.setattr(session.netns, "enter", lambda: None)

@@ -13,8 +13,8 @@ import pytest
 
 from conftest import ENVIRONMENT, GUIDES, PAGES, TOP, name_of, tokens
 from bench import config as settings
-from bench import whatif
 from bench.run.servers import ARCHITECTURES
+from observe.model import command as model_command
 
 SERVERS = {one.name for one in ARCHITECTURES}
 
@@ -29,7 +29,7 @@ OTHERS = {"perf", "nstat", "ss", "curl", "head", "vmstat", "ulimit", "printf",
 
 # Names of make's variables that our Makefile leaves to others to read.
 READ_BY_SCRIPTS = {"FROM", "SERVERS", "ARGS", "NO_INSTALL", "DESTDIR",
-                   *(name for name, *_ in whatif.SETTINGS)}
+                   *(name for name, *_ in model_command.SETTINGS)}
 
 
 def code_of(path):

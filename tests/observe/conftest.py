@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from bench import venv
+from scripts import own_venv
 
 
 @pytest.fixture(scope="session")
 def drawing():
     """Let this process import rich, from build/venv/."""
-    reason = venv.make()
+    reason = own_venv.make()
     if reason:
         pytest.skip(reason)
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    sys.path.append(str(Path(venv.FOLDER) / "lib" / version
+    sys.path.append(str(Path(own_venv.FOLDER) / "lib" / version
                         / "site-packages"))

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import pytest
 
-from bench.analyse import model
+from observe.model import model
 from bench.run.servers import TOP
 from observe.simulator import page
 from tests import chromium as headless

@@ -1,23 +1,19 @@
 """Asks the model: what if there were more clients, workers, cores, machines?
 
     make model SERVER=05 CLIENTS=1000 CORES=16 REDIS_MS=2 WORKERS=400
-    python3 -m bench calibrate RUN
 
-`model` prints a table; each option is also an environment variable. `calibrate` reads the
-folder of a run and writes costs.json into it. Exit status: 0, 1 when a run cannot be read, 2
-for a wrong setting.
+Prints a table; each option is also an environment variable. Exit status: 0, or 2 for a wrong
+setting.
 """
 
 import argparse
 import os
-import pathlib
 import sys
 
 from bench import config
-from bench.analyse import calibrate, model, model_words
 from bench.analyse.sentences import number
 from bench.run import servers
-from bench.store import rundir
+from observe.model import explain, model
 
 MOST = 1_000_000        # of anything
 COUNT = config.number(1, MOST, otherwise=1)
@@ -59,7 +55,7 @@ SETTINGS = (
     ("IDLE", config.number(0, MOST, otherwise=0),
      "connections that are open and silent (default: 0)"),
     ("COSTS", lambda path: path or model.COSTS,
-     "a file that calibrate wrote (default: the costs that come with bench)"),
+     "a file that calibrate wrote (default: the costs that come with the model)"),
 )
 
 
@@ -68,7 +64,7 @@ def main(words):
     the exit status."""
     try:
         asked = config.ask(argparse.ArgumentParser(
-            prog="python3 -m bench model", usage="%(prog)s [OPTION...]",
+            prog="python3 -m observe model", usage="%(prog)s [OPTION...]",
             description="Predict rates. Each option is also an environment variable: CORES=4."),
             SETTINGS, words, os.environ)
         path, chosen, clients = map(asked.pop, ("costs", "server", "clients"))
@@ -95,8 +91,8 @@ def lines(costs, chosen, clients, asked):
             last = model.Setting(server.name, clients=count, **asked)
             answer = model.solve(costs, last)
             yield (f"{count:11,} {number(answer.rate):>9} {time(answer.seconds):>9}   "
-                   f"{model_words.limit(last, answer)}")
-        yield "  " + model_words.why(costs, last, answer)
+                   f"{explain.limit(last, answer)}")
+        yield "  " + explain.why(costs, last, answer)
 
 
 def time(seconds):
@@ -105,22 +101,3 @@ def time(seconds):
         if seconds >= unit:
             return f"{number(seconds / unit)} {name}"
     return f"{number(seconds * 1e6)} us"
-
-
-def main_calibrate(words):
-    """Write the costs that a run tells into its folder; return the exit status."""
-    if len(words) != 1 or words[0].startswith("-"):
-        print("python3 -m bench calibrate RUN   a run of make study NAME=calibrate, or of make "
-              "compare FULL=1", file=sys.stderr)
-        return 2
-    folder = pathlib.Path(words[0])
-    try:
-        costs = calibrate.calibrate(rundir.read_rows(folder / "samples.csv"), model.load())
-        machine = rundir.read_json(folder / "env.json")["machine"]
-        rundir.write_json(folder / "costs.json", calibrate.of_machine(
-            costs, machine, os.path.relpath(folder, servers.TOP)))
-        print(folder / "costs.json")
-    except (OSError, ValueError) as error:
-        print(f"calibrate: {error}", file=sys.stderr)
-        return 1
-    return 0

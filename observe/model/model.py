@@ -90,7 +90,7 @@ class Demands:
 @dataclass(frozen=True)
 class Answer:
     """What is predicted: `rate` in pages a second, `seconds` a page takes as the load tool sees
-    it, `limit` (a key of model_words.LIMITS), `busy` {station: share of its cores, 0 to 1}."""
+    it, `limit` (a key of explain.LIMITS), `busy` {station: share of its cores, 0 to 1}."""
 
     rate: float
     seconds: float

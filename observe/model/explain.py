@@ -1,8 +1,8 @@
 """What the model predicts, and where it is wrong, in sentences."""
 
 from bench.analyse.bottleneck import FOREIGN
-from bench.analyse.model import crowded, demands, new_share
 from bench.analyse.sentences import number
+from observe.model.model import crowded, demands, new_share
 
 PART = 0.25     # an error from which a sentence says what the model lacks
 MORE = 1.2      # times the CPU for a page that the model expects

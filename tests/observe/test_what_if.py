@@ -7,26 +7,25 @@ import sys
 
 import pytest
 
-from bench import whatif
-from bench.analyse import calibrate, model
 from bench.run.servers import TOP
+from observe.model import calibrate, command, model
 from test_model import COMMITTED
 
 
 @pytest.fixture(autouse=True)
 def no_settings(monkeypatch):
     """The environment of the test run asks for nothing."""
-    for name, *_ in whatif.SETTINGS:
+    for name, *_ in command.SETTINGS:
         monkeypatch.delenv(name, raising=False)
 
 
 @pytest.mark.parametrize("text", ["05", "prethreaded", "05_prethreaded"])
 def test_a_server_has_many_names(text, capsys):
-    assert whatif.main(["--server", text, "--clients", "20,1000"]) == 0
+    assert command.main(["--server", text, "--clients", "20,1000"]) == 0
     _, _, title, _, *rows, why = capsys.readouterr().out.splitlines()
     assert title == "05_prethreaded, guestbook" and why.endswith(".")
     assert [row.split()[0] for row in rows] == ["20", "1,000"]
-    assert whatif.main(["--server", text, "--cores", "8"]) == 0
+    assert command.main(["--server", text, "--cores", "8"]) == 0
     assert "Prediction: no server" in capsys.readouterr().out
 
 
@@ -39,7 +38,7 @@ def test_a_wrong_setting_is_named(name, value, said, capsys, monkeypatch):
     """Wherever it stands."""
     option = "--" + name.lower().replace("_", "-")
     for words in ([option, value], []):
-        assert whatif.main(words) == 2
+        assert command.main(words) == 2
         out, err = capsys.readouterr()
         assert not out and f"{name}={value}: {said}" in err
         monkeypatch.setenv(name, value)
@@ -50,7 +49,7 @@ def test_wrong_costs_are_named(text, tmp_path, capsys):
     path = tmp_path / "costs.json"
     if text is not None:
         path.write_text(text)
-    assert whatif.main(["--costs", str(path)]) == 2
+    assert command.main(["--costs", str(path)]) == 2
     out, err = capsys.readouterr()
     assert not out and str(path) in err
     assert ("No such file" if text is None else "these are no costs") in err
@@ -70,12 +69,12 @@ def test_calibrate_writes_costs_that_model_reads(tmp_path, capsys):
     shutil.copy(COMMITTED / "samples.csv", tmp_path)
     (tmp_path / "env.json").write_text(json.dumps(
         {"machine": {"cpu": "A CPU", "cache_kib": 4096}}))
-    assert whatif.main_calibrate([str(tmp_path)]) == 0
+    assert calibrate.main([str(tmp_path)]) == 0
     path = capsys.readouterr().out.strip()
     costs = model.load(path)
     assert costs["machine"]["cache_kib"] == 4096
     assert costs["source"]["most_clients"] == calibrate.MOST
-    assert whatif.main(["--costs", path, "--server", "07"]) == 0
+    assert command.main(["--costs", path, "--server", "07"]) == 0
     assert "(A CPU)" in capsys.readouterr().out
-    assert whatif.main_calibrate([str(tmp_path / "no")]) == 1
-    assert whatif.main_calibrate([]) == 2
+    assert calibrate.main([str(tmp_path / "no")]) == 1
+    assert calibrate.main([]) == 2

@@ -1,8 +1,9 @@
+#!/usr/bin/python3
 """Virtual environments of the project, made when missing or old: build/venv/
 has every Python package that the project uses, except those of the book.
 
-    python3 -m bench.venv         makes build/venv/; says why when that is not possible
-    python3 -m bench.venv book    makes build/book-venv/
+    scripts/own_venv.py         makes build/venv/; says why when that is not possible
+    scripts/own_venv.py book    makes build/book-venv/
 """
 
 import fcntl

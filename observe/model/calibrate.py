@@ -1,12 +1,20 @@
 """From the rows of a run to the costs that model.py predicts with, and back from costs to a
 predicted curve for each measured one.
 
-Only cells with at most MOST clients count. All else is prediction.
+    python3 -m observe calibrate RUN    writes costs.json into the folder of a run
+
+Only cells with at most MOST clients count. All else is prediction. Exit status: 0, 1 when a
+run cannot be read, 2 for a wrong call.
 """
 
+import os
+import pathlib
 import statistics
+import sys
 
-from bench.analyse import model, model_words
+from bench.run.servers import TOP
+from bench.store import rundir
+from observe.model import explain, model
 
 MOST = 20       # clients that ask; idle ones come in addition
 # {variant, or experiment without one: page of the model}
@@ -149,10 +157,29 @@ def predict(summary, known):
                 setting = model.Setting(server, page, row["x"])
                 answer = model.solve(whole, setting)
                 point["predicted"] = answer.rate
-                text = model_words.lacks(setting, answer, row)
+                text = explain.lacks(setting, answer, row)
                 if text:
                     wrong.setdefault(text, []).append(
                         f"{answer.rate / row['rate']:.2f} at {row['x']:,}")
             said["text"] = " ".join([said["text"], *(
                 f"{titles[server]}: predicted rate / measured rate is {', '.join(cells)}. "
                 f"The model lacks this: {text}." for text, cells in wrong.items())]).strip()
+
+
+def main(words):
+    """Write the costs that a run tells into its folder; return the exit status."""
+    if len(words) != 1 or words[0].startswith("-"):
+        print("python3 -m observe calibrate RUN   a run of make study NAME=calibrate, or of make "
+              "compare FULL=1", file=sys.stderr)
+        return 2
+    folder = pathlib.Path(words[0])
+    try:
+        costs = calibrate(rundir.read_rows(folder / "samples.csv"), model.load())
+        machine = rundir.read_json(folder / "env.json")["machine"]
+        rundir.write_json(folder / "costs.json", of_machine(
+            costs, machine, os.path.relpath(folder, TOP)))
+        print(folder / "costs.json")
+    except (OSError, ValueError) as error:
+        print(f"calibrate: {error}", file=sys.stderr)
+        return 1
+    return 0

@@ -8,10 +8,9 @@ import statistics
 
 import pytest
 
-from made_up import row, summed_up
-from bench.analyse import calibrate, model, model_words
 from bench.run.servers import TOP
 from bench.store import join, rundir
+from observe.model import calibrate, explain, model
 
 COMMITTED = pathlib.Path(join.REFERENCE)      # the run to predict
 SEVEN = tuple(model.WORKERS)
@@ -169,17 +168,16 @@ def test_every_answer_is_possible_and_has_a_reason(server):
         assert 0 < answer.rate <= min(clients / total, one.used_cores / need.server) * (1 + 1e-9)
         assert max(answer.busy.values()) <= 1 + 1e-9
         assert answer.rate * answer.seconds == pytest.approx(clients)
-        assert model_words.limit(one, answer)
-        assert model_words.why(costs, one, answer).endswith(".")
+        assert explain.limit(one, answer)
+        assert explain.why(costs, one, answer).endswith(".")
         seen.add(answer.limit)
-    assert {"clients"} < seen <= set(model_words.LIMITS)
+    assert {"clients"} < seen <= set(explain.LIMITS)
 
 
 def cell(server, x, **more):
     """Return a row of the guestbook."""
-    return row(x=x, **{"rate": 5000.0, "experiment": "guestbook", "variant": None,
-                       "server": server, "cpu_us": 100.0, "load_busy": 10.0, "redis_busy": 20.0,
-                       **more})
+    return {"x": x, "rate": 5000.0, "experiment": "guestbook", "variant": None, "server": server,
+            "cpu_us": 100.0, "load_busy": 10.0, "redis_busy": 20.0, **more}
 
 
 def test_calibration_looks_at_few_clients_only():
@@ -230,7 +228,7 @@ EPOLL = model.Setting("epoll", clients=100)
 def test_a_wrong_cell_says_what_the_model_lacks(one, more, said):
     """Predicted of epoll are 9,900 a second; measured 5,000 if not said otherwise."""
     measured = cell(one.server, one.clients, server_busy=50.0) | more
-    text = model_words.lacks(one, model.solve(PLAIN, one), measured)
+    text = explain.lacks(one, model.solve(PLAIN, one), measured)
     assert said in text and bool(text) == bool(said)
 
 
@@ -259,7 +257,7 @@ def test_the_committed_run_is_predicted():
     for setting, measured in cells:
         answer = model.solve(costs, setting)
         wrong.append((abs(answer.rate / measured["rate"] - 1), setting))
-        assert wrong[-1][0] <= model_words.PART or model_words.lacks(setting, answer, measured)
+        assert wrong[-1][0] <= explain.PART or explain.lacks(setting, answer, measured)
     assert len({one.server for _, one in wrong}) == 7
     assert statistics.median(error for error, _ in wrong) <= 0.15
     for error, setting in wrong:
@@ -267,13 +265,23 @@ def test_the_committed_run_is_predicted():
         assert error <= (0.60 if varies else 0.40), setting
 
 
+def summary_of(server, cpu_us, rates):
+    """Return what calibrate.predict() reads of a summary: {clients: rate} on kept connections."""
+    curve = {"server": server, "variant": "keep-alive"}
+    return {"servers": [{"name": server, "title": server.title()}], "experiments": [{
+        "name": "answer", "sentences": {"each": [{**curve, "text": ""}]},
+        "curves": [{**curve, "points": [
+            {"x": clients, "rate": rate and {"middle": rate},
+             "values": {"cpu_us": cpu_us, "load_busy": 10.0}}
+            for clients, rate in rates.items()]}]}]}
+
+
 def test_a_summary_gets_the_predicted_curve():
     """Each point with a rate, from the cell with 20 clients, and a sentence where it is off."""
-    rows = [row(5000.0, x, cpu_us=100.0, load_busy=10.0) for x in (20, 100)]
-    made = summed_up([*rows, row(None, 500, status="crashed")])
+    made = summary_of("epoll", 100.0, {20: 5000.0, 100: 5000.0, 500: None})
+    costs = calibrate.calibrate(calibrate.rows_of(made), PLAIN)
     calibrate.predict(made, PLAIN)
     [curve] = made["experiments"][0]["curves"]
-    costs = calibrate.calibrate(rows, PLAIN)
     assert curve["points"][1]["predicted"] == rate(costs=costs, page="answer kept", clients=100)
     assert "predicted" not in curve["points"][2]
     [said] = made["experiments"][0]["sentences"]["each"]
@@ -283,9 +291,7 @@ def test_a_summary_gets_the_predicted_curve():
 
 def test_a_run_of_kept_connections_alone_is_predicted():
     """01 closes them while others wait: what a new one costs is known from elsewhere."""
-    points = [{"x": 20, "rate": {"middle": 5000.0}, "values": {"cpu_us": 10.0, "load_busy": 10.0}}]
-    curve = {"server": "iterative", "variant": "keep-alive"}
-    calibrate.predict({"servers": [{"name": "iterative", "title": "iterative"}], "experiments": [{
-        "name": "answer", "curves": [{**curve, "points": points}],
-        "sentences": {"each": [{**curve, "text": ""}]}}]}, PLAIN)
-    assert points[0]["predicted"] == pytest.approx(rate("iterative", page="answer", clients=20))
+    made = summary_of("iterative", 10.0, {20: 5000.0})
+    calibrate.predict(made, PLAIN)
+    [point] = made["experiments"][0]["curves"][0]["points"]
+    assert point["predicted"] == pytest.approx(rate("iterative", page="answer", clients=20))
