@@ -391,6 +391,10 @@ handout:
 	@BREAK='$(BREAK)' GIVE='$(GIVE)' COLLECTION='$(COLLECTION)' \
 	    $(PYTHON) -m labs.handout $(LABS)
 
+## check-peers: other people's servers do the same work, floors make the same calls (ARGS='-k nginx')
+check-peers: build/deps/peers
+	@$(SUITES) peers
+
 ## check-labs: the grader, on starters, solutions, mutants and hostile programs (FULL=1: all)
 check-labs: build/deps/labs
 	@$(SUITES) labs
@@ -481,7 +485,7 @@ help:
         reliability compare \
         compare-settings study study-settings report compare-runs peers-deps \
         book format tidy help timeline simulator demo-stuck predict predictions model \
-        grade lab handout check-labs break break-check fleet fleet-clean check-fleet
+        grade lab handout check-peers check-labs break break-check fleet fleet-clean check-fleet
 
 # Deletes a file whose recipe failed: it would look finished next time.
 .DELETE_ON_ERROR:

@@ -18,8 +18,6 @@ COMMANDS = {    # name: (module, function, help)
     "diff": ("bench.store.diff", "main", "FOLDER FOLDER: do two runs agree?"),
     "join": ("bench.store.join", "main", "FOLDER RUN... joins parts of a run"),
     "peers": ("bench.peers.install", "main", "[NAME...] installs other servers"),
-    "check-peers": ("bench.peers.check", "main", "[NAME...] asks each of them, measures nothing"),
-    "check-floors": ("bench.peers.floor_check", "main", "compares floors with their servers"),
     "doctor": ("bench.machine.preflight", "main", "is this machine ready?"),
     "agent": ("bench.fleet.agent", "main", "what a run with --fleet starts on its hosts"),
 }

@@ -434,6 +434,8 @@ SUITES = [
     Suite("fuzz", "made-up input, 5 s for each target (FULL=1: 30 s)", "default",
           lambda r: r.script("tests/fuzz/run.sh", TIME="30" if full() else "5",
                              JOBS=str(1 if r.beside else CORES)), True),
+    Suite("peers", "other servers do the same work, and floors the same calls", "default",
+          lambda r: r.pytest("tests/peers", workers=None), True),
     Suite("balancer", "servers behind HAProxy and nginx, killed and restarted",
           "default", lambda r: r.servers(
               "tests/balancer", USUAL, workers="2", servers=None

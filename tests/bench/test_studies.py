@@ -1,10 +1,9 @@
-"""The studies: their files, which are refused; what floors must do; the self-check."""
+"""The studies: their files, which are refused; what is counted; the self-check."""
 
 import contextlib
 import os
 import pathlib
 import random
-import shutil
 import tomllib
 import types
 
@@ -12,8 +11,6 @@ import pytest
 
 from made_up import MACHINE
 from bench import config, load, peers, plan
-from bench.meter import syscalls
-from bench.peers import floor_check
 from bench.run import servers
 from bench.studies import hooks, self_check, study
 
@@ -139,36 +136,6 @@ def test_what_a_hook_counts_is_told_with_its_median(tmp_path, monkeypatch):
     summary = {"experiments": [{}]}
     assert one.finish(tmp_path, summary) == ["x, epoll, 100: 4.00 answers"]
     assert summary["experiments"][0]["extra"][0]["values"] == [2, 4, 12]
-
-
-needs_strace = pytest.mark.skipif(
-    not (shutil.which("strace") and shutil.which("gcc")), reason="needs strace and gcc")
-
-
-def differences(design, folder):
-    """Return how a design differs from its floors; skip the test where that cannot be seen."""
-    if servers.named(design).problem():
-        pytest.skip(servers.named(design).problem())
-    try:
-        return floor_check.differences(design, str(folder))
-    except syscalls.SyscallError as error:
-        pytest.skip(str(error))     # a container may not trace
-
-
-@needs_strace
-@pytest.mark.parametrize("design", [server.name for server in servers.ARCHITECTURES])
-def test_floor_is_like_its_server(design, tmp_path):
-    """Change a call or the answer of a server, and its floor has to follow."""
-    # Twice: on a busy machine a call may be interrupted.
-    assert not (differences(design, tmp_path) and differences(design, tmp_path))
-
-
-@needs_strace
-def test_a_difference_is_said(tmp_path, monkeypatch):
-    """Flags count, and here the floor is that of another server."""
-    monkeypatch.setattr(peers, "Peer", lambda name, peer=peers.Peer: peer("floor-poll"))
-    assert ("iterative, prompt: 1 in the server, 0 in the floor: "
-            "accept4(fd, NULL, NULL, SOCK_CLOEXEC)") in differences("iterative", tmp_path)
 
 
 def told(noise, rounds=120, **factors):

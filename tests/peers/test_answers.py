@@ -1,10 +1,9 @@
-"""Builds and starts each peer and checks what it answers.
+"""Each peer answers what the collection's own servers answer, so that a figure measured later
+is a figure for the same work.
 
-    python3 -m bench check-peers [NAME...]
+    make check-peers ARGS='-k nginx'
 
-It must answer what the collection's own servers answer, so that a figure measured later is a
-figure for the same work. Exit status: 0 if no peer failed, 1 if one failed or one named on the
-command line is not installed, 2 for wrong usage.
+Those are asked that `make peers-deps` has built, and the floors.
 """
 
 import http.client
@@ -17,11 +16,14 @@ import urllib.parse
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pytest
+
 from bench import peers
-from bench.experiments import WrongAnswer, all_experiments, client, expect
+from bench.experiments import all_experiments, client, expect
 from bench.meter import procfs
 from bench.run import servers
 
+PEERS = peers.chosen("all")
 PUBLIC = Path(servers.TOP, "public")
 SECONDS = 5             # for an answer, and for the end
 MANY_REQUESTS = 1100    # nginx and lighttpd would close after 1,000
@@ -38,15 +40,11 @@ def check_connection(port, kept):
         begin = time.monotonic()
         connection.request("GET", "/answer")
         response = connection.getresponse()
-        if response.getheader("Content-Length") != "2" or response.read() != b"42":
-            raise WrongAnswer("/answer: not 42, or no Content-Length of 2")
-        if response.will_close == kept:
-            raise WrongAnswer(f"/answer: closes={response.will_close} after {number + 1} requests")
+        assert response.getheader("Content-Length") == "2" and response.read() == b"42"
+        assert response.will_close != kept, f"after {number + 1} requests"
         times.append(time.monotonic() - begin)
     connection.close()
-    fastest = min(times[-20:])
-    if kept and fastest > SLOW_SECONDS:
-        raise WrongAnswer(f"/answer takes {fastest:.3f} s or longer")
+    assert not kept or min(times[-20:]) < SLOW_SECONDS
 
 
 def check_old_client(port):
@@ -55,8 +53,7 @@ def check_old_client(port):
             sock.makefile("rb") as stream:
         sock.sendall(b"GET /answer HTTP/1.0\r\nHost: localhost\r\n\r\n")
         answer = stream.read()
-    if not answer.endswith(b"\r\n\r\n42"):
-        raise WrongAnswer(f"HTTP/1.0: {answer[-20:]!r}")
+    assert answer.endswith(b"\r\n\r\n42")
 
 
 def check_answers(peer, port):
@@ -69,9 +66,7 @@ def check_answers(peer, port):
     for value in ECHO_VALUES if "/echo" in peer.endpoints else ():
         for quote in (urllib.parse.quote, urllib.parse.quote_plus):
             path = "/echo?value=" + quote(value)
-            answer = ElementTree.fromstring(get(path)[2]).findtext("value")
-            if answer != value:
-                raise WrongAnswer(f"GET {path}: {answer!r}")
+            assert ElementTree.fromstring(get(path)[2]).findtext("value") == value
     files = PUBLIC.rglob("*") if peer.told.get("static") else ()
     for path in filter(Path.is_file, files):
         target = "/" + path.relative_to(PUBLIC).as_posix()
@@ -88,34 +83,19 @@ def check_end(pid):
     os.kill(pid, signal.SIGTERM)
     until = time.monotonic() + SECONDS
     while alive := [one for one in map(procfs.process, family) if one and one.state != "Z"]:
-        if time.monotonic() > until:
-            raise WrongAnswer(f"{len(alive)} of {len(family)} processes still run {SECONDS} s "
-                              "after SIGTERM")
+        assert time.monotonic() < until, f"{len(alive)} of {len(family)} processes still run"
         time.sleep(0.02)
 
 
-def check(peer):
-    """Build, start, ask and end one peer, with one worker and with two; return "ok" or what is
-    wrong."""
-    try:
+@pytest.mark.parametrize("peer, workers", [
+    pytest.param(peer, workers, id=f"{peer.name}-{workers}")
+    for peer in PEERS for workers in ((1, 2) if peer.has_workers else (1,))])
+def test_a_peer_does_the_same_work(peer, workers):
+    if peer.kind == "floor":
         peer.build()
-        for workers in (1, 2) if peer.has_workers else (1,):
-            start = servers.Start(frozenset(os.sched_getaffinity(0)), workers=workers)
-            with servers.running(peer, start, peer.build_folder / "check.log") as live:
-                check_answers(peer, live.port)
-                check_end(live.pid)
-        return "ok"
-    except (WrongAnswer, peers.PeerError, servers.ServerError, OSError,
-            http.client.HTTPException, ElementTree.ParseError) as error:
-        return f"FAILED  {error}"
-
-
-def main(words):
-    """Check the peers that `words` names, or all; return the exit status. Raises PeerError."""
-    failed = False
-    for peer in peers.chosen(" ".join(words) or "all"):
-        problem = peer.problem()
-        verdict = problem or check(peer)
-        failed = failed or verdict != "ok" and bool(words or not problem)
-        print(f"{peer.name:22} {verdict}", flush=True)
-    return int(failed)
+    elif not peer.build_folder.is_dir() or peer.problem():
+        pytest.skip(f"it is not built: make peers-deps PEERS={peer.name}")
+    start = servers.Start(frozenset(os.sched_getaffinity(0)), workers=workers)
+    with servers.running(peer, start, peer.build_folder / "check.log") as live:
+        check_answers(peer, live.port)
+        check_end(live.pid)
