@@ -108,19 +108,21 @@ class CpuTime(Metric):
         self.redis = procfs.cpu_time(procfs.tree(meter.redis_pid)) - self.redis
 
     def finish(self, meter):
-        load, wall = meter.load, meter.wall
-        mine, others = [], []       # percent that each core was busy
-        for core, seconds in meter.core_times.items():
-            (mine if core in meter.live.start.cores else others).append(100 * seconds / wall)
-        busy = 100 * meter.busy_cpu / wall / len(mine)
+        load, wall, cores = meter.load, meter.wall, meter.live.start.cores
+        others = [core for core in meter.core_times if core not in cores]
+
+        def percent(times, some):
+            return 100 * statistics.fmean(times[core] for core in some) / wall
+
+        busy = 100 * meter.busy_cpu / wall / len(cores)
         values = {
             # Clock ticks of 10 ms can add up to a little more than there is.
             "server_busy": min(100.0, busy),
             "load_busy": 100 * load.cpu / load.wall if load.wall else None,
             "redis_busy": 100 * self.redis / wall if meter.redis_pid else None,
-            "load_cores_busy": statistics.fmean(others or mine)}
+            "load_cores_busy": percent(meter.core_times, others or cores)}
         if others:  # else load and foreign work look the same
-            values["foreign"] = max(0.0, statistics.fmean(mine) - busy)
+            values["foreign"] = max(0.0, percent(meter.program_times, cores) - busy)
         if meter.answered:
             used = meter.server_cpu
             each = 1e6 * used.total / meter.answered

@@ -86,6 +86,36 @@ def test_busy_times_are_those_of_a_clock(monkeypatch):
     assert idle[0] - unseen[0] == pytest.approx(0.0)
 
 
+@pytest.mark.parametrize("file, text", [
+    ("/proc/schedstat", "version 15\ncpu0 0 0 9 9 9 9 2500000000 7 7\ndomain0 3 0 0 0 0 0 8 8\n"
+     "cpu1 0 0 9 9 9 9 500000000 7 7\n"),
+    ("/sys/fs/cgroup/cpuacct/cpuacct.usage_percpu", "2500000000 500000000 \n")])
+def test_programs_are_told_from_interrupts(file, text, monkeypatch):
+    monkeypatch.setattr(procfs, "read", lambda path: text if path == file else "")
+    assert procfs.program_times() == {0: 2.5, 1: 0.5}
+
+
+def test_a_program_is_seen_on_its_core():
+    """By whatever this kernel tells; the other cores are not the server's."""
+    core = min(CORES)
+    before = procfs.program_times()
+    busy = child.spawn([sys.executable, "-c", "while True: pass"], {core}, subprocess.DEVNULL)
+    try:
+        wait_until(lambda: procfs.program_times()[core] > before[core] + 0.1)
+    finally:
+        child.stop(busy)
+
+
+def test_foreign_load_is_what_other_programs_ran():
+    """Not the half of a second in which the core neither idled nor ran a program."""
+    values = cpu.CpuTime().finish(SimpleNamespace(
+        live=SimpleNamespace(start=SimpleNamespace(cores={0})), load=load.Result(), wall=10.0,
+        core_times={0: 9.0, 1: 4.0}, program_times={0: 8.5, 1: 4.0}, busy_cpu=8.0,
+        redis_pid=None, answered=0))
+    assert values["foreign"] == pytest.approx(5.0)
+    assert (values["server_busy"], values["load_cores_busy"]) == pytest.approx((80.0, 40.0))
+
+
 def test_a_busy_core_is_not_busier_than_it_can_be(tmp_path):
     """Work that the server does after the load is part of its cost, but not of
     the time that the load took."""
