@@ -10,12 +10,13 @@ import signal
 import sys
 from pathlib import Path
 
-from bench import config, venv
+from bench import config
 from bench.draw import table
 from bench.run import redis, session
 from bench.store import rundir
 from observe import lab
 from observe.predict import compare, files
+from scripts import own_venv
 
 # 30 s: as many rounds as an interval of the median needs.
 DEFAULTS = {"SECONDS": "5", "REPEAT": "6"}
@@ -67,7 +68,7 @@ def run(options):
         topic = {"clients": 100, **files.OPTIONAL, **given}
     settings = settings_of(topic)
     lab.executable_of(topic["server"])
-    reason = venv.enter()               # before we ask: it starts us again
+    reason = own_venv.enter()           # before we ask: it starts us again
     prediction = topic if options.file else ask(topic, reason)
     path = files.store(
         Path(settings.out) / "predictions", prediction["name"] or Path(
