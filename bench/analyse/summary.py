@@ -14,6 +14,7 @@ from bench.analyse.steady import TIMES, steadied
 
 NOISY_FOREIGN = 10.0        # per cent of the core
 TIGHT = 0.05                # how far the ends of a cell's interval may be from its middle
+LEADS = ("cpu_us", "rate", "answered")  # figures that can decide whether a cell is noisy
 MIDDLES = (*TIMES, "rate")  # columns whose rounds have a middle and an interval
 PERCENTILES = ("p50_ms", "p99_ms", "max_ms")
 AGREES = (0.9, 1.1)         # the mean of a load tool / the one that is expected
@@ -79,17 +80,17 @@ def remarks(rows):
             for text, count in said.items()]
 
 
-def point(rows, keys, clients=None):
+def point(rows, keys, clients=None, leads="cpu_us"):
     """Return a point of a curve from the rows of its rounds.
 
     keys        the columns of which `values` has the medians; of MIDDLES the middles
     clients     how many wait for an answer; None in an open loop
+    leads       of LEADS; "answered": the per cent of requests that were
 
     `rate` is None where none of the `planned` runs gave a figure, as `runs` of them did;
     `notes` says why. It is `hollow` when a run lost something or broke. `noisy` lists in words
-    why its CPU time is not known well; in an open loop, or without one, its rate: there
-    the question is whether a rate is reached. `intervals` are those of CPU time and rate,
-    None with fewer than six rounds. `waited_ms` is clients / rate; percentiles are None where
+    why the figure that `leads` is not known well; without a CPU time, its rate. `intervals` are
+    those of CPU time and rate, None with fewer than six rounds. `waited_ms` is clients / rate; percentiles are None where
     `flag` says why, see doubt().
     """
     measured = [row for row in rows if row["rate"] is not None]
@@ -100,6 +101,8 @@ def point(rows, keys, clients=None):
     if not measured:
         return one
     rates, costs = figures(measured, "rate"), figures(measured, "cpu_us")
+    judged = {"cpu_us": costs or rates, "rate": rates, "answered": [
+        100 - lost for lost in figures(measured, "failed_percent")]}[leads]
     middle = stats.middle(rates)
     values = {key: (stats.middle if key in MIDDLES else median)(figures(measured, key))
               for key in keys}
@@ -113,7 +116,7 @@ def point(rows, keys, clients=None):
     return {**one, "values": values,
             "rate": {"middle": middle, "low": min(rates), "high": max(rates)},
             "intervals": {"rate": stats.interval(rates), "cpu_us": stats.interval(costs)},
-            "noisy": noise(costs if costs and clients else rates, values),
+            "noisy": noise(judged, values),
             "limit": run.get("limit"), "evidence": run.get("evidence")}
 
 
@@ -140,7 +143,8 @@ def summarise(experiment, rows, calls, known, *, keys, tools, adaptive):
             bases[variant.name] = wanted if wanted in there else there[0]
         for server in there:
             curves.append({"server": server, "variant": variant.name, "points": [
-                point(some, keys, None if experiment.open_loop else variant.busy or x)
+                point(some, keys, None if experiment.open_loop else variant.busy or x,
+                      experiment.leads)
                 for x, some in sorted(cells[variant.name, server].items())]})
     counted = {}
     for row in calls:

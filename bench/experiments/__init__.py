@@ -61,6 +61,7 @@ class Experiment:
     x_title = "concurrent clients"
     x_short = "clients"
     unit = "requests/s"
+    leads = "cpu_us"            # what has to be known well; "rate" or "answered" (per cent) also
     needs_redis = False
     holds_connections = False   # x connections are open together
     variants = (Variant(),)

@@ -11,7 +11,8 @@ one that its others are compared with.
 ways are compared with the first. A way is a line of words: options of the server, kernel
 settings (net.NAME=VALUE), and a folder (with / at its end) whose executables are started
 instead of the plain ones. `floor = true` compares each server with the floor of its design,
-likewise. `rounds` and `seconds` hold without REPEAT and SECONDS, [check] is for self_check.py.
+likewise. `rounds` and `seconds` hold without REPEAT and SECONDS, [check] is for self_check.py,
+and a cell is noisy where the figure that `leads` is not known well, see analyse/summary.py.
 """
 
 import contextlib
@@ -25,11 +26,13 @@ import tomllib
 
 from bench import experiments, load as loads, peers
 from bench.analyse.steady import steadied
+from bench.analyse.summary import LEADS
 from bench.run import netns, servers
 from bench.store import rundir
 from bench.studies import hooks, self_check
 
-TOP_KEYS = ("title", "question", "count", "ways", "load", "rounds", "seconds", "check")
+TOP_KEYS = ("title", "question", "count", "ways", "load", "rounds", "seconds", "check",
+            "leads")
 KEYS = {                    # of a load, with their defaults
     "name": "",
     "servers": [],          # names; GROUPS may be among them
@@ -90,6 +93,7 @@ class Study(experiments.Experiment):
         self.variants, self.servers = variants, members
         self.count = told.get("count", [])
         self.rounds, self.seconds_full = told.get("rounds", 6), told.get("seconds", 2.0)
+        self.leads = told.get("leads", "cpu_us")
         self.told = told.get("check")    # the servers of self_check.tell()
         self.counts_calls = "calls" in self.count
         first = variants[0]
@@ -179,6 +183,7 @@ def make(name, told):
     for key in ("title", "question", "load"):
         if not told.get(key):
             raise ValueError(f"it has no {key}")
+    known([told.get("leads", "cpu_us")], LEADS, "as what leads")
     known(told.get("count", ()), ("calls", *hooks.HOOKS), "in count")
     ways = told.get("ways", {})
     defaults = {key: told.get(key, value) for key, value in KEYS.items()}

@@ -32,9 +32,17 @@ def test_noisy(rates, foreign, noisy):
     range. What other programs do to a core is noise, too."""
     assert point(*(row(rate, foreign=foreign) for rate in rates))["noisy"] == noisy
     # Rates that the load tool scatters say nothing about the server; in an open loop they do.
-    many = [row(rate, cpu_us=50.0) for rate in rates * 2]
-    assert not point(*many, clients=100)["noisy"]
-    assert bool(point(*many)["noisy"]) == ("rounds scatter" in noisy)
+    many = [row(rate, cpu_us=50.0, failed_percent=0.0) for rate in rates * 2]
+    assert not point(*many)["noisy"]
+    assert bool(point(*many, leads="rate")["noisy"]) == ("rounds scatter" in noisy)
+
+
+def test_noisy_where_the_question_is_who_loses_requests():
+    """Then neither cost nor rate has to be known well, and the share of answers has to."""
+    wild = [row(rate, cpu_us=rate, failed_percent=3.0) for rate in (70.0, 100.0, 130.0) * 2]
+    assert point(*wild)["noisy"] and not point(*wild, leads="answered")["noisy"]
+    lossy = [row(100.0, cpu_us=50.0, failed_percent=lost) for lost in (1.0, 10.0, 20.0) * 2]
+    assert point(*lossy, leads="answered")["noisy"] and not point(*lossy)["noisy"]
 
 
 def paired(number, server, cost, **more):
