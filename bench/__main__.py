@@ -19,7 +19,7 @@ COMMANDS = {    # name: (module, function, help)
     "join": ("bench.store.join", "main", "FOLDER RUN... joins parts of a run"),
     "peers": ("bench.peers.install", "main", "[NAME...] installs other servers"),
     "doctor": ("bench.machine.preflight", "main", "is this machine ready?"),
-    "agent": ("bench.fleet.agent", "main", "what a run with --fleet starts on its hosts"),
+    "agent": ("fleet.agent", "main", "what a run with --fleet starts on its hosts"),
 }
 
 

@@ -14,10 +14,10 @@ from multiprocessing.connection import wait
 
 from bench import load
 from bench.experiments import SPARE
-from bench.fleet import agent
-from bench.fleet.hosts import PATIENCE, Host
 from bench.machine import facts
 from bench.meter import procfs
+from fleet import agent
+from fleet.hosts import PATIENCE, Host
 
 HEAD_START = 0.02       # seconds for a command to reach all hosts
 

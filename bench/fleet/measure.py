@@ -5,7 +5,9 @@ not: there the Runner asks the session, which has the generators.
 """
 
 import contextlib
+import hashlib
 import os
+import pathlib
 import shutil
 import tempfile
 import time
@@ -13,13 +15,14 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 from bench import load, plan
-from bench.fleet import agent, hosts
 from bench.fleet.load import Generators
 from bench.machine import facts, preflight, quiet
 from bench.meter import procfs
 from bench.run import cell as cells
 from bench.run import redis
-from fleet import inventory
+from bench.run.servers import TOP
+from fleet import agent, inventory
+from fleet.hosts import Host, HostError
 
 BOOT = "/proc/sys/kernel/random/boot_id"
 LONG = 3600.0           # seconds to build servers, or for a cell
@@ -65,6 +68,15 @@ def cpu_of(pid):
     return procfs.cpu_time(procfs.tree(pid))
 
 
+def sources():
+    """Return a hash of what has to be the same on all hosts."""
+    found = hashlib.sha256(facts.source_hash().encode())
+    for folder in ("bench", "fleet"):
+        for path in sorted(pathlib.Path(TOP, folder).glob("**/*.py")):
+            found.update(path.read_bytes())
+    return found.hexdigest()
+
+
 def pass_gate(gate):
     """Wait here until it is quiet; return the quiet.Gate, changed."""
     gate()
@@ -90,12 +102,12 @@ class Fleet:
             folder = tempfile.mkdtemp(prefix="bench-fleet-")
             stack.callback(shutil.rmtree, folder, ignore_errors=True)
             (self.server, *_), (self.redis, *_), self.load = (
-                [stack.enter_context(hosts.Host(name, told, folder))
+                [stack.enter_context(Host(name, told, folder))
                  for name, told in self.told[group].items()] for group in inventory.NEEDED)
             self.all = [self.server, self.redis, *self.load]
             for one in self.all:
-                if one.call(hosts.sources) != hosts.sources():
-                    raise hosts.HostError(f"{one.name} has other sources than this machine: "
+                if one.call(sources) != sources():
+                    raise HostError(f"{one.name} has other sources than this machine: "
                                           "commit changes, then bring them there (make fleet)")
             self.stack = stack.pop_all()
         return self
@@ -198,7 +210,7 @@ class Runner(cells.Runner):
         self.fleet.ready(cell)
         try:
             [row] = self._there("run", cell, seconds).rows
-        except hosts.HostError as why:
+        except HostError as why:
             self.problems.append(f"{cell.label}: {why}")
             return self.skip(cell, "no figure", str(why))
         row["host"] = self.fleet.server.name
@@ -213,7 +225,7 @@ class Runner(cells.Runner):
         try:
             for calls in self._there("count_calls", experiment, server, variant).calls:
                 self.folder.add_calls(*calls)
-        except hosts.HostError as why:
+        except HostError as why:
             self.problems.append(f"{experiment.name}: system calls of {server.name} were not "
                                  f"counted: {why}")
 

@@ -23,7 +23,6 @@ from bench.analyse.stats import LOOKS
 from bench.analyse.steady import steadied
 from bench.draw import live as terminal
 from bench.draw import report, table
-from bench.fleet import hosts
 from bench.fleet import measure as fleet
 from bench.machine import facts, preflight, quiet
 from bench.meter import syscalls, yardstick
@@ -294,7 +293,7 @@ def run(words, command="run"):
         print("\nbench: stopped; if anything was measured, `python3 -m bench report` shows it",
               file=sys.stderr)
         return 130
-    except (redis.RedisError, hosts.HostError, fleet.inventory.Mistake) as error:
+    except (redis.RedisError, fleet.HostError, fleet.inventory.Mistake) as error:
         print(f"bench: {error}", file=sys.stderr)
     except OSError as error:
         print(f"bench: {error}; whatever was measured is below OUT", file=sys.stderr)

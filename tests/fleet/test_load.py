@@ -12,8 +12,8 @@ from collections import Counter
 import pytest
 
 from bench import load
-from bench.fleet import agent, hosts
 from bench.fleet.load import merge, percentile, share
+from fleet import agent, hosts
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 

@@ -1,6 +1,6 @@
 """The hosts of a fleet, and how one of our functions runs there.
 
-    told = inventory.read("hosts.ini")      {group: {host: its variables}}, see fleet/
+    told = inventory.read("hosts.ini")      {group: {host: its variables}}, see inventory.py
     with Host("load1", told["load"]["load1"], folder) as host:
         host.call(os.getloadavg)
 
@@ -9,20 +9,13 @@ ansible_ssh_common_args), or no client where ansible_connection is "local". All 
 share one connection (ControlMaster of ssh_config(5)).
 """
 
-import hashlib
 import math
-import os
-import pathlib
 import shlex
 import socket
 import subprocess
 import tempfile
 import time
 from multiprocessing.connection import Connection
-
-from bench.load import LoadError, last_line
-from bench.machine import facts
-from bench.run.servers import TOP
 
 PATIENCE = 60.0         # seconds for what takes no time
 PINGS = 5               # round trips for a look at a host's clock
@@ -33,14 +26,6 @@ WAY = {"-i": "ansible_ssh_private_key_file", "-p": "ansible_port", "-l": "ansibl
 
 class HostError(OSError):
     """A host cannot be used; the text says which and why."""
-
-
-def sources():
-    """Return a hash of what has to be the same on all hosts."""
-    found = hashlib.sha256(facts.source_hash().encode())
-    for path in sorted(pathlib.Path(TOP, "bench").glob("**/*.py")):
-        found.update(path.read_bytes())
-    return found.hexdigest()
 
 
 class Host:
@@ -132,7 +117,7 @@ class Host:
                 raise value
             try:
                 answer = "returned", serve(*value)
-            except (OSError, LoadError) as error:
+            except Exception as error:      # pylint: disable=broad-exception-caught
                 answer = "raised", error
             self.line.send(answer)
 
@@ -140,9 +125,9 @@ class Host:
         """Close the line; return the HostError that says why."""
         self.close()
         self.log.seek(0)
+        said = self.log.read().decode(errors="replace").strip() or "(nothing was printed)"
         what = "dropped out" if self.met else "cannot be used"
-        return HostError(f"{self.name} {what}: "
-                         + (why or last_line(self.log.read().decode(errors="replace"))))
+        return HostError(f"{self.name} {what}: {why or said.splitlines()[-1].strip()}")
 
     def look_at_clock(self):
         """Set `ahead` from the quickest of some round trips. Raises HostError."""

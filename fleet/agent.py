@@ -1,6 +1,6 @@
 """What runs on a host of a fleet: it calls the functions that a session names.
 
-    python3 -m bench agent      (started over ssh, see bench/fleet/hosts.py)
+    python3 -m bench agent      (started over ssh, see fleet/hosts.py)
 
 A message on standard input is a pair (function, arguments), pickled. Both sides have the same
 sources, so a function is sent by its name. What it returns or raises goes to standard output;
