@@ -58,8 +58,9 @@ def join(folder, runs):
             **first,
             "looks": {name: seen for env in envs for name, seen in env.get("looks", {}).items()
                       if seen},
-            "joined": [{key: env[key] for key in ("started", "source", "settings", "seed",
-                                                  "preflight")} for env in envs]})
+            "joined": [{key: part[key] for key in ("started", "source", "settings", "seed",
+                                                   "preflight")}
+                       for env in envs for part in env.get("joined", [env])]})
         summary = summaries.make(new)
         if os.path.abspath(folder).startswith(COMMITTED + os.sep):
             check_fit(envs, summary)
