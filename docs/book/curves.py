@@ -35,12 +35,12 @@ def best(page):
     ours = {page.titles[one["server"]]: max(
         (point for point in one["points"] if point["rate"]),
         key=lambda point: point["rate"]["middle"]) for one in page.curves}
-    marks = {who: table.mark(point) for who, point in ours.items()}
     rows = []
-    for who, rates in (
+    for who, rates, marks in (
             ("", {name: point["rate"]["middle"]
-                  for name, point in ours.items()}),
-            (", published", page.experiment["published"]["best"])):
+                  for name, point in ours.items()},
+             {name: table.mark(point) for name, point in ours.items()}),
+            (", published", page.experiment["published"]["best"], {})):
         rows += [{"server": name + who, "mark": marks.get(name, ""),
                   "y": rate / max(rates.values()), "low": 0, "high": 0,
                   "text": f"{rate:,.0f}"} for name, rate

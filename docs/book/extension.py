@@ -159,13 +159,14 @@ class Block(SphinxDirective, Resolved):
 
     # ------------------------------------------------------ what they are of
 
-    def page(self, name):
+    def page(self, name, servers=SEVEN):
         """Return the charts.Page of an experiment: the variant asked for, else
-        the first, of the seven."""
+        the first, of `servers`; None stands for all."""
         experiment = self.data.run.experiments[name]
         page = charts.Page(self.data.run.summary, experiment, self.options.get(
             "variant", experiment["variants"][0]))
-        page.curves = [one for one in page.curves if one["server"] in SEVEN]
+        page.curves = [one for one in page.curves
+                       if servers is None or one["server"] in servers]
         return page
 
     def cells(self, name, server):
@@ -275,8 +276,8 @@ class Block(SphinxDirective, Resolved):
     def published(self, name):
         """What was published, in the form of our own chart, with its
         conditions: curves; or, of experiments with one figure for each system,
-        the best of ours and of theirs."""
-        page = self.page(name)
+        the best of all that were measured here and of theirs."""
+        page = self.page(name, None)
         given = page.experiment["published"]
         if given["series"]:
             chart = charts.by_x(curves.page_of(
