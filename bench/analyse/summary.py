@@ -30,6 +30,15 @@ def median(values):
     return statistics.median(values) if values else None
 
 
+def counted(rows):
+    """Return [{"variant", "server", "x", "figure", "median"}] of rows of counted.csv."""
+    seen = {}
+    for row in rows:
+        key = tuple((name, row[name] or "") for name in ("variant", "server", "x", "figure"))
+        seen.setdefault(key, []).append(row["value"])
+    return [dict(key, median=statistics.median(values)) for key, values in seen.items()]
+
+
 def noise(values, medians):
     """Return in words why the middle of a cell's `values` is not to be relied on, [] if it is.
     `medians` are those of all its columns."""

@@ -135,8 +135,8 @@ class Experiment:
         load.Result."""
         return nullcontext([])
 
-    def finish(self, folder, summary):
-        """Called when all is measured, with the path of the results and their summary; return
+    def finish(self, folder):
+        """Called when all is measured and not yet summed up, with the path of the results; return
         lines that are printed."""
         return []
 

@@ -221,11 +221,11 @@ def tell(settings, folder, env, said):
     """Write summary, pictures and report; print what was found, and where it is, and `said` last.
     Return the exit status: 0, or 1 when it is not fit to be committed."""
     shown = os.path.relpath(folder.path)
+    lines = [line for one in settings.experiments for line in one.finish(folder.path)]
     summary, left_out = report.make(folder.path, settings.experiments)
     table.show_all(summary, settings.wide)
-    for one in settings.experiments:
-        for line in one.finish(folder.path, summary):
-            print(line)
+    for line in lines:
+        print(line)
     for one in left_out + env["problems"]:
         table.say(f"Left out: {one}")
     print(f"\nResults: {shown}/  (report.html, samples.csv, summary.json, raw/)", *said, sep="\n")

@@ -2,22 +2,21 @@
 
     python3 -m bench diff RUN RUN           (make compare-runs RUNS="RUN RUN")
 
-RUN is a folder of `make compare`. Two runs disagree about a comparison when they name opposite
+RUN is a folder of `make compare`, or docs/results/reference. Two runs disagree about a comparison when they name opposite
 winners, or when one says "the same", the other does not, and their intervals do not overlap.
 Exit status: 0 when none disagrees, 1 when some do, 2 when the runs have no comparison in common.
 """
 
-import os
 import sys
 
 from bench.analyse.stats import EQUAL, LESS, MORE
-from bench.store import rundir
+from bench.store import summaries
 
 
 def table(run):
     """Return {(experiment, variant, x, server, base, metric): comparison} of a run. Raises
     OSError, ValueError and KeyError for another folder."""
-    summary = rundir.read_json(os.path.join(run, "summary.json"))
+    summary = summaries.read(run)
     keys = ("variant", "x", "server", "base", "metric")
     return {(experiment["name"], *map(one.get, keys)): one
             for experiment in summary["experiments"] for one in experiment["comparisons"]}
@@ -39,8 +38,8 @@ def main(words):
     try:
         first, second = map(table, words)
     except (OSError, ValueError, KeyError) as error:
-        print(f"bench diff: {error!r}; give two folders that `make compare` left in results/ "
-              "(`python3 -m bench report FOLDER` makes a summary again)", file=sys.stderr)
+        print(f"bench diff: {error!r}; give two folders that `make compare` left in results/",
+              file=sys.stderr)
         return 2
     both = [(key, first[key], second[key]) for key in first if key in second]
     if not both:

@@ -2,8 +2,8 @@
 
     python3 -m bench join FOLDER RUN...     RUN: folders of `make compare`
 
-Writes samples.csv, calls.csv, env.json and summary.json to FOLDER, as if all had been one run.
-env.json is that of the first, and lists all under `joined`. A load that was measured again has
+Writes the rows that were measured and env.json to FOLDER, as if all had been one run:
+`python3 -m bench report FOLDER` makes the rest of a results folder from them. env.json is that of the first, and lists all under `joined`. A load that was measured again has
 more rounds: those of the next run follow. Runs of different machines or commits are refused.
 Below docs/results, where figures are committed, so are changed sources, and a whole of which
 more than a tenth of the cells is noisy.
@@ -41,7 +41,8 @@ def join(folder, runs):
             raise JoinError(f"{run} was measured at another commit")
     if len({(env["started"], env["seed"]) for env in envs}) < len(envs):
         raise JoinError("one of the runs is named twice")
-    samples, calls, rounds = [], {}, {}     # {LOAD of a row: rounds so far}
+    samples, calls, counted = [], {}, []
+    rounds = {}             # {LOAD of a row: rounds so far}
     for run in runs:
         before = dict(rounds)
         for row in rundir.read_rows(os.path.join(run, "samples.csv")):
@@ -51,9 +52,13 @@ def join(folder, runs):
             samples.append(row)
         for row in rundir.read_rows(os.path.join(run, "calls.csv")):
             calls[tuple(row[key] for key in CALL)] = row
+        if os.path.exists(path := os.path.join(run, "counted.csv")):
+            counted += rundir.read_rows(path)
     with tempfile.TemporaryDirectory() as new:
         rundir.write_rows(os.path.join(new, "samples.csv"), samples, list(samples[0]))
         rundir.write_rows(os.path.join(new, "calls.csv"), calls.values(), rundir.CALLS)
+        if counted:
+            rundir.write_rows(os.path.join(new, "counted.csv"), counted, rundir.COUNTED)
         rundir.write_json(os.path.join(new, "env.json"), {
             **first,
             "looks": {name: seen for env in envs for name, seen in env.get("looks", {}).items()
@@ -61,10 +66,8 @@ def join(folder, runs):
             "joined": [{key: part[key] for key in ("started", "source", "settings", "seed",
                                                    "preflight")}
                        for env in envs for part in env.get("joined", [env])]})
-        summary = summaries.make(new)
         if os.path.abspath(folder).startswith(COMMITTED + os.sep):
-            check_fit(envs, summary)
-        rundir.write_json(os.path.join(new, "summary.json"), summary)
+            check_fit(envs, summaries.make(new))
         os.makedirs(folder, exist_ok=True)
         for name in os.listdir(new):
             shutil.copy(os.path.join(new, name), folder)
@@ -99,7 +102,7 @@ def commit(run, summary, label=""):
                 f"bench join {shown} {os.path.relpath(run)} ...")
     os.makedirs(folder, exist_ok=True)
     for name in os.listdir(run):
-        if name.endswith((".csv", ".json")):
+        if name.endswith((".csv", "env.json")):
             shutil.copy(os.path.join(run, name), folder)
     return f"Ready to be committed: {shown}/"
 

@@ -15,13 +15,15 @@ SAMPLES = ("experiment", "variant", "server", "kind", "x", "repeat", "order", "s
            "tool", "host", "workers", *FIGURES, "descriptor_limit", "limit", "evidence", "note",
            "raw")
 CALLS = ("experiment", "variant", "server", "tool", "call", "per_request")
+# What the hooks of a study counted, a row for each round; see studies/hooks.py.
+COUNTED = ("experiment", "variant", "server", "x", "figure", "value")
 # Of a fleet, a row for each host of a run: CPU time of its server, Redis or load tool over wall
 # time, and when the tool began after the first one.
 HOSTS = ("experiment", "variant", "server", "x", "repeat", "order", "host", "role", "busy",
          "cores_busy", "requests", "rate", "failed", "begin_ms", "clock_ms")
 # Columns that are words, even when they look like a number, as a note may.
 WORDS = ("experiment", "variant", "server", "kind", "started", "status", "tool", "host", "role",
-         "limit", "evidence", "note", "raw", "call")
+         "limit", "evidence", "note", "raw", "call", "figure")
 
 
 def now():

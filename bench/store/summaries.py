@@ -12,6 +12,13 @@ from bench.studies import study
 from observe.model import calibrate, model
 
 
+def read(folder):
+    """Return the summary of the results in `folder`: its summary.json, or, of results that are
+    committed, which are rows only, a new one. Raises OSError and ValueError."""
+    path = os.path.join(folder, "summary.json")
+    return rundir.read_json(path) if os.path.exists(path) else make(folder)
+
+
 def make(folder, more=()):
     """Return the summary of the results in `folder`. `more` are experiments in addition to
     the published ones, such as a study. Raises OSError when the files of a run are not
@@ -34,6 +41,11 @@ def make(folder, more=()):
             tools={name: tool.latency for name, tool in load.TOOLS.items()},
             adaptive=bool(env.get("looks", {}).get(one.name))) for one in measured],
         "unavailable": peers.unavailable()}
+    counted = os.path.join(folder, "counted.csv")
+    if os.path.exists(counted):
+        rows = rundir.read_rows(counted)
+        for one in made["experiments"]:
+            one["counted"] = summary.counted(row for row in rows if row["experiment"] == one["name"])
     fleet = os.path.join(folder, "hosts.csv")
     if os.path.exists(fleet):
         parts = rundir.read_rows(fleet)

@@ -21,12 +21,11 @@ import os
 import pathlib
 import re
 import shlex
-import statistics
 import tomllib
 
 from bench import experiments, load as loads, peers
 from bench.analyse.steady import steadied
-from bench.analyse.summary import LEADS
+from bench.analyse.summary import LEADS, counted
 from bench.run import netns, servers
 from bench.store import rundir
 from bench.studies import hooks, self_check
@@ -100,7 +99,7 @@ class Study(experiments.Experiment):
         self.path, self.tools, self.reference = first.path, [first.tool], max(first.full)
         if first.busy:
             self.x_title = self.x_short = "idle connections"
-        self.extra = {}         # {(variant, server, x, figure): [value]}
+        self.counted = []       # rows of counted.csv
 
     def chosen(self, names):
         """Return the servers that go by one of `names` (all without a name), and those that they
@@ -140,19 +139,16 @@ class Study(experiments.Experiment):
                 if name in hooks.HOOKS:
                     stack.enter_context(hooks.HOOKS[name](cell, live, seen, told))
             yield seen
-        for figure, value in told.items():
-            self.extra.setdefault((*cell.key, figure), []).append(value)
+        self.counted += [dict(zip(rundir.COUNTED, (self.name, *cell.key, *one)))
+                         for one in told.items()]
 
-    def finish(self, folder, summary):
-        """Add what the hooks counted to `summary`, and to summary.json in `folder`, as "extra".
-        Return lines that tell the medians."""
-        extra = [dict(zip(("variant", "server", "x", "figure"), key),
-                      median=statistics.median(values), values=values)
-                 for key, values in self.extra.items()]
-        summary["experiments"][0]["extra"] = extra
-        rundir.write_json(os.path.join(folder, "summary.json"), summary)
+    def finish(self, folder):
+        """Write what the hooks counted to counted.csv in `folder`; return lines that tell the
+        medians."""
+        if self.counted:
+            rundir.write_rows(os.path.join(folder, "counted.csv"), self.counted, rundir.COUNTED)
         lines = ["{variant}, {server}, {x:,}: {median:,.2f} {figure}".format(**one)
-                 for one in extra]
+                 for one in counted(self.counted)]
         if self.told:
             rows = rundir.read_rows(os.path.join(folder, "samples.csv"))
             lines += self_check.tell(steadied(rows)[0], self.servers[0].name, **self.told)

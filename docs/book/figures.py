@@ -18,7 +18,7 @@ from pathlib import Path
 from bench import experiments
 from bench.analyse import comparisons, stats
 from bench.analyse.steady import steadied
-from bench.store import rundir
+from bench.store import rundir, summaries
 
 TOP = Path(__file__).resolve().parents[2]
 FUNCTIONS = {"max": max, "min": min, "abs": abs}
@@ -43,7 +43,7 @@ class Run:
     """A folder that `make compare` or `make study` left. FigureError when it
     is none.
 
-    summary     its summary.json
+    summary     its middles and comparisons, see bench.store.summaries
     rows        its samples.csv: a dictionary for each run of a cell
     env         its env.json: machine, commit, settings
     """
@@ -51,9 +51,8 @@ class Run:
     def __init__(self, folder):
         self.folder = Path(folder)
         try:
-            self.summary, self.env = (
-                rundir.read_json(self.folder / name)
-                for name in ("summary.json", "env.json"))
+            self.summary = summaries.read(folder)
+            self.env = rundir.read_json(self.folder / "env.json")
             self.rows = rundir.read_rows(str(self.folder / "samples.csv"))
         except (OSError, ValueError) as error:
             raise FigureError(f"{folder} is not a run: {error}") from None

@@ -8,6 +8,7 @@ import pytest
 
 import made_up
 from bench.analyse.stats import EQUAL, FEW, LESS, MORE, UNKNOWN
+from bench.draw import report
 from bench.store import diff, join, rundir, summaries
 
 
@@ -38,9 +39,14 @@ def test_the_whole_is_the_sum_of_its_parts(whole, piece, tmp_path):
     measured again has more rounds."""
     small = piece("small", lambda x: x < 500, seed=2)
     large = piece("large", lambda x: x >= 500, looks={"answer": [6]})
+    for part, value in (small, 1), (large, 3):
+        rundir.write_rows(part / "counted.csv", [dict(zip(rundir.COUNTED, (
+            "answer", "", "epoll", 100, "segments", value)))], rundir.COUNTED)
     out = tmp_path / "joined"
     join.join(out, [small, large])
-    assert rundir.read_json(out / "summary.json") == json.loads(json.dumps(summaries.make(whole)))
+    told = summaries.read(out)
+    assert [one["median"] for part in told["experiments"] for one in part.pop("counted")] == [2]
+    assert told == summaries.make(whole)
     env = rundir.read_json(out / "env.json")
     assert env["looks"] == {"answer": [6]}
     parts = rundir.read_json(whole / "env.json")["joined"]      # it was joined, too
@@ -64,12 +70,13 @@ def test_what_cannot_be_joined(piece, tmp_path, why, wanted, env):
 
 
 def test_what_is_committed(whole, tmp_path, monkeypatch):
-    """A study and the whole reference, not a part of it. Three rounds are always noisy."""
+    """A study and the whole reference, not a part of it, and no more than was measured: the rest
+    is made from that. Three rounds are always noisy."""
     monkeypatch.setattr(join, "COMMITTED", str(tmp_path))
     with pytest.raises(join.JoinError, match="are noisy"):
         join.join(tmp_path / "reference", [whole])
     monkeypatch.setattr(join, "NOISY", 1)
-    made = summaries.make(whole)
+    made = report.make(whole)[0]
     join.commit(whole, made, "floors")
     made["experiments"].pop()
     assert "This is a part" in join.commit(whole, made)

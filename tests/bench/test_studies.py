@@ -12,6 +12,7 @@ import pytest
 from made_up import MACHINE
 from bench import config, load, peers, plan
 from bench.run import servers
+from bench.store import rundir
 from bench.studies import hooks, self_check, study
 
 TOP = pathlib.Path(servers.TOP)
@@ -133,9 +134,8 @@ def test_what_a_hook_counts_is_told_with_its_median(tmp_path, monkeypatch):
             seen.append(result)
     with pytest.raises(load.LoadError), one.beside(cell, None):
         raise load.LoadError
-    summary = {"experiments": [{}]}
-    assert one.finish(tmp_path, summary) == ["x, epoll, 100: 4.00 answers"]
-    assert summary["experiments"][0]["extra"][0]["values"] == [2, 4, 12]
+    assert one.finish(tmp_path) == ["x, epoll, 100: 4.00 answers"]
+    assert [row["value"] for row in rundir.read_rows(tmp_path / "counted.csv")] == [2, 4, 12]
 
 
 def told(noise, rounds=120, **factors):
