@@ -2,11 +2,12 @@
 
     python3 -m bench join FOLDER RUN...     RUN: folders of `make compare`
 
-Writes the rows that were measured and env.json to FOLDER, as if all had been one run:
-`python3 -m bench report FOLDER` makes the rest of a results folder from them. env.json is that of the first, and lists all under `joined`. A load that was measured again has
-more rounds: those of the next run follow. Runs of different machines or commits are refused.
-Below docs/results, where figures are committed, so are changed sources, and a whole of which
-more than a tenth of the cells is noisy.
+Writes the rows that were measured and env.json to FOLDER, as if all had been one run;
+`python3 -m bench report FOLDER` makes summary, charts and report from them. env.json is that
+of the first, and lists all under `joined`. A load that was measured again has more rounds:
+those of the next run follow. Runs of different machines or commits are refused. Below
+docs/results, where figures are committed, so are changed sources, and a whole of which more
+than a tenth of the cells is noisy.
 """
 
 import os

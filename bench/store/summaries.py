@@ -45,7 +45,8 @@ def make(folder, more=()):
     if os.path.exists(counted):
         rows = rundir.read_rows(counted)
         for one in made["experiments"]:
-            one["counted"] = summary.counted(row for row in rows if row["experiment"] == one["name"])
+            one["counted"] = summary.counted(
+                row for row in rows if row["experiment"] == one["name"])
     fleet = os.path.join(folder, "hosts.csv")
     if os.path.exists(fleet):
         parts = rundir.read_rows(fleet)
