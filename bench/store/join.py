@@ -11,6 +11,7 @@ than a tenth of the cells is noisy.
 """
 
 import os
+import pathlib
 import shutil
 import sys
 import tempfile
@@ -72,6 +73,7 @@ def join(folder, runs):
         os.makedirs(folder, exist_ok=True)
         for name in os.listdir(new):
             shutil.copy(os.path.join(new, name), folder)
+    pathlib.Path(folder, "summary.json").unlink(missing_ok=True)    # that of another run
     return len(samples)
 
 
