@@ -1,6 +1,6 @@
 """A study: one question in a TOML file, measured like an experiment.
 
-    make study NAME=floors SERVERS=epoll REPEAT=6 SECONDS=1
+    make study NAME=floors SERVERS=epoll REPEAT=24 SECONDS=2
     make study NAME=some/folder/mine.toml
 
 The file has a title, a question and one or more [[load]]. KEYS lists what a load may say; at
@@ -11,8 +11,12 @@ one that its others are compared with.
 ways are compared with the first. A way is a line of words: options of the server, kernel
 settings (net.NAME=VALUE), and a folder (with / at its end) whose executables are started
 instead of the plain ones. `floor = true` compares each server with the floor of its design,
-likewise. `rounds` and `seconds` hold without REPEAT and SECONDS, [check] is for self_check.py,
-and a cell is noisy where the figure that `leads` is not known well, see analyse/summary.py.
+likewise. [check] is for self_check.py, and a cell is noisy where the figure that `leads` is not
+known well, see analyse/summary.py.
+
+`rounds` (12) and `seconds` (1.0) of load hold without REPEAT and SECONDS. Six rounds of twice
+the length last as long but leave more cells noisy: with six, one wild round is an end of the
+interval.
 """
 
 import contextlib
@@ -91,7 +95,7 @@ class Study(experiments.Experiment):
         self.name, self.title, self.question = name, told["title"], told["question"]
         self.variants, self.servers = variants, members
         self.count = told.get("count", [])
-        self.rounds, self.seconds_full = told.get("rounds", 6), told.get("seconds", 2.0)
+        self.rounds, self.seconds_full = told.get("rounds", 12), told.get("seconds", 1.0)
         self.leads = told.get("leads", "cpu_us")
         self.told = told.get("check")    # the servers of self_check.tell()
         self.counts_calls = "calls" in self.count
