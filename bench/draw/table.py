@@ -68,6 +68,7 @@ def tables(summary, experiment, variant, wide):
              if one["x"] == x and one["metric"] == "cpu_us"}
     made = [cost(experiment, variant, place, titles, found, costs),
             reached(experiment, variant, titles),
+            counted(experiment, variant, titles),
             hosts(*experiment.get("hosts", {}).get(variant, ((), ())))]
     if wide and found:
         found = {titles[name]: point for name, point in found.items()}
@@ -89,9 +90,8 @@ def cost(experiment, variant, place, titles, found, said):
                      (known(point, "can_do") or [None])[0],
                      experiment["calls"].get(f"{server}/{variant}", {}).get("all"),
                      values.get("switches"), said.get(server, "baseline" * (server == base))])
-    counted = any(row[5] for row in rows)
     calls = f" System calls were counted at {experiment['calls_at']:,} {experiment['x_short']}."
-    notes = ["can do/s: 1,000,000 / CPU us, for one core." + calls * counted
+    notes = ["can do/s: 1,000,000 / CPU us, for one core." + calls * any(row[5] for row in rows)
              + f" Compared: the CPU time with that of {titles[base]}."]
     if noisy:
         notes.append(f"~ Noisy: {', '.join(noisy)}.")
@@ -113,6 +113,19 @@ def reached(experiment, variant, titles):
     return Table(f"{experiment['unit']} reached, by {experiment['x_title']}",
                  ["", *map(titles.get, curves)],
                  [[f"{x:,}", *map(cells[x].get, curves)] for x in sorted(cells)])
+
+
+def counted(experiment, variant, titles):
+    """What the hooks of a study counted: a line a cell, a column a figure."""
+    cells = {}          # {(x, server): {figure: median}}
+    for one in experiment.get("counted", ()):
+        if one["variant"] == variant:
+            cells.setdefault((one["x"], one["server"]), {})[one["figure"]] = one["median"]
+    figures = list(dict.fromkeys(figure for told in cells.values() for figure in told))
+    return Table("Also counted, medians of all rounds",
+                 ["server", experiment["x_short"], *figures],
+                 [[titles[server], f"{x:,}", *map(told.get, figures)]
+                  for (x, server), told in sorted(cells.items())])
 
 
 def hosts(told, said):

@@ -101,13 +101,15 @@ class Runner:
                 row["descriptor_limit"] = procfs.descriptor_limit(live.pid)
                 job = experiment.job(live, cell.variant, cell.x, seconds,
                                      self.machine, self.settings.full)
-                with experiment.beside(cell, live) as seen:
+                told = {}
+                with experiment.beside(cell, live, told) as seen:
                     costs.begin(job.least_seconds, job.requests)
                     result = self.load(tool.name, job, self.machine.load_cores,
                                        costs.tick if metered else None)
                     costs.end(result)
                     seen.append(result)
             live.stop()
+            self.folder.add_counted(row, told)
             self._fill(row, cell, live, costs, result)
             width = min(job.threads, len(self.machine.load_cores)) if tool.threaded else 1
             row["limit"], row["evidence"] = bottleneck.judge(row, tool, width)

@@ -55,7 +55,9 @@ def join(folder, runs):
         for row in rundir.read_rows(os.path.join(run, "calls.csv")):
             calls[tuple(row[key] for key in CALL)] = row
         if os.path.exists(path := os.path.join(run, "counted.csv")):
-            counted += rundir.read_rows(path)
+            for row in rundir.read_rows(path):
+                row["repeat"] += before.get(tuple(row[key] for key in LOAD), 0)
+                counted.append(row)
     with tempfile.TemporaryDirectory() as new:
         rundir.write_rows(os.path.join(new, "samples.csv"), samples, list(samples[0]))
         rundir.write_rows(os.path.join(new, "calls.csv"), calls.values(), rundir.CALLS)

@@ -15,8 +15,8 @@ SAMPLES = ("experiment", "variant", "server", "kind", "x", "repeat", "order", "s
            "tool", "host", "workers", *FIGURES, "descriptor_limit", "limit", "evidence", "note",
            "raw")
 CALLS = ("experiment", "variant", "server", "tool", "call", "per_request")
-# What the hooks of a study counted, a row for each round; see studies/hooks.py.
-COUNTED = ("experiment", "variant", "server", "x", "figure", "value")
+# What the hooks of a study counted, a row for each figure and round; see studies/hooks.py.
+COUNTED = ("experiment", "variant", "server", "x", "repeat", "figure", "value")
 # Of a fleet, a row for each host of a run: CPU time of its server, Redis or load tool over wall
 # time, and when the tool began after the first one.
 HOSTS = ("experiment", "variant", "server", "x", "repeat", "order", "host", "role", "busy",
@@ -57,6 +57,13 @@ class Folder:
         """Append {call: how often a request} to calls.csv."""
         self._append("calls.csv", [dict(zip(CALLS, (experiment, variant, server, tool, *call)))
                                    for call in calls.items()], CALLS)
+
+    def add_counted(self, row, told):
+        """Append {figure: value} of the run of `row` to counted.csv."""
+        if told:
+            run = {key: row[key] for key in COUNTED[:5]}
+            self._append("counted.csv", [{**run, "figure": figure, "value": value}
+                                         for figure, value in told.items()], COUNTED)
 
     def add_hosts(self, row, parts):
         """Append what each host did in the run of `row` to hosts.csv."""

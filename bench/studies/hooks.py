@@ -142,12 +142,12 @@ def kernel(cell, live, seen, told):
     server's cores (1,000 a second or fewer are the tick)."""
     def read():
         tcp = sockets.tcp_counters()
-        found = {"segments": tcp["OutSegs"], "late acknowledgements": tcp["DelayedACKs"]}
+        found = {"segments": tcp["OutSegs"], "late ACKs": tcp["DelayedACKs"]}
         local = procfs.find("LOC:(.*)", "/proc/interrupts").split()
         if local:       # x86 has this line, others have none
             found["timer interrupts"] = sum(int(local[core]) for core in live.start.cores)
         return found
-    return growth(read, "{} an answer", 1, seen, told)
+    return growth(read, "{}/answer", 1, seen, told)
 
 
 @contextlib.contextmanager
@@ -186,7 +186,7 @@ def balancer(cell, live, seen, told):
             whose = "balancer" if name in ("haproxy", "nginx") else "instances"
             spent[f"the {whose}"] += procfs.cpu_time([one])
         return spent
-    return growth(read, "us a request in {}", 1e6, seen, told)
+    return growth(read, "us/request in {}", 1e6, seen, told)
 
 
 HOOKS = {"idle": idle, "kernel": kernel, "spread": spread, "balancer": balancer}

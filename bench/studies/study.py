@@ -29,7 +29,7 @@ import tomllib
 
 from bench import experiments, load as loads, peers
 from bench.analyse.steady import steadied
-from bench.analyse.summary import LEADS, counted
+from bench.analyse.summary import LEADS
 from bench.run import netns, servers
 from bench.store import rundir
 from bench.studies import hooks, self_check
@@ -103,7 +103,6 @@ class Study(experiments.Experiment):
         self.path, self.tools, self.reference = first.path, [first.tool], max(first.full)
         if first.busy:
             self.x_title = self.x_short = "idle connections"
-        self.counted = []       # rows of counted.csv
 
     def chosen(self, names):
         """Return the servers that go by one of `names` (all without a name), and those that they
@@ -134,29 +133,21 @@ class Study(experiments.Experiment):
             keep_alive=variant.keep_alive, threads=len(machine.load_cores), script=variant.script)
 
     @contextlib.contextmanager
-    def beside(self, cell, live):
-        """Count what this study counts while a cell is measured. Yields a list that gets the
-        load.Result."""
-        seen, told = [], {}
+    def beside(self, cell, live, told):
+        """Count what this study counts while a cell is measured."""
+        seen = []
         with contextlib.ExitStack() as stack:
             for name in self.count + ["idle"] * bool(cell.variant.busy):
                 if name in hooks.HOOKS:
                     stack.enter_context(hooks.HOOKS[name](cell, live, seen, told))
             yield seen
-        self.counted += [dict(zip(rundir.COUNTED, (self.name, *cell.key, *one)))
-                         for one in told.items()]
 
     def finish(self, folder):
-        """Write what the hooks counted to counted.csv in `folder`; return lines that tell the
-        medians."""
-        if self.counted:
-            rundir.write_rows(os.path.join(folder, "counted.csv"), self.counted, rundir.COUNTED)
-        lines = ["{variant}, {server}, {x:,}: {median:,.2f} {figure}".format(**one)
-                 for one in counted(self.counted)]
-        if self.told:
-            rows = rundir.read_rows(os.path.join(folder, "samples.csv"))
-            lines += self_check.tell(steadied(rows)[0], self.servers[0].name, **self.told)
-        return lines
+        """Return what the self-check finds in the rows of `folder`; nothing in other studies."""
+        if not self.told:
+            return []
+        rows = rundir.read_rows(os.path.join(folder, "samples.csv"))
+        return self_check.tell(steadied(rows)[0], self.servers[0].name, **self.told)
 
 
 def names():

@@ -64,6 +64,10 @@ def _cells(experiment):
     """Return the Names of an experiment of a summary: variants, servers, x and
     figures. Of a server, a figure's name is the list of it at all x; the
     servers of the first variant need not name that."""
+    counted = {}    # by the hooks of a study
+    for one in experiment.get("counted", ()):
+        counted.setdefault((one["variant"], one["server"], one["x"]),
+                           Names())[one["figure"]] = one["median"]
     variants = Names()
     for curve in experiment["curves"]:
         calls = experiment["calls"].get(f"{curve['server']}/{curve['variant']}")
@@ -77,6 +81,9 @@ def _cells(experiment):
                 cell["can_do"] = 1e6 / cell["cpu_us"]
             if calls:
                 cell["calls"] = Names(calls)
+            told = counted.get((curve["variant"], curve["server"], point["x"]))
+            if told:
+                cell["counted"] = told
         keys = {key for cell in cells.values() for key in cell}
         variants.setdefault(curve["variant"], Names())[curve["server"]] = Names(
             cells | {key: [cell[key] for cell in cells.values() if key in cell]

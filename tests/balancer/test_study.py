@@ -37,5 +37,5 @@ def test_what_it_starts_and_counts(redis, tmp_path, way, programs):
                 assert client(live.port)("/guestbook")[0] == 200
             seen.append(types.SimpleNamespace(good=REQUESTS))
     assert live.exit.code == 0 and not any(map(procfs.process, family))
-    assert told["us a request in the instances"] > 0
-    assert (told["us a request in the balancer"] > 0) == (way != "direct")
+    assert told["us/request in the instances"] > 0
+    assert (told["us/request in the balancer"] > 0) == (way != "direct")

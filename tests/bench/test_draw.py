@@ -3,6 +3,7 @@
 import pytest
 
 from made_up import row, summed_up
+from bench.analyse import summary
 from bench.draw import live, table
 
 
@@ -67,6 +68,17 @@ def test_the_flag_of_a_point_is_printed():
     [few] = summed_up(rows()[:3])["experiments"][0]["curves"][0]["points"]
     assert table.known(few, "rate") == (1000.0, 1000.0, 1000.0)
     assert table.known({**few, "rate": None}, "can_do") is None
+
+
+def test_what_a_study_counted_has_a_table():
+    """A line a cell, a column a figure."""
+    made = summed_up(rows("poll") + rows())
+    made["experiments"][0]["counted"] = summary.counted(
+        {"variant": "keep-alive", "server": server, "x": 100, "figure": figure, "value": value}
+        for server, figure, value in (("poll", "segments/answer", 2), ("epoll", "spread", 7),
+                                      ("poll", "segments/answer", 4), ("poll", "spread", 5)))
+    also = tables(made)["Also"]
+    assert also.rows == [["Epoll", "100", "", "7"], ["Poll", "100", "3", "5"]]
 
 
 def test_everything_is_printed_within_the_width(monkeypatch, capsys):

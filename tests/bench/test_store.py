@@ -38,10 +38,10 @@ def test_the_whole_is_the_sum_of_its_parts(whole, piece, tmp_path):
     """Looks of one of them count for all: the wider interval is right for both. A load that is
     measured again has more rounds."""
     small = piece("small", lambda x: x < 500, seed=2)
-    large = piece("large", lambda x: x >= 500, looks={"answer": [6]})
+    large = piece("large", lambda x: x >= 500, seed=3, looks={"answer": [6]})
     for part, value in (small, 1), (large, 3):
         rundir.write_rows(part / "counted.csv", [dict(zip(rundir.COUNTED, (
-            "answer", "", "epoll", 100, "segments", value)))], rundir.COUNTED)
+            "answer", "keep-alive", "epoll", 800, 1, "segments", value)))], rundir.COUNTED)
     out = tmp_path / "joined"
     join.join(out, [small, large])
     told = summaries.read(out)
@@ -57,6 +57,8 @@ def test_the_whole_is_the_sum_of_its_parts(whole, piece, tmp_path):
     rows = rundir.read_rows(out / "samples.csv")
     assert [max(row["repeat"] for row in rows if (row["x"] < 500) is few)
             for few in (False, True)] == [3, 6]
+    join.join(out, [whole, large])      # what it counted is of the new rounds
+    assert [row["repeat"] for row in rundir.read_rows(out / "counted.csv")] == [4]
 
 
 @pytest.mark.parametrize("why, wanted, env", [
