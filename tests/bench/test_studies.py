@@ -102,7 +102,7 @@ def test_a_way_sets_the_kernel(monkeypatch):
 
 
 @pytest.mark.parametrize("name, x, clients, requests", [
-    ("flat", 20, 20, 20000), ("flat", 15000, 15000, 60000),
+    ("flat", 100, 100, 20000), ("flat", 15000, 15000, 60000),
     ("idle-connections", 15000, 10, None)])
 def test_how_many_clients_ask_and_how_often(name, x, clients, requests):
     """Those that are idle are not asked to work."""
