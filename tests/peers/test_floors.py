@@ -15,6 +15,7 @@ import re
 import shutil
 import socket
 import subprocess
+import sys
 import time
 from collections import Counter
 
@@ -22,7 +23,7 @@ import pytest
 
 from bench import peers
 from bench.meter import procfs, syscalls
-from bench.run import servers
+from bench.run import netns, servers
 
 REQUESTS = 10
 PAUSE = 0.01            # after a connection: its process or thread ends
@@ -153,6 +154,34 @@ def test_floor_is_like_its_server(design, tmp_path):
     """Change a call or the answer of a server, and its floor has to follow."""
     # Twice: on a busy machine a call may be interrupted.
     assert not (differences(design, tmp_path) and differences(design, tmp_path))
+
+
+# In a process of its own, as it moves to a network of its own.
+QUEUES = """
+import os, sys
+from bench import peers
+from bench.meter import sockets
+from bench.run import netns, servers
+try:
+    netns.enter()
+except OSError as error:
+    sys.exit(f"no network: {error}")
+start = servers.Start(frozenset(os.sched_getaffinity(0)))
+for one in peers.Peer("floor-epoll"), servers.named("epoll"):
+    with servers.running(one, start, sys.argv[1]) as live:
+        print(sockets.accept_queue(live.port)[1])
+"""
+
+
+def test_the_accept_queue_of_a_floor_is_as_long_as_its_servers(tmp_path):
+    """Else a floor with more clients than it holds would cost more than the server."""
+    if why := servers.named("epoll").problem() or peers.Peer("floor-epoll").unready():
+        pytest.skip(why)
+    done = subprocess.run([sys.executable, "-c", QUEUES, tmp_path / "log"], cwd=servers.TOP,
+                          text=True, capture_output=True, check=False)
+    if done.stderr.startswith("no network"):
+        pytest.skip(done.stderr)
+    assert done.stdout.split() == 2 * [str(netns.QUEUE)], done.stderr
 
 
 @needs_strace

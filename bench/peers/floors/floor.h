@@ -4,13 +4,14 @@
  * looks for the end of the head and at nothing else, and answers with constant
  * bytes, as many as the server sends. So it is right only for clients that send
  * a small GET at a time. What the server costs above its floor is what HTTP
- * costs. bench/floor_calls.py compares the calls of both.
+ * costs. tests/peers/test_floors.py compares the calls of both.
  */
 #pragma once
 
 #include <arpa/inet.h>
 #include <err.h>
 #include <errno.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
@@ -40,7 +41,9 @@ struct answer {
     size_t length;
 };
 
-/* Listens on 127.0.0.1, with the options of net_listen() in common/net.c. */
+/* Listens on 127.0.0.1, with the options of net_listen() in common/net.c. The
+ * kernel shortens the accept queue to net.core.somaxconn, so that it holds as
+ * many clients as the server's, and a floor never pays for a queue that is full. */
 static inline int floor_listen(const char *port, bool defer)
 {
     struct sockaddr_in address = {
@@ -59,7 +62,7 @@ static inline int floor_listen(const char *port, bool defer)
         (defer && setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &seconds,
                              sizeof seconds) < 0) ||
         bind(fd, (struct sockaddr *)&address, sizeof address) < 0 ||
-        listen(fd, 4096) < 0)
+        listen(fd, INT_MAX) < 0)
         err(1, "cannot listen on 127.0.0.1:%s", port);
     signal(SIGPIPE, SIG_IGN);
     return fd;
