@@ -36,16 +36,12 @@ class Parcel:
     """Collects what a Runner puts into the folder of a run."""
 
     def __init__(self):
-        self.rows, self.calls, self.raw, self.counted = [], [], [], {}
+        self.rows, self.calls, self.raw = [], [], []
         self.add = self.rows.append
 
     def add_calls(self, *what):
         """Collect counted calls."""
         self.calls.append(what)
-
-    def add_counted(self, _row, told):
-        """Collect what a study counted."""
-        self.counted = told
 
     def write_raw(self, name, text):
         """Collect a file; return its path inside the folder."""
@@ -213,14 +209,12 @@ class Runner(cells.Runner):
         again."""
         self.fleet.ready(cell)
         try:
-            parcel = self._there("run", cell, seconds)
+            [row] = self._there("run", cell, seconds).rows
         except HostError as why:
             self.problems.append(f"{cell.label}: {why}")
             return self.skip(cell, "no figure", str(why))
-        [row] = parcel.rows
         row["host"] = self.fleet.server.name
         self.folder.add(row)
-        self.folder.add_counted(row, parcel.counted)
         self.folder.add_hosts(row, [{"host": row["host"], "role": "server",
                                      "busy": row.get("server_busy")}, *self.fleet.parts])
         return row

@@ -109,7 +109,8 @@ class Runner:
                     costs.end(result)
                     seen.append(result)
             live.stop()
-            self.folder.add_counted(row, told)
+            if told:    # only in a study, and those run on one machine
+                self.folder.add_counted(row, told)
             self._fill(row, cell, live, costs, result)
             width = min(job.threads, len(self.machine.load_cores)) if tool.threaded else 1
             row["limit"], row["evidence"] = bottleneck.judge(row, tool, width)

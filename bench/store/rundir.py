@@ -60,10 +60,9 @@ class Folder:
 
     def add_counted(self, row, told):
         """Append {figure: value} of the run of `row` to counted.csv."""
-        if told:
-            run = {key: row[key] for key in COUNTED[:5]}
-            self._append("counted.csv", [{**run, "figure": figure, "value": value}
-                                         for figure, value in told.items()], COUNTED)
+        run = {key: row[key] for key in COUNTED[:5]}
+        self._append("counted.csv", [{**run, "figure": figure, "value": value}
+                                     for figure, value in told.items()], COUNTED)
 
     def add_hosts(self, row, parts):
         """Append what each host did in the run of `row` to hosts.csv."""

@@ -47,8 +47,7 @@ def cell_of(die):
 def make_worker():
     """A Runner whose rows are in `folder.rows`."""
     rows = []
-    folder = SimpleNamespace(rows=rows, add=rows.append, write_raw=lambda name, text: name,
-                             add_counted=lambda row, told: None)
+    folder = SimpleNamespace(rows=rows, add=rows.append, write_raw=lambda name, text: name)
     machine = Machine(frozenset({min(CORES)}), CORES, CORES, 1024)
     settings = SimpleNamespace(tool="", full=False, backlog=100)
     redis = SimpleNamespace(address="127.0.0.1:1", pid=None)
