@@ -75,7 +75,8 @@ static void fork_child(struct blocking_worker *worker, int fd)
     server_warn_exhausted(worker->worker.server, "cannot fork: %s; serving one "
                           "client after the other", strerror(errno));
     serve_blocking(worker, fd);
-    redis_close(&worker->redis); /* or the next child would inherit it */
+    redis_close(&worker->redis); /* or the next child would inherit these */
+    file_table_empty(&worker->worker.http.files);
 }
 
 /* Accepts clients, and makes a child for each. */
@@ -86,7 +87,7 @@ static void serve_clients(const struct server *server)
     int fd;
 
     blocking_worker_init(&worker, server, 0);
-    while ((fd = net_accept(server)) >= 0) {
+    while ((fd = net_accept(server, NULL, NULL)) >= 0) {
         worker_before_fork(&worker.worker); /* once, not in every child */
         /* At the limit, children close connections that are idle while clients
          * wait in the accept queue (serve_blocking.c). Set before the fork: the

@@ -33,7 +33,7 @@ static void serve_clients(const struct server *server, int number)
     int fd;
 
     blocking_worker_init(&worker, server, number);
-    while ((fd = net_accept(server)) >= 0)
+    while ((fd = net_accept(server, blocking_worker_spare, &worker)) >= 0)
         serve_blocking(&worker, fd);
     blocking_worker_free(&worker);
 }

@@ -66,6 +66,16 @@ static void *serve_client(void *data)
     return NULL;
 }
 
+/* Gives back what slots without a client keep only to be faster later. */
+static void spare_slots(void *acquired)
+{
+    blocking_worker_spare(&((struct slot *)acquired)->worker);
+    pthread_mutex_lock(&lock);
+    for (struct slot *slot = free_slots; slot != NULL; slot = slot->next)
+        blocking_worker_spare(&slot->worker);
+    pthread_mutex_unlock(&lock);
+}
+
 static struct slot *create_slots(const struct server *server)
 {
     size_t count = (size_t)server->options.max_threads;
@@ -123,7 +133,7 @@ static void serve_clients(const struct server *server)
 
     init_attributes(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    while ((slot->fd = net_accept(server)) >= 0) {
+    while ((slot->fd = net_accept(server, spare_slots, slot)) >= 0) {
         create_thread(slot, &attributes);
         slot = acquire_slot(server);
     }

@@ -36,9 +36,9 @@ static bool watch(struct event_loop *base, struct client *client,
 {
     struct loop *loop = (struct loop *)base;
     struct pollfd event = {.fd = client->fd,
-                           .events = want == HTTP_WANT_READ    ? POLLIN
-                                     : want == HTTP_WANT_WRITE ? POLLOUT
-                                                               : 0};
+                           .events = want == HTTP_WANT_WRITE   ? POLLOUT
+                                     : want == HTTP_WANT_REDIS ? 0
+                                                               : POLLIN};
     (void)again;
     if (client->watched == 0)
         client->watched = loop->used++;

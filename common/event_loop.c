@@ -81,10 +81,13 @@ static bool read_request(struct event_loop *loop, struct client *client)
     if (!client->readable)
         return false;
     char *input = http_conn_input(&client->conn, &room);
-    if (input == NULL)
+    if (input == NULL) {
         server_warn_exhausted(loop->worker.server,
                               "out of memory; clients are closed");
-    ssize_t n = input != NULL ? recv(client->fd, input, room, 0) : 0;
+        http_conn_finish(&client->conn);
+        return true;
+    }
+    ssize_t n = recv(client->fd, input, room, 0);
     if (n > 0) {
         /* Less than there was room for means that the socket is empty now.
          * Reading again would only return EAGAIN (epoll(7), question 9). */
@@ -100,14 +103,25 @@ static bool read_request(struct event_loop *loop, struct client *client)
     return true;
 }
 
+static bool queue_command(struct event_loop *loop, struct client *client,
+                          const struct redis_command *command)
+{
+    if (!redis_async_queue(&loop->redis, command, client)) {
+        http_context_trim(&loop->worker.http); /* memory may be what it lacks */
+        if (!redis_async_queue(&loop->redis, command, client))
+            return false;
+    }
+    client->replies_due++;
+    return true;
+}
+
 static bool ask_redis(struct event_loop *loop, struct client *client)
 {
     const struct redis_command *command;
     while (http_conn_want(&client->conn) == HTTP_WANT_REDIS &&
            (command = http_conn_next_command(&client->conn)) != NULL) {
-        if (redis_async_queue(&loop->redis, command, client))
-            client->replies_due++;
-        else if (http_conn_reply(&client->conn, NULL))
+        if (!queue_command(loop, client, command) &&
+            http_conn_reply(&client->conn, NULL))
             worker_log_answer(&loop->worker, &client->conn, client->peer);
     }
     return client->replies_due == 0;
@@ -120,8 +134,7 @@ static bool write_response(struct event_loop *loop, struct client *client)
     ssize_t n = net_send(client->fd, &output);
     if (n >= 0) {
         remove_deadline(loop, client); /* the next phase has its own */
-        if (http_conn_sent(&client->conn, (size_t)n))
-            shutdown(client->fd, SHUT_WR); /* FIN: no more will follow */
+        http_conn_sent(&client->conn, (size_t)n);
     } else if (errno == EAGAIN) {
         return false;
     } else {
@@ -138,6 +151,29 @@ static bool answer_request(struct event_loop *loop, struct client *client)
     return true;
 }
 
+static bool send_fin(struct client *client)
+{
+    shutdown(client->fd, SHUT_WR);
+    http_conn_fin_sent(&client->conn);
+    client->readable = true; /* look once more before the close */
+    return true;
+}
+
+/* Waits until the client has acknowledged its last answer or closes, as
+ * http_conn.h says. Mostly it has when we look for the first time. If not, its
+ * FIN brings it back, or its deadline. */
+static bool linger(struct client *client)
+{
+    ssize_t n = client->readable ? net_discard(client->fd, 0) : -1;
+    if (client->readable && (n == 0 || (n < 0 && errno != EAGAIN))) {
+        http_conn_abort(&client->conn); /* end of file, or ECONNRESET */
+        return true;
+    }
+    client->readable = n > 0;
+    http_conn_lingered(&client->conn, n > 0, net_delivered(client->fd));
+    return n > 0 || http_conn_want(&client->conn) == HTTP_WANT_CLOSE;
+}
+
 /* Takes one step. Returns whether the next one can be taken now. */
 static bool step(struct event_loop *loop, struct client *client,
                  enum http_want want)
@@ -147,6 +183,8 @@ static bool step(struct event_loop *loop, struct client *client,
     case HTTP_WANT_ANSWER: return answer_request(loop, client);
     case HTTP_WANT_REDIS: return ask_redis(loop, client);
     case HTTP_WANT_WRITE: return write_response(loop, client);
+    case HTTP_WANT_FIN: return send_fin(client);
+    case HTTP_WANT_LINGER: return linger(client);
     case HTTP_WANT_CLOSE: end_client(loop, client);
     }
     return false;
@@ -161,10 +199,11 @@ static void run_client(struct event_loop *loop, struct client *client)
     bool again = true;
     for (int steps = 0; again; steps++) {
         want = http_conn_want(&client->conn);
-        /* Only these two may be left for the next iteration: the socket, which
-         * is ready, brings the client back. */
+        /* Only these three may be left for the next iteration: the socket,
+         * which is ready, brings the client back. */
         if (steps >= STEPS_PER_ITERATION &&
-            (want == HTTP_WANT_READ || want == HTTP_WANT_WRITE))
+            (want == HTTP_WANT_READ || want == HTTP_WANT_WRITE ||
+             want == HTTP_WANT_LINGER))
             break;
         again = step(loop, client, want);
         if (client->closed)
@@ -236,10 +275,28 @@ bool event_loop_may_accept(const struct event_loop *loop)
            (!at_capacity(loop) || loop->deadline_queues[HTTP_PHASE_IDLE]);
 }
 
+/* Closes the client that has been idle longest, if there is one: now, or when
+ * it has acknowledged its last answer. */
+static void close_longest_idle(struct event_loop *loop)
+{
+    struct client *client = loop->deadline_queues[HTTP_PHASE_IDLE];
+    if (client == NULL)
+        return;
+    http_conn_finish(&client->conn);
+    run_client(loop, client);
+}
+
 static void accept_client(struct event_loop *loop)
 {
     const struct server *server = loop->worker.server;
-    struct client *longest_idle = loop->deadline_queues[HTTP_PHASE_IDLE];
+    if (at_capacity(loop)) {
+        /* No client is closed for one that is not there. */
+        loop->accept_pending = net_accept_queue_length(loop->listener) > 0;
+        if (loop->accept_pending)
+            close_longest_idle(loop);
+        if (!loop->accept_pending || at_capacity(loop))
+            return;
+    }
     struct client *client = calloc(1, sizeof *client);
     int fd = client == NULL ? -1
                             : net_accept_nonblocking(server, loop->listener);
@@ -248,14 +305,12 @@ static void accept_client(struct event_loop *loop)
                                  (errno != EAGAIN && errno != EINVAL);
         loop->accept_pending = loop->accept_exhausted;
         free(client);
-    }
-    /* Make room for the client just accepted, or, when descriptors or memory
-     * ran out, for the next attempt. */
-    if (longest_idle != NULL &&
-        (fd < 0 ? loop->accept_exhausted : at_capacity(loop)))
-        end_client(loop, longest_idle);
-    if (fd < 0)
+        if (loop->accept_exhausted) { /* make room for the next attempt */
+            http_context_trim(&loop->worker.http);
+            close_longest_idle(loop);
+        }
         return;
+    }
     client->fd = fd;
     client->readable = true;
     client->peer = net_peer_name(server, fd);
@@ -275,6 +330,7 @@ void event_loop_accept(struct event_loop *loop)
 int event_loop_timeout_ms(const struct event_loop *loop)
 {
     bool tick = loop->worker.draining || loop->accept_exhausted;
+    const struct file_table *files = &loop->worker.http.files;
     int64_t now = loop->worker.http.clock.now_ms;
     int64_t next = redis_async_deadline_ms(&loop->redis);
     for (int i = 0; i < HTTP_PHASES; i++) {
@@ -282,6 +338,8 @@ int event_loop_timeout_ms(const struct event_loop *loop)
         if (first != NULL && first->deadline_ms < next)
             next = first->deadline_ms;
     }
+    if (files->stale_ms != 0 && files->stale_ms < next)
+        next = files->stale_ms;
     if (next <= now || (loop->accept_pending && event_loop_may_accept(loop)))
         return 0;
     if (tick && next > now + RECHECK_MS)
@@ -298,7 +356,8 @@ static void expire(struct event_loop *loop, enum http_phase phase)
     struct client *client;
     while ((client = loop->deadline_queues[phase]) != NULL &&
            (all || client->deadline_ms <= loop->worker.http.clock.now_ms)) {
-        http_conn_on_timeout(&client->conn);
+        remove_deadline(loop, client);
+        http_conn_on_timeout(&client->conn, net_delivered(client->fd));
         run_client(loop, client);
     }
 }
@@ -315,6 +374,7 @@ void event_loop_end_iteration(struct event_loop *loop)
     for (int i = 0; i < HTTP_PHASES; i++)
         expire(loop, (enum http_phase)i);
     redis_async_flush(&loop->redis);
+    file_table_expire(&loop->worker.http.files, loop->worker.http.clock.now_ms);
     LL_FOREACH_SAFE(loop->ended, client, next) {
         free(client->peer);
         free(client);

@@ -47,8 +47,9 @@ struct event_loop {
     bool accept_exhausted;  /* accept failed for lack of descriptors or memory:
                                pause before the next attempt */
 
-    /* Watches the client's socket for reading or writing; with HTTP_WANT_REDIS,
-     * a client that is watched already, for neither. `again`: it has had its
+    /* Watches the client's socket for writing (HTTP_WANT_WRITE) or for reading
+     * (READ, LINGER); with REDIS, a client that is watched already, for
+     * neither. `again`: it has had its
      * share of this iteration, although its socket may be ready for more.
      * Returns false when memory runs out. */
     bool (*watch)(struct event_loop *loop, struct client *client,

@@ -88,26 +88,28 @@ static int open_new(const struct file_table *table, const char *path,
 int file_table_open(struct file_table *table, const char *path, int64_t now_ms,
                     struct open_file **found)
 {
-    for (size_t i = 0; i < FILE_TABLE_SIZE; i++) {
-        struct open_file **file = &table->files[i];
-        if (*file != NULL &&
-            now_ms - (*file)->opened_ms >= FILE_TABLE_FRESH_MS) {
-            file_release(*file);
-            *file = NULL;
-        }
-        if (*file != NULL && strcmp((*file)->path, path) == 0) {
-            (*file)->references++;
-            *found = *file;
+    file_table_expire(table, now_ms);
+    for (size_t i = 0; i < table->size; i++) {
+        struct open_file *file = table->files[i];
+        if (file != NULL && strcmp(file->path, path) == 0) {
+            file->references++;
+            *found = file;
             return 0;
         }
     }
     int status = open_new(table, path, now_ms, found);
+    if (status == 503) { /* a file that is open for later may be in its way */
+        file_table_empty(table);
+        status = open_new(table, path, now_ms, found);
+    }
     if (status == 0) {
         struct open_file **oldest = &table->files[table->next];
-        table->next = (table->next + 1) % FILE_TABLE_SIZE;
+        table->next = (table->next + 1) % table->size;
         file_release(*oldest);
         *oldest = *found;
         (*found)->references++;
+        if (table->stale_ms == 0)
+            table->stale_ms = now_ms + FILE_TABLE_FRESH_MS;
     }
     return status;
 }
@@ -121,9 +123,27 @@ void file_release(struct open_file *file)
     free(file);
 }
 
-void file_table_free(struct file_table *table)
+void file_table_expire(struct file_table *table, int64_t now_ms)
 {
-    for (int i = 0; i < FILE_TABLE_SIZE; i++)
-        file_release(table->files[i]);
-    *table = (struct file_table){.folder = table->folder};
+    if (table->stale_ms == 0 || now_ms < table->stale_ms)
+        return;
+    table->stale_ms = 0;
+    for (unsigned i = 0; i < table->size; i++) {
+        struct open_file *file = table->files[i];
+        if (file == NULL)
+            continue;
+        int64_t stale_ms = file->opened_ms + FILE_TABLE_FRESH_MS;
+        if (stale_ms <= now_ms) {
+            file_release(file);
+            table->files[i] = NULL;
+        } else if (table->stale_ms == 0 || stale_ms < table->stale_ms) {
+            table->stale_ms = stale_ms;
+        }
+    }
+}
+
+void file_table_empty(struct file_table *table)
+{
+    file_table_expire(table, INT64_MAX);
+    table->next = 0;
 }

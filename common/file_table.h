@@ -3,7 +3,9 @@
  *
  * Opening a file costs a path walk and three system calls, more than the rest
  * of its answer. So a worker keeps the last 8 files open. One that was opened
- * 500 ms ago is dropped, because it may have been replaced or changed.
+ * 500 ms ago is dropped, because it may have been replaced or changed. A worker
+ * that has nothing to do drops all, and so does one that is short of
+ * descriptors or memory.
  *
  * This is the one module below the drivers that makes system calls. It may wait
  * for the disk: for regular files, Linux offers no readiness.
@@ -15,7 +17,7 @@
 #include "bytes.h"
 
 enum {
-    FILE_TABLE_SIZE = 8,       /* files, so at most as many descriptors */
+    FILE_TABLE_SIZE = 8,       /* files at most, so as many descriptors */
     FILE_TABLE_FRESH_MS = 500, /* how old a descriptor may be */
 };
 
@@ -34,12 +36,18 @@ struct open_file {
 
 struct file_table {
     int folder;    /* descriptor, not owned */
+    unsigned size; /* slots to use, 1 to FILE_TABLE_SIZE */
     unsigned next; /* the slot to fill next: free, or with the oldest file */
+    int64_t stale_ms; /* when the oldest is too old; 0: none is open */
     struct open_file *files[FILE_TABLE_SIZE];
 };
 
-/* Drops every file; responses in progress keep theirs until they release it. */
-void file_table_free(struct file_table *table);
+/* Drops every file; responses in progress keep theirs until they release it.
+ * The table is usable again. */
+void file_table_empty(struct file_table *table);
+
+/* Drops the files that are too old at now_ms (monotonic, not 0). */
+void file_table_expire(struct file_table *table, int64_t now_ms);
 
 /* Finds or opens a regular file. Returns 0 and in *found a file that the caller
  * must release; or the status to answer with: 301 for a folder, 403 (also for

@@ -10,7 +10,8 @@
  * a request may take: browsers open connections in advance. */
 enum { FIRST_BYTE_FACTOR = 6 };
 
-/* How long a refused client may go on sending before the close. */
+/* How long a client that still sends is given to read the last answer and to
+ * close, and how often one that has not acknowledged it is looked at. */
 enum { LINGER_MS = 1000 };
 
 void http_conn_open(struct http_conn *c, struct http_context *context)
@@ -22,6 +23,13 @@ void http_conn_abort(struct http_conn *c)
 {
     /* Half a request is useless, and complete ones have been answered. */
     http_exchange_release(&c->x);
+    c->state = HTTP_CONN_OVER;
+}
+
+void http_conn_finish(struct http_conn *c)
+{
+    http_exchange_release(&c->x);
+    c->linger = true;
     c->state = HTTP_CONN_CLOSING;
 }
 
@@ -31,28 +39,23 @@ static bool has_output(const struct http_conn *c)
     return x != NULL && (x->out_sent < x->out.len || x->body.left > 0);
 }
 
-enum http_want http_conn_want(const struct http_conn *c)
-{
-    /* These two come before output: answers to pipelined requests are collected
-     * and sent together. */
-    if (c->state == HTTP_CONN_ANSWER)
-        return HTTP_WANT_ANSWER;
-    if (c->state == HTTP_CONN_REDIS)
-        return HTTP_WANT_REDIS;
-    if (has_output(c))
-        return HTTP_WANT_WRITE;
-    return c->state == HTTP_CONN_CLOSING ? HTTP_WANT_CLOSE : HTTP_WANT_READ;
-}
-
 enum http_phase http_conn_phase(const struct http_conn *c)
 {
-    if (c->state == HTTP_CONN_ANSWER || c->state == HTTP_CONN_REDIS ||
-        has_output(c))
+    /* "100 Continue" is part of a request: it does not stop the clock of the
+     * body that the client then sends. */
+    if (has_output(c) && !c->x->only_continue)
         return HTTP_PHASE_ANSWER;
-    if (c->state == HTTP_CONN_CLOSING || c->state == HTTP_CONN_LINGER)
-        return HTTP_PHASE_LINGER; /* not IDLE: --keep-alive may be 0 */
-    if (c->state == HTTP_CONN_HEAD || c->state == HTTP_CONN_BODY)
-        return HTTP_PHASE_REQUEST;
+    switch ((enum http_conn_state)c->state) {
+    case HTTP_CONN_ANSWER:
+    case HTTP_CONN_REDIS: return HTTP_PHASE_ANSWER;
+    case HTTP_CONN_HEAD:
+    case HTTP_CONN_BODY: return HTTP_PHASE_REQUEST;
+    case HTTP_CONN_CLOSING:
+    case HTTP_CONN_LINGER:
+    case HTTP_CONN_OVER: return HTTP_PHASE_LINGER;
+    case HTTP_CONN_IDLE:
+    case HTTP_CONN_NEXT: break;
+    }
     return c->requests == 0 ? HTTP_PHASE_NEW : HTTP_PHASE_IDLE;
 }
 
@@ -76,7 +79,7 @@ static void refuse(struct http_conn *c, int status)
 {
     c->x->refused = status;
     c->x->in_start = c->x->in_end = 0;
-    c->linger = true;
+    c->still_sending = true;
     c->state = HTTP_CONN_ANSWER;
 }
 
@@ -104,8 +107,10 @@ static void begin_body(struct http_conn *c, size_t length)
     c->state = HTTP_CONN_BODY;
     /* The client waits for permission to send the body, unless part of it is
      * already here (RFC 9110, 10.1.1). */
-    if (r->expect_continue && !complete && x->in_start == x->in_end)
+    if (r->expect_continue && !complete && x->in_start == x->in_end) {
+        x->only_continue = !has_output(c);
         buffer_append_literal(&x->out, "HTTP/1.1 100 Continue\r\n\r\n");
+    }
 }
 
 static void parse_head(struct http_conn *c)
@@ -155,11 +160,34 @@ static void read_body(struct http_conn *c)
     }
 }
 
-/* Looks for a complete request in what has been read: HEAD, BODY, ANSWER. One
- * without a body passes through BODY in the same call. */
+/* Skips empty lines before a request line. Returns whether anything of a
+ * request is there; the first half of an empty line is not. */
+static bool request_has_begun(struct http_exchange *x)
+{
+    while (x->in_start < x->in_end) {
+        const char *p = x->in + x->in_start;
+        size_t n = x->in_end - x->in_start;
+        if (p[0] == '\n')
+            x->in_start++;
+        else if (p[0] != '\r')
+            return true;
+        else if (n == 1)
+            return false;
+        else if (p[1] != '\n')
+            return true; /* http_parse_head() will refuse it */
+        else
+            x->in_start += 2;
+    }
+    return false;
+}
+
+/* Looks for a complete request in what has been read: IDLE, HEAD, BODY, ANSWER.
+ * One without a body passes through BODY in the same call. */
 static void advance(struct http_conn *c)
 {
-    const struct http_exchange *x = c->x;
+    struct http_exchange *x = c->x;
+    if (c->state == HTTP_CONN_IDLE && request_has_begun(x))
+        c->state = HTTP_CONN_HEAD;
     /* While part of a file, or HTTP_BATCH_MAX bytes of collected answers, wait
      * to be sent, no further request is begun. */
     if (c->state == HTTP_CONN_HEAD && x->body.left == 0 &&
@@ -167,6 +195,39 @@ static void advance(struct http_conn *c)
         parse_head(c);
     if (c->state == HTTP_CONN_BODY)
         read_body(c);
+    /* An idle client needs no buffer. (A CR may wait for its LF.) */
+    if (c->state == HTTP_CONN_IDLE && !has_output(c) &&
+        x->in_start == x->in_end)
+        http_exchange_release(&c->x);
+}
+
+enum http_want http_conn_want(struct http_conn *c)
+{
+    if (c->state == HTTP_CONN_NEXT) {
+        c->state = HTTP_CONN_IDLE;
+        if (http_conn_has_pipelined(c))
+            advance(c);
+    }
+    /* These two come before output: answers to pipelined requests are collected
+     * and sent together. */
+    if (c->state == HTTP_CONN_ANSWER)
+        return HTTP_WANT_ANSWER;
+    if (c->state == HTTP_CONN_REDIS)
+        return HTTP_WANT_REDIS;
+    if (has_output(c))
+        return HTTP_WANT_WRITE;
+    switch ((enum http_conn_state)c->state) {
+    case HTTP_CONN_CLOSING: return HTTP_WANT_FIN;
+    case HTTP_CONN_LINGER: return HTTP_WANT_LINGER;
+    case HTTP_CONN_OVER: return HTTP_WANT_CLOSE;
+    case HTTP_CONN_IDLE:
+    case HTTP_CONN_HEAD:
+    case HTTP_CONN_BODY:
+    case HTTP_CONN_ANSWER:
+    case HTTP_CONN_REDIS:
+    case HTTP_CONN_NEXT: break;
+    }
+    return HTTP_WANT_READ;
 }
 
 char *http_conn_input(struct http_conn *c, size_t *room)
@@ -176,9 +237,7 @@ char *http_conn_input(struct http_conn *c, size_t *room)
     struct http_exchange *x = c->x;
     if (x == NULL)
         return NULL;
-    if (c->state == HTTP_CONN_LINGER) /* reuse the same room: it is discarded */
-        x->in_start = x->in_end = 0;
-    else if (c->state == HTTP_CONN_HEAD && x->in_start > 0)
+    if (c->state != HTTP_CONN_BODY && x->in_start > 0)
         move_to_front(x);
     size_t free_space = HTTP_INPUT_SIZE - x->in_end;
     *room = free_space < HTTP_READ_MAX ? free_space : HTTP_READ_MAX;
@@ -187,29 +246,27 @@ char *http_conn_input(struct http_conn *c, size_t *room)
 
 void http_conn_received(struct http_conn *c, size_t n)
 {
-    if (c->state == HTTP_CONN_LINGER)
-        return; /* discarded */
-    if (n > 0 && c->state == HTTP_CONN_IDLE)
+    /* On a new connection the first byte starts the clock, whatever it is. */
+    if (n > 0 && c->state == HTTP_CONN_IDLE && c->requests == 0)
         c->state = HTTP_CONN_HEAD;
     c->x->in_end += n;
-    if (c->state == HTTP_CONN_IDLE)
-        http_exchange_release(&c->x);
-    else
-        advance(c);
+    advance(c);
 }
 
-/* The answer is complete: decide what follows it. */
+/* The answer is complete: what follows it? Nothing moves before the caller has
+ * used the log entry: its line is a slice of the input. */
 static bool end_answer(struct http_conn *c)
 {
     struct http_exchange *x = c->x;
     c->requests++;
     x->logged = (struct http_logged){x->request.line, x->status,
                                      x->content_bytes};
-    bool pipelined = http_conn_has_pipelined(c);
-    c->state = x->close ? HTTP_CONN_CLOSING
-               : pipelined ? HTTP_CONN_HEAD : HTTP_CONN_IDLE;
-    c->linger |= x->close && pipelined; /* and more may be on its way */
-    advance(c);
+    c->state = x->close ? HTTP_CONN_CLOSING : HTTP_CONN_NEXT;
+    /* A client that has announced its last request sends no other. */
+    c->linger = c->still_sending || x->request.keep_alive ||
+                http_conn_has_pipelined(c);
+    if (x->out.len > HTTP_BATCH_MAX) /* a large page: keep one copy of it */
+        http_exchange_shrink(x);
     return true;
 }
 
@@ -219,6 +276,7 @@ bool http_conn_answer(struct http_conn *c, bool may_keep)
     int refused = x->refused;
     x->close = refused != 0 || !may_keep || !x->request.keep_alive;
     x->refused = x->status = 0;
+    x->only_continue = false;
     x->queued = x->sent = x->replied = 0;
     if (refused != 0)
         response_error(x, refused, NULL);
@@ -259,7 +317,7 @@ void http_conn_output(const struct http_conn *c, struct http_output *output)
                                        x->body.file->fd, x->body.offset};
 }
 
-bool http_conn_sent(struct http_conn *c, size_t n)
+void http_conn_sent(struct http_conn *c, size_t n)
 {
     struct http_exchange *x = c->x;
     if (x->out_sent < x->out.len) {
@@ -269,22 +327,29 @@ bool http_conn_sent(struct http_conn *c, size_t n)
         x->body.left -= n;
     }
     if (has_output(c))
-        return false;
+        return;
 
     file_release(x->body.file);
     x->body = (struct http_body){0};
     x->out_sent = 0;
+    x->only_continue = false;
     buffer_reset(&x->out, HTTP_BATCH_MAX);
-    if (c->state == HTTP_CONN_CLOSING) {
-        if (c->linger)
-            c->state = HTTP_CONN_LINGER;
-        return true;
-    }
-    if (c->state == HTTP_CONN_IDLE)
-        http_exchange_release(&c->x);
-    else
+    if (c->state != HTTP_CONN_CLOSING)
         advance(c); /* the next pipelined request may be complete */
-    return false;
+}
+
+void http_conn_fin_sent(struct http_conn *c)
+{
+    http_exchange_release(&c->x);
+    c->state = c->linger ? HTTP_CONN_LINGER : HTTP_CONN_OVER;
+}
+
+void http_conn_lingered(struct http_conn *c, bool more, bool delivered)
+{
+    if (more)
+        c->still_sending = true;
+    else if (delivered && !c->still_sending)
+        c->state = HTTP_CONN_OVER;
 }
 
 int http_phase_timeout_ms(const struct options *options, enum http_phase phase)
@@ -300,10 +365,28 @@ int http_phase_timeout_ms(const struct options *options, enum http_phase phase)
     return INT_MAX;
 }
 
-void http_conn_on_timeout(struct http_conn *c)
+void http_conn_on_timeout(struct http_conn *c, bool delivered)
 {
-    if (http_conn_phase(c) == HTTP_PHASE_REQUEST)
+    struct http_exchange *x = c->x;
+    switch (http_conn_phase(c)) {
+    case HTTP_PHASE_REQUEST:
+        /* The input may have moved since it was parsed, and the log needs what
+         * there is of the request line. */
+        if (c->state == HTTP_CONN_HEAD)
+            http_parse_head(x->in + x->in_start, x->in_end - x->in_start,
+                            &x->request);
         refuse(c, 408);
-    else
-        http_conn_abort(c);
+        break;
+    case HTTP_PHASE_LINGER:
+        if (delivered)
+            c->state = HTTP_CONN_OVER;
+        break;
+    case HTTP_PHASE_NEW:
+    case HTTP_PHASE_IDLE:
+        http_conn_finish(c);
+        break;
+    case HTTP_PHASE_ANSWER: /* it has no deadline */
+    case HTTP_PHASES:
+        break;
+    }
 }

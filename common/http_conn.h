@@ -16,11 +16,22 @@
  *                                reply to http_conn_reply()
  *         case HTTP_WANT_WRITE:  send what http_conn_output() names, then call
  *                                http_conn_sent()
+ *         case HTTP_WANT_FIN:    shutdown(2) for writing, then
+ *                                http_conn_fin_sent()
+ *         case HTTP_WANT_LINGER: read and discard, then http_conn_lingered()
  *         case HTTP_WANT_CLOSE:  close the socket
  *         }
  *
  * There are two drivers: serve_blocking.c waits inside this loop; event_loop.c
  * leaves it where it would have to wait, and returns later.
+ *
+ * Nothing begun is lost. close(2) answers bytes that the client sends too late,
+ * or that nobody has read, with RST, and then the kernel throws away the part
+ * of the last answer that the client has not acknowledged (RFC 9112, 9.6). So
+ * whenever it is this server that ends a connection, it goes through FIN and
+ * LINGER: the socket is closed when the client has acknowledged all of its
+ * answers. A client that has announced its last request (Connection: close, or
+ * HTTP/1.0) sends no more, and costs nothing: FIN, then CLOSE.
  */
 #pragma once
 
@@ -33,6 +44,8 @@ enum http_want {
                          connection may stay open */
     HTTP_WANT_REDIS,  /* replies to its Redis commands */
     HTTP_WANT_WRITE,  /* room in the socket's send buffer */
+    HTTP_WANT_FIN,    /* to tell the client that no more will follow */
+    HTTP_WANT_LINGER, /* to read what the client still sends, and discard it */
     HTTP_WANT_CLOSE   /* nothing: the connection is over */
 };
 
@@ -41,8 +54,8 @@ enum http_phase {
     HTTP_PHASE_NEW,     /* before the first byte of the first request */
     HTTP_PHASE_IDLE,    /* before the first byte of a later request */
     HTTP_PHASE_REQUEST, /* before the end of a request that has begun */
-    HTTP_PHASE_ANSWER,  /* before the client has taken its answer */
-    HTTP_PHASE_LINGER,  /* after the last answer, before the client closes */
+    HTTP_PHASE_ANSWER,  /* before the socket has taken the answer */
+    HTTP_PHASE_LINGER,  /* after the last answer, before the close */
     HTTP_PHASES         /* how many there are; also: none yet */
 };
 
@@ -52,8 +65,11 @@ enum http_conn_state {
     HTTP_CONN_BODY,    /* the head is complete, the body is not */
     HTTP_CONN_ANSWER,  /* the request is complete, or refused */
     HTTP_CONN_REDIS,   /* the page waits for Redis */
-    HTTP_CONN_CLOSING, /* the last answer is made; close once it is sent */
-    HTTP_CONN_LINGER,  /* it is sent; discard what the client still sends */
+    HTTP_CONN_NEXT,    /* an answer is complete; the input may hold another
+                          request: http_conn_want() looks */
+    HTTP_CONN_CLOSING, /* the last answer is made; FIN once it is sent */
+    HTTP_CONN_LINGER,  /* FIN is sent; discard what the client still sends */
+    HTTP_CONN_OVER,    /* close the socket */
 };
 
 struct http_conn { /* small: this is what an idle client costs */
@@ -61,7 +77,9 @@ struct http_conn { /* small: this is what an idle client costs */
     struct http_exchange *x; /* may be NULL between requests */
     uint32_t requests;       /* answered on this connection */
     unsigned char state;     /* enum http_conn_state */
-    bool linger;             /* after its last answer, linger before closing */
+    bool linger;             /* after FIN: LINGER, not OVER */
+    bool still_sending;      /* a client that lingers: it does not know yet that
+                                this is the end */
 };
 
 /* What to send next: a piece of memory or of a file. */
@@ -76,18 +94,27 @@ struct http_output {
 /* Starts a connection, with what the context holds. */
 void http_conn_open(struct http_conn *c, struct http_context *context);
 
-/* Gives the connection up: drops unfinished input and unsent output. It wants
- * CLOSE next. Not while replies from Redis are due: they need its exchange. */
+/* Gives the connection up, because the client has gone or breaks a limit: drops
+ * unfinished input and unsent output. It wants CLOSE next. Not while replies
+ * from Redis are due: they need its exchange. */
 void http_conn_abort(struct http_conn *c);
 
-enum http_want http_conn_want(const struct http_conn *c);
+/* Ends a connection on which nothing is being answered, because the server has
+ * no more time or room for it: FIN, then LINGER. */
+void http_conn_finish(struct http_conn *c);
+
+/* Returns what the connection needs next. After an answer it first looks for
+ * the next request in the input: what c->x->logged points to is gone then. */
+enum http_want http_conn_want(struct http_conn *c);
 enum http_phase http_conn_phase(const struct http_conn *c);
 
 /* READ: returns where to put bytes and sets *room to how many at most; NULL
  * when memory runs out. */
 char *http_conn_input(struct http_conn *c, size_t *room);
 
-/* READ: n bytes were put there; 0: none yet, so the input may be released. */
+/* READ: n bytes were put there; 0: none yet, so the input may be released. An
+ * empty line before a request line is skipped: it begins no request (RFC 9112,
+ * 2.2). */
 void http_conn_received(struct http_conn *c, size_t n);
 
 /* Are bytes of a further, pipelined request already here? */
@@ -95,8 +122,8 @@ bool http_conn_has_pipelined(const struct http_conn *c);
 
 /* ANSWER: answers the request. The connection stays open afterwards only if
  * the client asked for that and `may_keep` allows it. Returns true when the
- * answer is complete, with its log entry in c->x->logged; false when the page
- * needs Redis first. */
+ * answer is complete, with its log entry in c->x->logged, to be used before
+ * anything else is called; false when the page needs Redis first. */
 bool http_conn_answer(struct http_conn *c, bool may_keep);
 
 /* REDIS: returns the next command to send, valid until its reply has been
@@ -111,10 +138,16 @@ bool http_conn_reply(struct http_conn *c, const redisReply *reply);
 /* WRITE: names what to send. */
 void http_conn_output(const struct http_conn *c, struct http_output *output);
 
-/* WRITE: n bytes of it have been sent. Returns true when they were the last of
- * the connection: the driver must send FIN next, shutdown(SHUT_WR), which also
- * releases the packet that MSG_MORE held back. */
-bool http_conn_sent(struct http_conn *c, size_t n);
+/* WRITE: n bytes of it have been sent. */
+void http_conn_sent(struct http_conn *c, size_t n);
+
+/* FIN: it is sent, which also releases the packet that MSG_MORE held back. */
+void http_conn_fin_sent(struct http_conn *c);
+
+/* LINGER: `more` bytes were discarded, or there are none now. `delivered`: the
+ * client has acknowledged everything that was sent. One that still sends is
+ * given time to read that this is the end, and to close. */
+void http_conn_lingered(struct http_conn *c, bool more, bool delivered);
 
 /* Returns how many milliseconds a phase may last: IDLE since the last answer,
  * the others since they began. For ANSWER, INT_MAX: Redis has a deadline of its
@@ -122,5 +155,7 @@ bool http_conn_sent(struct http_conn *c, size_t n);
 int http_phase_timeout_ms(const struct options *options, enum http_phase phase);
 
 /* The deadline of the phase has passed. A request that has begun is answered
- * with 408, anything else closes. */
-void http_conn_on_timeout(struct http_conn *c);
+ * with 408. LINGER ends when the last answer is `delivered`; if it is not, the
+ * phase begins again: TCP_USER_TIMEOUT ends a client that takes nothing. Any
+ * other phase: http_conn_finish(). */
+void http_conn_on_timeout(struct http_conn *c, bool delivered);

@@ -13,8 +13,9 @@ void http_context_init(struct http_context *context,
                        const struct server *server, unsigned seed)
 {
     *context = (struct http_context){
-        .server = server, .files = {.folder = server->public_folder},
-        .seed = seed};
+        .server = server, .seed = seed,
+        .files = {.folder = server->public_folder,
+                  .size = server->files_per_worker}};
 }
 
 static void exchange_free(struct http_exchange *x)
@@ -26,12 +27,19 @@ static void exchange_free(struct http_exchange *x)
     free(x);
 }
 
-void http_context_free(struct http_context *context)
+void http_context_trim(struct http_context *context)
 {
     struct http_exchange *x, *next;
     LL_FOREACH_SAFE (context->spare, x, next)
         exchange_free(x);
-    file_table_free(&context->files);
+    context->spare = NULL;
+    context->spares = 0;
+    file_table_empty(&context->files);
+}
+
+void http_context_free(struct http_context *context)
+{
+    http_context_trim(context);
 }
 
 struct http_exchange *http_exchange_acquire(struct http_context *context)
@@ -55,6 +63,13 @@ struct http_exchange *http_exchange_acquire(struct http_context *context)
     return x;
 }
 
+void http_exchange_shrink(struct http_exchange *x)
+{
+    buffer_reset(&x->page, KEEP_BUFFER);
+    buffer_reset(&x->scratch, KEEP_BUFFER);
+    buffer_reset(&x->guestbook.remarks, KEEP_BUFFER);
+}
+
 void http_exchange_release(struct http_exchange **released)
 {
     struct http_exchange *x = *released;
@@ -66,10 +81,9 @@ void http_exchange_release(struct http_exchange **released)
     x->body = (struct http_body){0};
     x->in_start = x->in_end = x->out_sent = 0;
     x->refused = 0;
+    x->only_continue = false;
     buffer_reset(&x->out, KEEP_BUFFER);
-    buffer_reset(&x->page, KEEP_BUFFER);
-    buffer_reset(&x->scratch, KEEP_BUFFER);
-    buffer_reset(&x->guestbook.remarks, KEEP_BUFFER);
+    http_exchange_shrink(x);
     if (context->spares == SPARE_EXCHANGES) {
         exchange_free(x);
     } else {

@@ -39,7 +39,7 @@ struct http_body { /* the part of a file that follows the bytes in `out` */
 
 /* What the access log says about an answer. */
 struct http_logged {
-    struct slice line; /* the request line; valid until the next read */
+    struct slice line; /* the request line, in the exchange's input */
     int status;
     uint64_t content_bytes;
 };
@@ -91,6 +91,7 @@ struct http_exchange { /* starts a page: http_exchange_acquire() says why */
     struct http_logged logged; /* the answer completed last */
     size_t out_start;       /* where this answer begins in `out` */
     size_t out_sent;        /* bytes of `out` already sent */
+    bool only_continue;     /* all of `out` is "100 Continue" */
     struct buffer out;
     struct buffer page;     /* a page made in memory */
     struct buffer scratch;  /* decoded form fields */
@@ -105,12 +106,21 @@ struct http_exchange { /* starts a page: http_exchange_acquire() says why */
 void http_context_init(struct http_context *context,
                        const struct server *server, unsigned seed);
 
+/* Gives back what the context keeps only to be faster later: exchanges, and
+ * files that no answer uses. For a worker that has nothing to do, and for a
+ * shortage: what can be had again goes first. */
+void http_context_trim(struct http_context *context);
+
 /* Frees what the context holds; every exchange must have been released. */
 void http_context_free(struct http_context *context);
 
 /* Returns an empty exchange, or NULL when memory runs out. The caller releases
  * it. */
 struct http_exchange *http_exchange_acquire(struct http_context *context);
+
+/* Frees what a large page was made from, once the answer has a copy of it: a
+ * client that takes its answer slowly keeps the answer in memory, no more. */
+void http_exchange_shrink(struct http_exchange *x);
 
 /* Puts *x back into the pool, unless it is NULL, and sets it to NULL. */
 void http_exchange_release(struct http_exchange **x);

@@ -2,13 +2,20 @@
 #include "net.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
+#include <sys/time.h>
+
+/* A worker that waits in accept(2) looks up this often, and closes the files
+ * that it has kept open for the next client. */
+enum { ACCEPT_TIMEOUT_SECONDS = 5 };
 
 /* How often a blocked send returns, so that its caller can look at the time. */
 enum { SEND_TIMEOUT_MS = 500 };
@@ -20,6 +27,9 @@ enum { DEFER_SECONDS = 7 };
 /* The most that one call sends of a file: for a slow client, a blocking
  * sendfile(2) returns only after the whole count. */
 enum { SENDFILE_MAX = 256 * 1024 };
+
+/* The most that one call discards. */
+enum { DISCARD_MAX = 1024 * 1024 };
 
 /* Each option improves the server, none is necessary: when a kernel lacks one,
  * the server works without it. */
@@ -43,6 +53,9 @@ static void set_listener_options(int fd, bool event_loop, int timeout_ms)
     set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 2 * timeout_ms);
     struct timeval wait = {.tv_usec = SEND_TIMEOUT_MS * 1000L};
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait);
+    /* A worker's accept(2) ends with EAGAIN after this time. */
+    wait = (struct timeval){.tv_sec = ACCEPT_TIMEOUT_SECONDS};
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
     /* TCP_DEFER_ACCEPT: accept(2) returns a client only when it has sent
      * something, or after DEFER_SECONDS. So an event loop can mostly read
      * immediately. The blocking designs do without: their accept queue is often
@@ -103,7 +116,8 @@ static void warn_accept_failed(const struct server *server)
     errno = saved;
 }
 
-int net_accept(const struct server *server)
+int net_accept(const struct server *server, void (*spare)(void *data),
+               void *data)
 {
     for (;;) {
         /* A signal may have come while no system call was waiting. */
@@ -113,10 +127,14 @@ int net_accept(const struct server *server)
         int fd = accept4(server->listeners[0], NULL, NULL, SOCK_CLOEXEC);
         if (fd >= 0 || errno == EINVAL) /* the signal handler has shut the */
             return fd;                  /* listening socket down */
-        if (errno != EINTR) {
+        if (errno == EINTR)
+            continue;
+        if (errno != EAGAIN) { /* SO_RCVTIMEO: nobody came */
             warn_accept_failed(server);
             poll(NULL, 0, 50); /* a pause, instead of spinning */
         }
+        if (spare != NULL)
+            spare(data);
     }
 }
 
@@ -153,6 +171,20 @@ int net_accept_queue_limit(int listener)
 int net_silent_ms(int fd)
 {
     return (int)tcp_info(fd).tcpi_last_data_recv;
+}
+
+bool net_delivered(int fd)
+{
+    int unacknowledged = 0;
+    /* Bytes not yet acknowledged (tcp(7)); the FIN counts as one, and it is the
+     * last. */
+    return ioctl(fd, SIOCOUTQ, &unacknowledged) < 0 || unacknowledged <= 1;
+}
+
+ssize_t net_discard(int fd, int flags)
+{
+    /* MSG_TRUNC: the kernel drops the bytes, without a copy (tcp(7)). */
+    return recv(fd, NULL, DISCARD_MAX, flags | MSG_TRUNC);
 }
 
 ssize_t net_send(int fd, const struct http_output *output)

@@ -36,6 +36,7 @@ struct connection {
     char *peer;            /* the client's address for the log, or NULL */
     bool has_timeout;      /* SO_RCVTIMEO is set: recv() blocks */
     bool others_waited;    /* when we last looked */
+    bool lingers;          /* net_discard() has found the socket empty */
     enum http_phase phase; /* the one that deadline_ms belongs to */
     int64_t deadline_ms;
     int64_t grace_end_ms;  /* of a client that has sent nothing */
@@ -55,6 +56,11 @@ void blocking_worker_free(struct blocking_worker *bw)
     http_context_free(&bw->worker.http);
 }
 
+void blocking_worker_spare(void *bw)
+{
+    http_context_trim(&((struct blocking_worker *)bw)->worker.http);
+}
+
 /* Does a client wait in the accept queue that no other worker will accept soon?
  * 02 and 04 accept each client until they are at their limit. In a pool, each
  * idle worker will accept one. */
@@ -71,51 +77,65 @@ static bool others_wait(const struct worker *worker)
     return waiting > idle;
 }
 
-/* Looks at the clock, checks the deadline, then returns the next step. The
- * timeout of recv() is not enough: a client that sends a byte every 40 ms never
- * runs into it. */
+/* Checks the deadline, then returns the next step. The timeout of recv() is not
+ * enough: a client that sends a byte every 40 ms never runs into it. */
 static enum http_want next_want(struct connection *c)
 {
+    enum http_want want = http_conn_want(&c->conn);
     enum http_phase phase = http_conn_phase(&c->conn);
-    struct worker *w = c->worker;
-    worker_update(w);
-    if (phase != c->phase) {
+    const struct worker *w = c->worker;
+    bool late = phase == c->phase && w->http.clock.now_ms >= c->deadline_ms;
+    if (phase != c->phase || late) {
         c->phase = phase;
         c->deadline_ms = w->http.clock.now_ms +
                          http_phase_timeout_ms(&w->server->options, phase);
-    } else if (w->drain_expired || w->http.clock.now_ms >= c->deadline_ms) {
-        http_conn_on_timeout(&c->conn);
     }
+    if (!late && !w->drain_expired)
+        return want;
+    if (w->drain_expired)
+        http_conn_abort(&c->conn); /* it had --drain-timeout */
+    else
+        http_conn_on_timeout(&c->conn, net_delivered(c->fd));
     return http_conn_want(&c->conn);
 }
 
-/* recv() returned no data. Closes the client if the server is stopping or if
- * others need this worker, but never in the middle of a request. One that has
- * sent nothing yet may stay until its grace ends. One that is idle after a
- * request must go when others waited at two looks: the first may have found a
- * client that an idle worker was about to accept. */
+/* Must this client, from which nothing comes, make room for others? One that
+ * has sent nothing yet may stay until its grace ends. Another must go when
+ * others waited at two looks: the first may have found a client that an idle
+ * worker was about to accept. */
+static bool must_make_room(struct connection *c)
+{
+    bool waited = c->others_waited;
+    c->others_waited = others_wait(c->worker);
+    return c->others_waited &&
+           (c->phase == HTTP_PHASE_NEW
+                ? c->worker->http.clock.now_ms >= c->grace_end_ms : waited);
+}
+
+/* recv() returned no data. Ends the connection if the server is stopping or if
+ * others need this worker, but never in the middle of a request. */
 static void on_no_data(struct connection *c)
 {
-    struct worker *w = c->worker;
-    bool waited = c->others_waited;
-    worker_update(w);
-    c->others_waited = others_wait(w);
-    bool make_room = c->others_waited &&
-                     (c->phase == HTTP_PHASE_NEW
-                          ? w->http.clock.now_ms >= c->grace_end_ms : waited);
-    if (c->phase != HTTP_PHASE_REQUEST && (w->draining || make_room))
-        http_conn_abort(&c->conn);
+    if (c->phase != HTTP_PHASE_REQUEST &&
+        (must_make_room(c) || c->worker->draining))
+        http_conn_finish(&c->conn);
 }
 
 /* Lets recv() block. Called only when the first recv() found nothing, because
- * this costs two system calls. The grace counts from the handshake, not from
- * now: otherwise 500 silent clients in the accept queue would hold the worker
- * for 3 seconds each, one after the other. */
+ * this costs a system call. */
 static void enable_blocking_reads(struct connection *c)
 {
     const struct timeval wait = {.tv_usec = RECV_TIMEOUT_MS * 1000L};
     setsockopt(c->fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
     c->has_timeout = true;
+}
+
+/* The first recv() found nothing. The client's grace counts from its handshake,
+ * not from now: otherwise 500 silent clients in the accept queue would hold the
+ * worker for 3 seconds each, one after the other. */
+static void begin_waiting(struct connection *c)
+{
+    enable_blocking_reads(c);
     c->grace_end_ms = c->worker->http.clock.now_ms + FIRST_BYTE_GRACE_MS -
                       net_silent_ms(c->fd);
     if (c->worker->http.clock.now_ms >= c->grace_end_ms)
@@ -129,19 +149,26 @@ static void read_request(struct connection *c)
 {
     size_t room;
     char *input = http_conn_input(&c->conn, &room);
-    if (input == NULL)
+    if (input == NULL) {
         server_warn_exhausted(c->worker->server,
                               "out of memory; clients are closed");
-    ssize_t n = input != NULL ? recv(c->fd, input, room,
-                                     c->has_timeout ? 0 : MSG_DONTWAIT) : 0;
-    if (n > 0)
+        http_conn_finish(&c->conn);
+        return;
+    }
+    ssize_t n = recv(c->fd, input, room, c->has_timeout ? 0 : MSG_DONTWAIT);
+    bool no_data = n < 0 && (errno == EAGAIN || errno == EINTR);
+    worker_update(c->worker);
+    if (n > 0) {
         http_conn_received(&c->conn, (size_t)n);
-    else if (n == 0 || (errno != EAGAIN && errno != EINTR))
+        if (http_conn_phase(&c->conn) == HTTP_PHASE_IDLE)
+            on_no_data(c); /* empty lines: no request has begun */
+    } else if (!no_data) {
         http_conn_abort(&c->conn); /* end of file, or ECONNRESET */
-    else if (c->has_timeout)
+    } else if (c->has_timeout) {
         on_no_data(c);
-    else
-        enable_blocking_reads(c);
+    } else {
+        begin_waiting(c);
+    }
 }
 
 /* A connection that stays open occupies this worker, so it may stay open only
@@ -166,8 +193,11 @@ static void ask_redis(struct connection *c)
     bool complete = false;
     /* Queue what the page asks now, mostly one command. redis_receive() sends
      * it and blocks until the reply arrives. */
-    if (c->conn.x->sent == 0) /* the page's first command */
+    if (c->conn.x->sent == 0 && /* the page's first command */
+        !redis_begin(c->redis, c->worker->http.clock.now_ms)) {
+        http_context_trim(&c->worker->http); /* memory may be what it lacks */
         redis_begin(c->redis, c->worker->http.clock.now_ms);
+    }
     for (; (command = http_conn_next_command(&c->conn)) != NULL; due++)
         redis_queue(c->redis, command);
     for (; due > 0; due--) {
@@ -185,10 +215,41 @@ static void write_response(struct connection *c)
     struct http_output output;
     http_conn_output(&c->conn, &output);
     ssize_t n = net_send(c->fd, &output);
-    if (n >= 0 && http_conn_sent(&c->conn, (size_t)n))
-        shutdown(c->fd, SHUT_WR); /* FIN: no more will follow */
-    if (n < 0 && errno != EAGAIN && errno != EINTR) /* not SO_SNDTIMEO's tick */
+    bool interrupted = n < 0 && (errno == EAGAIN || errno == EINTR);
+    worker_update(c->worker);
+    if (n >= 0)
+        http_conn_sent(&c->conn, (size_t)n);
+    else if (!interrupted) /* by SO_SNDTIMEO, or a signal */
         http_conn_abort(&c->conn); /* EPIPE, ECONNRESET, ETIMEDOUT */
+}
+
+static void send_fin(struct connection *c)
+{
+    shutdown(c->fd, SHUT_WR);
+    http_conn_fin_sent(&c->conn);
+}
+
+/* Waits until the client has acknowledged its last answer or closes, as
+ * http_conn.h says. Mostly it has when we look for the first time. If not, the
+ * client's FIN ends the wait, or we look again every 50 ms. */
+static void linger(struct connection *c)
+{
+    ssize_t n = net_discard(c->fd, c->lingers ? 0 : MSG_DONTWAIT);
+    bool no_data = n < 0 && (errno == EAGAIN || errno == EINTR);
+    worker_update(c->worker);
+    if (n <= 0 && !no_data) {
+        http_conn_abort(&c->conn); /* end of file, or ECONNRESET */
+        return;
+    }
+    bool delivered = net_delivered(c->fd);
+    http_conn_lingered(&c->conn, n > 0, delivered);
+    if (n > 0 || http_conn_want(&c->conn) != HTTP_WANT_LINGER)
+        return;
+    if (c->lingers && delivered && must_make_room(c))
+        http_conn_abort(&c->conn); /* it has been given 50 ms to read it */
+    if (!c->has_timeout)
+        enable_blocking_reads(c);
+    c->lingers = true;
 }
 
 void serve_blocking(struct blocking_worker *bw, int fd)
@@ -201,12 +262,15 @@ void serve_blocking(struct blocking_worker *bw, int fd)
     atomic_store_explicit(&w->stats->idle, false, memory_order_relaxed);
     stats_add(&w->stats->connections, 1);
     http_conn_open(&c.conn, &w->http);
+    worker_update(w); /* accept(2) has waited */
     while ((want = next_want(&c)) != HTTP_WANT_CLOSE)
         switch (want) {
         case HTTP_WANT_READ: read_request(&c); break;
         case HTTP_WANT_ANSWER: answer_request(&c); break;
         case HTTP_WANT_REDIS: ask_redis(&c); break;
         case HTTP_WANT_WRITE: write_response(&c); break;
+        case HTTP_WANT_FIN: send_fin(&c); break;
+        case HTTP_WANT_LINGER: linger(&c); break;
         case HTTP_WANT_CLOSE: break;
         }
     http_conn_abort(&c.conn);

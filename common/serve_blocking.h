@@ -20,5 +20,9 @@ void blocking_worker_init(struct blocking_worker *bw,
 
 void blocking_worker_free(struct blocking_worker *bw);
 
+/* For net_accept(), while the worker (a struct blocking_worker) has no client:
+ * gives back what it keeps only to be faster later. */
+void blocking_worker_spare(void *bw);
+
 /* Serves one client until the connection ends, and closes its socket. */
 void serve_blocking(struct blocking_worker *bw, int fd);

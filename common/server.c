@@ -18,10 +18,12 @@
 
 /* The soft limit of descriptors is often 1,024, for the sake of select(2);
  * ours may have what the hard limit allows. A thread needs one for its client,
- * one for Redis, some for files. If the clients of an event loop took them all,
- * none would be left to serve them with. */
-static void fit_descriptor_limit(struct options *options)
+ * one for Redis, at least one for a file; a quarter of the limit is for each of
+ * the three. If the clients of an event loop took them all, none would be left
+ * to serve them with. */
+static void fit_descriptor_limit(struct server *server)
 {
+    struct options *options = &server->options;
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
         die("getrlimit: %s", strerror(errno));
@@ -36,6 +38,13 @@ static void fit_descriptor_limit(struct options *options)
         options->max_threads = quarter;
     if (options->max_connections == 0)
         options->max_connections = quarter < 1 << 20 ? 3 * quarter : 1 << 20;
+    /* Workers that are processes have descriptors of their own. */
+    int sharing = options->threads > 0 ? options->threads
+                  : server->architecture->kind == PER_CONNECTION
+                      ? options->max_threads : 1;
+    int files = quarter / sharing;
+    server->files_per_worker =
+        files < FILE_TABLE_SIZE ? (unsigned)files : FILE_TABLE_SIZE;
 }
 
 static int open_below(const char *root, const char *name, int flags)
@@ -169,7 +178,7 @@ void server_start(struct server *server,
     options_parse(options, architecture, argc, argv);
     snprintf(server->signature, sizeof server->signature, "%s (%s)",
              SERVER_VERSION, architecture->name);
-    fit_descriptor_limit(options);
+    fit_descriptor_limit(server);
     /* O_PATH: a place to start a path walk from, with nothing to read. */
     server->public_folder = open_below(options->root, "public",
                                        O_PATH | O_DIRECTORY);

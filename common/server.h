@@ -37,6 +37,7 @@ struct server { /* constant once the first worker runs, except *shared */
     unsigned picture_count;
     struct access_log log;
     unsigned stats_slots;  /* one for each worker of a pool */
+    unsigned files_per_worker; /* how many each may keep open */
     struct server_shared *shared;
 };
 

@@ -11,6 +11,7 @@
  *   - all that is sent to the client is, read strictly, a row of answers, none
  *     behind one that said Connection: close;
  *   - there are no more of them than requests, and those to HEAD are empty;
+ *   - each answer has one log entry, with the line of its own request;
  *   - where nothing but the cutting is left to chance, it changes no answer;
  *   - every step makes progress, the connection stops only where it wants more
  *     bytes, and when none come it is over after its deadlines;
@@ -98,6 +99,7 @@ struct expected {
     size_t requests;          /* whole, or wrong */
     bool half;                /* another one has begun */
     bool head[REQUESTS_MAX];  /* is it HEAD? Of the half one too */
+    struct slice line[REQUESTS_MAX]; /* for the log, likewise */
 };
 
 /* Steps over a body. Returns false when it is not whole, or wrong. */
@@ -119,6 +121,14 @@ static bool skip_body(struct slice *bytes, const struct http_request *request)
     return true;
 }
 
+/* Steps over empty lines behind a request, which begin none. */
+static void skip_empty_lines(struct slice *bytes)
+{
+    while (slice_has_prefix(*bytes, SLICE("\n")) ||
+           slice_has_prefix(*bytes, SLICE("\r\n")))
+        slice_skip(bytes, bytes->p[0] == '\n' ? 1 : 2);
+}
+
 static void expect(struct expected *e, struct slice bytes)
 {
     struct http_request request;
@@ -126,11 +136,14 @@ static void expect(struct expected *e, struct slice bytes)
     e->half = false;
     e->head[0] = false;
     while (e->requests + 1 < REQUESTS_MAX) {
+        /* Before the first request they count as part of its head. */
+        if (e->requests > 0)
+            skip_empty_lines(&bytes);
         if (bytes.n == 0)
             return;
-        /* Empty lines before a request count as part of its head. */
         ssize_t length = http_parse_head(bytes.p, bytes.n, &request);
         e->head[e->requests] = request.method == HTTP_HEAD;
+        e->line[e->requests] = request.line;
         if (length < 0) {
             e->head[++e->requests] = false;
             return;
@@ -147,6 +160,26 @@ static void expect(struct expected *e, struct slice bytes)
     }
 }
 
+/* ------------------------------------------------------- what is logged */
+
+static struct expected expected;
+static size_t logged; /* entries on this connection */
+
+/* The line is a slice of the input: it must still be there, and be that of the
+ * request that was answered. One that came too late, or too large, may be
+ * known in part only: "-". */
+static void check_log(struct client *client, const struct http_logged *entry)
+{
+    struct slice line = entry->line;
+    assert(logged < expected.requests + expected.half);
+    assert(entry->status >= 200 && entry->status < 600);
+    if (line.p != NULL && expected.line[logged].p != NULL)
+        assert(slice_equal(line, expected.line[logged]));
+    else
+        assert(entry->status >= 400);
+    assert(client->conn.requests == ++logged);
+}
+
 /* ------------------------------------------------------------- one talk */
 
 /* Something that is not the client's next bytes. Returns whether the step is
@@ -158,11 +191,12 @@ static bool misfortune(struct client *client)
     size_t room;
     if (want == HTTP_WANT_REDIS || want == HTTP_WANT_CLOSE)
         return false;
+    client->undelivered = roll(8) == 0;
     switch (roll(64)) {
     case 0:
         world_pass(&world, http_phase_timeout_ms(&world.server.options,
                                                  http_conn_phase(c)));
-        http_conn_on_timeout(c);
+        http_conn_on_timeout(c, !client->undelivered);
         return true;
     case 1:
         http_conn_abort(c);
@@ -193,37 +227,40 @@ static void talk(struct client *client, struct slice bytes, bool cut)
     client->unread = bytes;
     client->portion = cut ? random_portion : NULL;
     client->portion_data = &tiny_left;
+    client->on_log = check_log;
+    logged = 0;
     for (;;)
         if (!(faults && misfortune(client)) && !client_step(client))
             break;
 
     enum http_want want = http_conn_want(&client->conn);
-    if (want == HTTP_WANT_READ)
+    if (want == HTTP_WANT_READ || want == HTTP_WANT_LINGER)
         assert(client->unread.n == 0);
     else
         assert(want == HTTP_WANT_CLOSE);
-    /* Only a begun request and a lingering end need a buffer. */
-    if (http_conn_phase(&client->conn) == HTTP_PHASE_IDLE &&
-        want == HTTP_WANT_READ)
-        assert(client->conn.x == NULL);
+    /* Only what has begun needs a buffer; half an empty line has. */
+    const struct http_exchange *x = client->conn.x;
+    if (http_conn_phase(&client->conn) == HTTP_PHASE_IDLE && x != NULL)
+        assert(x->in_end - x->in_start == 1 && x->in[x->in_start] == '\r');
+    if (want == HTTP_WANT_LINGER)
+        assert(x == NULL);
 }
 
 /* The client says nothing more: with time, the connection is over. */
 static void wait_for_the_end(struct client *client)
 {
     client->unread = (struct slice){NULL, 0};
-    for (int i = 0; http_conn_want(&client->conn) == HTTP_WANT_READ; i++) {
+    client->undelivered = false;
+    for (int i = 0; client_run(client) != HTTP_WANT_CLOSE; i++) {
         assert(i < 2); /* a late request's answer, then lingering */
-        http_conn_on_timeout(&client->conn);
-        client_run(client);
+        http_conn_on_timeout(&client->conn, true);
     }
     assert(http_conn_want(&client->conn) == HTTP_WANT_CLOSE);
 }
 
 /* Reads what was received; returns the number of final answers and where the
  * last of them begins. */
-static size_t read_answers(const struct client *client,
-                           const struct expected *expected, size_t *last)
+static size_t read_answers(struct client *client, size_t *last)
 {
     struct slice rest = {client->received.data, client->received.len};
     struct answer answer = {0};
@@ -235,7 +272,7 @@ static size_t read_answers(const struct client *client,
         size_t at = client->received.len - rest.n;
         assert(!answer.close);
         const char *complaint =
-            answer_read(&rest, expected->head[answers], &answer);
+            answer_read(&rest, expected.head[answers], &answer);
         if (complaint == NULL && rest.n > 0 &&
             (answer.status == 408 || answer.status == 414)) {
             /* The timeout, or 16 KiB of empty lines, came before it was known
@@ -254,7 +291,7 @@ static size_t read_answers(const struct client *client,
             answers++;
             *last = at;
         }
-        assert(answers <= expected->requests + expected->half);
+        assert(answers <= logged);
     }
     assert(!answer.close || client_is_over(client));
     return answers;
@@ -282,14 +319,13 @@ static struct buffer without_interim(const struct client *client, size_t n)
  * wrong request is found, and whether at all before more comes, may depend on
  * how much of it was there: of the last answer of a connection that is over
  * nothing is said. */
-static void compare(const struct client *a, const struct client *b,
-                    const struct expected *expected)
+static void compare(struct client *a, size_t logged_a, struct client *b)
 {
     size_t last_a, last_b;
-    size_t answers_a = read_answers(a, expected, &last_a);
-    size_t answers_b = read_answers(b, expected, &last_b);
-    bool over = a->conn.state == HTTP_CONN_LINGER ||
-                b->conn.state == HTTP_CONN_LINGER;
+    size_t answers_b = read_answers(b, &last_b);
+    logged = logged_a;
+    size_t answers_a = read_answers(a, &last_a);
+    bool over = client_is_over(a) || client_is_over(b);
     struct buffer out_a =
         without_interim(a, over ? last_a : a->received.len);
     struct buffer out_b =
@@ -350,7 +386,6 @@ static void set_conditions(unsigned byte)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static struct expected expected;
     static struct client client, other;
     size_t last;
     if (size < 2)
@@ -361,14 +396,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     expect(&expected, bytes);
 
     talk(&client, bytes, true);
-    read_answers(&client, &expected, &last);
+    size_t answers = read_answers(&client, &last);
     if (!(conditions & FAULTS)) {
+        assert(answers == logged);
+        size_t logged_by_client = logged;
         talk(&other, bytes, false);
-        compare(&client, &other, &expected);
+        compare(&client, logged_by_client, &other);
         http_conn_abort(&other.conn);
     }
     wait_for_the_end(&client);
-    read_answers(&client, &expected, &last);
+    read_answers(&client, &last);
     http_conn_abort(&client.conn);
     check_all_released(&world.context.files);
     return 0;

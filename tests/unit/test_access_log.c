@@ -73,15 +73,36 @@ TEST(a_client_cannot_forge_a_line)
     assert_null(strchr(log, '\x1b'));
 }
 
+TEST(a_line_names_its_own_request_whatever_follows)
+{
+    /* Half a request with a body behind it moves in the input. */
+    client_says(&client, GET("/echo?value=attack")
+                         "POST /x?innocent HTTP/1.1\r\nHost: a\r\n"
+                         "Content-Length: 50\r\n\r\nhalf");
+    const char *log = content_of("log");
+    assert_non_null(strstr(log, "\"GET /echo?value=attack HTTP/1.1\" 200"));
+    assert_null(strstr(log, "innocent"));
+}
+
+TEST(a_late_request_behind_another_is_logged_with_its_own_line)
+{
+    size_t room;
+    client_says(&client, GET("/hello") "GET /slow HTTP/1.1\r\nHost:");
+    http_conn_input(&client.conn, &room); /* what was read moves to the front */
+    http_conn_on_timeout(&client.conn, true);
+    client_run(&client);
+    assert_non_null(strstr(content_of("log"), "\"GET /slow HTTP/1.1\" 408"));
+}
+
 TEST(a_request_that_times_out_is_logged_as_far_as_it_was_read)
 {
     client_says(&client, "POST /guestbook HTTP/1.1\r\nHost: a\r\n"
                          "Content-Length: 5\r\n\r\n1234");
-    http_conn_on_timeout(&client.conn);
+    http_conn_on_timeout(&client.conn, true);
     client_run(&client);
     connect_logged_client();
     client_says(&client, "GET /slow HTTP/1.1\r\nHost:");
-    http_conn_on_timeout(&client.conn);
+    http_conn_on_timeout(&client.conn, true);
     client_run(&client);
     const char *log = content_of("log");
     assert_non_null(strstr(log, "\"POST /guestbook HTTP/1.1\" 408"));
@@ -168,6 +189,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         LOG(each_answer_has_a_line),
         LOG(a_client_cannot_forge_a_line),
+        LOG(a_line_names_its_own_request_whatever_follows),
+        LOG(a_late_request_behind_another_is_logged_with_its_own_line),
         LOG(a_request_that_times_out_is_logged_as_far_as_it_was_read),
         LOG(a_long_request_line_is_cut),
         LOG(after_a_rotation_lines_go_to_a_new_file),

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/syscall.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "folder.h"
@@ -27,7 +28,7 @@ static int begin(void **state)
     inside = openat(folder.fd, "inside", O_PATH | O_DIRECTORY);
     assert_true(inside >= 0);
     now = 1000000;
-    table = (struct file_table){.folder = inside};
+    table = (struct file_table){.folder = inside, .size = FILE_TABLE_SIZE};
     return 0;
 }
 
@@ -42,7 +43,7 @@ static bool is_empty(void)
 static int end(void **state)
 {
     (void)state;
-    file_table_free(&table);
+    file_table_empty(&table);
     assert_true(is_empty());
     close(inside);
     folder_remove(&folder);
@@ -270,8 +271,51 @@ TEST(the_table_bounds_the_descriptors)
     int before = open_descriptors();
     open_many(3 * FILE_TABLE_SIZE);
     assert_int_equal(open_descriptors(), before + FILE_TABLE_SIZE);
-    file_table_free(&table);
+    file_table_empty(&table);
     assert_int_equal(open_descriptors(), before);
+}
+
+TEST(a_smaller_table_holds_fewer)
+{
+    int before = open_descriptors();
+    table.size = 2;
+    open_many(FILE_TABLE_SIZE);
+    assert_int_equal(open_descriptors(), before + 2);
+}
+
+TEST(an_idle_worker_can_drop_what_is_too_old)
+{
+    int before = open_descriptors();
+    file_release(open_file("file"));
+    now += 200;
+    file_release(open_file("sub/file"));
+    assert_int_equal(table.stale_ms, now + 300);
+    file_table_expire(&table, now + 299);
+    assert_int_equal(open_descriptors(), before + 2);
+    file_table_expire(&table, now + 300);
+    assert_int_equal(open_descriptors(), before + 1);
+    assert_int_equal(table.stale_ms, now + 500);
+    file_table_expire(&table, now + 500);
+    assert_int_equal(open_descriptors(), before);
+    assert_int_equal(table.stale_ms, 0);
+}
+
+TEST(files_kept_for_later_make_room_for_one_that_is_needed_now)
+{
+    struct rlimit limit, old;
+    open_many(FILE_TABLE_SIZE);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    old = limit;
+    int next = dup(inside); /* the lowest free descriptor */
+    assert_true(next >= 0);
+    close(next);
+    limit.rlim_cur = (rlim_t)next; /* none is left */
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    struct open_file *file;
+    int status = file_table_open(&table, "file", now, &file);
+    setrlimit(RLIMIT_NOFILE, &old);
+    assert_int_equal(status, 0);
+    file_release(file);
 }
 
 TEST(a_file_that_leaves_the_table_stays_open_until_it_is_sent)
@@ -321,6 +365,9 @@ int main(void)
         FILES(when_the_table_is_full_the_file_opened_first_goes),
         FILES(a_path_that_names_nothing_makes_no_file_go),
         FILES(the_table_bounds_the_descriptors),
+        FILES(a_smaller_table_holds_fewer),
+        FILES(an_idle_worker_can_drop_what_is_too_old),
+        FILES(files_kept_for_later_make_room_for_one_that_is_needed_now),
         FILES(a_file_that_leaves_the_table_stays_open_until_it_is_sent),
         FILES(errors_are_not_kept_and_cost_no_descriptor),
         FILES(nothing_can_be_released),

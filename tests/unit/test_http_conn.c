@@ -61,6 +61,8 @@ TEST(the_fin_comes_with_the_last_answer_and_no_other)
     http_conn_output(&client.conn, &output);
     assert_true(output.more);
     assert_true(client_step(&client));
+    assert_false(client.finished);
+    assert_true(client_step(&client));
     assert_true(client.finished);
     assert_int_equal(http_conn_want(&client.conn), HTTP_WANT_CLOSE);
 }
@@ -116,6 +118,38 @@ TEST(empty_lines_between_requests_do_no_harm)
 {
     client_says(&client, HELLO "\r\n" HELLO "\r\n\r\n" HELLO);
     assert_statuses("200 200 200");
+}
+
+/* RFC 9112, 2.2: such a line is to be ignored. It begins nothing that could be
+ * late, and occupies no buffer. */
+TEST(an_empty_line_after_a_request_begins_no_request)
+{
+    const char *const lines[] = {"\r\n", "\n", "\r\n\r\n\n"};
+    for (size_t i = 0; i < LENGTH(lines); i++) {
+        client_says(&client, HELLO);
+        client_send(&client, slice_of(lines[i]));
+        assert_int_equal(http_conn_phase(&client.conn), HTTP_PHASE_IDLE);
+        assert_null(client.conn.x);
+        client_says(&client, HELLO "\r\n"); /* in the same packet */
+        assert_int_equal(http_conn_phase(&client.conn), HTTP_PHASE_IDLE);
+        assert_null(client.conn.x);
+    }
+    client_says(&client, "\r"); /* half of one */
+    assert_int_equal(http_conn_phase(&client.conn), HTTP_PHASE_IDLE);
+    client_says(&client, "\n");
+    assert_null(client.conn.x);
+    client_says(&client, "\r");
+    client_forget(&client);
+    client_says(&client, "\n" HELLO);
+    assert_statuses("200");
+}
+
+TEST(on_a_new_connection_it_starts_the_clock)
+{
+    client_says(&client, "\r\n");
+    assert_int_equal(http_conn_phase(&client.conn), HTTP_PHASE_REQUEST);
+    client_says(&client, HELLO);
+    assert_statuses("200");
 }
 
 /* -------------------------------- the line that ends an old client's form */
@@ -403,7 +437,8 @@ TEST(input_after_a_refusal_is_discarded)
     client_forget(&client);
     for (int i = 0; i < 100; i++)
         assert_int_equal(client_send(&client, slice_of(many('x', 60000))),
-                         HTTP_WANT_READ);
+                         HTTP_WANT_LINGER);
+    assert_null(client.conn.x); /* it occupies no buffer */
     assert_int_equal(client.received.len, 0);
     http_conn_abort(&client.conn);
     assert_int_equal(http_conn_want(&client.conn), HTTP_WANT_CLOSE);
@@ -412,20 +447,109 @@ TEST(input_after_a_refusal_is_discarded)
 TEST(lingering_ends_with_its_deadline)
 {
     client_says(&client, "nonsense\r\n\r\n");
-    http_conn_on_timeout(&client.conn);
+    http_conn_on_timeout(&client.conn, true);
     assert_int_equal(http_conn_want(&client.conn), HTTP_WANT_CLOSE);
 }
 
 TEST(a_client_that_sends_more_after_the_last_request_gets_the_answer)
 {
     /* Closing over unread bytes would make the kernel send RST. */
+    client.undelivered = true;
     client_says(&client, "GET /hello HTTP/1.1\r\nHost: a\r\n"
                          "Connection: close\r\n\r\n" HELLO);
     assert_statuses("200");
     assert_int_equal(client.conn.state, HTTP_CONN_LINGER);
 }
 
+/* ----------------------------------------------- nothing begun is lost */
+
+TEST(a_client_that_announced_its_last_request_costs_no_lingering)
+{
+    client.undelivered = true;
+    assert_int_equal(client_says(&client, "GET /hello HTTP/1.0\r\n\r\n"),
+                     HTTP_WANT_CLOSE);
+    assert_true(client.finished);
+    client_disconnect(&client);
+    client_connect(&client, &world);
+    client.undelivered = true;
+    client_says(&client, HELLO); /* it could go on, but then it says so */
+    assert_int_equal(client_says(&client, "GET /hello HTTP/1.1\r\nHost: a\r\n"
+                                          "Connection: close\r\n\r\n"),
+                     HTTP_WANT_CLOSE);
+}
+
+TEST(one_that_did_not_is_closed_when_it_has_its_answer)
+{
+    world.may_keep = false;
+    client.undelivered = true;
+    assert_int_equal(client_says(&client, HELLO), HTTP_WANT_LINGER);
+    assert_true(client.finished);
+    assert_null(client.conn.x);
+    client.undelivered = false;
+    assert_int_equal(client_run(&client), HTTP_WANT_CLOSE);
+}
+
+TEST(one_that_sends_another_request_meanwhile_is_given_time)
+{
+    world.may_keep = false;
+    client.undelivered = true;
+    client_says(&client, HELLO);
+    client.undelivered = false;
+    assert_int_equal(client_says(&client, HELLO), HTTP_WANT_LINGER);
+    assert_statuses("200");
+    http_conn_on_timeout(&client.conn, true);
+    assert_int_equal(http_conn_want(&client.conn), HTTP_WANT_CLOSE);
+}
+
+TEST(time_alone_does_not_take_an_answer_away)
+{
+    world.may_keep = false;
+    client.undelivered = true;
+    client_says(&client, HELLO);
+    for (int i = 0; i < 5; i++) {
+        http_conn_on_timeout(&client.conn, false);
+        assert_int_equal(client_run(&client), HTTP_WANT_LINGER);
+    }
+    http_conn_on_timeout(&client.conn, true);
+    assert_int_equal(client_run(&client), HTTP_WANT_CLOSE);
+}
+
+TEST(an_idle_client_too_is_closed_when_it_has_its_answer)
+{
+    client.undelivered = true;
+    client_says(&client, HELLO);
+    http_conn_on_timeout(&client.conn, false);
+    assert_int_equal(client_run(&client), HTTP_WANT_LINGER);
+    assert_true(client.finished);
+    client.undelivered = false;
+    assert_int_equal(client_run(&client), HTTP_WANT_CLOSE);
+}
+
 /* --------------------------------------------------- phases and deadlines */
+
+TEST(permission_to_send_the_body_does_not_stop_the_clock)
+{
+    const char head[] = "POST /guestbook HTTP/1.1\r\nHost: a\r\n" EXPECT
+                        "Content-Length: 30\r\n\r\n";
+    client.unread = slice_of(head);
+    client_step(&client);
+    assert_int_equal(http_conn_want(&client.conn), HTTP_WANT_WRITE);
+    assert_int_equal(http_conn_phase(&client.conn), HTTP_PHASE_REQUEST);
+    client_run(&client);
+    assert_int_equal(http_conn_phase(&client.conn), HTTP_PHASE_REQUEST);
+}
+
+TEST(behind_an_earlier_answer_it_is_part_of_that)
+{
+    client.unread = SLICE(HELLO "POST /guestbook HTTP/1.1\r\nHost: a\r\n" EXPECT
+                          "Content-Length: 30\r\n\r\n");
+    client_step(&client);
+    assert_int_equal(http_conn_want(&client.conn), HTTP_WANT_WRITE);
+    assert_int_equal(http_conn_phase(&client.conn), HTTP_PHASE_ANSWER);
+    client_run(&client);
+    assert_statuses("200 100");
+    assert_int_equal(http_conn_phase(&client.conn), HTTP_PHASE_REQUEST);
+}
 
 TEST(each_phase_has_its_timeout)
 {
@@ -502,7 +626,7 @@ TEST(an_idle_connection_times_out_without_an_answer)
 {
     client_says(&client, HELLO);
     client_forget(&client);
-    http_conn_on_timeout(&client.conn);
+    http_conn_on_timeout(&client.conn, true);
     assert_int_equal(client_run(&client), HTTP_WANT_CLOSE);
     assert_int_equal(client.received.len, 0);
 }
@@ -510,7 +634,7 @@ TEST(an_idle_connection_times_out_without_an_answer)
 TEST(half_a_head_times_out_with_408)
 {
     client_says(&client, HELLO "GET /hello HTTP/1.1\r\nHost:");
-    http_conn_on_timeout(&client.conn);
+    http_conn_on_timeout(&client.conn, true);
     client_run(&client);
     assert_statuses("200 408");
 }
@@ -519,7 +643,7 @@ TEST(half_a_body_times_out_with_408)
 {
     client_says(&client, "POST /guestbook HTTP/1.1\r\nHost: a\r\n"
                          "Content-Length: 30\r\n\r\nguest-name");
-    http_conn_on_timeout(&client.conn);
+    http_conn_on_timeout(&client.conn, true);
     client_run(&client);
     assert_statuses("408");
 }
@@ -528,7 +652,7 @@ TEST(so_does_a_body_that_100_continue_asked_for)
 {
     client_says(&client, "POST /guestbook HTTP/1.1\r\nHost: a\r\n" EXPECT
                          "Transfer-Encoding: chunked\r\n\r\n");
-    http_conn_on_timeout(&client.conn);
+    http_conn_on_timeout(&client.conn, true);
     client_run(&client);
     assert_statuses("100 408");
 }
@@ -543,7 +667,7 @@ TEST(a_late_head_request_gets_no_content_either)
         client_disconnect(&client);
         client_connect(&client, &world);
         client_send(&client, slice_of(requests[i]));
-        http_conn_on_timeout(&client.conn);
+        http_conn_on_timeout(&client.conn, true);
         client_run(&client);
         struct slice rest = {client.received.data, client.received.len};
         struct answer answer;
@@ -551,15 +675,6 @@ TEST(a_late_head_request_gets_no_content_either)
         assert_int_equal(answer.status, 408);
         assert_int_equal(rest.n, 0);
     }
-}
-
-TEST(a_client_that_takes_nothing_is_closed)
-{
-    client.unread = SLICE(GET("/big.bin"));
-    client_step(&client);
-    assert_int_equal(http_conn_phase(&client.conn), HTTP_PHASE_ANSWER);
-    http_conn_on_timeout(&client.conn);
-    assert_int_equal(http_conn_want(&client.conn), HTTP_WANT_CLOSE);
 }
 
 TEST(a_client_that_leaves_gets_nothing)
@@ -576,6 +691,7 @@ TEST(a_client_that_leaves_gets_nothing)
 TEST(without_leave_to_stay_open_the_next_answer_is_the_last)
 {
     world.may_keep = false;
+    client.undelivered = true;
     client_says(&client, HELLO HELLO HELLO);
     assert_statuses("200"); /* read on, so that no RST destroys the answer */
     assert_int_equal(client.conn.state, HTTP_CONN_LINGER);
@@ -642,6 +758,8 @@ int main(void)
         TALK(head_gets_what_get_gets_without_the_content),
         TALK(the_body_of_a_request_is_not_taken_for_the_next_one),
         TALK(empty_lines_between_requests_do_no_harm),
+        TALK(an_empty_line_after_a_request_begins_no_request),
+        TALK(on_a_new_connection_it_starts_the_clock),
         TALK(what_follows_such_a_line_is_a_request_like_any_other),
         TALK(fifty_pipelined_requests_get_fifty_answers_in_one_write),
         TALK(the_mixture_is_answered_as_expected),
@@ -660,7 +778,14 @@ int main(void)
         TALK(input_after_a_refusal_is_discarded),
         TALK(lingering_ends_with_its_deadline),
         TALK(a_client_that_sends_more_after_the_last_request_gets_the_answer),
+        TALK(a_client_that_announced_its_last_request_costs_no_lingering),
+        TALK(one_that_did_not_is_closed_when_it_has_its_answer),
+        TALK(one_that_sends_another_request_meanwhile_is_given_time),
+        TALK(time_alone_does_not_take_an_answer_away),
+        TALK(an_idle_client_too_is_closed_when_it_has_its_answer),
         cmocka_unit_test(each_phase_has_its_timeout),
+        TALK(permission_to_send_the_body_does_not_stop_the_clock),
+        TALK(behind_an_earlier_answer_it_is_part_of_that),
         TALK(a_request_goes_through_its_phases),
         TALK(a_refusal_that_nobody_waits_for_is_not_the_next_client_s),
         TALK(a_complete_request_has_no_deadline),
@@ -671,7 +796,6 @@ int main(void)
         TALK(half_a_body_times_out_with_408),
         TALK(so_does_a_body_that_100_continue_asked_for),
         TALK(a_late_head_request_gets_no_content_either),
-        TALK(a_client_that_takes_nothing_is_closed),
         TALK(a_client_that_leaves_gets_nothing),
         TALK(without_leave_to_stay_open_the_next_answer_is_the_last),
         TALK(a_driver_can_ask_for_pipelined_requests_before_it_decides),

@@ -71,6 +71,7 @@ void world_create(struct world *world)
 
     struct server *s = &world->server;
     s->architecture = &made_up;
+    s->files_per_worker = FILE_TABLE_SIZE;
     s->options.keep_alive_ms = 5000;
     s->options.request_timeout_ms = 10000;
     snprintf(s->signature, sizeof s->signature, "made-up");
@@ -147,8 +148,10 @@ static size_t portion(const struct client *client, size_t n)
                ? client->portion(client->portion_data, n) : n;
 }
 
-static void log_answer(const struct client *client)
+static void log_answer(struct client *client)
 {
+    if (client->on_log != NULL)
+        client->on_log(client, &client->conn.x->logged);
     if (client->peer != NULL)
         access_log_write(&client->world->server.log, client->peer,
                          &client->conn.x->logged,
@@ -209,9 +212,26 @@ static bool take_output(struct client *client)
             err(1, "pread");
         received->len += n;
     }
-    client->finished = http_conn_sent(&client->conn, n);
-    client->held_back = output.more && !client->finished;
+    http_conn_sent(&client->conn, n);
+    client->held_back = output.more;
     return true;
+}
+
+static bool take_fin(struct client *client)
+{
+    http_conn_fin_sent(&client->conn);
+    client->finished = true;
+    client->held_back = false;
+    return true;
+}
+
+static bool linger(struct client *client)
+{
+    bool more = client->unread.n > 0;
+    if (more)
+        slice_skip(&client->unread, portion(client, client->unread.n));
+    http_conn_lingered(&client->conn, more, !client->undelivered);
+    return more || http_conn_want(&client->conn) == HTTP_WANT_CLOSE;
 }
 
 bool client_step(struct client *client)
@@ -222,6 +242,8 @@ bool client_step(struct client *client)
     case HTTP_WANT_READ: done = give_input(client); break;
     case HTTP_WANT_REDIS: done = ask_redis(client); break;
     case HTTP_WANT_WRITE: done = take_output(client); break;
+    case HTTP_WANT_FIN: done = take_fin(client); break;
+    case HTTP_WANT_LINGER: done = linger(client); break;
     case HTTP_WANT_ANSWER: done = true; break; /* after a timeout: 408 */
     case HTTP_WANT_CLOSE: break;
     }
@@ -249,7 +271,7 @@ void client_forget(struct client *client)
     buffer_reset(&client->received, SIZE_MAX);
 }
 
-bool client_is_over(const struct client *client)
+bool client_is_over(struct client *client)
 {
     return http_conn_want(&client->conn) == HTTP_WANT_CLOSE ||
            client->conn.state == HTTP_CONN_LINGER;

@@ -66,20 +66,23 @@ struct client {
     struct world *world;
     struct http_conn conn;
     const char *peer;       /* its address for the access log; NULL: no log */
+    /* Called with each log entry; NULL: nobody. */
+    void (*on_log)(struct client *client, const struct http_logged *entry);
     struct slice unread;    /* sent, and not yet read by the connection */
     struct buffer received; /* everything that was written to the client */
     /* How much of at most n bytes the next read or write takes, 1 to n. NULL:
      * all of them. */
     size_t (*portion)(void *data, size_t n);
     void *portion_data;
-    bool held_back; /* the last write was sent with MSG_MORE */
-    bool finished;  /* FIN was sent */
+    bool undelivered; /* it acknowledges nothing of what it has received */
+    bool held_back;   /* the last write was sent with MSG_MORE */
+    bool finished;    /* FIN was sent */
 };
 
 void client_connect(struct client *client, struct world *world);
 
 /* Sends bytes and runs the connection until it needs more of them or is over.
- * Returns which: HTTP_WANT_READ or HTTP_WANT_CLOSE. */
+ * Returns which: HTTP_WANT_READ, HTTP_WANT_LINGER or HTTP_WANT_CLOSE. */
 enum http_want client_send(struct client *client, struct slice bytes);
 
 /* The same for a string literal. */
@@ -96,7 +99,7 @@ enum http_want client_run(struct client *client);
 void client_forget(struct client *client);
 
 /* Is the connection over, except for input that it discards? */
-bool client_is_over(const struct client *client);
+bool client_is_over(struct client *client);
 
 /* Ends the connection in whatever state it is. */
 void client_disconnect(struct client *client);
