@@ -133,7 +133,8 @@ static bool write_response(struct event_loop *loop, struct client *client)
     http_conn_output(&client->conn, &output);
     ssize_t n = net_send(client->fd, &output);
     if (n >= 0) {
-        remove_deadline(loop, client); /* the next phase has its own */
+        if (http_conn_phase(&client->conn) == HTTP_PHASE_ANSWER)
+            remove_deadline(loop, client); /* the next phase has its own */
         http_conn_sent(&client->conn, (size_t)n);
     } else if (errno == EAGAIN) {
         return false;

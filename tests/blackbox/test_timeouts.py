@@ -113,6 +113,45 @@ def test_an_idle_connection_is_not_told_408(launch):
         connection.expect_closed()
 
 
+@pytest.mark.parametrize("line", [b"\r\n", b"\n", b"\r", b"\r\n\r\n"])
+def test_an_empty_line_begins_no_request(launch, line):
+    """RFC 9112, 2.2: it is to be ignored, also by the clock."""
+    server = launch("--request-timeout", SHORT, "--keep-alive", SHORT)
+    with server.connect() as connection:
+        assert connection.request("/answer").body == b"42"
+        connection.send(line)
+        connection.expect_closed()
+
+
+def test_empty_lines_do_not_keep_a_connection_open(launch):
+    server = launch("--request-timeout", NEVER, "--keep-alive", SHORT)
+    with server.connect() as connection:
+        assert connection.request("/answer").body == b"42"
+        drip(connection, b"\r\n" * 5000)
+        connection.expect_closed()
+
+
+def test_100_continue_does_not_restart_the_clock(launch):
+    """The permission to send the body comes when most of the time has passed.
+    A machine that stands still may be late once, not in each attempt."""
+    limit, most = 1.5, 1.1
+    server = launch("--request-timeout", limit, "--keep-alive", NEVER)
+    for _ in range(5):
+        with server.connect() as connection:
+            connection.send(b"POST /guestbook HTTP/1.1\r\n")
+            server.wait_until_read(connection)
+            began = time.monotonic()
+            connection.expect_silence(most)
+            connection.send(b"Host: a\r\nExpect: 100-continue\r\n"
+                            b"Content-Length: 30\r\n\r\n")
+            status = connection.read_response().status
+            if status == 100:           # else the machine stood still
+                assert connection.read_response().status == 408
+            if time.monotonic() - began < limit + most:
+                return
+    raise AssertionError(f"five times later than {limit + most} s")
+
+
 def test_the_answer_s_time_does_not_count_as_the_request_s(launch, own_site):
     """A reader that takes longer, but goes on, gets the whole file."""
     limit = 2.0
