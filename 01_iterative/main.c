@@ -20,7 +20,8 @@
 #include "../common/server.h"
 
 static const struct architecture architecture = {
-    .folder = "01_iterative", .name = "iterative", .kind = POOL};
+    .folder = "01_iterative", .name = "iterative", .kind = POOL,
+    .keeps_files = true};
 
 /* The only process: accepts clients and serves each to the end. */
 static void serve_clients(const struct server *server)

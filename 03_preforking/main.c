@@ -24,7 +24,7 @@
 
 static const struct architecture architecture = {
     .folder = "03_preforking", .name = "preforking", .kind = POOL,
-    .workers = 100};
+    .keeps_files = true, .workers = 100};
 
 /* A worker process: accepts clients and serves each to the end. */
 static void serve_clients(const struct server *server, int number)

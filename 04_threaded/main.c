@@ -22,7 +22,8 @@
 #include "../common/server.h"
 
 static const struct architecture architecture = {
-    .folder = "04_threaded", .name = "threaded", .kind = PER_CONNECTION};
+    .folder = "04_threaded", .name = "threaded", .kind = PER_CONNECTION,
+    .keeps_files = true};
 
 struct slot {
     struct blocking_worker worker;
@@ -109,7 +110,6 @@ static void create_thread(struct slot *slot, const pthread_attr_t *attributes)
     const struct server *server = slot->worker.worker.server;
     pthread_t id;
     int count = 0;
-
     /* At the limit, threads close connections that are idle while clients wait
      * in the accept queue (serve_blocking.c). Set before the thread runs: the
      * last one may look immediately. */

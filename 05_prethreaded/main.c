@@ -23,7 +23,7 @@
 
 static const struct architecture architecture = {
     .folder = "05_prethreaded", .name = "prethreaded", .kind = POOL,
-    .threads = 100};
+    .keeps_files = true, .threads = 100};
 
 /* A thread: accepts clients and serves each to the end. */
 static void *serve_clients(void *data)

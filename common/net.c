@@ -53,9 +53,6 @@ static void set_listener_options(int fd, bool event_loop, int timeout_ms)
     set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 2 * timeout_ms);
     struct timeval wait = {.tv_usec = SEND_TIMEOUT_MS * 1000L};
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait);
-    /* A worker's accept(2) ends with EAGAIN after this time. */
-    wait = (struct timeval){.tv_sec = ACCEPT_TIMEOUT_SECONDS};
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
     /* TCP_DEFER_ACCEPT: accept(2) returns a client only when it has sent
      * something, or after DEFER_SECONDS. So an event loop can mostly read
      * immediately. The blocking designs do without: their accept queue is often
@@ -63,6 +60,15 @@ static void set_listener_options(int fd, bool event_loop, int timeout_ms)
      * list of connections whose handshake is not complete. */
     if (event_loop)
         set_option(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, DEFER_SECONDS);
+}
+
+/* Lets accept(2) end with EAGAIN after some seconds. Not where it is not needed:
+ * with SO_RCVTIMEO, a signal handler always interrupts the call (signal(7)), in
+ * 02 once for each child that ends. */
+static void limit_accept(int fd)
+{
+    const struct timeval wait = {.tv_sec = ACCEPT_TIMEOUT_SECONDS};
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
 }
 
 int net_listen(struct server *server, int number)
@@ -84,6 +90,8 @@ int net_listen(struct server *server, int number)
     if (fd < 0)
         die("cannot make a socket: %s", strerror(errno));
     set_listener_options(fd, event_loop, options->request_timeout_ms);
+    if (server->architecture->keeps_files)
+        limit_accept(fd);
     /* SO_REUSEPORT lets several sockets listen on one port, each with an accept
      * queue of its own; the kernel spreads connections over them. The first
      * socket sets it only after bind(2): before, bind would succeed even on a

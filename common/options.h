@@ -16,6 +16,7 @@ struct architecture {
     const char *folder; /* "07_epoll" */
     const char *name;   /* "epoll" */
     enum architecture_kind kind;
+    bool keeps_files;     /* workers that wait in accept(2) have files open */
     int workers, threads; /* defaults of the options; 0: it has none */
 };
 
