@@ -308,8 +308,9 @@ def sans_io():
                text(470, 110, "06 and 07: a want is", 11),
                text(470, 126, "an event to wait for", 11),
                box(235, 40, 170, 140, "http_conn"),
-               *(text(250, 84 + 20 * n, want, 12) for n, want in enumerate(
-                   ("READ", "ANSWER", "REDIS", "WRITE", "CLOSE"))),
+               *(text(250, 76 + 16 * n, want, 12) for n, want in enumerate(
+                   ("READ", "ANSWER", "REDIS", "WRITE", "FIN", "LINGER",
+                    "CLOSE"))),
                arrow(233, 95, 184, 95, "want"), arrow(182, 135, 231, 135,
                                                       "bytes"),
                arrow(407, 95, 456, 95, "want"), arrow(458, 135, 409, 135,
