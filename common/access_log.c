@@ -4,6 +4,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "output.h"
+#include "signals.h"
+
 /* Longer request lines are cut, with "...". So a line is at most PIPE_BUF bytes
  * long, even if each has to be escaped: a pipe takes all of it or nothing. */
 enum { LINE_REQUEST_MAX = 960 };
@@ -51,6 +54,17 @@ static void append_escaped(struct buffer *b, struct slice s)
         buffer_append_literal(b, "...");
 }
 
+/* When the disk is full the line is lost: the log itself would have been the
+ * place to report that. */
+static void write_line(const struct access_log *log, struct slice line)
+{
+    if (log->fd == STDOUT_FILENO && signals_stopping() &&
+        !output_has_room(log->fd, 0))
+        return;
+    ssize_t n = write(log->fd, line.p, line.n);
+    (void)n;
+}
+
 void access_log_write(const struct access_log *log, const char *peer,
                       const struct http_logged *entry, time_t now)
 {
@@ -63,9 +77,7 @@ void access_log_write(const struct access_log *log, const char *peer,
     append_escaped(&line, entry->line.p != NULL ? entry->line : SLICE("-"));
     buffer_printf(&line, "\" %d %llu\n", entry->status,
                   (unsigned long long)entry->content_bytes);
-    /* When the disk is full the line is lost: the log itself would have been
-     * the place to report that. */
-    ssize_t n = line.failed ? -1 : write(log->fd, line.data, line.len);
-    (void)n;
+    if (!line.failed)
+        write_line(log, buffer_slice(&line));
     buffer_free(&line);
 }

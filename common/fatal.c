@@ -2,17 +2,22 @@
 #include "fatal.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <unistd.h>
+
+#include "output.h"
 
 void warn_user(const char *format, ...)
 {
-    char text[1024];
+    /* Fixed sizes: some warnings are about a lack of memory. */
+    char text[1024], line[sizeof text + NAME_MAX];
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    /* One call for the whole line: standard error is not buffered, so pieces of
-     * two processes' lines would mix. */
-    fprintf(stderr, "%s: %s\n", program_invocation_short_name, text);
+    snprintf(line, sizeof line, "%.200s: %s\n", program_invocation_short_name,
+             text);
+    output_line(STDERR_FILENO, slice_of(line));
 }

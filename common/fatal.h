@@ -7,7 +7,8 @@
 
 #include <stdlib.h>
 
-/* Prints "PROGRAM: message", formatted as by printf, to standard error. */
+/* Prints "PROGRAM: message", formatted as by printf, to standard error; waits
+ * for no reader (output.h). */
 void warn_user(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* The same, then exits: with 1 when the server cannot run, with 2 after wrong

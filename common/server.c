@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "net.h"
+#include "output.h"
 #include "sandbox.h"
 
 /* The soft limit of descriptors is often 1,024, for the sake of select(2);
@@ -202,19 +203,22 @@ void server_ready(const struct server *server, const char *model, ...)
 {
     const struct options *options = &server->options;
     bool ipv6 = strchr(options->host, ':') != NULL;
+    struct buffer line = {0};
+    char text[64];
     va_list args;
     if (options->quiet)
         return;
-    printf("listening on http://%s%s%s:%d/ (%s, ", ipv6 ? "[" : "",
-           options->host, ipv6 ? "]" : "", server->port,
-           server->architecture->folder);
     va_start(args, model);
-    vprintf(model, args);
+    vsnprintf(text, sizeof text, model, args);
     va_end(args);
-    printf(", backlog %d)\n", options->backlog);
-    /* stdio would keep the line for a pipe until its buffer is full; and before
-     * fork(2) the buffer must be empty, or each child would print it again. */
-    fflush(stdout);
+    /* Not by stdio: it would keep the line for a pipe until its buffer is full,
+     * and each child of fork(2) would print what the buffer holds again. */
+    buffer_printf(&line, "listening on http://%s%s%s:%d/ (%s, %s, "
+                  "backlog %d)\n", ipv6 ? "[" : "", options->host,
+                  ipv6 ? "]" : "", server->port, server->architecture->folder,
+                  text, options->backlog);
+    output_line(STDOUT_FILENO, buffer_slice(&line));
+    buffer_free(&line);
 }
 
 void server_act_on_signals(const struct server *server)
@@ -241,6 +245,11 @@ bool server_warning_due(const struct server *server)
 
 int server_finish(const struct server *server)
 {
+    sigset_t set;
+    /* 03 and 07 block the signals except while they wait for their workers. From
+     * here on a second request to stop ends the process. */
+    signals_set(&set);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
     if (!server->options.quiet)
         stats_report(server->shared->stats, server->stats_slots);
     return EXIT_SUCCESS;

@@ -12,6 +12,11 @@
 /* Two signals within SAME_REQUEST_MS are one request to stop. */
 enum { REMIND_SECONDS = 1, SAME_REQUEST_MS = 200 };
 
+/* A server ends at most a second after --drain-timeout by itself. When something
+ * keeps it longer, such as a worker that waits for the reader of standard
+ * output, SIGALRM ends it. */
+enum { STUCK_AFTER_MS = 3000 };
+
 /* The only writable globals in common/: a handler can reach nothing else.
  * Lock-free atomics are as safe there as sig_atomic_t (C11, 7.14.1.1). */
 atomic_uint signals_recorded;
@@ -37,6 +42,21 @@ static void request_stop(void)
         shutdown(server->listeners[i], SHUT_RDWR);
 }
 
+/* When to send SIGALRM: soon for a note that the interrupted code may have
+ * missed, else when a stop has lasted too long. alarm(2) knows one time only. */
+static void set_alarm(void)
+{
+    const struct server *server = atomic_load(&stoppable);
+    int64_t left = server->options.drain_timeout_ms + STUCK_AFTER_MS -
+                   signals_stopping_ms();
+    if (left <= 0)
+        _exit(0); /* what could be finished has been */
+    if (atomic_load(&signals_recorded) != 0)
+        alarm(REMIND_SECONDS);
+    else if (signals_stopping())
+        alarm((unsigned)(left / 1000 + 1));
+}
+
 /* Calls only async-signal-safe functions (signal-safety(7)), and restores
  * errno: the interrupted code may be about to look at it. */
 void signals_record(int signal_number)
@@ -48,8 +68,7 @@ void signals_record(int signal_number)
         atomic_fetch_or(&signals_recorded, REPORT_REQUESTED);
     else if (signal_number == SIGHUP)
         atomic_fetch_or(&signals_recorded, REOPEN_REQUESTED);
-    if (atomic_load(&signals_recorded) != 0)
-        alarm(REMIND_SECONDS);
+    set_alarm();
     errno = saved;
 }
 

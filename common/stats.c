@@ -5,6 +5,8 @@
 #include <sys/times.h>
 #include <unistd.h>
 
+#include "output.h"
+
 void stats_report(const struct stats_slot *slots, unsigned n)
 {
     unsigned long long requests = 0, connections = 0;
@@ -37,9 +39,9 @@ void stats_report(const struct stats_slot *slots, unsigned n)
         connections += atomic_load(&slots[i].connections);
     }
     double second = (double)sysconf(_SC_CLK_TCK);
-    printf("served %llu requests on %llu connections; "
-           "CPU %.2f s user, %.2f s system\n",
-           requests, connections, (double)user / second,
-           (double)system / second);
-    fflush(stdout);
+    char line[160];
+    snprintf(line, sizeof line, "served %llu requests on %llu connections; "
+             "CPU %.2f s user, %.2f s system\n", requests, connections,
+             (double)user / second, (double)system / second);
+    output_line(STDOUT_FILENO, slice_of(line));
 }

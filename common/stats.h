@@ -24,5 +24,5 @@ static inline void stats_add(_Atomic uint64_t *counter, uint64_t n)
 
 /* Prints, in one write, "served R requests on C connections; CPU U s user, S s
  * system": the sum of the n slots, and the CPU time of this process and of its
- * children, to a hundredth of a second. */
+ * children, to a hundredth of a second. Waits for no reader (output.h). */
 void stats_report(const struct stats_slot *slots, unsigned n);

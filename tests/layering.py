@@ -42,7 +42,7 @@ ROOTS = ["http_conn", "http_parser", "http_response", "router",
 # Objects that must not be in the pure layer.
 DRIVERS = {"serve_blocking", "event_loop", "redis", "redis_async", "net",
            "worker", "worker_processes", "signals", "server", "sandbox",
-           "options", "access_log"}
+           "options", "output", "access_log"}
 
 # Objects that open the files of the site and its templates, and what they may
 # call (openat2 has no wrapper in glibc, so it needs syscall).

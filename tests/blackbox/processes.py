@@ -92,10 +92,11 @@ def children(pid, everywhere=False):
                    None if everywhere else _session(pid) or -1)
 
 
-def zombies(pid):
-    """List the children of `pid`, in its session, that ended and were not waited for."""
+def zombies(pid, everywhere=False):
+    """List the children of `pid`, in its session or everywhere, that ended and were
+    not waited for."""
     return _select(lambda stat: int(stat[1]) == pid and stat[0] == "Z",
-                   _session(pid) or -1)
+                   None if everywhere else _session(pid) or -1)
 
 
 def descriptors(pid):

@@ -1,0 +1,164 @@
+"""What surrounds a server: its standard descriptors, the readers of what it
+prints, limits of the shell that started it, and process 1 of a container."""
+
+import contextlib
+import fcntl
+import os
+import resource
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+import pytest
+
+from client import Connection, build
+from processes import (DEADLINE, children, descriptors, end, session_members,
+                       spawn, wait_for, zombies)
+from servers import READY, SMALL_POOL
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+
+
+def answers(address):
+    """Whether a server answers at that address."""
+    try:
+        with Connection(address) as connection:
+            return connection.request("/answer").body == b"42"
+    except ConnectionRefusedError:
+        return False
+
+
+def free_address():
+    """Return an address that the kernel has just shown to be free."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()
+
+
+def options(executable, site, *more):
+    """Return the command for a small server without Redis."""
+    return [str(executable), "--root", str(site.root), "--redis", "none",
+            *SMALL_POOL.get(executable.name, []), *map(str, more)]
+
+
+# Readers of standard output and standard error that have stopped reading
+
+class FullPipe:
+    """A pipe for a server to print to; `fill()` leaves no room in it."""
+
+    def __init__(self):
+        self.reader, self.writer = os.pipe()
+        fcntl.fcntl(self.writer, fcntl.F_SETPIPE_SZ, 4096)
+
+    def fill(self):
+        """Write to it as long as that needs no wait."""
+        while select.select([], [self.writer], [], 0)[1]:
+            os.write(self.writer, b"x" * 4096)
+
+    def close(self):
+        """Close both ends."""
+        os.close(self.reader)
+        os.close(self.writer)
+
+
+@pytest.fixture
+def pipe():
+    """A FullPipe that is not full yet."""
+    instance = FullPipe()
+    yield instance
+    instance.close()
+
+
+@contextlib.contextmanager
+def printing_to(pipe, command, stderr=None):
+    """Run a server that prints to the pipe, from its ready line on; with
+    stderr=True, its warnings too. Yields (process, address)."""
+    process = spawn(command, stdin=subprocess.DEVNULL, stdout=pipe.writer,
+                    stderr=pipe.writer if stderr else None)
+    try:
+        assert select.select([pipe.reader], [], [], DEADLINE)[0]
+        match = READY.fullmatch(os.read(pipe.reader, 4096).decode())
+        yield process, (match[1], int(match[2]))
+    finally:
+        end(process)
+
+
+def test_the_last_report_waits_for_no_reader(executable, site, pipe):
+    """SIGTERM ends the server with status 0. The report is lost."""
+    with printing_to(pipe, options(executable, site, "-p", 0)) as \
+            (process, address):
+        assert answers(address)
+        pipe.fill()
+        process.terminate()
+        assert process.wait(DEADLINE) == 0
+        wait_for(lambda: not session_members(process.pid), "its children's end")
+
+
+def test_a_report_waits_for_no_reader(executable, site, pipe):
+    """Nor does it keep clients waiting; when there is room, the next one
+    appears."""
+    with printing_to(pipe, options(executable, site, "-p", 0)) as \
+            (process, address):
+        pipe.fill()
+        process.send_signal(signal.SIGUSR1)
+        for _ in range(5):
+            assert answers(address)
+        fill = os.read(pipe.reader, 65536)
+        assert set(fill) == {ord("x")}
+        process.send_signal(signal.SIGUSR1)
+        assert select.select([pipe.reader], [], [], DEADLINE)[0]
+        assert os.read(pipe.reader, 4096).startswith(b"served ")
+        process.terminate()
+        assert process.wait(DEADLINE) == 0
+
+
+def test_the_ready_line_waits_for_no_reader(executable, site, pipe):
+    """A server whose first line finds no room serves all the same."""
+    address = free_address()
+    pipe.fill()
+    process = spawn(options(executable, site, "-p", address[1]),
+                    stdin=subprocess.DEVNULL, stdout=pipe.writer)
+    try:
+        wait_for(lambda: answers(address), "the server")
+        process.terminate()
+        assert process.wait(DEADLINE) == 0
+    finally:
+        end(process)
+
+
+def test_a_warning_waits_for_no_reader(executable, own_site, pipe):
+    """Standard error is a full pipe, too, and a SIGHUP makes the server warn."""
+    log = own_site.root / "logs/access.log"
+    log.parent.mkdir()
+    command = options(executable, own_site, "-p", 0, "--access-log", log)
+    with printing_to(pipe, command, stderr=True) as (process, address):
+        log.parent.rename(own_site.root / "elsewhere")
+        pipe.fill()
+        process.send_signal(signal.SIGHUP)
+        for _ in range(5):
+            assert answers(address)
+        process.terminate()
+        assert process.wait(DEADLINE) == 0
+
+
+def test_a_log_on_a_full_pipe_does_not_hold_a_server_that_stops(
+        executable, site, pipe):
+    """While it runs, workers wait for the reader of `--access-log -`: that is
+    documented. They have until --drain-timeout after SIGTERM."""
+    command = options(executable, site, "-p", 0, "--access-log", "-",
+                      "--drain-timeout", 1)
+    with printing_to(pipe, command) as (process, address):
+        pipe.fill()
+        clients = [Connection(address) for _ in range(8)]
+        for client in clients:
+            client.send(build("/answer"))
+        with socket.create_connection(address):     # accepted, or in the queue
+            time.sleep(0.1)                         # some workers are stuck now
+        process.terminate()
+        assert process.wait(DEADLINE) == 0
+        wait_for(lambda: not session_members(process.pid), "its children's end")
+        for client in clients:
+            client.close()
