@@ -48,6 +48,17 @@ static void fit_descriptor_limit(struct server *server)
         files < FILE_TABLE_SIZE ? (unsigned)files : FILE_TABLE_SIZE;
 }
 
+/* A server may be started with descriptors 0 to 2 closed. The next files that it
+ * opens would get these numbers, and a warning would go to a client. open(2)
+ * returns the lowest free descriptor: the one that is missing. */
+static void open_standard_descriptors(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
+            die("descriptor %d is closed, and /dev/null cannot be opened in "
+                "its place: %s", fd, strerror(errno));
+}
+
 static int open_below(const char *root, const char *name, int flags)
 {
     char *path;
@@ -176,6 +187,7 @@ void server_start(struct server *server,
 {
     *server = (struct server){.architecture = architecture, .pid = getpid()};
     struct options *options = &server->options;
+    open_standard_descriptors();
     options_parse(options, architecture, argc, argv);
     snprintf(server->signature, sizeof server->signature, "%s (%s)",
              SERVER_VERSION, architecture->name);

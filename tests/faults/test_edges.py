@@ -44,6 +44,34 @@ def options(executable, site, *more):
             *SMALL_POOL.get(executable.name, []), *map(str, more)]
 
 
+# Started with its standard descriptors closed
+
+def test_closed_standard_descriptors(executable, own_site):
+    """What it prints goes nowhere, and least of all to a client: without care the
+    first descriptors that the server opens would be 0, 1 and 2."""
+    address = free_address()
+    log = own_site.root / "logs/access.log"
+    log.parent.mkdir()
+    process = spawn(options(executable, own_site, "-p", address[1],
+                            "--access-log", log),
+                    preexec_fn=lambda: os.closerange(0, 3))
+    try:
+        wait_for(lambda: answers(address), "the server")
+        for pid in session_members(process.pid):
+            table = descriptors(pid)
+            assert [table.get(i) for i in range(3)] == ["/dev/null"] * 3
+        with Connection(address) as connection:
+            assert connection.request("/answer").body == b"42"
+            log.parent.rename(own_site.root / "elsewhere")
+            os.kill(process.pid, signal.SIGHUP)     # a warning follows
+            for _ in range(3):
+                assert connection.request("/answer").body == b"42"
+        process.terminate()
+        assert process.wait(DEADLINE) == 0
+    finally:
+        end(process)
+
+
 # Readers of standard output and standard error that have stopped reading
 
 class FullPipe:
