@@ -162,19 +162,19 @@ static void open_listeners(struct server *server)
 }
 
 /* Gives up root's rights, for good. After setuid(2) the process can no longer
- * change its groups, nor the owner of the log, which SIGHUP makes it reopen. */
-static void become_user(const struct server *server)
+ * change its groups.
+ *
+ * Root is needed for a port below 1024 only. All files of the site and the log
+ * are opened afterwards: where the user may write to a folder, a symbolic link
+ * would make root read, create or give away any file of the system. And a log
+ * that the user can open now is one that SIGHUP can reopen. */
+static void become_user(const char *name)
 {
-    const char *name = server->options.user;
     if (name == NULL)
         return;
     const struct passwd *user = getpwnam(name);
     if (user == NULL)
         die("there is no user '%s'; name one that exists with --user", name);
-    if (server->log.fd > STDERR_FILENO &&
-        fchown(server->log.fd, user->pw_uid, user->pw_gid) < 0)
-        warn_user("cannot give the access log to '%s': %s; SIGHUP may fail to "
-                  "reopen it", name, strerror(errno));
     if (setgroups(0, NULL) < 0 || setgid(user->pw_gid) < 0 ||
         setuid(user->pw_uid) < 0)
         die("cannot become user '%s': %s; only root can", name,
@@ -192,18 +192,19 @@ void server_start(struct server *server,
     snprintf(server->signature, sizeof server->signature, "%s (%s)",
              SERVER_VERSION, architecture->name);
     fit_descriptor_limit(server);
+    resolve_redis(&options->redis);
+    make_shared(server);
+    open_listeners(server);
+    become_user(options->user);
     /* O_PATH: a place to start a path walk from, with nothing to read. */
     server->public_folder = open_below(options->root, "public",
                                        O_PATH | O_DIRECTORY);
     read_template(server);
     find_pictures(server);
-    resolve_redis(&options->redis);
-    make_shared(server);
-    open_listeners(server);
     if (access_log_open(&server->log, options->access_log) < 0)
-        die("cannot open the access log %s: %s; check the path and its rights",
-            options->access_log, strerror(errno));
-    become_user(server);
+        die("cannot open the access log %s: %s; the user that the server runs "
+            "as must be able to write there", options->access_log,
+            strerror(errno));
     /* strftime(3) reads /etc/localtime once for each process: here, where the
      * file can be opened, and not in every child of 02. */
     tzset();

@@ -416,14 +416,19 @@ def test_the_log_s_folder_may_vanish(launch, own_site):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another")
 def test_another_user_reopens_the_log(launch, own_site):
-    """Root opened it, so the server gives it to --user before it changes."""
-    log = own_site.root / "access.log"
+    """It opened it, too: what can be opened at the start can be reopened."""
+    log = own_site.root / "logs/access.log"
+    log.parent.mkdir()
+    shutil.chown(log.parent, "nobody")
     server = launch("--access-log", log, "--user", "nobody")
+    log.rename(log.parent / "access.log.1")
     server.send_signal(signal.SIGHUP)
+    wait_for(log.exists, "the new log")
     for _ in range(3):
         server.request("/answer")
     assert server.stderr() == ""
     log_lines(log, 3)
+    assert log.owner() == "nobody"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another")
@@ -432,6 +437,8 @@ def test_a_log_that_cannot_be_reopened_is_tried_once(launch, own_site):
     folder = own_site.root / "logs"
     folder.mkdir(mode=0o755)
     log = folder / "access.log"
+    log.touch()
+    shutil.chown(log, "nobody")
     server = launch("--access-log", log, "--user", "nobody")
     server.request("/answer")
     old = log.rename(folder / "access.log.1")

@@ -6,11 +6,13 @@ of every page are tested in tests/blackbox; what is left is here.
 
 import os
 import pwd
+import shutil
 
 import pytest
 
 from observe import status
 from processes import session_members
+from servers import run
 
 HOSTILE = ["a\r\nX-Evil: 1", "a\nb", "50%0d%0aX-Evil: 1", "a b", "\u00fc",
            "q?x=1#y", "<b>&\"'", "%2e%2e", "a\\b", "\x7f\x1b[31m"]
@@ -46,7 +48,79 @@ def test_a_folder_s_name_in_a_redirect(launch, own_site, name):
     assert server.request(path + "/").body == b"inside"
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another")
+as_root = pytest.mark.skipif(os.geteuid() != 0,
+                             reason="only root can become another")
+
+
+@pytest.fixture
+def secret(own_site):
+    """A file that only root may read, and a folder with another."""
+    folder = own_site.root / "secret"
+    folder.mkdir(mode=0o700)
+    for file in (own_site.root / "secret.txt", folder / "name.png"):
+        file.write_text("only root may know this")
+        file.chmod(0o600)
+    return own_site.root / "secret.txt"
+
+
+def is_untouched(secret):
+    """Whether a root-only file has kept its owner, mode and content."""
+    status_ = secret.stat()
+    return (status_.st_uid, status_.st_mode & 0o777, secret.read_text()) == \
+        (0, 0o600, "only root may know this")
+
+
+@as_root
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_root_gives_no_file_away_as_a_log(executable, own_site, secret, link):
+    """The folder of the log is the user's, who has put a link there."""
+    log = own_site.root / "logs/access.log"
+    log.parent.mkdir()
+    shutil.chown(log.parent, "nobody")
+    link(secret, log)
+    result = run(executable, "-p", 0, "--root", own_site.root, "--redis", "none",
+                 "--user", "nobody", "--access-log", log)
+    assert result.returncode == 1
+    assert "access log" in result.stderr
+    assert is_untouched(secret)
+
+
+@as_root
+def test_root_creates_no_file_for_the_user(executable, own_site):
+    """A link to a place where only root may create a file."""
+    log = own_site.root / "logs/access.log"
+    log.parent.mkdir()
+    shutil.chown(log.parent, "nobody")
+    created = own_site.root / "created"
+    log.symlink_to(created)
+    result = run(executable, "-p", 0, "--root", own_site.root, "--redis", "none",
+                 "--user", "nobody", "--access-log", log)
+    assert result.returncode == 1
+    assert not created.exists()
+
+
+@as_root
+def test_root_reads_no_template_for_the_user(executable, own_site, secret):
+    template = own_site.root / "templates/guestbook/index.html"
+    template.unlink()
+    template.symlink_to(secret)
+    result = run(executable, "-p", 0, "--root", own_site.root, "--redis", "none",
+                 "--user", "nobody")
+    assert result.returncode == 1
+    assert "templates/guestbook/index.html" in result.stderr
+
+
+@as_root
+def test_root_lists_no_pictures_for_the_user(launch, own_site, secret):
+    pictures = own_site.public / "pictures"
+    shutil.rmtree(pictures)
+    pictures.symlink_to(secret.parent / "secret")
+    server = launch("--user", "nobody", root=own_site.root)
+    response = server.request("/redirect")
+    assert "name.png" not in (response.get("Location") or "")
+
+
+@as_root
 def test_user(launch):
     """Every process, and every one of its rights: real, effective and saved."""
     server = launch("--user", "nobody")
