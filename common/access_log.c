@@ -1,9 +1,12 @@
 /* access_log - a line for each answer; see access_log.h. */
 #include "access_log.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
+#include "fatal.h"
 #include "output.h"
 #include "signals.h"
 
@@ -17,9 +20,10 @@ static int open_path(const char *path)
                 0644);
 }
 
-int access_log_open(struct access_log *log, const char *path)
+int access_log_open(struct access_log *log, const char *path,
+                    struct access_log_state *state)
 {
-    *log = (struct access_log){.path = path, .fd = -1};
+    *log = (struct access_log){.path = path, .fd = -1, .state = state};
     if (path == NULL)
         return 0;
     log->fd = strcmp(path, "-") == 0 ? STDOUT_FILENO : open_path(path);
@@ -54,15 +58,32 @@ static void append_escaped(struct buffer *b, struct slice s)
         buffer_append_literal(b, "...");
 }
 
-/* When the disk is full the line is lost: the log itself would have been the
- * place to report that. */
+/* EAGAIN, and EINTR in a server that is stopping, are a reader that is too slow:
+ * see access_log.h. */
 static void write_line(const struct access_log *log, struct slice line)
 {
+    struct access_log_state *state = log->state;
     if (log->fd == STDOUT_FILENO && signals_stopping() &&
         !output_has_room(log->fd, 0))
         return;
-    ssize_t n = write(log->fd, line.p, line.n);
-    (void)n;
+    /* Only one writer ends the line that was cut. */
+    bool ends_cut = atomic_load(&state->cut) &&
+                    atomic_exchange(&state->cut, false);
+    struct iovec parts[] = {{"\n", ends_cut ? 1 : 0},
+                            {(char *)(uintptr_t)line.p, line.n}};
+    ssize_t wanted = (ssize_t)(parts[0].iov_len + line.n);
+    ssize_t n;
+    do
+        n = writev(log->fd, parts, 2);
+    while (n < 0 && errno == EINTR && !signals_stopping());
+    if (n == wanted)
+        return;
+    int error = n < 0 ? errno : 0;
+    if (n > (ssize_t)parts[0].iov_len || (ends_cut && n <= 0))
+        atomic_store(&state->cut, true);
+    if (error != EAGAIN && error != EINTR && warning_due(&state->warned_ms))
+        warn_user("cannot write the access log %s: %s; lines are lost",
+                  log->path, error != 0 ? strerror(error) : "it is full");
 }
 
 void access_log_write(const struct access_log *log, const char *peer,

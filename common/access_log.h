@@ -14,21 +14,35 @@
  */
 #pragma once
 
+#include <stdatomic.h>
+
 #include "http_exchange.h"
+
+/* What all processes and threads that write to a log know of it: all zero at
+ * first, in memory that fork(2) shares. */
+struct access_log_state {
+    atomic_bool cut;           /* the last line lacks its end */
+    _Atomic int64_t warned_ms; /* when a lost line was last reported */
+};
 
 struct access_log {
     const char *path; /* NULL: no log; "-": standard output */
     int fd;           /* -1: no log */
+    struct access_log_state *state; /* not owned */
 };
 
 /* Opens the log, creating it if necessary; path may be NULL. Returns 0, or -1
  * with errno. */
-int access_log_open(struct access_log *log, const char *path);
+int access_log_open(struct access_log *log, const char *path,
+                    struct access_log_state *state);
 
 /* Opens the log's path again, after a rotation, in place of the old descriptor.
  * Returns 0, or -1 with errno; the old file is still in use then. */
 int access_log_reopen(const struct access_log *log);
 
-/* Writes the line for an answer that was made at `now` for client `peer`. */
+/* Writes the line for an answer that was made at `now` for client `peer`. A line
+ * that cannot be written is lost, with a warning at most once a minute. If only
+ * part of it fits, because the disk or the file is full (write(2)), the next
+ * line that can be written begins a new one. */
 void access_log_write(const struct access_log *log, const char *peer,
                       const struct http_logged *entry, time_t now);

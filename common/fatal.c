@@ -3,11 +3,15 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "output.h"
+
+enum { WARNING_INTERVAL_MS = 60 * 1000 };
 
 void warn_user(const char *format, ...)
 {
@@ -20,4 +24,12 @@ void warn_user(const char *format, ...)
     snprintf(line, sizeof line, "%.200s: %s\n", program_invocation_short_name,
              text);
     output_line(STDERR_FILENO, slice_of(line));
+}
+
+bool warning_due(_Atomic int64_t *last_ms)
+{
+    int64_t now = clock_monotonic_ms();
+    int64_t last = atomic_load(last_ms);
+    return (last == 0 || now - last >= WARNING_INTERVAL_MS) &&
+           atomic_compare_exchange_strong(last_ms, &last, now);
 }

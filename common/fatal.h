@@ -5,11 +5,18 @@
  */
 #pragma once
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 /* Prints "PROGRAM: message", formatted as by printf, to standard error; waits
  * for no reader (output.h). */
 void warn_user(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Returns whether a warning of some kind may be printed again, at most once a
+ * minute. *last_ms, 0 at first, remembers the last one; all processes and
+ * threads that share it share the minute. */
+bool warning_due(_Atomic int64_t *last_ms);
 
 /* The same, then exits: with 1 when the server cannot run, with 2 after wrong
  * usage. The message says the cause and the remedy. */

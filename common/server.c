@@ -201,7 +201,8 @@ void server_start(struct server *server,
                                        O_PATH | O_DIRECTORY);
     read_template(server);
     find_pictures(server);
-    if (access_log_open(&server->log, options->access_log) < 0)
+    if (access_log_open(&server->log, options->access_log,
+                        &server->shared->log) < 0)
         die("cannot open the access log %s: %s; the user that the server runs "
             "as must be able to write there", options->access_log,
             strerror(errno));
@@ -249,11 +250,7 @@ void server_act_on_signals(const struct server *server)
 
 bool server_warning_due(const struct server *server)
 {
-    int64_t now_ms = clock_monotonic_ms();
-    int64_t last_ms = atomic_load(&server->shared->warned_ms);
-    return (last_ms == 0 || now_ms - last_ms >= 60 * 1000) &&
-           atomic_compare_exchange_strong(&server->shared->warned_ms, &last_ms,
-                                          now_ms);
+    return warning_due(&server->shared->warned_ms);
 }
 
 int server_finish(const struct server *server)

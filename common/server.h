@@ -20,6 +20,7 @@ struct server_shared {
     atomic_uint log_generation;  /* goes up with each SIGHUP */
     atomic_bool at_capacity;     /* 02, 04: as many clients as allowed */
     _Atomic int64_t warned_ms;   /* when a shortage was last reported */
+    struct access_log_state log;
     struct stats_slot stats[];   /* server.stats_slots of them */
 };
 

@@ -27,6 +27,19 @@ static const int handled[] = {SIGINT, SIGTERM, SIGUSR1, SIGHUP, SIGALRM,
                               SIGCHLD /* for what it interrupts */};
 enum { HANDLED = sizeof handled / sizeof handled[0] };
 
+/* Signals whose default action ends the process, and that a client, an operator
+ * or a limit can cause without wanting that (signal(7)):
+ *   SIGPIPE  a client has gone: send(2) fails with EPIPE, its own error
+ *   SIGXFSZ  the log is as long as `ulimit -f` allows: write(2) fails with EFBIG,
+ *            and lines of the log are lost
+ *   SIGUSR2  means something to other servers, and nothing to this one
+ *   SIGIO    a descriptor that was inherited with O_ASYNC is ready
+ * Those that stay as they are do mean an end: SIGQUIT asks for a core dump,
+ * SIGXCPU says that the CPU time an operator granted is used up, SIGSEGV and
+ * the like report a fault. SIGVTALRM and SIGPROF come from timers that no server
+ * sets. */
+static const int ignored[] = {SIGPIPE, SIGXFSZ, SIGUSR2, SIGIO};
+
 static void request_stop(void)
 {
     const struct server *server = atomic_load(&stoppable);
@@ -79,7 +92,8 @@ void signals_install(const struct server *server)
     signals_stop_ms = &server->shared->stop_ms;
     for (size_t i = 0; i < HANDLED; i++)
         sigaction(handled[i], &action, NULL);
-    signal(SIGPIPE, SIG_IGN);
+    for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++)
+        signal(ignored[i], SIG_IGN);
 }
 
 void signals_set(sigset_t *set)

@@ -33,8 +33,8 @@ static inline bool signals_stopping(void)
 int64_t signals_stopping_ms(void);
 
 /* Installs the handlers, without SA_RESTART: a waiting system call fails with
- * EINTR, so that notes are found. Ignores SIGPIPE: writing to a client that has
- * gone is an error of that client, EPIPE, and must not end the server. */
+ * EINTR, so that notes are found. Ignores signals that would end the server for
+ * what is no reason to end. */
 void signals_install(const struct server *server);
 
 /* Sets *set to the signals handled here, and SIGCHLD. */

@@ -280,6 +280,22 @@ def test_the_report_counts_the_children_s_time(launch):
         cpu.append(float(match[3]) + float(match[4]))
 
 
+@pytest.mark.parametrize("number", [signal.SIGPIPE, signal.SIGXFSZ,
+                                    signal.SIGUSR2, signal.SIGIO])
+def test_signals_that_are_no_reason_to_end(launch, server_name, number):
+    """Neither for the process that was started nor for its workers."""
+    server = launch()
+    if server_name == "preforking":
+        wait_for(lambda: len(children(server.pid)) == 4, "its workers")
+    with server.connect() as connection:
+        assert connection.request("/answer").body == b"42"
+        members = session_members(server.pid)
+        for pid in members:
+            os.kill(pid, number)
+        assert connection.request("/answer").body == b"42"
+        assert session_members(server.pid) == members
+
+
 # The access log
 
 def log_lines(path, count):

@@ -190,3 +190,64 @@ def test_a_log_on_a_full_pipe_does_not_hold_a_server_that_stops(
         wait_for(lambda: not session_members(process.pid), "its children's end")
         for client in clients:
             client.close()
+
+
+# Limits of the shell that started it
+
+def processes_of(server):
+    """List the pids of a server, all of its workers among them."""
+    count = 1 + (4 if server.name == "preforking" else 0)   # see SMALL_POOL
+    wait_for(lambda: len(session_members(server.pid)) >= count, "its workers")
+    return session_members(server.pid)
+
+
+def limit_file_size():
+    """For preexec_fn: what `ulimit -f 4` does."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+
+def test_the_log_at_the_limit_of_file_sizes(launch, own_site):
+    """SIGXFSZ would end the server. Lines are lost, with a warning; answers are
+    not, and no worker is."""
+    log = own_site.root / "access.log"
+    server = launch("--access-log", log, preexec_fn=limit_file_size)
+    before = set(processes_of(server))
+    for _ in range(120):                # a line has 66 bytes
+        assert server.request("/answer").body == b"42"
+    assert log.stat().st_size == 4096
+    assert before <= set(processes_of(server))
+    warnings = server.stderr().splitlines()
+    assert len(warnings) == 1 and "access log" in warnings[0], warnings
+    assert server.stop()[0] == 120
+
+
+def test_the_log_on_a_full_disk(launch):
+    """The same, for as long as the disk is full."""
+    server = launch("--access-log", "/dev/full")
+    for _ in range(20):
+        assert server.request("/answer").body == b"42"
+    [warning] = server.stderr().splitlines()
+    assert "No space left on device; lines are lost" in warning
+
+
+def test_a_cut_line_of_the_log_ends_before_the_next(launch, own_site):
+    """The limit falls into a line. When there is room again, the next line has a
+    line of its own."""
+    log = own_site.root / "access.log"
+    server = launch("--access-log", log)
+    pids = processes_of(server)
+    for pid in pids:
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))
+    for _ in range(3):
+        assert server.request("/answer").body == b"42"
+    assert log.stat().st_size == 100
+    for pid in pids:
+        resource.prlimit(pid, resource.RLIMIT_FSIZE,
+                         (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    for _ in range(3):
+        assert server.request("/hello").status == 200
+    wait_for(lambda: log.read_bytes().count(b"\n") == 5, "five lines")
+    lines = log.read_text().split("\n")
+    assert len(lines[1]) < len(lines[0])                # the one that was cut
+    assert ["/hello" in line for line in lines] == \
+        [False, False, True, True, True, False]

@@ -3,13 +3,16 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "conversation.h"
 
 static char path[PATH_MAX];
+static struct access_log_state state_of_log;
 
 /* A new client, from 192.0.2.1. */
 static void connect_logged_client(void)
@@ -23,8 +26,9 @@ static void connect_logged_client(void)
 static int log_begin(void **state)
 {
     talk_begin(state);
+    state_of_log = (struct access_log_state){.warned_ms = 0};
     snprintf(path, sizeof path, "%s/log", world.folder.path);
-    assert_int_equal(access_log_open(&world.server.log, path), 0);
+    assert_int_equal(access_log_open(&world.server.log, path, &state_of_log), 0);
     connect_logged_client();
     return 0;
 }
@@ -164,21 +168,75 @@ TEST(a_fifo_that_is_full_costs_lines_but_no_wait)
     snprintf(path, sizeof path, "%s/fifo", world.folder.path);
     assert_int_equal(mkfifo(path, 0600), 0);
     int reader = open(path, O_RDONLY | O_NONBLOCK);
-    assert_int_equal(access_log_open(&log, path), 0);
+    assert_int_equal(access_log_open(&log, path, &state_of_log), 0);
     for (int i = 0; i < 10000; i++) /* 60 bytes each; a FIFO holds 64 KB */
         access_log_write(&log, "192.0.2.1", &entry, WORLD_NOW);
     close(reader);
     close(log.fd);
 }
 
+/* What `ulimit -f` does; RLIM_INFINITY lifts it. */
+static void limit_file_size(rlim_t bytes)
+{
+    struct rlimit limit = {bytes, RLIM_INFINITY};
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+TEST(after_a_line_that_was_cut_the_next_one_begins_a_new_one)
+{
+    client_says(&client, GET("/hello"));
+    rlim_t first = strlen(content_of("log"));
+    limit_file_size(first + 20);
+    client_says(&client, GET("/answer")); /* 20 bytes of its line fit */
+    client_says(&client, GET("/answer")); /* nothing does */
+    limit_file_size(RLIM_INFINITY);
+    client_says(&client, GET("/") GET("/nowhere"));
+    const char *rest = content_of("log") + first;
+    assert_memory_equal(rest, "192.0.2.1 - - [06/No\n192.0.2.1 - - [", 36);
+    assert_non_null(strstr(rest, "\"GET / HTTP/1.1\" 200 5\n192.0.2.1 - "));
+    assert_null(strstr(rest, "\n\n"));
+}
+
+TEST(a_line_that_ends_a_cut_one_may_be_cut_itself)
+{
+    client_says(&client, GET("/hello"));
+    rlim_t first = strlen(content_of("log"));
+    limit_file_size(first + 20);
+    client_says(&client, GET("/answer"));
+    limit_file_size(first + 21); /* the end of the line, and no more */
+    client_says(&client, GET("/answer"));
+    limit_file_size(first + 22);
+    client_says(&client, GET("/answer"));
+    limit_file_size(RLIM_INFINITY);
+    client_says(&client, GET("/"));
+    assert_memory_equal(content_of("log") + first,
+                        "192.0.2.1 - - [06/No\n1\n192.0.2.1 - - [", 38);
+}
+
+TEST(a_lost_line_is_reported_once_a_minute)
+{
+    limit_file_size(10);
+    assert_int_equal(state_of_log.warned_ms, 0);
+    client_says(&client, GET("/hello"));
+    int64_t warned = state_of_log.warned_ms;
+    assert_true(warned > 0);
+    client_says(&client, GET("/hello"));
+    assert_int_equal(state_of_log.warned_ms, warned);
+    state_of_log.warned_ms -= 60 * 1000;
+    client_says(&client, GET("/hello"));
+    assert_true(state_of_log.warned_ms >= warned);
+    limit_file_size(RLIM_INFINITY);
+}
+
 TEST(without_a_path_there_is_no_log)
 {
     struct access_log log;
-    assert_int_equal(access_log_open(&log, NULL), 0);
+    assert_int_equal(access_log_open(&log, NULL, &state_of_log), 0);
     assert_int_equal(log.fd, -1);
     assert_int_equal(access_log_reopen(&log), 0);
-    assert_int_equal(access_log_open(&log, "/nowhere/log"), -1);
-    assert_int_equal(access_log_open(&log, "-"), 0);
+    assert_int_equal(access_log_open(&log, "/nowhere/log", &state_of_log), -1);
+    assert_int_equal(access_log_open(&log, "-", &state_of_log), 0);
     assert_int_equal(log.fd, STDOUT_FILENO);
     assert_int_equal(access_log_reopen(&log), 0);
 }
@@ -197,6 +255,9 @@ int main(void)
         LOG(if_reopening_fails_the_old_file_stays_in_use),
         LOG(a_line_is_made_from_an_entry_an_address_and_a_time),
         LOG(a_fifo_that_is_full_costs_lines_but_no_wait),
+        LOG(after_a_line_that_was_cut_the_next_one_begins_a_new_one),
+        LOG(a_line_that_ends_a_cut_one_may_be_cut_itself),
+        LOG(a_lost_line_is_reported_once_a_minute),
         LOG(without_a_path_there_is_no_log),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
