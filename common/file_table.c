@@ -10,6 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+enum { OPEN_ATTEMPTS = 8 }; /* while openat2(2) fails with EAGAIN */
+
 /* O_NONBLOCK: otherwise opening a FIFO would wait for its writer. */
 enum { OPEN_FLAGS = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC };
 
@@ -34,18 +36,22 @@ static int open_and_check(int folder, const char *path)
 
 /* RESOLVE_BENEATH: the kernel itself refuses "..", absolute paths and symbolic
  * links that lead out of the folder, without the race between a check and the
- * open that follows it. It returns EAGAIN when a rename, anywhere, crosses a
- * ".." in a symbolic link. glibc has no wrapper for openat2(2). */
+ * open that follows it. glibc has no wrapper for openat2(2).
+ *
+ * It fails with EAGAIN for two reasons. A rename, anywhere, has crossed a ".." in
+ * a symbolic link: trying again helps. Or another program holds a lease on the
+ * file (fcntl(2)), and O_NONBLOCK asks not to wait for its end, which may take
+ * 45 seconds: then the client has to try again. */
 static int open_beneath(int folder, const char *path)
 {
     struct open_how how = {
         .flags = OPEN_FLAGS,
         .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
     };
-    long fd;
-    do
+    long fd = -1;
+    errno = EAGAIN;
+    for (int i = 0; i < OPEN_ATTEMPTS && fd < 0 && errno == EAGAIN; i++)
         fd = syscall(SYS_openat2, folder, path, &how, sizeof how);
-    while (fd < 0 && errno == EAGAIN);
     if (fd < 0 && (errno == ENOSYS || errno == EPERM))
         return open_and_check(folder, path);
     return (int)fd;
@@ -58,7 +64,7 @@ static int status_of(int error)
         return 404;
     case EACCES: case EPERM: case ENXIO: /* ENXIO: a socket */
         return 403;
-    default: /* EMFILE, ENFILE, ENOMEM, EIO */
+    default: /* EMFILE, ENFILE, ENOMEM, EIO, EAGAIN */
         return 503;
     }
 }

@@ -52,7 +52,8 @@ void file_table_expire(struct file_table *table, int64_t now_ms);
 /* Finds or opens a regular file. Returns 0 and in *found a file that the caller
  * must release; or the status to answer with: 301 for a folder, 403 (also for
  * other things that are no regular file), 404 (also for a path out of the
- * folder), 503 without a descriptor or memory. */
+ * folder), 503 without a descriptor or memory, or while another program holds a
+ * lease on the file. */
 int file_table_open(struct file_table *table, const char *path, int64_t now_ms,
                     struct open_file **found);
 

@@ -251,3 +251,27 @@ def test_a_cut_line_of_the_log_ends_before_the_next(launch, own_site):
     assert len(lines[1]) < len(lines[0])                # the one that was cut
     assert ["/hello" in line for line in lines] == \
         [False, False, True, True, True, False]
+
+
+# A file that somebody holds a lease on
+
+F_SETLEASE = 1024
+
+
+def test_a_leased_file_is_503_and_stops_nobody(launch, own_site):
+    """Opening it would wait for its holder to give up the lease, up to
+    /proc/sys/fs/lease-break-time seconds."""
+    leased = own_site.write("leased.txt", b"content")
+    server = launch(root=own_site.root)
+    with open(leased, "r+b") as file:
+        previous = signal.signal(signal.SIGIO, signal.SIG_IGN)
+        try:
+            fcntl.fcntl(file, F_SETLEASE, fcntl.F_WRLCK)
+            with server.connect() as connection:
+                connection.send(build("/leased.txt"))
+                assert connection.read_response().status == 503
+            assert server.request("/answer").body == b"42"
+            fcntl.fcntl(file, F_SETLEASE, fcntl.F_UNLCK)
+        finally:
+            signal.signal(signal.SIGIO, previous)
+    assert server.request("/leased.txt").body == b"content"

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <sys/resource.h>
@@ -155,6 +156,19 @@ TEST(links_in_a_circle_lead_nowhere)
     assert_int_equal(symlinkat("b", inside, "a"), 0);
     assert_int_equal(symlinkat("a", inside, "b"), 0);
     assert_int_equal(status_of("a"), 404);
+}
+
+/* fcntl(2): an open by anyone else first asks the holder to give the lease up,
+ * with SIGIO, and would wait up to 45 seconds for that. */
+TEST(a_leased_file_is_not_waited_for)
+{
+    int holder = openat(inside, "file", O_RDWR);
+    signal(SIGIO, SIG_IGN);
+    assert_int_equal(fcntl(holder, F_SETLEASE, F_WRLCK), 0);
+    assert_int_equal(status_of("file"), 503);
+    assert_int_equal(fcntl(holder, F_SETLEASE, F_UNLCK), 0);
+    assert_content("file", "content");
+    close(holder);
 }
 
 /* --------------------------------------------- keeping, and looking again */
@@ -356,6 +370,7 @@ int main(void)
         FILES(a_link_that_leaves_and_returns_is_refused_by_openat2),
         FILES(a_link_that_stays_inside_is_followed),
         FILES(links_in_a_circle_lead_nowhere),
+        FILES(a_leased_file_is_not_waited_for),
         FILES(a_file_is_opened_once),
         FILES(a_file_is_opened_again_when_it_was_opened_long_enough_ago),
         FILES(a_change_is_seen_then),
