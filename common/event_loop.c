@@ -302,11 +302,11 @@ static void accept_client(struct event_loop *loop)
     int fd = client == NULL ? -1
                             : net_accept_nonblocking(server, loop->listener);
     if (fd < 0) {
-        loop->accept_exhausted = client == NULL ||
-                                 (errno != EAGAIN && errno != EINVAL);
-        loop->accept_pending = loop->accept_exhausted;
+        enum net_verdict verdict = net_accept_verdict(errno); /* or calloc's */
+        loop->accept_exhausted = verdict >= NET_NEEDS_ROOM;
+        loop->accept_pending = verdict != NET_NOBODY;
         free(client);
-        if (loop->accept_exhausted) { /* make room for the next attempt */
+        if (verdict == NET_NEEDS_ROOM) { /* make some for the next attempt */
             http_context_trim(&loop->worker.http);
             close_longest_idle(loop);
         }

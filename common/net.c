@@ -114,13 +114,34 @@ int net_listen(struct server *server, int number)
     return fd;
 }
 
+/* accept(2), ERRORS and "Error handling": besides its own errors it returns those
+ * that the network has reported for the new socket. */
+enum net_verdict net_accept_verdict(int error)
+{
+    switch (error) {
+    case EAGAIN: case EINVAL:
+        return NET_NOBODY;
+    case EINTR: case ECONNABORTED: case EPROTO: case ENETDOWN:
+    case ENETUNREACH: case EHOSTDOWN: case EHOSTUNREACH: case ENONET:
+    case ENOPROTOOPT: case EOPNOTSUPP: case ETIMEDOUT:
+        return NET_NEXT;
+    case EMFILE: case ENFILE: case ENOBUFS: case ENOMEM:
+        return NET_NEEDS_ROOM;
+    default: /* EPERM: a firewall or a security module refuses this call */
+        return NET_LATER;
+    }
+}
+
+/* Reports an errno that a pause follows; keeps it. */
 static void warn_accept_failed(const struct server *server)
 {
     int saved = errno;
+    bool more_would_help = net_accept_verdict(saved) == NET_NEEDS_ROOM;
     server_warn_exhausted(
         server, "cannot accept more clients now: %s; new clients wait in the "
-        "accept queue. A higher descriptor limit (ulimit -n) or more memory "
-        "would help", strerror(saved));
+        "accept queue%s", strerror(saved),
+        more_would_help ? ". A higher descriptor limit (ulimit -n) or more "
+                          "memory would help" : "");
     errno = saved;
 }
 
@@ -135,9 +156,10 @@ int net_accept(const struct server *server, void (*spare)(void *data),
         int fd = accept4(server->listeners[0], NULL, NULL, SOCK_CLOEXEC);
         if (fd >= 0 || errno == EINVAL) /* the signal handler has shut the */
             return fd;                  /* listening socket down */
-        if (errno == EINTR)
+        enum net_verdict verdict = net_accept_verdict(errno);
+        if (verdict == NET_NEXT)
             continue;
-        if (errno != EAGAIN) { /* SO_RCVTIMEO: nobody came */
+        if (verdict != NET_NOBODY) { /* that is SO_RCVTIMEO */
             warn_accept_failed(server);
             poll(NULL, 0, 50); /* a pause, instead of spinning */
         }
@@ -149,7 +171,7 @@ int net_accept(const struct server *server, void (*spare)(void *data),
 int net_accept_nonblocking(const struct server *server, int listener)
 {
     int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (fd < 0 && errno != EAGAIN && errno != EINVAL)
+    if (fd < 0 && net_accept_verdict(errno) >= NET_NEEDS_ROOM)
         warn_accept_failed(server);
     return fd;
 }

@@ -11,17 +11,28 @@
  * picked. An event loop's does not block. Failure ends the program. */
 int net_listen(struct server *server, int number);
 
+/* What a failed accept(2) means for the server. */
+enum net_verdict {
+    NET_NOBODY,     /* EAGAIN: no client waits; EINVAL: the server is stopping */
+    NET_NEXT,       /* a signal came, or this client is lost: accept again */
+    NET_NEEDS_ROOM, /* no descriptor or memory: fewer clients would help */
+    NET_LATER,      /* any other error may stay: pause, instead of spinning */
+};
+
+/* Returns what an errno of accept(2) means. */
+enum net_verdict net_accept_verdict(int error);
+
 /* Waits for the next client. Returns its socket, or -1 when the server is
- * stopping. Handles every other failure: without descriptors or memory it
- * warns, waits a little and tries again. Before it tries again, and when no
- * client has come for some seconds, calls spare(data), unless that is NULL, to
- * give back what the worker keeps only to be faster later. */
+ * stopping. Handles every other failure: it tries again, and where that would
+ * not help immediately, it warns and pauses first. Before the next attempt after
+ * a pause, and when no client has come for some seconds, calls spare(data),
+ * unless that is NULL, to give back what the worker keeps only to be faster
+ * later. */
 int net_accept(const struct server *server, void (*spare)(void *data),
                void *data);
 
 /* The same for an event loop: neither the call nor the client's socket waits.
- * Returns -1 with errno EAGAIN when no client is waiting, EINVAL when the
- * server is stopping, or another errno when no client can be accepted now. */
+ * Returns -1 with errno, for net_accept_verdict(). */
 int net_accept_nonblocking(const struct server *server, int listener);
 
 /* Return how many clients wait in the accept queue, and how many it holds: of

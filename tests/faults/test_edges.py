@@ -17,7 +17,7 @@ import pytest
 from client import Connection, build
 from processes import (DEADLINE, children, descriptors, end, session_members,
                        spawn, wait_for, zombies)
-from servers import READY, SMALL_POOL
+from servers import READY, SMALL_POOL, Server, run
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
@@ -275,3 +275,38 @@ def test_a_leased_file_is_503_and_stops_nobody(launch, own_site):
         finally:
             signal.signal(signal.SIGIO, previous)
     assert server.request("/leased.txt").body == b"content"
+
+
+# A kernel that refuses, played by strace
+
+with_strace = pytest.mark.skipif(not shutil.which("strace"),
+                                 reason="needs strace")
+
+
+def refusing(call, error, executable, *more, tracer=()):
+    """Return the command for a program whose calls of that name fail."""
+    return ["strace", *tracer, "-f", "-o", "/dev/null", "-e", f"trace={call}",
+            "-e", f"inject={call}:error={error}", executable, *more]
+
+
+@with_strace
+@pytest.mark.only("poll", "epoll")
+@pytest.mark.parametrize("error, said", [
+    ("ECONNABORTED", ""), ("EPERM", "cannot accept more clients now: Operation "
+     "not permitted; new clients wait in the accept queue")],
+    ids=["lost", "forbidden"])
+def test_an_idle_client_stays_where_fewer_clients_would_not_help(
+        executable, site, error, said):
+    """accept4 fails four times, and neither descriptors nor memory are short."""
+    command = refusing("accept4", f"{error}:when=2..5", *options(
+        executable, site, "-p", 0, "--keep-alive", 3600), tracer=["-D"])
+    server = Server(*command)
+    try:
+        with server.connect() as idle, server.connect() as second:
+            assert idle.request("/answer").body == b"42"
+            assert second.request("/answer").body == b"42"
+            assert idle.request("/answer").body == b"42"
+        assert server.stderr().partition(": ")[2].rstrip("\n") == said
+        server.stop()
+    finally:
+        server.end()
