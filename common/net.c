@@ -38,6 +38,15 @@ static void set_option(int fd, int level, int name, int value)
     setsockopt(fd, level, name, &value, sizeof value);
 }
 
+/* Without this one, however, several loops cannot listen. */
+static void share_port(int fd)
+{
+    const int on = 1;
+    if (setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) < 0)
+        die("cannot share the port between several loops (SO_REUSEPORT): %s; "
+            "start one with --workers 1", strerror(errno));
+}
+
 static void set_listener_options(int fd, bool event_loop, int timeout_ms)
 {
     /* Otherwise a restart fails while an old connection is in TIME_WAIT, which
@@ -97,7 +106,7 @@ int net_listen(struct server *server, int number)
      * socket sets it only after bind(2): before, bind would succeed even on a
      * port that another server with SO_REUSEPORT uses. */
     if (number > 0)
-        set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+        share_port(fd);
     if (bind(fd, address->ai_addr, address->ai_addrlen) < 0 ||
         listen(fd, options->backlog) < 0 ||
         getsockname(fd, (struct sockaddr *)&bound, &length) < 0)
@@ -108,7 +117,7 @@ int net_listen(struct server *server, int number)
             : errno == EACCES ? "only root may use ports below 1024"
                               : "give --host an address of this machine");
     if (server->listener_count > 1)
-        set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+        share_port(fd);
     freeaddrinfo(address);
     server->port = ntohs(bound.sin6_port);
     return fd;

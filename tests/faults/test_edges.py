@@ -310,3 +310,16 @@ def test_an_idle_client_stays_where_fewer_clients_would_not_help(
         server.stop()
     finally:
         server.end()
+
+
+@with_strace
+@pytest.mark.only("epoll")
+def test_loops_that_cannot_share_a_port(executable, site):
+    """Without SO_REUSEPORT: not an address that is in use."""
+    result = run(*refusing("setsockopt", "ENOPROTOOPT", *options(
+        executable, site, "-p", 0, "--workers", 2)))
+    assert result.returncode == 1
+    assert "SO_REUSEPORT" in result.stderr and "--workers 1" in result.stderr
+    one = run(*refusing("setsockopt", "ENOPROTOOPT", *options(
+        executable, site, "-p", 0, "--workers", 1, "--user", "no-such-user")))
+    assert "no-such-user" in one.stderr     # every other option may be missing
