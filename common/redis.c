@@ -29,6 +29,50 @@ void redis_backoff_failed(struct redis_backoff *backoff, int64_t now_ms)
     backoff->retry_ms = now_ms + backoff->delay_ms;
 }
 
+#if HIREDIS_MAJOR >= 1
+typedef size_t element_count;
+#else
+typedef int element_count; /* not negative */
+#endif
+
+/* These two take the place of hiredis' functions; task->privdata is the reader's.
+ * No command of ours is answered with an array in an array: at seven levels of
+ * them, each byte of a reply could make hiredis allocate hundreds. */
+static void *create_array(const redisReadTask *task, element_count elements)
+{
+    struct redis_bounds *bounds = task->privdata;
+    bounds->bytes = 0;
+    if (task->parent != NULL || elements > REDIS_ELEMENTS_MAX)
+        return NULL;
+    return bounds->original->createArray(task, elements);
+}
+
+static void *create_string(const redisReadTask *task, char *text, size_t length)
+{
+    struct redis_bounds *bounds = task->privdata;
+    bounds->bytes = length + (task->parent != NULL ? bounds->bytes : 0);
+    if (bounds->bytes > REDIS_REPLY_BYTES_MAX)
+        return NULL;
+    return bounds->original->createString(task, text, length);
+}
+
+void redis_bound_replies(redisReader *reader, struct redis_bounds *bounds)
+{
+    *bounds = (struct redis_bounds){.functions = *reader->fn,
+                                    .original = reader->fn};
+    bounds->functions.createArray = create_array;
+    bounds->functions.createString = create_string;
+    reader->privdata = bounds;
+    reader->fn = &bounds->functions;
+}
+
+bool redis_reply_is_too_long(const redisReader *reader)
+{
+    /* Each element has a line with its length, and a line end. */
+    const size_t lengths = 32 * REDIS_ELEMENTS_MAX;
+    return reader->len - reader->pos > REDIS_REPLY_BYTES_MAX + lengths;
+}
+
 void redis_close(struct redis *redis)
 {
     if (redis->context != NULL)
@@ -53,11 +97,13 @@ static bool try_connect(struct redis *redis, int64_t now_ms)
                          : redisConnectWithTimeout(a->host, a->port, wait);
     /* Without a timeout for reading, a Redis that hangs would hold this worker
      * for ever. */
-    if (redis->context != NULL && redis->context->err == 0 &&
-        redisSetTimeout(redis->context, wait) == REDIS_OK)
-        return true;
-    fail(redis);
-    return false;
+    if (redis->context == NULL || redis->context->err != 0 ||
+        redisSetTimeout(redis->context, wait) != REDIS_OK) {
+        fail(redis);
+        return false;
+    }
+    redis_bound_replies(redis->context->reader, &redis->bounds);
+    return true;
 }
 
 /* Has Redis closed the connection since we used it, or sent something that
@@ -108,6 +154,8 @@ redisReply *redis_receive(struct redis *redis)
             return reply;
         }
         redisBufferRead(context);
+        if (redis_reply_is_too_long(context->reader))
+            break;
     }
     fail(redis);
     return NULL;

@@ -50,10 +50,34 @@ bool redis_may_connect(const struct redis_address *address,
 /* Records a failure at now_ms. */
 void redis_backoff_failed(struct redis_backoff *backoff, int64_t now_ms);
 
+/* What a reply may hold. A page asks for 100 remarks of at most 4.2 KB each;
+ * other programs may have stored longer ones. A program that is no Redis of ours
+ * could announce 2,147,483,647 elements, for which hiredis allocates an array
+ * before the first has arrived. */
+enum { REDIS_ELEMENTS_MAX = 128, REDIS_REPLY_BYTES_MAX = 1024 * 1024 };
+
+/* What the reader of a connection needs to hold replies to these limits. */
+struct redis_bounds {
+    redisReplyObjectFunctions functions; /* which the reader calls */
+    const redisReplyObjectFunctions *original;
+    size_t bytes; /* of the strings in the current reply */
+};
+
+/* Makes a reader of hiredis fail, as if memory had run out, at an array in an
+ * array, at one of more than REDIS_ELEMENTS_MAX elements, and at more than
+ * REDIS_REPLY_BYTES_MAX bytes of strings. *bounds must live as long as the
+ * reader. */
+void redis_bound_replies(redisReader *reader, struct redis_bounds *bounds);
+
+/* Has the reader got more bytes of an element, or of a line, that is not complete
+ * than a whole reply may have? Its connection should be closed then. */
+bool redis_reply_is_too_long(const redisReader *reader);
+
 /* One connection, owned by one blocking worker, which sets the address. */
 struct redis {
     const struct redis_address *address;
     redisContext *context; /* NULL: not connected */
+    struct redis_bounds bounds;
     struct redis_backoff backoff;
     int64_t deadline_ms;    /* of the current page */
 };
@@ -70,6 +94,7 @@ bool redis_begin(struct redis *redis, int64_t now_ms);
 bool redis_queue(struct redis *redis, const struct redis_command *command);
 
 /* Sends what is queued and waits for the next reply. The caller frees it with
- * freeReplyObject(). Returns NULL when Redis is away, too slow or does not
- * speak its protocol: the connection is closed then. */
+ * freeReplyObject(). Returns NULL when Redis is away, too slow, does not
+ * speak its protocol or replies with too much: the connection is closed
+ * then. */
 redisReply *redis_receive(struct redis *redis);

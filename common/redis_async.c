@@ -67,6 +67,7 @@ static bool start_connecting(struct redis_async *redis)
     redis->context = context;
     redis->fd = context->c.fd;
     redis->wanted = redis->watched = 0;
+    redis_bound_replies(context->c.reader, &redis->bounds);
     context->data = context->ev.data = redis;
     context->ev.addRead = add_read;
     context->ev.addWrite = add_write;
@@ -123,6 +124,8 @@ void redis_async_ready(struct redis_async *redis, uint32_t events)
     int unread = 1;
     for (int i = 0; i < READS_PER_EVENT && unread > 0 && redis->due > 0; i++) {
         redisAsyncHandleRead(redis->context); /* may free it: due is 0 then */
+        if (redis->due > 0 && redis_reply_is_too_long(redis->context->c.reader))
+            redis_async_close(redis);
         if (redis->due > 0)
             ioctl(redis->fd, FIONREAD, &unread);
     }

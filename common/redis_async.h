@@ -31,6 +31,7 @@ struct redis_async {
     void (*on_reply)(void *loop, void *client, const redisReply *reply);
 
     redisAsyncContext *context; /* NULL: no connection */
+    struct redis_bounds bounds;
     struct redis_backoff backoff;
     unsigned due;               /* replies that have not arrived */
     int64_t progress_ms;        /* when the last reply arrived, or the first of

@@ -21,9 +21,12 @@ BOTH_WAYS = pytest.mark.parametrize("options", [[], ["--pipeline"]],
 @pytest.mark.parametrize("mode, seconds, options", [
     (faults.DELAY, 1.5, []), (faults.DRIP, 0.4, []), (faults.SILENT, 0, []),
     (faults.CUT, 0, []), (faults.CUT, 0, ["--pipeline"]),
-    (faults.GARBAGE, 0, []), (faults.WRONG_TYPE, 0, []), (faults.RESET, 0, [])],
+    (faults.GARBAGE, 0, []), (faults.WRONG_TYPE, 0, []), (faults.RESET, 0, []),
+    (faults.HUGE_ARRAY, 0, []), (faults.HUGE_STRING, 0, []),
+    (faults.ENDLESS_LINE, 0, []), (faults.NESTED, 0, [])],
     ids=["delay", "drip", "silent", "cut", "cut-pipeline", "garbage",
-         "wrong-type", "reset"])
+         "wrong-type", "reset", "huge-array", "huge-string", "endless-line",
+         "nested"])
 def test_fault(launch, faulty_redis, mode, seconds, options):
     """The guestbook is away within a second, all else is there, and it comes
     back within a second."""

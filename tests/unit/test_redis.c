@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -160,6 +161,87 @@ TEST(no_reply_comes_from_a_connection_that_ends_or_speaks_another_protocol)
     }
 }
 
+enum { MEBIBYTE = 1024 * 1024 };
+
+/* A reply of n elements, or of one string if n is 0, with `size` bytes each. */
+static size_t make_reply(char *bytes, size_t room, size_t n, size_t size)
+{
+    size_t used = n > 0 ? (size_t)snprintf(bytes, room, "*%zu\r\n", n) : 0;
+    for (size_t i = 0; i < n || i == 0; i++) {
+        used += (size_t)snprintf(bytes + used, room - used, "$%zu\r\n", size);
+        memset(bytes + used, 'x', size);
+        used += size;
+        used += (size_t)snprintf(bytes + used, room - used, "\r\n");
+    }
+    return used;
+}
+
+/* Sends what fits into the socket again and again, from a process of its own:
+ * the reply is longer than the socket's buffer. */
+static void reply_at_length(const char *bytes, size_t n)
+{
+    if (fork() == 0) {
+        close(redis.context->fd); /* of our parent's end it is a copy */
+        while (n > 0) {
+            ssize_t sent = send(peer, bytes, n, MSG_NOSIGNAL);
+            if (sent < 0)
+                _exit(1); /* the other side has closed */
+            bytes += sent;
+            n -= (size_t)sent;
+        }
+        _exit(0);
+    }
+}
+
+TEST(a_reply_that_holds_more_than_any_page_asks_for_is_refused)
+{
+    static const struct {
+        size_t n, size;
+        bool refused;
+    } rows[] = {
+        {128, 1, false}, {129, 1, true},
+        {128, MEBIBYTE / 128, false}, {128, MEBIBYTE / 128 + 1, true},
+        {0, MEBIBYTE / 2, false}, {0, MEBIBYTE + 1, true},
+        {1, MEBIBYTE, false}, {1, MEBIBYTE + 1, true},
+        {1, MEBIBYTE + 9999, true},
+    };
+    static char bytes[3 * MEBIBYTE / 2];
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        redis.backoff = (struct redis_backoff){0};
+        redis_close(&redis);
+        connect_redis();
+        assert_true(redis_queue(&redis, &ping));
+        reply_at_length(bytes, make_reply(bytes, sizeof bytes, rows[i].n,
+                                          rows[i].size));
+        redisReply *r = redis_receive(&redis);
+        if ((r == NULL) != rows[i].refused)
+            fail_msg("row %zu was %s", i, r == NULL ? "refused" : "taken");
+        freeReplyObject(r);
+        close(peer);
+        peer = -1;
+        redis_close(&redis); /* or the other process would wait for us */
+        assert_true(wait(NULL) > 0);
+    }
+}
+
+TEST(what_announces_too_much_or_does_not_end_is_refused)
+{
+    static const char *const begins[] = {"*1\r\n*1\r\n:1\r\n",
+                                         "*2147483647\r\n",
+                                         "$2147483647\r\n", "+"};
+    static char bytes[MEBIBYTE + 100];
+    for (size_t i = 0; i < LENGTH(begins); i++) {
+        redis.backoff = (struct redis_backoff){0};
+        connect_redis();
+        assert_true(redis_queue(&redis, &ping));
+        memset(bytes, 'x', sizeof bytes);
+        memcpy(bytes, begins[i], strlen(begins[i]));
+        reply_at_length(bytes, sizeof bytes);
+        assert_receives_nothing();
+        assert_true(wait(NULL) > 0);
+    }
+}
+
 TEST(a_redis_that_does_not_reply_is_given_up_after_one_wait)
 {
     connect_redis();
@@ -228,6 +310,8 @@ int main(void)
         REDIS(a_connection_that_redis_has_closed_is_replaced_before_use),
         REDIS(a_reply_that_was_not_asked_for_is_not_taken_for_the_next_one),
         REDIS(no_reply_comes_from_a_connection_that_ends_or_speaks_another_protocol),
+        REDIS(a_reply_that_holds_more_than_any_page_asks_for_is_refused),
+        REDIS(what_announces_too_much_or_does_not_end_is_refused),
         REDIS(a_redis_that_does_not_reply_is_given_up_after_one_wait),
         REDIS(replies_that_come_after_the_page_s_deadline_are_of_no_use),
         REDIS(without_a_listener_nothing_is_tried_until_the_back_off_is_over),

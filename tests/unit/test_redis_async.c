@@ -210,6 +210,24 @@ TEST(another_protocol_is_no_reply)
     assert_null(redis.context);
 }
 
+TEST(what_announces_or_sends_too_much_is_no_reply)
+{
+    static const char *const begins[] = {"*129\r\n", "*1\r\n*0\r\n",
+                                         "*2147483647\r\n",
+                                         "$2147483647\r\n", "+"};
+    for (size_t i = 0; i < LENGTH(begins); i++) {
+        redis.backoff = (struct redis_backoff){0};
+        replies[0] = '\0';
+        assert_true(ask("A"));
+        accept_redis();
+        reply(begins[i]);
+        for (int n = 0; redis.context != NULL && n < 12; n++) /* 1.2 MB */
+            reply(many('x', 100 * 1000));
+        if (strcmp(replies, "A=NULL ") != 0 || redis.context != NULL)
+            fail_msg("row %zu: '%s'", i, replies);
+    }
+}
+
 TEST(silence_has_a_limit_that_each_reply_starts_again)
 {
     assert_true(redis_async_deadline_ms(&redis) == INT64_MAX);
@@ -264,6 +282,7 @@ int main(void)
         REDIS(a_reply_that_was_not_asked_for_goes_to_nobody),
         REDIS(a_page_that_goes_on_after_a_surplus_reply_finds_redis_away),
         REDIS(another_protocol_is_no_reply),
+        REDIS(what_announces_or_sends_too_much_is_no_reply),
         REDIS(silence_has_a_limit_that_each_reply_starts_again),
         REDIS(without_a_listener_there_is_a_back_off),
         REDIS(without_a_guestbook_there_is_no_connection),
