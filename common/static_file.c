@@ -61,6 +61,18 @@ int static_file_range(struct slice range, off_t size, off_t *first,
     return 206;
 }
 
+/* strptime(3) accepts any day from 1 to 31 and any weekday; timegm(3) turns the
+ * 31st of February into the 3rd of March and computes the weekday. A leap second
+ * is the only 60th of its minute. */
+static bool is_in_calendar(const struct tm *tm)
+{
+    struct tm day = {.tm_mday = tm->tm_mday, .tm_mon = tm->tm_mon,
+                     .tm_year = tm->tm_year};
+    timegm(&day);
+    return day.tm_mday == tm->tm_mday && day.tm_wday == tm->tm_wday &&
+           tm->tm_sec <= 60;
+}
+
 time_t http_date_parse(struct slice s)
 {
     static const char *const formats[] = {
@@ -76,7 +88,7 @@ time_t http_date_parse(struct slice s)
         struct tm tm = {0};
         const char *end = strptime(text, formats[i], &tm);
         if (end != NULL && *end == '\0')
-            return timegm(&tm);
+            return is_in_calendar(&tm) ? timegm(&tm) : -1;
     }
     return -1;
 }

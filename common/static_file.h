@@ -22,7 +22,8 @@ const char *static_file_type(const char *path);
 bool static_file_path_allowed(const char *path);
 
 /* Reads a date in any of the three formats that RFC 9110, 5.6.7 requires.
- * Returns (time_t)-1 when s is in none of them. */
+ * Returns (time_t)-1 when s is in none of them, or names a day that no calendar
+ * has: the 31st of February, or a Monday that was a Sunday. */
 time_t http_date_parse(struct slice s);
 
 /* Applies a Range field (RFC 9110, 14.1.2) to a file of `size` bytes. Returns

@@ -238,7 +238,8 @@ def test_if_modified_since(server, file, style, later, status):
 
 @pytest.mark.parametrize("value", [
     "yesterday", "", "Xxx, 01 Jan 2030 00:00:00 GMT", "1893456000",
-    "Tue, 99 Jan 2030 00:00:00 GMT", "Tue, 01 Jan 2030 00:00:00 CET"])
+    "Tue, 99 Jan 2030 00:00:00 GMT", "Tue, 01 Jan 2030 00:00:00 CET",
+    "Sun, 31 Feb 2030 00:00:00 GMT", "Mon, 01 Jan 2030 00:00:00 GMT"])
 def test_an_invalid_if_modified_since_is_ignored(server, file, value):
     assert conditional(server, file,
                        ("If-Modified-Since", value)).status == 200

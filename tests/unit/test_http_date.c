@@ -70,6 +70,33 @@ TEST(a_leap_day_exists_in_leap_years)
     assert_int_equal(parsed("Thu, 29 Feb 2024 12:00:00 GMT"), 1709208000);
 }
 
+TEST(a_leap_second_exists)
+{
+    assert_int_equal(parsed("Sat, 31 Dec 2016 23:59:60 GMT"), 1483228800);
+    assert_int_equal(parsed("Sat, 31 Dec 2016 23:59:61 GMT"), -1);
+}
+
+/* RFC 9110, 5.6.7 and 13.1.3. */
+TEST(a_date_that_no_calendar_has_is_refused)
+{
+    const char *const texts[] = {
+        "Thu, 31 Feb 2022 08:49:37 GMT",
+        "Tue, 29 Feb 2022 08:49:37 GMT",
+        "Tue, 31 Apr 2024 08:49:37 GMT",
+        "Wed, 31-Apr-24 08:49:37 GMT",
+        "Wed Apr 31 08:49:37 2024",
+        "Sun, 00 Nov 1994 08:49:37 GMT",
+        /* The weekday is another one. */
+        "Mon, 06 Nov 1994 08:49:37 GMT",
+        "Monday, 06-Nov-94 08:49:37 GMT",
+        "Mon Nov  6 08:49:37 1994",
+    };
+    for (size_t i = 0; i < LENGTH(texts); i++)
+        if (parsed(texts[i]) != (time_t)-1)
+            fail_msg("'%s' was read as %lld", texts[i],
+                     (long long)parsed(texts[i]));
+}
+
 TEST(what_is_no_date_is_refused)
 {
     const char *const texts[] = {
@@ -110,6 +137,8 @@ int main(void)
         cmocka_unit_test(what_was_written_is_read_back),
         cmocka_unit_test(two_digits_of_a_year_mean_1969_to_2068),
         cmocka_unit_test(a_leap_day_exists_in_leap_years),
+        cmocka_unit_test(a_leap_second_exists),
+        cmocka_unit_test(a_date_that_no_calendar_has_is_refused),
         cmocka_unit_test(what_is_no_date_is_refused),
         cmocka_unit_test(no_slice_is_no_date),
     };
