@@ -132,7 +132,7 @@ static int read_form(struct http_exchange *x)
     buffer_reset(b, HTTP_BATCH_MAX);
     if (form_get(x->request_body, SLICE("guest-remarks"), b) < 0)
         return 400;
-    size_t n = b->len;
+    size_t n = b->len = text_unify_line_ends(b->data, b->len);
     if (form_get(x->request_body, SLICE("guest-name"), b) < 0)
         return 400;
     if (buffer_reserve(b, 1) == NULL) /* even if both are empty */

@@ -32,6 +32,17 @@ int form_get(struct slice encoded, struct slice name, struct buffer *out)
     return 0;
 }
 
+size_t text_unify_line_ends(char *text, size_t n)
+{
+    size_t length = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (text[i] == '\r' && i + 1 < n && text[i + 1] == '\n')
+            continue; /* the LF that follows is this line's end */
+        text[length++] = text[i] == '\r' ? '\n' : text[i];
+    }
+    return length;
+}
+
 /* --------------------------------------------------------------- templates */
 
 void template_render(struct buffer *out, struct slice text,

@@ -21,9 +21,17 @@ struct template_value {
 void template_render(struct buffer *out, struct slice text,
                      const struct template_value *values, size_t n);
 
+/* Makes each line end in n bytes of text one LF: CR LF, as a form sends it
+ * (HTML, "constructing the entry list"), and CR alone. Returns the new length,
+ * which is at most n. */
+size_t text_unify_line_ends(char *text, size_t n);
+
 /* Reads one Unicode character at s.p into *code. Returns its length in bytes, 1
  * to 4, or 0 where s is not UTF-8 (overlong forms, surrogates and numbers above
- * U+10FFFF are not: RFC 3629), or has a character that XML forbids, or DEL. */
+ * U+10FFFF are not: RFC 3629), or has a noncharacter that XML forbids, or a
+ * control character. White space is none; U+007F to U+009F are. XML allows
+ * those and advises against them (XML 1.0, 2.2); in HTML they are an error
+ * ("control-character-in-input-stream"). */
 size_t text_utf8_next(struct slice s, unsigned *code);
 
 /* Returns the number of Unicode characters in s, or -1 if text_utf8_next()

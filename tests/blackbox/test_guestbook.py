@@ -179,7 +179,17 @@ def test_any_character(visitor, redis, text):
 def test_lines_of_a_remark(visitor):
     assert visitor.sign("Ada", "one\r\ntwo\r\n\r\nthree").status == 303
     [remark] = visitor.read().remarks
-    assert remark.replace("\r\n", "\n") == "one\ntwo\n\nthree - Ada"
+    assert remark == "one\ntwo\n\nthree - Ada"
+
+
+def test_a_line_end_counts_once(visitor, redis):
+    """A form sends CR LF where its guest has typed one line end."""
+    typed = "\n".join(10 * ["x" * 99])       # 999 characters
+    assert visitor.sign("Ada", typed.replace("\n", "\r\n")).status == 303
+    assert redis("LINDEX", "guestbook_remarks", "0").decode() == f"{typed} - Ada"
+    page = visitor.refused("Ada", f"{typed}\n{'x'}".replace("\n", "\r\n"))
+    assert "1,000" in page.message
+    assert page.text == f"{typed}\nx"
 
 
 @pytest.mark.parametrize("character", ["x", "\u00fc", "\u4f60", GHOST, "<"])
