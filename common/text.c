@@ -74,7 +74,8 @@ void template_render(struct buffer *out, struct slice text,
 static bool is_forbidden(unsigned code)
 {
     return (code < ' ' && code != '\t' && code != '\n' && code != '\r') ||
-           code == 0x7f || (code >= 0xd800 && code <= 0xdfff) ||
+           (code >= 0x7f && code <= 0x9f) ||
+           (code >= 0xd800 && code <= 0xdfff) ||
            code == 0xfffe || code == 0xffff || code > 0x10ffff;
 }
 

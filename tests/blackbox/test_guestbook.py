@@ -240,7 +240,8 @@ def test_the_page_that_refuses_invalid_utf8_is_utf8(visitor):
     visitor.sign(b"\xff", b"\xc3").text
 
 
-@pytest.mark.parametrize("text", ["a\x00b", "a\x1b[31mb", "a\x7fb", "\x08"])
+@pytest.mark.parametrize("text", ["a\x00b", "a\x1b[31mb", "a\x7fb", "\x08",
+                                  "a\x85b", "\x80", "\x9f"])
 def test_control_characters(visitor, redis, text):
     for name, remark in [(text, "x"), ("x", text)]:
         assert visitor.sign(name, remark).status == 400

@@ -160,6 +160,26 @@ TEST(a_value_completes_no_placeholder_with_the_text_around_it)
     buffer_free(&out);
 }
 
+/* --------------------------------------------------------------- line ends */
+
+TEST(line_ends_become_lf)
+{
+    static const struct {
+        const char *text, *expected;
+    } rows[] = {
+        {"", ""}, {"a", "a"}, {"a\nb", "a\nb"}, {"a\r\nb", "a\nb"},
+        {"a\rb", "a\nb"}, {"\r\n\r\n", "\n\n"}, {"\r\r\n", "\n\n"},
+        {"\n\r", "\n\n"}, {"a\r", "a\n"}, {"a\r\n", "a\n"},
+    };
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        size_t n = strlen(rows[i].text);
+        char *text = before_guard_page(rows[i].text, n);
+        n = text_unify_line_ends(text, n);
+        assert_slice(((struct slice){text, n}), rows[i].expected);
+    }
+    assert_int_equal(text_unify_line_ends(NULL, 0), 0);
+}
+
 /* ------------------------------------------------------ UTF-8 and escaping */
 
 /* Encodes a code point as RFC 3629 says, valid or not. */
@@ -180,7 +200,8 @@ static size_t encode(unsigned code, char out[4])
 static bool is_forbidden(unsigned code)
 {
     return (code < ' ' && strchr("\t\n\r", (int)code) == NULL) || code == 0 ||
-           code == 0x7f || (code >= 0xd800 && code <= 0xdfff) ||
+           (code >= 0x7f && code < 0xa0) ||
+           (code >= 0xd800 && code <= 0xdfff) ||
            code == 0xfffe || code == 0xffff;
 }
 
@@ -291,11 +312,14 @@ TEST(each_printable_character_stays_but_for_five)
 
 #define REPLACEMENT "\xef\xbf\xbd"
 
-TEST(what_xml_forbids_becomes_the_replacement_character)
+TEST(what_xml_and_html_forbid_becomes_the_replacement_character)
 {
     assert_escapes_to(SLICE("a\0b"), "a" REPLACEMENT "b");
     assert_escapes_to(SLICE("\x1b[31m"), REPLACEMENT "[31m");
     assert_escapes_to(SLICE("\x7f"), REPLACEMENT);
+    assert_escapes_to(SLICE("\xc2\x85|\xc2\x9f|\xc2\xa0"),
+                      REPLACEMENT REPLACEMENT "|" REPLACEMENT REPLACEMENT
+                      "|\xc2\xa0");
     assert_escapes_to(SLICE("\xef\xbf\xbe"),
                       REPLACEMENT REPLACEMENT REPLACEMENT);
     assert_escapes_to(SLICE("\xef\xbf\xbf"),
@@ -350,7 +374,8 @@ int main(void)
         cmocka_unit_test(markup_becomes_references),
         cmocka_unit_test(other_text_stays_as_it_is),
         cmocka_unit_test(each_printable_character_stays_but_for_five),
-        cmocka_unit_test(what_xml_forbids_becomes_the_replacement_character),
+        cmocka_unit_test(line_ends_become_lf),
+        cmocka_unit_test(what_xml_and_html_forbid_becomes_the_replacement_character),
         cmocka_unit_test(
             each_byte_that_is_not_utf8_becomes_the_replacement_character),
         cmocka_unit_test(a_file_name_becomes_part_of_a_url),
