@@ -323,3 +323,36 @@ def test_loops_that_cannot_share_a_port(executable, site):
     one = run(*refusing("setsockopt", "ENOPROTOOPT", *options(
         executable, site, "-p", 0, "--workers", 1, "--user", "no-such-user")))
     assert "no-such-user" in one.stderr     # every other option may be missing
+
+
+# Process 1 of a container: every orphan becomes its child
+
+@as_root
+@pytest.mark.skipif(not (shutil.which("unshare") and shutil.which("nsenter")),
+                    reason="needs unshare and nsenter")
+def test_process_1_reaps_orphans(executable, site):
+    """It serves, replaces its workers and stops as always."""
+    container = spawn(["unshare", "--pid", "--mount-proc", "--fork", *options(
+        executable, site, "-p", 0)], stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE)
+    try:
+        match = READY.fullmatch(container.stdout.readline().decode())
+        address = (match[1], int(match[2]))
+        [pid] = children(container.pid)
+        for _ in range(10):     # the shell ends first, then its child
+            subprocess.run(["nsenter", "-t", str(pid), "-p", "-m", "sh", "-c",
+                            "sleep 0.01 & exit"], check=True)
+        assert answers(address)
+        wait_for(lambda: children(pid, everywhere=True) == children(pid) and
+                 not zombies(pid, everywhere=True), "the orphans to be gone")
+        workers = children(pid)
+        if executable.name == "preforking":
+            os.kill(workers[0], signal.SIGKILL)
+            wait_for(lambda: len(children(pid)) == len(workers) and
+                     workers[0] not in children(pid), "another worker")
+        assert answers(address)
+        os.kill(pid, signal.SIGTERM)
+        assert container.wait(DEADLINE) == 0
+    finally:
+        end(container)
+        container.stdout.close()
