@@ -14,7 +14,7 @@ import time
 
 import pytest
 
-from client import Connection, build
+from client import Closed, Connection, build
 from processes import (DEADLINE, children, descriptors, end, session_members,
                        spawn, wait_for, zombies)
 from servers import READY, SMALL_POOL, Server, run
@@ -275,6 +275,56 @@ def test_a_leased_file_is_503_and_stops_nobody(launch, own_site):
         finally:
             signal.signal(signal.SIGIO, previous)
     assert server.request("/leased.txt").body == b"content"
+
+
+# A file that is cut short while a worker has it open
+
+def test_a_file_that_is_cut_short_shows_in_its_answer(launch, own_site):
+    """A worker trusts a file for half a second, and has sent its old length when
+    it finds less. Then the connection ends, which tells the client (RFC 9112, 8);
+    it is never kept with bytes missing."""
+    file = own_site.write("cut.txt", b"x" * 5000)
+    server = launch(root=own_site.root)
+    with server.connect() as connection:
+        assert connection.request("/cut.txt").body == b"x" * 5000
+        os.truncate(file, 0)
+        connection.send(build("/cut.txt"))
+        with contextlib.suppress(Closed):           # unless it took half a second
+            assert connection.read_response().body == b""
+
+    def is_empty():
+        with contextlib.suppress(Closed):           # another worker's turn
+            return server.request("/cut.txt").get("Content-Length") == "0"
+
+    wait_for(is_empty, "the file as it is now")
+
+
+# The address of Redis
+
+@as_root
+@pytest.mark.skipif(not shutil.which("unshare"), reason="needs unshare")
+def test_a_name_of_redis_means_its_ipv4_address(executable, site, tmp_path):
+    """It is looked up once, at the start: getaddrinfo(3) would block a loop. IPv4
+    comes first, as Redis listens there in any case."""
+    hosts = tmp_path / "hosts"
+    hosts.write_text("::1 both.example\n127.0.0.1 both.example\n"
+                     "::1 only6.example\n")
+    for name, family, address in [("both.example", socket.AF_INET, "127.0.0.1"),
+                                  ("only6.example", socket.AF_INET6, "::1"),
+                                  ("[::1]", socket.AF_INET6, "::1")]:
+        with socket.create_server((address, 0), family=family) as listener:
+            server = Server(
+                "unshare", "--mount", "sh", "-c",
+                'mount --bind "$0" /etc/hosts && exec "$@"', hosts, executable,
+                "-p", 0, "--root", site.root, *SMALL_POOL.get(executable.name, []),
+                "--redis", f"{name}:{listener.getsockname()[1]}")
+            try:
+                assert server.request("/guestbook").status == 503
+                listener.settimeout(DEADLINE)
+                listener.accept()[0].close()        # it has connected
+                server.stop()
+            finally:
+                server.end()
 
 
 # A kernel that refuses, played by strace
