@@ -16,7 +16,7 @@ import pytest
 
 from client import Closed, Connection, build
 from processes import (DEADLINE, children, descriptors, end, session_members,
-                       spawn, wait_for, zombies)
+                       spawn, system_calls, wait_for, zombies)
 from servers import READY, SMALL_POOL, Server, run
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
@@ -327,7 +327,7 @@ def test_a_name_of_redis_means_its_ipv4_address(executable, site, tmp_path):
                 server.end()
 
 
-# A kernel that refuses, played by strace
+# A kernel that refuses, or says what is not so, played by strace
 
 with_strace = pytest.mark.skipif(not shutil.which("strace"),
                                  reason="needs strace")
@@ -360,6 +360,31 @@ def test_an_idle_client_stays_where_fewer_clients_would_not_help(
         server.stop()
     finally:
         server.end()
+
+
+@with_strace
+@pytest.mark.only("preforking", "epoll")
+def test_a_second_signal_ends_a_server_that_is_stuck_in_its_last_report(
+        executable, site, pipe):
+    """Another writer has taken the room that poll(2) saw: here, poll says that
+    there is some, and there is none. The parents of these two have blocked the
+    signals until then."""
+    command = ["strace", "-D", "-o", "/dev/null", "-e", "trace=poll", "-e",
+               "inject=poll:retval=1", *options(
+                   executable, site, "-p", 0, "--drain-timeout", 3600,
+                   "--workers", 2)]
+    write = {"x86_64": "1", "aarch64": "64"}[os.uname().machine]
+    with printing_to(pipe, command) as (process, _):
+        wait_for(lambda: len(children(process.pid)) >= 2, "its workers")
+        pipe.fill()
+        process.terminate()
+        wait_for(lambda: system_calls(process.pid)[write] == 1, "the last report")
+
+        def has_ended():    # what comes within 0.2 s is no second time
+            process.terminate()
+            return process.poll() is not None
+        wait_for(has_ended, "the second signal to be obeyed")
+        assert process.returncode in (0, 1)
 
 
 @with_strace
