@@ -3,14 +3,15 @@
  *
  *   127.0.0.1 - - [10/Oct/2026:13:55:36 +0000] "GET / HTTP/1.1" 200 2326
  *
- * Each line is one write(2) to a file opened with O_APPEND: the kernel moves to
- * the end and writes in one step, so lines of several processes and threads do
- * not mix. A client's bytes are escaped, so no client can forge a line.
+ * Each line is one writev(2) to a file opened with O_APPEND: the kernel moves
+ * to the end and writes in one step, so lines of several processes and
+ * threads do not mix. A client's bytes are escaped, so no client can forge a
+ * line.
  *
- * A FIFO is opened with O_NONBLOCK: when its reader is too slow, lines are lost
- * and no request waits. Standard output is shared with other programs and stays
- * as it is: when it is a pipe that nobody reads, the worker blocks, but loses the
- * line if the server is stopping.
+ * A FIFO is opened with O_NONBLOCK: when its reader is too slow, lines are
+ * lost and no request waits. Standard output is shared with other programs
+ * and stays as it is: when it is a pipe that nobody reads, the worker blocks,
+ * but loses the line if the server is stopping.
  */
 #pragma once
 
@@ -40,9 +41,9 @@ int access_log_open(struct access_log *log, const char *path,
  * Returns 0, or -1 with errno; the old file is still in use then. */
 int access_log_reopen(const struct access_log *log);
 
-/* Writes the line for an answer that was made at `now` for client `peer`. A line
- * that cannot be written is lost, with a warning at most once a minute. If only
- * part of it fits, because the disk or the file is full (write(2)), the next
- * line that can be written begins a new one. */
+/* Writes the line for an answer that was made at `now` for client `peer`. A
+ * line that cannot be written is lost, with a warning at most once a minute.
+ * If only part of it fits, because the disk or the file is full (write(2)),
+ * the next line that can be written begins a new one. */
 void access_log_write(const struct access_log *log, const char *peer,
                       const struct http_logged *entry, time_t now);

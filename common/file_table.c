@@ -34,14 +34,14 @@ static int open_and_check(int folder, const char *path)
     return -1;
 }
 
-/* RESOLVE_BENEATH: the kernel itself refuses "..", absolute paths and symbolic
- * links that lead out of the folder, without the race between a check and the
- * open that follows it. glibc has no wrapper for openat2(2).
+/* RESOLVE_BENEATH: the kernel itself refuses "..", absolute paths and
+ * symbolic links that lead out of the folder, without the race between a
+ * check and the open that follows it. glibc has no wrapper for openat2(2).
  *
- * It fails with EAGAIN for two reasons. A rename, anywhere, has crossed a ".." in
- * a symbolic link: trying again helps. Or another program holds a lease on the
- * file (fcntl(2)), and O_NONBLOCK asks not to wait for its end, which may take
- * 45 seconds: then the client has to try again. */
+ * It fails with EAGAIN for two reasons. A rename, anywhere, has crossed a
+ * ".." in a symbolic link: trying again helps. Or another program holds a
+ * lease on the file (fcntl(2)), and O_NONBLOCK asks not to wait for its end,
+ * which may take 45 seconds: then the client has to try again. */
 static int open_beneath(int folder, const char *path)
 {
     struct open_how how = {

@@ -123,8 +123,8 @@ int net_listen(struct server *server, int number)
     return fd;
 }
 
-/* accept(2), ERRORS and "Error handling": besides its own errors it returns those
- * that the network has reported for the new socket. */
+/* accept(2), ERRORS and "Error handling": besides its own errors it returns
+ * those that the network has reported for the new socket. */
 enum net_verdict net_accept_verdict(int error)
 {
     switch (error) {

@@ -13,7 +13,7 @@ int net_listen(struct server *server, int number);
 
 /* What a failed accept(2) means for the server. */
 enum net_verdict {
-    NET_NOBODY,     /* EAGAIN: no client waits; EINVAL: the server is stopping */
+    NET_NOBODY,     /* no client waits (EAGAIN), or the server stops (EINVAL) */
     NET_NEXT,       /* a signal came, or this client is lost: accept again */
     NET_NEEDS_ROOM, /* no descriptor or memory: fewer clients would help */
     NET_LATER,      /* any other error may stay: pause, instead of spinning */
@@ -24,10 +24,10 @@ enum net_verdict net_accept_verdict(int error);
 
 /* Waits for the next client. Returns its socket, or -1 when the server is
  * stopping. Handles every other failure: it tries again, and where that would
- * not help immediately, it warns and pauses first. Before the next attempt after
- * a pause, and when no client has come for some seconds, calls spare(data),
- * unless that is NULL, to give back what the worker keeps only to be faster
- * later. */
+ * not help immediately, it warns and pauses first. Before the next attempt
+ * after a pause, and when no client has come for some seconds, calls
+ * spare(data), unless that is NULL, to give back what the worker keeps only
+ * to be faster later. */
 int net_accept(const struct server *server, void (*spare)(void *data),
                void *data);
 

@@ -22,6 +22,6 @@ enum { OUTPUT_WAIT_MS = 250 };
  * waits all the same. A signal ends the wait. */
 bool output_has_room(int fd, int wait_ms);
 
-/* Writes a line of at most PIPE_BUF bytes to fd in one write(2), so that it does
- * not mix with those of other processes. Drops it if there is no room. */
+/* Writes a line of at most PIPE_BUF bytes to fd in one write(2), so that it
+ * does not mix with those of other processes. Drops it if there is no room. */
 void output_line(int fd, struct slice line);

@@ -35,9 +35,10 @@ typedef size_t element_count;
 typedef int element_count; /* not negative */
 #endif
 
-/* These two take the place of hiredis' functions; task->privdata is the reader's.
- * No command of ours is answered with an array in an array: at seven levels of
- * them, each byte of a reply could make hiredis allocate hundreds. */
+/* These two take the place of hiredis' functions; task->privdata is the
+ * reader's. No command of ours is answered with an array in an array: at
+ * seven levels of them, each byte of a reply could make hiredis allocate
+ * hundreds. */
 static void *create_array(const redisReadTask *task, element_count elements)
 {
     struct redis_bounds *bounds = task->privdata;

@@ -51,9 +51,9 @@ bool redis_may_connect(const struct redis_address *address,
 void redis_backoff_failed(struct redis_backoff *backoff, int64_t now_ms);
 
 /* What a reply may hold. A page asks for 100 remarks of at most 4.2 KB each;
- * other programs may have stored longer ones. A program that is no Redis of ours
- * could announce 2,147,483,647 elements, for which hiredis allocates an array
- * before the first has arrived. */
+ * other programs may have stored longer ones. A program that is no Redis of
+ * ours could announce 2,147,483,647 elements, for which hiredis allocates an
+ * array before the first has arrived. */
 enum { REDIS_ELEMENTS_MAX = 128, REDIS_REPLY_BYTES_MAX = 1024 * 1024 };
 
 /* What the reader of a connection needs to hold replies to these limits. */
@@ -69,8 +69,9 @@ struct redis_bounds {
  * reader. */
 void redis_bound_replies(redisReader *reader, struct redis_bounds *bounds);
 
-/* Has the reader got more bytes of an element, or of a line, that is not complete
- * than a whole reply may have? Its connection should be closed then. */
+/* Has the reader got more bytes of an element, or of a line, that is not
+ * complete than a whole reply may have? Its connection should be closed
+ * then. */
 bool redis_reply_is_too_long(const redisReader *reader);
 
 /* One connection, owned by one blocking worker, which sets the address. */

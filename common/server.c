@@ -48,9 +48,9 @@ static void fit_descriptor_limit(struct server *server)
         files < FILE_TABLE_SIZE ? (unsigned)files : FILE_TABLE_SIZE;
 }
 
-/* A server may be started with descriptors 0 to 2 closed. The next files that it
- * opens would get these numbers, and a warning would go to a client. open(2)
- * returns the lowest free descriptor: the one that is missing. */
+/* A server may be started with descriptors 0 to 2 closed. The next files that
+ * it opens would get these numbers, and a warning would go to a client.
+ * open(2) returns the lowest free descriptor: the one that is missing. */
 static void open_standard_descriptors(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
@@ -261,8 +261,8 @@ bool server_warning_due(const struct server *server)
 int server_finish(const struct server *server)
 {
     sigset_t set;
-    /* 03 and 07 block the signals except while they wait for their workers. From
-     * here on a second request to stop ends the process. */
+    /* 03 and 07 block the signals except while they wait for their workers.
+     * From here on a second request to stop ends the process. */
     signals_set(&set);
     sigprocmask(SIG_UNBLOCK, &set, NULL);
     if (!server->options.quiet)

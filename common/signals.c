@@ -12,9 +12,9 @@
 /* Two signals within SAME_REQUEST_MS are one request to stop. */
 enum { REMIND_SECONDS = 1, SAME_REQUEST_MS = 200 };
 
-/* A server ends at most a second after --drain-timeout by itself. When something
- * keeps it longer, such as a worker that waits for the reader of standard
- * output, SIGALRM ends it. */
+/* A server ends at most a second after --drain-timeout by itself. When
+ * something keeps it longer, such as a worker that waits for the reader of
+ * standard output, SIGALRM ends it. */
 enum { STUCK_AFTER_MS = 3000 };
 
 /* The only writable globals in common/: a handler can reach nothing else.
@@ -30,14 +30,14 @@ enum { HANDLED = sizeof handled / sizeof handled[0] };
 /* Signals whose default action ends the process, and that a client, an operator
  * or a limit can cause without wanting that (signal(7)):
  *   SIGPIPE  a client has gone: send(2) fails with EPIPE, its own error
- *   SIGXFSZ  the log is as long as `ulimit -f` allows: write(2) fails with EFBIG,
- *            and lines of the log are lost
+ *   SIGXFSZ  the log is as long as `ulimit -f` allows: write(2) fails with
+ *            EFBIG, and lines of the log are lost
  *   SIGUSR2  means something to other servers, and nothing to this one
  *   SIGIO    a descriptor that was inherited with O_ASYNC is ready
  * Those that stay as they are do mean an end: SIGQUIT asks for a core dump,
  * SIGXCPU says that the CPU time an operator granted is used up, SIGSEGV and
- * the like report a fault. SIGVTALRM and SIGPROF come from timers that no server
- * sets. */
+ * the like report a fault. SIGVTALRM and SIGPROF come from timers that no
+ * server sets. */
 static const int ignored[] = {SIGPIPE, SIGXFSZ, SIGUSR2, SIGIO};
 
 static void request_stop(void)
@@ -56,7 +56,8 @@ static void request_stop(void)
 }
 
 /* When to send SIGALRM: soon for a note that the interrupted code may have
- * missed, else when a stop has lasted too long. alarm(2) knows one time only. */
+ * missed, else when a stop has lasted too long. alarm(2) knows one time
+ * only. */
 static void set_alarm(void)
 {
     const struct server *server = atomic_load(&stoppable);

@@ -61,9 +61,9 @@ int static_file_range(struct slice range, off_t size, off_t *first,
     return 206;
 }
 
-/* strptime(3) accepts any day from 1 to 31 and any weekday; timegm(3) turns the
- * 31st of February into the 3rd of March and computes the weekday. A leap second
- * is the only 60th of its minute. */
+/* strptime(3) accepts any day from 1 to 31 and any weekday; timegm(3) turns
+ * the 31st of February into the 3rd of March and computes the weekday. A leap
+ * second is the only 60th of its minute. */
 static bool is_in_calendar(const struct tm *tm)
 {
     struct tm day = {.tm_mday = tm->tm_mday, .tm_mon = tm->tm_mon,

@@ -36,8 +36,8 @@ static bool is_worker(const struct worker_processes *workers, pid_t pid)
 }
 
 /* As process 1 of a container, the parent inherits the orphans of all other
- * processes. WNOWAIT only looks: is_running() asks for a worker's status. Called
- * after is_running(), so that no worker's status hides an orphan's. */
+ * processes. WNOWAIT only looks: is_running() asks for a worker's status.
+ * Called after is_running(), so that no worker's status hides an orphan's. */
 static void reap_orphans(const struct worker_processes *workers)
 {
     siginfo_t info = {0};

@@ -28,7 +28,8 @@ static int log_begin(void **state)
     talk_begin(state);
     state_of_log = (struct access_log_state){.warned_ms = 0};
     snprintf(path, sizeof path, "%s/log", world.folder.path);
-    assert_int_equal(access_log_open(&world.server.log, path, &state_of_log), 0);
+    assert_int_equal(
+        access_log_open(&world.server.log, path, &state_of_log), 0);
     connect_logged_client();
     return 0;
 }
