@@ -2,6 +2,7 @@
 
 import asyncio
 import collections
+import re
 import socket
 import time
 
@@ -42,9 +43,16 @@ async def _one(number, address, path, on_connect, limit):
             writer.close()
     except (OSError, TimeoutError):
         pass
-    words = answer[:16].split()
-    return Client(number, port, begin, time.time(),
-                  int(words[1]) if len(words) > 1 else 0)
+    return Client(number, port, begin, time.time(), _status(answer))
+
+
+def _status(answer):
+    """Return the status of an answer, 0 if it is none or has been cut."""
+    head, _, body = answer.partition(b"\r\n\r\n")
+    length = re.search(rb"\r\ncontent-length: *(\d+)", head.lower())
+    whole = length is None or len(body) == int(length[1])
+    words = head.split()
+    return int(words[1]) if len(words) > 1 and whole else 0
 
 
 async def ask(address, path, limit=30.0):
@@ -55,7 +63,7 @@ async def ask(address, path, limit=30.0):
             reader, writer = await asyncio.open_connection(*address)
             try:
                 writer.write(request(path))
-                if await reader.read():
+                if _status(await reader.read()):
                     return time.monotonic() - begin
             finally:
                 writer.close()

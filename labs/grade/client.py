@@ -29,8 +29,9 @@ class Response:
 class Client:
     """A connection to 127.0.0.1:port: a context manager.
 
-    All calls raise OSError (TimeoutError too) when the connection fails, and
-    ConnectionError when it ends in the middle of an answer.
+    All calls raise OSError (TimeoutError too) when the connection fails,
+    ConnectionResetError when the server resets it, and ConnectionError when it ends
+    in the middle of an answer.
     """
 
     patience = PATIENCE     # of the next client
@@ -107,13 +108,19 @@ class Client:
                 Client.patience = max(Client.least,
                                       Client.patience / 2)
             raise
+        except ConnectionResetError as error:
+            raise ConnectionResetError(
+                "the server reset the connection (RST) after "
+                f"{len(self._rest)} bytes of {what}; close(2) does that to a "
+                "socket with unread input") from error
         if not data:
             raise end("the server closed the connection after "
                       f"{len(self._rest)} bytes of {what}")
         self._rest += data
 
-    def is_closed(self, seconds=PATIENCE):
-        """Return whether the server closes the connection in that time."""
+    def is_closed(self, seconds=PATIENCE, may_reset=False):
+        """Return whether the server closes the connection in that time. A reset is
+        no close, but an error, unless it `may_reset`."""
         self.sock.settimeout(seconds)
         try:
             while True:
@@ -121,7 +128,9 @@ class Client:
                     return True
         except TimeoutError:
             return False
-        except OSError:
+        except ConnectionResetError:
+            if not may_reset:
+                raise
             return True
 
     def reset(self):

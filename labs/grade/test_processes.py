@@ -737,7 +737,7 @@ def test_a_crash_costs_one_client(fresh_server, expect):
                        "a process of its own for it")
         for pid in owners - {server.pid}:
             os.kill(pid, signal.SIGKILL)
-        if not held[0].is_closed(PATIENCE):
+        if not held[0].is_closed(PATIENCE, may_reset=True):
             raise Seen("a connection that stays open although the process "
                        "that served it was killed",
                        "its end: no other process has this socket")

@@ -34,12 +34,13 @@ def sign(client):
 
 
 def answer(client):
-    """Return the status of the answer, None without one."""
+    """Return the status of the answer, None if the connection is closed instead. A
+    reset is neither."""
     try:
         response = client.getresponse()
         response.read()
         return response.status
-    except (http.client.RemoteDisconnected, ConnectionResetError):
+    except http.client.RemoteDisconnected:
         return None
 
 

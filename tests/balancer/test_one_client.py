@@ -56,7 +56,7 @@ def pretend():
 
 def ask(balancer, method="GET"):
     """Send a request through it. Return the status, None if the connection is closed
-    instead, and "begun" if that happens within the answer."""
+    instead, and "begun" if that happens within the answer. A reset is an error."""
     connection = http.client.HTTPConnection(
         "127.0.0.1", balancer.settings["balancer_port"], timeout=60)
     with contextlib.closing(connection):
@@ -68,7 +68,7 @@ def ask(balancer, method="GET"):
             return response.status
         except http.client.IncompleteRead:
             return "begun"
-        except (http.client.RemoteDisconnected, ConnectionResetError):
+        except http.client.RemoteDisconnected:
             return None
 
 

@@ -4,6 +4,10 @@ It sends exactly the bytes it is given, and reads an answer as a strict
 recipient would: each rule of RFC 9112 on the form of a response, and each
 promise that all answers of the collection share (Date, Server, the security
 headers of HTML), is checked on every answer that any test reads.
+
+A connection ends with a FIN or is reset with a RST, and these are not the same: a
+reset throws away what was still on its way. So a reset is a fault (`Reset`) wherever a
+test has not said that it expects one (`expect_reset`).
 """
 
 import dataclasses
@@ -36,7 +40,17 @@ class ProtocolError(AssertionError):
 
 
 class Closed(ProtocolError):
-    """The connection ended where (the rest of) an answer was due."""
+    """The connection ended, with a FIN, where (the rest of) an answer was due."""
+
+
+class Reset(ProtocolError):
+    """The server has reset the connection. `unread` is what had arrived before and has
+    not been read; `begun`, whether an answer had begun."""
+
+    def __init__(self, message, unread, begun):
+        super().__init__(message)
+        self.unread = unread
+        self.begun = begun
 
 
 def parse_date(text):
@@ -152,7 +166,10 @@ class Connection:
             self.socket.close()
             raise
         self._received = bytearray()
+        self._count = 0             # bytes that have arrived in all
+        self._whole = 0             # those of whole answers
         self._ended = False
+        self._was_reset = False     # reported by the kernel, only once
 
     def __enter__(self):
         return self
@@ -181,11 +198,15 @@ class Connection:
     def send(self, data):
         """Send bytes; return False if the server has closed the connection.
 
-        That alone is no fault: it may have answered before it closed.
+        That alone is no fault: it may have answered before it closed. What it sent
+        before can still be read; if it has reset the connection, Reset comes behind.
         """
         try:
             self.socket.sendall(data)
-        except (BrokenPipeError, ConnectionResetError):
+        except ConnectionResetError:
+            self._was_reset = True      # recv(2) would only say "end" now
+            return False
+        except BrokenPipeError:
             return False
         return True
 
@@ -196,19 +217,25 @@ class Connection:
         return bool(select.select([self.socket], [], [], seconds)[0])
 
     def receive(self, maximum=65536):
-        """Read once into the buffer; False at the end of the connection."""
-        if self._ended:
-            return False
-        try:
-            data = self.socket.recv(maximum)
-        except socket.timeout:
-            raise ProtocolError(
-                f"nothing came for {self.deadline:g} s; before that: "
-                f"{bytes(self._received[:200])!r}") from None
-        except ConnectionResetError:
-            data = b""
+        """Read once into the buffer; False at the end of the connection, Reset when
+        the server has reset it."""
+        data = b""
+        if not self._ended:
+            try:
+                data = self.socket.recv(maximum)
+            except socket.timeout:
+                raise ProtocolError(
+                    f"nothing came for {self.deadline:g} s; before that: "
+                    f"{bytes(self._received[:200])!r}") from None
+            except ConnectionResetError:
+                self._was_reset = True
         self._received += data
+        self._count += len(data)
         self._ended = not data
+        if self._ended and self._was_reset:
+            raise Reset(f"reset after {self._count} bytes, {self._whole} of "
+                        "them of whole answers",
+                        bytes(self._received), self._count > self._whole)
         return not self._ended
 
     def _need(self, count):
@@ -261,6 +288,7 @@ class Connection:
         elif response.status != 304 and method != "HEAD":
             self._need(int(length))
             response.body = self._take(int(length))
+        self._whole = self._count - len(self._received)
         response.check_promises()
         return response
 
@@ -277,6 +305,17 @@ class Connection:
         if self._received:
             raise ProtocolError(
                 f"more after the last answer: {bytes(self._received[:200])!r}")
+
+    def expect_reset(self):
+        """Check that the server resets the connection; return what had arrived of the
+        next answer. For tests in which that is right: a client that has broken a
+        limit is given up."""
+        try:
+            while self.receive():
+                pass
+        except Reset as fault:
+            return fault.unread
+        raise ProtocolError("closed with a FIN, not reset")
 
     def expect_silence(self, seconds):
         """Check that nothing comes, not even the end, for `seconds`.

@@ -18,7 +18,7 @@ import pytest
 
 import servers
 from client import (CONTENT_SECURITY_POLICY, Closed, Connection,
-                    ProtocolError, build, chunked)
+                    ProtocolError, Reset, build, chunked)
 from guest import read_page
 from processes import session_members, wait_for
 from servers import Server, ServerFault
@@ -46,20 +46,27 @@ HTML = ("Content-Type: text/html; charset=utf-8",
 
 @pytest.fixture
 def answer():
-    """answer(bytes) is a Connection whose server sends these and closes."""
+    """answer(bytes) is a Connection whose server sends these and closes; with
+    `reset`, it closes although a request of the client lies unread."""
     listener = socket.create_server(("127.0.0.1", 0))
     opened = []
 
-    def serve(data, deadline=10):
+    def serve(data, deadline=10, reset=False):
         now = email.utils.formatdate(usegmt=True).encode()
 
         def send():
             peer, _ = listener.accept()
             with peer:
+                if reset:
+                    peer.recv(1, socket.MSG_PEEK)
                 peer.sendall(data.replace(b"NOW", now))
 
-        threading.Thread(target=send, daemon=True).start()
+        thread = threading.Thread(target=send, daemon=True)
+        thread.start()
         opened.append(Connection(listener.getsockname(), deadline))
+        if reset:
+            opened[-1].send(build("/"))
+            thread.join()
         return opened[-1]
 
     yield serve
@@ -133,6 +140,44 @@ def test_the_client_refuses_bad_answers(answer, fault):
 def test_the_client_tells_a_close_from_other_faults(answer, fault):
     with pytest.raises(Closed):
         answer(BAD[fault]).read_response()
+
+
+# A reset: the kernel sends one when a program closes a socket with unread input.
+
+@pytest.mark.parametrize("cut", [0, 20, -1], ids=["nothing", "head", "body"])
+def test_the_client_tells_a_reset_from_an_end(answer, cut):
+    """It says how much had arrived; asked again, it says the same."""
+    data = response(TEXT, body=b"42", date=None)[:cut]
+    connection = answer(data, reset=True)
+    for _ in range(2):
+        with pytest.raises(Reset, match=f"^reset after {len(data)} bytes") as info:
+            connection.read_response()
+        assert data.endswith(info.value.unread)
+        assert info.value.begun == bool(data)
+
+
+def test_a_reset_after_a_whole_answer_is_no_close(answer):
+    connection = answer(response(TEXT, body=b"42"), reset=True)
+    assert connection.read_response().body == b"42"
+    with pytest.raises(Reset) as info:
+        connection.expect_closed()
+    assert not info.value.begun
+
+
+def test_a_reset_that_sending_finds_is_not_forgotten(answer):
+    """The kernel reports it once, to whichever call comes first."""
+    connection = answer(response(TEXT, body=b"42"), reset=True)
+    assert not connection.send(build("/"))
+    assert not connection.send(build("/"))
+    assert connection.read_response().body == b"42"
+    with pytest.raises(Reset):
+        connection.expect_closed()
+
+
+def test_a_test_that_expects_a_reset_says_so(answer):
+    assert answer(b"half", reset=True).expect_reset() == b"half"
+    with pytest.raises(ProtocolError):
+        answer(b"half").expect_reset()
 
 
 def test_the_client_notices_a_second_answer(answer):

@@ -8,11 +8,12 @@ every INTERVAL seconds, spread evenly, until the server ends its connection.
 Prints `ready` when all have connected and sent their first byte. When all have
 been ended, or standard input is closed, prints one line of JSON:
 
-    {"clients": 2000, "refused": 2000, "cut": 0, "left": 0,
+    {"clients": 2000, "refused": 2000, "cut": 0, "reset": 0, "left": 0,
      "shortest": 10.01, "longest": 10.05}
 
-refused: were answered 408; cut: were closed without it; left: still there;
-shortest and longest: seconds from the first byte until a client's end.
+refused: were answered 408; cut: were closed without it; reset: of these two, were
+reset; left: still there; shortest and longest: seconds from the first byte until a
+client's end.
 
 A process of its own, so that the crowd's work is not measured as the server's
 slowness.
@@ -75,6 +76,7 @@ class SlowClient:
         self.sent = 0
         self.began = 0.0
         self.said = b""
+        self.was_reset = False
 
     def send_byte(self):
         """Send the next byte; False if the server has closed."""
@@ -83,7 +85,8 @@ class SlowClient:
             self.socket.send(byte)
         except BlockingIOError:
             return True
-        except OSError:
+        except OSError as error:
+            self.was_reset |= isinstance(error, ConnectionResetError)
             return False
         self.sent += 1
         self.began = self.began or time.monotonic()
@@ -95,7 +98,8 @@ class SlowClient:
             data = self.socket.recv(4096)
         except BlockingIOError:
             return False
-        except OSError:
+        except OSError as error:
+            self.was_reset |= isinstance(error, ConnectionResetError)
             return True
         self.said += data
         return not data
@@ -106,7 +110,7 @@ def main():
         sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]))
     epoll = select.epoll()
     clients, due, spans = {}, [], []
-    refused = 0
+    refused = reset = 0
     for i in range(count):
         client = SlowClient((host, port))
         client.send_byte()
@@ -119,8 +123,9 @@ def main():
     print("ready", flush=True)
 
     def end(number):
-        nonlocal refused
+        nonlocal refused, reset
         client = clients.pop(number)
+        reset += client.was_reset
         refused += client.said.startswith(b"HTTP/1.1 408 ")
         spans.append(time.monotonic() - client.began)
         client.socket.close()
@@ -143,7 +148,7 @@ def main():
                 end(number)
     print(json.dumps({
         "clients": count, "refused": refused, "cut": len(spans) - refused,
-        "left": len(clients),
+        "reset": reset, "left": len(clients),
         "shortest": round(min(spans), 3) if spans else None,
         "longest": round(max(spans), 3) if spans else None}), flush=True)
 

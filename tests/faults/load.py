@@ -4,7 +4,7 @@ again, and that check every byte of it."""
 import threading
 import time
 
-from client import Closed, Connection, ProtocolError, build
+from client import Closed, Connection, ProtocolError, Reset, build
 
 
 class Load:
@@ -17,11 +17,14 @@ class Load:
         answered   whole, with a status that `accept` takes
         refused    nothing listened on the port
         unanswered the connection ended before the first byte of an answer
-        faults     anything else, in words: broken answers, wrong statuses
+        faults     anything else, in words: broken answers, wrong statuses, resets
+
+    With `expect_reset`, a reset before the first byte of an answer counts as
+    unanswered: where workers are killed, or the server stops, while clients ask.
     """
 
     def __init__(self, server, clients, targets=("/answer",), keep_alive=True,
-                 accept=(200,), prepare=None):
+                 accept=(200,), prepare=None, expect_reset=False):
         self.answered = 0
         self.refused = 0
         self.unanswered = 0
@@ -32,6 +35,7 @@ class Load:
         self._keep_alive = keep_alive
         self._accept = accept
         self._prepare = prepare or build
+        self._expect_reset = expect_reset
         self._stop = threading.Event()
         self._lock = threading.Lock()
         self._threads = [threading.Thread(target=self._client, args=(i,),
@@ -72,7 +76,9 @@ class Load:
                 connection.close()
                 connection = None
             except (ProtocolError, OSError) as fault:
-                self._count(f"{target}: {fault!r}", began)
+                said_nothing = isinstance(fault, Reset) and not fault.begun
+                self._count("unanswered" if self._expect_reset and said_nothing
+                            else f"{target}: {fault!r}", began)
                 if connection:
                     connection.close()
                 connection = None

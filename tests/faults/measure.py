@@ -85,7 +85,8 @@ def slow(bench):
         figures = drip.finish()
     finally:
         drip.end()
-    assert figures["refused"] == SLOW and load.faults == []
+    assert figures["refused"] == SLOW and figures["reset"] == 0
+    assert load.faults == []
     return {"slow_clients": SLOW,
             "slow_wait": percentile(load.latencies, 99)}
 
