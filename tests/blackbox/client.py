@@ -10,6 +10,7 @@ reset throws away what was still on its way. So a reset is a fault (`Reset`) whe
 test has not said that it expects one (`expect_reset`).
 """
 
+import contextlib
 import dataclasses
 import email.utils
 import re
@@ -192,8 +193,10 @@ class Connection:
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
 
     def finish_sending(self):
-        """Half-close: the server sees end of file and can still answer."""
-        self.socket.shutdown(socket.SHUT_WR)
+        """Half-close: the server sees end of file and can still answer. (ENOTCONN:
+        it has reset the connection; who reads will learn of it.)"""
+        with contextlib.suppress(OSError):
+            self.socket.shutdown(socket.SHUT_WR)
 
     def send(self, data):
         """Send bytes; return False if the server has closed the connection.
@@ -291,6 +294,13 @@ class Connection:
         self._whole = self._count - len(self._received)
         response.check_promises()
         return response
+
+    def read_to_end(self):
+        """Read answers to GET until the server closes; list them."""
+        found = []
+        while self._received or self.receive():
+            found.append(self.read_response())
+        return found
 
     def request(self, target, method="GET", fields=(), body=b"",
                 version="HTTP/1.1", host=HOST):

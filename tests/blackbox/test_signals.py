@@ -1,22 +1,16 @@
 """Signals: stopping without losing anything, reports, a log that rotates."""
 
 import os
-import re
 import shutil
 import signal
 import time
 
 import pytest
 
+from access_log import fields, log_lines
 from client import Closed, build
 from processes import DEADLINE, children, session_members, wait_for
 from servers import REPORT
-
-LOG_LINE = re.compile(
-    r'127\.0\.0\.1 - - '
-    r'\[\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4}\] '
-    r'"((?:[^"\\]|\\.)*)" (\d{3}) (\d+|-)')
-
 
 def is_refused(server):
     """Whether the server's port refuses connections.
@@ -297,23 +291,6 @@ def test_signals_that_are_no_reason_to_end(launch, server_name, number):
 
 
 # The access log
-
-def log_lines(path, count):
-    """Wait for that many lines in the log and return them."""
-    wait_for(lambda: path.exists()
-             and path.read_bytes().count(b"\n") >= count,
-             f"{count} lines in {path.name}")
-    lines = path.read_text(encoding="ascii").splitlines()
-    assert len(lines) == count
-    return lines
-
-
-def fields(line):
-    """(request line, status, bytes) of a line in the Common Log Format."""
-    match = LOG_LINE.fullmatch(line)
-    assert match, line
-    return match[1], int(match[2]), int(match[3])
-
 
 def test_the_log(launch, own_site):
     log = own_site.root / "access.log"

@@ -1,0 +1,294 @@
+"""What the server has begun arrives: the rule behind RFC 9112, 9.6.
+
+A server that decides to close may still get requests of that client: they were on
+their way. If it closes its socket with such a request unread, or if one comes after
+that, the kernel sends a RST and forgets what waits in the send buffer, although the
+log says that it was answered. So each answer that the log has must arrive whole. The
+receive buffer of these clients is small: most of an answer waits at the server.
+"""
+
+import os
+import signal
+import time
+
+import pytest
+
+from access_log import fields
+from client import Reset, build
+from private_redis import PrivateRedis
+from processes import wait_for
+from sockets import unread
+from test_signals import is_refused
+
+ONE_PLACE = {"iterative": (), "forking": ("--max-children", "1"),
+             "preforking": ("--workers", "1"), "threaded": ("--max-threads", "1"),
+             "prethreaded": ("--threads", "1")}
+FURTHER = build("/hello")
+HURRY = 0.5     # seconds, half of the time for which a server reads on after its answer
+LARGE = "/large.bin"
+
+# Why a server closes after an answer although its client would go on.
+OPTIONS = {"no keep-alive": ("--keep-alive", "0"), "others wait": (),
+           "drain": ("--drain-timeout", "3600", "--request-timeout", "3600")}
+
+
+@pytest.fixture(scope="module")
+def content():
+    """Three million bytes that look like nothing else."""
+    return os.urandom(3_000_000)
+
+
+@pytest.fixture(scope="module")
+def long_remarks():
+    """A Redis whose guestbook has a page of 600 KB."""
+    redis = PrivateRedis()
+    redis("RPUSH", "guestbook_remarks", *[f"{i:03}" + 6000 * "x"
+                                          for i in range(100)])
+    yield redis
+    redis.close()
+
+
+class Play:
+    """One server that has a reason to close, and its clients."""
+
+    def __init__(self, server, why, log):
+        self.server = server
+        self.why = why
+        self.log = log
+        self.logged_before = 0
+        self.other = None
+
+    def ask(self, data, receive_buffer=8192):
+        """Connect, send a request and perhaps more; return the connection. The server
+        has the reason to close before it has the whole request."""
+        self.logged_before = len(self.requests())
+        client = self.server.connect(receive_buffer=receive_buffer)
+        if self.why == "others wait":
+            assert client.request("/answer").body == b"42"
+            self.other = self.server.connect()
+        elif self.why == "drain":
+            client.send(data[:9])
+            self.server.wait_until_read(client)
+            self.server.send_signal(signal.SIGTERM)
+            wait_for(lambda: is_refused(self.server), "the drain to begin")
+            data = data[9:]
+        client.send(data)
+        return client
+
+    def requests(self):
+        """Return the requests of the log."""
+        if not self.log.exists():
+            return []
+        return [fields(line)[0] for line in self.log.read_text().splitlines()]
+
+    def targets(self):
+        """Return the targets of the requests that the log has since `ask`, without
+        the first one of a client that others wait for."""
+        targets = [request.split()[1]
+                   for request in self.requests()[self.logged_before:]]
+        return targets[1:] if self.why == "others wait" else targets
+
+    def has_ended(self, client):
+        """Whether the server has closed its side of this connection."""
+        return unread(self.server.address, client.socket.getsockname()) is None
+
+    def read_until_ended(self, client):
+        """Read as little as it takes until the server has closed its side."""
+        while not self.has_ended(client):
+            if client.readable(0.005):
+                client.receive(4096)
+
+
+@pytest.fixture
+def play(launch, server_name, long_remarks, own_site, content, tmp_path):
+    """play(why) starts a server that closes after an answer, for this reason."""
+    own_site.write("large.bin", content)
+    log = tmp_path / "access.log"
+    plays = []
+
+    def start(why):
+        server = launch(*OPTIONS[why], *ONE_PLACE.get(server_name, ()),
+                        "--access-log", log, root=own_site.root,
+                        redis=long_remarks.address)
+        wait_for(lambda: server.request("/guestbook").status == 200, "Redis")
+        plays.append(Play(server, why, log))
+        return plays[-1]
+
+    yield start
+    for one in plays:
+        if one.other:
+            one.other.close()
+        if one.why == "drain" and not one.server.ended:
+            one.server.finish()
+
+
+def tries(start, why):
+    """Yield Plays, up to five: with each `drain` a new server. On a machine that
+    stands still for a while, a client may be later than a server lingers."""
+    first = start(why)
+    yield first
+    for _ in range(4):
+        yield start(why) if why == "drain" else first
+
+
+def check(target, responses, content):
+    """Check that the answer to `target`, the first one, is what it should be."""
+    assert responses[0].status == 200
+    if target == LARGE:
+        assert responses[0].body == content
+    else:
+        assert len(responses[0].body) > 600_000
+        assert responses[0].body.endswith(b"</html>\n")
+
+
+whenever = pytest.mark.parametrize("when", ["before", "during", "after"])
+whatever = pytest.mark.parametrize("target", [LARGE, "/guestbook"])
+why_all = pytest.mark.parametrize("why", ["no keep-alive", "drain"])
+blocking = pytest.mark.only(*ONE_PLACE)     # an event loop has a place for each client
+
+
+@whenever
+@whatever
+@why_all
+def test_a_further_request_cuts_no_answer(play, content, why, when, target):
+    """It comes before the server has decided, while it sends, or after its FIN."""
+    send_a_further_request(play, content, why, when, target)
+
+
+@blocking
+@whenever
+@whatever
+def test_a_further_request_cuts_no_answer_while_others_wait(play, content, when,
+                                                            target):
+    send_a_further_request(play, content, "others wait", when, target)
+
+
+def send_a_further_request(play, content, why, when, target):
+    """Send it, and check that what the log has has come."""
+    for one in tries(play, why):
+        more = FURTHER if when == "before" else b""
+        with one.ask(build(target) + more) as client:
+            if when == "during":
+                assert client.receive(1000)
+                client.send(FURTHER)
+            began = time.monotonic()
+            if when == "after":
+                one.read_until_ended(client)
+                began = time.monotonic()
+                client.send(FURTHER)
+            client.widen()
+            try:
+                responses = client.read_to_end()
+            except Reset:
+                if time.monotonic() - began < HURRY:
+                    raise
+                continue
+        check(target, responses, content)
+        assert [target, "/hello"][:len(responses)] == one.targets()
+        assert responses[-1].closes
+        return
+    pytest.fail("the machine stood still five times")
+
+
+def padded(number):
+    """A request of 512 bytes, whose answer is as long."""
+    request = build(f"/echo?value={number:03}" + 240 * "x", fields=[("X", "y")])
+    return request.replace(b"X: y", b"X: " + (513 - len(request)) * b"y")
+
+
+@why_all
+def test_a_read_that_ends_with_a_request_is_no_end_of_the_pipeline(play, why):
+    """16,384 bytes are one read, and 32 requests; more of them lie in the socket."""
+    send_a_pipeline(play, why)
+
+
+@blocking
+def test_a_read_that_ends_with_a_request_is_no_end_while_others_wait(play):
+    send_a_pipeline(play, "others wait")
+
+
+def send_a_pipeline(play, why):
+    """Send three reads full of requests, and check that what the log has has come."""
+    assert len(padded(1)) == 512
+    for one in tries(play, why):
+        with one.ask(b"".join(map(padded, range(96))), 2048) as client:
+            began = time.monotonic()
+            wait_for(lambda: not unread(one.server.address,
+                                        client.socket.getsockname()),
+                     "the server to read all, or to close")
+            client.finish_sending()     # in case that it has kept the connection
+            client.widen()
+            try:
+                responses = client.read_to_end()
+            except Reset:
+                if time.monotonic() - began < HURRY:
+                    raise
+                continue
+        answered = [response.text.removeprefix("<http_test><value>")[:3]
+                    for response in responses]
+        assert answered == [f"{i:03}" for i in range(len(responses))]
+        assert len(responses) == len(one.targets())
+        return
+    pytest.fail("the machine stood still five times")
+
+
+@whatever
+@why_all
+def test_a_slow_reader_gets_what_waits_after_the_server_s_end(play, content, why,
+                                                              target):
+    """It has sent nothing more, so nothing resets the connection: what waits in the
+    kernel outlives the process that has sent it."""
+    read_slowly(play, content, why, target)
+
+
+@blocking
+@whatever
+def test_a_slow_reader_gets_what_waits_while_others_wait(play, content, target):
+    read_slowly(play, content, "others wait", target)
+
+
+def read_slowly(play, content, why, target):
+    """Read most of an answer after the server is gone."""
+    one = play(why)
+    with one.ask(build(target)) as client:
+        one.read_until_ended(client)
+        if one.other:
+            one.other.close()
+        if why == "drain":
+            one.server.finish()
+        else:
+            one.server.stop()
+        client.widen()
+        responses = client.read_to_end()
+    check(target, responses, content)
+    assert len(responses) == 1 and one.targets() == [target]
+
+
+# A client that has said itself that nothing follows.
+
+@pytest.mark.parametrize("version, close", [
+    ("HTTP/1.1", [("Connection", "close")]), ("HTTP/1.0", [])])
+@whenever
+def test_a_client_that_sends_more_than_it_said(play, content, version, close, when):
+    """It must not (RFC 9112, 9.6). What arrives in one read with its last request is
+    discarded; what comes later may cost it the rest of its answer. In no case is it
+    answered, or does the server fare worse."""
+    one = play("drain")
+    one.why = None
+    request = build(LARGE, fields=close, version=version)
+    with one.ask(request + (FURTHER if when == "before" else b"")) as client:
+        if when == "during":
+            assert client.receive(1000)
+            client.send(FURTHER)
+        if when == "after":
+            one.read_until_ended(client)
+            client.send(FURTHER)
+        client.widen()
+        try:
+            [response] = client.read_to_end()
+            assert response.body == content
+        except Reset as fault:
+            assert when != "before" and fault.begun
+            assert content.startswith(fault.unread.partition(b"\r\n\r\n")[2])
+    assert one.targets() == [LARGE]
+    assert one.server.request("/answer").body == b"42"
