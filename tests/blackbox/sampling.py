@@ -31,6 +31,8 @@ FILES = {"three": PROTOCOL,
 SLOW = {
     "test_timeouts": None,
     "test_harness": {"test_a_server_that_ends_badly"},
+    "test_log_names_its_request": {
+        "test_a_time_out_names_the_request_that_was_late"},
     "test_models": {
         "test_a_silent_client_is_kept_while_no_client_waits",
         "test_behind_silent_clients_a_client_waits_for_one_grace",

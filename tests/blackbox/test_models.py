@@ -1,5 +1,6 @@
 """What differs between the seven: which clients wait, and for what."""
 
+import contextlib
 import os
 import re
 import resource
@@ -11,7 +12,7 @@ import time
 
 import pytest
 
-from client import Closed, build
+from client import Closed, Reset, build
 from processes import (children, descriptors, is_stopped, session_members,
                        threads, wait_for, zombies)
 from servers import TOP, Server
@@ -687,7 +688,9 @@ def test_silent_clients_do_not_delay_the_stop(launch, server_name):
     server.stop()
     if server_name not in LOOPS:
         for connection in silent:
-            connection.expect_closed()
+            # The kernel resets a client that still waits in the accept queue.
+            with contextlib.suppress(Reset):
+                connection.expect_closed()
 
 
 def few_descriptors():
