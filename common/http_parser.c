@@ -96,6 +96,12 @@ static bool is_authority(struct slice s)
            port.n == 0;
 }
 
+/* Is there a name before the port? */
+static bool names_host(struct slice authority)
+{
+    return authority.n > 0 && authority.p[0] != ':';
+}
+
 static enum http_method method_of(struct slice name) /* case-sensitive */
 {
     return slice_equal(name, SLICE("GET"))       ? HTTP_GET
@@ -125,8 +131,8 @@ static int parse_target(struct slice target, struct http_request *r)
         while (n < target.n && target.p[n] != '/' && target.p[n] != '?')
             n++;
         struct slice host = {target.p + scheme.n, n - scheme.n};
-        /* An empty host is valid in Host, but not here (RFC 9110, 4.2.1). */
-        if (host.n == 0 || host.p[0] == ':' || !is_authority(host))
+        r->has_host = names_host(host);
+        if (!r->has_host || !is_authority(host))
             return -400;
         target = (struct slice){target.p + n, target.n - n};
     }
@@ -215,6 +221,7 @@ static int store_field(struct slice name, struct slice value,
 {
     if (slice_equal_nocase(name, SLICE("Host"))) {
         s->hosts++;
+        r->has_host |= names_host(value);
         return is_authority(value) ? 0 : -400;
     }
     if (slice_equal_nocase(name, SLICE("Content-Length")))
@@ -277,6 +284,12 @@ static ssize_t end_head(size_t length, struct http_request *r,
     if (length > HTTP_HEAD_MAX)
         return -431;
     if (s->hosts > 1 || (s->hosts == 0 && r->minor_version >= 1))
+        return -400;
+    /* Target and Host make the URI, and an http URI without a host is invalid
+     * (RFC 9110, 4.2.1). A server may put a name of its own in the place of an
+     * empty one (RFC 9112, 3.3), as this one does for HTTP/1.0, which knows no
+     * Host. It refuses the rest: a proxy before it may put another one there. */
+    if (!r->has_host && r->minor_version >= 1)
         return -400;
     if (s->transfer_encoding && (s->content_length || r->minor_version == 0))
         return -400; /* RFC 9112, 6.1 and 6.3: may be request smuggling */

@@ -263,11 +263,18 @@ def test_absolute_form(server, target):
 
 
 @pytest.mark.parametrize("host", [
-    "", "localhost", "localhost:8000", "localhost:", "127.0.0.1:80", "[::1]",
+    "localhost", "localhost:8000", "localhost:", "127.0.0.1:80", "[::1]",
     "[2001:db8::1]:80", "caf%C3%A9"])
 def test_any_valid_host(server, host):
     """RFC 3986, 3.2.2; the port may be left out though its colon is there."""
     assert server.request("/answer", host=host).body == b"42"
+
+
+def test_an_empty_host_beside_a_target_that_names_one(server):
+    """The target counts (RFC 9112, 3.2.2). Without either there is no host, and
+    no http URI: see test_malformed."""
+    assert server.request("http://test/answer", host="").body == b"42"
+    assert server.request("/answer", host="", version="HTTP/1.0").body == b"42"
 
 
 @pytest.mark.parametrize("target", ["http://test", "http://test/",

@@ -73,6 +73,10 @@ REQUEST_LINES = {
 
 FIELDS = {
     "no Host": (get(host=None), 400),
+    "empty Host": (get(host=b"Host:"), 400),
+    "Host is a port only": (get(host=b"Host: :80"), 400),
+    "empty Host for OPTIONS *": (
+        get(line=b"OPTIONS * HTTP/1.1", host=b"Host:"), 400),
     "two Hosts": (get(b"Host: b"), 400),
     "the same Host twice": (get(b"Host: a"), 400),
     "Host with a space": (get(host=b"Host: a b"), 400),

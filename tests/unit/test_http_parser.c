@@ -34,7 +34,9 @@ static const char *const valid[] = {
     "HEAD /index.html HTTP/1.1\r\nhost:a\r\n\r\n",
     "POST /guestbook HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n",
     "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n",
-    "OPTIONS * HTTP/1.1\r\nHost:\r\n\r\n",
+    "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n",
+    "GET http://a/ HTTP/1.1\r\nHost:\r\n\r\n", /* ignored: RFC 9112, 3.2.2 */
+    "GET / HTTP/1.0\r\nHost:\r\n\r\n",
     "GET http://example.org HTTP/1.1\r\nHost: b\r\n\r\n",
     "GET HTTP://example.org:80/a?b HTTP/1.1\r\nHost: b\r\n\r\n",
     "GET http://[::1]:8000?x HTTP/1.1\r\nHost: [::1]:8000\r\n\r\n",
@@ -118,7 +120,7 @@ TEST(a_field_that_was_not_sent_is_null)
     assert_int_equal(request.if_match.count, 0);
     assert_null(request.if_unmodified_since.p);
     assert_int_equal(request.content_length, 0);
-    assert_true(parse("GET /? HTTP/1.1\r\nHost:\r\n\r\n") > 0);
+    assert_true(parse("GET /? HTTP/1.0\r\n\r\n") > 0);
     assert_non_null(request.query.p); /* empty, but sent */
 }
 
@@ -224,9 +226,19 @@ TEST(a_host_is_a_name_or_an_address_with_an_optional_port)
             fail_msg("http://%s is refused", hosts[i]);
         assert_slice(request.path, "/");
     }
-    /* An empty host is valid in Host, not in a target (RFC 9110, 4.2.1). */
-    assert_true(parse("GET / HTTP/1.1\r\nHost:\r\n\r\n") > 0);
-    assert_true(parse("GET / HTTP/1.1\r\nHost: :80\r\n\r\n") > 0);
+}
+
+TEST(a_host_is_named_by_the_target_or_by_the_host_field)
+{
+    /* Both make the URI http:///, which has no host (RFC 9110, 4.2.1). */
+    assert_int_equal(parse("GET / HTTP/1.1\r\nHost:\r\n\r\n"), -400);
+    assert_int_equal(parse("GET http:/// HTTP/1.1\r\nHost: a\r\n\r\n"), -400);
+    /* The field is ignored where the target names a host, but not invalid. */
+    assert_true(parse("GET http://a/ HTTP/1.1\r\nHost:\r\n\r\n") > 0);
+    assert_true(parse("GET http://a/ HTTP/1.1\r\nHost: :80\r\n\r\n") > 0);
+    assert_int_equal(parse("GET http://a/ HTTP/1.1\r\nHost: [\r\n\r\n"), -400);
+    /* HTTP/1.0 knows no Host, so an empty one says as much as none. */
+    assert_true(parse("GET / HTTP/1.0\r\nHost:\r\n\r\n") > 0);
 }
 
 TEST(an_asterisk_is_a_target_only_for_options)
@@ -399,6 +411,10 @@ static const struct refusal refusals[] = {
         "GET http://a/ HTTP/1.1\r\n\r\n", 400),
     FIELD("two Hosts", "Host: b", 400),
     FIELD("the same Host twice", "Host: a", 400),
+    HOST_IS("an empty Host", "", 400),
+    HOST_IS("a Host of spaces", "  \t", 400),
+    HOST_IS("a Host that is only a port", ":80", 400),
+    ROW("an empty Host of OPTIONS *", "OPTIONS * HTTP/1.1\r\nHost:\r\n\r\n", 400),
     ROW("two Hosts in HTTP/1.0",
         "GET / HTTP/1.0\r\n" HOST HOST "\r\n", 400),
     ROW("a Host with a space", "GET / HTTP/1.1\r\nHost: a b\r\n\r\n", 400),
@@ -613,6 +629,8 @@ int main(void)
         cmocka_unit_test(every_method_is_recognized),
         cmocka_unit_test(a_target_may_name_a_host),
         cmocka_unit_test(a_host_is_a_name_or_an_address_with_an_optional_port),
+        cmocka_unit_test(
+            a_host_is_named_by_the_target_or_by_the_host_field),
         cmocka_unit_test(an_asterisk_is_a_target_only_for_options),
         cmocka_unit_test(persistence_follows_version_and_connection_field),
         cmocka_unit_test(the_body_is_framed_by_length_or_by_chunks),

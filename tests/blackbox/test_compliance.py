@@ -1,0 +1,82 @@
+"""The cases of a public compliance suite; compliance.py says what each expects."""
+
+import dataclasses
+import re
+
+import pytest
+
+from client import build
+from compliance import CASES, SECRET, last, refused, served, waits
+from servers import TOP
+
+BEHIND = build("/hello")
+PROMISES = TOP / "docs" / "reference" / "promises.md"
+
+
+def fill_in(request, server):
+    """Put what the client remembers of /style.css into a request."""
+    if not re.search(b"ETAG|BARE|DATE", request):
+        return request
+    known = server.request("/style.css")
+    tag = known.get("ETag").encode()
+    return request.replace(b"ETAG", tag).replace(b"BARE", tag.strip(b'"')).replace(
+        b"DATE", known.get("Last-Modified").encode())
+
+
+def check(server, case):
+    """Send the case and check that what is expected comes."""
+    expected = case.expected
+    request = fill_in(case.send, server)
+    with server.connect() as connection:
+        if expected.kind == "waits":
+            connection.send(request)
+            connection.finish_sending()
+            connection.expect_closed()
+            return
+        connection.send(request + BEHIND)
+        response = connection.read_response("HEAD" if request[:4] == b"HEAD"
+                                            else "GET")
+        assert response.status in expected.statuses
+        assert SECRET not in response.body
+        if expected.field:
+            assert response.get(expected.field)
+        if expected.kind == "served":
+            assert not response.closes
+            behind = connection.read_response()
+            assert behind.status == expected.then
+            assert expected.then != 200 or behind.body == b"Hello, World!"
+            connection.finish_sending()
+        else:
+            assert response.closes
+        connection.expect_closed()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_compliance(server, name):
+    check(server, CASES[name])
+
+
+def test_each_case_is_there_once():
+    """So many has the suite. No two send the same for the same reason."""
+    assert len(CASES) == 215
+    assert all(re.fullmatch(r"\d{4}, \d+(\.\d+)*", case.section)
+               for case in CASES.values())
+
+
+def test_what_is_legal_is_explained():
+    """Each row of the table is of a case, and each case that needs one has one."""
+    table = PROMISES.read_text().partition("## Legal, and why")[2]
+    rows = re.findall(r"^\| (?!what|---)([^|]+) \|", table.partition("\n## ")[0], re.M)
+    assert rows == sorted(rows, key=str.lower)
+    assert set(rows) == {case.legal for case in CASES.values() if case.legal}
+
+
+@pytest.mark.parametrize("name, wrong", [
+    ("COMP-BASELINE", refused(200)), ("COMP-BASELINE", last()),
+    ("COMP-BASELINE", waits()), ("COMP-BASELINE", served(204)),
+    ("COMP-BASELINE", served(then=404)), ("COMP-BASELINE", served(field="ETag")),
+    ("COMP-CONNECTION-CLOSE", served()), ("SMUG-CL-NEGATIVE", served(400)),
+    ("SMUG-CL-NEGATIVE", waits()), ("COMP-POST-CL-UNDERSEND", served(405))])
+def test_a_case_that_expects_something_else_fails(server, name, wrong):
+    with pytest.raises(AssertionError):
+        check(server, dataclasses.replace(CASES[name], expected=wrong))
