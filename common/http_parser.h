@@ -42,7 +42,7 @@ struct http_list {
 struct http_request {
     enum http_method method;
     int minor_version;    /* HTTP/1.minor_version */
-    bool has_host;        /* the target, or else Host, names a host */
+    bool has_host;        /* the target or the Host field names a host */
     bool keep_alive;      /* the connection may stay open after the response */
     bool expect_continue; /* Expect: 100-continue */
     bool chunked;         /* if not, content_length is the body's length */

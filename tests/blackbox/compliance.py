@@ -218,7 +218,7 @@ LINES = {
         refused(414), "9110, 15.5.15"),
     "MAL-LONG-METHOD": Case(
         "a method of 100 KB", get(line=100_000 * b"A" + b" / HTTP/1.1"),
-        refused(414), "9112, 3", "more than a limit"),
+        refused(501), "9112, 3", "more than a limit"),
     "MAL-NUL-IN-URL": Case(
         "NUL in the target", get(line=b"GET /\0test HTTP/1.1"), refused(),
         "9112, 3.2"),

@@ -20,9 +20,9 @@ MODES = {
 }
 
 # The files of which each mode takes a sample.
-PROTOCOL = {"test_connections", "test_endpoints", "test_error_pages",
-            "test_limits", "test_malformed", "test_options", "test_paths",
-            "test_static"}
+PROTOCOL = {"test_compliance", "test_connections", "test_endpoints",
+            "test_error_pages", "test_limits", "test_malformed", "test_options",
+            "test_paths", "test_static"}
 FILES = {"three": PROTOCOL,
          "two": PROTOCOL | {"test_guestbook", "test_redis", "test_timeouts"}}
 

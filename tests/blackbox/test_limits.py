@@ -64,7 +64,7 @@ def test_head_without_end(server):
 
 
 def test_method_without_end(server):
-    refused(server, b"G" * 1_000_000, 414)
+    refused(server, b"G" * 1_000_000, 501)
 
 
 def form(length):

@@ -595,7 +595,8 @@ TEST(a_head_has_at_most_16384_bytes)
      * could send them forever. */
     assert_int_equal(parse_long("", '\n', HTTP_HEAD_MAX - 1, ""), 0);
     assert_int_equal(parse_long("", '\n', HTTP_HEAD_MAX, ""), -414);
-    assert_int_equal(parse_long("", 'M', HTTP_HEAD_MAX, ""), -414);
+    assert_int_equal(parse_long("", 'M', HTTP_HEAD_MAX, ""), -501);
+    assert_int_equal(parse_long("", 'M', HTTP_HEAD_MAX - 1, " "), -414);
 }
 
 TEST(a_list_has_at_most_4_lines)
