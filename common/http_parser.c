@@ -96,12 +96,6 @@ static bool is_authority(struct slice s)
            port.n == 0;
 }
 
-/* Is there a name before the port? */
-static bool names_host(struct slice authority)
-{
-    return authority.n > 0 && authority.p[0] != ':';
-}
-
 static enum http_method method_of(struct slice name) /* case-sensitive */
 {
     return slice_equal(name, SLICE("GET"))       ? HTTP_GET
@@ -131,7 +125,7 @@ static int parse_target(struct slice target, struct http_request *r)
         while (n < target.n && target.p[n] != '/' && target.p[n] != '?')
             n++;
         struct slice host = {target.p + scheme.n, n - scheme.n};
-        r->has_host = names_host(host);
+        r->has_host = host.n > 0 && host.p[0] != ':';
         if (!r->has_host || !is_authority(host))
             return -400;
         target = (struct slice){target.p + n, target.n - n};
@@ -221,7 +215,7 @@ static int store_field(struct slice name, struct slice value,
 {
     if (slice_equal_nocase(name, SLICE("Host"))) {
         s->hosts++;
-        r->has_host |= names_host(value);
+        r->has_host |= value.n > 0 && value.p[0] != ':'; /* a port only */
         return is_authority(value) ? 0 : -400;
     }
     if (slice_equal_nocase(name, SLICE("Content-Length")))
