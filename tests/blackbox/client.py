@@ -5,9 +5,8 @@ recipient would: each rule of RFC 9112 on the form of a response, and each
 promise that all answers of the collection share (Date, Server, the security
 headers of HTML), is checked on every answer that any test reads.
 
-A connection ends with a FIN or is reset with a RST, and these are not the same: a
-reset throws away what was still on its way. So a reset is a fault (`Reset`) wherever a
-test has not said that it expects one (`expect_reset`).
+A FIN ends a connection; a RST resets it, and throws away what was still on its way.
+So a reset is a fault (`Reset`) unless a test says that it expects one (`expect_reset`).
 """
 
 import contextlib
@@ -45,8 +44,8 @@ class Closed(ProtocolError):
 
 
 class Reset(ProtocolError):
-    """The server has reset the connection. `unread` is what had arrived before and has
-    not been read; `begun`, whether an answer had begun."""
+    """The server has reset the connection. `unread` holds the bytes that had arrived
+    and that the test had not read; `begun` tells whether an answer had begun."""
 
     def __init__(self, message, unread, begun):
         super().__init__(message)
@@ -193,16 +192,17 @@ class Connection:
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
 
     def finish_sending(self):
-        """Half-close: the server sees end of file and can still answer. (ENOTCONN:
-        it has reset the connection; who reads will learn of it.)"""
+        """Half-close: the server sees end of file and can still answer. (ENOTCONN
+        means that it has reset the connection; the next read reports that.)"""
         with contextlib.suppress(OSError):
             self.socket.shutdown(socket.SHUT_WR)
 
     def send(self, data):
         """Send bytes; return False if the server has closed the connection.
 
-        That alone is no fault: it may have answered before it closed. What it sent
-        before can still be read; if it has reset the connection, Reset comes behind.
+        That alone is no fault: it may have answered before it closed. Bytes that it
+        sent before can still be read. If it has reset the connection, the read after
+        them raises Reset.
         """
         try:
             self.socket.sendall(data)
@@ -317,9 +317,9 @@ class Connection:
                 f"more after the last answer: {bytes(self._received[:200])!r}")
 
     def expect_reset(self):
-        """Check that the server resets the connection; return what had arrived of the
-        next answer. For tests in which that is right: a client that has broken a
-        limit is given up."""
+        """Check that the server resets the connection; return the bytes of the next
+        answer that had arrived. Use it where a reset is right, for example after a
+        client has broken a limit."""
         try:
             while self.receive():
                 pass

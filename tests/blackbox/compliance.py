@@ -1,18 +1,20 @@
-"""The cases of a public compliance suite, as data: what is sent, what is right, and why.
+"""The cases of a public compliance suite, as data: what is sent and what is right.
 
 The suite is Http11Probe (https://github.com/MDA2AV/Http11Probe), which sends the same
-215 requests to many servers and publishes what they answer. A case has its name there;
-bytes and demands are facts, the words are ours. Where the suite posts to "/", which
-takes no POST here, a case posts to /answer, which takes none either, if its body is no
-form: the answer, 405, comes after the whole request, as any other would.
+215 requests to many servers and publishes their answers. Each case here has the name
+that it has there, but our words and our pages. The suite posts to "/". Here a form
+goes to /guestbook, and other content to /answer. That page takes no POST, so the answer
+is 405, but only after the server has read the whole request.
 
 Each case is sent with a good request right behind it. What is expected:
 
-    refused(400)   this status, one of these; it says that the connection ends, and
-                   what is behind is not answered
-    served(200)    this status, the connection is kept, what is behind is answered
-    last(200)      this status, what is behind is not answered
-    waits()        no answer yet, as the request is not complete (sent alone)
+    refused(400)   one of these statuses; the connection ends, and the request behind
+                   is not answered
+    served(200)    this status; the connection is kept, and the request behind is
+                   answered
+    last(200)      this status; the connection ends, and the request behind is not
+                   answered
+    waits()        no answer yet, because the request is not complete (sent alone)
 
 `legal` names a row of the table "Legal, and why" in docs/reference/promises.md: the
 suite would prefer something else there, or counts it as a fault.
@@ -50,7 +52,7 @@ class Case:
 
 
 def refused(*statuses):
-    """The parser cannot go on after it."""
+    """The parser cannot find the end of the request."""
     return Expected("refused", statuses or (400,))
 
 
@@ -173,10 +175,10 @@ LINES = {
         "the method in lower case", get(line=b"get /answer HTTP/1.1"),
         served(501), "9110, 9.1"),
     "COMP-UNKNOWN-METHOD": Case(
-        "a method that nobody knows", get(line=b"FOOBAR /answer HTTP/1.1"),
+        "an unknown method", get(line=b"FOOBAR /answer HTTP/1.1"),
         served(501), "9110, 9.1"),
     "COMP-METHOD-CONNECT": Case(
-        "CONNECT, of a server that is no proxy",
+        "CONNECT, sent to a server that is no proxy",
         head(b"CONNECT example.com:443 HTTP/1.1", host=b"Host: example.com:443"),
         served(501), "9110, 9.3.6"),
     "COMP-METHOD-TRACE": Case(
@@ -185,14 +187,14 @@ LINES = {
         "TRACE with content", head(b"TRACE /answer HTTP/1.1", FIVE) + b"hello",
         served(405), "9110, 9.3.8"),
     "COMP-TRACE-SENSITIVE": Case(
-        "TRACE with a secret, which no answer repeats",
+        "TRACE with a secret, which the answer must not repeat",
         head(b"TRACE /answer HTTP/1.1", b"Authorization: Bearer " + SECRET),
         served(405), "9110, 9.3.8"),
     "COMP-405-ALLOW": Case(
-        "a method that the page does not take: the answer names those that it takes",
+        "a method that the page does not take; Allow names those that it takes",
         head(b"DELETE / HTTP/1.1"), served(405, field="Allow"), "9110, 15.5.6"),
     "COMP-OPTIONS-ALLOW": Case(
-        "OPTIONS: the answer names the methods", head(b"OPTIONS / HTTP/1.1"),
+        "OPTIONS; Allow names the methods", head(b"OPTIONS / HTTP/1.1"),
         served(204, field="Allow"), "9110, 9.3.7"),
     "COMP-NO-CL-IN-204": Case(
         "a 204 has no length", head(b"OPTIONS /answer HTTP/1.1"), served(204),
@@ -211,7 +213,7 @@ LINES = {
         get(line=b"GET http://other.example.com/answer HTTP/1.1"), served(),
         "9112, 3.2.2", "a target with another host than the Host field"),
     "COMP-LONG-URL-OK": Case(
-        "a target of 7,901 bytes, of which each server should take 8,000",
+        "a target of 7,901 bytes; a server should accept 8,000",
         get(line=b"GET /" + 7900 * b"a" + b" HTTP/1.1"), served(404), "9112, 3"),
     "MAL-LONG-URL": Case(
         "a target of 100 KB", get(line=b"GET /" + 100_000 * b"A" + b" HTTP/1.1"),
@@ -306,32 +308,32 @@ FIELDS = {
         "an expectation that cannot be met", get(b"Expect: 200-ok"), refused(417),
         "9110, 10.1.1"),
     "COMP-CONNECTION-CLOSE": Case(
-        "a client that wants no more", get(b"Connection: close"), last(), "9112, 9.6"),
+        "Connection: close", get(b"Connection: close"), last(), "9112, 9.6"),
     "COMP-HTTP10-DEFAULT-CLOSE": Case(
-        "HTTP/1.0, which keeps nothing", get(line=b"GET /answer HTTP/1.0"), last(),
-        "9112, 9.3"),
+        "HTTP/1.0, whose connections are not persistent",
+        get(line=b"GET /answer HTTP/1.0"), last(), "9112, 9.3"),
     "COMP-HEAD-NO-BODY": Case(
         "HEAD", head(b"HEAD /answer HTTP/1.1"), served(), "9110, 9.3.2"),
     "COMP-DATE-HEADER": Case(
         "the answer has a Date", get(), served(field="Date"), "9110, 6.6.1"),
     "COMP-DATE-FORMAT": Case(
-        "the Date has the one form that is allowed", get(line=b"GET / HTTP/1.1"),
+        "the Date has the preferred form", get(line=b"GET / HTTP/1.1"),
         served(field="Date"), "9110, 5.6.7"),
     "COMP-CONTENT-TYPE": Case(
-        "the answer says what its content is", get(line=b"GET / HTTP/1.1"),
+        "the answer has a Content-Type", get(line=b"GET / HTTP/1.1"),
         served(field="Content-Type"), "9110, 8.3"),
     "COMP-ACCEPT-NONSENSE": Case(
-        "a client that takes no type there is", get(b"Accept: application/x-nonsense"),
-        served(), "9110, 12.4.1", "Accept"),
+        "a client that accepts only an unknown type",
+        get(b"Accept: application/x-nonsense"), served(), "9110, 12.4.1", "Accept"),
     "COMP-RANGE-INVALID": Case(
-        "a Range that is none", get(b"Range: bytes=abc-xyz", line=b"GET / HTTP/1.1"),
+        "a malformed Range", get(b"Range: bytes=abc-xyz", line=b"GET / HTTP/1.1"),
         served(), "9110, 14.2"),
     "MAL-RANGE-OVERLAPPING": Case(
         "a thousand ranges of the whole file",
         get(b"Range: bytes=" + b",".join(1000 * [b"0-"]), line=b"GET / HTTP/1.1"),
         served(), "9110, 14.2", "several ranges"),
     "COMP-RANGE-POST": Case(
-        "a Range is for GET only",
+        "a Range has no effect on POST",
         sign(b"Content-Length: %d" % len(FORM), b"Range: bytes=0-10", body=FORM),
         served(303), "9110, 14.2"),
     "COMP-DUPLICATE-CT": Case(
@@ -340,7 +342,7 @@ FIELDS = {
              body=b"hello", line=b"POST /guestbook HTTP/1.1"), served(415),
         "9110, 5.3"),
     "COMP-POST-UNSUPPORTED-CT": Case(
-        "a type of content that no page takes",
+        "a type of content that the page does not take",
         post(FIVE, b"Content-Type: application/x-nonsense", body=b"hello",
              line=b"POST /guestbook HTTP/1.1"), served(415), "9110, 15.5.16"),
     "COMP-UPGRADE-POST": Case(
@@ -351,7 +353,7 @@ FIELDS = {
         "Upgrade without Connection", get(*SOCKET, b"Sec-WebSocket-Version: 13"),
         served(), "9110, 7.8"),
     "COMP-UPGRADE-UNKNOWN": Case(
-        "an upgrade to what does not exist",
+        "an upgrade to an unknown protocol",
         get(b"Connection: Upgrade", b"Upgrade: totally-made-up/1.0"), served(),
         "9110, 7.8"),
     "COMP-UPGRADE-INVALID-VER": Case(
@@ -373,16 +375,16 @@ LENGTHS = {
         "a plus sign", post(b"Content-Length: +5", body=b"hello"), refused(),
         "9110, 8.6"),
     "COMP-POST-CL-BODY": Case(
-        "content as long as it says",
+        "content as long as the length says",
         sign(b"Content-Length: %d" % len(FORM), body=FORM), served(303), "9112, 6.2"),
     "COMP-POST-CL-ZERO": Case(
-        "no content, and a length that says so", post(b"Content-Length: 0"),
+        "no content and a length of 0", post(b"Content-Length: 0"),
         served(405), "9112, 6.2", "POST to a page that takes none"),
     "COMP-POST-NO-CL-NO-TE": Case(
-        "no content, and nothing that says so", post(), served(405), "9112, 6.3",
+        "no content and no length", post(), served(405), "9112, 6.3",
         "POST to a page that takes none"),
     "COMP-POST-CL-UNDERSEND": Case(
-        "less content than it says", post(b"Content-Length: 10", body=b"hello"),
+        "less content than the length says", post(b"Content-Length: 10", body=b"hello"),
         waits(), "9112, 8"),
     "COMP-GET-WITH-CL-BODY": Case(
         "GET with content", get(FIVE) + b"hello", served(), "9110, 9.3.1",
@@ -406,17 +408,17 @@ LENGTHS = {
         head(b"OPTIONS /answer HTTP/1.1", b"Content-Length: %d" % len(OTHER)) + OTHER,
         served(204), "9110, 9.3.7", "content of GET, HEAD and OPTIONS"),
     "SMUG-CL0-BODY-POISON": Case(
-        "what is behind content of no bytes belongs to the next method",
+        "a byte after content of length 0 starts the next request",
         post(b"Content-Length: 0", body=b"X"), served(405, then=501), "9112, 6.2",
         "POST to a page that takes none"),
     "MAL-CL-OVERFLOW": Case(
         "a number beyond 64 bits", post(b"Content-Length: 99999999999999999999"),
         refused(413), "9110, 8.6", "more than a limit"),
     "MAL-POST-CL-HUGE-NO-BODY": Case(
-        "more than any page takes", post(b"Content-Length: 999999999"),
+        "more content than any page takes", post(b"Content-Length: 999999999"),
         refused(413), "9110, 15.5.14", "more than a limit"),
     "MAL-CL-EMPTY": Case(
-        "no number", post(b"Content-Length: "), refused(), "9110, 8.6"),
+        "an empty value", post(b"Content-Length: "), refused(), "9110, 8.6"),
     "MAL-CL-TAB-BEFORE-VALUE": Case(
         "a tab before the number", post(b"Content-Length:\t5", body=b"hello"),
         served(405), "9110, 5.5", "white space around a value"),
@@ -437,7 +439,7 @@ LENGTHS = {
         post(b"Content-Length: 0200", body=200 * b"A"), served(405), "9110, 8.6",
         "zeros before a number"),
     "SMUG-CL-NEGATIVE": Case(
-        "less than nothing", post(b"Content-Length: -1"), refused(), "9110, 8.6"),
+        "a negative number", post(b"Content-Length: -1"), refused(), "9110, 8.6"),
     "SMUG-CL-NEGATIVE-ZERO": Case(
         "a sign before zero", post(b"Content-Length: -0"), refused(), "9110, 8.6"),
     "SMUG-CL-OCTAL": Case(
@@ -486,11 +488,11 @@ LENGTHS = {
         sign(b"Expect: 100-continue", b"Content-Length: %d" % len(FORM), body=FORM,
              version=b"1.0"), last(303), "9110, 15.2"),
     "SMUG-EXPECT-100-CL": Case(
-        "content that does not wait for the permission to come",
+        "content sent without waiting for the 100",
         sign(b"Content-Length: %d" % len(FORM), b"Expect: 100-continue", body=FORM),
         served(303), "9110, 10.1.1"),
     "SMUG-EXPECT-100-CL-DESYNC": Case(
-        "such content is no request",
+        "that content is no request",
         post(b"Content-Length: %d" % len(OTHER), b"Expect: 100-continue", body=OTHER),
         served(405), "9110, 10.1.1", "POST to a page that takes none"),
 }
@@ -596,8 +598,8 @@ CODINGS = {
            ("SMUG-TE-CASE-MISMATCH", "chunked with a capital", b" Chunked"),
            ("SMUG-TE-LEADING-COMMA", "a comma before chunked", b" , chunked"),
            ("SMUG-TE-TRAILING-COMMA", "a comma behind chunked", b" chunked,"),
-           ("SMUG-TE-EMPTY-VALUE", "no coding", b" "),
-           ("SMUG-TE-IDENTITY", "a coding that is no longer one", b" identity"),
+           ("SMUG-TE-EMPTY-VALUE", "an empty value", b" "),
+           ("SMUG-TE-IDENTITY", "identity, which is no longer a coding", b" identity"),
            ("SMUG-TE-VTAB", "a vertical tab before chunked", b" \x0bchunked"),
            ("SMUG-TE-FORMFEED", "a form feed before chunked", b" \x0cchunked"),
            ("SMUG-TE-NULL", "NUL behind chunked", b" chunked\0"),
@@ -641,7 +643,7 @@ CHUNKS = {
         "a size in capitals",
         sign(CHUNKED, body=b"A\r\n%b\r\n%x\r\n%b\r\n" % (
             FORM[:10], len(FORM) - 10, FORM[10:]) + EMPTY), served(303), "9112, 7.1"),
-    **{name: Case(f"a trailer that belongs into the head: {line.decode()}",
+    **{name: Case(f"a trailer that belongs in the head: {line.decode()}",
                   signed_in_chunks(end=b"0\r\n" + line + b"\r\n\r\n"), served(303),
                   "9110, 6.5.1", "trailers")
        for name, line in [
@@ -695,7 +697,7 @@ CHUNKS = {
         "9112, 7.1.1", "more than a limit"),
 }
 
-# What clients and servers remember
+# Caches and cookies
 
 BEFORE = b"If-Modified-Since: Thu, 01 Jan 1970 00:00:00 GMT"
 
@@ -712,16 +714,16 @@ def echo(cookie):
 
 CACHES = {
     "CAP-ETAG-304": Case(
-        "what the client has is new", style(b"If-None-Match: ETAG"), served(304),
+        "the client's copy is current", style(b"If-None-Match: ETAG"), served(304),
         "9110, 13.1.2"),
     "CAP-ETAG-IN-304": Case(
-        "the 304 names it", style(b"If-None-Match: ETAG"), served(304, field="ETag"),
-        "9110, 15.4.5"),
+        "the 304 repeats the tag", style(b"If-None-Match: ETAG"),
+        served(304, field="ETag"), "9110, 15.4.5"),
     "CAP-ETAG-WEAK": Case(
         "a weak comparison", style(b"If-None-Match: W/ETAG"), served(304),
         "9110, 13.1.2"),
     "CAP-INM-WILDCARD": Case(
-        "anything that there is", style(b"If-None-Match: *"), served(304),
+        "any representation", style(b"If-None-Match: *"), served(304),
         "9110, 13.1.2"),
     "CAP-INM-PRECEDENCE": Case(
         "the tag counts, not the date", style(b"If-None-Match: ETAG", BEFORE),
@@ -733,17 +735,17 @@ CACHES = {
         "not changed since", style(b"If-Modified-Since: DATE"), served(304),
         "9110, 13.1.3"),
     "CAP-IMS-FUTURE": Case(
-        "a date to come",
+        "a date in the future",
         style(b"If-Modified-Since: Thu, 01 Jan 2099 00:00:00 GMT"), served(304),
-        "9110, 13.1.3", "If-Modified-Since with a date to come"),
+        "9110, 13.1.3", "If-Modified-Since with a date in the future"),
     "CAP-IMS-INVALID": Case(
-        "what is no date", style(b"If-Modified-Since: not-a-date"), served(),
+        "not a date", style(b"If-Modified-Since: not-a-date"), served(),
         "9110, 13.1.3"),
     "COOK-ECHO": Case(
         "a cookie", echo(b"foo=bar"), served(), "6265, 4.2", "cookies"),
     "COOK-EMPTY": Case("an empty field", echo(b""), served(), "6265, 4.2"),
     "COOK-MALFORMED": Case(
-        "what is no cookie", echo(b"===;;;"), served(), "6265, 4.2"),
+        "not a cookie", echo(b"===;;;"), served(), "6265, 4.2"),
     "COOK-MULTI-HEADER": Case(
         "two fields", echo(b"a=1\r\nCookie: b=2"), served(), "6265, 5.4", "cookies"),
     "COOK-NUL": Case("NUL", echo(b"foo=\0bar"), refused(), "9110, 5.5"),
@@ -755,11 +757,11 @@ CACHES = {
         "a thousand", echo(b"; ".join(b"k%d=v%d" % (i, i) for i in range(1000))),
         served(), "6265, 4.2"),
     "COOK-PARSED-BASIC": Case(
-        "one to be taken apart", echo(b"foo=bar"), served(), "6265, 5.2", "cookies"),
+        "one cookie to parse", echo(b"foo=bar"), served(), "6265, 5.2", "cookies"),
     "COOK-PARSED-MULTI": Case(
         "three", echo(b"a=1; b=2; c=3"), served(), "6265, 5.2", "cookies"),
     "COOK-PARSED-EMPTY-VAL": Case(
-        "one without a value", echo(b"foo="), served(), "6265, 5.2", "cookies"),
+        "a cookie without a value", echo(b"foo="), served(), "6265, 5.2", "cookies"),
     "COOK-PARSED-SPECIAL": Case(
         "values with spaces and signs", echo(b"a=hello world; b=x=y"), served(),
         "6265, 5.2", "cookies"),

@@ -203,6 +203,20 @@ class Server:
         return self._stderr.closed
 
 
+def is_refused(server):
+    """Whether the server's port refuses connections.
+
+    While the server listens, each call counts as a connection.
+    """
+    try:
+        with server.connect():
+            return False
+    except ConnectionResetError:        # just while it stopped listening
+        return False
+    except ConnectionRefusedError:
+        return True
+
+
 def run(executable, *options, deadline=DEADLINE):
     """Run an executable that is to refuse or to inform, until it exits.
 

@@ -47,7 +47,7 @@ HTML = ("Content-Type: text/html; charset=utf-8",
 @pytest.fixture
 def answer():
     """answer(bytes) is a Connection whose server sends these and closes; with
-    `reset`, it closes although a request of the client lies unread."""
+    `reset`, it closes with the client's request unread."""
     listener = socket.create_server(("127.0.0.1", 0))
     opened = []
 
@@ -142,11 +142,11 @@ def test_the_client_tells_a_close_from_other_faults(answer, fault):
         answer(BAD[fault]).read_response()
 
 
-# A reset: the kernel sends one when a program closes a socket with unread input.
+# When a program closes a socket with unread input, the kernel resets the connection.
 
 @pytest.mark.parametrize("cut", [0, 20, -1], ids=["nothing", "head", "body"])
 def test_the_client_tells_a_reset_from_an_end(answer, cut):
-    """It says how much had arrived; asked again, it says the same."""
+    """The fault says how much had arrived. A second read says the same."""
     data = response(TEXT, body=b"42", date=None)[:cut]
     connection = answer(data, reset=True)
     for _ in range(2):
@@ -165,7 +165,7 @@ def test_a_reset_after_a_whole_answer_is_no_close(answer):
 
 
 def test_a_reset_that_sending_finds_is_not_forgotten(answer):
-    """The kernel reports it once, to whichever call comes first."""
+    """The kernel reports it only once, to the next call on the socket."""
     connection = answer(response(TEXT, body=b"42"), reset=True)
     assert not connection.send(build("/"))
     assert not connection.send(build("/"))

@@ -1,8 +1,8 @@
 """Each line of the access log names the request whose answer it counts.
 
-A server reads ahead: when an answer is complete, part of the next request may be in
-the same buffer, and making room for the rest moves it. A line must be of what was
-parsed before anything moves; otherwise a client chooses what the log says of it.
+A server reads ahead: when an answer is complete, its buffer may hold part of the next
+request, and making room for the rest moves that part. The server must write the line
+before anything moves. Otherwise a client chooses what the log says about it.
 """
 
 import random
@@ -36,8 +36,8 @@ def logged(launch, tmp_path):
     ids=["length", "chunked"])
 def test_half_a_request_does_not_take_the_line_of_the_one_before(logged, framing,
                                                                  rest):
-    """The head of the second is complete and its body is not: the head is moved to
-    the front, to where the first one was."""
+    """The second request has a complete head, but not a complete body. The server
+    moves the head to where the first request was."""
     server, lines = logged()
     begun = 10 * b"x" if framing[0] == "Content-Length" else b"10\r\n" + 8 * b"x"
     with server.connect() as connection:
@@ -52,7 +52,7 @@ def test_half_a_request_does_not_take_the_line_of_the_one_before(logged, framing
 
 @pytest.mark.parametrize("first", ["/echo?value=attack", "/guestbook"])
 def test_a_time_out_names_the_request_that_was_late(logged, first):
-    """Or none, where its line had not come."""
+    """Or "-", if its request line had not arrived."""
     server, lines = logged("--request-timeout", "0.3")
     late = build("/x?innocent", "POST", [("Content-Length", "9")], b"half")
     with server.connect() as connection:
@@ -96,8 +96,8 @@ def test_a_refusal_names_the_request_that_was_refused(logged, bad, line):
 
 
 def requests(generator, count):
-    """Return (bytes, method, request line) of requests of all kinds, each with a
-    number of its own."""
+    """Return (bytes, method, request line) of requests of all kinds, each with its
+    own number."""
     found = []
     for i in range(count):
         name = f"{i}{generator.randint(0, 90) * 'n'}"
@@ -120,7 +120,7 @@ def requests(generator, count):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_lines_and_answers_are_the_same_in_the_same_order(logged, seed):
-    """However the requests are cut in pieces, and whatever is read with what."""
+    """However the requests are split, and whichever of them one read takes."""
     generator = random.Random(seed)
     server, lines = logged()
     asked = requests(generator, 100)

@@ -688,7 +688,7 @@ def test_silent_clients_do_not_delay_the_stop(launch, server_name):
     server.stop()
     if server_name not in LOOPS:
         for connection in silent:
-            # The kernel resets a client that still waits in the accept queue.
+            # The kernel resets clients that still wait in the accept queue.
             with contextlib.suppress(Reset):
                 connection.expect_closed()
 

@@ -1,10 +1,10 @@
-"""What the server has begun arrives: the rule behind RFC 9112, 9.6.
+"""An answer that the server has begun arrives whole (RFC 9112, 9.6).
 
-A server that decides to close may still get requests of that client: they were on
-their way. If it closes its socket with such a request unread, or if one comes after
-that, the kernel sends a RST and forgets what waits in the send buffer, although the
-log says that it was answered. So each answer that the log has must arrive whole. The
-receive buffer of these clients is small: most of an answer waits at the server.
+After a server has decided to close, further requests of the client may still arrive.
+If the server closes its socket while such a request is unread, or before it arrives,
+the kernel sends a RST and drops the send buffer, although the log calls the answer
+complete. So every logged answer must arrive whole. These clients have a small receive
+buffer, so that most of an answer waits in the server's send buffer.
 """
 
 import os
@@ -17,25 +17,25 @@ from access_log import fields
 from client import Reset, build
 from private_redis import PrivateRedis
 from processes import wait_for
+from servers import is_refused
 from sockets import unread
-from test_signals import is_refused
 
 ONE_PLACE = {"iterative": (), "forking": ("--max-children", "1"),
              "preforking": ("--workers", "1"), "threaded": ("--max-threads", "1"),
              "prethreaded": ("--threads", "1")}
 FURTHER = build("/hello")
-HURRY = 0.5     # seconds, half of the time for which a server reads on after its answer
-LATE = 0.2      # seconds after its end; a blocking server looks around every 50 ms
+HURRY = 0.5     # seconds: half of LINGER_MS, for which a server reads on after its FIN
+LATE = 0.2      # seconds after the FIN: four times RECV_TIMEOUT_MS of a blocking server
 LARGE = "/large.bin"
 
-# Why a server closes after an answer although its client would go on.
+# Why a server closes after an answer although its client wants to go on.
 OPTIONS = {"no keep-alive": ("--keep-alive", "0"), "others wait": (),
            "drain": ("--drain-timeout", "3600", "--request-timeout", "3600")}
 
 
 @pytest.fixture(scope="module")
 def content():
-    """Three million bytes that look like nothing else."""
+    """Three million random bytes."""
     return os.urandom(3_000_000)
 
 
@@ -50,7 +50,7 @@ def long_remarks():
 
 
 class Play:
-    """One server that has a reason to close, and its clients."""
+    """A server that has a reason to close, and its clients."""
 
     def __init__(self, server, why, log):
         self.server = server
@@ -94,8 +94,8 @@ class Play:
         return unread(self.server.address, client.socket.getsockname()) is None
 
     def read_until_ended(self, client):
-        """Read as little as it takes until the server has closed its side; return a
-        time before that."""
+        """Read no more than necessary until the server has closed its side; return
+        a time before that."""
         while True:
             before = time.monotonic()
             if self.has_ended(client):
@@ -128,8 +128,8 @@ def play(launch, server_name, long_remarks, own_site, content, tmp_path):
 
 
 def tries(start, why):
-    """Yield Plays, up to five: with each `drain` a new server. On a machine that
-    stands still for a while, a client may be later than a server lingers."""
+    """Yield up to five Plays, each `drain` with a new server. On a crowded machine, a
+    client may come so late that the server has rightly stopped reading."""
     first = start(why)
     yield first
     for _ in range(4):
@@ -156,8 +156,8 @@ blocking = pytest.mark.only(*ONE_PLACE)     # an event loop has a place for each
 @whatever
 @why_all
 def test_a_further_request_cuts_no_answer(play, content, why, when, target):
-    """It comes before the server has decided, while it sends, or after its FIN, soon
-    or late."""
+    """It arrives before the server has decided, while it sends, soon after its FIN, or
+    later."""
     send_a_further_request(play, content, why, when, target)
 
 
@@ -170,7 +170,7 @@ def test_a_further_request_cuts_no_answer_while_others_wait(play, content, when,
 
 
 def send_a_further_request(play, content, why, when, target):
-    """Send it, and check that what the log has has come."""
+    """Send it, and check that every logged answer has arrived."""
     for one in tries(play, why):
         more = FURTHER if when == "before" else b""
         with one.ask(build(target) + more) as client:
@@ -193,18 +193,18 @@ def send_a_further_request(play, content, why, when, target):
         assert [target, "/hello"][:len(responses)] == one.targets()
         assert responses[-1].closes
         return
-    pytest.fail("the machine stood still five times")
+    pytest.fail("the machine was too slow, five times")
 
 
 def padded(number):
-    """A request of 512 bytes, whose answer is as long."""
+    """Return a request of 512 bytes, whose answer is about as long."""
     request = build(f"/echo?value={number:03}" + 240 * "x", fields=[("X", "y")])
     return request.replace(b"X: y", b"X: " + (513 - len(request)) * b"y")
 
 
 @why_all
 def test_a_read_that_ends_with_a_request_is_no_end_of_the_pipeline(play, why):
-    """16,384 bytes are one read, and 32 requests; more of them lie in the socket."""
+    """One read takes 16,384 bytes: 32 requests. More of them wait in the socket."""
     send_a_pipeline(play, why)
 
 
@@ -214,7 +214,7 @@ def test_a_read_that_ends_with_a_request_is_no_end_while_others_wait(play):
 
 
 def send_a_pipeline(play, why):
-    """Send three reads full of requests, and check that what the log has has come."""
+    """Send three reads full of requests; check that every logged answer arrives."""
     assert len(padded(1)) == 512
     for one in tries(play, why):
         with one.ask(b"".join(map(padded, range(96))), 2048) as client:
@@ -222,7 +222,7 @@ def send_a_pipeline(play, why):
             wait_for(lambda: not unread(one.server.address,
                                         client.socket.getsockname()),
                      "the server to read all, or to close")
-            client.finish_sending()     # in case that it has kept the connection
+            client.finish_sending()     # the server may have kept the connection
             client.widen()
             try:
                 responses = client.read_to_end()
@@ -235,15 +235,15 @@ def send_a_pipeline(play, why):
         assert answered == [f"{i:03}" for i in range(len(responses))]
         assert len(responses) == len(one.targets())
         return
-    pytest.fail("the machine stood still five times")
+    pytest.fail("the machine was too slow, five times")
 
 
 @whatever
 @why_all
 def test_a_slow_reader_gets_what_waits_after_the_server_s_end(play, content, why,
                                                               target):
-    """It has sent nothing more, so nothing resets the connection: what waits in the
-    kernel outlives the process that has sent it."""
+    """The client sends nothing more, so nothing resets the connection. The kernel
+    delivers the send buffer even after the server has ended."""
     read_slowly(play, content, why, target)
 
 
@@ -254,7 +254,7 @@ def test_a_slow_reader_gets_what_waits_while_others_wait(play, content, target):
 
 
 def read_slowly(play, content, why, target):
-    """Read most of an answer after the server is gone."""
+    """Read most of an answer after the server has ended."""
     one = play(why)
     with one.ask(build(target)) as client:
         one.read_until_ended(client)
@@ -270,15 +270,15 @@ def read_slowly(play, content, why, target):
     assert len(responses) == 1 and one.targets() == [target]
 
 
-# A client that has said itself that nothing follows.
+# A client that has announced its last request.
 
 @pytest.mark.parametrize("version, close", [
     ("HTTP/1.1", [("Connection", "close")]), ("HTTP/1.0", [])])
 @pytest.mark.parametrize("when", ["before", "during", "after"])
 def test_a_client_that_sends_more_than_it_said(play, content, version, close, when):
-    """It must not (RFC 9112, 9.6). What arrives in one read with its last request is
-    discarded; what comes later may cost it the rest of its answer. In no case is it
-    answered, or does the server fare worse."""
+    """RFC 9112, 9.6 forbids it. The server discards what it reads together with the
+    last request. What arrives later may cost the client the rest of its answer. Neither
+    is ever answered or logged."""
     one = play("drain")
     one.why = None
     request = build(LARGE, fields=close, version=version)

@@ -10,20 +10,7 @@ import pytest
 from access_log import fields, log_lines
 from client import Closed, build
 from processes import DEADLINE, children, session_members, wait_for
-from servers import REPORT
-
-def is_refused(server):
-    """Whether the server's port refuses connections.
-
-    While the server listens, each call counts as a connection.
-    """
-    try:
-        with server.connect():
-            return False
-    except ConnectionResetError:        # just while it stopped listening
-        return False
-    except ConnectionRefusedError:
-        return True
+from servers import REPORT, is_refused
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ class Load:
         faults     anything else, in words: broken answers, wrong statuses, resets
 
     With `expect_reset`, a reset before the first byte of an answer counts as
-    unanswered: where workers are killed, or the server stops, while clients ask.
+    unanswered. Use it where workers are killed or the server stops under load.
     """
 
     def __init__(self, server, clients, targets=("/answer",), keep_alive=True,

@@ -301,8 +301,8 @@ def test_no_more_memory(launch, own_site, server_name):
                 connection.send(b"\r\n")
             for connection in connections:
                 # A 503 without Date and so on, where there is no room for
-                # more than that; or nothing at all: an event loop that has no
-                # room for the request closes with the request unread.
+                # more than that; or nothing at all: an event loop without
+                # memory for the request closes the socket with it unread.
                 try:
                     served += connection.read_head()[0] in (200, 404)
                 except Closed:
