@@ -24,7 +24,8 @@ PROTOCOL = {"test_compliance", "test_connections", "test_endpoints",
             "test_error_pages", "test_limits", "test_malformed", "test_options",
             "test_paths", "test_static"}
 FILES = {"three": PROTOCOL,
-         "two": PROTOCOL | {"test_guestbook", "test_redis", "test_timeouts"}}
+         "two": PROTOCOL | {"test_guestbook", "test_log_names_its_request",
+                            "test_nothing_cut", "test_redis", "test_timeouts"}}
 
 # Tests that take 0.5 s or more on one server, because they wait for a deadline.
 # `make test` leaves them out. None stands for all tests of a file.
