@@ -364,6 +364,11 @@ soak: all build/deps/faults $(VENV)
 	$(MAKE) SANITIZE=address,undefined all
 	$(VENV_PYTHON) tests/soak.py
 
+## hostile: honest clients that check everything among hostile ones, sanitized (TIME=60 seconds each)
+hostile: build/deps/faults $(VENV)
+	$(MAKE) SANITIZE=address,undefined all
+	$(VENV_PYTHON) tests/hostile.py --seconds $(TIME) --seed $(or $(SEED),1)
+
 ## reliability: measures what docs/reference/promises.md promises, on a quiet machine (5 minutes)
 reliability: all build/deps/faults $(VENV)
 	$(VENV_PYTHON) tests/faults/measure.py
@@ -481,7 +486,7 @@ help:
         check-all test check-unit check-blackbox check-asan check-tsan \
         check-browser check-layering check-shape variant variant-measure \
         variants-check check-faults check-frame check-containers check-balancer \
-        check-aarch64 check-install check-workflows run-balanced fuzz soak \
+        check-aarch64 check-install check-workflows run-balanced fuzz soak hostile \
         reliability compare \
         compare-settings study study-settings report compare-runs peers-deps \
         book format tidy help timeline simulator demo-stuck predict predictions model \
