@@ -93,9 +93,14 @@ static bool try_connect(struct redis *redis, int64_t now_ms)
     const struct redis_address *a = redis->address;
     if (!redis_may_connect(a, &redis->backoff, now_ms))
         return false;
-    redis->context = a->path != NULL
-                         ? redisConnectUnixWithTimeout(a->path, wait)
-                         : redisConnectWithTimeout(a->host, a->port, wait);
+    do { /* again after a signal: hiredis takes EINTR of its poll(2) for an end */
+        redis_close(redis);
+        errno = 0;
+        redis->context = a->path != NULL
+                             ? redisConnectUnixWithTimeout(a->path, wait)
+                             : redisConnectWithTimeout(a->host, a->port, wait);
+    } while (redis->context != NULL && redis->context->err == REDIS_ERR_IO &&
+             errno == EINTR && clock_monotonic_ms() < now_ms + REDIS_WAIT_MS);
     /* Without a timeout for reading, a Redis that hangs would hold this worker
      * for ever. */
     if (redis->context == NULL || redis->context->err != 0 ||
