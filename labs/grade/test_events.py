@@ -18,12 +18,14 @@ from labs.grade.client import Client, ask_guestbook, get, port_of
 from labs.grade.observe import (PATIENCE, Seen, Trace, children, descriptors,
                                 epoll_set, holder, listeners, nonblocking,
                                 outgoing, state, threads, tree, wait_until)
+from labs.grade.test_works import LARGE
 
 HALF = b"GET /hello HTTP/1.1\r\nHost: localhost\r\n"     # no empty line
 WAITS = "poll,ppoll,select,pselect6,epoll_wait,epoll_pwait,epoll_pwait2"
 READS = ("recvfrom", "recvmsg", "read", "readv")
 WRITES = ("sendto", "sendmsg", "sendmmsg", "write", "writev", "sendfile")
 QUIET = 1.0             # seconds that an idle server is looked at
+SMALL = 1 << 16         # bytes of a receive buffer: most of /large has to wait
 BATCH = 500             # pipelined requests: three reads of 16 KiB
 GAP = 0.2               # seconds from an answer to that of a page that gives up
                         # on Redis, which takes 0.7
@@ -480,8 +482,8 @@ def test_gives_buffers_back(server, expect):
             ask(client, f"request {number + 1} of a kept connection")
 
 
-def test_ends_connections(server):
-    for number in range(3):
+def test_ends_connections(server, fresh_server):
+    for _ in range(3):
         with Client(server.port, PATIENCE) as client:
             try:
                 client.request("/hello", fields=("Connection: close",))
@@ -495,6 +497,26 @@ def test_ends_connections(server):
                 raise Seen("a connection is still open "
                            f"{PATIENCE:g} s after its last answer, with "
                            "\"Connection: close\"", "its end, a FIN")
+    loses_nothing(fresh_server(args=["--keep-alive", "0"]))
+
+
+def loses_nothing(server):
+    """Raise Seen unless a client that goes on sending gets all of its last
+    answer: a server that has closed the socket by then answers with RST, and
+    what the client has not acknowledged is lost."""
+    received = 0
+    with Client(server.port, PATIENCE, SMALL) as client:
+        client.request("/large")
+        try:
+            while data := client.sock.recv(SMALL):
+                received += len(data)
+                client.request("/hello")
+        except OSError as error:
+            raise Seen(f"the last answer was cut off after {received} bytes, "
+                       f"because its client went on sending ({error})",
+                       f"all {LARGE} bytes: FIN, then LINGER") from error
+    if received < LARGE:
+        raise Seen(f"{received} bytes of the last answer", f"{LARGE} bytes")
 
 
 def test_few_system_calls(server, expect):

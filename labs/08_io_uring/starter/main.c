@@ -247,7 +247,7 @@ static size_t feed(struct loop *loop, struct client *client, const char *bytes,
     if (input == NULL) {
         server_warn_exhausted(loop->worker.server,
                               "out of memory; clients are closed");
-        http_conn_abort(&client->conn);
+        http_conn_finish(&client->conn);
         return 0;
     }
     if (n > room)
@@ -266,10 +266,16 @@ static bool read_request(struct loop *loop, struct client *client)
         client->unread_start += feed(loop, client,
                                      unread->data + client->unread_start,
                                      unread->len - client->unread_start);
-        if (client->unread_start == unread->len) {
+        if (client->unread_start == unread->len && !unread->failed) {
             client->unread_start = 0;
             buffer_reset(unread, 0);
         }
+        return true;
+    }
+    if (unread->failed) { /* bytes are missing from here on */
+        server_warn_exhausted(loop->worker.server,
+                              "out of memory; clients are closed");
+        http_conn_finish(&client->conn);
         return true;
     }
     if (client->ended) {
@@ -289,14 +295,25 @@ static bool answer_request(struct loop *loop, struct client *client)
     return true;
 }
 
+static bool queue_command(struct loop *loop, struct client *client,
+                          const struct redis_command *command)
+{
+    if (!redis_async_queue(&loop->redis, command, client)) {
+        http_context_trim(&loop->worker.http); /* memory may be what it lacks */
+        if (!redis_async_queue(&loop->redis, command, client))
+            return false;
+    }
+    client->replies_due++;
+    return true;
+}
+
 static bool ask_redis(struct loop *loop, struct client *client)
 {
     const struct redis_command *command;
     while (http_conn_want(&client->conn) == HTTP_WANT_REDIS &&
            (command = http_conn_next_command(&client->conn)) != NULL) {
-        if (redis_async_queue(&loop->redis, command, client))
-            client->replies_due++;
-        else if (http_conn_reply(&client->conn, NULL))
+        if (!queue_command(loop, client, command) &&
+            http_conn_reply(&client->conn, NULL))
             worker_log_answer(&loop->worker, &client->conn, client->peer);
     }
     return client->replies_due == 0;
@@ -305,16 +322,13 @@ static bool ask_redis(struct loop *loop, struct client *client)
 /* n bytes were sent, or n is a negative errno. */
 static void sent(struct loop *loop, struct client *client, ssize_t n)
 {
-    remove_deadline(loop, client); /* the next phase has its own */
+    /* The next phase has its own. "100 Continue" is part of a request. */
+    if (http_conn_phase(&client->conn) == HTTP_PHASE_ANSWER)
+        remove_deadline(loop, client);
     if (n < 0)
         http_conn_abort(&client->conn); /* EPIPE, ECONNRESET, ETIMEDOUT */
-    else if (http_conn_sent(&client->conn, (size_t)n) &&
-             http_conn_want(&client->conn) != HTTP_WANT_CLOSE)
-        /* To linger. A close that follows now sends the FIN itself. Not through
-         * the ring: IORING_OP_SHUTDOWN runs in a thread of the kernel, which
-         * looks the descriptor up when it gets there. By then a close behind it
-         * may be done, and the number may be another client's. */
-        shutdown(client->fd, SHUT_WR);
+    else
+        http_conn_sent(&client->conn, (size_t)n);
 }
 
 /* Memory goes through the ring. io_uring has no sendfile(2), so files go as in
@@ -340,6 +354,40 @@ static bool write_response(struct loop *loop, struct client *client,
     return true;
 }
 
+/* A close that follows now sends the FIN itself, so only a client that lingers
+ * needs shutdown(2). Not through the ring: IORING_OP_SHUTDOWN runs in a thread
+ * of the kernel, which looks the descriptor up when it gets there. By then a
+ * close behind it may be done, and the number may be another client's. */
+static bool send_fin(struct client *client)
+{
+    http_conn_fin_sent(&client->conn);
+    if (http_conn_want(&client->conn) == HTTP_WANT_LINGER)
+        shutdown(client->fd, SHUT_WR);
+    return true;
+}
+
+/* Waits until the client has acknowledged its last answer or closes, as
+ * http_conn.h says. What it still sends is dropped: bytes that the ring has
+ * delivered, and those in the socket that it has not taken yet. A completion of
+ * its recv, or the deadline, brings the client back. */
+static bool linger(struct loop *loop, struct client *client)
+{
+    bool more = client->unread.len > 0;
+    buffer_reset(&client->unread, 0);
+    client->unread_start = 0;
+    ssize_t n = client->ended ? 0 : net_discard(client->fd, MSG_DONTWAIT);
+    if (n == 0 || (n < 0 && errno != EAGAIN)) {
+        http_conn_abort(&client->conn); /* end of file, or ECONNRESET */
+        return true;
+    }
+    http_conn_lingered(&client->conn, more || n > 0, net_delivered(client->fd));
+    if (http_conn_want(&client->conn) == HTTP_WANT_CLOSE)
+        return true;
+    if (!client->receiving)
+        submit_receive(loop, client);
+    return false;
+}
+
 /* Serves a client until its next step needs a completion or a reply. The same
  * switch as in serve_blocking.c and event_loop.c. */
 static void run_client(struct loop *loop, struct client *client)
@@ -353,6 +401,8 @@ static void run_client(struct loop *loop, struct client *client)
         case HTTP_WANT_WRITE:
             again = write_response(loop, client, &pieces);
             break;
+        case HTTP_WANT_FIN: again = send_fin(client); break;
+        case HTTP_WANT_LINGER: again = linger(loop, client); break;
         case HTTP_WANT_CLOSE: end_client(loop, client); return;
         }
     set_deadline(loop, client);
@@ -362,6 +412,17 @@ static void run_client(struct loop *loop, struct client *client)
         submit_cancel(loop, client, RECEIVED);
 }
 
+/* Ends the client that has been idle longest, if there is one: now, or when it
+ * has acknowledged its last answer. */
+static void end_longest_idle(struct loop *loop)
+{
+    struct client *client = loop->deadline_queues[HTTP_PHASE_IDLE];
+    if (client == NULL)
+        return;
+    http_conn_finish(&client->conn);
+    run_client(loop, client);
+}
+
 /* ----------------------------------------------------------- completions */
 
 /* The accept queue had a client, or the accept is over: flags say whether it
@@ -369,7 +430,6 @@ static void run_client(struct loop *loop, struct client *client)
 static void accepted(struct loop *loop, int fd, unsigned flags)
 {
     const struct server *server = loop->worker.server;
-    struct client *longest_idle = loop->deadline_queues[HTTP_PHASE_IDLE];
     if (!(flags & IORING_CQE_F_MORE))
         loop->accepting = false;
     struct client *client = fd < 0 ? NULL : calloc(1, sizeof *client);
@@ -383,8 +443,8 @@ static void accepted(struct loop *loop, int fd, unsigned flags)
         loop->accept_again_ms = loop->worker.http.clock.now_ms + RECHECK_MS;
         if (fd >= 0)
             close(fd);
-        if (longest_idle != NULL)
-            end_client(loop, longest_idle);
+        http_context_trim(&loop->worker.http);
+        end_longest_idle(loop);
         return;
     }
     client->fd = fd;
@@ -412,12 +472,13 @@ static void return_buffer(struct loop *loop, int id)
  *      flags (>> IORING_CQE_BUFFER_SHIFT). If the client is not closed: when
  *      its connection wants to READ and client->unread is empty, feed() takes
  *      them; what feed() leaves, or all of them, is appended to
- *      client->unread. In any case the buffer goes back: return_buffer().
+ *      client->unread; without memory, read_request() ends the connection
+ *      later. In any case the buffer goes back: return_buffer().
  *   3. At the end of file, or after an error other than ENOBUFS (no buffer was
  *      free) and ECANCELED (we took the request back), client->ended is true.
- *   4. end_client() if it is closed already, if unread.failed (no memory), or
- *      after such an error while replies from Redis are due. Otherwise
- *      run_client(). The client may be gone afterwards. */
+ *   4. end_client() if it is closed already, or after such an error while
+ *      replies from Redis are due. Otherwise run_client(). The client may be
+ *      gone afterwards. */
 static void received(struct loop *loop, struct client *client, int n,
                      unsigned flags)
 {
@@ -520,7 +581,7 @@ static void accept_or_not(struct loop *loop)
     bool full = loop->clients >= loop->worker.server->options.max_connections;
     bool wanted = !loop->worker.draining && now >= loop->accept_again_ms;
     if (full && loop->deadline_queues[HTTP_PHASE_IDLE] != NULL)
-        end_client(loop, loop->deadline_queues[HTTP_PHASE_IDLE]);
+        end_longest_idle(loop);
     else if (full)
         wanted = false;
     if (wanted && !loop->accepting)
@@ -531,8 +592,8 @@ static void accept_or_not(struct loop *loop)
     }
 }
 
-/* Closes clients past their deadline and, when the server is stopping, those
- * that have not begun a request. */
+/* Ends what has lasted too long, and when the server is stopping, what has not
+ * begun a request. */
 static void expire(struct loop *loop, enum http_phase phase)
 {
     bool all = loop->worker.draining &&
@@ -540,7 +601,12 @@ static void expire(struct loop *loop, enum http_phase phase)
     struct client *client;
     while ((client = loop->deadline_queues[phase]) != NULL &&
            (all || client->deadline_ms <= loop->worker.http.clock.now_ms)) {
-        http_conn_on_timeout(&client->conn);
+        remove_deadline(loop, client);
+        if (client->sending) { /* "100 Continue", which the kernel still has */
+            end_client(loop, client);
+            continue;
+        }
+        http_conn_on_timeout(&client->conn, net_delivered(client->fd));
         run_client(loop, client);
     }
 }
@@ -548,6 +614,7 @@ static void expire(struct loop *loop, enum http_phase phase)
 /* Returns for how many milliseconds the loop may wait; -1: without limit. */
 static int64_t timeout_ms(const struct loop *loop)
 {
+    const struct file_table *files = &loop->worker.http.files;
     int64_t now = loop->worker.http.clock.now_ms;
     int64_t next = redis_async_deadline_ms(&loop->redis);
     for (int i = 0; i < HTTP_PHASES; i++) {
@@ -555,6 +622,8 @@ static int64_t timeout_ms(const struct loop *loop)
         if (first != NULL && first->deadline_ms < next)
             next = first->deadline_ms;
     }
+    if (files->stale_ms != 0 && files->stale_ms < next)
+        next = files->stale_ms;
     if ((loop->worker.draining || loop->accept_again_ms > now) &&
         next > now + RECHECK_MS)
         next = now + RECHECK_MS;
@@ -676,6 +745,8 @@ static void serve_clients(struct loop *loop)
         for (int i = 0; i < HTTP_PHASES; i++)
             expire(loop, (enum http_phase)i);
         redis_async_flush(&loop->redis);
+        file_table_expire(&loop->worker.http.files,
+                          loop->worker.http.clock.now_ms);
         watch_redis_again(loop);
     }
 }
