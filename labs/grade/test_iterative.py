@@ -3,7 +3,7 @@
 import contextlib
 
 from labs.grade.client import PATIENCE, Client
-from labs.grade.observe import Seen, Trace, threads, wait_until
+from labs.grade.observe import Seen, Trace, threads, wait_until, waits_in
 from labs.grade.test_robust import expect_hello
 
 
@@ -46,6 +46,8 @@ def test_lets_others_wait(server):
 def test_waits_in_accept(server):
     """The call in which it sleeps is accept, as long as no client comes."""
     expect_hello(server, "at its start")
+    # It may still be busy with the end of that connection.
+    wait_until(lambda: waits_in(server.pid, server.pid)[0] == "accept")
     with Trace(server.pid, None, ("-f", "-q")) as trace:
         if not wait_until(lambda: trace.lines()):
             raise Seen("no system call", "accept(2), waiting")
