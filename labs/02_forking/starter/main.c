@@ -66,8 +66,9 @@ static void wait_for_fewer_children(const struct server *server, int most)
  *
  * fork fails with EAGAIN or ENOMEM when there are too many processes or too
  * little memory. Then say so with server_warn_exhausted(), and serve the client
- * in the parent, as now. After that call redis_close(): a connection to Redis
- * that is open at the next fork would belong to two processes. */
+ * in the parent, as now. After that call redis_close() and file_table_empty():
+ * the next child would inherit what is open, and a connection to Redis would
+ * belong to two processes. */
 static void serve_in_child(struct blocking_worker *worker, int fd)
 {
     serve_blocking(worker, fd);
@@ -89,7 +90,7 @@ static void serve_clients(const struct server *server)
     int fd;
 
     blocking_worker_init(&worker, server, 0);
-    while ((fd = net_accept(server)) >= 0) {
+    while ((fd = net_accept(server, NULL, NULL)) >= 0) {
         worker_before_fork(&worker.worker);
         serve_in_child(&worker, fd);
         wait_for_fewer_children(server, server->options.max_children - 1);

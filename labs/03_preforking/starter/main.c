@@ -28,7 +28,7 @@
 
 static const struct architecture architecture = {
     .folder = "03_preforking", .name = "preforking", .kind = POOL,
-    .workers = 100};
+    .keeps_files = true, .workers = 100};
 
 enum { RESTART_INTERVAL_MS = 1000 }; /* a worker starts at most once in this */
 
@@ -47,7 +47,7 @@ static void serve_clients(const struct server *server, int number)
     int fd;
 
     blocking_worker_init(&worker, server, number);
-    while ((fd = net_accept(server)) >= 0)
+    while ((fd = net_accept(server, blocking_worker_spare, &worker)) >= 0)
         serve_blocking(&worker, fd);
     blocking_worker_free(&worker);
 }

@@ -25,7 +25,8 @@
 #include "../common/server.h"
 
 static const struct architecture architecture = {
-    .folder = "04_threaded", .name = "threaded", .kind = PER_CONNECTION};
+    .folder = "04_threaded", .name = "threaded", .kind = PER_CONNECTION,
+    .keeps_files = true};
 
 struct slot {
     struct blocking_worker worker;
@@ -52,8 +53,8 @@ static void give_back_slot(struct slot *slot)
 /* Takes a free slot. When none is free, waits until a thread gives one back.
  * Never returns NULL.
  *
- * TODO 1: wait with sem_wait(3). A signal handler that runs in this time ends the
- * wait with EINTR, and then no slot is free: act on the signal with
+ * TODO 1: wait with sem_wait(3). A signal handler that runs in this time ends
+ * the wait with EINTR, and then no slot is free: act on the signal with
  * server_housekeeping(), and wait again. */
 static struct slot *take_slot(const struct server *server)
 {
@@ -62,6 +63,18 @@ static struct slot *take_slot(const struct server *server)
     server_housekeeping(server);
     first_free = slot->next;
     return slot;
+}
+
+/* Gives back what slots without a client keep only to be faster later: their
+ * open files. net_accept() calls it with the slot that the main thread has
+ * taken.
+ *
+ * TODO 1: lock. */
+static void trim_slots(void *taken)
+{
+    blocking_worker_spare(&((struct slot *)taken)->worker);
+    for (struct slot *slot = first_free; slot != NULL; slot = slot->next)
+        blocking_worker_spare(&slot->worker);
 }
 
 /* Makes one slot for each thread that may run. Failure ends the program. */
@@ -129,7 +142,7 @@ static void serve_clients(const struct server *server)
     struct slot *slot = take_slot(server);
 
     init_attributes(&attributes);
-    while ((slot->fd = net_accept(server)) >= 0) {
+    while ((slot->fd = net_accept(server, trim_slots, slot)) >= 0) {
         start_thread(slot, &attributes);
         slot = take_slot(server);
     }

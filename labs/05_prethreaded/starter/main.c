@@ -24,7 +24,7 @@
 
 static const struct architecture architecture = {
     .folder = "05_prethreaded", .name = "prethreaded", .kind = POOL,
-    .threads = 100};
+    .keeps_files = true, .threads = 100};
 
 /* What a thread of the pool runs: accepts clients and serves each to the end.
  * Returns when the server is to stop. pthread_create(3) passes the server.
@@ -40,7 +40,7 @@ static void *run_thread(void *data)
     int fd;
 
     blocking_worker_init(&worker, server, 0);
-    while ((fd = net_accept(server)) >= 0)
+    while ((fd = net_accept(server, blocking_worker_spare, &worker)) >= 0)
         serve_blocking(&worker, fd);
     blocking_worker_free(&worker);
     return NULL;

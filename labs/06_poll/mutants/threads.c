@@ -32,7 +32,7 @@ static void serve_clients(pthread_attr_t *attributes)
 {
     pthread_t id;
     int fd;
-    while ((fd = net_accept(&server)) >= 0) {
+    while ((fd = net_accept(&server, NULL, NULL)) >= 0) {
         int *data = malloc(sizeof *data);
         if (data != NULL)
             *data = fd;

@@ -31,8 +31,8 @@ struct loop {
 /* TO WRITE. Called whenever a client has to wait for its socket, or for Redis.
  * The first time (client->watched is 0), gives it the next free place in the
  * two arrays and stores the index in client->watched. Every time, sets what
- * poll(2) shall look for at that place: POLLIN if it wants to READ, POLLOUT if
- * it wants to WRITE, nothing if it wants REDIS. Returns true. */
+ * poll(2) shall look for at that place: POLLIN if it wants to READ or LINGER,
+ * POLLOUT if it wants to WRITE, nothing if it wants REDIS. Returns true. */
 static bool watch(struct event_loop *base, struct client *client,
                   enum http_want want, bool again)
 {

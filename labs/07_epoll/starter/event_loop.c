@@ -93,7 +93,8 @@ static void end_client(struct event_loop *loop, struct client *client)
  *   EAGAIN             nothing is there. http_conn_received() with 0, so that
  *                      an idle client needs no buffer; true
  *   end of file, error http_conn_abort(); true: the next step closes it
- *   no memory for the input: as an error
+ *   no memory          http_conn_input() returns NULL: http_conn_finish(),
+ *                      which ends the connection without a reset; true
  *
  * Do not call recv when client->readable is false: return false. After
  * client->hangup, read the socket to its end of file, whatever a short
@@ -105,14 +106,25 @@ static bool read_request(struct event_loop *loop, struct client *client)
     return true;
 }
 
+static bool queue_command(struct event_loop *loop, struct client *client,
+                          const struct redis_command *command)
+{
+    if (!redis_async_queue(&loop->redis, command, client)) {
+        http_context_trim(&loop->worker.http); /* memory may be what it lacks */
+        if (!redis_async_queue(&loop->redis, command, client))
+            return false;
+    }
+    client->replies_due++;
+    return true;
+}
+
 static bool ask_redis(struct event_loop *loop, struct client *client)
 {
     const struct redis_command *command;
     while (http_conn_want(&client->conn) == HTTP_WANT_REDIS &&
            (command = http_conn_next_command(&client->conn)) != NULL) {
-        if (redis_async_queue(&loop->redis, command, client))
-            client->replies_due++;
-        else if (http_conn_reply(&client->conn, NULL))
+        if (!queue_command(loop, client, command) &&
+            http_conn_reply(&client->conn, NULL))
             worker_log_answer(&loop->worker, &client->conn, client->peer);
     }
     return client->replies_due == 0;
@@ -123,9 +135,9 @@ static bool ask_redis(struct event_loop *loop, struct client *client)
  * Returns true when the next step can be taken now; false when the client has
  * to wait until its socket has room.
  *
- *   bytes taken   remove_deadline(), because the next phase has its own; then
- *                 http_conn_sent(). If that returns true, shutdown(2) the
- *                 client's socket for writing
+ *   bytes taken   if http_conn_phase() is HTTP_PHASE_ANSWER, remove_deadline():
+ *                 the next phase has its own. ("100 Continue" is part of a
+ *                 request, whose deadline stays.) Then http_conn_sent()
  *   EAGAIN        the send buffer is full
  *   other errors  http_conn_abort(): this client is lost, and no other */
 static bool write_response(struct event_loop *loop, struct client *client)
@@ -143,6 +155,29 @@ static bool answer_request(struct event_loop *loop, struct client *client)
     return true;
 }
 
+static bool send_fin(struct client *client)
+{
+    shutdown(client->fd, SHUT_WR);
+    http_conn_fin_sent(&client->conn);
+    client->readable = true; /* look once more before the close */
+    return true;
+}
+
+/* Waits until the client has acknowledged its last answer or closes, as
+ * http_conn.h says. Mostly it has when we look for the first time. If not, its
+ * FIN brings it back, or its deadline. */
+static bool linger(struct client *client)
+{
+    ssize_t n = client->readable ? net_discard(client->fd, 0) : -1;
+    if (client->readable && (n == 0 || (n < 0 && errno != EAGAIN))) {
+        http_conn_abort(&client->conn); /* end of file, or ECONNRESET */
+        return true;
+    }
+    client->readable = n > 0;
+    http_conn_lingered(&client->conn, n > 0, net_delivered(client->fd));
+    return n > 0 || http_conn_want(&client->conn) == HTTP_WANT_CLOSE;
+}
+
 /* Takes one step. Returns whether the next one can be taken now. */
 TO_USE static bool step(struct event_loop *loop, struct client *client,
                  enum http_want want)
@@ -152,6 +187,8 @@ TO_USE static bool step(struct event_loop *loop, struct client *client,
     case HTTP_WANT_ANSWER: return answer_request(loop, client);
     case HTTP_WANT_REDIS: return ask_redis(loop, client);
     case HTTP_WANT_WRITE: return write_response(loop, client);
+    case HTTP_WANT_FIN: return send_fin(client);
+    case HTTP_WANT_LINGER: return linger(client);
     case HTTP_WANT_CLOSE: end_client(loop, client);
     }
     return false;
@@ -161,8 +198,9 @@ TO_USE static bool step(struct event_loop *loop, struct client *client,
  * share of this iteration. Calls step() with what http_conn_want() says while
  * step() returns true. Three rules:
  *
- *   1. After STEPS_PER_ITERATION steps, a client that wants READ or WRITE is
- *      left for the next iteration; the others wait for nothing and go on.
+ *   1. After STEPS_PER_ITERATION steps, a client that wants READ, WRITE or
+ *      LINGER is left for the next iteration: its socket brings it back. With
+ *      any other want, go on: no event of the socket would bring it back.
  *   2. step() may have ended the client: client->closed. Return then.
  *   3. At the end: set_deadline(), if the client is in no deadline queue
  *      (client->prev) or its phase has changed (client->queue). Then
@@ -247,11 +285,15 @@ TO_USE static void add_client(struct event_loop *loop, int fd)
     run_client(loop, client);
 }
 
-/* Closes the client that has been idle longest, if there is one. */
+/* Ends the client that has been idle longest, if there is one: now, or when it
+ * has acknowledged its last answer. */
 TO_USE static void end_longest_idle(struct event_loop *loop)
 {
-    if (loop->deadline_queues[HTTP_PHASE_IDLE] != NULL)
-        end_client(loop, loop->deadline_queues[HTTP_PHASE_IDLE]);
+    struct client *client = loop->deadline_queues[HTTP_PHASE_IDLE];
+    if (client == NULL)
+        return;
+    http_conn_finish(&client->conn);
+    run_client(loop, client);
 }
 
 /* TO WRITE. Accepts the clients that are waiting: while loop->accept_pending
@@ -262,9 +304,12 @@ TO_USE static void end_longest_idle(struct event_loop *loop)
  *                   accept_pending becomes false
  *   other errors    out of descriptors or memory: accept_exhausted becomes true
  *                   and accept_pending stays, so the loop tries again after a
- *                   pause; end_longest_idle() makes room
- *   at capacity     when a client has been accepted while at_capacity():
- *                   end_longest_idle(), then add_client() */
+ *                   pause; http_context_trim() and end_longest_idle() make room
+ *   at capacity     check at_capacity() before you accept. If
+ *                   net_accept_queue_length() is 0, accept_pending becomes
+ *                   false: no client is ended for one that is not there.
+ *                   Otherwise end_longest_idle(), and accept if that made room;
+ *                   if not, return: that client lingers, and leaves later */
 void event_loop_accept(struct event_loop *loop)
 {
     /* Until you write it, clients are turned away. */
@@ -276,6 +321,7 @@ void event_loop_accept(struct event_loop *loop)
 int event_loop_timeout_ms(const struct event_loop *loop)
 {
     bool tick = loop->worker.draining || loop->accept_exhausted;
+    const struct file_table *files = &loop->worker.http.files;
     int64_t now = loop->worker.http.clock.now_ms;
     int64_t next = redis_async_deadline_ms(&loop->redis);
     for (int i = 0; i < HTTP_PHASES; i++) {
@@ -283,6 +329,8 @@ int event_loop_timeout_ms(const struct event_loop *loop)
         if (first != NULL && first->deadline_ms < next)
             next = first->deadline_ms;
     }
+    if (files->stale_ms != 0 && files->stale_ms < next)
+        next = files->stale_ms;
     if (next <= now || (loop->accept_pending && event_loop_may_accept(loop)))
         return 0;
     if (tick && next > now + RECHECK_MS)
@@ -299,7 +347,8 @@ static void expire(struct event_loop *loop, enum http_phase phase)
     struct client *client;
     while ((client = loop->deadline_queues[phase]) != NULL &&
            (all || client->deadline_ms <= loop->worker.http.clock.now_ms)) {
-        http_conn_on_timeout(&client->conn);
+        remove_deadline(loop, client);
+        http_conn_on_timeout(&client->conn, net_delivered(client->fd));
         run_client(loop, client);
     }
 }
@@ -316,6 +365,7 @@ void event_loop_end_iteration(struct event_loop *loop)
     for (int i = 0; i < HTTP_PHASES; i++)
         expire(loop, (enum http_phase)i);
     redis_async_flush(&loop->redis);
+    file_table_expire(&loop->worker.http.files, loop->worker.http.clock.now_ms);
     LL_FOREACH_SAFE(loop->ended, client, next) {
         free(client->peer);
         free(client);
