@@ -9,10 +9,10 @@ VISITS = 20     # the kernel may report the loss of a client in another way
 
 def test_goes_on_after_a_lost_client(server):
     for _ in range(VISITS):
-        client = start_large(server.port)
-        client.sock.shutdown(1)     # our FIN first, then our RST
-        client.reset()
         try:
+            client = start_large(server.port)
+            client.sock.shutdown(1)     # our FIN first, then our RST
+            client.reset()
             get(server.port, "/hello")
         except OSError as error:
             server.wait()
