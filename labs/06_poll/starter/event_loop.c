@@ -299,12 +299,16 @@ TO_USE static void end_longest_idle(struct event_loop *loop)
 /* TO WRITE. Accepts the clients that are waiting: while loop->accept_pending
  * and event_loop_may_accept(), at most ACCEPTS_PER_ITERATION in one call.
  * net_accept_nonblocking() calls accept4(2), and add_client() takes the socket.
+ * When it fails, net_accept_verdict() of errno says what to do:
  *
- *   EAGAIN, EINVAL  the queue is empty, or the server is stopping:
+ *   NET_NOBODY      the queue is empty, or the server is stopping:
  *                   accept_pending becomes false
- *   other errors    out of descriptors or memory: accept_exhausted becomes true
+ *   NET_NEXT        accept again
+ *   NET_NEEDS_ROOM  out of descriptors or memory: accept_exhausted becomes true
  *                   and accept_pending stays, so the loop tries again after a
  *                   pause; http_context_trim() and end_longest_idle() make room
+ *   NET_LATER       the same, without making room: that would not help
+ *
  *   at capacity     check at_capacity() before you accept. If
  *                   net_accept_queue_length() is 0, accept_pending becomes
  *                   false: no client is ended for one that is not there.

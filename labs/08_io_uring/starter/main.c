@@ -434,8 +434,9 @@ static void accepted(struct loop *loop, int fd, unsigned flags)
         loop->accepting = false;
     struct client *client = fd < 0 ? NULL : calloc(1, sizeof *client);
     if (client == NULL) {
-        if (fd == -EINVAL || fd == -ECANCELED || fd == -ECONNABORTED)
-            return; /* stopping, at capacity; or the client left early */
+        enum net_verdict verdict = net_accept_verdict(fd < 0 ? -fd : ENOMEM);
+        if (fd == -ECANCELED || verdict < NET_NEEDS_ROOM)
+            return; /* at capacity, or stopping; or the client left early */
         /* Trying again now would fail again: pause, make room. */
         server_warn_exhausted(server, "cannot accept more clients now: %s; new "
                               "clients wait in the accept queue",
@@ -443,8 +444,10 @@ static void accepted(struct loop *loop, int fd, unsigned flags)
         loop->accept_again_ms = loop->worker.http.clock.now_ms + RECHECK_MS;
         if (fd >= 0)
             close(fd);
-        http_context_trim(&loop->worker.http);
-        end_longest_idle(loop);
+        if (verdict == NET_NEEDS_ROOM) {
+            http_context_trim(&loop->worker.http);
+            end_longest_idle(loop);
+        }
         return;
     }
     client->fd = fd;
