@@ -160,9 +160,8 @@ static bool send_fin(struct client *client)
     return true;
 }
 
-/* Waits until the client has acknowledged its last answer or closes, as
- * http_conn.h says. Mostly it has when we look for the first time. If not, its
- * FIN brings it back, or its deadline. */
+/* Waits, as http_conn.h says. Mostly the client has its answer when we look for
+ * the first time; if not, its FIN brings it back, or its deadline. */
 static bool linger(struct client *client)
 {
     ssize_t n = client->readable ? net_discard(client->fd, 0) : -1;
@@ -271,9 +270,10 @@ static bool at_capacity(const struct event_loop *loop)
 
 bool event_loop_may_accept(const struct event_loop *loop)
 {
-    /* At capacity the client that has been idle longest makes room. */
+    /* At capacity an idle client makes room, one at a time. */
     return !loop->worker.draining && !loop->accept_exhausted &&
-           (!at_capacity(loop) || loop->deadline_queues[HTTP_PHASE_IDLE]);
+           (!at_capacity(loop) || (loop->deadline_queues[HTTP_PHASE_IDLE] &&
+                                   !loop->deadline_queues[HTTP_PHASE_LINGER]));
 }
 
 /* Closes the client that has been idle longest, if there is one: now, or when

@@ -261,9 +261,10 @@ static bool at_capacity(const struct event_loop *loop)
 
 bool event_loop_may_accept(const struct event_loop *loop)
 {
-    /* At capacity the client that has been idle longest makes room. */
+    /* At capacity an idle client makes room, one at a time. */
     return !loop->worker.draining && !loop->accept_exhausted &&
-           (!at_capacity(loop) || loop->deadline_queues[HTTP_PHASE_IDLE]);
+           (!at_capacity(loop) || (loop->deadline_queues[HTTP_PHASE_IDLE] &&
+                                   !loop->deadline_queues[HTTP_PHASE_LINGER]));
 }
 
 /* Makes a client of a new socket and serves it immediately. Without memory the
