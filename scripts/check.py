@@ -21,8 +21,6 @@ Environment:
     ARGS='-k guestbook'  passes these words to pytest
     WITHOUT='browser'    leaves these suites out, and with CI=true too
     WORKERS=4            runs this many tests at a time
-    RETRIES=1            runs a failed test once more; CI=true does the same.
-                         Without it, a flaky test fails.
 """
 
 import argparse
@@ -48,7 +46,7 @@ from scripts import own_venv      # noqa: E402
 
 LOGS = TOP / "build" / "check"
 # The settings of this script: make and the suites' programs do not see them.
-OURS = ("SERVERS", "FULL", "ARGS", "WITHOUT", "WORKERS", "RETRIES")
+OURS = ("SERVERS", "FULL", "ARGS", "WITHOUT", "WORKERS")
 TEST_LIMIT = 300                # seconds for one test
 SUITE_LIMIT = 2400              # seconds for a suite
 TAIL = 40                       # lines of a failing suite's log that are shown
@@ -79,16 +77,14 @@ class Suite(NamedTuple):
 
 
 class Count(NamedTuple):
-    """How many tests passed, failed, were skipped, and were run once more."""
+    """How many tests passed, failed and were skipped."""
     passed: int
     failed: int
     skipped: int = 0
-    again: int = 0
 
     def __str__(self):
         return (f"{self.passed} passed, {self.failed} failed"
-                + (f", {self.skipped} skipped" if self.skipped else "")
-                + (f", {self.again} run again" if self.again else ""))
+                + (f", {self.skipped} skipped" if self.skipped else ""))
 
 
 def total(counts):
@@ -274,13 +270,9 @@ class Runner:
             # A worker that has nothing left takes tests from another: else the long
             # tests of the last file would begin when all others have ended.
             command += ["-n", os.environ.get("WORKERS") or workers, "--dist=worksteal"]
-        if retries():
-            # With func_only, the time limit is that of each attempt.
-            command += ["--reruns=1", "-rfER", "-o", "timeout_func_only=true"]
         command += [folder, *options, *shlex.split(os.environ.get("ARGS", ""))]
-        status, text = self.program(command, SANITIZER_OPTIONS)
-        return judge(count_junit(report), status)._replace(
-            again=len(re.findall(r"^RERUN [^ \[]", text, re.MULTILINE)))
+        status, _ = self.program(command, SANITIZER_OPTIONS)
+        return judge(count_junit(report), status)
 
     def servers(self, folder, marker, flavour="default", servers=None, sample=None,
                 **settings):
@@ -360,11 +352,6 @@ def end_group(child):
 def full():
     """Return whether the user wants every case, not a sample."""
     return os.environ.get("FULL", "") not in ("", "0")
-
-
-def retries():
-    """Return whether failed tests get a second attempt: by default they do not."""
-    return (os.environ.get("RETRIES") or os.environ.get("CI")) in ("1", "true")
 
 
 def in_ci():
@@ -605,9 +592,8 @@ def report(results, left=None):
     for name, why in left.items():
         print(f"  {name:<14} left out: {why}")
     whole = total(count for _, count, _ in results)
-    if whole.again or whole.skipped:
-        print(f"  {whole.skipped} skipped, {whole.again} run again (RETRIES=1): "
-              "the logs say which")
+    if whole.skipped:
+        print(f"  {whole.skipped} skipped: the logs say which")
     if lacking:
         print(f"This was only a part: {len(lacking)} of "
               f"{len(lacking) + sum(s not in BUILDS.values() for s, _, _ in results)} "

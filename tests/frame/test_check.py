@@ -159,7 +159,7 @@ import pytest
 def test_sound():
     pass
 
-def test_at_the_second_attempt():
+def test_that_passes_at_the_second_attempt_only():
     mark = Path(__file__).with_name("mark")
     tried = mark.exists()
     mark.touch()
@@ -184,7 +184,8 @@ def count_of(folder, text, workers=None):
 @pytest.mark.parametrize("more, verdict", [
     ("", Count(1, 1)), (SKIPPED, Count(1, 1, 1)), (NEVER + FIXTURE, Count(1, 3)),
     (CRASH, Count(0, 1))], ids=["flaky", "skipped", "fixture", "crash"])
-def test_pytest_is_counted_and_a_flaky_test_fails(tmp_path, more, verdict):
+def test_pytest_is_counted_and_a_flaky_test_fails(tmp_path, monkeypatch, more, verdict):
+    monkeypatch.setenv("CI", "true")    # there too
     assert count_of(tmp_path, TESTS + more) == verdict
 
 
@@ -198,35 +199,11 @@ def test_a_report_of_an_earlier_run_does_not_count(tmp_path):
     assert count_of(tmp_path, CRASH) == Count(0, 1)
 
 
-@pytest.mark.parametrize("setting, asked", [
-    ({}, False), ({"RETRIES": "1"}, True), ({"CI": "true"}, True),
-    ({"RETRIES": "0"}, False), ({"RETRIES": ""}, False), ({"CI": "false"}, False),
-    ({"CI": "true", "RETRIES": "0"}, False)])
-def test_only_ci_and_the_user_ask_for_retries(monkeypatch, setting, asked):
-    for name, value in setting.items():
-        monkeypatch.setenv(name, value)
-    assert check.retries() == asked
-
-
-@pytest.mark.parametrize("workers", [None, "1"])
-def test_a_failed_test_gets_a_second_attempt(tmp_path, monkeypatch, workers):
-    monkeypatch.setenv("RETRIES", "1")
-    assert count_of(tmp_path, TESTS + NEVER, workers) == Count(2, 1, 0, again=2)
-
-
-@pytest.mark.parametrize("setting", ["0", "1"])
-def test_a_test_that_hangs_has_failed(tmp_path, monkeypatch, setting):
-    """At the second attempt too."""
-    monkeypatch.setenv("RETRIES", setting)
+def test_a_test_that_hangs_has_failed(tmp_path, monkeypatch):
     monkeypatch.setattr(check, "TEST_LIMIT", 0.2)
     count = count_of(tmp_path, "import signal\ndef test_hangs(): signal.pause()\n")
-    assert count == Count(0, 1, 0, int(setting))
+    assert count == Count(0, 1)
     assert "Timeout" in (tmp_path / "made-up.log").read_text()
-
-
-def test_ci_asks_for_retries():
-    text = (TOP / ".ci/run").read_text()
-    assert text.index("export RETRIES=") < text.index('make "${1-check}"')
 
 
 # --------------------------------------------------------- what a suite runs on
@@ -341,11 +318,11 @@ def test_an_interrupt_ends_both_suites_and_starts_no_other(monkeypatch):
 
 def test_the_last_line_is_the_sum(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(check, "TOP", tmp_path)
-    check.report([(made_up(None, "one"), Count(3, 1, 2, 1), 1.0),
+    check.report([(made_up(None, "one"), Count(3, 1, 2), 1.0),
                   (made_up(None, "two"), Count(4, 0), 1.0)])
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1] == "7 passed, 1 failed"
-    assert "2 skipped, 1 run again" in lines[-2]
+    assert "2 skipped" in lines[-2]
     assert "one" in lines[2] and "FAILED" in lines[2] and "one.log" in lines[2]
 
 
@@ -440,5 +417,5 @@ def test_the_rest_runs_when_a_library_is_missing(tmp_path):
         lines = done.stdout.splitlines()
         assert lines[0] == "unit is left out: needs libcmocka-dev (unit tests in C)"
         assert done.returncode == status
-        assert check.count_plain(done.stdout).passed > 10
+        assert check.count_plain(done.stdout).passed > 0
         assert lines[-1].endswith(f"passed, {status} failed")
