@@ -46,7 +46,7 @@ def install_alone():
         raise Mistake("NO_INSTALL is set, and Ansible is not in build/fleet-venv yet")
     print("Installing Ansible into build/fleet-venv, once ...", flush=True)
     pip = [VENV / "bin" / "python", "-m", "pip", "install", "--quiet", "--no-deps",
-           "--disable-pip-version-check", "-r", WANTED]
+           "--require-hashes", "--disable-pip-version-check", "-r", WANTED]
     try:
         for step in ([sys.executable, "-m", "venv", "--clear", VENV], pip):
             subprocess.run(step, check=True)

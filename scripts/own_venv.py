@@ -38,7 +38,9 @@ def enter():
 
 def make(folder=FOLDER, wanted=WANTED, what=WHAT):
     """Make an environment with the packages that the files `wanted` list, unless it is there;
-    return "" or why not. Of two programs that find it missing, the second waits for the first."""
+    return "" or why not. A package is installed only if its file has a hash of the list
+    (scripts/pin_requirements.sh). Of two programs that find the environment missing, the
+    second waits for the first."""
     python = os.path.join(folder, "bin", "python")
     installed = os.path.join(folder, "requirements.txt")
     shown = os.path.relpath(folder, TOP)
@@ -54,8 +56,8 @@ def make(folder=FOLDER, wanted=WANTED, what=WHAT):
         print(f"Installing {what} into {shown}, once ...", flush=True)
         shutil.rmtree(folder, ignore_errors=True)
         reason = run(sys.executable, "-m", "venv", folder) or run(
-            python, "-m", "pip", "install", "--quiet", "--no-deps", "--retries", "1",
-            "--disable-pip-version-check", "--timeout", "15",
+            python, "-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes",
+            "--retries", "1", "--disable-pip-version-check", "--timeout", "15",
             *(word for path in wanted for word in ("-r", path)))
         if not reason:
             with open(installed, "w", encoding="utf-8") as file:

@@ -105,7 +105,7 @@ def _podman_compose(storage):
         for command in (["/usr/bin/python3", "-m", "venv", "--system-site-packages",
                          venv],
                         [venv / "bin" / "pip", "install", "--quiet", "--no-deps",
-                         "--disable-pip-version-check", "-r", wanted]):
+                         "--require-hashes", "--disable-pip-version-check", "-r", wanted]):
             done = run(*command, seconds=300)
             if done.returncode:
                 pytest.skip(f"no podman-compose: {(done.stdout + done.stderr)[-300:]}")

@@ -1,0 +1,66 @@
+"""Python packages: pinned, with the hashes of their files, and refused without."""
+
+import hashlib
+import re
+import subprocess
+import zipfile
+
+import pytest
+
+from scripts import own_venv
+from scripts.check import TOP
+
+FILES = subprocess.run(["git", "-C", TOP, "ls-files", "*requirements.in"], check=True,
+                       capture_output=True, text=True).stdout.split()
+PINNED = re.compile(r"^([\w.-]+)==(\S+) \\\n(?: +--hash=sha256:[0-9a-f]{64}(?: \\)?\n)+", re.M)
+PACKAGE = """Metadata-Version: 2.1
+Name: made-up
+Version: 1
+"""
+
+
+def named(text):
+    """Return {package: version} of a requirements.in."""
+    return dict(re.findall(r"^([\w.-]+)==(\S+)$", text.lower(), re.MULTILINE))
+
+
+def test_there_are_lists():
+    assert len(FILES) == len({*FILES}) >= 6
+    script = (TOP / "scripts/pin_requirements.sh").read_text()
+    assert all(f" {name}" in script for name in FILES)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_each_package_is_pinned_with_hashes(name):
+    text = (TOP / name).with_suffix(".txt").read_text()
+    found = dict(PINNED.findall(text))
+    rest = PINNED.sub("", text)
+    assert not [line for line in rest.splitlines() if not re.match(r" *(#|$)", line)]
+    asked = named((TOP / name).read_text())
+    assert asked and asked.items() <= found.items()
+    assert "://" not in text        # of no particular index
+
+
+def wheel(folder):
+    """Write a package of one empty module; return the file's hash."""
+    path = folder / "made_up-1-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("made_up.py", "")
+        for name, text in (("METADATA", PACKAGE), ("RECORD", ""), ("WHEEL", (
+                "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"))):
+            file.writestr(f"made_up-1.dist-info/{name}", text)
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_a_package_without_its_hash_is_not_installed(tmp_path, monkeypatch):
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    monkeypatch.delenv("NO_INSTALL", raising=False)
+    right, wanted = wheel(tmp_path), tmp_path / "wanted.txt"
+    for pin, problem in (
+            ("", "hashes"), (f" --hash=sha256:{64 * '0'}", "hashes|HASHES"),
+            (f" --hash=sha256:{right}", "")):
+        wanted.write_text(f"made-up==1{pin}\n")
+        reason = own_venv.make(str(tmp_path / "venv"), [str(wanted)], "a made-up package")
+        assert re.search(problem, reason, re.IGNORECASE) if problem else reason == ""
+    subprocess.run([tmp_path / "venv/bin/python", "-c", "import made_up"], check=True)
