@@ -20,7 +20,7 @@ from tests import chromium     # noqa: E402  pylint: disable=wrong-import-positi
 PAGES = sorted(DOCS.rglob("*.md"))
 CHAPTERS = sorted((DOCS / "tutorial").glob("0[1-7]_*.md"))
 # Their links and commands have to work, too.
-GUIDES = [TOP / "README.md", TOP / "CONTRIBUTING.md", TOP / "CHANGES.md",
+GUIDES = [TOP / "README.md", TOP / "CONTRIBUTING.md", TOP / "SECURITY.md", TOP / "CHANGES.md",
           TOP / "observe" / "README.md",
           *sorted((TOP / "variants").glob("*.md")),
           *sorted((TOP / "labs").rglob("*.md"))]
