@@ -35,8 +35,8 @@ def running(code, tmp_path):
 
 
 def wait_until(true):
-    """Wait until `true()` is, at most 20 seconds."""
-    until = time.monotonic() + 20
+    """Wait until `true()` is; on the slowest machine that takes less than 240 seconds."""
+    until = time.monotonic() + 240
     while not true():
         assert time.monotonic() < until
         time.sleep(0.01)
@@ -306,14 +306,20 @@ def test_children_of_the_process_are_moved_too(tmp_path):
 
 def test_the_yardstick_knows_what_a_core_is_slowed_down_by():
     """It measures each piece again and again under load, and ends with the block. Without a
-    second core nothing is handed over."""
+    second core nothing is handed over. On a crowded machine a visit may find no time for some
+    pieces, and comes a hundred times less often."""
     first, *more = sorted(CORES)
     machine, seen = SimpleNamespace(server_cores={first}, load_cores=CORES), []
+    expected = [True, True, True, bool(more), bool(more)]
+
+    def each_was_measured():
+        seen.append(yardstick.ask())
+        sums = [sum(column) for column in zip(*seen)]
+        return sums[0] >= 10 and list(map(bool, sums)) == expected
+
     assert yardstick.build() == ""
     with yardstick.running(machine):
-        wait_until(lambda: seen.append(yardstick.ask()) or sum(one[0] for one in seen) >= 50)
-    _, work, memory_, hand, other = map(sum, zip(*seen))
-    assert work > 0 and memory_ > 0 and bool(more) == bool(hand) == bool(other)
+        wait_until(each_was_measured)
     assert yardstick.ask() == []
 
 

@@ -14,20 +14,19 @@ import time
 from client import build
 from guest import URLENCODED, form
 from observe import age
-from processes import children, wait_for
-
-DEADLINE = 30.0         # seconds after which a scenario is taken for hung
+from processes import DEADLINE, children, wait_for     # for what hangs
 
 
-def slow_clients(server, count):
+def slow_clients(server, count, patience=0.0):
     """Let `count` clients drip a request; return how many seconds a normal
     client waits for its answer while they do.
 
     The slow ones drip until the normal one has been answered, or the server
-    has ended them.
+    has ended them. AssertionError if the normal one is answered before the first
+    of them has had `patience` seconds.
     """
     with contextlib.ExitStack() as stack:
-        slow = []
+        slow, first = [], time.monotonic()
         for _ in range(count):
             connection = stack.enter_context(server.connect())
             connection.send(b"GET /answer HTTP/1.1\r\nHost: a\r\nX: ")
@@ -41,6 +40,7 @@ def slow_clients(server, count):
             for connection in slow:
                 connection.send(b"y")
         took = time.monotonic() - began
+        assert time.monotonic() - first > patience, "served too early"
         assert normal.read_response().body == b"42"
     return took
 

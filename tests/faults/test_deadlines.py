@@ -5,17 +5,17 @@ import time
 
 import pytest
 
-from client import build
+from client import Closed, build
 from crowd import Crowd
 from load import Load, percentile
 from observe import is_served
-from processes import wait_for
+from processes import DEADLINE, expect_below, wait_for
 from scenarios import slow_clients
 
 TIMEOUT = 0.6           # seconds, for the option under test
 NEVER = "3600"
-# Seconds that a busy machine may add to each of the times below. These tests tell
-# bounded from unbounded; docs/reference/promises.md has the promises.
+# Seconds on top of each of the times below. These tests tell bounded from unbounded;
+# docs/reference/promises.md has the promises.
 SLACK = 3.0
 
 POOLS = {"iterative": [], "preforking": ["--workers", "3"],
@@ -30,7 +30,7 @@ def send_until_told(connection, data, pause):
     for byte in data:
         if connection.readable(pause) or not connection.send(bytes([byte])):
             break
-        assert time.monotonic() - began < TIMEOUT + SLACK
+        assert time.monotonic() - began < DEADLINE
     return time.monotonic() - began
 
 
@@ -53,13 +53,18 @@ def large(own_site):
 @pytest.mark.parametrize("pause", [0.001, 0.02, 0.2])
 def test_a_head_that_drips(launch, pause):
     server = launch("--request-timeout", TIMEOUT, "--keep-alive", NEVER)
-    with server.connect() as connection:
-        took = send_until_told(connection, b"GET / HTTP/1.1\r\nHost: a\r\nX: "
-                               + b"y" * 10_000, pause)
-        response = connection.read_response()
-        assert response.status == 408 and response.closes
-        connection.expect_closed()
-    assert 0.8 * TIMEOUT < took < TIMEOUT + SLACK
+
+    def seconds_until_told():
+        with server.connect() as connection:
+            took = send_until_told(connection, b"GET / HTTP/1.1\r\nHost: a\r\nX: "
+                                   + b"y" * 10_000, pause)
+            response = connection.read_response()
+            assert response.status == 408 and response.closes
+            connection.expect_closed()
+        assert took > 0.8 * TIMEOUT
+        return took
+
+    expect_below(TIMEOUT + SLACK, seconds_until_told)
 
 
 @pytest.mark.parametrize("framing, data", [
@@ -69,27 +74,39 @@ def test_a_head_that_drips(launch, pause):
 ], ids=["length", "chunk", "chunks"])
 def test_a_body_that_drips(launch, framing, data):
     server = launch("--request-timeout", TIMEOUT, "--keep-alive", NEVER)
-    with server.connect() as connection:
-        connection.send(build("/guestbook", "POST", [
-            ("Content-Type", "application/x-www-form-urlencoded"), framing]))
-        took = send_until_told(connection, data, 0.002)
-        assert connection.read_response().status == 408
-        connection.expect_closed()
-    assert 0.8 * TIMEOUT < took < TIMEOUT + SLACK
+
+    def seconds_until_told():
+        with server.connect() as connection:
+            began = time.monotonic()    # the head is the request's beginning
+            connection.send(build("/guestbook", "POST", [
+                ("Content-Type", "application/x-www-form-urlencoded"), framing]))
+            send_until_told(connection, data, 0.002)
+            took = time.monotonic() - began
+            assert connection.read_response().status == 408
+            connection.expect_closed()
+        assert took > 0.8 * TIMEOUT
+        return took
+
+    expect_below(TIMEOUT + SLACK, seconds_until_told)
 
 
 def test_a_refused_client_cannot_stay_by_sending_more(launch):
     """After an error the server reads on, so that no reset destroys its answer:
     for a second, not for as long as the client sends."""
     server = launch("--request-timeout", NEVER, "--keep-alive", NEVER)
-    with server.connect() as connection:
-        connection.send(b"nonsense\r\n\r\n")
-        assert connection.read_response().status == 400
-        began = time.monotonic()
-        while is_served(server, connection):
-            assert time.monotonic() - began < 1 + SLACK
-            connection.send(b"x")
-            time.sleep(0.01)
+
+    def seconds_it_stays():
+        with server.connect() as connection:
+            connection.send(b"nonsense\r\n\r\n")
+            assert connection.read_response().status == 400
+            began = time.monotonic()
+            while is_served(server, connection):
+                assert time.monotonic() - began < DEADLINE
+                connection.send(b"x")
+                time.sleep(0.01)
+            return time.monotonic() - began
+
+    expect_below(1 + SLACK, seconds_it_stays)
 
 
 @pytest.mark.parametrize("chatty", [False, True], ids=["silent", "chatty"])
@@ -97,14 +114,19 @@ def test_a_reader_that_does_not_read(launch, large, chatty):
     """Also when it sends more: only taking the answer counts."""
     server = launch("--request-timeout", TIMEOUT, "--keep-alive", NEVER,
                     root=large.root)
-    with server.connect(receive_buffer=8192) as reader:
-        fill(reader, "/large.bin")
-        began = time.monotonic()
-        while is_served(server, reader):
-            assert time.monotonic() - began < TIMEOUT + 5 * SLACK
-            if chatty:
-                reader.send(b"G")
-            time.sleep(0.02)
+
+    def seconds_it_stays():
+        with server.connect(receive_buffer=8192) as reader:
+            fill(reader, "/large.bin")
+            began = time.monotonic()
+            while is_served(server, reader):
+                assert time.monotonic() - began < DEADLINE
+                if chatty:
+                    reader.send(b"G")
+                time.sleep(0.02)
+            return time.monotonic() - began
+
+    expect_below(TIMEOUT + 5 * SLACK, seconds_it_stays)
 
 
 def test_a_reader_that_reads_slowly_is_served(launch, large):
@@ -124,14 +146,22 @@ def test_a_reader_that_reads_slowly_is_served(launch, large):
 def test_an_idle_connection_that_was_busy(launch):
     """Kept for --keep-alive after its last answer, and not much longer."""
     server = launch("--request-timeout", NEVER, "--keep-alive", 2 * TIMEOUT)
-    with server.connect() as connection:
-        for _ in range(10):
-            connection.request("/answer")
-            time.sleep(TIMEOUT / 10)
-        began = time.monotonic()
-        connection.expect_closed()
-        took = time.monotonic() - began
-    assert 2 * TIMEOUT * 0.9 < took < 2 * TIMEOUT * 9 / 8 + SLACK
+
+    def seconds_it_stays():
+        with server.connect() as connection:
+            try:
+                for _ in range(10):
+                    began = time.monotonic()    # before the server's clock
+                    connection.request("/answer")
+                    time.sleep(TIMEOUT / 10)
+            except Closed:              # the machine slept longer than the deadline
+                return DEADLINE
+            connection.expect_closed()
+            took = time.monotonic() - began
+        assert took > 2 * TIMEOUT * 0.9
+        return took
+
+    expect_below(2 * TIMEOUT * 9 / 8 + SLACK, seconds_it_stays)
 
 
 # What others notice
@@ -142,26 +172,29 @@ def test_two_thousand_slow_clients(launch):
     client gets a 408 at its deadline."""
     timeout = 6
     server = launch("--request-timeout", timeout)
-    crowd = Crowd(server.address, 2000, 1.0)
-    try:
-        crowd.wait_until_ready()
-        load = Load(server, 1)
-        wait_for(crowd.is_gone, "the crowd to be told")
-        load.stop()
-        figures = crowd.finish()
-    finally:
-        crowd.end()
-    assert load.faults == [] and load.unanswered == 0
-    assert percentile(load.latencies, 99) < SLACK
-    assert load.answered > 100
-    assert figures["refused"] == 2000 and figures["reset"] == 0
-    assert figures["shortest"] > 0.9 * timeout
-    assert figures["longest"] < timeout + SLACK
+
+    def longest_delay():
+        crowd = Crowd(server.address, 2000, 1.0)
+        try:
+            crowd.wait_until_ready()
+            load = Load(server, 1)
+            wait_for(crowd.is_gone, "the crowd to be told")
+            load.stop()
+            figures = crowd.finish()
+        finally:
+            crowd.end()
+        assert load.faults == [] and load.unanswered == 0 and load.answered
+        assert figures["refused"] == 2000 and figures["reset"] == 0
+        assert figures["shortest"] > 0.9 * timeout
+        return max(percentile(load.latencies, 99), figures["longest"] - timeout)
+
+    expect_below(SLACK, longest_delay)
 
 
 @pytest.mark.only("poll", "epoll")
 def test_slow_clients_of_an_event_loop_delay_no_other(launch):
-    assert slow_clients(launch("--request-timeout", NEVER), 50) < SLACK
+    server = launch("--request-timeout", NEVER)
+    expect_below(SLACK, lambda: slow_clients(server, 50))
 
 
 @pytest.mark.only(*POOLS)
@@ -171,11 +204,10 @@ def test_slow_clients_in_every_worker(launch, server_name):
     places = 1 if server_name == "iterative" else 3
     timeout = 2.0
     server = launch(*POOLS[server_name], "--request-timeout", timeout)
-    took = slow_clients(server, places)
-    assert 0.5 * timeout < took < timeout + SLACK
+    expect_below(timeout + SLACK, lambda: slow_clients(server, places, 0.9 * timeout))
 
 
 @pytest.mark.only(*[name for name in POOLS if name != "iterative"])
 def test_slow_clients_in_all_workers_but_one(launch, server_name):
     server = launch(*POOLS[server_name], "--request-timeout", NEVER)
-    assert slow_clients(server, 2) < SLACK
+    expect_below(SLACK, lambda: slow_clients(server, 2))

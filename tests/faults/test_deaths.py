@@ -11,10 +11,10 @@ import pytest
 from client import Closed, build
 from load import Load
 from observe import cpu_seconds, owner
-from processes import children, wait_for
+from processes import children, expect_below, wait_for
 from scenarios import replacement
 
-# Promised: replaced within 100 ms. A busy machine may add:
+# Promised: replaced within 100 ms. A sanitized server may add:
 SLACK = 2.0
 OPTIONS = {"preforking": ["--workers", "4"], "epoll": ["--workers", "4"]}
 
@@ -36,9 +36,15 @@ def test_a_killed_worker_is_replaced(workers):
     """
     load = Load(workers, 8, keep_alive=False)
     load.wait_for_answers(100)
-    killed = 4
-    for _ in range(killed):
-        assert replacement(workers) < 0.1 + SLACK
+    killed = 0
+
+    def kill_one(server):
+        nonlocal killed
+        killed += 1
+        return replacement(server)
+
+    for _ in range(4):
+        expect_below(0.1 + SLACK, lambda: kill_one(workers))
         load.wait_for_answers(100)
     load.stop()
     # A worker of 03 has one client; a loop of 07 may have all eight.
@@ -79,16 +85,15 @@ def test_a_crash_loop_backs_off(launch, server_name):
     server = launch("--workers", "2")
     wait_for(lambda: len(children(server.pid)) == 2, "two workers")
     killed = set()              # one that was killed may be there a while longer
-    before = cpu_seconds(server)
-    ends = time.monotonic() + 4.0
-    while time.monotonic() < ends:
+    before, began = cpu_seconds(server), time.monotonic()
+    while len(killed) < 10:
         for pid in children(server.pid):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
                 killed.add(pid)
         time.sleep(0.002)
-    # Each is replaced once a second.
-    assert 4 <= len(killed) <= 12
+    # The first two at once; each of the others lives in a second of its own.
+    assert time.monotonic() - began > 3 * 0.9
     assert cpu_seconds(server) - before < 1.0
     wait_for(lambda: len(children(server.pid)) == 2, "two workers that live")
     assert server.request("/answer").body == b"42"

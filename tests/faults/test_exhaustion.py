@@ -12,7 +12,7 @@ import pytest
 from client import Closed, Reset, build
 from guest import URLENCODED, form
 from observe import cpu_seconds, status
-from processes import children, end, spawn, threads, wait_for
+from processes import children, end, expect_below, spawn, threads, wait_for
 
 CLIENTS = 500
 DESCRIPTORS = 64
@@ -34,11 +34,14 @@ def patient(launch, server_name, *options, **settings):
 
 
 def expect_calm(server, seconds=1.0, share=0.25):
-    """Check that the server does next to nothing for some seconds: it uses at
-    most that share of one processor."""
-    before = cpu_seconds(server)
-    time.sleep(seconds)             # the interval that is measured
-    assert cpu_seconds(server) - before < share * seconds
+    """Check that the server comes to rest: that for some seconds it uses less than
+    that share of one processor. One that spins does not."""
+    def used():
+        before = cpu_seconds(server)
+        time.sleep(seconds)         # the interval that is measured
+        return cpu_seconds(server) - before
+
+    expect_below(share * seconds, used)
 
 
 def expect_one_word(server):
@@ -239,12 +242,10 @@ def test_no_more_processes_or_threads(launch, few_tasks, server_name):
 @pytest.mark.only("forking", "threaded")
 def test_a_silent_client_where_no_more_tasks_can_be_made(launch, few_tasks):
     """The server serves it itself, and gives it up for the next one when its
-    grace is over, not after the minute that a silent client may take otherwise."""
-    server = launch(preexec_fn=few_tasks)
+    grace is over, not after the hour that a silent client may take otherwise."""
+    server = launch("--request-timeout", NEVER, preexec_fn=few_tasks)
     silent = [server.connect() for _ in range(LIMIT + 1)]
-    began = time.monotonic()
     assert server.request("/answer").body == b"42"
-    assert time.monotonic() - began < 20
     for connection in silent:
         connection.close()
 

@@ -1,6 +1,7 @@
 """Redis in every state but a good one. What Redis' absence alone does is in
 tests/blackbox/test_redis.py."""
 
+import re
 import time
 
 import pytest
@@ -8,11 +9,15 @@ import pytest
 import faulty_redis as faults
 from client import build
 from guest import URLENCODED, form
+from processes import expect_below, wait_for
 from scenarios import away, exactly_once, recovery
+from servers import TOP
 
 # Promised: a 503 within a second, and the guestbook within a second of Redis'
-# return. A busy machine may add:
+# return. A sanitized server may add:
 SLACK = 2.0
+# Seconds that a server waits for one reply (REDIS_WAIT_MS).
+WAIT = int(re.search(r"REDIS_WAIT_MS = (\d+)", (TOP / "common/redis.h").read_text())[1]) / 1000
 
 BOTH_WAYS = pytest.mark.parametrize("options", [[], ["--pipeline"]],
                                     ids=["one by one", "pipeline"])
@@ -31,12 +36,16 @@ def test_fault(launch, faulty_redis, mode, seconds, options):
     """The guestbook is away within a second, all else is there, and it comes
     back within a second."""
     server = launch(*options, redis=faulty_redis.address)
-    assert recovery(server) < 1 + SLACK
+    recovery(server)
     faulty_redis.seconds = seconds
-    faulty_redis.mode = mode
-    assert away(server) < 1 + SLACK
-    faulty_redis.mode = faults.PASS
-    assert recovery(server) < 1 + SLACK
+
+    def away_and_back():
+        faulty_redis.mode = mode
+        slowest = away(server)
+        faulty_redis.mode = faults.PASS
+        return max(slowest, recovery(server))
+
+    expect_below(1 + SLACK, away_and_back)
     for _ in range(10):                 # and it stays
         assert server.request("/guestbook").status == 200
 
@@ -61,39 +70,63 @@ def test_unrequested_replies(launch, faulty_redis, options):
 
 @BOTH_WAYS
 def test_a_slow_redis_makes_slow_pages(launch, faulty_redis, options):
-    """Slow is not away: as long as replies keep coming, so do pages."""
+    """Slow is not away: as long as replies keep coming, so do pages. A page is refused
+    only when a reply took longer than the server waits, as on a machine that stands still."""
     server = launch(*options, redis=faulty_redis.address)
+    recovery(server)
     faulty_redis.seconds = 0.1
-    faulty_redis.mode = faults.DELAY
-    for _ in range(3):
-        assert server.request("/guestbook").status == 200
+
+    def three_pages():
+        faulty_redis.mode = faults.DELAY
+        for _ in range(3):
+            began = time.monotonic()
+            if server.request("/guestbook").status != 200:
+                assert time.monotonic() - began > WAIT
+                faulty_redis.mode = faults.PASS
+                recovery(server)
+                return False
+        return True
+
+    wait_for(three_pages, "three slow pages")
 
 
 def test_a_password_that_we_do_not_know(launch, own_redis):
     """NOAUTH is Redis' way to be away for us; lifted, it is back."""
-    own_redis("CONFIG", "SET", "requirepass", "secret")
     server = launch(redis=own_redis.address)
-    assert away(server) < 1 + SLACK
-    own_redis("CONFIG", "SET", "requirepass", "")
-    assert recovery(server) < 1 + SLACK
+
+    def away_and_back():
+        own_redis("CONFIG", "SET", "requirepass", "secret")
+        slowest = away(server)
+        own_redis("CONFIG", "SET", "requirepass", "")
+        return max(slowest, recovery(server))
+
+    expect_below(1 + SLACK, away_and_back)
 
 
 def test_frozen_and_thawed(launch, own_redis):
     server = launch(redis=own_redis.address)
     recovery(server)
-    own_redis.freeze()
-    assert away(server) < 1 + SLACK
-    own_redis.thaw()
-    assert recovery(server) < 1 + SLACK
+
+    def away_and_back():
+        own_redis.freeze()
+        slowest = away(server)
+        own_redis.thaw()
+        return max(slowest, recovery(server))
+
+    expect_below(1 + SLACK, away_and_back)
 
 
 def test_stopped_and_started(launch, own_redis):
     server = launch(redis=own_redis.address)
     recovery(server)
-    own_redis.stop()
-    assert away(server) < 1 + SLACK
-    own_redis.start()
-    assert recovery(server) < 1 + SLACK
+
+    def away_and_back():
+        own_redis.stop()
+        slowest = away(server)
+        own_redis.start()
+        return max(slowest, recovery(server))
+
+    expect_below(1 + SLACK, away_and_back)
 
 
 @pytest.mark.only("iterative", "preforking", "prethreaded")
@@ -105,18 +138,22 @@ def test_a_silent_redis_does_not_freeze_the_site(launch, faulty_redis,
     one = {"iterative": [], "preforking": ["--workers", "1"],
            "prethreaded": ["--threads", "1"]}[server_name]
     server = launch(*one, redis=faulty_redis.address)
-    recovery(server)
-    faulty_redis.mode = faults.SILENT
-    connections = faulty_redis.accepted
-    began, pages = time.monotonic(), 0
-    # The first page waits 250 ms on the old connection, six more on a new one.
-    while faulty_redis.accepted < connections + 6:
-        assert server.request("/guestbook").status == 503
-        pages += 1
-    assert pages > 7
-    pauses = sum(0.01 * 2 ** i for i in range(6))
-    assert time.monotonic() - began > 0.98 * (7 * 0.25 + pauses)
-    faulty_redis.mode = faults.PASS
+
+    def some_do_not_wait():
+        recovery(server)
+        faulty_redis.mode = faults.SILENT
+        connections = faulty_redis.accepted
+        began, pages = time.monotonic(), 0
+        # The first page waits 250 ms on the old connection, six more on a new one.
+        while faulty_redis.accepted < connections + 6:
+            assert server.request("/guestbook").status == 503
+            pages += 1
+        pauses = sum(0.01 * 2 ** i for i in range(6))
+        assert time.monotonic() - began > 0.98 * (7 * WAIT + pauses)
+        faulty_redis.mode = faults.PASS
+        return pages > 7        # unless the machine slept through each pause
+
+    wait_for(some_do_not_wait, "a page that does not wait")
     recovery(server)
 
 

@@ -7,11 +7,11 @@ import pytest
 
 from client import build
 from load import Load
-from processes import wait_for
+from processes import expect_below, wait_for
 from servers import is_refused
 
 CLIENTS = 200
-SLACK = 5.0             # seconds that a busy machine may add
+SLACK = 5.0             # seconds for what takes no time
 FORM = [("Content-Type", "application/x-www-form-urlencoded")]
 
 # So many at a time does each of these serve with the options given here; the
@@ -27,16 +27,13 @@ def test_stop_under_load(launch, keep_alive):
     connection closed, and may ask elsewhere. It is reset if they still wait in the
     accept queue, or if their request was on its way to an idle connection.
     (404 is for the folder; with two hundred clients Redis may be slow: 503.)"""
-    drain = 30.0
-    server = launch("--drain-timeout", drain)
+    server = launch("--drain-timeout", "3600")
     load = Load(server, CLIENTS, ["/answer", "/", "/guestbook",
                                   "/pictures/", "/echo?value=x"],
                 keep_alive, accept=(200, 404, 503), expect_reset=True)
     load.wait_for_answers(3 * CLIENTS)
-    began = time.monotonic()
     server.send_signal(signal.SIGTERM)
     requests, _ = server.finish()       # exit status 0, no orphans
-    assert time.monotonic() - began < drain
     wait_for(lambda: load.refused, "a client to be refused")
     load.stop()
     assert load.faults == []
@@ -76,20 +73,23 @@ def test_requests_that_have_begun_are_answered(launch, server_name):
 
 def test_the_drain_timeout_with_many_clients(launch, server_name):
     """Clients that never finish their requests do not keep the server."""
-    server = launch("--drain-timeout", "1", "--request-timeout", "3600")
-    connections = []
-    for _ in range(AT_A_TIME.get(server_name, CLIENTS)):
-        connection = server.connect()
-        connection.send(build("/answer")[:-2])
-        connections.append(connection)
-    for connection in connections:
-        server.wait_until_read(connection)
-    began = time.monotonic()
-    server.send_signal(signal.SIGTERM)
-    server.finish()
-    assert time.monotonic() - began < 1 + SLACK
-    for connection in connections:
-        connection.close()
+    def seconds_to_stop():
+        server = launch("--drain-timeout", "1", "--request-timeout", "3600")
+        connections = []
+        for _ in range(AT_A_TIME.get(server_name, CLIENTS)):
+            connection = server.connect()
+            connection.send(build("/answer")[:-2])
+            connections.append(connection)
+        for connection in connections:
+            server.wait_until_read(connection)
+        began = time.monotonic()
+        server.send_signal(signal.SIGTERM)
+        server.finish()
+        for connection in connections:
+            connection.close()
+        return time.monotonic() - began
+
+    expect_below(1 + SLACK, seconds_to_stop)
 
 
 def test_signals_are_heard_under_load(launch):
