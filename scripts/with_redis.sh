@@ -22,7 +22,7 @@ done
 
 folder=$(mktemp -d "${TMPDIR:-/tmp}/zerohttpd-redis.XXXXXX") || die "cannot make a temporary folder"
 socket=$folder/redis.sock
-mkfifo "$folder/alive" || die "cannot make a pipe in $folder"
+mkfifo "$folder/alive" || { rm -rf "$folder"; die "cannot make a pipe in $folder"; }
 
 # A guardian starts Redis, then reads from a pipe that stays empty: end of file
 # means that the last process that holds its other end is gone. That works after
@@ -45,7 +45,7 @@ exec 9>"$folder/alive"
 tries=0
 until [ "$(redis-cli -s "$socket" ping 2>/dev/null)" = PONG ]; do
     tries=$((tries + 1))
-    [ "$tries" -lt 200 ] || die "Redis does not answer; the end of its log: $(tail -n 3 "$folder/log")"
+    [ "$tries" -lt 1200 ] || die "Redis does not answer; the end of its log: $(tail -n 3 "$folder/log")"
     sleep 0.05
 done
 

@@ -4,6 +4,7 @@ Times are in seconds, sizes in bytes. A process that ends while it is read is
 left out; its CPU time is in its parent's `reaped`.
 """
 
+import contextlib
 import os
 import re
 import time
@@ -108,6 +109,16 @@ def proportional_memory(pid):
     """Return the PSS of `pid`: its own pages, and its share of those that it
     shares with others (after fork most pages are shared)."""
     return 1024 * int(find(r"^Pss: +(\d+)", f"/proc/{pid}/smaps_rollup") or 0)
+
+
+def open_files(pid):
+    """Return what the descriptors of a process refer to; nothing if it has ended."""
+    found = set()
+    with contextlib.suppress(OSError):
+        for name in os.listdir(f"/proc/{pid}/fd"):
+            with contextlib.suppress(OSError):
+                found.add(os.readlink(f"/proc/{pid}/fd/{name}"))
+    return found
 
 
 def open_descriptors(pid):

@@ -32,6 +32,15 @@ def accept_queue(port):
     return tuple(map(sum, zip((0, 0), *queues)))
 
 
+def listens(processes, port):
+    """Return whether one of `processes` (procfs.tree) has a socket that listens at `port`.
+    Raises OSError."""
+    inodes = [struct.unpack_from("=I", message, 68)[0]
+              for message in _sockets({LISTEN}, local=port)]
+    wanted = {f"socket:[{inode}]" for inode in inodes}
+    return any(wanted & procfs.open_files(one.pid) for one in processes)
+
+
 def silent_clients(port, seconds):
     """Return how many clients of `port` on this machine are not connected yet, or sent a
     request more than `seconds` ago and have received nothing. Raises OSError. Takes some

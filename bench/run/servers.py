@@ -14,7 +14,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from bench.meter import procfs
+from bench.meter import procfs, sockets
 from bench.run import netns
 from bench.run import process as child
 
@@ -162,13 +162,14 @@ def _wait_until_ready(live):
 
 
 def _is_ready(live):
-    """Whether our server has printed its port, or a peer's port accepts."""
+    """Whether our server has printed its port, or a peer accepts at its port: the peer, and
+    no other program that took the port before."""
     if live.server.kind == "architecture":
         found = READY.search(live.log())
         live.port = int(found.group(1)) if found else 0
         return live.port
     try:
         socket.create_connection(("127.0.0.1", live.port), 0.5).close()
-        return True
+        return sockets.listens(procfs.tree(live.pid), live.port)
     except OSError:
         return False

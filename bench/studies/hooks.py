@@ -36,17 +36,10 @@ def site():
     return str(root)
 
 
-def redis_at(port):
-    """Return the RedisServer that listens on `port`, to talk to it."""
-    one = redis.RedisServer(())
-    one.port = int(port)
-    return one
-
-
 def unix_socket(address):
     """Return --redis for the Unix socket of the Redis at HOST:PORT."""
     asked = redis.command("CONFIG", "GET", "unixsocket")
-    answer = redis_at(address.rpartition(":")[2]).ask(asked)
+    answer = redis.ask(("127.0.0.1", int(address.rpartition(":")[2])), asked)
     return "unix:" + answer.split(b"\r\n")[-2].decode()
 
 
@@ -70,7 +63,7 @@ class RedisBenchmark(Tool):
         return int(5000 * job.seconds * self.depth)
 
     def command(self, job, folder):
-        redis_at(job.port).fill()
+        redis.fill(("127.0.0.1", job.port))
         return ["sh", "-c", " && ".join(
             f"{self.name} -p {job.port} -q -n {self.pages(job)} -c {job.connections} {words}"
             for words in PAGE)]

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import socket
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -12,7 +13,7 @@ from bench import experiments, load, plan
 from bench.machine.facts import Machine
 from bench.plan import in_rounds
 from bench.run import cell as cells
-from bench.run import netns
+from bench.run import netns, process, servers
 from bench.run.servers import TOP
 
 CORES = frozenset(os.sched_getaffinity(0))
@@ -52,6 +53,17 @@ def make_worker():
     settings = SimpleNamespace(tool="", full=False, backlog=100)
     redis = SimpleNamespace(address="127.0.0.1:1", pid=None)
     return cells.Runner(settings, machine, redis, folder)
+
+
+def test_a_peer_whose_port_another_program_took_is_not_ready(tmp_path, monkeypatch):
+    peer = cell_of("pass").server
+    peer.command = lambda start, port, folder: (["sleep", "60"], folder)
+    peer.start_seconds = 0.2
+    with socket.create_server(("127.0.0.1", 0)) as theirs:
+        monkeypatch.setattr(process, "free_port", lambda: theirs.getsockname()[1])
+        with pytest.raises(servers.ServerError, match="not ready"):
+            with servers.running(peer, servers.Start(cores=CORES), str(tmp_path / "log")):
+                pass
 
 
 needs_ab = pytest.mark.skipif(bool(load.missing("ab")), reason="needs ab")
