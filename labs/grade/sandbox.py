@@ -14,7 +14,8 @@ What a program in the sandbox has (namespaces(7)):
     network     the grader's own: a loopback device and nothing behind it.
     rights      a user of its own (another one than root's, where root
                 grades), no capability, no way to get one.
-    resources   the limits of LIMITS; its memory in all is watched.
+    resources   the limits of LIMITS; its memory in all is limited by a
+                control group (cgroup.py) where one can be made, and watched.
 
 Where the system forbids namespaces, the same program runs with the limits
 alone, and enter() says so.
@@ -140,7 +141,7 @@ class Sandboxed:
                  memory=MEMORY):
         self.isolation, self.folder = isolation, Path(folder)
         self.memory, self.fault, self._status = memory, "", None
-        self.init = None
+        self.init = self.group = None
         self._said, self._over = bytearray(), threading.Event()
         (self.folder / "scratch").mkdir(exist_ok=True)
         os.chmod(self.folder / "scratch", 0o777)
@@ -171,6 +172,10 @@ class Sandboxed:
         self._control.settimeout(START)
         self._thread = threading.Thread(target=self._watch, daemon=True)
         try:
+            from labs.grade import cgroup
+            self.group = cgroup.make(memory)
+            if self.group:
+                self.group.add(self._outer.pid)
             self._begin(plan)
         except BaseException:
             self._kill()
@@ -268,8 +273,9 @@ class Sandboxed:
         if self._over.is_set():
             return
         pids = self.processes()
-        used = sum(map(_private, pids))
-        if used > self.memory and sum(map(_proportional, pids)) > self.memory:
+        used = sum(map(_resident, pids)) + _files_in_memory(pids)
+        if self.group and self.group.is_over() or used > self.memory and \
+                sum(map(_proportional, pids)) + _files_in_memory(pids) > self.memory:
             self.fault = f"it used more than {self.memory // MIB} MiB of memory"
         elif used > self.memory // 8 and _free_share() < RESERVE:
             self.fault = "the machine ran out of memory"
@@ -302,11 +308,14 @@ class Sandboxed:
                 self._outer.wait(START)
         self._outer.kill()
         self._outer.wait()
+        if self.group:
+            self.group.remove()
 
     def end(self):
         """End all that it runs. The output stays."""
         if self._over.is_set():
             return
+        self._check_memory()
         self._over.set()
         self._kill()
         self._thread.join()     # it finds the end of the output
@@ -359,21 +368,37 @@ def _descendants(pid):
     return found
 
 
-def _private(pid):
-    """Return the bytes of memory that a process shares with no file."""
-    with contextlib.suppress(OSError, IndexError):
-        words = Path(f"/proc/{pid}/statm").read_text().split()
-        return (int(words[1]) - int(words[2])) * resource.getpagesize()
+def _resident(pid):
+    """Return the bytes of memory that a process uses, without files on a disk."""
+    with contextlib.suppress(OSError):
+        text = Path(f"/proc/{pid}/status").read_text()
+        return sum(int(line.split()[1]) * 1024 for line in text.splitlines()
+                   if line.startswith(("RssAnon:", "RssShmem:")))
     return 0
 
 
 def _proportional(pid):
     """The same, where pages that n processes share count for 1/n in each."""
     with contextlib.suppress(OSError):
-        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-            if line.startswith("Pss_Anon:"):
-                return int(line.split()[1]) * 1024
-    return _private(pid)
+        text = Path(f"/proc/{pid}/smaps_rollup").read_text()
+        return sum(int(line.split()[1]) * 1024 for line in text.splitlines()
+                   if line.startswith(("Pss_Anon:", "Pss_Shmem:")))
+    return _resident(pid)
+
+
+def _files_in_memory(pids):
+    """Return the bytes in files of memfd_create(2) that processes have open. One that is
+    mapped, too, counts twice."""
+    sizes = {}
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            for name in os.listdir(f"/proc/{pid}/fd"):
+                with contextlib.suppress(OSError):
+                    path = f"/proc/{pid}/fd/{name}"
+                    if os.readlink(path).startswith("/memfd:"):
+                        file = os.stat(path)
+                        sizes[file.st_dev, file.st_ino] = file.st_blocks * 512
+    return sum(sizes.values())
 
 
 def _free_share():

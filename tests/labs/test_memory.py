@@ -1,0 +1,74 @@
+"""The limit of memory counts each page, wherever a submission keeps it."""
+
+import os
+import subprocess
+import time
+
+import pytest
+
+from labs.grade import cgroup, sandbox
+from grading import TOP
+from test_hostile import namespaces
+
+MIB = 1 << 20
+LIMIT = 96              # MiB
+SOURCE = TOP / "tests/labs/takes_memory.c"
+
+pytestmark = pytest.mark.skipif(not namespaces(), reason="namespaces are forbidden here")
+
+
+@pytest.fixture(scope="module", name="program")
+def _program(tmp_path_factory):
+    path = tmp_path_factory.mktemp("program") / "takes_memory"
+    subprocess.run(["gcc", "-D_GNU_SOURCE", "-o", path, SOURCE], check=True)
+    return path
+
+
+def run(program, folder, how, size):
+    """Run it until it says that it has `size` MiB or was ended; return its output and fault."""
+    with sandbox.Sandboxed(["{program}", how, str(size)], {"program": program},
+                           sandbox.Isolation(True), folder, memory=LIMIT * MIB) as one:
+        until = time.monotonic() + 60
+        while one.wait(0.05) is None and "done" not in one.output:
+            assert time.monotonic() < until
+        if "done" in one.output:        # it was faster than a look at its memory
+            one.wait(3 * sandbox.WATCH + 1)
+        left = one.group
+    assert left is None or not left.folder.exists()
+    return one.output, one.fault
+
+
+def groups():
+    """Return whether this system lets us make a control group."""
+    group = cgroup.make(LIMIT * MIB)
+    if group:
+        group.remove()
+    return bool(group)
+
+
+@pytest.mark.parametrize("how", ["shared", "file", "sockets"])
+def test_each_kind_of_memory_counts(program, tmp_path, how):
+    if how == "sockets" and not groups():
+        pytest.skip("only a control group counts what waits in sockets")
+    assert run(program, tmp_path, how, 3 * LIMIT)[1] == f"it used more than {LIMIT} MiB of memory"
+
+
+@pytest.mark.parametrize("how", ["shared", "file"])
+def test_without_a_control_group(program, tmp_path, how, monkeypatch):
+    monkeypatch.setattr(cgroup, "make", lambda limit: None)
+    assert run(program, tmp_path, how, 3 * LIMIT)[1] == f"it used more than {LIMIT} MiB of memory"
+
+
+@pytest.mark.parametrize("how", ["shared", "file", "sockets"])
+def test_what_is_within_the_limit_is_left_alone(program, tmp_path, how):
+    assert run(program, tmp_path, how, LIMIT // 3) == ("done\n", "")
+
+
+def test_a_group_counts_from_the_first_process_on(program, tmp_path):
+    """What prepares the sandbox is in it, and so is all that the program starts."""
+    if not groups():
+        pytest.skip("no control groups here")
+    with sandbox.Sandboxed(["{program}", "shared", "1"], {"program": program},
+                           sandbox.Isolation(True), tmp_path) as one:
+        inside = (one.group.folder / "cgroup.procs").read_text().split()
+        assert {str(one.pid), str(one.init)} <= {*inside} and str(os.getpid()) not in inside
