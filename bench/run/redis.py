@@ -19,6 +19,7 @@ FIRST_VISITOR = 1_000_000
 # (SHUTDOWN). An ACL rule, see redis.io, "ACL SETUSER".
 PAGES_ONLY = "on nopass ~* -@all +@read +@write +@connection -@dangerous -@scripting".split()
 LOOPBACK = "127.0.0.1"
+SOCKET = "redis.sock"   # in the folder of Redis
 ATTEMPTS = 5            # ports that another program may take while ours starts
 PATIENCE = 60           # seconds for its start: the machine may be crowded
 
@@ -36,7 +37,14 @@ def command(*words):
 def ask(where, data):
     """Send commands as bytes to the Redis at `where`, a (host, port) or the path of a Unix
     socket; return the first bytes of the reply. Raises OSError."""
-    with socket.socket(socket.AF_UNIX if isinstance(where, str) else socket.AF_INET) as sock:
+    with contextlib.ExitStack() as stack:
+        kind = socket.AF_INET
+        if isinstance(where, str):      # a socket's address has room for 107 bytes only
+            folder, name = os.path.split(where)
+            number = os.open(folder, os.O_PATH)
+            stack.callback(os.close, number)
+            kind, where = socket.AF_UNIX, f"/proc/self/fd/{number}/{name}"
+        sock = stack.enter_context(socket.socket(kind))
         sock.settimeout(PATIENCE)
         sock.connect(where)
         sock.sendall(data)
@@ -87,16 +95,12 @@ class RedisServer:
             child.stop(self.process, seconds=5)
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    @property
-    def _socket(self):
-        return os.path.join(self.folder, "redis.sock")
-
     def _command(self):
         local = self.host == LOOPBACK
         words = ["redis-server", "--port", str(self.port), "--bind", self.host,
                  # With it, only the loopback device reaches a Redis without a password.
                  "--protected-mode", "yes" if local else "no",
-                 "--unixsocket", self._socket, "--unixsocketperm", "700",
+                 "--unixsocket", SOCKET, "--unixsocketperm", "700",
                  "--save", "", "--appendonly", "no", "--dir", self.folder]
         if self.restricted or not local:
             words += ["--user", "default", *PAGES_ONLY]
@@ -133,8 +137,8 @@ class RedisServer:
 
     def ask(self, data):
         """Send commands as bytes, return the first bytes of the reply."""
-        return ask(self._socket, data)
+        return ask(os.path.join(self.folder, SOCKET), data)
 
     def fill(self):
         """Put the guestbook into the state that every cell begins with."""
-        fill(self._socket)
+        fill(os.path.join(self.folder, SOCKET))

@@ -38,9 +38,9 @@ def site():
 
 def unix_socket(address):
     """Return --redis for the Unix socket of the Redis at HOST:PORT."""
-    asked = redis.command("CONFIG", "GET", "unixsocket")
+    asked = redis.command("CONFIG", "GET", "dir")
     answer = redis.ask(("127.0.0.1", int(address.rpartition(":")[2])), asked)
-    return "unix:" + answer.split(b"\r\n")[-2].decode()
+    return f"unix:{answer.splitlines()[-1].decode()}/{redis.SOCKET}"
 
 
 # ---------------------------------------------------------------- load tools

@@ -17,11 +17,12 @@ pytestmark = pytest.mark.skipif(not shutil.which("redis-server"), reason="needs 
 
 
 @pytest.fixture(autouse=True, name="temporary")
-def own_temporary_folder(monkeypatch):
-    """Where folders are made; a short path, as a Unix socket's has at most 107 bytes."""
-    with tempfile.TemporaryDirectory() as folder:
-        monkeypatch.setattr(tempfile, "tempdir", folder)
-        yield folder
+def own_temporary_folder(monkeypatch, tmp_path):
+    """Where folders are made; with a path that is too long for a Unix socket."""
+    folder = tmp_path / (100 * "x")
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
 
 
 def over_tcp(one, *words):
