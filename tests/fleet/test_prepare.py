@@ -6,6 +6,7 @@ Ansible needs a second for each task, so few tests have many steps.
 import csv
 import json
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -162,6 +163,9 @@ def test_a_host_is_prepared_and_restored():
         # Somebody else's Redis is on the usual port.
         ask("redis-server", "--port", "6379", "--daemonize", "yes", "--dir", "/tmp")
         assert ask("redis-cli", "set", "theirs", "1") == "OK"
+        # Another user has guessed where the sources pass through.
+        ask("sh", "-c", "echo bad > /var/tmp/zerohttpd-fleet.tar; "
+            "chown nobody /var/tmp/zerohttpd-fleet.tar")
         inventory, before = everything_on(one), look_at(one)
 
         assert changes(run("prepare", inventory, "--check"))["server"] > 5
@@ -174,8 +178,14 @@ def test_a_host_is_prepared_and_restored():
         assert ask("sh", "-c", "ulimit -Hn") == str(DESCRIPTORS)
         assert "epoll" in ask("/opt/zerohttpd-server/epoll", "--version")
         redis = ["redis-cli", "-h", address, "-p", "6390"]
-        assert ask(*redis, "config", "get", "save").split() == ["save"]
         assert ask(*redis, "get", "theirs") == ""
+        # Everyone in the network may use it, and nobody may command it.
+        for words in ("config get dir", "eval 'return 1' 0", "save", "shutdown nosave",
+                      "module list", "acl setuser default +@all"):
+            assert "NOPERM" in ask(*redis, *shlex.split(words))
+        assert ask(*redis, "rpush", "guestbook_remarks", "x") == "1"
+        assert ask("cat", "/var/tmp/zerohttpd-fleet.tar") == "bad"
+        assert ask("stat", "-c", "%a %U", "/var/lib/zerohttpd-fleet") == "700 root"
         assert ask("redis-cli", "get", "theirs") == "1"
         assert one.run("server", "pgrep", "haproxy").returncode == 0
         facts = json.loads(inventory.with_suffix(".json").read_text())
@@ -222,7 +232,7 @@ def test_what_has_ended_is_started_again():
         inventory = everything_on(one)
         redis = ["redis-cli", "-h", one.address["server"], "-p", "6390"]
         changes(run("prepare", inventory))
-        one.run("server", *redis, "shutdown", "nosave")
+        one.run("server", "pkill", "--pidfile", "/run/zerohttpd-redis.pid")
         assert changes(run("prepare", inventory)) == {"localhost": 0, "server": 1}
         assert one.run("server", *redis, "ping").stdout == "PONG\n"
 
