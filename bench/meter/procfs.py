@@ -112,12 +112,11 @@ def proportional_memory(pid):
 
 
 def open_files(pid):
-    """Return what the descriptors of a process refer to; nothing if it has ended."""
-    found = set()
-    with contextlib.suppress(OSError):
-        for name in os.listdir(f"/proc/{pid}/fd"):
-            with contextlib.suppress(OSError):
-                found.add(os.readlink(f"/proc/{pid}/fd/{name}"))
+    """Return {descriptor: what it refers to} of a process, {} if it has ended."""
+    found = {}
+    for name in threads(pid, "fd"):
+        with contextlib.suppress(OSError):
+            found[int(name)] = os.readlink(f"/proc/{pid}/fd/{name}")
     return found
 
 

@@ -32,13 +32,11 @@ def accept_queue(port):
     return tuple(map(sum, zip((0, 0), *queues)))
 
 
-def listens(processes, port):
-    """Return whether one of `processes` (procfs.tree) has a socket that listens at `port`.
-    Raises OSError."""
-    inodes = [struct.unpack_from("=I", message, 68)[0]
-              for message in _sockets({LISTEN}, local=port)]
-    wanted = {f"socket:[{inode}]" for inode in inodes}
-    return any(wanted & procfs.open_files(one.pid) for one in processes)
+def listeners(pid, port):
+    """Return the descriptors of a process that listen at `port`. Raises OSError."""
+    wanted = {"socket:[%d]" % struct.unpack_from("=I", message, 68)     # idiag_inode
+              for message in _sockets({LISTEN}, local=port)}
+    return [number for number, what in procfs.open_files(pid).items() if what in wanted]
 
 
 def silent_clients(port, seconds):

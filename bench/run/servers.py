@@ -170,6 +170,6 @@ def _is_ready(live):
         return live.port
     try:
         socket.create_connection(("127.0.0.1", live.port), 0.5).close()
-        return sockets.listens(procfs.tree(live.pid), live.port)
+        return any(sockets.listeners(one.pid, live.port) for one in procfs.tree(live.pid))
     except OSError:
         return False

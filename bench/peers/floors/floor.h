@@ -4,7 +4,8 @@
  * looks for the end of the head and at nothing else, and answers with constant
  * bytes, as many as the server sends. So it is right only for clients that send
  * a small GET at a time. What the server costs above its floor is what HTTP
- * costs. tests/peers/test_floors.py compares the calls of both.
+ * costs. tests/peers/test_floors.py compares the calls and the socket options of
+ * both.
  */
 #pragma once
 
@@ -52,11 +53,13 @@ static inline int floor_listen(const char *port, bool defer)
         .sin_port = htons((unsigned short)strtoul(port, NULL, 10)),
     };
     struct timeval send_tick = {.tv_usec = 500 * 1000};
-    int one = 1, seconds = 10, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC,
-                                           0);
+    int one = 1, seconds = 7, patience_ms = 20000;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0 ||
         setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) < 0 ||
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one) < 0 ||
+        setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience_ms,
+                   sizeof patience_ms) < 0 ||
         setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &send_tick,
                    sizeof send_tick) < 0 ||
         (defer && setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &seconds,
@@ -74,7 +77,7 @@ static inline bool floor_is_request(const char *bytes, ssize_t n)
     return n >= 4 && memcmp(bytes + n - 4, "\r\n\r\n", 4) == 0;
 }
 
-/* Like begin_to_wait() in common/serve_blocking.c. */
+/* Like enable_blocking_reads() in common/serve_blocking.c. */
 static inline void floor_begin_to_wait(int fd)
 {
     const struct timeval tick = {.tv_usec = 50 * 1000};
