@@ -255,7 +255,7 @@ def ready_port(lines):
 
 def get_index(port):
     """Send a GET for the home page and read the answer to its end."""
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as client:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as client:
         client.sendall(b"GET /index.html HTTP/1.1\r\nHost: localhost\r\n"
                        b"Connection: close\r\n\r\n")
         answer = b""

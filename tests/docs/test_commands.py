@@ -70,7 +70,7 @@ def everywhere(wanted):
 def help_of(*command):
     """Return what a program prints when asked for help."""
     done = subprocess.run(command, capture_output=True, text=True, cwd=TOP,
-                          check=False, stdin=subprocess.DEVNULL, timeout=20)
+                          check=False, stdin=subprocess.DEVNULL, timeout=240)
     return done.stdout + done.stderr
 
 

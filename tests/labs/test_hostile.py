@@ -13,7 +13,7 @@ HOSTILE = Path(__file__).parent / "hostile"
 NAMES = sorted(path.stem for path in HOSTILE.glob("*.c"))
 QUICK = ["kills_everything", "forks_without_end", "prints_forged_results"]
 SECONDS = 8             # for the tests of a grade; they all fail
-SLACK = 10              # the last one may take longer
+SLACK = 60              # the last one may take longer, on a crowded machine much
 FULL = os.environ.get("FULL", "") not in ("", "0")
 
 

@@ -77,7 +77,7 @@ def talk(port, late, kept):
     for number in range(REQUESTS):
         if not (kept and number):
             sock = socket.socket()
-            sock.settimeout(5)
+            sock.settimeout(60)
             if not late and not kept:
                 # The handshake's last ACK waits for data (tcp(7)), so that
                 # the server learns of both together.
