@@ -5,6 +5,7 @@ Nothing here needs one of the seven servers; small scripts play bad ones.
 
 import email.utils
 import os
+import re
 import signal
 import socket
 import stat
@@ -355,3 +356,9 @@ def test_nothing_outlives_a_test_run_that_is_killed():
     wait_for(lambda: not session_members(session) and not folder.exists(),
              "the guardian to do its work")
     run.stdout.close()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may let a program run first")
+def test_redis_runs_first_on_a_crowded_machine(own_redis):
+    [pid] = re.findall(rb"process_id:(\d+)", own_redis("INFO", "server"))
+    assert os.sched_getscheduler(int(pid)) == os.SCHED_RR

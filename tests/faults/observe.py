@@ -78,6 +78,13 @@ def is_served(server, connection):
     return end is not None and end[0] == ESTABLISHED and end[1] != 0
 
 
+def is_held(server, connection):
+    """Whether a process of the server has its end of a connection open, also when it has
+    said that it will send no more."""
+    end = server_side(server, connection)
+    return end is not None and end[1] != 0
+
+
 def owner(server, connection):
     """Return the pids of the server's processes that hold their end of a
     connection."""

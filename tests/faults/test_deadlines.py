@@ -8,7 +8,7 @@ import pytest
 from client import Closed, build
 from crowd import Crowd
 from load import Load, percentile
-from observe import is_served
+from observe import is_held, is_served
 from processes import DEADLINE, expect_below, wait_for
 from scenarios import slow_clients
 
@@ -100,7 +100,7 @@ def test_a_refused_client_cannot_stay_by_sending_more(launch):
             connection.send(b"nonsense\r\n\r\n")
             assert connection.read_response().status == 400
             began = time.monotonic()
-            while is_served(server, connection):
+            while is_held(server, connection):
                 assert time.monotonic() - began < DEADLINE
                 connection.send(b"x")
                 time.sleep(0.01)
