@@ -1,6 +1,7 @@
 """A machine, rows, summaries and a results folder for tests."""
 
 import os
+import time
 
 from bench import experiments
 from bench.analyse import summary
@@ -11,6 +12,16 @@ from observe.model import model
 MACHINE = Machine(frozenset({0}), frozenset({1}), frozenset({0, 1}), 20000)     # two cores
 KEYS = ("cpu_us", "cpu_user_us", "foreign", "failed_percent", "server_busy", "load_busy",
         "p50_ms", "p99_ms", "max_ms")
+
+
+def wait_until(true):
+    """Wait until `true()` is; on the slowest machine that takes less than 240 seconds."""
+    until = time.monotonic() + 240
+    while not true():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
 def row(rate=10000.0, x=100, **more):
     """Return a row as samples.csv has them, of epoll in the experiment answer."""
     return {"experiment": "answer", "variant": "keep-alive", "server": "epoll",

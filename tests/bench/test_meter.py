@@ -16,6 +16,7 @@ from bench import load
 from bench.meter import (Metric, costs, cpu, memory, procfs, sockets, switches, syscalls,
                          yardstick)
 from bench.run import process as child
+from made_up import wait_until
 
 CORES = frozenset(os.sched_getaffinity(0))
 
@@ -32,14 +33,6 @@ def running(code, tmp_path):
     finally:
         if process.returncode is None:
             child.stop(process)
-
-
-def wait_until(true):
-    """Wait until `true()` is; on the slowest machine that takes less than 240 seconds."""
-    until = time.monotonic() + 240
-    while not true():
-        assert time.monotonic() < until
-        time.sleep(0.01)
 
 
 FORKS = """
