@@ -70,6 +70,7 @@ class RedisServer:
     """
 
     restricted = False      # to PAGES_ONLY; outside of the loopback device always
+    limits = ()             # words of the command line
     process = folder = None
 
     def __init__(self, cores, host=LOOPBACK):
@@ -101,7 +102,7 @@ class RedisServer:
                  # With it, only the loopback device reaches a Redis without a password.
                  "--protected-mode", "yes" if local else "no",
                  "--unixsocket", SOCKET, "--unixsocketperm", "700",
-                 "--save", "", "--appendonly", "no", "--dir", self.folder]
+                 "--save", "", "--appendonly", "no", "--dir", self.folder, *self.limits]
         if self.restricted or not local:
             words += ["--user", "default", *PAGES_ONLY]
         return words

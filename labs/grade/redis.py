@@ -8,13 +8,15 @@ from bench.run.redis import RedisError, RedisServer
 
 class Redis(RedisServer):
     """A context manager; .address is HOST:PORT. From its first answer on, each client may
-    use only the commands that pages need.
+    use only the commands that pages need, and fill 64 MB.
 
     stop() ends it, again() starts one on the same port. Raises RedisError
     when it does not start.
     """
 
     restricted = True
+    # Memory of Redis is not counted as the submission's. One value has 1 MB at most.
+    limits = ("--maxmemory", "64mb", "--proto-max-bulk-len", "1mb")
 
     def __init__(self):
         super().__init__(os.sched_getaffinity(0))

@@ -97,3 +97,10 @@ def test_nobody_can_command_it_from_its_first_answer_on(kind, monkeypatch):
         assert len(refused) == 5 and all(said.startswith(b"-NOPERM") for said in refused)
         assert over_tcp(one, "GET", "visitor_count") == b"$7\r\n1000000\r\n"
         assert over_tcp(one, "RPUSH", "guestbook_remarks", "x") == b":11\r\n"
+
+
+def test_a_submission_cannot_fill_the_memory_through_redis():
+    with OfTheGrader() as one:
+        assert over_tcp(one, "SETRANGE", "big", 400_000_000, "x").startswith(b"-ERR")
+        said = [over_tcp(one, "SETRANGE", number, 1_000_000, "x") for number in range(100)]
+    assert said[0].startswith(b":") and said[-1].startswith(b"-OOM")
