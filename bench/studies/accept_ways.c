@@ -194,7 +194,7 @@ int main(int argc, char *argv[])
     if (serve == NULL)
         errx(2, "usage: accept_ways PORT THREADS direct|mutex|turn|queue");
 
-    listener = floor_listen(argv[1], false);
+    listener = floor_listen(argv[1], FLOOR_PLAIN);
     for (int i = 0; i < CORES_MAX; i++)
         pthread_mutex_init(&turns[i].lock, NULL);
     for (long i = strtol(argv[2], NULL, 10); i > 0; i--)

@@ -68,7 +68,7 @@ int main(int argc, char **argv)
     if (argc != 2)
         errx(2, "usage: forking PORT");
     char *request = touch_memory();
-    int listener = floor_listen(argv[1], false);
+    int listener = floor_listen(argv[1], FLOOR_PLAIN);
     signal(SIGCHLD, reap_children);
     parent = getpid();
     for (;;) {

@@ -10,6 +10,6 @@ int main(int argc, char **argv)
 {
     if (argc != 2)
         errx(2, "usage: iterative PORT");
-    floor_serve_clients(floor_listen(argv[1], false),
+    floor_serve_clients(floor_listen(argv[1], FLOOR_KEEPS_FILES),
                         (struct answer){bytes, sizeof bytes - 1});
 }

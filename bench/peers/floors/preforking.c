@@ -15,7 +15,7 @@ int main(int argc, char **argv)
 {
     if (argc != 2)
         errx(2, "usage: preforking PORT");
-    int listener = floor_listen(argv[1], false);
+    int listener = floor_listen(argv[1], FLOOR_KEEPS_FILES);
     for (int i = 0; i < WORKERS; i++) {
         pid_t pid = fork();
         if (pid < 0)

@@ -27,7 +27,7 @@ int main(int argc, char **argv)
     if (argc != 2 || pthread_attr_init(&attributes) != 0)
         errx(2, "usage: prethreaded PORT");
     pthread_attr_setstacksize(&attributes, STACK_SIZE);
-    listener = floor_listen(argv[1], false);
+    listener = floor_listen(argv[1], FLOOR_KEEPS_FILES);
     for (int i = 0; i < THREADS; i++)
         if ((errno = pthread_create(&id, &attributes, serve_clients,
                                     NULL)) != 0)

@@ -60,7 +60,7 @@ int main(int argc, char **argv)
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     floor_signal_set(&set);
     pthread_attr_setsigmask_np(&attributes, &set);
-    int listener = floor_listen(argv[1], false);
+    int listener = floor_listen(argv[1], FLOOR_KEEPS_FILES);
     for (;;) {
         struct slot *slot = acquire_slot();
         pthread_t id;
