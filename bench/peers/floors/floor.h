@@ -4,8 +4,8 @@
  * looks for the end of the head and at nothing else, and answers with constant
  * bytes, as many as the server sends. So it is right only for clients that send
  * a small GET at a time. What the server costs above its floor is what HTTP
- * costs. tests/peers/test_floors.py compares the calls and the socket options of
- * both.
+ * costs. tests/peers/test_floors.py compares the calls and the socket options
+ * of both.
  */
 #pragma once
 
@@ -49,7 +49,7 @@ enum floor_kind { FLOOR_PLAIN, FLOOR_KEEPS_FILES, FLOOR_LOOP };
 
 /* Listens on 127.0.0.1, with the options of net_listen() in common/net.c. The
  * kernel shortens the accept queue to net.core.somaxconn, so that it holds as
- * many clients as the server's, and a floor never pays for a queue that is full. */
+ * many clients as the server's, and a floor never pays for a full queue. */
 static inline int floor_listen(const char *port, enum floor_kind kind)
 {
     struct sockaddr_in address = {
