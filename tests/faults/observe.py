@@ -26,6 +26,46 @@ def cpu_seconds(server):
     return total / TICK
 
 
+def tasks(server):
+    """Return {thread: (state, seconds on a processor, seconds that it waited for one)} of
+    all threads of a server, from /proc/PID/task/TID/schedstat."""
+    found = {}
+    for pid in session_members(server.pid):
+        for tid in _listed(f"/proc/{pid}/task"):
+            folder = Path(f"/proc/{pid}/task/{tid}")
+            try:
+                used, waited, _ = map(int, (folder / "schedstat").read_text().split())
+                state = (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()[0]
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            found[int(tid)] = state, used / 1e9, waited / 1e9
+    return found
+
+
+def _listed(folder):
+    try:
+        return os.listdir(folder)
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+def load(server, seconds):
+    """Look at a server for some seconds; return how busy its threads were, together: 1 for
+    one that never slept. The time in which a thread waited for a processor is not part of
+    the time that it had, so a crowded machine makes no thread look idle."""
+    before, began = tasks(server), time.monotonic()
+    time.sleep(seconds)             # the interval that is measured
+    after, elapsed = tasks(server), time.monotonic() - began
+    busy = 0.0
+    for tid, (state, used, waited) in after.items():
+        _, used_before, waited_before = before.get(tid, (state, 0.0, 0.0))
+        used -= used_before
+        had = elapsed - (waited - waited_before)
+        # One that is about to run has waited for a time that is not counted yet.
+        busy += 1 if state == "R" else used / max(used, had, 1e-9)
+    return busy
+
+
 def status(pid, name):
     """Return the value of a line of /proc/PID/status, as text.
 

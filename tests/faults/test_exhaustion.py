@@ -5,13 +5,12 @@ enough again."""
 import contextlib
 import os
 import resource
-import time
 
 import pytest
 
 from client import Closed, Reset, build
 from guest import URLENCODED, form
-from observe import cpu_seconds, status
+from observe import load, status
 from processes import children, end, expect_below, spawn, threads, wait_for
 
 CLIENTS = 500
@@ -34,14 +33,9 @@ def patient(launch, server_name, *options, **settings):
 
 
 def expect_calm(server, seconds=1.0, share=0.25):
-    """Check that the server comes to rest: that for some seconds it uses less than
-    that share of one processor. One that spins does not."""
-    def used():
-        before = cpu_seconds(server)
-        time.sleep(seconds)         # the interval that is measured
-        return cpu_seconds(server) - before
-
-    expect_below(share * seconds, used)
+    """Check that the server comes to rest: that for some seconds its threads sleep but
+    for that share of the time. One that spins never does."""
+    expect_below(share, lambda: load(server, seconds))
 
 
 def expect_one_word(server):
