@@ -129,6 +129,18 @@ def memory(pid):
     return found
 
 
+def count(live, late, kept, attempts=10):
+    """Return {call: times a request} while we talk. On a crowded machine, a child of the
+    client before may end just when strace wants to follow it."""
+    try:
+        return syscalls.count(live, CORES, lambda: talk(live.port, late, kept) and REQUESTS,
+                              OPTIONS, parse)
+    except syscalls.SyscallError:
+        if attempts == 1:
+            raise
+        return count(live, late, kept, attempts - 1)
+
+
 def look(server, talks, folder):
     """Return {subject: {what: how often}} of a server or of a floor: the calls of each of
     `talks`, the answer, the libraries, the memory."""
@@ -138,8 +150,7 @@ def look(server, talks, folder):
         for name, (late, kept) in talks.items():
             # Once before, for what is done only once.
             answer = talk(live.port, 0, kept)
-            counted = syscalls.count(
-                live, CORES, lambda: talk(live.port, late, kept) and REQUESTS, OPTIONS, parse)
+            counted = count(live, late, kept)
             found[name] = {call: int(times + 0.5) for call, times in counted.items()
                            if call != "all" and times >= 0.5}
         found["answer"] = {re.sub(r"Date: .{29}\r", "Date: ...\r", answer): 1}
