@@ -150,6 +150,12 @@ $(PARSERS): $(OBJ)/fuzz/%: $(OBJ)/tests/fuzz/%.o $(OBJ)/tests/fuzz/parse_main.o 
 	@echo '  LINK  $@'
 	$(Q)$(LINK) -o $@ $^ $(HIREDIS_LIBS)
 
+# Makes system calls fail (LD_PRELOAD). No sanitizer: those of the program work in it.
+build/shim.so: tests/shim/calls.c tests/shim/faults.c tests/shim/faults.h Makefile
+	@mkdir -p $(@D)
+	@echo '  CC    $@'
+	$(Q)$(CC) -std=c11 -D_GNU_SOURCE $(WARNINGS) -O2 -g -fPIC -fno-builtin -shared -o $@ $(filter %.c,$^)
+
 ## unit-tests: the programs of tests/unit, built and not run (`make check-unit` does)
 unit-tests: $(UNIT_TESTS)
 

@@ -49,13 +49,13 @@ class Server:
     executable's.
     """
 
-    def __init__(self, executable, *options, preexec_fn=None):
+    def __init__(self, executable, *options, preexec_fn=None, env=None):
         self.name = Path(executable).name
         self.command = [str(executable), *map(str, options)]
         self._stderr = tempfile.TemporaryFile()
         self._process = spawn(
             self.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=self._stderr, preexec_fn=preexec_fn)
+            stderr=self._stderr, preexec_fn=preexec_fn, env=env)
         self.pid = self._process.pid
         self._stdout = b""
         try:

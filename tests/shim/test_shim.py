@@ -1,0 +1,184 @@
+"""Every call that a server makes is short, interrupted or failing now and then.
+
+A failure names its seed: `pytest tests/shim --seed N --servers NAME` plays the
+same faults again.
+"""
+
+import collections
+import re
+import signal
+import time
+
+import pytest
+
+from client import build
+from guest import URLENCODED, form
+from observe import cpu_seconds, is_refused
+from processes import wait_for
+from shim import HARD, LACKING, SOFT
+from traffic import Traffic
+
+# Few slots: the limits are part of what is tried.
+OPTIONS = {"forking": ["--max-children", "4"],
+           "threaded": ["--max-threads", "4"]}
+LINE = re.compile(r'\S+ - - \[.*\] "(\S+ \S+) HTTP/1\.1" (\d+) (\d+)')
+
+# Faults that only these servers, or servers of this kind, can have.
+BLOCKING = {"recv_interrupted", "send_interrupted", "sendfile_interrupted",
+            "redis_read_interrupted", "redis_write_interrupted",
+            "accept_interrupted", "redis_connect_interrupted"}
+LOOP = {"send_again", "sendfile_again", "redis_read_again",
+        "redis_write_again", "accept_again"}
+OF_EPOLL = {"epoll_wait_interrupted", "epoll_add_watches",
+            "epoll_add_memory", "redis_epoll_memory"}
+OF_FORKING = {"fork_processes", "fork_memory"}
+OF_THREADED = {"thread_threads", "sem_wait_interrupted"}
+
+
+def possible(faults, server_name, sanitized):
+    """Return those of the faults that the server can have."""
+    loop = server_name in ("poll", "epoll")
+    impossible = BLOCKING if loop else LOOP
+    for name, its in {"epoll": OF_EPOLL, "forking": OF_FORKING,
+                      "threaded": OF_THREADED}.items():
+        if name != server_name:
+            impossible = impossible | its
+    if server_name == "epoll":
+        impossible = impossible | {"poll_interrupted"}
+    if sanitized:                       # it has an allocator of its own
+        impossible = impossible | {"malloc_memory"}
+    return {name: chance for name, chance in faults.items()
+            if name not in impossible}
+
+
+class Run:
+    """A server with the library, its log, and what was asked of it."""
+
+    def __init__(self, launch, shim, site, redis, name):
+        self.shim, self.redis, self.name = shim, redis, name
+        self.log = site.root / "access.log"
+        self.server = launch("--access-log", self.log, "--drain-timeout", 60,
+                             *OPTIONS.get(name, ()), root=site.root,
+                             env=shim.environment)
+        self.site = site
+        self.sanitized = "build/" in str(self.server.command[0])
+        redis("FLUSHALL")
+
+    def play(self, faults, seed, **settings):
+        """Let the traffic run under these faults; return it."""
+        self.shim.set(possible(faults, self.name, self.sanitized))
+        traffic = Traffic(self.server, self.site, seed, **settings)
+        traffic.join()
+        self.server.check()
+        return traffic
+
+    def check_calm(self):
+        """With nobody there, it does nothing, although calls go on failing."""
+        wait_for(lambda: self.shim.clients == 0, "every client to be closed")
+        calls, cpu = self.shim.calls, cpu_seconds(self.server)
+        time.sleep(0.3)                 # the interval that is measured
+        assert self.shim.calls - calls < 300
+        assert cpu_seconds(self.server) - cpu < 0.2
+
+    def check_recovery(self):
+        """Without faults it serves everything; Redis may take a moment."""
+        self.shim.stop()
+        for target in ("/answer", "/", "/large.bin"):
+            assert self.server.request(target).status == 200
+        wait_for(lambda: self.server.request("/guestbook").status == 200,
+                 "the guestbook")
+        wait_for(lambda: self.server.request(
+            "/guestbook", "POST", [URLENCODED], form("Ada", "after all")).status
+                 == 303, "thanks")
+
+    def check_stop(self, faults):
+        """It finishes what has begun while calls fail, and ends with 0."""
+        self.shim.set(possible(faults, self.name, self.sanitized))
+        with self.server.connect() as connection:
+            request = build("/echo?value=late&at=the+end")
+            connection.send(request[:-2])
+            self.server.wait_until_read(connection)
+            self.server.send_signal(signal.SIGTERM)
+            wait_for(lambda: is_refused(self.server), "the stop to begin")
+            connection.send(request[-2:])
+            response = connection.read_response()
+            assert response.status == 200 and response.closes
+            connection.expect_closed()
+        return self.server.finish()[0]
+
+    def check_log(self, traffic, served):
+        """Each answer that the server counted has its line, and no other line
+        is there; each that arrived has the line of its own request."""
+        lines = []
+        for line in self.log.read_text(encoding="ascii").splitlines():
+            match = LINE.fullmatch(line)
+            assert match, f"log line {line!r}"
+            lines.append((match[1], int(match[2]), int(match[3])))
+        lost = 0 if self.sanitized else self.shim.injected(["malloc_memory"])
+        assert served - lost <= len(lines) <= served
+        logged = collections.defaultdict(list)
+        for request, status, length in lines:
+            logged[request].append((status, length))
+        for request, response in traffic.answers:
+            entries = logged[f"{request.method} {request.target}"]
+            assert [status for status, _ in entries] == [response.status] or \
+                lost and not entries, (request.target, entries)
+            if entries and request.method != "HEAD":
+                assert entries[0][1] == len(response.body), request.target
+
+    def check_remarks(self, traffic):
+        """Each remark that was thanked for is there once; no other twice."""
+        stored = collections.Counter(
+            remark.decode().removesuffix(" - Ada") for remark in
+            self.redis("LRANGE", "guestbook_remarks", "0", "-1"))
+        thanked = [request.remark for request, response in traffic.answers
+                   if response.status == 303]
+        assert [r for r in thanked if stored[r] != 1] == []
+        assert [r for r, n in stored.items() if n > 1] == []
+
+
+@pytest.fixture
+def run(launch, shim, own_site, own_redis, server_name):
+    """A server under the library, with a site and a Redis of its own."""
+    return Run(lambda *options, **settings: launch(
+        *options, redis=own_redis.address, **settings),
+        shim, own_site, own_redis, server_name)
+
+
+def check_all(run, traffic, faults, seconds):
+    """What holds whatever calls fail."""
+    assert traffic.faults == []
+    asked = len(traffic.answers) + len(traffic.missing)
+    # Each call that failed may be tried again, and the loops look at the time.
+    counts = run.shim.counts()
+    injected = sum(row.injected for row in counts.values())
+    assert injected > asked / 10
+    assert run.shim.calls < 60 * asked + 10 * injected + 1000 * seconds
+    for name, chance in possible(faults, run.name, run.sanitized).items():
+        if counts[name].tried * chance > 20:    # e**-20 that none comes
+            assert counts[name].injected, name
+    run.check_calm()
+    run.check_recovery()
+    served = run.check_stop(faults)
+    run.check_remarks(traffic)
+    run.check_log(traffic, served)
+
+
+def test_what_a_call_leaves_the_next_one_does(run, seed):
+    """Calls are short, interrupted or have to be repeated: no client notices."""
+    began = time.monotonic()
+    traffic = run.play(SOFT, seed)
+    assert traffic.cut == traffic.refused == []
+    assert {r.status for _, r in traffic.answers} == {200, 206, 303, 404}
+    check_all(run, traffic, SOFT, time.monotonic() - began)
+
+
+def test_a_call_that_fails_costs_its_own_client(run, seed):
+    """Without a file, without Redis: 503. Without memory for a client, that one
+    is closed, and all others are served."""
+    faults = {**SOFT, **LACKING, **HARD}
+    began = time.monotonic()
+    traffic = run.play(faults, seed)
+    lost = len(traffic.cut) + len(traffic.refused)
+    assert lost <= run.shim.injected(HARD)
+    check_all(run, traffic, faults, time.monotonic() - began)

@@ -1,0 +1,219 @@
+"""Clients that ask for everything, in every manner, and check every byte.
+
+Each request has a name of its own in its query. So an answer that belongs to
+another request, a log line that names another one, and a remark that is stored
+twice are all found.
+"""
+
+import random
+import threading
+import time
+
+from client import Closed, Connection, build, chunked
+from guest import URLENCODED, form
+
+LARGE = 3_000_000
+BATCH = 6               # requests sent together, at most
+
+
+class Strict(Connection):
+    """A connection that knows whether it ended or was reset."""
+
+    was_reset = False
+
+    def receive(self, maximum=65536):
+        try:
+            data = self.socket.recv(maximum)
+        except ConnectionResetError:
+            self.was_reset = True
+            data = b""
+        self._received += data
+        self._ended = not data
+        return not self._ended
+
+    def read_whole(self, method):
+        """Return the next answer; None if the connection ended before it began.
+
+        Closed if it ended within the answer.
+        """
+        if not self._received and not self.receive():
+            return None
+        return self.read_response(method)
+
+
+class Request:
+    """One request: its bytes, and what its answer must be."""
+
+    def __init__(self, method, target, name, statuses, body=None, fields=(),
+                 data=b"", remark=None):
+        self.method = method
+        self.target = f"{target}{'&' if '?' in target else '?'}{name}"
+        self.statuses = statuses
+        self.body = body                # of the answer; None: any
+        self.fields = fields
+        self.data = data
+        self.remark = remark
+
+    def __repr__(self):
+        return f"{self.method} {self.target}"
+
+    def bytes(self, last):
+        """What is sent; `last`: with the announcement that nothing follows."""
+        end = [("Connection", "close")] if last else []
+        return build(self.target, self.method, [*self.fields, *end], self.data)
+
+    def check(self, response):
+        """AssertionError unless this is an answer to the request."""
+        assert response.status in self.statuses, (self.target, response.status)
+        if self.body is not None and response.status in (200, 206):
+            assert response.body == self.body, \
+                f"{self.target}: {len(response.body)} bytes that are not the " \
+                f"{len(self.body)} expected"
+        if self.remark and response.status == 303:
+            assert response.get("Location") == "/guestbook?thanks"
+
+
+def _signature(name, as_chunks):
+    """A POST that signs with a remark that is the request's name."""
+    data = form("Ada", name)
+    fields = [URLENCODED]
+    if as_chunks:
+        fields.append(("Transfer-Encoding", "chunked"))
+        data = chunked(data[:7], data[7:])
+    return Request("POST", "/guestbook", name, (303, 503), fields=fields,
+                   data=data, remark=name)
+
+
+class Traffic:
+    """`clients` threads, each of which sends `batches` batches of requests and
+    reads the answers.
+
+        answers  (request, response) of all that arrived whole
+        missing  requests without an answer: the connection ended before it
+        cut      requests within whose answer the connection ended
+        refused  requests that were the first of their connection, among these
+        faults   everything that must not be, in words
+    """
+
+    def __init__(self, server, site, seed, clients=6, batches=60):
+        self.answers, self.missing, self.cut = [], [], []
+        self.refused, self.faults = [], []
+        self._server = server
+        self._large = random.Random(seed).randbytes(LARGE)
+        site.write("large.bin", self._large)
+        self._pages = {"/": "index.html", "/style.css": "style.css"}
+        self._pages = {target: (site.public / file).read_bytes()
+                       for target, file in self._pages.items()}
+        self._lock = threading.Lock()
+        self._threads = [
+            threading.Thread(target=self._client, daemon=True,
+                             args=(number, random.Random(seed * 1000 + number),
+                                   batches)) for number in range(clients)]
+        for thread in self._threads:
+            thread.start()
+
+    def join(self, deadline=240.0):
+        """Wait until every client has sent and read everything."""
+        end = time.monotonic() + deadline
+        for thread in self._threads:
+            thread.join(max(0.0, end - time.monotonic()))
+            assert not thread.is_alive(), \
+                f"a client hangs; {len(self.answers)} answers so far"
+
+    def _request(self, dice, name):
+        """Make up a request."""
+        kind = dice.randrange(12)
+        if kind == 0:
+            return Request("GET", "/large.bin", name, (200, 503), self._large)
+        if kind == 1:
+            return Request("HEAD", "/large.bin", name, (200, 503), b"")
+        if kind in (2, 3):
+            first = dice.randrange(LARGE)
+            last = min(LARGE - 1, first + dice.randrange(1, 200_000))
+            return Request("GET", "/large.bin", name, (206, 503),
+                           self._large[first:last + 1],
+                           [("Range", f"bytes={first}-{last}")])
+        if kind in (4, 5):
+            target = dice.choice(list(self._pages))
+            return Request("GET", target, name, (200, 503),
+                           self._pages[target])
+        if kind in (6, 7):
+            return _signature(name, dice.random() < 0.5)
+        if kind == 8:
+            return Request("GET", "/guestbook", name, (200, 503))
+        if kind == 9:
+            return Request("GET", "/nothing", name, (404, 503))
+        if kind == 10:
+            return Request("GET", "/answer", name, (200,), b"42")
+        return Request("GET", f"/echo?value={name}", name, (200,),
+                       f"<http_test><value>{name}</value></http_test>".encode())
+
+    def _client(self, number, dice, batches):
+        connection = None
+        try:
+            for batch in range(batches):
+                if connection is None:
+                    connection = Strict(self._server.address)
+                    answered = 0
+                count = 1 if dice.random() < 0.4 else dice.randint(2, BATCH)
+                last = dice.random() < 0.3
+                requests = [self._request(dice, f"c{number}b{batch}r{i}")
+                            for i in range(count)]
+                data = [r.bytes(last and r is requests[-1]) for r in requests]
+                early = dice.randint(1, count)  # the others come later
+                self._send(connection, b"".join(data[:early]), dice)
+                if early < count:
+                    connection.receive(dice.randint(1, 65536))
+                    self._send(connection, b"".join(data[early:]), dice)
+                whole = self._read(connection, requests, answered)
+                answered += len(requests)
+                if not whole or last or dice.random() < 0.2:
+                    connection.close()
+                    connection = None
+        except Exception as fault:      # pylint: disable=broad-except
+            self.faults.append(f"client {number}: {fault!r}")
+        if connection:
+            connection.close()
+
+    @staticmethod
+    def _send(connection, data, dice):
+        """Send the requests whole, or in pieces."""
+        while data:
+            n = len(data) if dice.random() < 0.7 else dice.randint(1, len(data))
+            if not connection.send(data[:n]):
+                return                  # the answers will tell
+            data = data[n:]
+
+    def _read(self, connection, requests, answered):
+        """Read the answers; whether the connection can go on."""
+        for i, request in enumerate(requests):
+            try:
+                response = connection.read_whole(request.method)
+            except Closed:
+                self._lose(requests[i:], connection, answered + i, True)
+                return False
+            if response is None:
+                self._lose(requests[i:], connection, answered + i, False)
+                return False
+            try:
+                request.check(response)
+            except AssertionError as fault:
+                self.faults.append(str(fault))
+            self.answers.append((request, response))
+            if response.closes:
+                connection.receive()
+                if connection.was_reset:
+                    self.faults.append(f"{request.target}: reset after its "
+                                       "answer")
+                self.missing += requests[i + 1:]
+                return False
+        return True
+
+    def _lose(self, requests, connection, answered, in_answer):
+        """No (further) answer came."""
+        with self._lock:
+            if in_answer:
+                self.cut.append(requests[0])
+            elif answered == 0:
+                self.refused.append(requests[0])
+            self.missing += requests
