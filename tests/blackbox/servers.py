@@ -49,9 +49,10 @@ class Server:
     executable's.
     """
 
-    def __init__(self, executable, *options, preexec_fn=None, env=None):
+    def __init__(self, executable, *options, prefix=(), preexec_fn=None,
+                 env=None):
         self.name = Path(executable).name
-        self.command = [str(executable), *map(str, options)]
+        self.command = [*prefix, str(executable), *map(str, options)]
         self._stderr = tempfile.TemporaryFile()
         self._process = spawn(
             self.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -118,6 +119,10 @@ class Server:
         if not match:
             raise ServerFault(f"report line {line!r}")
         return int(match[1]), int(match[2])
+
+    def hang_up(self):
+        """Close our end of its standard output."""
+        self._process.stdout.close()
 
     def stderr(self):
         """Return everything it has written to standard error so far."""

@@ -13,6 +13,7 @@
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "faults.h"
@@ -281,6 +282,18 @@ long syscall(long number, ...)
             if (faults_hit(f))
                 return -1;
     return next(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+/* ----------------------------------------------------------------- time */
+
+int clock_gettime(clockid_t clock, struct timespec *time)
+{
+    NEXT(clock_gettime);
+    int result = next(clock, time);
+    if (result == 0 && faults != NULL &&
+        (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE))
+        time->tv_sec += atomic_load(&faults->clock);
+    return result;
 }
 
 /* --------------------------------------------------------------- memory

@@ -52,7 +52,8 @@ struct state {
     uint32_t seed;
     _Atomic uint32_t on;      /* 0: nothing fails, nothing is tried */
     _Atomic int32_t clients;  /* descriptors of clients that are open */
-    _Atomic uint64_t calls;   /* of the functions below, malloc excepted */
+    _Atomic uint64_t calls;   /* of the functions in calls.c, not of malloc */
+    _Atomic int64_t clock;    /* seconds that somebody has set the clock on */
     struct row row[FAULT_COUNT];
 };
 

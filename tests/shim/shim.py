@@ -14,7 +14,7 @@ from servers import TOP
 LIBRARY = "build/shim.so"
 
 # struct state and struct row of shim.c.
-_STATE = struct.Struct("=IIIiQ")
+_STATE = struct.Struct("=IIIiQq")
 _ROW = struct.Struct("=32sIIII")
 _SIZE = 16384
 
@@ -88,8 +88,9 @@ class Shim:
 
     def _write_header(self, **values):
         for name, value in values.items():
-            place = {"seed": 4, "on": 8}[name]
-            struct.pack_into("=I", self._memory, place, value)
+            form, place = {"seed": ("=I", 4), "on": ("=I", 8),
+                           "clock": ("=q", 24)}[name]
+            struct.pack_into(form, self._memory, place, value)
 
     def _rows(self):
         count = self._header()[0]
@@ -107,6 +108,10 @@ class Shim:
             struct.pack_into("=I", self._memory, place + 32, chance)
         assert not left, f"the library does not know {list(left)}"
         self._write_header(on=1)
+
+    def set_clock(self, seconds):
+        """Set the server's clock so many seconds ahead of ours, or behind."""
+        self._write_header(clock=seconds)
 
     def stop(self):
         """No fault comes from now on."""

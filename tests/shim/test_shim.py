@@ -21,7 +21,7 @@ from traffic import Traffic
 # Few slots: the limits are part of what is tried.
 OPTIONS = {"forking": ["--max-children", "4"],
            "threaded": ["--max-threads", "4"]}
-LINE = re.compile(r'\S+ - - \[.*\] "(\S+ \S+) HTTP/1\.1" (\d+) (\d+)')
+LINE = re.compile(r'\S+ - - \[[^]]+\] "(\S+ \S+) HTTP/1\.1" (\d+) (\d+)')
 
 # Faults that only these servers, or servers of this kind, can have.
 BLOCKING = {"recv_interrupted", "send_interrupted", "sendfile_interrupted",

@@ -1,0 +1,73 @@
+"""Namespaces of a server's own: functions for Popen's preexec_fn, and ways into
+what they have made.
+
+As root, or as any user where the kernel lets users make namespaces.
+"""
+
+import contextlib
+import ctypes
+import fcntl
+import os
+import socket
+import struct
+
+CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWNET = 0x20000, 0x10000000, 0x40000000
+MS_REC, MS_PRIVATE = 0x4000, 0x40000
+SIOCSIFFLAGS, IFF_UP = 0x8914, 1
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _check(result, what):
+    if result != 0:
+        raise OSError(ctypes.get_errno(), what)
+
+
+def _unshare(flags):
+    user = CLONE_NEWUSER if os.geteuid() != 0 else 0
+    _check(_libc.unshare(flags | user), "unshare")
+
+
+def mount_tmpfs(folder, size):
+    """Return a function that covers a folder with an empty tmpfs of `size`
+    bytes, for this process only."""
+    def mount():
+        _unshare(CLONE_NEWNS)
+        _check(_libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None),
+               "make mounts private")
+        _check(_libc.mount(b"tmpfs", str(folder).encode(), b"tmpfs", 0,
+                           f"size={size}".encode()), f"mount on {folder}")
+    return mount
+
+
+def own_network():
+    """Give this process a network of its own, with 127.0.0.1."""
+    _unshare(CLONE_NEWNET)
+    with socket.socket() as any_socket:
+        fcntl.ioctl(any_socket, SIOCSIFFLAGS,
+                    struct.pack("16sh22x", b"lo", IFF_UP))
+
+
+@contextlib.contextmanager
+def network_of(pid):
+    """What this thread connects within the block, it connects there."""
+    with open("/proc/thread-self/ns/net", "rb") as ours, \
+            open(f"/proc/{pid}/ns/net", "rb") as theirs:
+        _check(_libc.setns(theirs.fileno(), CLONE_NEWNET), "setns")
+        try:
+            yield
+        finally:
+            _check(_libc.setns(ours.fileno(), CLONE_NEWNET), "setns back")
+
+
+def seen_by(pid, path):
+    """Return the path under which we find what a process has at `path`."""
+    return type(path)(f"/proc/{pid}/root{path}")
+
+
+def execute_without_arguments(path):
+    """Replace this process by a program with argv[0] == NULL. (Linux 5.18 and
+    newer make it one empty argument.)"""
+    nothing = (ctypes.c_char_p * 1)(None)
+    _libc.execve(os.fsencode(path), nothing, nothing)
+    raise OSError(ctypes.get_errno(), "execve")

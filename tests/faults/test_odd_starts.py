@@ -1,0 +1,304 @@
+"""Started in ways that nobody would choose: without standard streams,
+environment, arguments or /proc; as the first process; stopped and continued;
+with a log that cannot be written."""
+
+import os
+import re
+import resource
+import signal
+import subprocess
+import time
+
+import pytest
+
+from client import Connection, build
+from guest import URLENCODED, form
+from namespaces import (execute_without_arguments, mount_tmpfs, network_of,
+                        own_network, seen_by)
+from processes import (DEADLINE, children, descriptors, is_stopped,
+                       session_members, wait_for)
+from servers import FOLDERS, SMALL_POOL, Server
+
+LINE = re.compile(r'\S+ - - \[[^]]+\] "\S+ \S+ HTTP/1\.[01]" \d{3} \d+')
+PAGE = 4096             # bytes that a tmpfs gives to a file at a time
+
+as_root = pytest.mark.skipif(os.geteuid() != 0,
+                             reason="only root may enter another namespace")
+
+
+def expect_service(server):
+    """Check that it serves each kind of page, and a report when asked."""
+    assert server.request("/answer").body == b"42"
+    assert server.request("/").status == 200
+    assert server.request("/guestbook").status == 200
+    assert server.request("/guestbook", "POST", [URLENCODED],
+                          form("Ada", "here")).status == 303
+    server.send_signal(signal.SIGUSR1)
+    server.read_report()
+
+
+# Without standard streams
+
+class Mute(Server):
+    """A server whose ready line cannot be read: the kernel tells its port."""
+
+    def read_line(self, deadline=DEADLINE):
+        port = wait_for(self._port, "the server to listen", deadline)
+        return (f"listening on http://127.0.0.1:{port}/ "
+                f"({FOLDERS[self.name]}, not read, backlog 1)\n")
+
+    def _port(self):
+        assert self.is_running(), self.stderr()
+        ours = set(descriptors(self.pid).values())
+        with open(f"/proc/{self.pid}/net/tcp", encoding="ascii") as table:
+            for line in table:
+                fields = line.split()
+                if fields[3] == "0A" and f"socket:[{fields[9]}]" in ours:
+                    return int(fields[1].partition(":")[2], 16)
+        return None
+
+    def stop_unheard(self):
+        """SIGTERM; it must end with 0."""
+        self.send_signal(signal.SIGTERM)
+        try:
+            assert self.wait() == 0
+        finally:
+            self.end()
+
+
+@pytest.fixture
+def mute(executable, site, redis):
+    """mute(*options, preexec_fn=...) starts a server that no one listens to."""
+    started = []
+
+    def start(*options, **settings):
+        started.append(Mute(executable, "-p", 0, "--root", site.root,
+                            "--redis", redis.address, "--keep-alive", 60,
+                            *SMALL_POOL.get(executable.name, ()), *options,
+                            **settings))
+        return started[-1]
+
+    yield start
+    for server in started:
+        if not server.ended:
+            server.end()
+
+
+def set_descriptor_limit(server, limit):
+    """Set the soft limit of each process of the server; return the old one."""
+    for pid in session_members(server.pid):
+        old, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (limit, hard))
+    return old
+
+
+@pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2),
+                                    (0, 1, 2)], ids=str)
+def test_closed_standard_streams(mute, closed):
+    """Their numbers go to /dev/null, never to a socket: what the server reports
+    to its user would be read by a client."""
+    def close_some():
+        for number in closed:
+            os.close(number)
+
+    server = mute(preexec_fn=close_some)
+    for pid in session_members(server.pid):
+        table = descriptors(pid)
+        assert [table.get(number) for number in closed] == \
+            ["/dev/null"] * len(closed)
+    with server.connect() as first, server.connect() as second:
+        assert first.request("/answer").body == b"42"
+        server.send_signal(signal.SIGUSR1)          # a report
+        limit = set_descriptor_limit(server, 3)     # "cannot accept"
+        second.send(build("/answer"))
+        for _ in range(3):
+            assert first.request("/answer").body == b"42"
+        set_descriptor_limit(server, limit)
+        first.finish_sending()
+        first.expect_closed()
+        assert second.read_response().body == b"42"
+    server.stop_unheard()
+
+
+# Without what a process usually has
+
+def test_no_environment(launch):
+    """As `env -i` starts it."""
+    expect_service(launch(env={}))
+
+
+@as_root
+def test_no_arguments_at_all(executable, site):
+    """Not even the program's name: all options have their defaults."""
+    def execute():
+        own_network()           # port 8000 is free there
+        os.chdir(site.root)
+        execute_without_arguments(executable)
+
+    server = Server(executable, preexec_fn=execute)
+    try:
+        assert server.address == ("127.0.0.1", 8000)
+        with network_of(server.pid):
+            connection = Connection(server.address)
+        with connection:
+            assert connection.request("/answer").body == b"42"
+            assert connection.request("/guestbook").status == 503
+        server.send_signal(signal.SIGTERM)
+        server.finish()
+    finally:
+        server.end()
+
+
+def test_no_proc(launch, own_site):
+    """Where /proc is not mounted."""
+    log = own_site.root / "access.log"
+    server = launch("--access-log", log, preexec_fn=mount_tmpfs("/proc", PAGE))
+    assert os.listdir(f"/proc/{server.pid}/root/proc") == []
+    expect_service(server)
+    server.send_signal(signal.SIGHUP)
+    assert server.request("/answer").body == b"42"
+    server.stop()
+    lines = log.read_text(encoding="ascii").splitlines()
+    assert len(lines) == 5 and all(map(LINE.fullmatch, lines))
+
+
+# The first process
+
+@pytest.fixture
+def init(launch):
+    """A server that is process 1 of a namespace; Server.pid is its parent."""
+    user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+    server = launch(prefix=["unshare", "--pid", "--fork", "--mount-proc",
+                            "--kill-child", *user])
+    parent = server.pid
+    [server.pid] = children(parent)
+    yield server
+    if not server.ended:
+        server.send_signal(signal.SIGTERM)
+        server.wait()
+        server.pid = parent
+        server.finish()
+
+
+def test_process_1_serves_and_stops(init):
+    expect_service(init)
+
+
+@as_root
+def test_process_1_reaps_orphans(init):
+    """The kernel gives it each process whose parent has ended, and each of
+    those is a zombie until it is waited for."""
+    ours = set(children(init.pid, everywhere=True))
+    subprocess.run(["nsenter", f"--target={init.pid}", "--pid", "sh", "-c",
+                    "for i in 1 2 3 4 5 6 7 8 9 10; do sleep 1000 & done"],
+                   check=True)
+    orphans = wait_for(lambda: (
+        found := set(children(init.pid, everywhere=True)) - ours)
+        and len(found) == 10 and found, "ten orphans")
+    for pid in orphans:
+        os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in orphans),
+             "the orphans to be waited for", 10)
+    expect_service(init)
+
+
+# Stopped and continued
+
+def stop_processes(pids):
+    """SIGSTOP, and wait until they have stopped."""
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    for pid in pids:
+        wait_for(lambda pid=pid: is_stopped(pid), "a process to stop")
+
+
+@pytest.mark.parametrize("who", ["all", "parent", "children"])
+def test_stopped_and_continued(launch, own_site, server_name, who):
+    """For longer than a request may take and an idle client may stay. What the
+    server has begun arrives whole, nobody is replaced, and all goes on."""
+    if who == "children" and server_name not in ("forking", "preforking"):
+        pytest.skip("it has no children")
+    large = os.urandom(3_000_000)
+    own_site.write("large.bin", large)
+    server = launch("--request-timeout", 1, "--keep-alive", 1,
+                    root=own_site.root)
+    if server_name == "preforking":
+        wait_for(lambda: len(children(server.pid)) == 4, "four workers")
+    with server.connect(receive_buffer=4096) as reader:
+        reader.send(build("/large.bin", fields=[("Connection", "close")]))
+        reader.receive(1000)
+        before = session_members(server.pid)
+        pids = {"all": before, "parent": [server.pid],
+                "children": [p for p in before if p != server.pid]}[who]
+        stop_processes(pids)
+        with server.connect() as newcomer:      # the kernel accepts it
+            newcomer.send(build("/answer", fields=[("Connection", "close")]))
+            time.sleep(1.5)         # longer than each of its limits
+            for pid in pids:
+                os.kill(pid, signal.SIGCONT)
+            reader.widen()
+            assert reader.read_response().body == large
+            reader.expect_closed()
+            assert newcomer.read_response().body == b"42"
+            newcomer.expect_closed()
+    if server_name != "forking":    # its children end with their clients
+        assert session_members(server.pid) == before
+    expect_service(server)
+    assert server.stderr() == ""
+
+
+# A log that cannot be written
+
+def test_a_full_disk_cuts_no_later_line(launch, own_site):
+    """Lines are lost or cut while there is no room. The first one that has room
+    again begins on a line of its own."""
+    folder = own_site.root / "log"
+    folder.mkdir()
+    log = folder / "access.log"
+    server = launch("--access-log", log,
+                    preexec_fn=mount_tmpfs(folder, 2 * PAGE))
+    log = seen_by(server.pid, log)
+    rest = log.with_name("rest")
+    rest.write_bytes(PAGE * b"x")
+    target = "/answer?" + 150 * "x"
+
+    def ask(name):
+        assert server.request(f"{target}{name}").body == b"42"
+
+    while log.stat().st_size < PAGE:
+        ask("before")
+    for i in range(8):                      # each worker of a pool
+        ask(f"lost{i}")
+    assert log.stat().st_size == PAGE       # the last line in it is cut
+    rest.unlink()
+    for i in range(8):
+        ask(f"after{i}")
+    text = log.read_text(encoding="ascii")
+    whole = [line for line in text.splitlines() if LINE.fullmatch(line)]
+    assert sum("after" in line for line in whole) == 8, text[-2500:]
+    assert sum("lost" in line for line in text.splitlines()) == 0
+    assert text.endswith("\n")
+    server.stop()
+
+
+def test_the_reader_of_the_log_has_gone(launch, own_site):
+    """Writing to a pipe without a reader is an error, SIGPIPE not an end."""
+    fifo = own_site.root / "log"
+    os.mkfifo(fifo)
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    server = launch("--access-log", fifo)
+    server.request("/answer")
+    os.close(reader)
+    expect_service(server)
+
+
+def test_the_reader_of_standard_output_has_gone(launch):
+    """The log, the reports and the last report find a closed pipe."""
+    server = launch("--access-log", "-")
+    server.hang_up()
+    for _ in range(8):
+        assert server.request("/answer").body == b"42"
+        server.send_signal(signal.SIGUSR1)
+    server.send_signal(signal.SIGTERM)
+    assert server.wait() == 0
+    server.end()
