@@ -292,9 +292,9 @@ check-unit: build/deps/unit
 check-blackbox: build/deps/blackbox
 	@$(SUITES) blackbox
 
-## check-asan: both again, with the address and undefined-behaviour sanitizers
+## check-asan: these and check-shim, with the address and undefined-behaviour sanitizers
 check-asan: build/deps/blackbox build/deps/unit
-	@$(SUITES) unit-asan blackbox-asan
+	@$(SUITES) unit-asan blackbox-asan shim-asan
 
 ## check-tsan: the threaded servers with the thread sanitizer
 check-tsan: build/deps/blackbox
@@ -327,6 +327,10 @@ variants-check: build/deps/variants
 ## check-faults: the servers under slow clients, dead workers, a failing Redis
 check-faults: build/deps/faults
 	@$(SUITES) faults
+
+## check-shim: the servers while system calls are short, interrupted or fail (ARGS='--seed 7')
+check-shim: build/deps/shim
+	@$(SUITES) shim
 
 ## check-frame: the runner itself, this Makefile, the scripts
 check-frame: build/deps/frame
@@ -491,8 +495,9 @@ help:
 .PHONY: FORCE all unit-tests fuzzers clean install uninstall deps doctor check \
         check-all test check-unit check-blackbox check-asan check-tsan \
         check-browser check-layering check-shape variant variant-measure \
-        variants-check check-faults check-frame check-containers check-balancer \
-        check-aarch64 check-install check-workflows run-balanced fuzz soak hostile \
+        variants-check check-faults check-shim check-frame check-containers \
+        check-balancer check-aarch64 check-install check-workflows run-balanced \
+        fuzz soak hostile \
         reliability compare \
         compare-settings study study-settings report compare-runs peers-deps \
         book format tidy help timeline simulator demo-stuck predict predictions model \

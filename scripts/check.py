@@ -275,14 +275,14 @@ class Runner:
         return judge(count_junit(report), status)
 
     def servers(self, folder, marker, flavour="default", servers=None, sample=None,
-                **settings):
+                more=(), **settings):
         """Run the tests of a folder on the executables of a flavour.
 
         `servers` are those that the suite is for. `sample` runs each case of the
         protocol on fewer servers (see tests/blackbox/sampling.py), unless the
-        user has chosen the servers or asks for all.
+        user has chosen the servers or asks for all. `more` are words for pytest.
         """
-        options = ["-m", marker]
+        options = ["-m", marker, *more]
         if flavour != "default":
             options += ["--bin-dir", f"build/{flavour}/bin"]
         chosen = os.environ.get("SERVERS", "").replace(" ", ",")
@@ -352,6 +352,11 @@ def end_group(child):
 def full():
     """Return whether the user wants every case, not a sample."""
     return os.environ.get("FULL", "") not in ("", "0")
+
+
+def seeds(most):
+    """Return the words that ask for one seed, or with FULL=1 for `most`."""
+    return [f"--seeds={most if full() else 1}"]
 
 
 def in_ci():
@@ -437,6 +442,11 @@ SUITES = [
           lambda r: r.servers("tests/blackbox", USUAL, "thread", THREADED, "two")),
     Suite("faults", "every server, with what it depends on failing", "default",
           lambda r: r.servers("tests/faults", USUAL)),
+    Suite("shim", "every server, while system calls fail", "default",
+          lambda r: r.servers("tests/shim", USUAL, more=seeds(20))),
+    Suite("shim-asan", "the same, sanitized", ASAN,
+          lambda r: r.servers("tests/shim", f"{USUAL} and not clock", ASAN,
+                              more=seeds(3))),
     Suite("containers", "the image and compose.yaml, built and run", None,
           lambda r: r.pytest("tests/containers", FIRST, workers=None), rare=True),
     Suite("aarch64", "built for 64-bit Arm; unit tests in an emulator", None,

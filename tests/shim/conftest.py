@@ -27,6 +27,11 @@ def pytest_addoption(parser):
                     help="how many seeds (default: %(default)s)")
 
 
+def pytest_configure(config):
+    blackbox.pytest_configure(config)
+    config.addinivalue_line("markers", "clock: no call fails, the clock is set")
+
+
 def pytest_generate_tests(metafunc):
     blackbox.pytest_generate_tests(metafunc)
     if "seed" in metafunc.fixturenames:

@@ -2,6 +2,7 @@
 often each fault should come, and reads which ones came. See shim.c."""
 
 import collections
+import fcntl
 import mmap
 import os
 import re
@@ -54,6 +55,14 @@ HARD = {
 }
 
 
+def _build():
+    """Build the library, unless it is up to date. One test at a time does it."""
+    (TOP / LIBRARY).parent.mkdir(exist_ok=True)
+    with open(TOP / f"{LIBRARY}.lock", "wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        subprocess.run(["make", "--silent", LIBRARY], cwd=TOP, check=True)
+
+
 def _runtimes(executable):
     """List the sanitizers' libraries of an executable. They insist on being
     loaded before any other; then they call the next library, which is ours."""
@@ -66,7 +75,7 @@ class Shim:
     """The library for one server. `environment` is what the server needs."""
 
     def __init__(self, executable, seed):
-        subprocess.run(["make", "--silent", LIBRARY], cwd=TOP, check=True)
+        _build()
         self._folder = make_folder("shim")
         file = self._folder / "state"
         file.write_bytes(bytes(_SIZE))

@@ -9,6 +9,8 @@ import pytest
 from client import build, parse_date
 from shim import Shim
 
+pytestmark = pytest.mark.clock
+
 YEAR = 365 * 86400
 LOG_DATE = re.compile(r"\[\d\d/\w{3}/(\d{4}):")
 
