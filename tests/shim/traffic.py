@@ -21,6 +21,16 @@ class Strict(Connection):
 
     was_reset = False
 
+    def send(self, data):
+        try:
+            self.socket.sendall(data)
+        except ConnectionResetError:    # recv(2) will not say it again
+            self.was_reset = True
+            return False
+        except BrokenPipeError:
+            return False
+        return True
+
     def receive(self, maximum=65536):
         try:
             data = self.socket.recv(maximum)
@@ -53,9 +63,10 @@ class Request:
         self.fields = fields
         self.data = data
         self.remark = remark
+        self.end = ""                   # how the connection ended instead
 
     def __repr__(self):
-        return f"{self.method} {self.target}"
+        return f"{self.method} {self.target} {self.end}"
 
     def bytes(self, last):
         """What is sent; `last`: with the announcement that nothing follows."""
@@ -189,7 +200,8 @@ class Traffic:
         for i, request in enumerate(requests):
             try:
                 response = connection.read_whole(request.method)
-            except Closed:
+            except Closed as end:
+                request.end = f"{end}, reset: {connection.was_reset}"
                 self._lose(requests[i:], connection, answered + i, True)
                 return False
             if response is None:
