@@ -106,16 +106,18 @@ def test_closed_standard_streams(mute, closed):
         table = descriptors(pid)
         assert [table.get(number) for number in closed] == \
             ["/dev/null"] * len(closed)
-    with server.connect() as first, server.connect() as second:
+    with server.connect() as first:
         assert first.request("/answer").body == b"42"
+        first.send(build("/answer")[:-2])           # not idle, so it stays
+        server.wait_until_read(first)
         server.send_signal(signal.SIGUSR1)          # a report
         limit = set_descriptor_limit(server, 3)     # "cannot accept"
+        second = server.connect()
         second.send(build("/answer"))
-        for _ in range(3):
-            assert first.request("/answer").body == b"42"
+        first.send(b"\r\n")
+        assert first.read_response().body == b"42"
         set_descriptor_limit(server, limit)
-        first.finish_sending()
-        first.expect_closed()
+    with second:
         assert second.read_response().body == b"42"
     server.stop_unheard()
 

@@ -70,6 +70,9 @@ class Run:
         traffic = Traffic(self.server, self.site, seed, **settings)
         traffic.join()
         self.server.check()
+        # At most one shortage is reported in a minute, and no worker ends.
+        assert len(self.server.stderr().splitlines()) <= 1, self.server.stderr()
+        assert "starting another" not in self.server.stderr()
         return traffic
 
     def check_calm(self):
