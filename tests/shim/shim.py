@@ -35,7 +35,7 @@ SOFT = {
                      "openat2_again"), 0.1),
     **dict.fromkeys(("accept_aborted", "accept_process_descriptors",
                      "accept_system_descriptors", "accept_buffers",
-                     "accept_memory"), 0.01),
+                     "accept_memory"), 0.03),
     **dict.fromkeys(("fork_processes", "fork_memory", "thread_threads"), 0.05),
 }
 

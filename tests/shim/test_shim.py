@@ -173,6 +173,8 @@ def test_what_a_call_leaves_the_next_one_does(run, seed):
     began = time.monotonic()
     traffic = run.play(SOFT, seed)
     assert traffic.cut == traffic.refused == []
+    for _ in range(20):     # no other client comes that could wake the server
+        assert run.server.request("/answer").body == b"42"
     assert {r.status for _, r in traffic.answers} == {200, 206, 303, 404}
     check_all(run, traffic, SOFT, time.monotonic() - began)
 
