@@ -13,8 +13,9 @@ import pytest
 
 from client import build
 from guest import URLENCODED, form
-from observe import cpu_seconds, is_refused
+from observe import cpu_seconds
 from processes import wait_for
+from servers import is_refused
 from shim import HARD, LACKING, SOFT
 from traffic import Traffic
 
