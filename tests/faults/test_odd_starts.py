@@ -186,17 +186,30 @@ def test_process_1_serves_and_stops(init):
     expect_service(init)
 
 
+def sleepers(pid):
+    """List the children of a process that run sleep(1)."""
+    return [child for child in children(pid, everywhere=True)
+            if command(child) == "sleep"]
+
+
+def command(pid):
+    """Return the name of the program that a process runs, "" if it has ended."""
+    try:
+        with open(f"/proc/{pid}/comm", encoding="ascii") as name:
+            return name.read().rstrip("\n")
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
 @as_root
 def test_process_1_reaps_orphans(init):
     """The kernel gives it each process whose parent has ended, and each of
     those is a zombie until it is waited for."""
-    ours = set(children(init.pid, everywhere=True))
     subprocess.run(["nsenter", f"--target={init.pid}", "--pid", "sh", "-c",
                     "for i in 1 2 3 4 5 6 7 8 9 10; do sleep 1000 & done"],
                    check=True)
-    orphans = wait_for(lambda: (
-        found := set(children(init.pid, everywhere=True)) - ours)
-        and len(found) == 10 and found, "ten orphans")
+    orphans = wait_for(lambda: (found := sleepers(init.pid))
+                       and len(found) == 10 and found, "ten orphans")
     for pid in orphans:
         os.kill(pid, signal.SIGKILL)
     wait_for(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in orphans),
