@@ -21,6 +21,10 @@ _SIZE = 16384
 
 Row = collections.namedtuple("Row", "tried injected")
 
+# Why accept(2) fails although a client waits; an idle one may have to go.
+NO_ROOM = ("accept_aborted", "accept_process_descriptors",
+           "accept_system_descriptors", "accept_buffers", "accept_memory")
+
 # What no client may notice: its answer is as whole as ever.
 SOFT = {
     **dict.fromkeys(("recv_short", "send_short", "sendfile_short",
@@ -33,9 +37,7 @@ SOFT = {
                      "accept_interrupted", "epoll_wait_interrupted",
                      "poll_interrupted", "sem_wait_interrupted",
                      "openat2_again"), 0.1),
-    **dict.fromkeys(("accept_aborted", "accept_process_descriptors",
-                     "accept_system_descriptors", "accept_buffers",
-                     "accept_memory"), 0.03),
+    **dict.fromkeys(NO_ROOM, 0.03),
     **dict.fromkeys(("fork_processes", "fork_memory", "thread_threads"), 0.05),
 }
 
@@ -83,7 +85,9 @@ class Shim:
         with open(file, "r+b") as state:
             self._memory = mmap.mmap(state.fileno(), _SIZE)
         self._write_header(seed=seed)
-        libraries = [*_runtimes(executable), str(TOP / LIBRARY)]
+        runtimes = _runtimes(executable)
+        self.sanitized = bool(runtimes)
+        libraries = [*runtimes, str(TOP / LIBRARY)]
         self.environment = {**os.environ, "SHIM": str(file),
                             "LD_PRELOAD": " ".join(libraries)}
 

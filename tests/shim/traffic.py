@@ -102,13 +102,14 @@ class Traffic:
         answers  (request, response) of all that arrived whole
         missing  requests without an answer: the connection ended before it
         cut      requests within whose answer the connection ended
-        refused  requests that were the first of their connection, among these
+        refused  those of the missing that were the first of their connection
+        ended    those of the missing whose connection had been served before
         faults   everything that must not be, in words
     """
 
     def __init__(self, server, site, seed, clients=6, batches=60):
         self.answers, self.missing, self.cut = [], [], []
-        self.refused, self.faults = [], []
+        self.refused, self.ended, self.faults = [], [], []
         self._server = server
         self._large = random.Random(seed).randbytes(LARGE)
         site.write("large.bin", self._large)
@@ -214,7 +215,7 @@ class Traffic:
             self.answers.append((request, response))
             if response.closes:
                 connection.receive()
-                if connection.was_reset:
+                if connection.was_reset and request is requests[-1]:
                     self.faults.append(f"{request.target}: reset after its "
                                        "answer")
                 self.missing += requests[i + 1:]
@@ -226,6 +227,6 @@ class Traffic:
         with self._lock:
             if in_answer:
                 self.cut.append(requests[0])
-            elif answered == 0:
-                self.refused.append(requests[0])
+            else:
+                (self.ended if answered else self.refused).append(requests[0])
             self.missing += requests
