@@ -115,10 +115,12 @@ int epoll_wait(int set, struct epoll_event *events, int most, int timeout)
 int poll(struct pollfd *fds, nfds_t n, int timeout)
 {
     NEXT(poll);
-    /* hiredis waits for its connection with a set of one. */
-    bool redis = n == 1 && kind_of(fds[0].fd) == REDIS;
-    if (timeout != 0 &&
-        faults_hit(redis ? redis_connect_interrupted : poll_interrupted))
+    /* A set of one is hiredis, which waits for its connection, or the server,
+     * which waits until standard output has room. */
+    enum kind kind = n == 1 ? kind_of(fds[0].fd) : LISTENER;
+    if (timeout != 0 && kind != OTHER &&
+        faults_hit(kind == REDIS ? redis_connect_interrupted
+                                 : poll_interrupted))
         return -1;
     return next(fds, n, timeout);
 }
