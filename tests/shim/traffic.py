@@ -5,50 +5,16 @@ another request, a log line that names another one, and a remark that is stored
 twice are all found.
 """
 
+import contextlib
 import random
 import threading
 import time
 
-from client import Closed, Connection, build, chunked
+from client import Closed, Connection, Reset, build, chunked
 from guest import URLENCODED, form
 
 LARGE = 3_000_000
 BATCH = 6               # requests sent together, at most
-
-
-class Strict(Connection):
-    """A connection that knows whether it ended or was reset."""
-
-    was_reset = False
-
-    def send(self, data):
-        try:
-            self.socket.sendall(data)
-        except ConnectionResetError:    # recv(2) will not say it again
-            self.was_reset = True
-            return False
-        except BrokenPipeError:
-            return False
-        return True
-
-    def receive(self, maximum=65536):
-        try:
-            data = self.socket.recv(maximum)
-        except ConnectionResetError:
-            self.was_reset = True
-            data = b""
-        self._received += data
-        self._ended = not data
-        return not self._ended
-
-    def read_whole(self, method):
-        """Return the next answer; None if the connection ended before it began.
-
-        Closed if it ended within the answer.
-        """
-        if not self._received and not self.receive():
-            return None
-        return self.read_response(method)
 
 
 class Request:
@@ -165,7 +131,7 @@ class Traffic:
         try:
             for batch in range(batches):
                 if connection is None:
-                    connection = Strict(self._server.address)
+                    connection = Connection(self._server.address)
                     answered = 0
                 count = 1 if dice.random() < 0.4 else dice.randint(2, BATCH)
                 last = dice.random() < 0.3
@@ -175,7 +141,8 @@ class Traffic:
                 early = dice.randint(1, count)  # the others come later
                 self._send(connection, b"".join(data[:early]), dice)
                 if early < count:
-                    connection.receive(dice.randint(1, 65536))
+                    with contextlib.suppress(Reset):
+                        connection.receive(dice.randint(1, 65536))
                     self._send(connection, b"".join(data[early:]), dice)
                 whole = self._read(connection, requests, answered)
                 answered += len(requests)
@@ -200,13 +167,12 @@ class Traffic:
         """Read the answers; whether the connection can go on."""
         for i, request in enumerate(requests):
             try:
-                response = connection.read_whole(request.method)
-            except Closed as end:
-                request.end = f"{end}, reset: {connection.was_reset}"
-                self._lose(requests[i:], connection, answered + i, True)
-                return False
-            if response is None:
-                self._lose(requests[i:], connection, answered + i, False)
+                response = connection.read_response(request.method)
+            except (Closed, Reset) as end:
+                request.end = str(end)
+                begun = (end.begun if isinstance(end, Reset)
+                         else "without an answer" not in str(end))
+                self._lose(requests[i:], answered + i, begun)
                 return False
             try:
                 request.check(response)
@@ -214,15 +180,22 @@ class Traffic:
                 self.faults.append(str(fault))
             self.answers.append((request, response))
             if response.closes:
-                connection.receive()
-                if connection.was_reset and request is requests[-1]:
-                    self.faults.append(f"{request.target}: reset after its "
-                                       "answer")
+                self._check_end(connection, request, requests[-1])
                 self.missing += requests[i + 1:]
                 return False
         return True
 
-    def _lose(self, requests, connection, answered, in_answer):
+    def _check_end(self, connection, request, last):
+        """After an answer that announces the end, nothing comes; a reset only
+        if the client has sent a further request."""
+        try:
+            if connection.receive():
+                self.faults.append(f"{request}: more after its answer")
+        except Reset:
+            if request is last:
+                self.faults.append(f"{request}: reset after its answer")
+
+    def _lose(self, requests, answered, in_answer):
         """No (further) answer came."""
         with self._lock:
             if in_answer:
