@@ -33,7 +33,8 @@ SOFT = {
                      "send_interrupted", "sendfile_again",
                      "sendfile_interrupted", "redis_read_again",
                      "redis_read_interrupted", "redis_write_again",
-                     "redis_write_interrupted", "accept_again",
+                     "redis_write_interrupted", "redis_connect_interrupted",
+                     "accept_again",
                      "accept_interrupted", "epoll_wait_interrupted",
                      "poll_interrupted", "sem_wait_interrupted",
                      "openat2_again"), 0.1),
@@ -43,8 +44,8 @@ SOFT = {
 
 # What may cost a page that needs Redis, or a file: 503, and others are served.
 LACKING = {
-    **dict.fromkeys(("redis_connect_port", "redis_connect_interrupted",
-                     "redis_socket_descriptors", "redis_epoll_memory"), 0.1),
+    **dict.fromkeys(("redis_connect_port", "redis_socket_descriptors",
+                     "redis_epoll_memory"), 0.1),
     **dict.fromkeys(("openat2_process_descriptors",
                      "openat2_system_descriptors", "openat2_memory"), 0.02),
 }
