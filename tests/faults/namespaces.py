@@ -10,10 +10,23 @@ import fcntl
 import os
 import socket
 import struct
+import subprocess
+
+import pytest
 
 CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWNET = 0x20000, 0x10000000, 0x40000000
 MS_REC, MS_PRIVATE = 0x4000, 0x40000
 SIOCSIFFLAGS, IFF_UP = 0x8914, 1
+
+# For unshare(1), as _unshare() does it.
+AS_USER = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+
+needs_namespaces = pytest.mark.skipif(
+    subprocess.run(["unshare", "--mount", "--pid", "--net", "--fork", *AS_USER,
+                    "true"], capture_output=True, check=False).returncode != 0,
+    reason="this user may not make namespaces")
+as_root = pytest.mark.skipif(os.geteuid() != 0,
+                             reason="only root may enter another namespace")
 
 _libc = ctypes.CDLL(None, use_errno=True)
 

@@ -13,17 +13,15 @@ import pytest
 
 from client import Connection, build
 from guest import URLENCODED, form
-from namespaces import (execute_without_arguments, mount_tmpfs, network_of,
-                        own_network, seen_by)
+from namespaces import (AS_USER, as_root, execute_without_arguments,
+                        mount_tmpfs, needs_namespaces, network_of, own_network,
+                        seen_by)
 from processes import (DEADLINE, children, descriptors, is_stopped,
                        session_members, wait_for)
 from servers import FOLDERS, SMALL_POOL, Server
 
 LINE = re.compile(r'\S+ - - \[[^]]+\] "\S+ \S+ HTTP/1\.[01]" \d{3} \d+')
 PAGE = 4096             # bytes that a tmpfs gives to a file at a time
-
-as_root = pytest.mark.skipif(os.geteuid() != 0,
-                             reason="only root may enter another namespace")
 
 
 def expect_service(server):
@@ -130,6 +128,7 @@ def test_no_environment(launch):
 
 
 @as_root
+@needs_namespaces
 def test_no_arguments_at_all(executable, site):
     """Not even the program's name: all options have their defaults."""
     def execute():
@@ -151,6 +150,7 @@ def test_no_arguments_at_all(executable, site):
         server.end()
 
 
+@needs_namespaces
 def test_no_proc(launch, own_site):
     """Where /proc is not mounted."""
     log = own_site.root / "access.log"
@@ -169,9 +169,8 @@ def test_no_proc(launch, own_site):
 @pytest.fixture
 def init(launch):
     """A server that is process 1 of a namespace; Server.pid is its parent."""
-    user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
     server = launch(prefix=["unshare", "--pid", "--fork", "--mount-proc",
-                            "--kill-child", *user])
+                            "--kill-child", *AS_USER])
     parent = server.pid
     [server.pid] = children(parent)
     yield server
@@ -182,6 +181,7 @@ def init(launch):
         server.finish()
 
 
+@needs_namespaces
 def test_process_1_serves_and_stops(init):
     expect_service(init)
 
@@ -202,6 +202,7 @@ def command(pid):
 
 
 @as_root
+@needs_namespaces
 def test_process_1_reaps_orphans(init):
     """The kernel gives it each process whose parent has ended, and each of
     those is a zombie until it is waited for."""
@@ -291,6 +292,7 @@ def test_the_children_are_stopped(launch, own_site, server_name):
 
 # A log that cannot be written
 
+@needs_namespaces
 def test_a_full_disk_cuts_no_later_line(launch, own_site):
     """Lines are lost or cut while there is no room. The first one that has room
     again begins on a line of its own."""
