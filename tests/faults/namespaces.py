@@ -37,8 +37,17 @@ def _check(result, what):
 
 
 def _unshare(flags):
-    user = CLONE_NEWUSER if os.geteuid() != 0 else 0
-    _check(_libc.unshare(flags | user), "unshare")
+    """Leave these namespaces. A user who is not root needs one of users, too, and
+    keeps the numbers of user and group in it (user_namespaces(7))."""
+    uid, gid = os.geteuid(), os.getegid()
+    if uid == 0:
+        _check(_libc.unshare(flags), "unshare")
+        return
+    _check(_libc.unshare(flags | CLONE_NEWUSER), "unshare")
+    for file, line in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"),
+                       ("gid_map", f"{gid} {gid} 1")):
+        with open(f"/proc/self/{file}", "w", encoding="ascii") as table:
+            table.write(line)
 
 
 def mount_tmpfs(folder, size):

@@ -63,6 +63,8 @@ class Run:
                              root=site.root, env=shim.environment)
         self.site = site
         redis("FLUSHALL")
+        # Out of memory at its start, a server ends: wait until it serves.
+        self.server.request("/answer")
 
     def play(self, faults, seed, **settings):
         """Let the traffic run under these faults; return it."""
