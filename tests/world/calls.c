@@ -1,0 +1,454 @@
+/* calls - system calls on sockets and other descriptors; see sim.h. */
+#include "sim.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+/* -------------------------------------------------------------- descriptors */
+
+int fd_new(enum fd_kind kind, struct socket *socket, int file)
+{
+    int limit = plan_has(&sim.plan, FEW_DESCRIPTORS) ? FIRST_FD + 6 : FDS_MAX;
+    for (int fd = FIRST_FD; fd < limit; fd++)
+        if (sim.fds[fd].kind == FD_FREE) {
+            sim.fds[fd] = (struct fd){kind, socket, file};
+            if (socket != NULL)
+                socket->fd = fd;
+            return fd;
+        }
+    rules_fault("out of descriptors");
+    errno = EMFILE;
+    return -1;
+}
+
+struct fd *fd_get(int fd)
+{
+    if (fd < 0 || fd >= FDS_MAX || sim.fds[fd].kind == FD_FREE)
+        fail("a call on descriptor %d, which is not open", fd);
+    return &sim.fds[fd];
+}
+
+struct socket *fd_socket(int fd)
+{
+    struct fd *f = fd_get(fd);
+    if (f->kind != FD_SOCKET)
+        fail("a call for sockets on descriptor %d, which is none", fd);
+    return f->socket;
+}
+
+static const char *name_of(const struct socket *s)
+{
+    static char name[32];
+    snprintf(name, sizeof name, s->peer == PEER_REDIS ? "Redis" : "client %d",
+             s->number);
+    return name;
+}
+
+/* -------------------------------------------------------- receiving, sending */
+
+ssize_t __wrap_recv(int fd, void *room, size_t n, int flags);
+ssize_t __wrap_read(int fd, void *room, size_t n);
+ssize_t __wrap_send(int fd, const void *bytes, size_t n, int flags);
+ssize_t __wrap_sendfile64(int to, int from, off_t *offset, size_t n);
+ssize_t __wrap_sendfile(int to, int from, off_t *offset, size_t n);
+
+static bool is_readable(const void *data)
+{
+    const struct socket *s = data;
+    return tcp_unread(s) > 0 || s->in.fin_arrived || s->reset;
+}
+
+static bool has_room(const void *data)
+{
+    const struct socket *s = data;
+    return s->reset || tcp_room(s) > 0;
+}
+
+/* Waits as a blocking call on a socket does. Returns false with errno. */
+static bool wait_for(struct socket *s, bool (*done)(const void *data),
+                     int64_t timeout_us, bool nonblocking)
+{
+    if (done(s))
+        return true;
+    if (nonblocking) {
+        errno = EAGAIN;
+        return false;
+    }
+    if (sim.plan.server->event_loop)
+        fail("an event loop waits for the socket of %s", name_of(s));
+    rules_step();
+    int result = time_wait(done, s, timeout_us > 0 ? timeout_us : -1);
+    rules_waited(result == 0, timeout_us > 0 ? timeout_us : -1);
+    if (result == 0)
+        errno = EAGAIN;
+    return result > 0;
+}
+
+static ssize_t take_error(struct socket *s)
+{
+    errno = s->error;
+    s->error = 0;
+    return -1;
+}
+
+static ssize_t receive(int fd, void *room, size_t n, int flags)
+{
+    struct socket *s = fd_socket(fd);
+    time_call();
+    if (n == 0)
+        fail("recv() without room");
+    if (!wait_for(s, is_readable, s->receive_timeout_us,
+                  s->nonblocking || (flags & MSG_DONTWAIT)))
+        return -1;
+    size_t unread = tcp_unread(s);
+    if (unread == 0)
+        return s->error != 0 ? take_error(s) : 0;
+    n = n < unread ? n : unread;
+    memcpy(room, s->in.bytes + s->in.read, n);
+    if (!(flags & MSG_PEEK)) {
+        s->in.read += n;
+        rules_progress();
+    }
+    return (ssize_t)n;
+}
+
+static ssize_t traced(const char *call, const struct socket *s, ssize_t result)
+{
+    int saved = errno;
+    if (result < 0)
+        trace("%s %s = %s", call, name_of(s), strerrorname_np(errno));
+    else
+        trace("%s %s = %zd", call, name_of(s), result);
+    errno = saved;
+    return result;
+}
+
+ssize_t __wrap_recv(int fd, void *room, size_t n, int flags)
+{
+    struct socket *s = fd_socket(fd);
+    return traced("recv     ", s, receive(fd, room, n, flags));
+}
+
+ssize_t __wrap_read(int fd, void *room, size_t n)
+{
+    struct socket *s = fd_socket(fd);
+    return traced("read     ", s, receive(fd, room, n, 0));
+}
+
+/* Sends bytes, or part of a file. A blocking socket takes all of it, or what it
+ * could take until its timeout. */
+static ssize_t transmit(struct socket *s, const char *bytes, int file,
+                        size_t offset, size_t n, bool more)
+{
+    size_t sent = 0;
+    time_call();
+    if (s->shut)
+        fail("the server sends to client %d after its FIN", s->number);
+    do {
+        if (!wait_for(s, has_room, s->send_timeout_us, s->nonblocking))
+            break;
+        if (s->error != 0)
+            return sent > 0 ? (ssize_t)sent : take_error(s);
+        if (s->reset) {
+            errno = EPIPE;
+            return -1;
+        }
+        size_t room = tcp_room(s), part = n - sent < room ? n - sent : room;
+        tcp_send(s, bytes != NULL ? bytes + sent : NULL, file, offset + sent,
+                 part, more && part == n - sent);
+        sent += part;
+    } while (sent < n);
+    s->no_space |= sent < n;
+    return sent > 0 || n == 0 ? (ssize_t)sent : -1;
+}
+
+ssize_t __wrap_send(int fd, const void *bytes, size_t n, int flags)
+{
+    struct socket *s = fd_socket(fd);
+    return traced("send     ", s, transmit(s, bytes, -1, 0, n,
+                                           flags & MSG_MORE));
+}
+
+ssize_t __wrap_sendfile64(int to, int from, off_t *offset, size_t n)
+{
+    struct socket *s = fd_socket(to);
+    int file = fd_get(from)->file;
+    size_t size = site_files[file].size, at = (size_t)*offset;
+    if (plan_has(&sim.plan, OPEN_ERRORS) && chance_percent(2)) {
+        rules_fault("a file has been truncated");
+        return traced("sendfile ", s, 0);
+    }
+    n = n < size - at ? n : size - at;
+    ssize_t sent = transmit(s, NULL, file, at, n, false);
+    if (sent > 0)
+        *offset += sent;
+    return traced("sendfile ", s, sent);
+}
+
+ssize_t __wrap_sendfile(int to, int from, off_t *offset, size_t n)
+{
+    return __wrap_sendfile64(to, from, offset, n);
+}
+
+ssize_t __wrap_write(int fd, const void *bytes, size_t n);
+ssize_t __wrap_write(int fd, const void *bytes, size_t n)
+{
+    if (fd_get(fd)->kind == FD_LOG) {
+        time_call();
+        rules_log(bytes, n);
+        return (ssize_t)n;
+    }
+    struct socket *s = fd_socket(fd);
+    return traced("write    ", s, transmit(s, bytes, -1, 0, n, false));
+}
+
+/* ------------------------------------------------------- the end of a socket */
+
+int __wrap_shutdown(int fd, int how);
+int __wrap_close(int fd);
+
+/* Clients that wait in the accept queue get RST. */
+static void shut_listener(void)
+{
+    sim.listener_shut = true;
+    while (sim.queue_length > 0)
+        tcp_close(sim.queue[--sim.queue_length]);
+    ready_wake_listener();
+}
+
+int __wrap_shutdown(int fd, int how)
+{
+    if (fd_get(fd)->kind == FD_LISTENER) { /* in a signal handler */
+        trace("shutdown(listener)");
+        shut_listener();
+        return 0;
+    }
+    struct socket *s = fd_socket(fd);
+    time_call();
+    trace("shutdown  %s", name_of(s));
+    if (how != SHUT_WR)
+        fail("shutdown(%d) of a client", how);
+    if (s->reset) {
+        errno = ENOTCONN;
+        return -1;
+    }
+    tcp_shutdown(s);
+    return 0;
+}
+
+int __wrap_close(int fd)
+{
+    struct fd *f = fd_get(fd);
+    time_call();
+    if (f->kind == FD_SOCKET) {
+        struct socket *s = f->socket;
+        trace("close     %s", name_of(s));
+        rules_close(s);
+        tcp_close(s);
+        s->fd = -1;
+    } else if (f->kind != FD_FILE) {
+        fail("close(%d), which is not a client's", fd);
+    }
+    *f = (struct fd){FD_FREE, NULL, 0};
+    return 0;
+}
+
+/* ------------------------------------------------------------------- accept */
+
+int __wrap_accept4(int fd, void *address, socklen_t *length, int flags);
+
+static int accept_error(void)
+{
+    static const int errors[] = {EMFILE, ENFILE, ENOMEM, ENOBUFS, ECONNABORTED,
+                                 EPERM, EPROTO};
+    if (!plan_has(&sim.plan, ACCEPT_ERRORS) || !chance_percent(30))
+        return 0;
+    int error = CHANCE_OF(errors);
+    if (error == EMFILE || error == ENFILE || error == ENOMEM ||
+        error == ENOBUFS)
+        sim.exhausted_us = sim.now_us;
+    return error;
+}
+
+static bool may_accept(const void *data)
+{
+    (void)data;
+    return sim.queue_length > 0 || sim.listener_shut;
+}
+
+static int accept_now(bool nonblocking, bool client_nonblocking)
+{
+    if (!may_accept(NULL)) {
+        if (nonblocking) {
+            errno = EAGAIN;
+            return -1;
+        }
+        rules_step();
+        if (time_wait(may_accept, NULL, -1) < 0)
+            return -1;
+    }
+    int error = sim.listener_shut ? EINVAL : accept_error();
+    if (error != 0) {
+        errno = error;
+        return -1;
+    }
+    struct socket *s = sim.queue[0];
+    int fd = fd_new(FD_SOCKET, s, 0);
+    if (fd < 0) {
+        sim.exhausted_us = sim.now_us;
+        return -1;
+    }
+    memmove(sim.queue, sim.queue + 1,
+            (size_t)--sim.queue_length * sizeof sim.queue[0]);
+    s->accepted = true;
+    s->accepted_us = s->acked_us = sim.now_us;
+    s->nonblocking = client_nonblocking;
+    s->send_timeout_us = 500 * MS; /* inherited from the listener */
+    rules_progress();
+    return fd;
+}
+
+int __wrap_accept4(int fd, void *address, socklen_t *length, int flags)
+{
+    (void)address;
+    (void)length;
+    time_call();
+    if (fd_get(fd)->kind != FD_LISTENER)
+        fail("accept on descriptor %d", fd);
+    int result = accept_now(sim.plan.server->event_loop,
+                            flags & SOCK_NONBLOCK);
+    int saved = errno;
+    if (result < 0)
+        trace("accept4 = %s", strerrorname_np(errno));
+    else
+        trace("accept4 = %d, client %d", result, fd_socket(result)->number);
+    errno = saved;
+    return result;
+}
+
+/* ------------------------------------------------------------ Redis' socket */
+
+int __wrap_socket(int domain, int type, int protocol);
+int __wrap_connect(int fd, const struct sockaddr *address, socklen_t length);
+
+int __wrap_socket(int domain, int type, int protocol)
+{
+    (void)domain;
+    (void)type;
+    (void)protocol;
+    time_call();
+    int fd = fd_new(FD_SOCKET, NULL, 0);
+    if (fd < 0) {
+        redis_sim_trouble();
+        return -1;
+    }
+    struct socket *s = tcp_new(PEER_REDIS, 0);
+    s->fd = fd;
+    s->accepted = true;
+    sim.fds[fd].socket = s;
+    return fd;
+}
+
+int __wrap_connect(int fd, const struct sockaddr *address, socklen_t length)
+{
+    struct socket *s = fd_socket(fd);
+    (void)address;
+    (void)length;
+    time_call();
+    if (!s->nonblocking && !sim.plan.unix_redis)
+        fail("connect() may block for minutes");
+    redis_sim_connect(s);
+    if (s->connecting)
+        errno = EINPROGRESS;
+    else if (s->error != 0)
+        take_error(s);
+    return (int)traced("connect  ", s, s->connected ? 0 : -1);
+}
+
+/* ---------------------------------------------------------- what is known */
+
+int __wrap_fcntl(int fd, int command, ...);
+int __wrap_fcntl64(int fd, int command, ...);
+int __wrap_ioctl(int fd, unsigned long request, ...);
+int __wrap_getsockopt(int fd, int level, int name, void *value,
+                      socklen_t *length);
+int __wrap_setsockopt(int fd, int level, int name, const void *value,
+                      socklen_t length);
+
+int __wrap_fcntl(int fd, int command, ...)
+{
+    struct socket *s = fd_socket(fd);
+    va_list args;
+    va_start(args, command);
+    int flags = command == F_SETFL ? va_arg(args, int) : 0;
+    va_end(args);
+    time_call();
+    if (command == F_SETFL)
+        s->nonblocking = flags & O_NONBLOCK;
+    return command == F_GETFL && s->nonblocking ? O_RDWR | O_NONBLOCK : O_RDWR;
+}
+
+int __wrap_fcntl64(int fd, int command, ...)
+{
+    va_list args;
+    va_start(args, command);
+    int flags = command == F_SETFL ? va_arg(args, int) : 0;
+    va_end(args);
+    return __wrap_fcntl(fd, command, flags);
+}
+
+int __wrap_ioctl(int fd, unsigned long request, ...)
+{
+    va_list args;
+    va_start(args, request);
+    int *n = va_arg(args, int *);
+    va_end(args);
+    time_call();
+    if (request != FIONREAD)
+        fail("ioctl(%#lx)", request);
+    *n = (int)tcp_unread(fd_socket(fd));
+    return 0;
+}
+
+int __wrap_getsockopt(int fd, int level, int name, void *value,
+                      socklen_t *length)
+{
+    struct tcp_info info = {0};
+    time_call();
+    if (level == SOL_SOCKET && name == SO_ERROR) {
+        struct socket *s = fd_socket(fd);
+        *(int *)value = s->error;
+        s->error = 0;
+        return 0;
+    }
+    if (level != IPPROTO_TCP || name != TCP_INFO)
+        fail("getsockopt(%d, %d)", level, name);
+    if (fd_get(fd)->kind == FD_LISTENER)
+        info.tcpi_unacked = (uint32_t)sim.queue_length;
+    else
+        info.tcpi_last_data_recv =
+            (uint32_t)((sim.now_us - fd_socket(fd)->last_data_us) / MS);
+    memcpy(value, &info, *length);
+    return 0;
+}
+
+int __wrap_setsockopt(int fd, int level, int name, const void *value,
+                      socklen_t length)
+{
+    struct socket *s = fd_socket(fd);
+    (void)length;
+    time_call();
+    if (level == SOL_SOCKET && (name == SO_RCVTIMEO || name == SO_SNDTIMEO)) {
+        const struct timeval *t = value;
+        *(name == SO_RCVTIMEO ? &s->receive_timeout_us : &s->send_timeout_us) =
+            t->tv_sec * (int64_t)SECOND + t->tv_usec;
+    }
+    return 0;
+}

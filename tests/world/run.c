@@ -1,0 +1,253 @@
+/*
+ * run - runs worlds, one after the other; see sim.h.
+ *
+ *     drivers [--server NAME] [--seed N] [--worlds N] [--trace]
+ *             [--without TROUBLE,...]
+ *
+ * Without --server: all three. The last line says how many passed, counted in
+ * groups of a thousand worlds. A world that fails prints one line that repeats
+ * it.
+ */
+#include "sim.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+
+int iterative_main(int argc, char **argv);
+int poll_main(int argc, char **argv);
+int epoll_main(int argc, char **argv);
+
+static const struct sim_server servers[] = {
+    {"iterative", iterative_main, false, false},
+    {"poll", poll_main, true, false},
+    {"epoll", epoll_main, true, true},
+};
+enum { SERVERS = 3, GROUP = 1000, SHOWN = 10 };
+
+struct sim sim;
+static uint32_t left_out;
+static const char *without = "";
+
+/* ------------------------------------------------------------ saying things */
+
+void trace_print(const char *format, ...)
+{
+    va_list args;
+    printf("%11.3f ms  ", (double)sim.now_us / MS);
+    va_start(args, format);
+    vprintf(format, args);
+    va_end(args);
+    putchar('\n');
+}
+
+void fail(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(sim.sentence, sizeof sim.sentence, format, args);
+    va_end(args);
+    longjmp(sim.failed, 1);
+}
+
+/* ------------------------------------------------------------- the mains' data */
+
+/* What the mains keep in static variables: the Makefile puts it into a section of
+ * its own, and each world begins with what it was at first. */
+extern char __start_server_data[], __stop_server_data[];
+static char *first_data;
+
+static void reset_data(void)
+{
+    size_t n = (size_t)(__stop_server_data - __start_server_data);
+    if (first_data == NULL) {
+        first_data = malloc(n);
+        memcpy(first_data, __start_server_data, n);
+    }
+    memcpy(__start_server_data, first_data, n);
+}
+
+/* ----------------------------------------------------------------- the server */
+
+void __wrap_server_start(struct server *server,
+                         const struct architecture *architecture, int argc,
+                         char **argv);
+void __wrap_server_ready(const struct server *server, const char *model, ...);
+int __wrap_server_finish(const struct server *server);
+
+/* Instead of server.c's, which opens real folders and sockets. */
+void __wrap_server_start(struct server *server,
+                         const struct architecture *architecture, int argc,
+                         char **argv)
+{
+    static int listeners[] = {LISTENER_FD};
+    static struct {
+        struct server_shared shared;
+        struct stats_slot slots[2];
+    } shared;
+    static struct dirent picture = {.d_name = "one.svg"};
+    static struct dirent *pictures[] = {&picture};
+    (void)argc;
+    (void)argv;
+    memset(&shared, 0, sizeof shared);
+    *server = (struct server){
+        .architecture = architecture, .port = 8000, .listeners = listeners,
+        .listener_count = 1, .public_folder = FOLDER_FD, .pictures = pictures,
+        .picture_count = 1, .log = {"log", LOG_FD}, .stats_slots = 1,
+        .shared = &shared.shared,
+        .guestbook_template = SLICE("[$VISITOR_COUNT$]$GUEST_REMARKS$")};
+    snprintf(server->signature, sizeof server->signature, "sim");
+    plan_options(&sim.plan, &server->options);
+    server->options.workers = architecture->workers;
+    atomic_store(&signals_recorded, 0);
+    signals_install(server);
+    sim.server = server;
+}
+
+void __wrap_server_ready(const struct server *server, const char *model, ...)
+{
+    (void)server;
+    (void)model;
+}
+
+int __wrap_server_finish(const struct server *server)
+{
+    (void)server;
+    return EXIT_SUCCESS;
+}
+
+/* -------------------------------------------------------------------- a world */
+
+static void signal_now(struct socket *of, int64_t number)
+{
+    (void)of;
+    time_signal((int)number);
+}
+
+static void begin_world(const struct plan *plan)
+{
+    bool tracing = sim.tracing;
+    tcp_reset_all();
+    sim.plan = *plan;
+    sim.now_us = sim.calls = 0;
+    sim.tracing = tracing;
+    sim.started = sim.stop_planned = sim.listener_shut = sim.redis_lied = false;
+    sim.stop_us = sim.exhausted_us = sim.redis_trouble_us = 0;
+    sim.clients_left = sim.queue_length = 0;
+    memset(sim.fds, 0, sizeof sim.fds);
+    sim.fds[LISTENER_FD].kind = FD_LISTENER;
+    sim.fds[LOG_FD].kind = FD_LOG;
+    sim.fds[FOLDER_FD].kind = FD_FOLDER;
+    time_reset();
+    ready_reset();
+    memory_reset();
+    redis_sim_reset();
+    rules_reset();
+    reset_data();
+    for (int i = 0; i < plan->clients; i++)
+        client_make(&sim.clients[i], i);
+    if (plan_has(plan, SIGNALS))
+        for (int i = 0; i < 3; i++)
+            time_at(chance_below(2 * SECOND), signal_now, NULL,
+                    chance_percent(50) ? SIGUSR1 : SIGHUP);
+}
+
+/* Returns whether the world of a seed ends well. */
+static bool run_world(const struct sim_server *server, uint64_t seed)
+{
+    static char name[] = "server";
+    static char *arguments[] = {name, NULL};
+    struct plan plan;
+    plan_make(&plan, server, seed, left_out);
+    if (sim.tracing)
+        plan_print(&plan);
+    if (setjmp(sim.failed) == 0) {
+        begin_world(&plan);
+        rules_over(server->main(1, arguments));
+        return true;
+    }
+    trace("RULE      %s", sim.sentence);
+    printf("build/default/world/drivers --server %s --seed %llu%s%s --trace"
+           "   # %s\n", server->name, (unsigned long long)seed,
+           without[0] != '\0' ? " --without " : "", without, sim.sentence);
+    return false;
+}
+
+static int run_worlds(const struct sim_server *server, uint64_t seed,
+                      long worlds, int *passed)
+{
+    int failed = 0, failures = 0;
+    struct timespec begin, end;
+    clock_gettime_real(&begin);
+    for (long i = 0; i < worlds && failures < SHOWN;) {
+        bool good = true;
+        for (int n = 0; n < GROUP && i < worlds && failures < SHOWN; n++, i++)
+            if (!run_world(server, seed + (uint64_t)i)) {
+                good = false;
+                failures++;
+            }
+        *passed += good;
+        failed += !good;
+    }
+    clock_gettime_real(&end);
+    double seconds = (double)(end.tv_sec - begin.tv_sec) +
+                     (double)(end.tv_nsec - begin.tv_nsec) / 1e9;
+    printf("%s: %ld worlds from seed %llu, %llu answers, %llu log lines, "
+           "%.0f worlds a second\n", server->name, worlds,
+           (unsigned long long)seed, (unsigned long long)sim.answers,
+           (unsigned long long)sim.lines, (double)worlds / seconds);
+    sim.answers = sim.lines = 0;
+    return failed;
+}
+
+/* ----------------------------------------------------------------- arguments */
+
+static void leave_out(char *names)
+{
+    without = strdup(names);
+    for (char *name = strtok(names, ","); name != NULL;
+         name = strtok(NULL, ",")) {
+        int i = 0;
+        while (i < TROUBLES && strcmp(name, trouble_names[i]) != 0)
+            i++;
+        if (i == TROUBLES) {
+            fprintf(stderr, "drivers: no trouble is called %s\n", name);
+            exit(2);
+        }
+        left_out |= (uint32_t)1 << i;
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"server", required_argument, NULL, 'v'},
+        {"seed", required_argument, NULL, 's'},
+        {"worlds", required_argument, NULL, 'w'},
+        {"trace", no_argument, NULL, 't'},
+        {"without", required_argument, NULL, 'o'},
+        {NULL, 0, NULL, 0}};
+    const char *server = NULL;
+    uint64_t seed = 1;
+    long worlds = 0;
+    int c, failed = 0, passed = 0;
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)
+        switch (c) {
+        case 'v': server = optarg; break;
+        case 's': seed = strtoull(optarg, NULL, 10); break;
+        case 'w': worlds = atol(optarg); break;
+        case 't': sim.tracing = true; worlds = 1; break;
+        case 'o': leave_out(optarg); break;
+        default: return 2;
+        }
+    if (worlds == 0)
+        worlds = 10000;
+    for (int i = 0; i < SERVERS; i++)
+        if (server == NULL || strcmp(server, servers[i].name) == 0)
+            failed += run_worlds(&servers[i], seed, worlds, &passed);
+    printf("%d passed, %d failed\n", passed, failed);
+    return failed > 0 || passed == 0;
+}
