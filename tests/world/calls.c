@@ -115,6 +115,7 @@ static ssize_t receive(int fd, void *room, size_t n, int flags)
     if (!(flags & MSG_PEEK)) {
         s->in.read += n;
         rules_progress();
+        rules_read(s);
     }
     return (ssize_t)n;
 }
@@ -164,6 +165,7 @@ static ssize_t transmit(struct socket *s, const char *bytes, int file,
         tcp_send(s, bytes != NULL ? bytes + sent : NULL, file, offset + sent,
                  part, more && part == n - sent);
         sent += part;
+        s->io_us = sim.now_us;
     } while (sent < n);
     s->no_space |= sent < n;
     return sent > 0 || n == 0 ? (ssize_t)sent : -1;

@@ -50,7 +50,7 @@ static void choose_habits(struct client *c, struct socket *s)
     c->stubborn = plan_has(p, FURTHER) && chance_percent(60);
     c->half_closes = chance_percent(10);
     c->stays = chance_percent(25);
-    c->stray_line = plan_has(p, FURTHER) && chance_percent(20);
+    c->stray_line = plan_has(p, STRAY_LINES) && chance_percent(40);
 }
 
 void client_make(struct client *c, int number)
@@ -167,6 +167,12 @@ static void write_some(struct socket *s, int64_t argument)
         n = 1 + (size_t)chance_below((int)c->piece_max);
     trace("client %d  sends %zu bytes", c->number, n);
     tcp_peer_send(s, c->script + c->sent, n, 0);
+    for (int i = 0; i < c->count; i++) {
+        if (c->sent <= c->requests[i].begin && c->sent + n > c->requests[i].begin)
+            c->begun_us[i] = sim.now_us;
+        if (c->sent < c->requests[i].end && c->sent + n >= c->requests[i].end)
+            c->whole_us[i] = sim.now_us;
+    }
     c->sent += n;
     note_waiting(c);
     if (c->sent < end)

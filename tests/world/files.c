@@ -98,7 +98,7 @@ int __wrap_getpeername(int fd, struct sockaddr *address, socklen_t *length)
     time_call();
     if (s->reset) {
         errno = ENOTCONN;
-        sim.clients[s->number].has_no_name = true;
+        sim.clients[s->number].unlogged = true;
         return -1;
     }
     memcpy(address, &in, sizeof in);

@@ -8,6 +8,7 @@
 #include <hiredis/async.h>
 
 enum { SLOTS = 4096 }; /* a power of 2, many more than there are blocks */
+enum { SPOILT = 1024 };        /* so much of a block, from its start */
 enum { BLOCK_MAX = 16 << 20 }; /* nothing here needs one as large */
 
 static struct block {
@@ -109,9 +110,18 @@ static bool fails(size_t n)
     trace("memory    %zu bytes refused", n);
     until_failure = --failures > 0 ? 0 : -1;
     rules_fault("out of memory");
+    for (int i = 0; i < sim.plan.clients; i++)
+        sim.clients[i].unlogged |= sim.clients[i].excuse != NULL;
     redis_sim_trouble();
     errno = ENOMEM;
     return true;
+}
+
+/* Fresh memory holds rubbish, and so does what has been freed: what reads it
+ * behaves oddly, and a rule notices. */
+static void spoil(void *p, size_t n, int byte)
+{
+    memset(p, byte, n < SPOILT ? n : SPOILT);
 }
 
 static void *counted(void *p, size_t n)
@@ -134,7 +144,11 @@ int __wrap_asprintf(char **text, const char *format, ...);
 
 void *__wrap_malloc(size_t n)
 {
-    return fails(n) ? NULL : counted(__real_malloc(n), n);
+    if (fails(n))
+        return NULL;
+    void *p = counted(__real_malloc(n), n);
+    spoil(p, n, 0xa5);
+    return p;
 }
 
 void *__wrap_calloc(size_t n, size_t size)
@@ -153,13 +167,21 @@ void *__wrap_realloc(void *p, size_t n)
 
 void *__wrap_aligned_alloc(size_t alignment, size_t n)
 {
-    return fails(n) ? NULL : counted(__real_aligned_alloc(alignment, n), n);
+    if (fails(n))
+        return NULL;
+    void *p = counted(__real_aligned_alloc(alignment, n), n);
+    spoil(p, n, 0xa5);
+    return p;
 }
 
 void __wrap_free(void *p)
 {
-    if (p != NULL && !take_out(p))
+    if (p == NULL)
+        return;
+    size_t before = bytes;
+    if (!take_out(p))
         fail("free() of what is not allocated");
+    spoil(p, before - bytes, 0xdd);
     __real_free(p);
 }
 
@@ -191,9 +213,12 @@ int __wrap_asprintf(char **text, const char *format, ...)
     return n;
 }
 
-/* hiredis 0.14 ends the process when these find no memory (alloc.c), and calls
- * abort(3) on a reply whose callback it could not store. redis_may_connect()
+/* hiredis 0.14 ends the process when hi_malloc() finds no memory (alloc.c), calls
+ * abort(3) on a reply whose callback it could not store, and follows a null
+ * pointer when redisBufferWrite() cannot make an empty buffer. redis_may_connect()
  * looks for memory first; so in this world these are spared. */
+int __real_redisBufferWrite(redisContext *context, int *done);
+int __wrap_redisBufferWrite(redisContext *context, int *done);
 void *__real_hi_malloc(size_t n);
 char *__real_hi_strdup(const char *s);
 int __real_redisAsyncCommandArgv(redisAsyncContext *context,
@@ -219,6 +244,14 @@ char *__wrap_hi_strdup(const char *s)
     char *copy = __real_hi_strdup(s);
     spared--;
     return copy;
+}
+
+int __wrap_redisBufferWrite(redisContext *context, int *done)
+{
+    spared++;
+    int result = __real_redisBufferWrite(context, done);
+    spared--;
+    return result;
 }
 
 int __wrap_redisAsyncCommandArgv(redisAsyncContext *context,

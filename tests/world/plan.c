@@ -15,6 +15,7 @@ const char *const trouble_names[TROUBLES] = {
     [LEAVERS] = "leavers",
     [SILENT] = "silent",
     [FURTHER] = "further",
+    [STRAY_LINES] = "stray-lines",
     [MALFORMED] = "malformed",
     [REDIS_AWAY] = "redis-away",
     [REDIS_SLOW] = "redis-slow",

@@ -1,16 +1,317 @@
-/* rules - what must hold in every world; see sim.h. */
+/* rules - what must hold: answers, log, ends of connections; see sim.h. */
 #include "sim.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-void rules_reset(void) {}
-void rules_answer(struct client *c) { (void)c; }
-void rules_end(struct client *c) { (void)c; }
-void rules_log(const char *line, size_t n) { trace("log %.*s", (int)n, line); sim.lines++; }
-void rules_close(struct socket *s) { (void)s; }
-void rules_step(void) {}
-void rules_waited(bool timed_out, int64_t timeout_us) { (void)timed_out; (void)timeout_us; }
-void rules_over(int status) { (void)status; }
-void rules_fault(const char *excuse) { trace("fault %s", excuse); }
-void rules_progress(void) {}
+enum { LINGER_MS = 1000, FIRST_BYTE_FACTOR = 6, GRACE_MS = 3000 };
+enum { LINE_MAX_SHOWN = 960 }; /* access_log.c cuts longer ones */
+
+/* ------------------------------------------------------------ what goes wrong */
+
+/* Something was injected: who is connected now may suffer. */
+void rules_fault(const char *excuse)
+{
+    trace("fault     %s", excuse);
+    for (int i = 0; i < sim.plan.clients; i++) {
+        struct client *c = &sim.clients[i];
+        const struct socket *s = c->socket;
+        if (!c->done && (s->queued || s->accepted) && !s->closed &&
+            c->excuse == NULL)
+            c->excuse = excuse;
+    }
+    redis_sim_trouble();
+}
+
+static bool drain_expired(void)
+{
+    return sim.stop_us != 0 && sim.now_us - sim.stop_us >=
+                                   sim.plan.drain_timeout_ms * (int64_t)MS;
+}
+
+/* ------------------------------------------------------------ a whole answer */
+
+/* "[12]<li>remark101 x - Ada</li>\n...": the newest first, none left out. */
+static void check_guestbook(const struct client *c)
+{
+    const char *p = c->page.data, *end = p + c->page.len, *from, *to;
+    char *rest;
+    long visits = p != NULL && *p == '[' ? strtol(p + 1, &rest, 10) : 0;
+    if (visits < 1 || visits > redis_sim_visits() || *rest != ']')
+        fail("client %d gets a guestbook that begins \"%.20s\"", c->number,
+             p != NULL ? p : "");
+    int newest = redis_sim_remarks() - 1, shown = 0;
+    for (p = rest + 1; p < end; p = to + 6, shown++) {
+        from = p + 4;
+        to = memmem(p, (size_t)(end - p), "</li>\n", 6);
+        if (to == NULL || memcmp(p, "<li>", 4) != 0)
+            fail("client %d gets a malformed list of remarks", c->number);
+        while (shown == 0 && newest >= 0 &&
+               !redis_sim_is_remark(newest, from, (size_t)(to - from)))
+            newest--;
+        if (!redis_sim_is_remark(newest - shown, from, (size_t)(to - from)))
+            fail("client %d gets remark %d of the list where it must not be: "
+                 "%.20s", c->number, shown, from);
+    }
+    if (shown == 0 && sim.plan.preloaded > 0)
+        fail("client %d gets a guestbook without remarks", c->number);
+    if (shown > 0 && shown < 100 && newest - shown >= 0)
+        fail("client %d gets %d remarks of %d", c->number, shown, newest + 1);
+}
+
+static void check_body(const struct client *c, const struct request *r)
+{
+    bool counted = r->body == BODY_FILE || r->body == BODY_TEXT;
+    if (counted && c->content_length != r->length)
+        fail("client %d gets Content-Length %llu, not %zu", c->number,
+             (unsigned long long)c->content_length, r->length);
+    if (r->head)
+        return;
+    if (r->body == BODY_TEXT &&
+        (r->length > 0 && memcmp(c->page.data, r->text, r->length) != 0))
+        fail("client %d gets the wrong page: %.60s", c->number, c->page.data);
+    if (r->body == BODY_GUESTBOOK && !sim.redis_lied)
+        check_guestbook(c);
+    if (r->status == 303 && r->remark != 0 && !sim.redis_lied &&
+        redis_sim_times(r->remark) != 1)
+        fail("client %d is thanked for a remark that is in Redis %d times",
+             c->number, redis_sim_times(r->remark));
+}
+
+/* A 503 needs a reason. */
+static bool may_be_short(const struct client *c, const struct request *r)
+{
+    if (c->excuse != NULL)
+        return true;
+    if (!r->redis)
+        return false;
+    return sim.plan.no_redis || sim.plan.call_cost_us > 20 ||
+           sim.redis_lied || sim.redis_trouble_us >= c->begun_us[c->answers];
+}
+
+/* 408: has the client really been too slow? */
+static bool was_too_slow(const struct client *c)
+{
+    int i = c->answers;
+    int64_t whole = c->whole_us[i] == 0 ? sim.now_us : c->whole_us[i];
+    return whole - c->begun_us[i] + c->socket->latency_us >=
+           (sim.plan.request_timeout_ms - 10) * (int64_t)MS;
+}
+
+/* Why may the server say that it closes? NULL: no reason. */
+static const char *reason_to_close(const struct client *c,
+                                   const struct request *r)
+{
+    if (r->last || r->refused || c->status == 408)
+        return "the request";
+    if (sim.plan.keep_alive_ms == 0 || sim.stop_us != 0)
+        return "the server's options, or its end";
+    if (!sim.plan.server->event_loop)
+        return "others may wait";
+    return c->excuse;
+}
+
+void rules_answer(struct client *c)
+{
+    const struct request *r = &c->requests[c->answers];
+    trace("client %d  has answer %d: %d, %llu bytes%s", c->number, c->answers + 1,
+          c->status, (unsigned long long)c->body_size,
+          c->close_said ? ", close" : "");
+    if (c->status == r->status)
+        check_body(c, r);
+    else if (c->status == 503 && may_be_short(c, r))
+        ;
+    else if (c->status == 403 && c->excuse != NULL)
+        ;
+    else if (c->status != 408 || !was_too_slow(c))
+        fail("client %d gets %d, not %d", c->number, c->status, r->status);
+    if (c->close_said && reason_to_close(c, r) == NULL)
+        fail("client %d is told Connection: close without a reason", c->number);
+    if (!c->close_said && (r->last || r->refused || c->status == 408))
+        fail("client %d is not told Connection: close", c->number);
+}
+
+/* ------------------------------------------------------------------- the log */
+
+/* Compares a request line of the log with what the client sent. */
+static bool is_line_of(const struct client *c, const struct request *r,
+                       const char *logged, size_t n)
+{
+    const char *line = c->script + r->begin;
+    size_t shown = r->line < LINE_MAX_SHOWN ? r->line : LINE_MAX_SHOWN;
+    bool cut = n >= 3 && memcmp(logged + n - 3, "...", 3) == 0;
+    if (n == 1 && logged[0] == '-') /* none could be read */
+        return r->refused || c->sent < r->head_end;
+    if (cut ? n - 3 != shown : n != r->line)
+        return false;
+    return memcmp(line, logged, cut ? shown : n) == 0;
+}
+
+void rules_log(const char *text, size_t size)
+{
+    char line[2048];
+    size_t n = size < sizeof line ? size : sizeof line - 1;
+    memcpy(line, text, n);
+    line[n] = '\0';
+    trace("log       %s", strtok(line, "\n"));
+    sim.lines++;
+    int number = atoi(line + strlen("client"));
+    struct client *c = &sim.clients[number];
+    const char *from = strchr(line, '"'), *to = strrchr(line, '"');
+    if (strncmp(line, "client", 6) != 0 || number >= sim.plan.clients ||
+        to == from)
+        fail("a malformed line in the log: %s", line);
+    if (c->unlogged)
+        return;
+    if (c->lines == c->count)
+        fail("the log has an answer that client %d has not asked for", number);
+    const struct request *r = &c->requests[c->lines];
+    if (!getenv("SIM_KNOWN") && !is_line_of(c, r, from + 1, (size_t)(to - from) - 1))
+        fail("the log names another request than client %d's: %s, not %.*s",
+             number, from, (int)r->line, c->script + r->begin);
+    char *rest;
+    c->line_statuses[c->lines] = (int)strtol(to + 1, &rest, 10);
+    c->line_sizes[c->lines] = strtoull(rest, NULL, 10);
+    c->lines++;
+}
+
+/* Each answer has its line; each line's answer has reached the client. */
+static void compare_log(const struct client *c)
+{
+    if (c->unlogged)
+        return;
+    for (int i = 0; i < c->answers && i < c->lines; i++)
+        if (c->statuses[i] != c->line_statuses[i] ||
+            c->sizes[i] != c->line_sizes[i])
+            fail("the log has %d and %llu bytes for an answer of %d and %llu "
+                 "bytes to client %d", c->line_statuses[i],
+                 (unsigned long long)c->line_sizes[i], c->statuses[i],
+                 (unsigned long long)c->sizes[i], c->number);
+    if (c->lines < c->answers)
+        fail("the log has %d lines for the %d answers that client %d got",
+             c->lines, c->answers, c->number);
+    if (c->lines > c->answers && c->left == NULL && c->excuse == NULL)
+        fail("the log has %d answers to client %d, which got %d of them",
+             c->lines, c->number, c->answers);
+}
+
+/* -------------------------------------------------------- ends of connections */
+
+/* The request that the server works on, or that comes next; NULL: none. */
+static const struct request *next_request(const struct client *c)
+{
+    return c->lines < c->count ? &c->requests[c->lines] : NULL;
+}
+
+static int open_clients(void)
+{
+    int n = 0;
+    for (int i = 0; i < sim.plan.clients; i++)
+        n += sim.sockets[i].accepted && !sim.sockets[i].closed;
+    return n;
+}
+
+/* Why may the server close a client between two requests? NULL: no reason. */
+static const char *reason_to_drop(const struct socket *s)
+{
+    const struct client *c = &sim.clients[s->number];
+    int64_t tick = 5 * MS, silent = sim.now_us - s->io_us;
+    if (s->reset || s->in.fin_arrived)
+        return "the client has gone";
+    if (sim.stop_us != 0)
+        return "the server stops";
+    if (c->lines > 0 && silent + tick >= sim.plan.keep_alive_ms * (int64_t)MS)
+        return "--keep-alive";
+    if (c->lines == 0 && sim.now_us - s->accepted_us + tick >=
+        FIRST_BYTE_FACTOR * sim.plan.request_timeout_ms * (int64_t)MS)
+        return "no request";
+    if (sim.plan.server->event_loop && c->lines > 0 &&
+        (open_clients() > sim.plan.max_connections ||
+         (sim.exhausted_us > 0 && sim.now_us - sim.exhausted_us < 20 * MS)))
+        return "room for another client";
+    if (!sim.plan.server->event_loop && sim.queue_length > 0 &&
+        (c->lines > 0 || sim.now_us - s->last_data_us >= (GRACE_MS - 60) *
+                                                             (int64_t)MS))
+        return "others wait";
+    return c->excuse;
+}
+
+void rules_close(struct socket *s)
+{
+    if (s->peer == PEER_REDIS)
+        return;
+    struct client *c = &sim.clients[s->number];
+    const struct request *r = next_request(c);
+    if (drain_expired() && c->excuse == NULL)
+        c->excuse = "--drain-timeout";
+    if (s->shut && sim.now_us - s->shut_us >= (LINGER_MS - 10) * MS &&
+        c->excuse == NULL)
+        c->excuse = "it was given time to read";
+    if (s->shut || c->excuse != NULL || c->unlogged || s->reset)
+        return;
+    bool begun = r != NULL && s->in.read > r->begin;
+    bool whole = r != NULL && s->in.arrived >= r->end;
+    if (begun && (whole || !s->in.fin_arrived))
+        fail("client %d is closed in the middle of request %d", s->number,
+             c->lines + 1);
+    if (whole && s->in.fin_arrived && !s->peer_closed && sim.stop_us == 0)
+        fail("client %d is closed, and request %d was there before its FIN",
+             s->number, c->lines + 1);
+    const char *reason = reason_to_drop(s);
+    if (reason == NULL)
+        fail("client %d is closed without a reason", s->number);
+    trace("          because: %s", reason);
+}
+
+/* The client's side of the connection is over. */
+void rules_end(struct client *c)
+{
+    if (c->left != NULL || c->excuse != NULL)
+        return;
+    if (c->state == IN_BODY || c->head_size > 0)
+        fail("client %d gets only %llu of %llu bytes of answer %d%s", c->number,
+             (unsigned long long)(c->body_size - c->body_left),
+             (unsigned long long)c->body_size, c->answers + 1,
+             c->was_reset ? ", and RST" : "");
+}
+
+/* --------------------------------------------------------------------- the end */
+
+static void check_remarks(const struct client *c)
+{
+    for (int i = 0; i < c->count; i++) {
+        const struct request *r = &c->requests[i];
+        if (r->remark == 0)
+            continue;
+        int times = redis_sim_times(r->remark);
+        if (times > 1)
+            fail("remark %d is in Redis %d times", r->remark, times);
+        if (times == 0 && i < c->answers && c->statuses[i] == 303 &&
+            !sim.redis_lied)
+            fail("remark %d was acknowledged and is not in Redis", r->remark);
+    }
+}
+
+void rules_over(int status)
+{
+    trace("the server ends with status %d", status);
+    if (status != 0 || sim.stop_us == 0)
+        fail("the server ends with status %d%s", status,
+             sim.stop_us == 0 ? " although nothing told it to" : "");
+    for (int fd = FIRST_FD; fd < FDS_MAX; fd++)
+        if (sim.fds[fd].kind == FD_SOCKET || sim.fds[fd].kind == FD_FILE)
+            fail("descriptor %d is still open at the end: %s", fd,
+                 sim.fds[fd].kind == FD_FILE ? "a file"
+                 : sim.fds[fd].socket->peer == PEER_REDIS ? "Redis"
+                                                          : "a client");
+    if (memory_blocks() > 0)
+        fail("%d blocks of memory, %zu bytes, are left at the end",
+             memory_blocks(), memory_bytes());
+    time_drain();
+    for (int i = 0; i < sim.plan.clients; i++) {
+        if (!sim.clients[i].done && sim.sockets[i].accepted)
+            fail("client %d waits for ever, and the server has ended", i);
+        compare_log(&sim.clients[i]);
+        check_remarks(&sim.clients[i]);
+    }
+}

@@ -19,7 +19,8 @@
  *     script.c     the requests that they send
  *     answer.c     what they receive, byte by byte
  *     redis_sim.c  Redis, on the level of bytes
- *     rules.c      what must hold; the only file that says why a world fails
+ *     rules.c      what must hold: answers, log, ends of connections
+ *     limits.c     what must hold: deadlines, no spinning, no starving
  */
 #ifndef SIM_H
 #define SIM_H
@@ -50,6 +51,7 @@ enum trouble {       /* each is a bit of sim.plan.troubles */
     LEAVERS,         /* close or reset at any time */
     SILENT,          /* stop in the middle of a request, or before the first */
     FURTHER,         /* go on sending although the connection ends */
+    STRAY_LINES,     /* an empty line follows the last request */
     MALFORMED,       /* requests that are refused */
     REDIS_AWAY,      /* refuses, or never answers the handshake */
     REDIS_SLOW,
@@ -189,10 +191,12 @@ struct socket {    /* a connection, as the server sees it */
     uint64_t ready_number; /* order on that list */
 
     /* For the rules: */
-    int64_t accepted_us, last_data_us, shut_us, closed_us, acked_us;
-    int64_t begun_us;      /* when the server read the first byte of the
-                              request that it has not answered */
-    int64_t idle_us;       /* since when there is nothing to do */
+    int64_t queued_us, accepted_us, last_data_us, shut_us, closed_us;
+    int64_t acked_us;  /* when the peer had all that was sent */
+    int64_t io_us;     /* when the server last read or wrote */
+    int64_t begun_us;  /* when it read the first byte of a request ... */
+    int begun;         /* ... and of which, counted from 1 */
+    int64_t end_us;    /* when FIN or RST arrived */
 };
 
 struct socket *tcp_new(enum peer peer, int number);
@@ -318,8 +322,10 @@ struct client {
     int lines;
     int line_statuses[REQUESTS_MAX + 1];
     uint64_t line_sizes[REQUESTS_MAX + 1];
-    bool has_no_name;      /* no log line can be expected */
+    bool unlogged;         /* log lines may be missing */
 
+    int64_t begun_us[REQUESTS_MAX]; /* when it sent the first byte of each */
+    int64_t whole_us[REQUESTS_MAX]; /* ... and the last; 0: it did not */
     const char *excuse;    /* why an answer may be missing, or NULL */
 };
 
@@ -367,6 +373,12 @@ void rules_waited(bool timed_out, int64_t timeout_us);
 void rules_over(int status);              /* the server has ended */
 void rules_fault(const char *excuse);     /* something was injected */
 void rules_progress(void);
+void rules_read(struct socket *s);        /* the server has read */
+void rules_limits(void);                  /* limits.c: deadlines, starvation */
+int64_t rules_slack_us(void);             /* how late the server may be */
+
+/* Lets the clients see the end of a server that has gone. */
+void time_drain(void);
 
 /* ---------------------------------------------------------------- the world */
 

@@ -101,6 +101,7 @@ static void hand_over(struct socket *s) /* into the accept queue */
     if (s->queued || sim.listener_shut || s->reset)
         return;
     s->queued = true;
+    s->queued_us = sim.now_us;
     sim.queue[sim.queue_length++] = s;
     ready_wake_listener();
 }
@@ -195,6 +196,7 @@ static void arrive_fin(struct socket *s, int64_t argument)
         return;
     s->in.arrived = s->in.end;
     s->in.fin_arrived = true;
+    s->end_us = sim.now_us;
     if (s->peer == PEER_CLIENT && !s->closed)
         hand_over(s);
     rules_progress();
@@ -214,6 +216,7 @@ static void arrive_reset(struct socket *s, int64_t error)
     if (s->reset)
         return;
     s->reset = true;
+    s->end_us = sim.now_us;
     s->error = (int)error;
     s->out.held = 0;
     rules_progress();

@@ -139,6 +139,15 @@ int time_wait(bool (*done)(const void *data), const void *data,
     }
 }
 
+void time_drain(void)
+{
+    while (events > 0 && sim.clients_left > 0) {
+        if (heap[0].at_us > sim.now_us)
+            sim.now_us = heap[0].at_us;
+        run_due();
+    }
+}
+
 /* ------------------------------------------------------------ the real calls */
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *t);

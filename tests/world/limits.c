@@ -1,0 +1,151 @@
+/* limits - what must hold: deadlines, no spinning, no starving; see sim.h. */
+#include "sim.h"
+
+enum { LINGER_MS = 1000, FIRST_BYTE_FACTOR = 6 };
+enum { SPINS_MAX = 100 };
+
+static bool progress;
+static int spins;
+
+void rules_reset(void)
+{
+    progress = false;
+    spins = 0;
+}
+
+void rules_progress(void)
+{
+    progress = true;
+}
+
+void rules_read(struct socket *s)
+{
+    s->io_us = sim.now_us;
+    if (s->peer != PEER_CLIENT)
+        return;
+    const struct client *c = &sim.clients[s->number];
+    if (c->lines < c->count && s->in.read > c->requests[c->lines].begin &&
+        s->begun != c->lines + 1) {
+        s->begun = c->lines + 1;
+        s->begun_us = sim.now_us;
+    }
+}
+
+/* A tick of the loop, the coarse clock, and a slow machine's steps. A blocking
+ * server looks up every 50 ms, or every 500 ms while it sends. */
+int64_t rules_slack_us(void)
+{
+    int64_t us = sim.plan.call_cost_us > 20 ? 3 * SECOND : 200 * MS;
+    return sim.plan.server->event_loop ? us : us + 600 * MS;
+}
+
+static void late(const struct socket *s, const char *what, int64_t since_us,
+                 int64_t limit_ms)
+{
+    int64_t ms = (sim.now_us - since_us) / MS;
+    if (ms > limit_ms + rules_slack_us() / MS)
+        fail("client %d: %s for %lld ms, the limit is %lld", s->number, what,
+             (long long)ms, (long long)limit_ms);
+}
+
+/* Which deadline runs for this client, by what can be seen from outside? */
+static void check_deadline(const struct socket *s, const struct client *c)
+{
+    const struct request *r = c->lines < c->count ? &c->requests[c->lines]
+                                                  : NULL;
+    if (s->reset) {
+        late(s, "it has gone, and is kept", s->end_us, 1000);
+    } else if (s->shut) {
+        late(s, "it lingers", s->shut_us, LINGER_MS);
+    } else if (s->out.end > s->out.arrived || c->unlogged ||
+               c->excuse != NULL) {
+        return; /* it has not taken all yet: TCP_USER_TIMEOUT */
+    } else if (s->in.read == 0) {
+        late(s, "it has sent nothing", s->accepted_us,
+             FIRST_BYTE_FACTOR * sim.plan.request_timeout_ms);
+    } else if (r == NULL || s->in.read <= r->begin) {
+        int64_t since = s->io_us > s->acked_us ? s->io_us : s->acked_us;
+        late(s, "it is idle", since, sim.plan.keep_alive_ms);
+    } else if (s->in.read < r->end && s->begun == c->lines + 1) {
+        int64_t since = s->begun_us > s->acked_us ? s->begun_us : s->acked_us;
+        late(s, "its request is not complete", since,
+             sim.plan.request_timeout_ms);
+    }
+}
+
+/* Has a client waited too long for an answer to a whole request? */
+static void check_starving(const struct socket *s, const struct client *c)
+{
+    if (c->waiting_for != c->answers + 1 || c->done || c->excuse != NULL ||
+        s->out.end > s->out.read || s->shut || s->out.fin_arrived ||
+        !sim.plan.server->event_loop || c->close_said)
+        return;
+    int64_t since = c->waiting_us + s->latency_us;
+    since = since > s->io_us ? since : s->io_us;
+    since = since > s->accepted_us ? since : s->accepted_us;
+    bool redis = c->requests[c->answers].redis ||
+                 (c->lines < c->count && c->requests[c->lines].redis);
+    late(s, "it waits for an answer", since,
+         (redis ? 3000 : 100) + s->latency_us / MS);
+}
+
+/* MSG_MORE promises that more follows. */
+static void check_held(const struct socket *s)
+{
+    if (s->out.held > 0 && !s->reset)
+        fail("client %d: %llu bytes are held back (MSG_MORE), and the server "
+             "waits", s->number, (unsigned long long)s->out.held);
+}
+
+static void check_queue(void)
+{
+    if (sim.queue_length == 0 || !sim.plan.server->event_loop ||
+        sim.stop_us != 0)
+        return;
+    int open = 0;
+    for (int i = 0; i < sim.plan.clients; i++)
+        open += sim.sockets[i].accepted && !sim.sockets[i].closed;
+    const struct socket *s = sim.queue[0];
+    int64_t since = s->queued_us;
+    since = since > sim.exhausted_us ? since : sim.exhausted_us;
+    if (open < sim.plan.max_connections)
+        late(s, "it waits to be accepted", since, 100);
+}
+
+void rules_limits(void)
+{
+    for (int i = 0; i < sim.plan.clients; i++) {
+        const struct socket *s = &sim.sockets[i];
+        const struct client *c = &sim.clients[i];
+        if (!s->accepted || s->closed)
+            continue;
+        check_deadline(s, c);
+        check_starving(s, c);
+    }
+    check_queue();
+    if (sim.stop_us != 0 && sim.now_us - sim.stop_us >
+        sim.plan.drain_timeout_ms * (int64_t)MS + SECOND + rules_slack_us())
+        fail("the server was told to stop %lld ms ago",
+             (long long)(sim.now_us - sim.stop_us) / MS);
+}
+
+/* The server is about to wait. */
+void rules_step(void)
+{
+    rules_limits();
+    for (int i = 0; i < sim.plan.clients; i++)
+        if (sim.sockets[i].accepted && !sim.sockets[i].closed)
+            check_held(&sim.sockets[i]);
+}
+
+/* It has waited. One that returns immediately, again and again, without
+ * anything to do, spins. */
+void rules_waited(bool timed_out, int64_t timeout_us)
+{
+    rules_limits();
+    if (progress || (timed_out && timeout_us > 0))
+        spins = 0;
+    else if (++spins > SPINS_MAX)
+        fail("the server spins");
+    progress = false;
+}
