@@ -74,6 +74,8 @@ static void end_head(struct client *c)
              bodiless ? "with" : "without");
     c->content_length = length != NULL ? strtoull(length + 18, NULL, 10) : 0;
     c->body_left = current(c)->head ? 0 : c->content_length;
+    if (c->status == 408 && c->lines > c->answers) /* was it read to "HEAD"? */
+        c->body_left = c->line_sizes[c->answers];
     c->body_size = c->body_left;
     c->close_said = has_line(c, "\r\nConnection: close\r\n");
     c->interim = false;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -103,7 +104,7 @@ static ssize_t receive(int fd, void *room, size_t n, int flags)
     struct socket *s = fd_socket(fd);
     time_call();
     if (n == 0)
-        fail("recv() without room");
+        fail("a call that receives without room");
     if (!wait_for(s, is_readable, s->receive_timeout_us,
                   s->nonblocking || (flags & MSG_DONTWAIT)))
         return -1;
@@ -111,7 +112,8 @@ static ssize_t receive(int fd, void *room, size_t n, int flags)
     if (unread == 0)
         return s->error != 0 ? take_error(s) : 0;
     n = n < unread ? n : unread;
-    memcpy(room, s->in.bytes + s->in.read, n);
+    if (!(flags & MSG_TRUNC)) /* tcp(7): the kernel drops the bytes */
+        memcpy(room, s->in.bytes + s->in.read, n);
     if (!(flags & MSG_PEEK)) {
         s->in.read += n;
         rules_progress();
@@ -235,6 +237,7 @@ int __wrap_shutdown(int fd, int how)
     struct socket *s = fd_socket(fd);
     time_call();
     trace("shutdown  %s", name_of(s));
+    rules_close(s);
     if (how != SHUT_WR)
         fail("shutdown(%d) of a client", how);
     if (s->reset) {
@@ -252,7 +255,9 @@ int __wrap_close(int fd)
     if (f->kind == FD_SOCKET) {
         struct socket *s = f->socket;
         trace("close     %s", name_of(s));
-        rules_close(s);
+        if (!s->shut)
+            rules_close(s);
+        rules_closed(s);
         tcp_close(s);
         s->fd = -1;
     } else if (f->kind != FD_FILE) {
@@ -293,7 +298,10 @@ static int accept_now(bool nonblocking, bool client_nonblocking)
             return -1;
         }
         rules_step();
-        if (time_wait(may_accept, NULL, -1) < 0)
+        int result = time_wait(may_accept, NULL, 5 * (int64_t)SECOND);
+        if (result == 0)
+            errno = EAGAIN; /* SO_RCVTIMEO of the listener */
+        if (result <= 0)
             return -1;
     }
     int error = sim.listener_shut ? EINVAL : accept_error();
@@ -413,9 +421,14 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
     int *n = va_arg(args, int *);
     va_end(args);
     time_call();
-    if (request != FIONREAD)
+    const struct socket *s = fd_socket(fd);
+    if (request == FIONREAD)
+        *n = (int)tcp_unread(s);
+    else if (request == SIOCOUTQ)
+        *n = s->reset ? 0 : (int)(s->out.end - s->out.arrived) +
+                                (s->out.fin && !s->out.fin_arrived);
+    else
         fail("ioctl(%#lx)", request);
-    *n = (int)tcp_unread(fd_socket(fd));
     return 0;
 }
 

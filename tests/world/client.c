@@ -249,6 +249,8 @@ static void read_some(struct socket *s, int64_t argument)
     }
     if (st->read < st->arrived) {
         client_data(c);
+    } else if (c->was_reset) {
+        client_done(c);
     } else if (st->fin_arrived) {
         trace("client %d  reads the end", c->number);
         c->ended = true;
@@ -270,14 +272,15 @@ void client_data(struct client *c)
     c->reading = true;
 }
 
-/* What it has not read yet is gone (RFC 9112, 9.6). */
+/* What its kernel has acknowledged it can still read, as on Linux. */
 void client_reset(struct client *c)
 {
-    struct socket *s = c->socket;
+    const struct socket *s = c->socket;
     if (c->done)
         return;
     trace("client %d  gets RST, %llu bytes unread", c->number,
           (unsigned long long)(s->out.arrived - s->out.read));
     c->was_reset = true;
-    client_done(c);
+    if (s->out.read == s->out.arrived || s->out.read >= c->stop_reading_at)
+        client_done(c);
 }

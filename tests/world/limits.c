@@ -54,9 +54,12 @@ static void check_deadline(const struct socket *s, const struct client *c)
     const struct request *r = c->lines < c->count ? &c->requests[c->lines]
                                                   : NULL;
     if (s->reset) {
-        late(s, "it has gone, and is kept", s->end_us, 1000);
-    } else if (s->shut) {
-        late(s, "it lingers", s->shut_us, LINGER_MS);
+        late(s, "it has gone, and is kept",
+             s->end_us > s->accepted_us ? s->end_us : s->accepted_us, 1000);
+    } else if (s->shut && s->out.end == s->out.arrived) {
+        late(s, "it lingers", s->shut_us > s->acked_us ? s->shut_us
+                                                       : s->acked_us,
+             LINGER_MS);
     } else if (s->out.end > s->out.arrived || c->unlogged ||
                c->excuse != NULL) {
         return; /* it has not taken all yet: TCP_USER_TIMEOUT */
@@ -102,13 +105,11 @@ static void check_queue(void)
     if (sim.queue_length == 0 || !sim.plan.server->event_loop ||
         sim.stop_us != 0)
         return;
-    int open = 0;
-    for (int i = 0; i < sim.plan.clients; i++)
-        open += sim.sockets[i].accepted && !sim.sockets[i].closed;
     const struct socket *s = sim.queue[0];
     int64_t since = s->queued_us;
     since = since > sim.exhausted_us ? since : sim.exhausted_us;
-    if (open < sim.plan.max_connections)
+    since = since > sim.full_us ? since : sim.full_us;
+    if (rules_open_clients() < sim.plan.max_connections)
         late(s, "it waits to be accepted", since, 100);
 }
 
@@ -133,6 +134,11 @@ void rules_limits(void)
 void rules_step(void)
 {
     rules_limits();
+}
+
+/* It waits: nothing was ready. */
+void rules_sleeps(void)
+{
     for (int i = 0; i < sim.plan.clients; i++)
         if (sim.sockets[i].accepted && !sim.sockets[i].closed)
             check_held(&sim.sockets[i]);

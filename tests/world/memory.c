@@ -15,6 +15,7 @@ static struct block {
     void *p; /* NULL: free */
     size_t n;
     bool early; /* from the server's start */
+    const void *caller; /* addr2line -e drivers says where that is */
 } blocks[SLOTS];
 static int count;
 static size_t bytes;
@@ -34,12 +35,12 @@ static unsigned slot_of(const void *p)
     return (unsigned)(n ^ n >> 12) & (SLOTS - 1);
 }
 
-static void add(void *p, size_t n)
+static void add(void *p, size_t n, const void *caller)
 {
     unsigned i = slot_of(p);
     while (blocks[i].p != NULL)
         i = (i + 1) & (SLOTS - 1);
-    blocks[i] = (struct block){p, n, !sim.started};
+    blocks[i] = (struct block){p, n, !sim.started, caller};
     bytes += n;
     if (++count == SLOTS / 2)
         fail("the server holds %d blocks of memory", count);
@@ -89,8 +90,11 @@ int memory_blocks(void)
 {
     int late = 0, early = 0;
     for (int i = 0; i < SLOTS; i++)
-        if (blocks[i].p != NULL)
+        if (blocks[i].p != NULL) {
             *(blocks[i].early ? &early : &late) += 1;
+            trace("memory    %zu bytes from %p are left", blocks[i].n,
+                  blocks[i].caller);
+        }
     bool is_poll = sim.plan.server->event_loop && !sim.plan.server->epoll;
     return late + early - (is_poll && early >= 2 ? 2 : 0);
 }
@@ -117,6 +121,8 @@ static bool fails(size_t n)
     return true;
 }
 
+#define CALLER __builtin_return_address(0)
+
 /* Fresh memory holds rubbish, and so does what has been freed: what reads it
  * behaves oddly, and a rule notices. */
 static void spoil(void *p, size_t n, int byte)
@@ -124,10 +130,10 @@ static void spoil(void *p, size_t n, int byte)
     memset(p, byte, n < SPOILT ? n : SPOILT);
 }
 
-static void *counted(void *p, size_t n)
+static void *counted(void *p, size_t n, const void *caller)
 {
     if (p != NULL)
-        add(p, n);
+        add(p, n, caller);
     return p;
 }
 
@@ -146,14 +152,14 @@ void *__wrap_malloc(size_t n)
 {
     if (fails(n))
         return NULL;
-    void *p = counted(__real_malloc(n), n);
+    void *p = counted(__real_malloc(n), n, CALLER);
     spoil(p, n, 0xa5);
     return p;
 }
 
 void *__wrap_calloc(size_t n, size_t size)
 {
-    return fails(n * size) ? NULL : counted(__real_calloc(n, size), n * size);
+    return fails(n * size) ? NULL : counted(__real_calloc(n, size), n * size, CALLER);
 }
 
 void *__wrap_realloc(void *p, size_t n)
@@ -162,14 +168,14 @@ void *__wrap_realloc(void *p, size_t n)
         return NULL;
     if (p != NULL && !take_out(p))
         fail("realloc() of what is not allocated");
-    return counted(__real_realloc(p, n), n);
+    return counted(__real_realloc(p, n), n, CALLER);
 }
 
 void *__wrap_aligned_alloc(size_t alignment, size_t n)
 {
     if (fails(n))
         return NULL;
-    void *p = counted(__real_aligned_alloc(alignment, n), n);
+    void *p = counted(__real_aligned_alloc(alignment, n), n, CALLER);
     spoil(p, n, 0xa5);
     return p;
 }
@@ -216,7 +222,13 @@ int __wrap_asprintf(char **text, const char *format, ...)
 /* hiredis 0.14 ends the process when hi_malloc() finds no memory (alloc.c), calls
  * abort(3) on a reply whose callback it could not store, and follows a null
  * pointer when redisBufferWrite() cannot make an empty buffer. redis_may_connect()
- * looks for memory first; so in this world these are spared. */
+ * looks for memory first; so in this world these are spared, and so are the
+ * functions that queue a command: they leak 4 bytes when they fail half-way. They
+ * fail as a whole. */
+int __real_redisAppendCommandArgv(redisContext *context, int argc,
+                                  const char **argv, const size_t *lengths);
+int __wrap_redisAppendCommandArgv(redisContext *context, int argc,
+                                  const char **argv, const size_t *lengths);
 int __real_redisBufferWrite(redisContext *context, int *done);
 int __wrap_redisBufferWrite(redisContext *context, int *done);
 void *__real_hi_malloc(size_t n);
@@ -250,6 +262,19 @@ int __wrap_redisBufferWrite(redisContext *context, int *done)
 {
     spared++;
     int result = __real_redisBufferWrite(context, done);
+    spared--;
+    return result;
+}
+
+int __wrap_redisAppendCommandArgv(redisContext *context, int argc,
+                                  const char **argv, const size_t *lengths)
+{
+    if (fails(0)) {
+        context->err = REDIS_ERR_OOM;
+        return REDIS_ERR;
+    }
+    spared++;
+    int result = __real_redisAppendCommandArgv(context, argc, argv, lengths);
     spared--;
     return result;
 }

@@ -16,7 +16,7 @@ void rules_fault(const char *excuse)
     for (int i = 0; i < sim.plan.clients; i++) {
         struct client *c = &sim.clients[i];
         const struct socket *s = c->socket;
-        if (!c->done && (s->queued || s->accepted) && !s->closed &&
+        if ((s->queued || s->accepted) && !s->closed &&
             c->excuse == NULL)
             c->excuse = excuse;
     }
@@ -85,6 +85,8 @@ static bool may_be_short(const struct client *c, const struct request *r)
         return true;
     if (!r->redis)
         return false;
+    if (drain_expired())
+        return true;
     return sim.plan.no_redis || sim.plan.call_cost_us > 20 ||
            sim.redis_lied || sim.redis_trouble_us >= c->begun_us[c->answers];
 }
@@ -203,7 +205,7 @@ static const struct request *next_request(const struct client *c)
     return c->lines < c->count ? &c->requests[c->lines] : NULL;
 }
 
-static int open_clients(void)
+int rules_open_clients(void)
 {
     int n = 0;
     for (int i = 0; i < sim.plan.clients; i++)
@@ -226,14 +228,39 @@ static const char *reason_to_drop(const struct socket *s)
         FIRST_BYTE_FACTOR * sim.plan.request_timeout_ms * (int64_t)MS)
         return "no request";
     if (sim.plan.server->event_loop && c->lines > 0 &&
-        (open_clients() > sim.plan.max_connections ||
-         (sim.exhausted_us > 0 && sim.now_us - sim.exhausted_us < 20 * MS)))
+        ((rules_open_clients() >= sim.plan.max_connections &&
+          sim.queue_length > 0) || (sim.exhausted_us > 0 && sim.now_us - sim.exhausted_us < 20 * MS)))
         return "room for another client";
     if (!sim.plan.server->event_loop && sim.queue_length > 0 &&
         (c->lines > 0 || sim.now_us - s->last_data_us >= (GRACE_MS - 60) *
                                                              (int64_t)MS))
         return "others wait";
     return c->excuse;
+}
+
+/* Has the server told the client in its last answer that it closes? */
+static bool has_said_close(const struct socket *s)
+{
+    static const char field[] = "\r\nConnection: close\r\n";
+    return s->out.size > 0 && memmem(s->out.bytes, s->out.size, field,
+                                     sizeof field - 1) != NULL;
+}
+
+/* The descriptor goes: after --drain-timeout, or after time to read the rest,
+ * the client may lose something. */
+void rules_closed(struct socket *s)
+{
+    struct client *c = &sim.clients[s->number];
+    if (s->peer == PEER_REDIS)
+        return;
+    if (rules_open_clients() >= sim.plan.max_connections)
+        sim.full_us = sim.now_us;
+    if (c->excuse != NULL)
+        return;
+    if (drain_expired())
+        c->excuse = "--drain-timeout";
+    if (s->shut && sim.now_us - s->shut_us >= (LINGER_MS - 10) * MS)
+        c->excuse = "it was given time to read";
 }
 
 void rules_close(struct socket *s)
@@ -244,10 +271,7 @@ void rules_close(struct socket *s)
     const struct request *r = next_request(c);
     if (drain_expired() && c->excuse == NULL)
         c->excuse = "--drain-timeout";
-    if (s->shut && sim.now_us - s->shut_us >= (LINGER_MS - 10) * MS &&
-        c->excuse == NULL)
-        c->excuse = "it was given time to read";
-    if (s->shut || c->excuse != NULL || c->unlogged || s->reset)
+    if (c->excuse != NULL || c->unlogged || s->reset || has_said_close(s))
         return;
     bool begun = r != NULL && s->in.read > r->begin;
     bool whole = r != NULL && s->in.arrived >= r->end;

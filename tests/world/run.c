@@ -98,7 +98,7 @@ void __wrap_server_start(struct server *server,
     *server = (struct server){
         .architecture = architecture, .port = 8000, .listeners = listeners,
         .listener_count = 1, .public_folder = FOLDER_FD, .pictures = pictures,
-        .picture_count = 1, .log = {"log", LOG_FD}, .stats_slots = 1,
+        .picture_count = 1, .files_per_worker = FILE_TABLE_SIZE, .log = {"log", LOG_FD}, .stats_slots = 1,
         .shared = &shared.shared,
         .guestbook_template = SLICE("[$VISITOR_COUNT$]$GUEST_REMARKS$")};
     snprintf(server->signature, sizeof server->signature, "sim");
@@ -137,7 +137,8 @@ static void begin_world(const struct plan *plan)
     sim.now_us = sim.calls = 0;
     sim.tracing = tracing;
     sim.started = sim.stop_planned = sim.listener_shut = sim.redis_lied = false;
-    sim.stop_us = sim.exhausted_us = sim.redis_trouble_us = 0;
+    sim.over = false;
+    sim.stop_us = sim.exhausted_us = sim.full_us = sim.redis_trouble_us = 0;
     sim.clients_left = sim.queue_length = 0;
     memset(sim.fds, 0, sizeof sim.fds);
     sim.fds[LISTENER_FD].kind = FD_LISTENER;

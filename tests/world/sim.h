@@ -367,8 +367,11 @@ void rules_reset(void);
 void rules_answer(struct client *c);
 void rules_end(struct client *c);         /* the client's connection is over */
 void rules_log(const char *line, size_t n);
-void rules_close(struct socket *s);       /* the server closes it */
+void rules_close(struct socket *s);       /* the server ends it, FIN or close */
+int rules_open_clients(void);
+void rules_closed(struct socket *s);      /* close */
 void rules_step(void);                    /* the server is about to wait */
+void rules_sleeps(void);                  /* it does: time passes */
 void rules_waited(bool timed_out, int64_t timeout_us);
 void rules_over(int status);              /* the server has ended */
 void rules_fault(const char *excuse);     /* something was injected */
@@ -391,8 +394,9 @@ struct sim {
     bool interrupted;          /* a signal arrived during the wait */
     int64_t stop_us;           /* when SIGTERM was sent; 0: it was not */
     int64_t first_stop_us;
-    bool stop_planned, listener_shut;
+    bool stop_planned, listener_shut, over;
     bool add_failed;
+    int64_t full_us;           /* when there were as many clients as allowed */
     int64_t exhausted_us;      /* when accept last failed for lack of something,
                                   or the limit of clients was reached */
     int64_t redis_trouble_us;  /* until when a 503 is excused */

@@ -2,8 +2,8 @@
  *
  * What matters here is what Linux does at the end of a connection (tcp_close()
  * in net/ipv4/tcp.c, RFC 1122, 4.2.2.13): a close with unread data sends RST,
- * and so does data that arrives after a close. An RST that meets a client takes
- * with it what the client has not read yet (RFC 9112, 9.6). */
+ * and so does data that arrives after a close. Then what the client's kernel has
+ * not acknowledged is lost (RFC 9112, 9.6). */
 #include "sim.h"
 
 #include <errno.h>

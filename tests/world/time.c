@@ -20,11 +20,13 @@ static struct event heap[EVENTS_MAX]; /* the earliest first */
 static int events;
 static uint64_t order;
 static void (*handlers[NSIG])(int);
+static int64_t alarm_us; /* when SIGALRM is due; 0: it is not */
 
 void time_reset(void)
 {
     events = 0;
     order = 0;
+    alarm_us = 0;
 }
 
 static bool is_before(const struct event *a, const struct event *b)
@@ -72,6 +74,8 @@ static void run_due(void)
 
 void time_signal(int number)
 {
+    if (sim.over)
+        return;
     trace("signal    %s", strsignal(number));
     sim.interrupted = true;
     if (number == SIGTERM && sim.stop_us == 0)
@@ -130,17 +134,18 @@ int time_wait(bool (*done)(const void *data), const void *data,
         if (events == 0 && end == INT64_MAX)
             fail("the server sleeps for ever, and %d clients wait",
                  sim.clients_left);
-        if (events == 0 || heap[0].at_us > end) {
-            sim.now_us = end;
+        int64_t next = events == 0 || heap[0].at_us > end ? end : heap[0].at_us;
+        if (next > sim.now_us)
+            rules_sleeps();
+        sim.now_us = next;
+        if (next == end && (events == 0 || heap[0].at_us > end))
             return 0;
-        }
-        if (heap[0].at_us > sim.now_us)
-            sim.now_us = heap[0].at_us;
     }
 }
 
 void time_drain(void)
 {
+    sim.over = true;
     while (events > 0 && sim.clients_left > 0) {
         if (heap[0].at_us > sim.now_us)
             sim.now_us = heap[0].at_us;
@@ -189,13 +194,14 @@ void (*__wrap_signal(int number, void (*handler)(int)))(int)
 static void remind(struct socket *of, int64_t argument)
 {
     (void)of;
-    (void)argument;
-    time_signal(SIGALRM);
+    if (argument == alarm_us && !sim.over)
+        time_signal(SIGALRM);
 }
 
 unsigned __wrap_alarm(unsigned seconds)
 {
-    time_at(sim.now_us + (int64_t)seconds * SECOND, remind, NULL, 0);
+    alarm_us = sim.now_us + (int64_t)seconds * SECOND;
+    time_at(alarm_us, remind, NULL, alarm_us);
     return 0;
 }
 
