@@ -95,7 +95,8 @@ static void check_starving(const struct socket *s, const struct client *c)
 /* MSG_MORE promises that more follows. */
 static void check_held(const struct socket *s)
 {
-    if (s->out.held > 0 && !s->reset)
+    if (s->out.held > 0 && s->out.end - s->out.held == s->out.arrived &&
+        !s->reset)
         fail("client %d: %llu bytes are held back (MSG_MORE), and the server "
              "waits", s->number, (unsigned long long)s->out.held);
 }

@@ -116,7 +116,7 @@ static bool fails(size_t n)
     rules_fault("out of memory");
     for (int i = 0; i < sim.plan.clients; i++)
         sim.clients[i].unlogged |= sim.clients[i].excuse != NULL;
-    redis_sim_trouble();
+    sim.exhausted_us = sim.now_us;
     errno = ENOMEM;
     return true;
 }
@@ -220,17 +220,16 @@ int __wrap_asprintf(char **text, const char *format, ...)
 }
 
 /* hiredis 0.14 ends the process when hi_malloc() finds no memory (alloc.c), calls
- * abort(3) on a reply whose callback it could not store, and follows a null
- * pointer when redisBufferWrite() cannot make an empty buffer. redis_may_connect()
- * looks for memory first; so in this world these are spared, and so are the
- * functions that queue a command: they leak 4 bytes when they fail half-way. They
- * fail as a whole. */
+ * abort(3) on a reply whose callback it could not store, and relies on sdsempty()
+ * where it has just freed a larger buffer. redis_may_connect() looks for memory
+ * first; so in this world these are spared, and so are the functions that queue a
+ * command, which leak 4 bytes when they fail half-way: they fail as a whole. */
 int __real_redisAppendCommandArgv(redisContext *context, int argc,
                                   const char **argv, const size_t *lengths);
 int __wrap_redisAppendCommandArgv(redisContext *context, int argc,
                                   const char **argv, const size_t *lengths);
-int __real_redisBufferWrite(redisContext *context, int *done);
-int __wrap_redisBufferWrite(redisContext *context, int *done);
+char *__real_sdsempty(void);
+char *__wrap_sdsempty(void);
 void *__real_hi_malloc(size_t n);
 char *__real_hi_strdup(const char *s);
 int __real_redisAsyncCommandArgv(redisAsyncContext *context,
@@ -258,12 +257,12 @@ char *__wrap_hi_strdup(const char *s)
     return copy;
 }
 
-int __wrap_redisBufferWrite(redisContext *context, int *done)
+char *__wrap_sdsempty(void)
 {
     spared++;
-    int result = __real_redisBufferWrite(context, done);
+    char *empty = __real_sdsempty();
     spared--;
-    return result;
+    return empty;
 }
 
 int __wrap_redisAppendCommandArgv(redisContext *context, int argc,

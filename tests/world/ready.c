@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
 
 static uint64_t order;
@@ -240,6 +241,8 @@ int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout_ms)
             n++;
             trace("          fd %d: %#x", fds[i].fd, (unsigned)fds[i].revents);
         }
+    if (n < 0 && count == 1 && getenv("SIM_KNOWN") != NULL)
+        redis_sim_trouble();
     trace("poll = %d", n);
     return n;
 }

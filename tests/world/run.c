@@ -134,7 +134,8 @@ static void begin_world(const struct plan *plan)
     bool tracing = sim.tracing;
     tcp_reset_all();
     sim.plan = *plan;
-    sim.now_us = sim.calls = 0;
+    sim.now_us = MS;
+    sim.calls = 0;
     sim.tracing = tracing;
     sim.started = sim.stop_planned = sim.listener_shut = sim.redis_lied = false;
     sim.over = false;

@@ -287,13 +287,14 @@ static void deliver(struct socket *s, int64_t argument)
             time_at(sim.now_us + s->latency_us, arrive_reset, s, ECONNRESET);
         return;
     }
-    note_stuck(s, n > 0 && room == 0);
-    n = n < room ? n : room;
+    bool rest = n > room;
+    n = rest ? room : n;
     out->arrived += n;
     if (n > 0) {
         rules_progress();
         note_stuck(s, false);
     }
+    note_stuck(s, rest);
     if (out->arrived == out->end)
         s->acked_us = sim.now_us;
     bool fin = out->fin && out->arrived == out->end && !out->fin_arrived;
