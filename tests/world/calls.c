@@ -167,7 +167,7 @@ static ssize_t transmit(struct socket *s, const char *bytes, int file,
         tcp_send(s, bytes != NULL ? bytes + sent : NULL, file, offset + sent,
                  part, more && part == n - sent);
         sent += part;
-        s->io_us = sim.now_us;
+        s->io_us = s->sent_us = sim.now_us;
     } while (sent < n);
     s->no_space |= sent < n;
     return sent > 0 || n == 0 ? (ssize_t)sent : -1;

@@ -89,6 +89,14 @@ void client_done(struct client *c)
     rules_end(c);
 }
 
+int client_waiting(void)
+{
+    int i = 0;
+    while (i < sim.plan.clients - 1 && sim.clients[i].done)
+        i++;
+    return i;
+}
+
 void client_leave(struct client *c, const char *how, bool reset)
 {
     if (c->done)

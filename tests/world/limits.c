@@ -67,7 +67,7 @@ static void check_deadline(const struct socket *s, const struct client *c)
         late(s, "it has sent nothing", s->accepted_us,
              FIRST_BYTE_FACTOR * sim.plan.request_timeout_ms);
     } else if (r == NULL || s->in.read <= r->begin) {
-        int64_t since = s->io_us > s->acked_us ? s->io_us : s->acked_us;
+        int64_t since = s->sent_us > s->acked_us ? s->sent_us : s->acked_us;
         late(s, "it is idle", since, sim.plan.keep_alive_ms);
     } else if (s->in.read < r->end && s->begun == c->lines + 1) {
         int64_t since = s->begun_us > s->acked_us ? s->begun_us : s->acked_us;

@@ -218,7 +218,7 @@ static const char *reason_to_drop(const struct socket *s)
 {
     const struct client *c = &sim.clients[s->number];
     const struct request *r = next_request(c);
-    int64_t silent = sim.now_us - s->io_us;
+    int64_t silent = sim.now_us - s->sent_us;
     int64_t tick = sim.plan.call_cost_us > 20 ? SECOND : 10 * MS;
     if (s->reset || (s->in.fin_arrived && (r == NULL || s->in.end < r->end)))
         return "the client has gone";
@@ -248,6 +248,16 @@ static bool has_said_close(const struct socket *s)
                                      sizeof field - 1) != NULL;
 }
 
+/* A client that announces its last request and sends more all the same may lose
+ * the answer: the server does not wait for what must not come. */
+static bool breaks_its_word(const struct client *c)
+{
+    for (int i = 0; i < c->count; i++)
+        if (c->requests[i].last && c->sent > c->requests[i].end)
+            return true;
+    return false;
+}
+
 /* The descriptor goes: after --drain-timeout, or after time to read the rest,
  * the client may lose something. */
 void rules_closed(struct socket *s)
@@ -261,6 +271,8 @@ void rules_closed(struct socket *s)
         return;
     if (drain_expired())
         c->excuse = "--drain-timeout";
+    if (breaks_its_word(c))
+        c->excuse = "it sends more than it has announced";
     if (s->shut && sim.now_us - s->shut_us >= (LINGER_MS - 10) * MS)
         c->excuse = "it was given time to read";
 }

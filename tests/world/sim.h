@@ -194,6 +194,7 @@ struct socket {    /* a connection, as the server sees it */
     int64_t queued_us, accepted_us, last_data_us, shut_us, closed_us;
     int64_t acked_us;  /* when the peer had all that was sent */
     int64_t io_us;     /* when the server last read or wrote */
+    int64_t sent_us;   /* when it last wrote */
     int64_t begun_us;  /* when it read the first byte of a request ... */
     int begun;         /* ... and of which, counted from 1 */
     int64_t end_us;    /* when FIN or RST arrived */
@@ -336,6 +337,7 @@ void client_reset(struct client *c); /* RST has */
 void client_leave(struct client *c, const char *how, bool reset);
 void client_go_on(struct client *c); /* an answer is complete */
 void client_done(struct client *c);
+int client_waiting(void); /* the first that is not done */
 
 /* Reads n bytes, or of a file; calls rules_answer() for each answer. */
 void answer_feed(struct client *c, const char *bytes, int file, size_t offset,

@@ -125,6 +125,12 @@ static void send_reset(struct socket *s)
     time_at(sim.now_us + s->latency_us, peer_gets_reset, s, 0);
 }
 
+static void defer_ends(struct socket *s, int64_t argument)
+{
+    (void)argument;
+    hand_over(s);
+}
+
 static void handshake(struct socket *s, int64_t argument)
 {
     (void)argument;
@@ -138,23 +144,16 @@ static void handshake(struct socket *s, int64_t argument)
     }
     s->connected = true;
     s->last_data_us = sim.now_us;
-    if (!sim.plan.defer_accept)
+    if (sim.plan.defer_accept) /* until data arrives, or for 7 s */
+        time_at(sim.now_us + 7 * (int64_t)SECOND, defer_ends, s, 0);
+    else
         hand_over(s);
     tell_peer(s);
-}
-
-static void defer_ends(struct socket *s, int64_t argument)
-{
-    (void)argument;
-    if (s->connected)
-        hand_over(s);
 }
 
 void tcp_peer_connect(struct socket *s)
 {
     time_at(sim.now_us + s->latency_us, handshake, s, 0);
-    if (sim.plan.defer_accept)
-        time_at(sim.now_us + 7 * (int64_t)SECOND, defer_ends, s, 0);
 }
 
 static void arrive(struct socket *s, int64_t upto)

@@ -132,8 +132,8 @@ int time_wait(bool (*done)(const void *data), const void *data,
         if (sim.clients_left == 0)
             plan_stop(sim.now_us + chance_below(100) * MS);
         if (events == 0 && end == INT64_MAX)
-            fail("the server sleeps for ever, and %d clients wait",
-                 sim.clients_left);
+            fail("the server sleeps for ever, and %d clients wait, client %d "
+                 "among them", sim.clients_left, client_waiting());
         int64_t next = events == 0 || heap[0].at_us > end ? end : heap[0].at_us;
         if (next > sim.now_us)
             rules_sleeps();
