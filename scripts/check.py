@@ -300,6 +300,13 @@ class Runner:
                              [f"SANITIZE={flavour}"]), "unit-tests")
         return built if built.failed else self.cmocka(flavour)
 
+    def world(self):
+        """Build the simulated world and run it for a fixed number of seeds."""
+        make = ["-C", "tests/world", f"OUT={TOP}/build/default/world"]
+        built = self.build(*make)
+        return built if built.failed else self.script(
+            "build/default/world/drivers", "--worlds", "20000" if full() else "6000")
+
     def aarch64(self):
         """Build for 64-bit Arm without a warning; run the unit tests in qemu.
 
@@ -408,6 +415,8 @@ SUITES = [
     Suite("unit", "the pure modules, with cmocka", "default",
           lambda r: r.unit_tests()),
     Suite("unit-asan", "the same, sanitized", ASAN, lambda r: r.unit_tests(ASAN)),
+    Suite("world", "the two drivers in a simulated world, whatever a seed decides",
+          None, lambda r: r.world()),
     Suite("frame", "this runner, the Makefile, the scripts", "default",
           lambda r: r.pytest("tests/frame")),
     Suite("layering", "what the modules of common/ may call", "default",

@@ -112,6 +112,7 @@ works() { # FOUND-AS, as in packages.txt
     case $1 in
     # shellcheck disable=SC2046  # several names
     command:*) have $(echo "${1#*:}" | sed 's/,/ /g') ;;
+    archive:*) [ -e "$(${CC:-gcc} -print-file-name="lib${1#*:}.a")" ] ;;
     library:*) pkg-config --exists "${1#*:}" ;;
     header:*) header "${1#*:}" ;;
     file:*) [ -e "${1#*:}" ] ;;

@@ -110,8 +110,10 @@ static void check_queue(void)
     int64_t since = s->queued_us;
     since = since > sim.exhausted_us ? since : sim.exhausted_us;
     since = since > sim.full_us ? since : sim.full_us;
+    /* One that has left counts until its replies have come from Redis. */
+    bool redis = sim.redis_trouble_us > since;
     if (rules_open_clients() < sim.plan.max_connections)
-        late(s, "it waits to be accepted", since, 100);
+        late(s, "it waits to be accepted", since, redis ? 2000 : 100);
 }
 
 void rules_limits(void)

@@ -67,6 +67,8 @@ static void plan_options_of(struct plan *plan)
     plan->pipeline = chance_percent(30);
     plan->unix_redis = chance_percent(20);
     plan->no_redis = chance_percent(3);
+    plan->per_connection = !plan->server->event_loop && chance_percent(30);
+    plan->at_capacity = chance_percent(50);
 }
 
 void plan_make(struct plan *plan, const struct sim_server *server,

@@ -90,6 +90,7 @@ void __wrap_server_start(struct server *server,
         struct server_shared shared;
         struct stats_slot slots[2];
     } shared;
+    static struct architecture as_if;
     static struct dirent picture = {.d_name = "one.svg"};
     static struct dirent *pictures[] = {&picture};
     (void)argc;
@@ -102,6 +103,12 @@ void __wrap_server_start(struct server *server,
         .shared = &shared.shared,
         .guestbook_template = SLICE("[$VISITOR_COUNT$]$GUEST_REMARKS$")};
     snprintf(server->signature, sizeof server->signature, "sim");
+    if (sim.plan.per_connection) {
+        as_if = *architecture;
+        as_if.kind = PER_CONNECTION;
+        server->architecture = &as_if;
+        shared.shared.at_capacity = sim.plan.at_capacity;
+    }
     plan_options(&sim.plan, &server->options);
     server->options.workers = architecture->workers;
     atomic_store(&signals_recorded, 0);
@@ -272,6 +279,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < SERVERS; i++)
         if (server == NULL || strcmp(server, servers[i].name) == 0)
             failed += run_worlds(&servers[i], seed, worlds, &passed);
+    sim.over = true;
     printf("%d passed, %d failed\n", passed, failed);
     return failed > 0 || passed == 0;
 }

@@ -245,11 +245,11 @@ static void ask_wrongly(struct client *c, struct request *r)
 
 /* ------------------------------------------------------------------ the script */
 
-static void add_request(struct client *c)
+static void add_request(struct client *c, bool one_of_many)
 {
     struct request *r = &c->requests[c->count];
     *r = (struct request){.begin = c->size};
-    int kind = chance_below(100);
+    int kind = one_of_many ? 60 : chance_below(100);
     if (plan_has(&sim.plan, MALFORMED) && kind < 25)
         ask_wrongly(c, r);
     else if (kind < 35)
@@ -263,19 +263,20 @@ static void add_request(struct client *c)
     else
         sign_guestbook(c, r);
     r->end = c->size;
-    r->waits = chance_percent(60);
+    r->waits = !one_of_many && chance_percent(60);
     c->count++;
 }
 
 void client_write_script(struct client *c)
 {
-    int count = 1 + chance_below(REQUESTS_MAX - 1);
+    int count = 1 + chance_below(chance_percent(50) ? 2 : 7);
+    bool many = chance_below(300) == 0;
     c->size = 0;
     c->count = 0;
-    if (chance_percent(50))
-        count = 1 + chance_below(2);
+    if (many)
+        count = REQUESTS_MAX;
     while (c->count < count) {
-        add_request(c);
+        add_request(c, many);
         const struct request *r = &c->requests[c->count - 1];
         /* A client that has said that nothing follows mostly means it. */
         if ((r->last || r->refused) && !c->stubborn)

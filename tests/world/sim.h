@@ -32,7 +32,7 @@
 
 enum {
     CLIENTS_MAX = 12,
-    REQUESTS_MAX = 8,
+    REQUESTS_MAX = 72, /* 01 to 05 yield after 64 */
     REDIS_SOCKETS = 8,
     SOCKETS_MAX = CLIENTS_MAX + REDIS_SOCKETS,
     FDS_MAX = 48,
@@ -83,6 +83,8 @@ struct plan {
     int64_t call_cost_us;   /* at most */
     int stop_at_call;       /* SIGTERM then; 0: when all clients are done */
     int backlog;
+    bool per_connection;    /* 01 stands for 02 and 04, too ... */
+    bool at_capacity;       /* ... which may have room for more clients */
 };
 
 struct sim_server {
