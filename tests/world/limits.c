@@ -3,6 +3,7 @@
 
 enum { LINGER_MS = 1000, FIRST_BYTE_FACTOR = 6 };
 enum { SPINS_MAX = 100 };
+enum { SPARE_BYTES = 400 << 10, CLIENT_BYTES = 1300 << 10 };
 
 static bool progress;
 static int spins;
@@ -139,9 +140,21 @@ void rules_step(void)
     rules_limits();
 }
 
+/* Exchanges that are kept for the next client have small buffers; a client that
+ * takes its answer slowly costs one large page. */
+static void check_memory(void)
+{
+    size_t limit = (size_t)sim.plan.clients * SPARE_BYTES +
+                   (size_t)rules_open_clients() * CLIENT_BYTES;
+    if (memory_bytes() > limit)
+        fail("the server holds %zu bytes for %d clients", memory_bytes(),
+             rules_open_clients());
+}
+
 /* It waits: nothing was ready. */
 void rules_sleeps(void)
 {
+    check_memory();
     for (int i = 0; i < sim.plan.clients; i++)
         if (sim.sockets[i].accepted && !sim.sockets[i].closed)
             check_held(&sim.sockets[i]);

@@ -78,7 +78,8 @@ void plan_make(struct plan *plan, const struct sim_server *server,
     chance_seed(seed);
     int percent = chance_percent(30) ? 4 : chance_percent(80) ? 12 : 40;
     for (int i = 0; i < TROUBLES; i++)
-        plan->troubles |= (uint32_t)chance_percent(percent) << i;
+        plan->troubles |= (uint32_t)chance_percent(
+            i == FURTHER || i == LATENCY ? 2 * percent : percent) << i;
     plan->troubles &= ~left_out;
     plan_options_of(plan);
     plan->clients = chance_percent(40) ? 1 + chance_below(3)

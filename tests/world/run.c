@@ -1,8 +1,8 @@
 /*
  * run - runs worlds, one after the other; see sim.h.
  *
- *     drivers [--server NAME] [--seed N] [--worlds N] [--trace]
- *             [--without TROUBLE,...]
+ *     drivers [--server NAME] [--seed N] [--worlds N] [--failures N]
+ *             [--without TROUBLE,...] [--trace]
  *
  * Without --server: all three. The last line says how many passed, counted in
  * groups of a thousand worlds. A world that fails prints one line that repeats
@@ -25,10 +25,11 @@ static const struct sim_server servers[] = {
     {"poll", poll_main, true, false},
     {"epoll", epoll_main, true, true},
 };
-enum { SERVERS = 3, GROUP = 1000, SHOWN = 10, WORLD_SECONDS = 5 };
+enum { SERVERS = 3, GROUP = 1000, WORLD_SECONDS = 5 };
 
 struct sim sim;
 static uint32_t left_out;
+static int most_failures = 10; /* then it stops */
 static const char *without = "";
 
 /* ------------------------------------------------------------ saying things */
@@ -208,9 +209,9 @@ static int run_worlds(const struct sim_server *server, uint64_t seed,
     long i = 0;
     struct timespec begin, end;
     clock_gettime_real(&begin);
-    while (i < worlds && failures < SHOWN) {
+    while (i < worlds && failures < most_failures) {
         bool good = true;
-        for (int n = 0; n < GROUP && i < worlds && failures < SHOWN; n++, i++)
+        for (int n = 0; n < GROUP && i < worlds && failures < most_failures; n++, i++)
             if (!run_world(server, seed + (uint64_t)i)) {
                 good = false;
                 failures++;
@@ -255,6 +256,7 @@ int main(int argc, char **argv)
         {"server", required_argument, NULL, 'v'},
         {"seed", required_argument, NULL, 's'},
         {"worlds", required_argument, NULL, 'w'},
+        {"failures", required_argument, NULL, 'f'},
         {"trace", no_argument, NULL, 't'},
         {"without", required_argument, NULL, 'o'},
         {NULL, 0, NULL, 0}};
@@ -270,6 +272,7 @@ int main(int argc, char **argv)
         case 'v': server = optarg; break;
         case 's': seed = strtoull(optarg, NULL, 10); break;
         case 'w': worlds = atol(optarg); break;
+        case 'f': most_failures = atoi(optarg); break;
         case 't': sim.tracing = true; worlds = 1; break;
         case 'o': leave_out(optarg); break;
         default: return 2;

@@ -76,7 +76,7 @@ static void ask_file(struct client *c, struct request *r)
                 {"/notes.txt", FILE_NOTES}, {"/empty.txt", FILE_EMPTY},
                 {"/big.bin", FILE_BIG}, {"/huge.bin", FILE_HUGE}};
     int row = chance_below(6);
-    if (row == 5 && chance_percent(50))
+    if (row == 5 && chance_percent(50) && !c->stubborn)
         row = 0;
     r->head = chance_percent(10);
     begin(c, r, r->head ? "HEAD" : "GET", rows[row].target);
