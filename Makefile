@@ -336,7 +336,7 @@ check-shim: build/deps/shim
 check-frame: build/deps/frame
 	@$(SUITES) frame
 
-## check-world: the drivers in a simulated world, 60,000 seeds (COVERAGE=1: which branches they take)
+## check-world: the drivers in a simulated world, 150,000 seeds (COVERAGE=1: which branches they take)
 check-world: build/deps/world
 	$(if $(COVERAGE),tests/world/coverage.py,@FULL=1 $(SUITES) world)
 

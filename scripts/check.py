@@ -305,7 +305,7 @@ class Runner:
         make = ["-C", "tests/world", f"OUT={TOP}/build/default/world"]
         built = self.build(*make)
         return built if built.failed else self.script(
-            "build/default/world/drivers", "--worlds", "20000" if full() else "6000")
+            "build/default/world/drivers", "--worlds", "50000" if full() else "12000")
 
     def aarch64(self):
         """Build for 64-bit Arm without a warning; run the unit tests in qemu.

@@ -24,7 +24,8 @@ static void choose_habits(struct client *c, struct socket *s)
     static const int64_t spans[] = {0, 0, 10 * MS, SECOND, 8 * SECOND};
     static const int64_t gaps[] = {0, 1000, 20 * MS, 60 * MS, 400 * MS};
     c->connect_us = 1 + (int64_t)(chance_next() % (uint64_t)(1 + CHANCE_OF(spans)));
-    s->latency_us = plan_has(p, LATENCY) ? chance_below(60 * MS) : 0;
+    s->latency_us = plan_has(p, LATENCY) ? chance_below(60 * MS)
+                    : chance_percent(50) ? chance_below(2 * MS) : 0;
     c->piece_max = c->read_max = SIZE_MAX;
     c->stop_sending_at = SIZE_MAX;
     c->stop_reading_at = UINT64_MAX;

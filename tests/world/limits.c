@@ -49,6 +49,13 @@ static void late(const struct socket *s, const char *what, int64_t since_us,
              (long long)ms, (long long)limit_ms);
 }
 
+/* How long Redis may keep a client waiting. A slow one is given more time with
+ * each reply, whoever gets it. */
+static int64_t redis_ms(void)
+{
+    return plan_has(&sim.plan, REDIS_SLOW) ? 20000 : 2000;
+}
+
 /* Which deadline runs for this client, by what can be seen from outside? */
 static void check_deadline(const struct socket *s, const struct client *c)
 {
@@ -56,7 +63,8 @@ static void check_deadline(const struct socket *s, const struct client *c)
                                                   : NULL;
     if (s->reset) {
         late(s, "it has gone, and is kept",
-             s->end_us > s->accepted_us ? s->end_us : s->accepted_us, 1000);
+             s->end_us > s->accepted_us ? s->end_us : s->accepted_us,
+             redis_ms());
     } else if (s->shut && s->out.end == s->out.arrived) {
         late(s, "it lingers", s->shut_us > s->acked_us ? s->shut_us
                                                        : s->acked_us,
@@ -87,10 +95,13 @@ static void check_starving(const struct socket *s, const struct client *c)
     int64_t since = c->waiting_us + s->latency_us;
     since = since > s->io_us ? since : s->io_us;
     since = since > s->accepted_us ? since : s->accepted_us;
-    bool redis = c->requests[c->answers].redis ||
-                 (c->lines < c->count && c->requests[c->lines].redis);
+    /* Answers to pipelined requests are collected: one may wait for the page
+     * behind it, and that for Redis. */
+    bool redis = false;
+    for (int i = c->answers; i < c->count; i++)
+        redis |= c->requests[i].redis;
     late(s, "it waits for an answer", since,
-         (redis ? 3000 : 100) + s->latency_us / MS);
+         (redis ? redis_ms() : 100) + s->latency_us / MS);
 }
 
 /* MSG_MORE promises that more follows. */
@@ -114,7 +125,7 @@ static void check_queue(void)
     /* One that has left counts until its replies have come from Redis. */
     bool redis = sim.redis_trouble_us > since;
     if (rules_open_clients() < sim.plan.max_connections)
-        late(s, "it waits to be accepted", since, redis ? 2000 : 100);
+        late(s, "it waits to be accepted", since, redis ? redis_ms() : 100);
 }
 
 void rules_limits(void)
