@@ -12,6 +12,8 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
+enum { SENDFILE_PIECE = 65536 }; /* 16 pages: a pipe, see splice(2) */
+
 /* -------------------------------------------------------------- descriptors */
 
 int fd_new(enum fd_kind kind, struct socket *socket, int file)
@@ -145,17 +147,29 @@ ssize_t __wrap_read(int fd, void *room, size_t n)
     return traced("read     ", s, receive(fd, room, n, 0));
 }
 
+/* How long a call may still wait. The kernel sends a file in pieces, and each
+ * has SO_SNDTIMEO for itself. */
+static int64_t send_time_left(const struct socket *s, int file, size_t sent,
+                              int64_t *end_us)
+{
+    if (*end_us == 0 || (file >= 0 && sent % SENDFILE_PIECE == 0))
+        *end_us = sim.now_us + s->send_timeout_us;
+    return *end_us > sim.now_us ? *end_us - sim.now_us : 1;
+}
+
 /* Sends bytes, or part of a file. A blocking socket takes all of it, or what it
  * could take until its timeout. */
 static ssize_t transmit(struct socket *s, const char *bytes, int file,
                         size_t offset, size_t n, bool more)
 {
     size_t sent = 0;
+    int64_t end_us = 0;
     time_call();
     if (s->shut)
         fail("the server sends to client %d after its FIN", s->number);
     do {
-        if (!wait_for(s, has_room, s->send_timeout_us, s->nonblocking))
+        if (!wait_for(s, has_room, send_time_left(s, file, sent, &end_us),
+                      s->nonblocking))
             break;
         if (s->error != 0)
             return sent > 0 ? (ssize_t)sent : take_error(s);
@@ -164,6 +178,9 @@ static ssize_t transmit(struct socket *s, const char *bytes, int file,
             return -1;
         }
         size_t room = tcp_room(s), part = n - sent < room ? n - sent : room;
+        size_t piece = SENDFILE_PIECE - sent % SENDFILE_PIECE;
+        if (file >= 0 && part > piece)
+            part = piece;
         tcp_send(s, bytes != NULL ? bytes + sent : NULL, file, offset + sent,
                  part, more && part == n - sent);
         sent += part;

@@ -150,7 +150,7 @@ static void plan_writing(struct client *c, int64_t us)
 
 static bool has_all_it_wants(const struct client *c)
 {
-    return c->answers == c->count || c->close_said;
+    return c->state == IN_HEAD && (c->answers == c->count || c->close_said);
 }
 
 /* Notes when the server has a whole request: it has to answer from then on. */

@@ -5,12 +5,12 @@ enum { LINGER_MS = 1000, FIRST_BYTE_FACTOR = 6 };
 enum { SPINS_MAX = 100 };
 enum { SPARE_BYTES = 400 << 10, CLIENT_BYTES = 1300 << 10 };
 
-static bool progress;
+static bool progress, slept;
 static int spins;
 
 void rules_reset(void)
 {
-    progress = false;
+    progress = slept = false;
     spins = 0;
 }
 
@@ -34,17 +34,22 @@ void rules_read(struct socket *s)
 
 /* A tick of the loop, the coarse clock, and a slow machine's steps. A blocking
  * server looks up every 50 ms, or every 500 ms while it sends. */
-int64_t rules_slack_us(void)
+static int64_t slack_us(void)
 {
     int64_t us = sim.plan.call_cost_us > 20 ? 3 * SECOND : 200 * MS;
     return sim.plan.server->event_loop ? us : us + 600 * MS;
+}
+
+int64_t rules_early_us(void)
+{
+    return sim.plan.call_cost_us > 20 ? SECOND : 10 * MS;
 }
 
 static void late(const struct socket *s, const char *what, int64_t since_us,
                  int64_t limit_ms)
 {
     int64_t ms = (sim.now_us - since_us) / MS;
-    if (ms > limit_ms + rules_slack_us() / MS)
+    if (ms > limit_ms + slack_us() / MS)
         fail("client %d: %s for %lld ms, the limit is %lld", s->number, what,
              (long long)ms, (long long)limit_ms);
 }
@@ -128,7 +133,9 @@ static void check_queue(void)
         late(s, "it waits to be accepted", since, redis ? redis_ms() : 100);
 }
 
-void rules_limits(void)
+/* The server has slept: has it been too long? What it is just about to do does
+ * not count. */
+static void check_limits(void)
 {
     for (int i = 0; i < sim.plan.clients; i++) {
         const struct socket *s = &sim.sockets[i];
@@ -139,16 +146,15 @@ void rules_limits(void)
         check_starving(s, c);
     }
     check_queue();
-    if (sim.stop_us != 0 && sim.now_us - sim.stop_us >
-        sim.plan.drain_timeout_ms * (int64_t)MS + SECOND + rules_slack_us())
-        fail("the server was told to stop %lld ms ago",
-             (long long)(sim.now_us - sim.stop_us) / MS);
 }
 
 /* The server is about to wait. */
 void rules_step(void)
 {
-    rules_limits();
+    if (sim.stop_us != 0 && sim.now_us - sim.stop_us >
+        sim.plan.drain_timeout_ms * (int64_t)MS + 2 * SECOND + slack_us())
+        fail("the server was told to stop %lld ms ago",
+             (long long)(sim.now_us - sim.stop_us) / MS);
 }
 
 /* Exchanges that are kept for the next client have small buffers; a client that
@@ -165,6 +171,7 @@ static void check_memory(void)
 /* It waits: nothing was ready. */
 void rules_sleeps(void)
 {
+    slept = true;
     check_memory();
     for (int i = 0; i < sim.plan.clients; i++)
         if (sim.sockets[i].accepted && !sim.sockets[i].closed)
@@ -175,7 +182,9 @@ void rules_sleeps(void)
  * anything to do, spins. */
 void rules_waited(bool timed_out, int64_t timeout_us)
 {
-    rules_limits();
+    if (slept)
+        check_limits();
+    slept = false;
     if (progress || (timed_out && timeout_us > 0))
         spins = 0;
     else if (++spins > SPINS_MAX)

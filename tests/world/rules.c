@@ -97,7 +97,7 @@ static bool was_too_slow(const struct client *c)
     int i = c->answers;
     int64_t whole = c->whole_us[i] == 0 ? sim.now_us : c->whole_us[i];
     return whole - c->begun_us[i] + c->socket->latency_us >=
-           (sim.plan.request_timeout_ms - 10) * (int64_t)MS;
+           sim.plan.request_timeout_ms * (int64_t)MS - rules_early_us();
 }
 
 /* Why may the server say that it closes? NULL: no reason. */
@@ -219,7 +219,7 @@ static const char *reason_to_drop(const struct socket *s)
     const struct client *c = &sim.clients[s->number];
     const struct request *r = next_request(c);
     int64_t silent = sim.now_us - s->sent_us;
-    int64_t tick = sim.plan.call_cost_us > 20 ? SECOND : 10 * MS;
+    int64_t tick = rules_early_us();
     if (s->reset || (s->in.fin_arrived && (r == NULL || s->in.end < r->end)))
         return "the client has gone";
     if (sim.stop_us != 0)

@@ -381,8 +381,9 @@ void rules_over(int status);              /* the server has ended */
 void rules_fault(const char *excuse);     /* something was injected */
 void rules_progress(void);
 void rules_read(struct socket *s);        /* the server has read */
-void rules_limits(void);                  /* limits.c: deadlines, starvation */
-int64_t rules_slack_us(void);             /* how late the server may be */
+int64_t rules_early_us(void);             /* how early the server may be: its
+                                             clock is coarse, and an iteration
+                                             has one time */
 
 /* Lets the clients see the end of a server that has gone. */
 void time_drain(void);
