@@ -77,6 +77,13 @@ static void check_deadline(const struct socket *s, const struct client *c)
     } else if (s->out.end > s->out.arrived || c->unlogged ||
                c->excuse != NULL) {
         return; /* it has not taken all yet: TCP_USER_TIMEOUT */
+    } else if (sim.stop_us != 0 && c->answers >= c->lines &&
+               (r == NULL || s->in.read <= r->begin)) {
+        /* Nothing that it waits for has begun. */
+        int64_t since = s->sent_us > s->acked_us ? s->sent_us : s->acked_us;
+        since = since > s->accepted_us ? since : s->accepted_us;
+        late(s, "it is idle, and the server stops",
+             since > sim.stop_us ? since : sim.stop_us, 100);
     } else if (s->in.read == 0) {
         late(s, "it has sent nothing", s->accepted_us,
              FIRST_BYTE_FACTOR * sim.plan.request_timeout_ms);
