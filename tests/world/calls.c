@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 
 enum { SENDFILE_PIECE = 65536 }; /* 16 pages: a pipe, see splice(2) */
 
@@ -216,6 +217,18 @@ ssize_t __wrap_sendfile64(int to, int from, off_t *offset, size_t n)
 ssize_t __wrap_sendfile(int to, int from, off_t *offset, size_t n)
 {
     return __wrap_sendfile64(to, from, offset, n);
+}
+
+ssize_t __wrap_writev(int fd, const struct iovec *parts, int count);
+
+/* A line of the log, behind the line end of one that was cut. */
+ssize_t __wrap_writev(int fd, const struct iovec *parts, int count)
+{
+    time_call();
+    if (fd_get(fd)->kind != FD_LOG || count != 2 || parts[0].iov_len > 0)
+        fail("writev() of %d parts to descriptor %d", count, fd);
+    rules_log(parts[1].iov_base, parts[1].iov_len);
+    return (ssize_t)parts[1].iov_len;
 }
 
 ssize_t __wrap_write(int fd, const void *bytes, size_t n);

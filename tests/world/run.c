@@ -100,7 +100,7 @@ void __wrap_server_start(struct server *server,
     *server = (struct server){
         .architecture = architecture, .port = 8000, .listeners = listeners,
         .listener_count = 1, .public_folder = FOLDER_FD, .pictures = pictures,
-        .picture_count = 1, .files_per_worker = FILE_TABLE_SIZE, .log = {"log", LOG_FD}, .stats_slots = 1,
+        .picture_count = 1, .files_per_worker = FILE_TABLE_SIZE, .log = {"log", LOG_FD, &shared.shared.log}, .stats_slots = 1,
         .shared = &shared.shared,
         .guestbook_template = SLICE("[$VISITOR_COUNT$]$GUEST_REMARKS$")};
     snprintf(server->signature, sizeof server->signature, "sim");
