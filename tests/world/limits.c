@@ -1,7 +1,7 @@
 /* limits - what must hold: deadlines, no spinning, no starving; see sim.h. */
 #include "sim.h"
 
-enum { LINGER_MS = 1000, FIRST_BYTE_FACTOR = 6 };
+enum { LINGER_MS = 1000, FIRST_BYTE_FACTOR = 6, GRACE_MS = 3000 };
 enum { SPINS_MAX = 100 };
 enum { SPARE_BYTES = 400 << 10, CLIENT_BYTES = 1300 << 10 };
 
@@ -58,7 +58,10 @@ static void late(const struct socket *s, const char *what, int64_t since_us,
  * each reply, whoever gets it. */
 static int64_t redis_ms(void)
 {
-    return plan_has(&sim.plan, REDIS_SLOW) ? 20000 : 2000;
+    if (!sim.plan.server->event_loop)
+        return 1000; /* it gives up by itself, for each page */
+    return plan_has(&sim.plan, REDIS_SLOW) || plan_has(&sim.plan, REDIS_BUSY) ||
+                   plan_has(&sim.plan, REDIS_DRIBBLES) ? 30000 : 2000;
 }
 
 /* Which deadline runs for this client, by what can be seen from outside? */
@@ -102,18 +105,17 @@ static void check_starving(const struct socket *s, const struct client *c)
 {
     if (c->waiting_for != c->answers + 1 || c->done || c->excuse != NULL ||
         s->out.end > s->out.read || s->shut || s->out.fin_arrived ||
-        !sim.plan.server->event_loop || c->close_said)
+        c->close_said)
         return;
     int64_t since = c->waiting_us + s->latency_us;
     since = since > s->io_us ? since : s->io_us;
     since = since > s->accepted_us ? since : s->accepted_us;
     /* Answers to pipelined requests are collected: one may wait for the page
      * behind it, and that for Redis. */
-    bool redis = false;
+    int64_t limit_ms = 100 + s->latency_us / MS;
     for (int i = c->answers; i < c->count; i++)
-        redis |= c->requests[i].redis;
-    late(s, "it waits for an answer", since,
-         (redis ? redis_ms() : 100) + s->latency_us / MS);
+        limit_ms += c->requests[i].redis ? redis_ms() : 0;
+    late(s, "it waits for an answer", since, limit_ms);
 }
 
 /* MSG_MORE promises that more follows. */
@@ -123,6 +125,27 @@ static void check_held(const struct socket *s)
         !s->reset)
         fail("client %d: %llu bytes are held back (MSG_MORE), and the server "
              "waits", s->number, (unsigned long long)s->out.held);
+}
+
+/* 01: while others wait, an idle client has to go, and after 3 s one that has
+ * sent nothing since its handshake. */
+static void check_room(const struct socket *s, const struct client *c)
+{
+    if (sim.plan.server->event_loop || sim.queue_length == 0 || s->shut ||
+        s->reset || (sim.plan.per_connection && !sim.plan.at_capacity) ||
+        s->out.end > s->out.arrived || c->excuse != NULL || c->unlogged)
+        return;
+    int64_t since = sim.queue[0]->queued_us;
+    since = since > s->accepted_us ? since : s->accepted_us;
+    since = since > s->sent_us ? since : s->sent_us;
+    since = since > s->acked_us ? since : s->acked_us;
+    int64_t grace_ms = GRACE_MS - (since - s->last_data_us) / MS;
+    if (s->in.read == 0 && s->in.arrived == 0)
+        late(s, "it has sent nothing, and others wait", since,
+             100 + (grace_ms > 0 ? grace_ms : 0));
+    else if (c->lines > 0 && (c->lines == c->count ||
+             s->in.arrived <= c->requests[c->lines].begin))
+        late(s, "it is idle, and others wait", since, 150);
 }
 
 static void check_queue(void)
@@ -151,6 +174,7 @@ static void check_limits(void)
             continue;
         check_deadline(s, c);
         check_starving(s, c);
+        check_room(s, c);
     }
     check_queue();
 }

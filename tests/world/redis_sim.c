@@ -23,6 +23,7 @@ static struct {   /* a connection's, by its place among the sockets */
 static struct buffer list;            /* the texts of the remarks */
 static size_t ends[REMARKS_MAX];      /* where each ends */
 static int remarks, visits;
+static int failures;                  /* since the last page */
 
 void *__real_realloc(void *p, size_t n);
 void __real_free(void *p);
@@ -44,7 +45,7 @@ void redis_sim_reset(void)
 {
     static char text[8192];
     memset(links, 0, sizeof links);
-    remarks = visits = 0;
+    remarks = visits = failures = 0;
     for (int i = 0; i < sim.plan.preloaded; i++) {
         int n = snprintf(text, sizeof text, "p%d ", i);
         memset(text + n, 'x', (size_t)sim.plan.remark_size);
@@ -85,17 +86,32 @@ int redis_sim_times(int remark)
     return times;
 }
 
-/* While it lasts, and as long as the server backs off, pages may be 503. */
+/* While it lasts, and as long as the server backs off, pages may be 503. The
+ * back-off doubles with each failure since the last page (redis.c). */
 static void trouble_until(int64_t us)
 {
-    us += 2 * (int64_t)SECOND;
+    int64_t backoff_ms = 10 << (failures < 6 ? failures : 6);
+    us += (backoff_ms < 500 ? backoff_ms : 500) * (int64_t)MS;
+    failures++;
     if (us > sim.redis_trouble_us)
         sim.redis_trouble_us = us;
 }
 
+/* The server may notice only when its patience is over. */
 void redis_sim_trouble(void)
 {
-    trouble_until(sim.now_us);
+    trouble_until(sim.now_us + SECOND);
+}
+
+/* It notices as soon as packets have arrived. */
+static void quick_trouble(void)
+{
+    trouble_until(sim.now_us + 20 * MS);
+}
+
+void redis_sim_is_well(void)
+{
+    failures = 0;
 }
 
 /* --------------------------------------------------------------- connecting */
@@ -118,7 +134,7 @@ void redis_sim_connect(struct socket *s)
     s->latency_us = chance_below(2 * MS);
     memset(&links[s - sim.sockets], 0, sizeof links[0]);
     if (plan_has(&sim.plan, REDIS_AWAY) && chance_percent(60)) {
-        redis_sim_trouble();
+        quick_trouble();
         error = ECONNREFUSED;
     }
     if (sim.plan.unix_redis) {
@@ -126,8 +142,10 @@ void redis_sim_connect(struct socket *s)
         return;
     }
     s->connecting = true;
-    if (error != 0 && chance_percent(40))
+    if (error != 0 && chance_percent(40)) {
+        redis_sim_trouble();
         return; /* packets are lost: no answer at all */
+    }
     time_at(sim.now_us + 2 * s->latency_us, connected, s, error);
 }
 
@@ -135,6 +153,11 @@ void redis_sim_connect(struct socket *s)
 
 static void reply(struct socket *s, const char *bytes, size_t n)
 {
+    if (plan_has(&sim.plan, REDIS_DRIBBLES)) {
+        redis_sim_trouble();
+        tcp_peer_dribble(s, bytes, n, 100 * MS);
+        return;
+    }
     tcp_peer_send(s, bytes, n, plan_has(&sim.plan, SPLITS)
                                    ? chance_below(3 * MS) : 0);
 }
@@ -214,7 +237,7 @@ static bool misbehave(struct socket *s, const struct command *command)
                                           "\r\n", "$3\r\nabcdef\r\n"};
     const struct plan *plan = &sim.plan;
     if (plan_has(plan, REDIS_CLOSES) && chance_percent(15)) {
-        redis_sim_trouble();
+        quick_trouble();
         int how = chance_below(3);
         if (how > 0)
             execute(s, command, how == 1);
@@ -222,7 +245,7 @@ static bool misbehave(struct socket *s, const struct command *command)
         return true;
     }
     if (plan_has(plan, REDIS_ERRORS) && chance_percent(15)) {
-        redis_sim_trouble();
+        quick_trouble();
         trace("Redis     replies with an error");
         reply(s, "-LOADING the dataset\r\n", 22);
         return true;
@@ -300,6 +323,8 @@ static int64_t service_us(void)
     if (plan_has(&sim.plan, REDIS_SLOW))
         us = chance_percent(85) ? chance_below(20 * MS)
                                 : chance_below(2 * SECOND);
+    if (plan_has(&sim.plan, REDIS_BUSY))
+        us = 20 * MS + chance_below(120 * MS);
     return us;
 }
 
@@ -314,7 +339,7 @@ void redis_sim_data(struct socket *s)
             link->busy_us = sim.now_us;
         int64_t us = service_us();
         link->busy_us += us;
-        if (us > 50 * MS)
+        if (us > 50 * MS && plan_has(&sim.plan, REDIS_SLOW))
             trouble_until(link->busy_us);
         time_at(link->busy_us, next, s, 0);
     }

@@ -129,7 +129,8 @@ void rules_answer(struct client *c)
         fail("client %d gets %d, not %d", c->number, c->status, r->status);
     if (c->close_said && reason_to_close(c, r) == NULL)
         fail("client %d is told Connection: close without a reason", c->number);
-    if (!c->close_said && (r->last || r->refused || c->status == 408))
+    if (!c->close_said && (r->last || r->refused || c->status == 408 ||
+                           c->may_be_last[c->answers]))
         fail("client %d is not told Connection: close", c->number);
 }
 
@@ -143,7 +144,7 @@ static bool is_line_of(const struct client *c, const struct request *r,
     size_t shown = r->line < LINE_MAX_SHOWN ? r->line : LINE_MAX_SHOWN;
     bool cut = n >= 3 && memcmp(logged + n - 3, "...", 3) == 0;
     if (n == 1 && logged[0] == '-') /* none could be read */
-        return r->refused || c->sent < r->head_end;
+        return r->refused || c->socket->in.read < r->begin + r->line + 2;
     if (cut ? n - 3 != shown : n != r->line)
         return false;
     return memcmp(line, logged, cut ? shown : n) == 0;
@@ -172,8 +173,14 @@ void rules_log(const char *text, size_t size)
         fail("the log names another request than client %d's: %s, not %.*s",
              number, from, (int)r->line, c->script + r->begin);
     char *rest;
+    c->may_be_last[c->lines] =
+        sim.stop_us != 0 && sim.now_us - sim.stop_us > 10 * MS &&
+        sim.plan.call_cost_us <= 20 && c->socket->in.read <= r->end &&
+        !r->redis; /* it decides before it asks Redis */
     c->line_statuses[c->lines] = (int)strtol(to + 1, &rest, 10);
     c->line_sizes[c->lines] = strtoull(rest, NULL, 10);
+    if (r->redis && c->line_statuses[c->lines] == r->status)
+        redis_sim_is_well();
     c->lines++;
 }
 

@@ -175,7 +175,7 @@ static void sign_guestbook(struct client *c, struct request *r)
     n += more;
     begin(c, r, "POST", "/guestbook");
     say(c, "Content-Type: application/x-www-form-urlencoded\r\n");
-    if (!r->old && chance_percent(25)) {
+    if (!r->old && chance_percent(plan_has(&sim.plan, SPLITS) ? 60 : 25)) {
         r->expects = true;
         say(c, "Expect: 100-continue\r\n");
     }

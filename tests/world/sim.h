@@ -55,6 +55,8 @@ enum trouble {       /* each is a bit of sim.plan.troubles */
     MALFORMED,       /* requests that are refused */
     REDIS_AWAY,      /* refuses, or never answers the handshake */
     REDIS_SLOW,
+    REDIS_BUSY,      /* slow, but nobody has reason to give up */
+    REDIS_DRIBBLES,  /* replies byte by byte */
     REDIS_CLOSES,
     REDIS_ERRORS,    /* replies with errors */
     REDIS_GARBAGE,   /* replies that are not its protocol */
@@ -209,6 +211,9 @@ void tcp_reset_all(void);
 void tcp_peer_connect(struct socket *s);
 void tcp_peer_send(struct socket *s, const void *bytes, size_t n,
                    int64_t gap_us); /* > 0: in two pieces, so far apart */
+/* The first bytes one by one, so far apart. */
+void tcp_peer_dribble(struct socket *s, const void *bytes, size_t n,
+                      int64_t gap_us);
 void tcp_peer_shutdown(struct socket *s);
 void tcp_peer_close(struct socket *s);
 void tcp_peer_reset(struct socket *s);
@@ -325,6 +330,7 @@ struct client {
     int lines;
     int line_statuses[REQUESTS_MAX + 1];
     uint64_t line_sizes[REQUESTS_MAX + 1];
+    bool may_be_last[REQUESTS_MAX + 1]; /* made after SIGTERM, nothing behind */
     bool unlogged;         /* log lines may be missing */
 
     int64_t begun_us[REQUESTS_MAX]; /* when it sent the first byte of each */
@@ -355,6 +361,7 @@ int redis_sim_times(int remark); /* how often it is in the list */
 int redis_sim_remarks(void);
 int redis_sim_visits(void);
 void redis_sim_trouble(void);    /* its users may see a 503 for a while */
+void redis_sim_is_well(void);    /* a page is made: the back-off is over */
 /* Is this the text of the remark that is number `i` in the list? */
 bool redis_sim_is_remark(int i, const char *text, size_t n);
 

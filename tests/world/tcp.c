@@ -10,7 +10,7 @@
 #include <poll.h>
 #include <stdlib.h>
 
-enum { SEGMENT = 1460 };
+enum { SEGMENT = 1460, DRIBBLED = 16 };
 
 void *__real_realloc(void *p, size_t n);
 
@@ -186,6 +186,20 @@ void tcp_peer_send(struct socket *s, const void *bytes, size_t n,
     if (gap_us > 0)
         time_at(at, arrive, s, (int64_t)begin + 1 + chance_below((int)n));
     time_at(at + gap_us, arrive, s, (int64_t)s->in.end);
+}
+
+void tcp_peer_dribble(struct socket *s, const void *bytes, size_t n,
+                      int64_t gap_us)
+{
+    int64_t at = sim.now_us + s->latency_us;
+    uint64_t begin = s->in.end;
+    if (s->peer_closed)
+        return;
+    stream_append(&s->in, bytes, -1, 0, n);
+    for (size_t i = 0; i < n && i < DRIBBLED; i++)
+        time_at(at + (int64_t)i * gap_us, arrive, s, (int64_t)(begin + i + 1));
+    if (n > DRIBBLED)
+        time_at(at + DRIBBLED * gap_us, arrive, s, (int64_t)s->in.end);
 }
 
 static void arrive_fin(struct socket *s, int64_t argument)

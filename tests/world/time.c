@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <time.h>
 
-enum { EVENTS_MAX = 8192, CALLS_MAX = 400000 };
+enum { EVENTS_MAX = 65536, CALLS_MAX = 400000 };
 
 struct event {
     int64_t at_us;
