@@ -212,11 +212,21 @@ static const struct request *next_request(const struct client *c)
     return c->lines < c->count ? &c->requests[c->lines] : NULL;
 }
 
+/* Has its client left while the server waited for Redis? It counts until the
+ * replies have come. */
+static bool is_due(const struct socket *s, const struct client *c)
+{
+    const struct request *r = next_request(c);
+    return s->closed && r != NULL && r->redis && s->in.read >= r->end;
+}
+
 int rules_open_clients(void)
 {
     int n = 0;
-    for (int i = 0; i < sim.plan.clients; i++)
-        n += sim.sockets[i].accepted && !sim.sockets[i].closed;
+    for (int i = 0; i < sim.plan.clients; i++) {
+        const struct socket *s = &sim.sockets[i];
+        n += s->accepted && (!s->closed || is_due(s, &sim.clients[i]));
+    }
     return n;
 }
 
