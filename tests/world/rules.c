@@ -288,8 +288,6 @@ void rules_closed(struct socket *s)
         return;
     if (drain_expired())
         c->excuse = "--drain-timeout";
-    if (breaks_its_word(c))
-        c->excuse = "it sends more than it has announced";
     if (s->shut && sim.now_us - s->shut_us >= (LINGER_MS - 10) * MS)
         c->excuse = "it was given time to read";
 }
@@ -318,6 +316,8 @@ void rules_close(struct socket *s)
 /* The client's side of the connection is over. */
 void rules_end(struct client *c)
 {
+    if (breaks_its_word(c) && c->excuse == NULL)
+        c->excuse = "it sends more than it has announced";
     if (c->left != NULL || c->excuse != NULL)
         return;
     if (c->state == IN_BODY || c->head_size > 0)
