@@ -47,7 +47,7 @@ struct socket *fd_socket(int fd)
     return f->socket;
 }
 
-static const char *name_of(const struct socket *s)
+const char *socket_name(const struct socket *s)
 {
     static char name[32];
     snprintf(name, sizeof name, s->peer == PEER_REDIS ? "Redis" : "client %d",
@@ -86,7 +86,7 @@ static bool wait_for(struct socket *s, bool (*done)(const void *data),
         return false;
     }
     if (sim.plan.server->event_loop)
-        fail("an event loop waits for the socket of %s", name_of(s));
+        fail("an event loop waits for the socket of %s", socket_name(s));
     rules_step();
     int result = time_wait(done, s, timeout_us > 0 ? timeout_us : -1);
     rules_waited(result == 0, timeout_us > 0 ? timeout_us : -1);
@@ -95,7 +95,7 @@ static bool wait_for(struct socket *s, bool (*done)(const void *data),
     return result > 0;
 }
 
-static ssize_t take_error(struct socket *s)
+ssize_t socket_error(struct socket *s)
 {
     errno = s->error;
     s->error = 0;
@@ -113,7 +113,7 @@ static ssize_t receive(int fd, void *room, size_t n, int flags)
         return -1;
     size_t unread = tcp_unread(s);
     if (unread == 0)
-        return s->error != 0 ? take_error(s) : 0;
+        return s->error != 0 ? socket_error(s) : 0;
     n = n < unread ? n : unread;
     if (!(flags & MSG_TRUNC)) /* tcp(7): the kernel drops the bytes */
         memcpy(room, s->in.bytes + s->in.read, n);
@@ -125,13 +125,13 @@ static ssize_t receive(int fd, void *room, size_t n, int flags)
     return (ssize_t)n;
 }
 
-static ssize_t traced(const char *call, const struct socket *s, ssize_t result)
+ssize_t socket_traced(const char *call, const struct socket *s, ssize_t result)
 {
     int saved = errno;
     if (result < 0)
-        trace("%s %s = %s", call, name_of(s), strerrorname_np(errno));
+        trace("%s %s = %s", call, socket_name(s), strerrorname_np(errno));
     else
-        trace("%s %s = %zd", call, name_of(s), result);
+        trace("%s %s = %zd", call, socket_name(s), result);
     errno = saved;
     return result;
 }
@@ -139,13 +139,13 @@ static ssize_t traced(const char *call, const struct socket *s, ssize_t result)
 ssize_t __wrap_recv(int fd, void *room, size_t n, int flags)
 {
     struct socket *s = fd_socket(fd);
-    return traced("recv     ", s, receive(fd, room, n, flags));
+    return socket_traced("recv     ", s, receive(fd, room, n, flags));
 }
 
 ssize_t __wrap_read(int fd, void *room, size_t n)
 {
     struct socket *s = fd_socket(fd);
-    return traced("read     ", s, receive(fd, room, n, 0));
+    return socket_traced("read     ", s, receive(fd, room, n, 0));
 }
 
 /* How long a call may still wait. The kernel sends a file in pieces, and each
@@ -173,7 +173,7 @@ static ssize_t transmit(struct socket *s, const char *bytes, int file,
                       s->nonblocking))
             break;
         if (s->error != 0)
-            return sent > 0 ? (ssize_t)sent : take_error(s);
+            return sent > 0 ? (ssize_t)sent : socket_error(s);
         if (s->reset) {
             errno = EPIPE;
             return -1;
@@ -194,7 +194,7 @@ static ssize_t transmit(struct socket *s, const char *bytes, int file,
 ssize_t __wrap_send(int fd, const void *bytes, size_t n, int flags)
 {
     struct socket *s = fd_socket(fd);
-    return traced("send     ", s, transmit(s, bytes, -1, 0, n,
+    return socket_traced("send     ", s, transmit(s, bytes, -1, 0, n,
                                            flags & MSG_MORE));
 }
 
@@ -205,13 +205,13 @@ ssize_t __wrap_sendfile64(int to, int from, off_t *offset, size_t n)
     size_t size = site_files[file].size, at = (size_t)*offset;
     if (plan_has(&sim.plan, OPEN_ERRORS) && chance_percent(2)) {
         rules_fault("a file has been truncated");
-        return traced("sendfile ", s, 0);
+        return socket_traced("sendfile ", s, 0);
     }
     n = n < size - at ? n : size - at;
     ssize_t sent = transmit(s, NULL, file, at, n, false);
     if (sent > 0)
         *offset += sent;
-    return traced("sendfile ", s, sent);
+    return socket_traced("sendfile ", s, sent);
 }
 
 ssize_t __wrap_sendfile(int to, int from, off_t *offset, size_t n)
@@ -240,7 +240,7 @@ ssize_t __wrap_write(int fd, const void *bytes, size_t n)
         return (ssize_t)n;
     }
     struct socket *s = fd_socket(fd);
-    return traced("write    ", s, transmit(s, bytes, -1, 0, n, false));
+    return socket_traced("write    ", s, transmit(s, bytes, -1, 0, n, false));
 }
 
 /* ------------------------------------------------------- the end of a socket */
@@ -266,7 +266,7 @@ int __wrap_shutdown(int fd, int how)
     }
     struct socket *s = fd_socket(fd);
     time_call();
-    trace("shutdown  %s", name_of(s));
+    trace("shutdown  %s", socket_name(s));
     rules_close(s);
     if (how != SHUT_WR)
         fail("shutdown(%d) of a client", how);
@@ -284,7 +284,7 @@ int __wrap_close(int fd)
     time_call();
     if (f->kind == FD_SOCKET) {
         struct socket *s = f->socket;
-        trace("close     %s", name_of(s));
+        trace("close     %s", socket_name(s));
         if (!s->shut)
             rules_close(s);
         rules_closed(s);
@@ -294,211 +294,5 @@ int __wrap_close(int fd)
         fail("close(%d), which is not a client's", fd);
     }
     *f = (struct fd){FD_FREE, NULL, 0};
-    return 0;
-}
-
-/* ------------------------------------------------------------------- accept */
-
-int __wrap_accept4(int fd, void *address, socklen_t *length, int flags);
-
-static int accept_error(void)
-{
-    static const int errors[] = {EMFILE, ENFILE, ENOMEM, ENOBUFS, ECONNABORTED,
-                                 EPERM, EPROTO};
-    if (!plan_has(&sim.plan, ACCEPT_ERRORS) || !chance_percent(30))
-        return 0;
-    int error = CHANCE_OF(errors);
-    if (error == EMFILE || error == ENFILE || error == ENOMEM ||
-        error == ENOBUFS)
-        sim.exhausted_us = sim.now_us;
-    return error;
-}
-
-static bool may_accept(const void *data)
-{
-    (void)data;
-    return sim.queue_length > 0 || sim.listener_shut;
-}
-
-static int accept_now(bool nonblocking, bool client_nonblocking)
-{
-    if (!may_accept(NULL)) {
-        if (nonblocking) {
-            errno = EAGAIN;
-            return -1;
-        }
-        rules_step();
-        int result = time_wait(may_accept, NULL, 5 * (int64_t)SECOND);
-        if (result == 0)
-            errno = EAGAIN; /* SO_RCVTIMEO of the listener */
-        if (result <= 0)
-            return -1;
-    }
-    int error = sim.listener_shut ? EINVAL : accept_error();
-    if (error != 0) {
-        errno = error;
-        return -1;
-    }
-    struct socket *s = sim.queue[0];
-    int fd = fd_new(FD_SOCKET, s, 0);
-    if (fd < 0) {
-        sim.exhausted_us = sim.now_us;
-        return -1;
-    }
-    memmove(sim.queue, sim.queue + 1,
-            (size_t)--sim.queue_length * sizeof sim.queue[0]);
-    s->accepted = true;
-    s->accepted_us = s->acked_us = sim.now_us;
-    s->nonblocking = client_nonblocking;
-    s->send_timeout_us = 500 * MS; /* inherited from the listener */
-    rules_progress();
-    return fd;
-}
-
-int __wrap_accept4(int fd, void *address, socklen_t *length, int flags)
-{
-    (void)address;
-    (void)length;
-    time_call();
-    if (fd_get(fd)->kind != FD_LISTENER)
-        fail("accept on descriptor %d", fd);
-    int result = accept_now(sim.plan.server->event_loop,
-                            flags & SOCK_NONBLOCK);
-    int saved = errno;
-    if (result < 0)
-        trace("accept4 = %s", strerrorname_np(errno));
-    else
-        trace("accept4 = %d, client %d", result, fd_socket(result)->number);
-    errno = saved;
-    return result;
-}
-
-/* ------------------------------------------------------------ Redis' socket */
-
-int __wrap_socket(int domain, int type, int protocol);
-int __wrap_connect(int fd, const struct sockaddr *address, socklen_t length);
-
-int __wrap_socket(int domain, int type, int protocol)
-{
-    (void)domain;
-    (void)type;
-    (void)protocol;
-    time_call();
-    int fd = fd_new(FD_SOCKET, NULL, 0);
-    if (fd < 0) {
-        redis_sim_trouble();
-        return -1;
-    }
-    struct socket *s = tcp_new(PEER_REDIS, 0);
-    s->fd = fd;
-    s->accepted = true;
-    sim.fds[fd].socket = s;
-    return fd;
-}
-
-int __wrap_connect(int fd, const struct sockaddr *address, socklen_t length)
-{
-    struct socket *s = fd_socket(fd);
-    (void)address;
-    (void)length;
-    time_call();
-    if (!s->nonblocking && !sim.plan.unix_redis)
-        fail("connect() may block for minutes");
-    redis_sim_connect(s);
-    if (s->connecting)
-        errno = EINPROGRESS;
-    else if (s->error != 0)
-        take_error(s);
-    return (int)traced("connect  ", s, s->connected ? 0 : -1);
-}
-
-/* ---------------------------------------------------------- what is known */
-
-int __wrap_fcntl(int fd, int command, ...);
-int __wrap_fcntl64(int fd, int command, ...);
-int __wrap_ioctl(int fd, unsigned long request, ...);
-int __wrap_getsockopt(int fd, int level, int name, void *value,
-                      socklen_t *length);
-int __wrap_setsockopt(int fd, int level, int name, const void *value,
-                      socklen_t length);
-
-int __real_fcntl(int fd, int command, ...);
-
-int __wrap_fcntl(int fd, int command, ...)
-{
-    va_list args;
-    va_start(args, command);
-    int flags = command == F_SETFL ? va_arg(args, int) : 0;
-    void *lock = command != F_SETFL ? va_arg(args, void *) : NULL;
-    va_end(args);
-    if (sim.over) /* gcov locks its files */
-        return __real_fcntl(fd, command, lock);
-    struct socket *s = fd_socket(fd);
-    time_call();
-    if (command == F_SETFL)
-        s->nonblocking = flags & O_NONBLOCK;
-    return command == F_GETFL && s->nonblocking ? O_RDWR | O_NONBLOCK : O_RDWR;
-}
-
-int __wrap_fcntl64(int fd, int command, ...)
-{
-    va_list args;
-    va_start(args, command);
-    int flags = command == F_SETFL ? va_arg(args, int) : 0;
-    va_end(args);
-    return __wrap_fcntl(fd, command, flags);
-}
-
-int __wrap_ioctl(int fd, unsigned long request, ...)
-{
-    va_list args;
-    va_start(args, request);
-    int *n = va_arg(args, int *);
-    va_end(args);
-    time_call();
-    const struct socket *s = fd_socket(fd);
-    if (request == FIONREAD)
-        *n = (int)tcp_unread(s);
-    else if (request == SIOCOUTQ)
-        *n = s->reset ? 0 : (int)(s->out.end - s->out.arrived) +
-                                (s->out.fin && !s->out.fin_arrived);
-    else
-        fail("ioctl(%#lx)", request);
-    return 0;
-}
-
-int __wrap_getsockopt(int fd, int level, int name, void *value,
-                      socklen_t *length)
-{
-    struct tcp_info info = {0};
-    time_call();
-    if (level == SOL_SOCKET && name == SO_ERROR) {
-        struct socket *s = fd_socket(fd);
-        *(int *)value = s->error;
-        s->error = 0;
-        return 0;
-    }
-    if (level != IPPROTO_TCP || name != TCP_INFO)
-        fail("getsockopt(%d, %d)", level, name);
-    if (fd_get(fd)->kind == FD_LISTENER)
-        info.tcpi_unacked = (uint32_t)sim.queue_length;
-    else
-        info.tcpi_last_data_recv =
-            (uint32_t)((sim.now_us - fd_socket(fd)->last_data_us) / MS);
-    memcpy(value, &info, *length);
-    return 0;
-}
-
-int __wrap_setsockopt(int fd, int level, int name, const void *value,
-                      socklen_t length)
-{
-    struct socket *s = fd_socket(fd);
-    (void)length;
-    time_call();
-    if (level == SOL_SOCKET && (name == SO_RCVTIMEO || name == SO_SNDTIMEO)) {
-        const struct timeval *t = value;
-        *(name == SO_RCVTIMEO ? &s->receive_timeout_us : &s->send_timeout_us) =
-            t->tv_sec * (int64_t)SECOND + t->tv_usec;
-    }
     return 0;
 }
