@@ -2,14 +2,7 @@
 #include "sim.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/sockios.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <poll.h>
 #include <stdio.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -50,12 +43,12 @@ struct socket *fd_socket(int fd)
 const char *socket_name(const struct socket *s)
 {
     static char name[32];
-    snprintf(name, sizeof name, s->peer == PEER_REDIS ? "Redis" : "client %d",
-             s->number);
+    snprintf(name, sizeof name,
+             s->peer == PEER_REDIS ? "Redis" : "client %d", s->number);
     return name;
 }
 
-/* -------------------------------------------------------- receiving, sending */
+/* ------------------------------------------------------- receiving, sending */
 
 ssize_t __wrap_recv(int fd, void *room, size_t n, int flags);
 ssize_t __wrap_read(int fd, void *room, size_t n);
@@ -243,7 +236,7 @@ ssize_t __wrap_write(int fd, const void *bytes, size_t n)
     return socket_traced("write    ", s, transmit(s, bytes, -1, 0, n, false));
 }
 
-/* ------------------------------------------------------- the end of a socket */
+/* ------------------------------------------------------ the end of a socket */
 
 int __wrap_shutdown(int fd, int how);
 int __wrap_close(int fd);

@@ -23,14 +23,16 @@ static void choose_habits(struct client *c, struct socket *s)
     const struct plan *p = &sim.plan;
     static const int64_t spans[] = {0, 0, 10 * MS, SECOND, 8 * SECOND};
     static const int64_t gaps[] = {0, 1000, 20 * MS, 60 * MS, 400 * MS};
-    c->connect_us = 1 + (int64_t)(chance_next() % (uint64_t)(1 + CHANCE_OF(spans)));
+    const uint64_t span = 1 + (uint64_t)CHANCE_OF(spans);
+    c->connect_us = 1 + (int64_t)(chance_next() % span);
     s->latency_us = plan_has(p, LATENCY) ? chance_below(60 * MS)
                     : chance_percent(50) ? chance_below(2 * MS) : 0;
     c->piece_max = c->read_max = SIZE_MAX;
     c->stop_sending_at = SIZE_MAX;
     c->stop_reading_at = UINT64_MAX;
     if (plan_has(p, SPLITS) && chance_percent(50)) {
-        c->piece_max = (size_t)(1 + chance_below(chance_percent(50) ? 20 : 600));
+        int most = chance_percent(50) ? 20 : 600;
+        c->piece_max = (size_t)(1 + chance_below(most));
         c->gap_us = CHANCE_OF(gaps);
     }
     if (plan_has(p, SMALL_BUFFERS)) {
@@ -111,7 +113,7 @@ void client_leave(struct client *c, const char *how, bool reset)
     client_done(c);
 }
 
-/* ------------------------------------------------------------------- writing */
+/* ------------------------------------------------------------------ writing */
 
 /* Returns up to where the script may be sent now. */
 static size_t sendable(const struct client *c)
@@ -163,6 +165,24 @@ static void note_waiting(struct client *c)
     }
 }
 
+static void note_sent(struct client *c, size_t n)
+{
+    for (int i = 0; i < c->count; i++) {
+        const struct request *r = &c->requests[i];
+        if (c->sent <= r->begin && c->sent + n > r->begin)
+            c->begun_us[i] = sim.now_us;
+        if (c->sent < r->end && c->sent + n >= r->end)
+            c->whole_us[i] = sim.now_us;
+    }
+    c->sent += n;
+}
+
+static bool waits_for_permission(const struct client *c)
+{
+    const struct request *r = &c->requests[c->answers];
+    return c->answers < c->count && r->expects && c->sent == r->head_end;
+}
+
 static void write_some(struct socket *s, int64_t argument)
 {
     struct client *c = &sim.clients[s->number];
@@ -178,18 +198,11 @@ static void write_some(struct socket *s, int64_t argument)
         n = 1 + (size_t)chance_below((int)c->piece_max);
     trace("client %d  sends %zu bytes", c->number, n);
     tcp_peer_send(s, c->script + c->sent, n, 0);
-    for (int i = 0; i < c->count; i++) {
-        if (c->sent <= c->requests[i].begin && c->sent + n > c->requests[i].begin)
-            c->begun_us[i] = sim.now_us;
-        if (c->sent < c->requests[i].end && c->sent + n >= c->requests[i].end)
-            c->whole_us[i] = sim.now_us;
-    }
-    c->sent += n;
+    note_sent(c, n);
     note_waiting(c);
     if (c->sent < end)
         plan_writing(c, c->gap_us);
-    else if (c->answers < c->count && c->sent == c->requests[c->answers].head_end
-             && c->requests[c->answers].expects)
+    else if (waits_for_permission(c))
         time_at(sim.now_us + SECOND, patience_ends, s, c->answers);
     if (c->sent == c->size && c->half_closes) {
         trace("client %d  sends FIN", c->number);
@@ -216,7 +229,7 @@ void client_go_on(struct client *c)
         plan_writing(c, c->gap_us);
 }
 
-/* ------------------------------------------------------------------- reading */
+/* ------------------------------------------------------------------ reading */
 
 static void read_pieces(struct client *c, uint64_t end)
 {

@@ -140,7 +140,7 @@ void __wrap_freeaddrinfo(struct addrinfo *found)
     (void)found;
 }
 
-/* ------------------------------------------------- the process and its words */
+/* ------------------------------------------------ the process and its words */
 
 void __wrap_warn_user(const char *format, ...);
 void __wrap_stats_report(const struct stats_slot *slots, unsigned n);

@@ -3,7 +3,8 @@
 
 enum { LINGER_MS = 1000, FIRST_BYTE_FACTOR = 6, GRACE_MS = 3000 };
 enum { SPINS_MAX = 100 };
-enum { SPARE_BYTES = 400 << 10, CLIENT_BYTES = 1300 << 10 };
+enum { SPARE_BYTES = 400 << 10, CLIENT_BYTES = 1300 << 10,
+       PAGE_BYTES = 2400 << 10 };
 
 static bool progress, slept;
 static int spins;
@@ -189,10 +190,10 @@ void rules_step(void)
 }
 
 /* Exchanges that are kept for the next client have small buffers; a client that
- * takes its answer slowly costs one large page. */
+ * takes its answer slowly costs one large page. One page is in the making. */
 static void check_memory(void)
 {
-    size_t limit = (size_t)sim.plan.clients * SPARE_BYTES +
+    size_t limit = PAGE_BYTES + (size_t)sim.plan.clients * SPARE_BYTES +
                    (size_t)rules_open_clients() * CLIENT_BYTES;
     if (memory_bytes() > limit)
         fail("the server holds %zu bytes for %d clients", memory_bytes(),

@@ -139,7 +139,7 @@ static void *counted(void *p, size_t n, const void *caller)
     return p;
 }
 
-/* ------------------------------------------------------------ the real calls */
+/* ----------------------------------------------------------- the real calls */
 
 void *__wrap_malloc(size_t n);
 void *__wrap_calloc(size_t n, size_t size);
@@ -161,7 +161,8 @@ void *__wrap_malloc(size_t n)
 
 void *__wrap_calloc(size_t n, size_t size)
 {
-    return fails(n * size) ? NULL : counted(__real_calloc(n, size), n * size, CALLER);
+    return fails(n * size) ? NULL : counted(__real_calloc(n, size), n * size,
+                                            CALLER);
 }
 
 void *__wrap_realloc(void *p, size_t n)
@@ -221,11 +222,12 @@ int __wrap_asprintf(char **text, const char *format, ...)
     return n;
 }
 
-/* hiredis 0.14 ends the process when hi_malloc() finds no memory (alloc.c), calls
- * abort(3) on a reply whose callback it could not store, and relies on sdsempty()
- * where it has just freed a larger buffer. redis_may_connect() looks for memory
- * first; so in this world these are spared, and so are the functions that queue a
- * command, which leak 4 bytes when they fail half-way: they fail as a whole. */
+/* hiredis 0.14 ends the process when hi_malloc() finds no memory (alloc.c),
+ * calls abort(3) on a reply whose callback it could not store, and relies on
+ * sdsempty() where it has just freed a larger buffer. redis_may_connect() looks
+ * for memory first; so in this world these are spared, and so are the functions
+ * that queue a command, which leak 4 bytes when they fail half-way: these fail
+ * as a whole. */
 int __real_redisAppendCommandArgv(redisContext *context, int argc,
                                   const char **argv, const size_t *lengths);
 int __wrap_redisAppendCommandArgv(redisContext *context, int argc,

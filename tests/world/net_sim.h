@@ -95,7 +95,7 @@ static inline size_t tcp_unread(const struct socket *s)
 void stream_append(struct stream *st, const char *bytes, int file,
                    size_t offset, size_t n);
 
-/* -------------------------------------------------- descriptors, poll, epoll */
+/* ------------------------------------------------- descriptors, poll, epoll */
 
 enum fd_kind { FD_FREE, FD_STANDARD, FD_LISTENER, FD_LOG, FD_FOLDER, FD_EPOLL,
                FD_FILE, FD_SOCKET };

@@ -124,7 +124,7 @@ int __wrap_connect(int fd, const struct sockaddr *address, socklen_t length)
     return (int)socket_traced("connect  ", s, s->connected ? 0 : -1);
 }
 
-/* ---------------------------------------------------------- what is known */
+/* ------------------------------------------------------------ what is known */
 
 int __wrap_fcntl(int fd, int command, ...);
 int __wrap_fcntl64(int fd, int command, ...);

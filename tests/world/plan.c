@@ -102,8 +102,9 @@ void plan_make(struct plan *plan, const struct sim_server *server,
 
 void plan_print(const struct plan *plan)
 {
-    printf("server %s, %d clients, --keep-alive %d ms, --request-timeout %d ms, "
-           "--drain-timeout %d ms, --max-connections %d, %d remarks\n",
+    printf("server %s, %d clients, --keep-alive %d ms, "
+           "--request-timeout %d ms, --drain-timeout %d ms, "
+           "--max-connections %d, %d remarks\n",
            plan->server->name, plan->clients, plan->keep_alive_ms,
            plan->request_timeout_ms, plan->drain_timeout_ms,
            plan->max_connections, plan->preloaded);

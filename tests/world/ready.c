@@ -1,13 +1,12 @@
 /* ready - poll and epoll; see sim.h.
  *
  * As fs/eventpoll.c does it: an event puts the descriptor on a list; epoll_wait
- * asks each of them what it is ready for now, and reports that. A level-triggered
- * one stays on the list. Adding or modifying one asks it, too. */
+ * asks each of them what it is ready for now, and reports that. One that is
+ * level-triggered stays on the list. Adding or modifying one asks it, too. */
 #include "sim.h"
 
 #include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <sys/epoll.h>
 
 static uint64_t order;
@@ -241,8 +240,6 @@ int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout_ms)
             n++;
             trace("          fd %d: %#x", fds[i].fd, (unsigned)fds[i].revents);
         }
-    if (n < 0 && count == 1 && getenv("SIM_KNOWN") != NULL)
-        redis_sim_trouble();
     trace("poll = %d", n);
     return n;
 }
@@ -251,6 +248,6 @@ int __wrap_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *t,
                  const sigset_t *set)
 {
     (void)set;
-    return __wrap_poll(fds, count, t == NULL ? -1 : (int)(t->tv_sec * 1000 +
-                                                          t->tv_nsec / 1000000));
+    int ms = t == NULL ? -1 : (int)(t->tv_sec * 1000 + t->tv_nsec / 1000000);
+    return __wrap_poll(fds, count, ms);
 }

@@ -149,7 +149,7 @@ void redis_sim_connect(struct socket *s)
     time_at(sim.now_us + 2 * s->latency_us, connected, s, error);
 }
 
-/* ------------------------------------------------------------------ replying */
+/* ----------------------------------------------------------------- replying */
 
 static void reply(struct socket *s, const char *bytes, size_t n)
 {
@@ -283,7 +283,7 @@ static void next(struct socket *s, int64_t argument)
         execute(s, command, false);
 }
 
-/* ------------------------------------------------------------------- reading */
+/* ------------------------------------------------------------------ reading */
 
 /* Reads the number of a line such as "*3\r\n" or "$17\r\n" at *at. Returns -1
  * while it is incomplete. */

@@ -53,10 +53,10 @@ void fail(const char *format, ...)
     longjmp(sim.failed, 1);
 }
 
-/* ------------------------------------------------------------- the mains' data */
+/* ---------------------------------------------------------- the mains' data */
 
-/* What the mains keep in static variables: the Makefile puts it into a section of
- * its own, and each world begins with what it was at first. */
+/* What the mains keep in static variables: the Makefile puts it into a section
+ * of its own, and each world begins with what it was at first. */
 extern char __start_server_data[], __stop_server_data[];
 static char *first_data;
 void *__real_malloc(size_t n);
@@ -73,7 +73,7 @@ static void reset_data(void)
     memcpy(__start_server_data, first_data, n);
 }
 
-/* ----------------------------------------------------------------- the server */
+/* --------------------------------------------------------------- the server */
 
 void __wrap_server_start(struct server *server,
                          const struct architecture *architecture, int argc,
@@ -100,7 +100,8 @@ void __wrap_server_start(struct server *server,
     *server = (struct server){
         .architecture = architecture, .port = 8000, .listeners = listeners,
         .listener_count = 1, .public_folder = FOLDER_FD, .pictures = pictures,
-        .picture_count = 1, .files_per_worker = FILE_TABLE_SIZE, .log = {"log", LOG_FD, &shared.shared.log}, .stats_slots = 1,
+        .picture_count = 1, .files_per_worker = FILE_TABLE_SIZE,
+        .log = {"log", LOG_FD, &shared.shared.log}, .stats_slots = 1,
         .shared = &shared.shared,
         .guestbook_template = SLICE("[$VISITOR_COUNT$]$GUEST_REMARKS$")};
     snprintf(server->signature, sizeof server->signature, "sim");
@@ -129,7 +130,7 @@ int __wrap_server_finish(const struct server *server)
     return EXIT_SUCCESS;
 }
 
-/* -------------------------------------------------------------------- a world */
+/* ------------------------------------------------------------------ a world */
 
 static void signal_now(struct socket *of, int64_t number)
 {
@@ -210,14 +211,12 @@ static int run_worlds(const struct sim_server *server, uint64_t seed,
     struct timespec begin, end;
     clock_gettime_real(&begin);
     while (i < worlds && failures < most_failures) {
-        bool good = true;
-        for (int n = 0; n < GROUP && i < worlds && failures < most_failures; n++, i++)
-            if (!run_world(server, seed + (uint64_t)i)) {
-                good = false;
-                failures++;
-            }
-        *passed += good;
-        failed += !good;
+        int before = failures;
+        do
+            failures += !run_world(server, seed + (uint64_t)i);
+        while (++i < worlds && i % GROUP != 0 && failures < most_failures);
+        *passed += failures == before;
+        failed += failures > before;
     }
     clock_gettime_real(&end);
     double seconds = (double)(end.tv_sec - begin.tv_sec) +
@@ -230,7 +229,7 @@ static int run_worlds(const struct sim_server *server, uint64_t seed,
     return failed;
 }
 
-/* ----------------------------------------------------------------- arguments */
+/* ---------------------------------------------------------------- arguments */
 
 static void leave_out(char *names)
 {

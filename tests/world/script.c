@@ -57,7 +57,7 @@ static void end(struct client *c, struct request *r)
     r->head_end = c->size;
 }
 
-/* ------------------------------------------------------- requests for a file */
+/* ------------------------------------------------------ requests for a file */
 
 static void expect_file(struct request *r, int file)
 {
@@ -94,7 +94,7 @@ static void ask_file(struct client *c, struct request *r)
     end(c, r);
 }
 
-/* ------------------------------------------------------------- made-up pages */
+/* ------------------------------------------------------------ made-up pages */
 
 static void ask_page(struct client *c, struct request *r)
 {
@@ -194,7 +194,7 @@ static void sign_guestbook(struct client *c, struct request *r)
     r->body = good ? BODY_ANY : BODY_GUESTBOOK;
 }
 
-/* ------------------------------------------------------------- what is refused */
+/* ---------------------------------------------------------- what is refused */
 
 static void ask_wrongly(struct client *c, struct request *r)
 {
@@ -243,7 +243,7 @@ static void ask_wrongly(struct client *c, struct request *r)
     r->head_end = c->size;
 }
 
-/* ------------------------------------------------------------------ the script */
+/* --------------------------------------------------------------- the script */
 
 static void add_request(struct client *c, bool one_of_many)
 {

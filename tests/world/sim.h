@@ -42,7 +42,7 @@ enum {
 
 enum { MS = 1000, SECOND = 1000 * MS }; /* times are in microseconds */
 
-/* ------------------------------------------------- what a seed decides: plan */
+/* ------------------------------------------------ what a seed decides: plan */
 
 enum trouble {       /* each is a bit of sim.plan.troubles */
     SPLITS,          /* clients write in pieces */

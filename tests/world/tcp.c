@@ -2,8 +2,8 @@
  *
  * What matters here is what Linux does at the end of a connection (tcp_close()
  * in net/ipv4/tcp.c, RFC 1122, 4.2.2.13): a close with unread data sends RST,
- * and so does data that arrives after a close. Then what the client's kernel has
- * not acknowledged is lost (RFC 9112, 9.6). */
+ * and so does data that arrives after a close. Then what the client's kernel
+ * has not acknowledged is lost (RFC 9112, 9.6). */
 #include "sim.h"
 
 #include <errno.h>
@@ -94,7 +94,7 @@ static void tell_peer(struct socket *s)
         client_data(&sim.clients[s->number]);
 }
 
-/* ------------------------------------------------- from the peer to the server */
+/* ---------------------------------------------- from the peer to the server */
 
 static void hand_over(struct socket *s) /* into the accept queue */
 {
@@ -254,7 +254,7 @@ void tcp_peer_close(struct socket *s)
     s->peer_closed = true;
 }
 
-/* ------------------------------------------------- from the server to the peer */
+/* ---------------------------------------------- from the server to the peer */
 
 size_t tcp_room(const struct socket *s)
 {

@@ -9,7 +9,7 @@ enum { EVENTS_MAX = 65536, CALLS_MAX = 400000 };
 
 struct event {
     int64_t at_us;
-    uint64_t order;  /* events of one time happen in the order of their making */
+    uint64_t order;  /* events of one time happen in the order of making */
     void (*run)(struct socket *of, int64_t argument);
     struct socket *of;
     unsigned serial; /* of that socket */
@@ -153,7 +153,7 @@ void time_drain(void)
     }
 }
 
-/* ------------------------------------------------------------ the real calls */
+/* ----------------------------------------------------------- the real calls */
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *t);
 int __wrap_sigaction(int number, const struct sigaction *new,
