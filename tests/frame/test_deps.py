@@ -59,7 +59,7 @@ def deps(tools, *words, release=DEBIAN, **environment):
 def test_each_line_of_the_table_is_whole():
     for name, words in THINGS.items():
         assert len(words) == 7, name
-        assert re.fullmatch(r"(command|library|header|python|file):\S+|compiler|python|"
+        assert re.fullmatch(r"(command|library|archive|header|python|file):\S+|compiler|python|"
                             "libfuzzer|environment|actionlint", words[1]), name
 
 

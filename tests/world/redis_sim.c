@@ -230,6 +230,25 @@ static void close_link(struct socket *s)
         tcp_peer_close(s);
 }
 
+/* Replies that would take all memory, or an array in an array. */
+static void announce(struct socket *s)
+{
+    static const char *const heads[] = {
+        "*2147483647\r\n", "*1000\r\n$1\r\nx\r\n",
+        "*1\r\n*1\r\n*1\r\n:1\r\n", "$1073741824\r\n",
+        "$1200000\r\n", "*3\r\n$1000000\r\n"};
+    static char much[1200002];
+    const char *head = CHANCE_OF(heads);
+    redis_sim_trouble();
+    sim.redis_lied = true;
+    trace("Redis     announces too much: %.11s", head);
+    reply(s, head, strlen(head));
+    if (head[0] == '$' || head[1] == '3') {
+        memset(much, 'x', sizeof much);
+        reply(s, much, sizeof much);
+    }
+}
+
 /* Something goes wrong with this command. Returns whether it has. */
 static bool misbehave(struct socket *s, const struct command *command)
 {
@@ -259,9 +278,7 @@ static bool misbehave(struct socket *s, const struct command *command)
         return true;
     }
     if (plan_has(plan, REDIS_ANNOUNCES) && chance_percent(15)) {
-        redis_sim_trouble();
-        trace("Redis     announces two billion elements");
-        reply(s, "*2147483647\r\n", 13);
+        announce(s);
         return true;
     }
     if (plan_has(plan, REDIS_UNASKED) && chance_percent(15))
