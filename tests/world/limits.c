@@ -95,7 +95,9 @@ static void check_deadline(const struct socket *s, const struct client *c)
         int64_t since = s->sent_us > s->acked_us ? s->sent_us : s->acked_us;
         late(s, "it is idle", since, sim.plan.keep_alive_ms);
     } else if (s->in.read < r->end && s->begun == c->lines + 1) {
-        int64_t since = s->begun_us > s->acked_us ? s->begun_us : s->acked_us;
+        /* "100 Continue" does not start its clock again. */
+        int64_t since = s->begun_us > s->acked_us || r->expects
+                            ? s->begun_us : s->acked_us;
         late(s, "its request is not complete", since,
              sim.plan.request_timeout_ms);
     }
