@@ -267,7 +267,7 @@ static void read_some(struct socket *s, int64_t argument)
     if (c->done)
         return;
     if (st->read >= c->stop_reading_at) {
-        if (st->fin_arrived)
+        if (st->fin_arrived || c->was_reset)
             client_leave(c, "had stopped reading", false);
         return;
     }
