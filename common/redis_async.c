@@ -102,8 +102,13 @@ bool redis_async_queue(struct redis_async *redis,
         return false;
     if (redisAsyncCommandArgv(redis->context, replied, client, command->argc,
                               (const char **)(uintptr_t)command->argv,
-                              NULL) != REDIS_OK)
+                              NULL) != REDIS_OK) {
+        /* A connection that has just been made would stay unwatched, without
+         * a deadline for its handshake. */
+        if (redis->due == 0)
+            redis_async_close(redis);
         return false;
+    }
     if (redis->due++ == 0)
         redis->progress_ms = redis->clock->now_ms;
     return true;
