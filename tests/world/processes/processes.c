@@ -79,13 +79,16 @@ bool signal_waits(void)
     return (sim.pending & ~sim.blocked) != 0;
 }
 
+/* A handler leaves a note, and sets the alarm that brings the parent to it. A
+ * handler that runs before then may set the alarm again. */
 static void note(int number)
 {
-    if ((number == SIGUSR1 || number == SIGHUP) &&
-        sim.note_since[number] == 0) {
-        sim.note_since[number] = sim.now;
-        sim.note_stolen[number] = sim.stolen;
-    }
+    for (int i = 1; i < 32; i++)
+        if (sim.note_since[i] != 0 ||
+            (i == number && (i == SIGUSR1 || i == SIGHUP))) {
+            sim.note_since[i] = sim.now;
+            sim.note_stolen[i] = sim.stolen;
+        }
 }
 
 /* What the handler must have done with a request to stop. */
@@ -120,7 +123,8 @@ static void run_handler(int number)
     say("handler of %s", signal_name(number));
     sim.in_handler++;
     errno = 4242;
-    note(number);
+    if (number != SIGALRM)
+        note(number);
     action->sa_handler(number);
     if (errno != 4242)
         sim_fail("the handler of %s changes errno", signal_name(number));
@@ -265,9 +269,11 @@ static void become_child(void)
     if (sim.pending & (bit(SIGTERM) | bit(SIGINT))) /* will reach it soon */
         sim_at(sim.now + sim_below(50 * MS), EVENT_SIGNAL, SIGTERM);
     sim.pending = 0;
+    sim.orphans = 0;
     memset(sim.note_since, 0, sizeof sim.note_since);
     for (int i = 0; i < sim.event_count; i++)
         if (sim.events[i].kind == EVENT_ALARM ||
+            sim.events[i].kind == EVENT_ORPHAN_ENDS ||
             sim.events[i].kind == EVENT_CHILD_ENDS)
             sim.events[i--] = sim.events[--sim.event_count];
 }
@@ -327,7 +333,7 @@ pid_t __wrap_fork(void)
     return 0;
 }
 
-/* Finds a child to reap: this one, or any. */
+/* Finds a child to reap: this one, or any of its own. */
 static struct child *find(pid_t pid)
 {
     int zombies = 0;
@@ -369,6 +375,12 @@ pid_t __wrap_waitpid(pid_t pid, int *status, int options)
         sim_fail("a child waits for children");
     if (!(options & WNOHANG))
         sim_fail("waitpid() without WNOHANG: signals are not heard");
+    if (pid == -1 && sim_below(sim.unreaped - sim.running + sim.orphans) <
+                         sim.orphans) {
+        say("waitpid(-1) = %d, an orphan", ORPHAN_PID);
+        sim.orphans--;
+        return ORPHAN_PID;
+    }
     struct child *child = find(pid);
     if (child == NULL && sim.unreaped == 0) {
         errno = ECHILD;

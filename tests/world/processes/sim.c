@@ -63,6 +63,7 @@ static void make_plan(struct plan *p, const struct subject *subject)
     p->child_at = subject->children && sim_percent(20)
                       ? 1 + (int)sim_below(8) : 0;
     p->parent_dies = sim_percent(20);
+    p->orphans = (int)ONE_OF(0, 0, 0, 0, 3);
     p->no_memory = sim_percent(1);
 }
 
@@ -102,6 +103,11 @@ static void happen(int i)
         say("a client connects: %d in the queue", sim.queue);
         break;
     case EVENT_CHILD_ENDS: child_end(event.which); break;
+    case EVENT_ORPHAN_ENDS:
+        sim.orphans++;
+        say("an orphan ends, whose parent is process 1 now");
+        signal_post(SIGCHLD);
+        break;
     case EVENT_SIGNAL:
     case EVENT_ALARM: signal_post(event.which); break;
     }
@@ -219,7 +225,7 @@ static void reset_variables(void)
 static void plan_signals(void)
 {
     int64_t stop = sim_below(sim_percent(30) ? 10 * MS : 8 * SECOND);
-    static const int often[] = {SIGHUP, SIGUSR1, SIGUSR1, SIGALRM, SIGCHLD};
+    static const int often[] = {SIGHUP, SIGHUP, SIGUSR1, SIGUSR1, SIGCHLD};
     sim_at(sim.now + stop, EVENT_SIGNAL, sim_percent(50) ? SIGTERM : SIGINT);
     if (sim_percent(20))
         sim_at(sim.now + stop + sim_below(500 * MS), EVENT_SIGNAL,
@@ -227,6 +233,8 @@ static void plan_signals(void)
     for (int n = (int)ONE_OF(0, 0, 1, 5); n > 0; n--)
         sim_at(sim.now + sim_below(stop + SECOND), EVENT_SIGNAL,
                often[sim_below(5)]);
+    for (int n = sim.plan.orphans; n > 0; n--)
+        sim_at(sim.now + sim_below(stop + SECOND), EVENT_ORPHAN_ENDS, 0);
 }
 
 static void plan_clients(void)

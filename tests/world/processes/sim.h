@@ -30,6 +30,7 @@ enum {
     FDS_MAX = 256,
     THREADS_MAX = 16,    /* of 04, the main one included */
     PARENT_PID = 1000,   /* children follow */
+    ORPHAN_PID = 77,
     FIRST_FD = 10,
 };
 
@@ -76,12 +77,14 @@ struct plan {
     int child_at;         /* the fork in which this world becomes the child's;
                              0: it stays the parent's */
     bool parent_dies;     /* before the child has asked for its signal */
+    int orphans;          /* as process 1 it inherits so many from others */
     bool no_memory;       /* the first calloc() fails */
 };
 
 /* ---------------------------------------------------------------- the machine */
 
-enum event_kind { EVENT_CLIENT, EVENT_CHILD_ENDS, EVENT_SIGNAL, EVENT_ALARM };
+enum event_kind { EVENT_CLIENT, EVENT_CHILD_ENDS, EVENT_ORPHAN_ENDS, EVENT_SIGNAL,
+                  EVENT_ALARM };
 
 struct event {
     int64_t at;
@@ -127,6 +130,7 @@ struct sim {
     int child_count;
     int running;          /* children that have not ended */
     int unreaped;         /* the same, with zombies */
+    int orphans;          /* zombies that it has not forked */
 
     uint64_t pending, blocked;      /* signals, as bits; of the main thread */
     struct sigaction actions[32];
