@@ -31,12 +31,14 @@ static unsigned started;
 static atomic_uint ended;
 
 /* A child that has ended remains a zombie until its parent asks for its status.
- * Signals do not queue: one SIGCHLD may stand for several children. */
+ * Signals do not queue: one SIGCHLD may stand for several children. 0: of its
+ * own process group. As process 1 of a container it also inherits orphans of
+ * others, which must not count. */
 static void reap_children(int signal_number)
 {
     int saved = errno;
     (void)signal_number;
-    while (waitpid(-1, NULL, WNOHANG) > 0)
+    while (waitpid(0, NULL, WNOHANG) > 0)
         ended++;
     errno = saved;
 }
