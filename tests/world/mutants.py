@@ -1,0 +1,255 @@
+#!/usr/bin/python3
+"""Plant faults in the servers, one at a time: does a simulated world find each?
+
+    tests/world/mutants.py                every fault (--all)
+    tests/world/mutants.py --sample 8     so many of them, always the same
+    tests/world/mutants.py --only NAME    one of them
+    tests/world/mutants.py --list         what there is
+
+mutants.toml says what each fault is: a text of one function of the servers, and
+what stands in its place. A fault whose text is not exactly once in that function
+no longer applies, and fails with its name: rewrite it for the new code.
+
+The program of a world runs until it finds the fault, for SECONDS at most. It
+must find nothing in the servers as they are. The last line says `N passed, N
+failed`.
+"""
+
+import argparse
+import re
+import selectors
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from queue import SimpleQueue
+from typing import NamedTuple
+
+HERE = Path(__file__).resolve().parent
+TOP = HERE.parent.parent
+SECONDS = 60
+FOREVER = str(10 ** 9)          # worlds: the time limit ends it
+UNMUTATED = "5000"              # worlds of the servers as they are
+# The folder whose Makefile builds the program of a world.
+WORLDS = {"processes": HERE / "processes", "drivers": HERE}
+
+
+class Mutant(NamedTuple):
+    """A fault, as mutants.toml has it."""
+    name: str
+    file: str
+    function: str
+    text: str
+    replacement: str
+    breaks: str                 # what a user would notice
+    world: str                  # "processes --server forking"
+
+
+class Verdict(NamedTuple):
+    """What became of a mutant: found at a seed, after seconds; or why it was not."""
+    mutant: Mutant
+    found: bool
+    said: str
+    seconds: float
+
+
+class Broken(Exception):
+    """The mutant does not apply, or its program cannot be built or run."""
+
+
+def read_mutants():
+    """Return the mutants of mutants.toml; their names are unique."""
+    with open(HERE / "mutants.toml", "rb") as file:
+        mutants = [Mutant(**table) for table in tomllib.load(file)["mutant"]]
+    names = [mutant.name for mutant in mutants]
+    if len(set(names)) != len(names):
+        sys.exit("mutants.toml: two mutants have the same name")
+    return mutants
+
+
+def sample(mutants, count):
+    """Return `count` of the mutants, evenly spread over the file."""
+    if count >= len(mutants):
+        return mutants
+    return [mutants[i * len(mutants) // count] for i in range(count)]
+
+
+# ------------------------------------------------------------ planting a fault
+
+def squeeze(text):
+    """Return a pattern for the text in which any white space matches any other."""
+    return r"\s+".join(map(re.escape, text.split()))
+
+
+def find_function(source, name):
+    """Return (start, end) of a function's text; Broken if it is not there once.
+
+    The sources are laid out so that only the first line and the closing brace of a
+    function stand in the first column.
+    """
+    found = list(re.finditer(
+        rf"^[A-Za-z][^\n;]*\b{re.escape(name)}\([^;{{]*?\)\n\{{\n.*?^\}}\n",
+        source, re.MULTILINE | re.DOTALL))
+    if len(found) != 1:
+        raise Broken(f"there are {len(found)} functions {name}()")
+    return found[0].span()
+
+
+def plant(source, mutant):
+    """Return the source with the fault in it; Broken if it does not apply."""
+    start, end = find_function(source, mutant.function)
+    function, count = re.subn(squeeze(mutant.text), lambda _: mutant.replacement,
+                              source[start:end])
+    if count != 1:
+        raise Broken(f"its text is {count} times in {mutant.function}(), not once")
+    if function == source[start:end]:
+        raise Broken("it changes nothing")
+    return source[:start] + function + source[end:]
+
+
+# ------------------------------------------------------------- a copy to spoil
+
+class Tree:
+    """A copy of common/ and of the mains, with the programs built from it.
+
+    Their objects are kept: after a mutation, make compiles one file.
+    """
+
+    def __init__(self, folder):
+        self.source = folder / "source"
+        self.out = folder / "out"
+        for path in [*TOP.glob("common/*.[ch]"), *TOP.glob("0[1-7]_*/*.[ch]")]:
+            copy = self.source / path.relative_to(TOP)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, copy)
+
+    def build(self, program):
+        """Build a world's program and return its path; Broken if it cannot be."""
+        done = subprocess.run(
+            ["make", "-C", WORLDS[program], f"SRC={self.source}", f"OUT={self.out}"],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        if done.returncode:
+            raise Broken("it does not compile:\n" + done.stdout[-2000:])
+        return self.out / program
+
+    def try_mutant(self, mutant):
+        """Return the Verdict on a mutant. The tree is as before afterwards."""
+        path = self.source / mutant.file
+        began = time.monotonic()
+        try:
+            original = path.read_text()
+            path.write_text(plant(original, mutant))
+            try:
+                program, *options = mutant.world.split()
+                command = [self.build(program), *options, "--worlds", FOREVER]
+                began = time.monotonic()
+                said = first_finding(command)
+            finally:
+                path.write_text(original)
+        except (Broken, OSError) as error:
+            return Verdict(mutant, False, str(error), time.monotonic() - began)
+        return Verdict(mutant, said is not None, said or
+                       f"NOT FOUND in {SECONDS} s", time.monotonic() - began)
+
+
+def first_finding(command):
+    """Run the program of a world until it prints a failing seed.
+
+    Returns "seed N: the rule that did not hold"; None if it finds nothing in time.
+    """
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True,
+                          stderr=subprocess.DEVNULL) as child:
+        ends = time.monotonic() + SECONDS
+        ready = selectors.DefaultSelector()
+        ready.register(child.stdout, selectors.EVENT_READ)
+        try:
+            while ready.select(max(0, ends - time.monotonic())):
+                line = child.stdout.readline()
+                if found := re.search(r"--seed (\d+).*?# *(.*)", line):
+                    return f"seed {found[1]}: {found[2]}"
+                if not line:
+                    if child.wait():
+                        return f"ended with status {child.returncode}"
+                    return None
+        finally:
+            child.kill()
+    return None
+
+
+def check_unmutated(tree, worlds):
+    """Return what the worlds say of the servers as they are, [] if nothing."""
+    wrong = []
+    for world in worlds:
+        program, *options = world.split()
+        try:
+            done = subprocess.run(
+                [tree.build(program), *options, "--worlds", UNMUTATED], text=True,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        except Broken as error:
+            wrong.append(f"{world}: {error}")
+            continue
+        if done.returncode:
+            wrong.append(f"{world}, nothing planted:\n{done.stdout[-1000:]}")
+    return wrong
+
+
+# ------------------------------------------------------------------------ main
+
+def run(mutants, jobs):
+    """Try the mutants; print a line for each. Returns the Verdicts."""
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        trees = SimpleQueue()
+        for job in range(jobs):
+            trees.put(Tree(Path(folder) / str(job)))
+        first = trees.get()
+        wrong = check_unmutated(first, sorted({m.world for m in mutants}))
+        trees.put(first)
+        for sentence in wrong:
+            print(sentence, flush=True)
+
+        def try_one(mutant):
+            tree = trees.get()
+            try:
+                verdict = tree.try_mutant(mutant)
+            finally:
+                trees.put(tree)
+            print(f"{'found ' if verdict.found else 'FAILED'} {mutant.name:<34} "
+                  f"{mutant.world:<32} {verdict.seconds:6.1f} s  {verdict.said}",
+                  flush=True)
+            return verdict
+
+        with ThreadPoolExecutor(jobs) as pool:
+            return list(pool.map(try_one, mutants)), len(wrong)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--all", action="store_true", help="every mutant")
+    parser.add_argument("--sample", type=int, metavar="N", help="so many of them")
+    parser.add_argument("--only", metavar="NAME", help="those whose name begins so")
+    parser.add_argument("--world", help="those of one program: processes or drivers")
+    parser.add_argument("--jobs", type=int, default=1, help="so many at a time")
+    parser.add_argument("--list", action="store_true", help="only say what there is")
+    options = parser.parse_args()
+    mutants = [mutant for mutant in read_mutants()
+               if mutant.name.startswith(options.only or "")
+               and mutant.world.startswith(options.world or "")]
+    if options.sample:
+        mutants = sample(mutants, options.sample)
+    if options.list:
+        for mutant in mutants:
+            print(f"{mutant.name:<34} {mutant.file} {mutant.function}(): "
+                  f"{mutant.breaks}")
+        return 0
+    verdicts, wrong = run(mutants, options.jobs)
+    failed = sum(not verdict.found for verdict in verdicts)
+    print(f"{len(verdicts) - failed} passed, {failed + wrong} failed")
+    return int(failed + wrong > 0 or not verdicts)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
