@@ -7,4 +7,5 @@ int preforking_main(int argc, char **argv);
 #include "sim.h"
 
 const struct subject preforking = {
-    .name = "preforking", .main = preforking_main, .pool = true, .children = true};
+    .name = "preforking", .main = preforking_main, .pool = true,
+    .children = true};

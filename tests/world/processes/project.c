@@ -128,7 +128,7 @@ void __wrap_free(void *block)
     sim.allocated = 0;
 }
 
-/* --------------------------------------------------------- workers and clients */
+/* ------------------------------------------------------ workers and clients */
 
 static void check_child(int number)
 {
@@ -224,7 +224,7 @@ int __wrap_wait_for_missing_worker(struct worker_processes *workers)
     return sim.number;
 }
 
-/* --------------------------------------------------- the loop of a child of 07 */
+/* ------------------------------------------------ the loop of a child of 07 */
 
 void __wrap_event_loop_init(struct event_loop *loop,
                             const struct server *server, int number)

@@ -28,7 +28,7 @@ static int64_t since(int64_t then, int64_t stolen)
     return sim.now - then - (sim.stolen - stolen);
 }
 
-/* ------------------------------------------------------------- after each call */
+/* ---------------------------------------------------------- after each call */
 
 static void stops_in_time(void)
 {
@@ -107,7 +107,7 @@ void rules_after_step(void)
         check_free_slots(slots);
 }
 
-/* ------------------------------------------- before the main thread goes to sleep */
+/* ------------------------------------- before the main thread goes to sleep */
 
 static void child_is_prepared(void)
 {
@@ -174,7 +174,7 @@ static void pool_may_wait(enum waiting why, int64_t until)
 static void slots_are_all_there(enum waiting why)
 {
     const struct blocking_worker *slots[LIMIT_MAX + 1];
-    int in_hand = why == WAIT_ACCEPT || why == WAIT_SERVING || why == WAIT_PAUSE;
+    int in_hand = why != WAIT_SEMAPHORE; /* the main thread's own */
     int n = check_free_slots(slots), used = 0;
     for (int i = 1; i < THREADS_MAX; i++) {
         const struct blocking_worker *slot = thread_slot(i);
@@ -214,16 +214,17 @@ void rules_before_wait(enum waiting why, int64_t until)
         threaded_may_wait(why);
 }
 
-/* ------------------------------------------ before a child or a thread is made */
+/* --------------------------------------- before a child or a thread is made */
 
 static void pool_may_fork(void)
 {
-    int64_t started = sim.worker[sim.number].started;
-    if (sim.number < 0 || sim.number >= sim.plan.limit || !is_missing(sim.number))
+    if (sim.number < 0 || sim.number >= sim.plan.limit ||
+        !is_missing(sim.number))
         sim_fail("starts worker %d, which runs", sim.number);
     if (is_stopping())
         sim_fail("starts worker %d although the server is stopping",
                  sim.number);
+    int64_t started = sim.worker[sim.number].started;
     if (started != 0 && sim.now - started < SECOND - 2 * MS)
         sim_fail("starts worker %d again after %d ms", sim.number,
                  (int)((sim.now - started) / MS));
@@ -259,7 +260,7 @@ void rules_before_fork(void)
         capacity_is_told(sim.plan.limit - 1 - thread_free_slots());
 }
 
-/* ----------------------------------------------------------------- at the end */
+/* --------------------------------------------------------------- at the end */
 
 static void status_is_right(void)
 {

@@ -167,7 +167,7 @@ void sim_step(const char *call)
     rules_after_step();
 }
 
-/* ------------------------------------------------------------- trace and end */
+/* ------------------------------------------------------------ trace and end */
 
 void sim_say(const char *format, ...)
 {
@@ -198,7 +198,7 @@ void sim_exit(int status)
     longjmp(sim.over, 1);
 }
 
-/* --------------------------------------------------------------------- a run */
+/* -------------------------------------------------------------------- a run */
 
 /* The variables of the servers, and of signals.c, in sections of their own
  * (Makefile): each world begins with those of a new process. */

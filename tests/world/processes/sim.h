@@ -39,7 +39,7 @@ enum { MS = 1000 };
 #define SECOND (1000 * (int64_t)MS)
 #define NEVER INT64_MAX
 
-/* ------------------------------------------------------------ what is tested */
+/* ----------------------------------------------------------- what is tested */
 
 /* One of the servers. Its world file includes the server's main.c, and so sees
  * the variables that are static there. */
@@ -58,7 +58,7 @@ struct subject {
 
 extern const struct subject forking, preforking, epoll, threaded;
 
-/* --------------------------------------------------- what a seed decides first */
+/* ------------------------------------------------ what a seed decides first */
 
 struct plan {
     int limit;            /* --max-children, --max-threads or --workers */
@@ -81,10 +81,10 @@ struct plan {
     bool no_memory;       /* the first calloc() fails */
 };
 
-/* ---------------------------------------------------------------- the machine */
+/* -------------------------------------------------------------- the machine */
 
-enum event_kind { EVENT_CLIENT, EVENT_CHILD_ENDS, EVENT_ORPHAN_ENDS, EVENT_SIGNAL,
-                  EVENT_ALARM };
+enum event_kind { EVENT_CLIENT, EVENT_CHILD_ENDS, EVENT_ORPHAN_ENDS,
+                  EVENT_SIGNAL, EVENT_ALARM };
 
 struct event {
     int64_t at;
@@ -176,7 +176,7 @@ extern struct sim sim;
  * not. */
 bool sim_run(const struct subject *subject, uint64_t seed, bool trace);
 
-/* ------------------------------------------------------------- time and chance */
+/* ---------------------------------------------------------- time and chance */
 
 uint64_t sim_random(void);
 int64_t sim_below(int64_t n);           /* 0 .. n-1 */
@@ -205,18 +205,19 @@ _Noreturn void sim_fail(const char *format, ...)
 /* The process exits with this status: ends the world. */
 _Noreturn void sim_exit(int status);
 
-/* ---------------------------------------------------------- signals and children */
+/* ----------------------------------------------------- signals and children */
 
 void signal_post(int number);      /* to the parent */
 /* Runs the handlers of signals that are pending and not blocked. Returns how
  * many ran; *restart becomes false if one of them interrupts accept(2). */
 int signal_deliver(bool *restart);
 const char *signal_name(int number);
+bool signal_is_pending(int number);
 bool signal_waits(void);           /* is one pending and not blocked? */
 void child_end(int index);         /* becomes a zombie */
 void children_hear_stop(void);     /* each ends within --drain-timeout */
 
-/* ----------------------------------------------------------------------- threads */
+/* ------------------------------------------------------------------ threads */
 
 /* The current thread waits until ready(data), or until `until`. `ready` may be
  * NULL. Only the main thread is woken by signals, and only if `by_signal`;
@@ -235,9 +236,10 @@ bool thread_serves(const struct blocking_worker *worker);
 void thread_note(const struct blocking_worker *worker); /* serves; NULL: ends */
 bool thread_holds_mutex(void);
 
-/* ------------------------------------------------------------------------- rules */
+/* -------------------------------------------------------------------- rules */
 
 void rules_after_step(void);
-void rules_before_wait(enum waiting why, int64_t until); /* of the main thread */
+/* Before the main thread sleeps. */
+void rules_before_wait(enum waiting why, int64_t until);
 void rules_before_fork(void);
 void rules_at_end(void);
