@@ -163,9 +163,23 @@ void __wrap_worker_before_fork(struct worker *worker)
     server_housekeeping(worker->server);
 }
 
+/* Only what no client uses may be given back. */
+void __wrap_blocking_worker_spare(void *bw)
+{
+    sim_step("blocking_worker_spare");
+    if (thread_serves(bw))
+        sim_fail("takes files from a worker that serves a client");
+}
+
 void __wrap_redis_close(struct redis *redis)
 {
     redis->context = NULL;
+}
+
+void __wrap_file_table_empty(struct file_table *files)
+{
+    (void)files;
+    sim.files_open = false;
 }
 
 /* What rules.h must know of a client: who serves it, and for how long. The real
@@ -197,6 +211,7 @@ void __wrap_serve_blocking(struct blocking_worker *bw, int fd)
     say("serves descriptor %d", fd);
     if (sim_percent(50))
         bw->redis.context = (redisContext *)&open_connection;
+    sim.files_open |= sim_percent(50);
     serve_until(bw->worker.server, sim.now + sim_below(sim.plan.serve_us));
     close(fd);
     thread_note(NULL);

@@ -246,6 +246,9 @@ static void forking_may_fork(void)
     if (sim.blocking[0]->redis.context != NULL)
         sim_fail("forks while it has a connection to Redis, which the child "
                  "would use, too");
+    if (sim.files_open)
+        sim_fail("forks while it keeps files open, which each child would "
+                 "inherit");
 }
 
 void rules_before_fork(void)

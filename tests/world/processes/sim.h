@@ -152,6 +152,7 @@ struct sim {
     int forks;
     bool wants_death_signal, asked_for_parent, parent_dead;
     int served;           /* clients, by this process */
+    bool files_open;      /* kept for the next client of this process */
     bool finished;        /* server_finish() was called */
 
     struct worker_processes *workers; /* of a pool's parent */

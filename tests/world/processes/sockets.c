@@ -8,6 +8,10 @@
 #include <sys/socket.h>
 #include <time.h>
 
+/* SO_RCVTIMEO of the listening socket (net.c). With one, a handler interrupts
+ * accept(2) even if it has SA_RESTART (signal(7)). */
+#define ACCEPT_TIMEOUT (5 * SECOND)
+
 static bool a_client_waits(void *data)
 {
     (void)data;
@@ -42,9 +46,10 @@ int __wrap_accept4(int listener, struct sockaddr *address, socklen_t *length,
         sim_fail("accepts from %d, which does not listen", listener);
     if (!sim.listener_shut && sim_percent(sim.plan.accept_fails))
         return refuse_accept();
-    if (thread_wait(WAIT_ACCEPT, a_client_waits, NULL, NEVER, true, false) ==
-        WOKEN_SIGNAL) {
-        errno = EINTR;
+    enum woken woken = thread_wait(WAIT_ACCEPT, a_client_waits, NULL,
+                                   sim.now + ACCEPT_TIMEOUT, true, true);
+    if (woken != WOKEN_READY) {
+        errno = woken == WOKEN_SIGNAL ? EINTR : EAGAIN;
         return -1;
     }
     if (sim.listener_shut) {
