@@ -4,11 +4,13 @@
     tests/world/mutants.py                every fault (--all)
     tests/world/mutants.py --sample 8     so many of them, always the same
     tests/world/mutants.py --only NAME    one of them
+    tests/world/mutants.py --apply        none of them: does each still apply?
     tests/world/mutants.py --list         what there is
 
 mutants.toml says what each fault is: a text of one function of the servers, and
 what stands in its place. A fault whose text is not exactly once in that function
-no longer applies, and fails with its name: rewrite it for the new code.
+no longer applies, and fails with its name, also when it is not in the sample:
+rewrite it for the new code.
 
 The program of a world runs until it finds the fault, for SECONDS at most. It
 must find nothing in the servers as they are. The last line says `N passed, N
@@ -111,6 +113,17 @@ def plant(source, mutant):
     return source[:start] + function + source[end:]
 
 
+def inapplicable(mutants):
+    """Return {name: why} of the mutants that no longer apply."""
+    wrong = {}
+    for mutant in mutants:
+        try:
+            plant((TOP / mutant.file).read_text(), mutant)
+        except (Broken, OSError) as error:
+            wrong[mutant.name] = f"no longer applies to {mutant.file}: {error}"
+    return wrong
+
+
 # ------------------------------------------------------------- a copy to spoil
 
 class Tree:
@@ -200,7 +213,11 @@ def check_unmutated(tree, worlds):
 # ------------------------------------------------------------------------ main
 
 def run(mutants, jobs):
-    """Try the mutants; print a line for each. Returns the Verdicts."""
+    """Try the mutants; print a line for each.
+
+    Returns the Verdicts, and how many worlds found something in the servers as they
+    are.
+    """
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         trees = SimpleQueue()
         for job in range(jobs):
@@ -233,22 +250,30 @@ def main():
     parser.add_argument("--only", metavar="NAME", help="those whose name begins so")
     parser.add_argument("--world", help="those of one program: processes or drivers")
     parser.add_argument("--jobs", type=int, default=1, help="so many at a time")
+    parser.add_argument("--apply", action="store_true", help="run none of them")
     parser.add_argument("--list", action="store_true", help="only say what there is")
     options = parser.parse_args()
     mutants = [mutant for mutant in read_mutants()
                if mutant.name.startswith(options.only or "")
                and mutant.world.startswith(options.world or "")]
-    if options.sample:
-        mutants = sample(mutants, options.sample)
     if options.list:
         for mutant in mutants:
             print(f"{mutant.name:<34} {mutant.file} {mutant.function}(): "
                   f"{mutant.breaks}")
         return 0
-    verdicts, wrong = run(mutants, options.jobs)
-    failed = sum(not verdict.found for verdict in verdicts)
-    print(f"{len(verdicts) - failed} passed, {failed + wrong} failed")
-    return int(failed + wrong > 0 or not verdicts)
+    stale = inapplicable(mutants)
+    for name, why in stale.items():
+        print(f"FAILED {name:<34} {why}")
+    mutants = [mutant for mutant in mutants if mutant.name not in stale]
+    if options.apply:
+        print(f"{len(mutants)} passed, {len(stale)} failed")
+        return int(bool(stale))
+    verdicts, wrong = run(sample(mutants, options.sample or len(mutants)),
+                          options.jobs)
+    passed = sum(verdict.found for verdict in verdicts)
+    failed = len(verdicts) - passed + len(stale) + wrong
+    print(f"{passed} passed, {failed} failed")
+    return int(failed > 0)
 
 
 if __name__ == "__main__":
