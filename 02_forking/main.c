@@ -31,15 +31,16 @@ static unsigned started;
 static atomic_uint ended;
 
 /* A child that has ended remains a zombie until its parent asks for its status.
- * Signals do not queue: one SIGCHLD may stand for several children. 0: of its
- * own process group. As process 1 of a container it also inherits orphans of
- * others, which must not count. */
+ * Signals do not queue: one SIGCHLD may stand for several children. 0: those of
+ * its own process group. Others are orphans that process 1 of a container has
+ * inherited, which must not count. */
 static void reap_children(int signal_number)
 {
     int saved = errno;
     (void)signal_number;
     while (waitpid(0, NULL, WNOHANG) > 0)
         ended++;
+    signals_reap_orphans();
     errno = saved;
 }
 

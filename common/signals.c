@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -121,4 +122,15 @@ int64_t signals_stopping_ms(void)
 {
     return signals_stopping()
                ? clock_monotonic_ms() - atomic_load(signals_stop_ms) : 0;
+}
+
+void signals_reap_orphans(void)
+{
+    siginfo_t child = {0};
+    if (getpid() != 1)
+        return;
+    /* WNOWAIT only looks: whoever made a child asks for its status. */
+    while (waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           child.si_pid != 0 && getpgid(child.si_pid) != getpgrp())
+        waitpid(child.si_pid, NULL, WNOHANG);
 }

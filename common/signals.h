@@ -49,3 +49,7 @@ void signals_record(int signal_number);
  * time that it should stop. When its parent dies, the kernel kills it
  * (PR_SET_PDEATHSIG). */
 void signals_in_child(void);
+
+/* Reaps children of other process groups: orphans that process 1 of a container
+ * has inherited. No child of the server is one. Safe in a signal handler. */
+void signals_reap_orphans(void);
