@@ -6,12 +6,48 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
+pid_t parent_pid(void)
+{
+    return sim.plan.orphans > 0 ? 1 : PARENT_PID;
+}
+
 /* Those with which the kernel ends it, and those of exit(). */
 static int some_status(void)
 {
     static const int statuses[] = {0, 0, 1 << 8, 139 << 8, SIGSEGV, SIGKILL,
                                    SIGABRT | 0x80};
     return statuses[sim_below(sizeof statuses / sizeof statuses[0])];
+}
+
+static void reap(struct child *child)
+{
+    child->state = CHILD_REAPED;
+    sim.unreaped--;
+    sim_progress();
+    if (child->number >= 0) {
+        int64_t due = sim.worker[child->number].started + SECOND;
+        sim.worker[child->number].wanted =
+            child->ended_at > due ? child->ended_at : due;
+        sim.worker[child->number].stolen = child->ended_stolen;
+    }
+}
+
+/* With SIG_IGN for SIGCHLD the kernel keeps no zombies (waitpid(2), NOTES). */
+static bool kernel_reaps(void)
+{
+    return sim.actions[SIGCHLD].sa_handler == SIG_IGN;
+}
+
+void orphan_end(void)
+{
+    say("an orphan ends, whose parent is process 1 now");
+    if (kernel_reaps())
+        return;
+    if (sim.orphans++ == 0) {
+        sim.orphan_since = sim.now;
+        sim.orphan_stolen = sim.stolen;
+    }
+    signal_post(SIGCHLD);
 }
 
 void child_end(int index)
@@ -25,7 +61,10 @@ void child_end(int index)
     child->ended_stolen = sim.stolen;
     sim.running--;
     say("child %d ends: status 0x%x", (int)child->pid, child->status);
-    signal_post(SIGCHLD);
+    if (kernel_reaps())
+        reap(child);
+    else
+        signal_post(SIGCHLD);
 }
 
 void children_hear_stop(void)
@@ -133,17 +172,25 @@ static struct child *find(pid_t pid)
     return NULL;
 }
 
-static void reap(struct child *child)
+static bool is_orphan(pid_t pid)
 {
-    child->state = CHILD_REAPED;
-    sim.unreaped--;
+    return pid >= ORPHAN_PID && pid < PARENT_PID;
+}
+
+static pid_t reap_orphan(void)
+{
+    pid_t pid = ORPHAN_PID + --sim.orphans;
+    say("waitpid(%d) reaps an orphan", (int)pid);
     sim_progress();
-    if (child->number >= 0) {
-        int64_t due = sim.worker[child->number].started + SECOND;
-        sim.worker[child->number].wanted =
-            child->ended_at > due ? child->ended_at : due;
-        sim.worker[child->number].stolen = child->ended_stolen;
-    }
+    return pid;
+}
+
+/* An orphan or a child, whichever the kernel finds first. */
+static bool orphan_is_first(pid_t pid)
+{
+    int zombies = sim.unreaped - sim.running + sim.orphans;
+    return sim.orphans > 0 &&
+           (is_orphan(pid) || (pid == -1 && sim_below(zombies) < sim.orphans));
 }
 
 pid_t __wrap_waitpid(pid_t pid, int *status, int options)
@@ -153,12 +200,8 @@ pid_t __wrap_waitpid(pid_t pid, int *status, int options)
         sim_fail("a child waits for children");
     if (!(options & WNOHANG))
         sim_fail("waitpid() without WNOHANG: signals are not heard");
-    if (pid == -1 && sim_below(sim.unreaped - sim.running + sim.orphans) <
-                         sim.orphans) {
-        say("waitpid(-1) = %d, an orphan", ORPHAN_PID);
-        sim.orphans--;
-        return ORPHAN_PID;
-    }
+    if (orphan_is_first(pid))
+        return reap_orphan();
     struct child *child = find(pid);
     if (child == NULL && sim.unreaped == 0) {
         errno = ECHILD;
@@ -172,6 +215,32 @@ pid_t __wrap_waitpid(pid_t pid, int *status, int options)
     say("waitpid(%d) = %d, status 0x%x", (int)pid, (int)child->pid,
         child->status);
     return child->pid;
+}
+
+/* Only for a look at who has ended. */
+int __wrap_waitid(idtype_t type, id_t id, siginfo_t *info, int options)
+{
+    sim_step("waitid");
+    if (type != P_ALL || id != 0 || options != (WEXITED | WNOHANG | WNOWAIT))
+        sim_fail("waitid() other than for a look");
+    struct child *child = NULL;
+    info->si_pid = 0;
+    if (orphan_is_first(-1))
+        info->si_pid = ORPHAN_PID + sim.orphans - 1;
+    else if ((child = find(-1)) != NULL)
+        info->si_pid = child->pid;
+    errno = ECHILD;
+    return info->si_pid == 0 && sim.unreaped + sim.orphans == 0 ? -1 : 0;
+}
+
+pid_t __wrap_getpgrp(void)
+{
+    return parent_pid();
+}
+
+pid_t __wrap_getpgid(pid_t pid)
+{
+    return is_orphan(pid) ? pid : parent_pid();
 }
 
 int __wrap_kill(pid_t pid, int number)
@@ -198,12 +267,12 @@ pid_t __wrap_getppid(void)
 {
     sim_step("getppid");
     sim.asked_for_parent = sim.wants_death_signal;
-    return sim.parent_dead ? 1 : PARENT_PID;
+    return sim.parent_dead ? 1 : parent_pid();
 }
 
 pid_t __wrap_getpid(void)
 {
-    return sim.in_child ? PARENT_PID + sim.forks : PARENT_PID;
+    return sim.in_child ? PARENT_PID + sim.forks : parent_pid();
 }
 
 void __wrap__exit(int status)

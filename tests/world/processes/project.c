@@ -36,7 +36,7 @@ void __wrap_server_start(struct server *server,
         sim.fds[FIRST_FD + i] = (struct fd_state){.open = true};
     }
     *server = (struct server){
-        .architecture = architecture, .pid = PARENT_PID, .port = 8000,
+        .architecture = architecture, .pid = parent_pid(), .port = 8000,
         .listeners = listeners, .log = {.fd = -1},
         .stats_slots = LIMIT_MAX, .shared = (struct server_shared *)shared};
     server->listener_count =
@@ -44,6 +44,9 @@ void __wrap_server_start(struct server *server,
     set_options(&server->options, &sim.plan);
     sim.server = server;
     signals_install(server);
+    if (server->pid == 1 && !sim.subject->pool) /* as server.c does */
+        signal(SIGCHLD, SIG_IGN);
+    sim.server_started = true;
 }
 
 void __wrap_server_ready(const struct server *server, const char *model, ...)

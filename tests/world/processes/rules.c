@@ -49,6 +49,13 @@ static void notes_are_read(void)
                      "done", signal_name(notes[i]));
 }
 
+static void orphans_are_reaped(void)
+{
+    if (sim.orphans > 0 && !is_stopping() &&
+        since(sim.orphan_since, sim.orphan_stolen) > LATE_MS * MS)
+        sim_fail("an orphan that process 1 has inherited stays a zombie");
+}
+
 static bool is_missing(int number)
 {
     for (int i = 0; i < sim.child_count; i++)
@@ -100,6 +107,8 @@ void rules_after_step(void)
     stops_in_time();
     if (!sim.in_child) /* its copies of them are dropped */
         notes_are_read();
+    if (!sim.subject->pool)
+        orphans_are_reaped();
     if (sim.workers != NULL && !sim.in_child && !is_stopping())
         workers_are_replaced();
     if (sim.subject->free_slots != NULL && !thread_holds_mutex() &&

@@ -34,9 +34,10 @@ static void parent_stops(void)
     int64_t none = 0;
     atomic_compare_exchange_strong(&sim.server->shared->stop_ms, &none,
                                    sim.now / MS);
-    if (sim.stop_at == NEVER)
+    if (sim.stop_at == NEVER) {
         sim.stop_at = sim.now;
-    sim.stop_stolen = sim.stolen;
+        sim.stop_stolen = sim.stolen;
+    }
     sim.listener_shut = true;
     say("the parent gets SIGTERM");
 }
@@ -165,7 +166,8 @@ typedef void handler(int);
 handler *__wrap_signal(int number, handler *new_handler)
 {
     handler *old = sim.actions[number].sa_handler;
-    sim_step("signal");
+    if (sim.server_started)
+        sim_step("signal");
     sim.actions[number] = (struct sigaction){.sa_handler = new_handler,
                                              .sa_flags = SA_RESTART};
     return old;

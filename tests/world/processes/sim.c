@@ -64,6 +64,7 @@ static void make_plan(struct plan *p, const struct subject *subject)
                       ? 1 + (int)sim_below(8) : 0;
     p->parent_dies = sim_percent(20);
     p->orphans = (int)ONE_OF(0, 0, 0, 0, 3);
+    p->parent_dies &= p->orphans == 0; /* all would die with process 1 */
     p->no_memory = sim_percent(1);
 }
 
@@ -103,11 +104,7 @@ static void happen(int i)
         say("a client connects: %d in the queue", sim.queue);
         break;
     case EVENT_CHILD_ENDS: child_end(event.which); break;
-    case EVENT_ORPHAN_ENDS:
-        sim.orphans++;
-        say("an orphan ends, whose parent is process 1 now");
-        signal_post(SIGCHLD);
-        break;
+    case EVENT_ORPHAN_ENDS: orphan_end(); break;
     case EVENT_SIGNAL:
     case EVENT_ALARM: signal_post(event.which); break;
     }

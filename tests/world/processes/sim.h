@@ -29,8 +29,8 @@ enum {
     EVENTS_MAX = 512,
     FDS_MAX = 256,
     THREADS_MAX = 16,    /* of 04, the main one included */
-    PARENT_PID = 1000,   /* children follow */
-    ORPHAN_PID = 77,
+    PARENT_PID = 1000,   /* or 1; children follow */
+    ORPHAN_PID = 900,    /* the first of those that process 1 inherits */
     FIRST_FD = 10,
 };
 
@@ -77,7 +77,8 @@ struct plan {
     int child_at;         /* the fork in which this world becomes the child's;
                              0: it stays the parent's */
     bool parent_dies;     /* before the child has asked for its signal */
-    int orphans;          /* as process 1 it inherits so many from others */
+    int orphans;          /* it is process 1, and inherits so many of others;
+                             0: it is another process */
     bool no_memory;       /* the first calloc() fails */
 };
 
@@ -130,7 +131,8 @@ struct sim {
     int child_count;
     int running;          /* children that have not ended */
     int unreaped;         /* the same, with zombies */
-    int orphans;          /* zombies that it has not forked */
+    int orphans;          /* zombies that it has not forked ... */
+    int64_t orphan_since, orphan_stolen; /* ... the oldest of them */
 
     uint64_t pending, blocked;      /* signals, as bits; of the main thread */
     struct sigaction actions[32];
@@ -147,6 +149,7 @@ struct sim {
     bool listener_shut;
 
     struct server *server;
+    bool server_started;  /* nothing happens before */
     bool in_child;        /* this world has become a child's */
     int child_number;     /* ... of a pool */
     int forks;
@@ -216,6 +219,8 @@ const char *signal_name(int number);
 bool signal_is_pending(int number);
 bool signal_waits(void);           /* is one pending and not blocked? */
 void child_end(int index);         /* becomes a zombie */
+pid_t parent_pid(void);
+void orphan_end(void);
 void children_hear_stop(void);     /* each ends within --drain-timeout */
 
 /* ------------------------------------------------------------------ threads */
