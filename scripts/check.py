@@ -301,11 +301,16 @@ class Runner:
         return built if built.failed else self.cmocka(flavour)
 
     def world(self):
-        """Build the simulated world and run it for a fixed number of seeds."""
-        make = ["-C", "tests/world", f"OUT={TOP}/build/default/world"]
-        built = self.build(*make)
-        return built if built.failed else self.script(
-            "build/default/world/drivers", "--worlds", "50000" if full() else "12000")
+        """Build the simulated worlds and run them for a fixed number of seeds."""
+        out = TOP / "build/default/world"
+        counts = []
+        for folder, program, worlds in (
+                ("tests/world", "drivers", "50000" if full() else "12000"),
+                ("tests/world/processes", "processes", "500000" if full() else "50000")):
+            counts.append(self.build("-C", folder, f"OUT={out}"))
+            if not counts[-1].failed:
+                counts.append(self.script(str(out / program), "--worlds", worlds))
+        return total(counts)
 
     def aarch64(self):
         """Build for 64-bit Arm without a warning; run the unit tests in qemu.
@@ -408,15 +413,19 @@ BUILDS = {
 }
 
 # Those that run alongside others stand before the long ones that wait most of the time,
-# from blackbox on. Nothing runs alongside clang, the unit tests and frame, which build.
+# from blackbox on. Nothing runs alongside clang, the unit tests, world and frame, which
+# build.
 SUITES = [
     Suite("clang", "a build with clang that must not warn", None, lambda r: r.build(
         "CC=clang", "FLAVOUR=clang", "WERROR=1", "all", "unit-tests")),
     Suite("unit", "the pure modules, with cmocka", "default",
           lambda r: r.unit_tests()),
     Suite("unit-asan", "the same, sanitized", ASAN, lambda r: r.unit_tests(ASAN)),
-    Suite("world", "the two drivers in a simulated world, whatever a seed decides",
+    Suite("world", "drivers and parents in simulated worlds, whatever a seed decides",
           None, lambda r: r.world()),
+    Suite("mutants", "faults planted in the servers: does a world find each?", None,
+          lambda r: r.script(sys.executable, "tests/world/mutants.py",
+                             *([] if full() else ["--sample", "16"])), True),
     Suite("frame", "this runner, the Makefile, the scripts", "default",
           lambda r: r.pytest("tests/frame")),
     Suite("layering", "what the modules of common/ may call", "default",
