@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
-/* SO_RCVTIMEO of the listening socket (net.c). With one, a handler interrupts
+/* SO_RCVTIMEO of a listening socket (net.c). With it, a handler interrupts
  * accept(2) even if it has SA_RESTART (signal(7)). */
 #define ACCEPT_TIMEOUT (5 * SECOND)
 
@@ -46,8 +46,10 @@ int __wrap_accept4(int listener, struct sockaddr *address, socklen_t *length,
         sim_fail("accepts from %d, which does not listen", listener);
     if (!sim.listener_shut && sim_percent(sim.plan.accept_fails))
         return refuse_accept();
-    enum woken woken = thread_wait(WAIT_ACCEPT, a_client_waits, NULL,
-                                   sim.now + ACCEPT_TIMEOUT, true, true);
+    bool limited = sim.server->architecture->keeps_files;
+    enum woken woken = thread_wait(
+        WAIT_ACCEPT, a_client_waits, NULL,
+        limited ? sim.now + ACCEPT_TIMEOUT : NEVER, true, limited);
     if (woken != WOKEN_READY) {
         errno = woken == WOKEN_SIGNAL ? EINTR : EAGAIN;
         return -1;
