@@ -336,9 +336,13 @@ check-shim: build/deps/shim
 check-frame: build/deps/frame
 	@$(SUITES) frame
 
-## check-world: the drivers in a simulated world, 150,000 seeds (COVERAGE=1: which branches they take)
+## check-world: drivers and parents in simulated worlds (COVERAGE=1: which branches they take)
 check-world: build/deps/world
 	$(if $(COVERAGE),tests/world/coverage.py,@FULL=1 $(SUITES) world)
+
+## check-mutants: plants faults in the servers: does a simulated world find each? (FULL=1: all)
+check-mutants: build/deps/mutants
+	@$(SUITES) mutants
 
 ## check-fleet: fleet and fleet-clean on five hosts that are namespaces of this machine
 check-fleet: build/deps/fleet
@@ -505,7 +509,7 @@ help:
         reliability compare \
         compare-settings study study-settings report compare-runs peers-deps \
         book format tidy help timeline simulator demo-stuck predict predictions model \
-        grade lab handout check-peers check-labs check-world break break-check fleet fleet-clean check-fleet
+        grade lab handout check-peers check-labs check-world check-mutants break break-check fleet fleet-clean check-fleet
 
 # Deletes a file whose recipe failed: it would look finished next time.
 .DELETE_ON_ERROR:
