@@ -4,6 +4,7 @@
     tests/world/mutants.py                every fault (--all)
     tests/world/mutants.py --sample 8     so many of them, always the same
     tests/world/mutants.py --only NAME    one of them
+    tests/world/mutants.py --unseen       those that no world finds so far
     tests/world/mutants.py --apply        none of them: does each still apply?
     tests/world/mutants.py --list         what there is
 
@@ -49,6 +50,7 @@ class Mutant(NamedTuple):
     replacement: str
     breaks: str                 # what a user would notice
     world: str                  # "processes --server forking"
+    seen: bool = True           # false: no world finds it so far
 
 
 class Verdict(NamedTuple):
@@ -246,6 +248,8 @@ def main():
     parser.add_argument("--only", metavar="NAME", help="those whose name begins so")
     parser.add_argument("--world", help="those of one program: processes or drivers")
     parser.add_argument("--jobs", type=int, default=1, help="so many at a time")
+    parser.add_argument("--unseen", action="store_true",
+                        help="those that are marked seen = false")
     parser.add_argument("--apply", action="store_true", help="run none of them")
     parser.add_argument("--list", action="store_true", help="only say what there is")
     options = parser.parse_args()
@@ -264,6 +268,10 @@ def main():
     if options.apply:
         print(f"{len(mutants)} passed, {len(stale)} failed")
         return int(bool(stale))
+    for mutant in mutants:
+        if not mutant.seen and not options.unseen:
+            print(f"unseen {mutant.name:<34} no world finds this: {mutant.breaks}")
+    mutants = [mutant for mutant in mutants if mutant.seen != options.unseen]
     verdicts, wrong = run(sample(mutants, options.sample or len(mutants)),
                           options.jobs)
     passed = sum(verdict.found for verdict in verdicts)
