@@ -27,32 +27,12 @@ void worker_processes_init(struct worker_processes *workers,
     signal(SIGCHLD, signals_record); /* process 1 has ignored it until now */
 }
 
-static bool is_worker(const struct worker_processes *workers, pid_t pid)
-{
-    for (int i = 0; i < workers->server->options.workers; i++)
-        if (workers->processes[i].pid == pid)
-            return true;
-    return false;
-}
-
-/* As process 1 of a container, the parent inherits the orphans of all other
- * processes. WNOWAIT only looks: is_running() asks for a worker's status.
- * Called after is_running(), so that no worker's status hides an orphan's. */
-static void reap_orphans(const struct worker_processes *workers)
-{
-    siginfo_t info = {0};
-    while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-           info.si_pid != 0 && !is_worker(workers, info.si_pid))
-        waitpid(info.si_pid, NULL, WNOHANG);
-}
-
 /* ppoll(2) unblocks signals and goes to sleep in one step, so a signal that
  * arrived since the last check, SIGCHLD for example, ends the wait. */
 static void wait_for_signal(const struct worker_processes *workers, bool tick)
 {
     const struct timespec time = {.tv_nsec = TICK_MS * 1000000L};
-    if (workers->server->pid == 1)
-        reap_orphans(workers);
+    signals_reap_orphans(); /* after is_running(): no worker hides one */
     ppoll(NULL, 0, tick ? &time : NULL, &workers->unblocked);
     server_housekeeping(workers->server);
 }

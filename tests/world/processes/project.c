@@ -44,7 +44,7 @@ void __wrap_server_start(struct server *server,
     set_options(&server->options, &sim.plan);
     sim.server = server;
     signals_install(server);
-    if (server->pid == 1 && !sim.subject->pool) /* as server.c does */
+    if (server->pid == 1) /* as server.c does */
         signal(SIGCHLD, SIG_IGN);
     sim.server_started = true;
 }

@@ -107,8 +107,7 @@ void rules_after_step(void)
     stops_in_time();
     if (!sim.in_child) /* its copies of them are dropped */
         notes_are_read();
-    if (!sim.subject->pool)
-        orphans_are_reaped();
+    orphans_are_reaped();
     if (sim.workers != NULL && !sim.in_child && !is_stopping())
         workers_are_replaced();
     if (sim.subject->free_slots != NULL && !thread_holds_mutex() &&
