@@ -14,8 +14,9 @@ no longer applies, and fails with its name, also when it is not in the sample:
 rewrite it for the new code.
 
 The program of a world runs until it finds the fault, for SECONDS of processor time
-at most, so that a crowded machine makes no difference. It must find nothing in the
-servers as they are. The last line says `N passed, N failed`.
+at most, so that a crowded machine makes no difference. The seed that found it must
+find nothing in the servers as they are, nor must the first UNMUTATED seeds. The last
+line says `N passed, N failed`.
 """
 
 import argparse
@@ -144,6 +145,18 @@ class Tree:
 
     def build(self, program):
         """Build a world's program and return its path; Broken if it cannot be."""
+        if not self.unmutated(program).exists():
+            self.make(program)
+            shutil.copyfile(self.out / program, self.unmutated(program))
+            self.unmutated(program).chmod(0o755)
+        return self.make(program)
+
+    def unmutated(self, program):
+        """Return the path of a world's program with the servers as they are."""
+        return self.out / f"{program}-unmutated"
+
+    def make(self, program):
+        """Compile what has changed; return the program's path."""
         done = subprocess.run(
             ["make", "-C", WORLDS[program], f"SRC={self.source}", f"OUT={self.out}"],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
@@ -156,11 +169,13 @@ class Tree:
         path = self.source / mutant.file
         try:
             original = path.read_text()
+            program, *options = mutant.world.split()
+            self.build(program)
             path.write_text(plant(original, mutant))
             try:
-                program, *options = mutant.world.split()
                 command = [self.build(program), *options, "--worlds", FOREVER]
-                said, seconds = first_finding(command)
+                said, seconds = first_finding(
+                    command, [self.unmutated(program), *options])
             finally:
                 path.write_text(original)
         except (Broken, OSError) as error:
@@ -168,8 +183,15 @@ class Tree:
         return Verdict(mutant, said is not None, said or "NOT FOUND", seconds)
 
 
-def first_finding(command):
-    """Run the program of a world until it prints a failing seed.
+def holds(command, seed):
+    """Return whether the world of a seed holds with the servers as they are."""
+    return subprocess.run([*command, "--seed", seed, "--worlds", "1"], check=False,
+                          stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL).returncode == 0
+
+
+def first_finding(command, unmutated):
+    """Run the program of a world until it prints a failing seed of the mutant's own.
 
     Returns "seed N: the rule that did not hold", or None if it found nothing; and the
     seconds of processor time that it took. The kernel ends it after SECONDS.
@@ -179,7 +201,8 @@ def first_finding(command):
                           stdout=subprocess.PIPE, text=True,
                           stderr=subprocess.DEVNULL) as child:
         for line in child.stdout:
-            if found := re.search(r"--seed (\d+).*?# *(.*)", line):
+            found = re.search(r"--seed (\d+).*?# *(.*)", line)
+            if found and holds(unmutated, found[1]):
                 said = f"seed {found[1]}: {found[2]}"
                 break
         os.kill(child.pid, signal.SIGKILL)
