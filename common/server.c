@@ -213,9 +213,11 @@ void server_start(struct server *server,
     signals_install(server);
     /* Process 1 of a container inherits the orphans of all others. SIG_IGN: the
      * kernel reaps children itself (waitpid(2), NOTES). A server that makes
-     * children replaces this, and reaps orphans with its own. */
-    if (server->pid == 1)
+     * children replaces this, and tells them by their process group. */
+    if (server->pid == 1) {
         signal(SIGCHLD, SIG_IGN);
+        setpgid(0, 0);
+    }
 }
 
 void server_ready(const struct server *server, const char *model, ...)
