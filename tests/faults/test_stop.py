@@ -20,15 +20,6 @@ AT_A_TIME = {"iterative": 1, "forking": 128, "preforking": 4,
              "prethreaded": 4}
 
 
-def is_refused(server):
-    """Whether the server's port refuses connections."""
-    try:
-        server.connect().close()
-        return False
-    except (ConnectionRefusedError, ConnectionResetError):
-        return True
-
-
 @pytest.mark.parametrize("keep_alive", [False, True],
                          ids=["connection each", "keep-alive"])
 def test_stop_under_load(launch, keep_alive):
