@@ -35,9 +35,9 @@ struct loop {
 };
 
 /* Called whenever a client has to wait for its socket. The first time, it is
- * added, and stays. EPOLLET reports a change once: run_client() in event_loop.c
- * goes on until EAGAIN. If it has stopped earlier (`again`), no new event would
- * come, but EPOLL_CTL_MOD makes the kernel look, and report the socket. */
+ * added, and stays. EPOLLET reports a change once: event_loop_serve() goes on
+ * until EAGAIN. If it has stopped earlier (`again`), no new event would come,
+ * but EPOLL_CTL_MOD makes the kernel look, and report the socket. */
 static bool watch(struct event_loop *base, struct client *client,
                   enum http_want want, bool again)
 {

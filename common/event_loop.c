@@ -20,13 +20,15 @@
  * for a batch of pipelined requests, or for a request, the head of its answer
  * and three pieces of a file. With more, one fast reader of a huge file would
  * keep all others waiting. */
-enum { STEPS_PER_ITERATION = 6, ACCEPTS_PER_ITERATION = 64 };
+enum { STEPS_PER_ITERATION = 6 };
 
 /* How often a stopping loop checks the time, and one that has run out of
  * descriptors tries again. */
 enum { RECHECK_MS = 50 };
 
 static void client_replied(void *loop, void *client, const redisReply *reply);
+static void watch_failed(struct event_loop *loop, struct client *client,
+                         enum http_want want);
 
 void event_loop_init(struct event_loop *loop, const struct server *server,
                      int number)
@@ -51,6 +53,8 @@ static void set_deadline(struct event_loop *loop, struct client *client)
 {
     enum http_phase phase = http_conn_phase(&client->conn);
     remove_deadline(loop, client);
+    if (client->queue != phase)
+        net_delivery_begin(&client->delivery, loop->worker.http.clock.now_ms);
     client->queue = (unsigned char)phase;
     client->deadline_ms =
         loop->worker.http.clock.now_ms +
@@ -106,13 +110,11 @@ static bool read_request(struct event_loop *loop, struct client *client)
 static bool queue_command(struct event_loop *loop, struct client *client,
                           const struct redis_command *command)
 {
-    if (!redis_async_queue(&loop->redis, command, client)) {
-        http_context_trim(&loop->worker.http); /* memory may be what it lacks */
-        if (!redis_async_queue(&loop->redis, command, client))
-            return false;
-    }
-    client->replies_due++;
-    return true;
+    bool queued = redis_async_queue(&loop->redis, command, client) ||
+                  (http_context_relieve(&loop->worker.http, errno) &&
+                   redis_async_queue(&loop->redis, command, client));
+    client->replies_due += queued;
+    return queued;
 }
 
 static bool ask_redis(struct event_loop *loop, struct client *client)
@@ -132,15 +134,16 @@ static bool write_response(struct event_loop *loop, struct client *client)
     struct http_output output;
     http_conn_output(&client->conn, &output);
     ssize_t n = net_send(client->fd, &output);
-    if (n >= 0) {
-        if (http_conn_phase(&client->conn) == HTTP_PHASE_ANSWER)
-            remove_deadline(loop, client); /* the next phase has its own */
-        http_conn_sent(&client->conn, (size_t)n);
-    } else if (errno == EAGAIN) {
+    if (n < 0 && errno == EAGAIN)
         return false;
-    } else {
-        http_conn_abort(&client->conn); /* EPIPE, ECONNRESET, ETIMEDOUT */
+    if (n < 0) { /* EPIPE, ECONNRESET, or EIO: a file that was cut */
+        http_conn_finish(&client->conn);
+        return true;
     }
+    if (http_conn_phase(&client->conn) == HTTP_PHASE_ANSWER)
+        remove_deadline(loop, client); /* the next phase has its own */
+    net_delivery_begin(&client->delivery, loop->worker.http.clock.now_ms);
+    http_conn_sent(&client->conn, (size_t)n);
     return true;
 }
 
@@ -160,9 +163,19 @@ static bool send_fin(struct client *client)
     return true;
 }
 
+/* Looks how far the client's answer has come. */
+static enum http_delivery look(const struct event_loop *loop,
+                               struct client *client)
+{
+    return net_delivery(client->fd, &client->delivery,
+                        loop->worker.http.clock.now_ms,
+                        http_stall_timeout_ms(&loop->worker.server->options));
+}
+
 /* Waits, as http_conn.h says. Mostly the client has its answer when we look for
- * the first time; if not, its FIN brings it back, or its deadline. */
-static bool linger(struct client *client)
+ * the first time; if not, its FIN brings it back, or its deadline; in 07, so
+ * does its acknowledgement (EPOLLOUT). */
+static bool linger(struct event_loop *loop, struct client *client)
 {
     ssize_t n = client->readable ? net_discard(client->fd, 0) : -1;
     if (client->readable && (n == 0 || (n < 0 && errno != EAGAIN))) {
@@ -170,7 +183,7 @@ static bool linger(struct client *client)
         return true;
     }
     client->readable = n > 0;
-    http_conn_lingered(&client->conn, n > 0, net_delivered(client->fd));
+    http_conn_lingered(&client->conn, n > 0, look(loop, client));
     return n > 0 || http_conn_want(&client->conn) == HTTP_WANT_CLOSE;
 }
 
@@ -184,7 +197,7 @@ static bool step(struct event_loop *loop, struct client *client,
     case HTTP_WANT_REDIS: return ask_redis(loop, client);
     case HTTP_WANT_WRITE: return write_response(loop, client);
     case HTTP_WANT_FIN: return send_fin(client);
-    case HTTP_WANT_LINGER: return linger(client);
+    case HTTP_WANT_LINGER: return linger(loop, client);
     case HTTP_WANT_CLOSE: end_client(loop, client);
     }
     return false;
@@ -193,7 +206,7 @@ static bool step(struct event_loop *loop, struct client *client,
 /* Serves a client until its next step would have to wait, or until it has had
  * its share of this iteration. A read has to wait after EAGAIN, or after recv()
  * has returned less than it had room for: the socket is empty then. */
-static void run_client(struct event_loop *loop, struct client *client)
+void event_loop_serve(struct event_loop *loop, struct client *client)
 {
     enum http_want want;
     bool again = true;
@@ -218,7 +231,21 @@ static void run_client(struct event_loop *loop, struct client *client)
     if (want == HTTP_WANT_REDIS && client->watched == 0)
         return;
     if (!loop->watch(loop, client, want, again))
-        end_client(loop, client);
+        watch_failed(loop, client, want);
+}
+
+/* Nothing but its deadline brings this client back: in a second, if it has not
+ * taken its answer. One that would send could wait in vain, and is closed. */
+static void watch_failed(struct event_loop *loop, struct client *client,
+                         enum http_want want)
+{
+    server_warn_exhausted(loop->worker.server, "cannot watch a client: %s",
+                          strerror(errno));
+    http_context_trim(&loop->worker.http);
+    if (want != HTTP_WANT_READ)
+        return;
+    http_conn_finish(&client->conn);
+    event_loop_serve(loop, client);
 }
 
 /* Called for each reply, in the order of the commands; NULL when there will be
@@ -236,7 +263,7 @@ static void client_replied(void *loop_data, void *client_data,
     }
     if (complete)
         worker_log_answer(&loop->worker, &client->conn, client->peer);
-    run_client(loop, client);
+    event_loop_serve(loop, client);
 }
 
 static void client_ready(struct event_loop *loop, struct client *client,
@@ -250,7 +277,7 @@ static void client_ready(struct event_loop *loop, struct client *client,
     if (failed && client->replies_due > 0 && !client->closed)
         end_client(loop, client);
     else if (!client->closed)
-        run_client(loop, client);
+        event_loop_serve(loop, client);
 }
 
 void event_loop_ready(struct event_loop *loop, void *source, uint32_t events)
@@ -261,71 +288,6 @@ void event_loop_ready(struct event_loop *loop, void *source, uint32_t events)
         redis_async_ready(&loop->redis, events);
     else
         client_ready(loop, source, events);
-}
-
-static bool at_capacity(const struct event_loop *loop)
-{
-    return loop->clients >= loop->worker.server->options.max_connections;
-}
-
-bool event_loop_may_accept(const struct event_loop *loop)
-{
-    /* At capacity an idle client makes room, one at a time. */
-    return !loop->worker.draining && !loop->accept_exhausted &&
-           (!at_capacity(loop) || (loop->deadline_queues[HTTP_PHASE_IDLE] &&
-                                   !loop->deadline_queues[HTTP_PHASE_LINGER]));
-}
-
-/* Closes the client that has been idle longest, if there is one: now, or when
- * it has acknowledged its last answer. */
-static void close_longest_idle(struct event_loop *loop)
-{
-    struct client *client = loop->deadline_queues[HTTP_PHASE_IDLE];
-    if (client == NULL)
-        return;
-    http_conn_finish(&client->conn);
-    run_client(loop, client);
-}
-
-static void accept_client(struct event_loop *loop)
-{
-    const struct server *server = loop->worker.server;
-    if (at_capacity(loop)) {
-        /* No client is closed for one that is not there. */
-        loop->accept_pending = net_accept_queue_length(loop->listener) > 0;
-        if (loop->accept_pending)
-            close_longest_idle(loop);
-        if (!loop->accept_pending || at_capacity(loop))
-            return;
-    }
-    struct client *client = calloc(1, sizeof *client);
-    int fd = client == NULL ? -1
-                            : net_accept_nonblocking(server, loop->listener);
-    if (fd < 0) {
-        enum net_verdict verdict = net_accept_verdict(errno); /* or calloc's */
-        loop->accept_exhausted = verdict >= NET_NEEDS_ROOM;
-        loop->accept_pending = verdict != NET_NOBODY;
-        free(client);
-        if (verdict == NET_NEEDS_ROOM) { /* make some for the next attempt */
-            http_context_trim(&loop->worker.http);
-            close_longest_idle(loop);
-        }
-        return;
-    }
-    client->fd = fd;
-    client->readable = true;
-    client->peer = net_peer_name(server, fd);
-    http_conn_open(&client->conn, &loop->worker.http);
-    stats_add(&loop->worker.stats->connections, 1);
-    loop->clients++;
-    run_client(loop, client);
-}
-
-void event_loop_accept(struct event_loop *loop)
-{
-    for (int i = 0; i < ACCEPTS_PER_ITERATION && loop->accept_pending &&
-                    event_loop_may_accept(loop); i++)
-        accept_client(loop);
 }
 
 int event_loop_timeout_ms(const struct event_loop *loop)
@@ -358,8 +320,8 @@ static void expire(struct event_loop *loop, enum http_phase phase)
     while ((client = loop->deadline_queues[phase]) != NULL &&
            (all || client->deadline_ms <= loop->worker.http.clock.now_ms)) {
         remove_deadline(loop, client);
-        http_conn_on_timeout(&client->conn, net_delivered(client->fd));
-        run_client(loop, client);
+        http_conn_on_timeout(&client->conn, look(loop, client));
+        event_loop_serve(loop, client);
     }
 }
 

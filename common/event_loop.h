@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include "net.h"
 #include "redis_async.h"
 #include "worker.h"
 
@@ -28,7 +29,8 @@ struct client {
     bool hangup;               /* the client has closed its side: read to the
                                   end of file */
     bool closed;               /* its socket is; freed when no reply is due */
-    char *peer;               /* its address for the log, or NULL */
+    char *peer;                /* its address for the log, or NULL */
+    struct net_delivery delivery; /* of its answer */
     int64_t deadline_ms;
     struct client *prev, *next; /* in that queue */
 };
@@ -75,6 +77,10 @@ bool event_loop_may_accept(const struct event_loop *loop);
  * the same values. A client is served until its next step would have to wait,
  * or its share of this iteration is used up. It may be gone afterwards. */
 void event_loop_ready(struct event_loop *loop, void *source, uint32_t events);
+
+/* Serves a client until its next step would have to wait, or until it has had
+ * its share of this iteration. It may be gone afterwards. */
+void event_loop_serve(struct event_loop *loop, struct client *client);
 
 /* Accepts clients that are waiting, and serves each immediately: with
  * TCP_DEFER_ACCEPT its request is already here, and many are answered and gone

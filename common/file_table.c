@@ -104,7 +104,8 @@ int file_table_open(struct file_table *table, const char *path, int64_t now_ms,
         }
     }
     int status = open_new(table, path, now_ms, found);
-    if (status == 503) { /* a file that is open for later may be in its way */
+    if (status == 503 && (errno == EMFILE || errno == ENFILE ||
+                          errno == ENOMEM)) { /* files kept for later go */
         file_table_empty(table);
         status = open_new(table, path, now_ms, found);
     }

@@ -11,8 +11,13 @@
 enum { FIRST_BYTE_FACTOR = 6 };
 
 /* How long a client that still sends is given to read the last answer and to
- * close, and how often one that has not acknowledged it is looked at. */
+ * close: after close(2), what it sends makes the kernel send RST, and some
+ * systems then throw away what they have received and nobody has read. */
 enum { LINGER_MS = 1000 };
+
+/* How often to look how much of an answer a slow client has taken, and for how
+ * many times as long as a request it may take nothing. */
+enum { LOOK_MS = 1000, STALL_FACTOR = 2 };
 
 void http_conn_open(struct http_conn *c, struct http_context *context)
 {
@@ -262,9 +267,10 @@ static bool end_answer(struct http_conn *c)
     x->logged = (struct http_logged){x->request.line, x->status,
                                      x->content_bytes};
     c->state = x->close ? HTTP_CONN_CLOSING : HTTP_CONN_NEXT;
-    /* A client that has announced its last request sends no other. */
+    /* A client that has announced its last request sends no other. (Old ones
+     * send an empty line behind the body of a form: RFC 9112, 2.2.) */
     c->linger = c->still_sending || x->request.keep_alive ||
-                http_conn_has_pipelined(c);
+                x->request.content_length > 0 || http_conn_has_pipelined(c);
     if (x->out.len > HTTP_BATCH_MAX) /* a large page: keep one copy of it */
         http_exchange_shrink(x);
     return true;
@@ -344,11 +350,12 @@ void http_conn_fin_sent(struct http_conn *c)
     c->state = c->linger ? HTTP_CONN_LINGER : HTTP_CONN_OVER;
 }
 
-void http_conn_lingered(struct http_conn *c, bool more, bool delivered)
+void http_conn_lingered(struct http_conn *c, bool discarded,
+                        enum http_delivery delivery)
 {
-    if (more)
+    if (discarded)
         c->still_sending = true;
-    else if (delivered && !c->still_sending)
+    else if (delivery == HTTP_DELIVERED && !c->still_sending)
         c->state = HTTP_CONN_OVER;
 }
 
@@ -358,14 +365,19 @@ int http_phase_timeout_ms(const struct options *options, enum http_phase phase)
     case HTTP_PHASE_NEW: return FIRST_BYTE_FACTOR * options->request_timeout_ms;
     case HTTP_PHASE_IDLE: return options->keep_alive_ms;
     case HTTP_PHASE_REQUEST: return options->request_timeout_ms;
+    case HTTP_PHASE_ANSWER: return LOOK_MS;
     case HTTP_PHASE_LINGER: return LINGER_MS;
-    case HTTP_PHASE_ANSWER:
     case HTTP_PHASES: break;
     }
     return INT_MAX;
 }
 
-void http_conn_on_timeout(struct http_conn *c, bool delivered)
+int http_stall_timeout_ms(const struct options *options)
+{
+    return STALL_FACTOR * options->request_timeout_ms;
+}
+
+void http_conn_on_timeout(struct http_conn *c, enum http_delivery delivery)
 {
     struct http_exchange *x = c->x;
     switch (http_conn_phase(c)) {
@@ -378,14 +390,18 @@ void http_conn_on_timeout(struct http_conn *c, bool delivered)
         refuse(c, 408);
         break;
     case HTTP_PHASE_LINGER:
-        if (delivered)
+        if (delivery != HTTP_UNDER_WAY)
             c->state = HTTP_CONN_OVER;
+        break;
+    case HTTP_PHASE_ANSWER:
+        if (delivery == HTTP_STALLED && has_output(c) &&
+            c->state != HTTP_CONN_REDIS)
+            http_conn_abort(c);
         break;
     case HTTP_PHASE_NEW:
     case HTTP_PHASE_IDLE:
         http_conn_finish(c);
         break;
-    case HTTP_PHASE_ANSWER: /* it has no deadline */
     case HTTP_PHASES:
         break;
     }

@@ -25,13 +25,14 @@
  * There are two drivers: serve_blocking.c waits inside this loop; event_loop.c
  * leaves it where it would have to wait, and returns later.
  *
- * Nothing begun is lost. close(2) answers bytes that the client sends too late,
- * or that nobody has read, with RST, and then the kernel throws away the part
- * of the last answer that the client has not acknowledged (RFC 9112, 9.6). So
+ * Nothing begun is lost. After close(2), the kernel answers further bytes of the
+ * client with RST, and so it does if the server has left bytes unread; then it
+ * discards the part of the last answer that the client has not acknowledged. So
  * whenever it is this server that ends a connection, it goes through FIN and
  * LINGER: the socket is closed when the client has acknowledged all of its
- * answers. A client that has announced its last request (Connection: close, or
- * HTTP/1.0) sends no more, and costs nothing: FIN, then CLOSE.
+ * answers (RFC 9112, 9.6). A client that has announced its last request (Connection: close, or
+ * HTTP/1.0 without keep-alive) may send no other, and costs nothing: FIN, then
+ * CLOSE.
  */
 #pragma once
 
@@ -82,6 +83,13 @@ struct http_conn { /* small: this is what an idle client costs */
                                 this is the end */
 };
 
+/* How far what was sent has come, at the time of a look: net_delivery(). */
+enum http_delivery {
+    HTTP_DELIVERED, /* the client has acknowledged all of it */
+    HTTP_UNDER_WAY, /* not yet, but lately more than before */
+    HTTP_STALLED,   /* nothing more for http_stall_timeout_ms() */
+};
+
 /* What to send next: a piece of memory or of a file. */
 struct http_output {
     const char *data; /* NULL: it is a file's */
@@ -99,8 +107,9 @@ void http_conn_open(struct http_conn *c, struct http_context *context);
  * from Redis are due: they need its exchange. */
 void http_conn_abort(struct http_conn *c);
 
-/* Ends a connection on which nothing is being answered, because the server has
- * no more time or room for it: FIN, then LINGER. */
+/* Ends a connection in good order, because the server cannot go on with it or
+ * has no more time or room for it: drops unfinished input and unsent output, so
+ * that FIN, then LINGER come next. Not while replies from Redis are due. */
 void http_conn_finish(struct http_conn *c);
 
 /* Returns what the connection needs next. After an answer it first looks for
@@ -144,18 +153,21 @@ void http_conn_sent(struct http_conn *c, size_t n);
 /* FIN: it is sent, which also releases the packet that MSG_MORE held back. */
 void http_conn_fin_sent(struct http_conn *c);
 
-/* LINGER: `more` bytes were discarded, or there are none now. `delivered`: the
- * client has acknowledged everything that was sent. One that still sends is
- * given time to read that this is the end, and to close. */
-void http_conn_lingered(struct http_conn *c, bool more, bool delivered);
+/* LINGER: bytes were `discarded`, or there are none now. A client that still
+ * sends is given time to read that this is the end, and to close. */
+void http_conn_lingered(struct http_conn *c, bool discarded,
+                        enum http_delivery delivery);
 
 /* Returns how many milliseconds a phase may last: IDLE since the last answer,
- * the others since they began. For ANSWER, INT_MAX: Redis has a deadline of its
- * own, and so has a client that takes nothing (TCP_USER_TIMEOUT, see net.c). */
+ * the others since they began. ANSWER and LINGER end when the client has its
+ * answer; for them this is how often to look how far it has come. (Redis has a
+ * deadline of its own.) */
 int http_phase_timeout_ms(const struct options *options, enum http_phase phase);
 
+/* Returns for how long a client may take nothing of its answer. */
+int http_stall_timeout_ms(const struct options *options);
+
 /* The deadline of the phase has passed. A request that has begun is answered
- * with 408. LINGER ends when the last answer is `delivered`; if it is not, the
- * phase begins again: TCP_USER_TIMEOUT ends a client that takes nothing. Any
- * other phase: http_conn_finish(). */
-void http_conn_on_timeout(struct http_conn *c, bool delivered);
+ * with 408. ANSWER goes on unless it has stalled; so does LINGER until the
+ * answer is delivered. Any other phase: http_conn_finish(). */
+void http_conn_on_timeout(struct http_conn *c, enum http_delivery delivery);

@@ -1,6 +1,7 @@
 /* http_exchange - the pool of exchanges; see http_exchange.h. */
 #include "http_exchange.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <utlist.h>
 
@@ -35,6 +36,14 @@ void http_context_trim(struct http_context *context)
     context->spare = NULL;
     context->spares = 0;
     file_table_empty(&context->files);
+}
+
+bool http_context_relieve(struct http_context *context, int error)
+{
+    if (error != EMFILE && error != ENFILE && error != ENOMEM)
+        return false;
+    http_context_trim(context);
+    return true;
 }
 
 void http_context_free(struct http_context *context)

@@ -111,6 +111,10 @@ void http_context_init(struct http_context *context,
  * shortage: what can be had again goes first. */
 void http_context_trim(struct http_context *context);
 
+/* After a failure with this errno: trims if descriptors or memory have run out.
+ * Returns whether it did, so that another attempt may succeed. */
+bool http_context_relieve(struct http_context *context, int error);
+
 /* Frees what the context holds; every exchange must have been released. */
 void http_context_free(struct http_context *context);
 

@@ -138,6 +138,7 @@ static void end_answer(struct http_exchange *x)
     x->out.failed = false;
     x->out.len = x->out_start;
     x->status = 503; /* for the log */
+    x->content_bytes = 0;
     x->close = true;
 }
 

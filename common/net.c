@@ -29,7 +29,7 @@ enum { DEFER_SECONDS = 7 };
 enum { SENDFILE_MAX = 256 * 1024 };
 
 /* The most that one call discards. */
-enum { DISCARD_MAX = 1024 * 1024 };
+enum { DISCARD_MAX = 16 * 1024 };
 
 /* Each option improves the server, none is necessary: when a kernel lacks one,
  * the server works without it. */
@@ -47,7 +47,7 @@ static void share_port(int fd)
             "start one with --workers 1", strerror(errno));
 }
 
-static void set_listener_options(int fd, bool event_loop, int timeout_ms)
+static void set_listener_options(int fd, bool event_loop)
 {
     /* Otherwise a restart fails while an old connection is in TIME_WAIT, which
      * lasts a minute. */
@@ -56,10 +56,8 @@ static void set_listener_options(int fd, bool event_loop, int timeout_ms)
      * the last short piece of an answer until the client has acknowledged the
      * rest. */
     set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-    /* A client that acknowledges nothing, or leaves no room for the rest of its
-     * answer, for this long: the kernel ends the connection with ETIMEDOUT. One
-     * that reads makes room in steps of a sixteenth of its buffer. */
-    set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 2 * timeout_ms);
+    /* A blocked send looks up, so that a client that takes nothing of its
+     * answer can be closed. */
     struct timeval wait = {.tv_usec = SEND_TIMEOUT_MS * 1000L};
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait);
     /* TCP_DEFER_ACCEPT: accept(2) returns a client only when it has sent
@@ -98,7 +96,7 @@ int net_listen(struct server *server, int number)
     int fd = socket(address->ai_family, type, 0);
     if (fd < 0)
         die("cannot make a socket: %s", strerror(errno));
-    set_listener_options(fd, event_loop, options->request_timeout_ms);
+    set_listener_options(fd, event_loop);
     if (server->architecture->keeps_files)
         limit_accept(fd);
     /* SO_REUSEPORT lets several sockets listen on one port, each with an accept
@@ -212,18 +210,26 @@ int net_silent_ms(int fd)
     return (int)tcp_info(fd).tcpi_last_data_recv;
 }
 
-bool net_delivered(int fd)
+enum http_delivery net_delivery(int fd, struct net_delivery *d, int64_t now_ms,
+                                int stall_ms)
 {
-    int unacknowledged = 0;
-    /* Bytes not yet acknowledged (tcp(7)); the FIN counts as one, and it is the
-     * last. */
-    return ioctl(fd, SIOCOUTQ, &unacknowledged) < 0 || unacknowledged <= 1;
+    int left = 0;
+    /* SIOCOUTQ: "not sent + not acked" (linux/sockios.h; tcp(7) names only the
+     * first). Linux counts the FIN as one byte, the last one. TCP_USER_TIMEOUT
+     * would not do: its clock goes on while a client makes room in small steps
+     * (tcp_ack_probe() in net/ipv4/tcp_input.c). */
+    if (ioctl(fd, SIOCOUTQ, &left) < 0 || left <= 1)
+        return HTTP_DELIVERED;
+    if (left < d->left)
+        d->progress_ms = now_ms;
+    d->left = left;
+    return now_ms - d->progress_ms >= stall_ms ? HTTP_STALLED : HTTP_UNDER_WAY;
 }
 
 ssize_t net_discard(int fd, int flags)
 {
-    /* MSG_TRUNC: the kernel drops the bytes, without a copy (tcp(7)). */
-    return recv(fd, NULL, DISCARD_MAX, flags | MSG_TRUNC);
+    char discarded[DISCARD_MAX];
+    return recv(fd, discarded, sizeof discarded, flags);
 }
 
 ssize_t net_send(int fd, const struct http_output *output)

@@ -3,6 +3,8 @@
  */
 #pragma once
 
+#include <limits.h>
+
 #include "http_conn.h"
 #include "server.h"
 
@@ -44,9 +46,23 @@ int net_accept_queue_limit(int listener);
  * its handshake or its last data. */
 int net_silent_ms(int fd);
 
-/* Has the client's kernel acknowledged everything that was sent, but perhaps
- * the FIN? From then on close(2) can take nothing from the client. */
-bool net_delivered(int fd);
+/* What earlier looks have seen of an answer that is on its way. */
+struct net_delivery {
+    int left;            /* bytes that were not acknowledged at the last look */
+    int64_t progress_ms; /* when fewer than before were; monotonic */
+};
+
+/* Begins to watch an answer: it has made progress just now. */
+static inline void net_delivery_begin(struct net_delivery *d, int64_t now_ms)
+{
+    *d = (struct net_delivery){INT_MAX, now_ms};
+}
+
+/* Looks how far everything that was sent, except perhaps the FIN, has come.
+ * Nothing must have been sent since the last look. HTTP_STALLED: no progress
+ * for stall_ms. */
+enum http_delivery net_delivery(int fd, struct net_delivery *d, int64_t now_ms,
+                                int stall_ms);
 
 /* Reads what the client sends and throws it away. Returns as recv(2): the
  * number of bytes, 0 at the end of file, or -1 with errno. flags: 0 or

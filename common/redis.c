@@ -14,11 +14,13 @@ enum { CONNECT_MEMORY = 32 * 1024 }; /* more than hiredis needs to connect */
 bool redis_may_connect(const struct redis_address *address,
                        const struct redis_backoff *backoff, int64_t now_ms)
 {
+    errno = EAGAIN;
     if (address->none || now_ms < backoff->retry_ms)
         return false;
     /* volatile: or the compiler removes both calls. */
     void *volatile probe = malloc(CONNECT_MEMORY);
     free(probe);
+    errno = probe != NULL ? 0 : ENOMEM;
     return probe != NULL;
 }
 

@@ -43,7 +43,7 @@ struct redis_backoff { /* all zero: immediately */
 };
 
 /* Is it time to try to connect, and is there memory for it? (hiredis 0.14 ends
- * the process when there is none.) */
+ * the process when there is none.) False sets errno: EAGAIN or ENOMEM. */
 bool redis_may_connect(const struct redis_address *address,
                        const struct redis_backoff *backoff, int64_t now_ms);
 
@@ -87,7 +87,7 @@ struct redis {
 void redis_close(struct redis *redis);
 
 /* Begins the commands of one page, connecting if necessary. Returns false when
- * Redis is away. now_ms is monotonic. */
+ * Redis is away, with errno if the system said why. now_ms is monotonic. */
 bool redis_begin(struct redis *redis, int64_t now_ms);
 
 /* Queues a command; redis_receive() sends it. Returns false when there is no

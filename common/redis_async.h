@@ -42,7 +42,7 @@ struct redis_async {
 };
 
 /* Queues a command, and starts to connect if necessary. Returns false when
- * Redis is away; there will be no reply then. */
+ * Redis is away, with errno if the system said why; there will be no reply. */
 bool redis_async_queue(struct redis_async *redis,
                       const struct redis_command *command, void *client);
 

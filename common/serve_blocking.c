@@ -36,9 +36,10 @@ struct connection {
     char *peer;            /* the client's address for the log, or NULL */
     bool has_timeout;      /* SO_RCVTIMEO is set: recv() blocks */
     bool others_waited;    /* when we last looked */
-    bool lingers;          /* net_discard() has found the socket empty */
+    bool found_empty;      /* net_discard() has found nothing to read */
     enum http_phase phase; /* the one that deadline_ms belongs to */
     int64_t deadline_ms;
+    struct net_delivery delivery; /* of the answer */
     int64_t grace_end_ms;  /* of a client that has sent nothing */
 };
 
@@ -77,6 +78,14 @@ static bool others_wait(const struct worker *worker)
     return waiting > idle;
 }
 
+/* Looks how far the answer has come. */
+static enum http_delivery look(struct connection *c)
+{
+    const struct worker *w = c->worker;
+    return net_delivery(c->fd, &c->delivery, w->http.clock.now_ms,
+                        http_stall_timeout_ms(&w->server->options));
+}
+
 /* Checks the deadline, then returns the next step. The timeout of recv() is not
  * enough: a client that sends a byte every 40 ms never runs into it. */
 static enum http_want next_want(struct connection *c)
@@ -85,6 +94,8 @@ static enum http_want next_want(struct connection *c)
     enum http_phase phase = http_conn_phase(&c->conn);
     const struct worker *w = c->worker;
     bool late = phase == c->phase && w->http.clock.now_ms >= c->deadline_ms;
+    if (phase != c->phase)
+        net_delivery_begin(&c->delivery, w->http.clock.now_ms);
     if (phase != c->phase || late) {
         c->phase = phase;
         c->deadline_ms = w->http.clock.now_ms +
@@ -95,14 +106,14 @@ static enum http_want next_want(struct connection *c)
     if (w->drain_expired)
         http_conn_abort(&c->conn); /* it had --drain-timeout */
     else
-        http_conn_on_timeout(&c->conn, net_delivered(c->fd));
+        http_conn_on_timeout(&c->conn, look(c));
     return http_conn_want(&c->conn);
 }
 
 /* Must this client, from which nothing comes, make room for others? One that
- * has sent nothing yet may stay until its grace ends. Another must go when
- * others waited at two looks: the first may have found a client that an idle
- * worker was about to accept. */
+ * has sent nothing yet may stay until its grace ends. Any other must go if
+ * clients wait now and waited at the previous check, 50 ms ago: then, an idle
+ * worker may have been about to accept the one that waited. */
 static bool must_make_room(struct connection *c)
 {
     bool waited = c->others_waited;
@@ -156,13 +167,15 @@ static void read_request(struct connection *c)
         return;
     }
     ssize_t n = recv(c->fd, input, room, c->has_timeout ? 0 : MSG_DONTWAIT);
-    bool no_data = n < 0 && (errno == EAGAIN || errno == EINTR);
+    int error = n < 0 ? errno : 0;
     worker_update(c->worker);
+    if (error == EINTR)
+        return; /* a signal: worker_update() has looked */
     if (n > 0) {
         http_conn_received(&c->conn, (size_t)n);
         if (http_conn_phase(&c->conn) == HTTP_PHASE_IDLE)
             on_no_data(c); /* empty lines: no request has begun */
-    } else if (!no_data) {
+    } else if (error != EAGAIN) {
         http_conn_abort(&c->conn); /* end of file, or ECONNRESET */
     } else if (c->has_timeout) {
         on_no_data(c);
@@ -194,10 +207,9 @@ static void ask_redis(struct connection *c)
     /* Queue what the page asks now, mostly one command. redis_receive() sends
      * it and blocks until the reply arrives. */
     if (c->conn.x->sent == 0 && /* the page's first command */
-        !redis_begin(c->redis, c->worker->http.clock.now_ms)) {
-        http_context_trim(&c->worker->http); /* memory may be what it lacks */
+        !redis_begin(c->redis, c->worker->http.clock.now_ms) &&
+        http_context_relieve(&c->worker->http, errno))
         redis_begin(c->redis, c->worker->http.clock.now_ms);
-    }
     for (; (command = http_conn_next_command(&c->conn)) != NULL; due++)
         redis_queue(c->redis, command);
     for (; due > 0; due--) {
@@ -215,12 +227,16 @@ static void write_response(struct connection *c)
     struct http_output output;
     http_conn_output(&c->conn, &output);
     ssize_t n = net_send(c->fd, &output);
-    bool interrupted = n < 0 && (errno == EAGAIN || errno == EINTR);
+    int error = n < 0 ? errno : 0;
     worker_update(c->worker);
-    if (n >= 0)
-        http_conn_sent(&c->conn, (size_t)n);
-    else if (!interrupted) /* by SO_SNDTIMEO, or a signal */
-        http_conn_abort(&c->conn); /* EPIPE, ECONNRESET, ETIMEDOUT */
+    if (error == EAGAIN || error == EINTR)
+        return; /* SO_SNDTIMEO, or a signal */
+    if (error != 0) { /* EPIPE, ECONNRESET, or EIO: a file that was cut */
+        http_conn_finish(&c->conn);
+        return;
+    }
+    net_delivery_begin(&c->delivery, c->worker->http.clock.now_ms);
+    http_conn_sent(&c->conn, (size_t)n);
 }
 
 static void send_fin(struct connection *c)
@@ -234,22 +250,24 @@ static void send_fin(struct connection *c)
  * client's FIN ends the wait, or we look again every 50 ms. */
 static void linger(struct connection *c)
 {
-    ssize_t n = net_discard(c->fd, c->lingers ? 0 : MSG_DONTWAIT);
-    bool no_data = n < 0 && (errno == EAGAIN || errno == EINTR);
+    ssize_t n = net_discard(c->fd, c->found_empty ? 0 : MSG_DONTWAIT);
+    int error = n < 0 ? errno : 0;
     worker_update(c->worker);
-    if (n <= 0 && !no_data) {
+    if (error == EINTR)
+        return;
+    if (n <= 0 && error != EAGAIN) {
         http_conn_abort(&c->conn); /* end of file, or ECONNRESET */
         return;
     }
-    bool delivered = net_delivered(c->fd);
-    http_conn_lingered(&c->conn, n > 0, delivered);
+    enum http_delivery delivery = look(c);
+    http_conn_lingered(&c->conn, n > 0, delivery);
     if (n > 0 || http_conn_want(&c->conn) != HTTP_WANT_LINGER)
         return;
-    if (c->lingers && delivered && must_make_room(c))
-        http_conn_abort(&c->conn); /* it has been given 50 ms to read it */
+    if (c->found_empty && delivery == HTTP_DELIVERED && must_make_room(c))
+        http_conn_abort(&c->conn); /* it has had 50 ms to read the answer */
     if (!c->has_timeout)
         enable_blocking_reads(c);
-    c->lingers = true;
+    c->found_empty = true;
 }
 
 void serve_blocking(struct blocking_worker *bw, int fd)

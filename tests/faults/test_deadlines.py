@@ -1,6 +1,7 @@
 """Every wait for a client has an end, and slow clients delay others only as far
 as the architecture does."""
 
+import socket
 import time
 
 import pytest
@@ -141,6 +142,23 @@ def test_a_reader_that_reads_slowly_is_served(launch, large):
             assert reader.receive(8192)
             time.sleep(0.02)
         assert is_served(server, reader)
+
+
+def test_a_reader_that_makes_room_in_small_steps_is_served(launch, large):
+    """Whose segments are as small as on a real network: the window never opens as far
+    as the piece that waits at the head of the server's queue."""
+    server = launch("--request-timeout", TIMEOUT, "--keep-alive", NEVER,
+                    root=large.root)
+    with socket.socket() as reader:
+        reader.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 1460)
+        reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+        reader.settimeout(DEADLINE)
+        reader.connect(server.address)
+        reader.sendall(build("/large.bin"))
+        ends = time.monotonic() + 12 * TIMEOUT
+        while time.monotonic() < ends:
+            assert reader.recv(3000)
+            time.sleep(0.05)
 
 
 def test_an_idle_connection_that_was_busy(launch):

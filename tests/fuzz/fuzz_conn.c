@@ -196,7 +196,7 @@ static bool misfortune(struct client *client)
     case 0:
         world_pass(&world, http_phase_timeout_ms(&world.server.options,
                                                  http_conn_phase(c)));
-        http_conn_on_timeout(c, !client->undelivered);
+        http_conn_on_timeout(c, client->undelivered ? HTTP_STALLED : HTTP_DELIVERED);
         return true;
     case 1:
         http_conn_abort(c);
@@ -253,7 +253,7 @@ static void wait_for_the_end(struct client *client)
     client->undelivered = false;
     for (int i = 0; client_run(client) != HTTP_WANT_CLOSE; i++) {
         assert(i < 2); /* a late request's answer, then lingering */
-        http_conn_on_timeout(&client->conn, true);
+        http_conn_on_timeout(&client->conn, HTTP_DELIVERED);
     }
     assert(http_conn_want(&client->conn) == HTTP_WANT_CLOSE);
 }

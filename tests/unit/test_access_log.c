@@ -94,7 +94,7 @@ TEST(a_late_request_behind_another_is_logged_with_its_own_line)
     size_t room;
     client_says(&client, GET("/hello") "GET /slow HTTP/1.1\r\nHost:");
     http_conn_input(&client.conn, &room); /* what was read moves to the front */
-    http_conn_on_timeout(&client.conn, true);
+    http_conn_on_timeout(&client.conn, HTTP_DELIVERED);
     client_run(&client);
     assert_non_null(strstr(content_of("log"), "\"GET /slow HTTP/1.1\" 408"));
 }
@@ -103,11 +103,11 @@ TEST(a_request_that_times_out_is_logged_as_far_as_it_was_read)
 {
     client_says(&client, "POST /guestbook HTTP/1.1\r\nHost: a\r\n"
                          "Content-Length: 5\r\n\r\n1234");
-    http_conn_on_timeout(&client.conn, true);
+    http_conn_on_timeout(&client.conn, HTTP_DELIVERED);
     client_run(&client);
     connect_logged_client();
     client_says(&client, "GET /slow HTTP/1.1\r\nHost:");
-    http_conn_on_timeout(&client.conn, true);
+    http_conn_on_timeout(&client.conn, HTTP_DELIVERED);
     client_run(&client);
     const char *log = content_of("log");
     assert_non_null(strstr(log, "\"POST /guestbook HTTP/1.1\" 408"));

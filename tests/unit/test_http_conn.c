@@ -447,7 +447,7 @@ TEST(input_after_a_refusal_is_discarded)
 TEST(lingering_ends_with_its_deadline)
 {
     client_says(&client, "nonsense\r\n\r\n");
-    http_conn_on_timeout(&client.conn, true);
+    http_conn_on_timeout(&client.conn, HTTP_DELIVERED);
     assert_int_equal(http_conn_want(&client.conn), HTTP_WANT_CLOSE);
 }
 
@@ -497,7 +497,7 @@ TEST(one_that_sends_another_request_meanwhile_is_given_time)
     client.undelivered = false;
     assert_int_equal(client_says(&client, HELLO), HTTP_WANT_LINGER);
     assert_statuses("200");
-    http_conn_on_timeout(&client.conn, true);
+    http_conn_on_timeout(&client.conn, HTTP_DELIVERED);
     assert_int_equal(http_conn_want(&client.conn), HTTP_WANT_CLOSE);
 }
 
@@ -507,10 +507,10 @@ TEST(time_alone_does_not_take_an_answer_away)
     client.undelivered = true;
     client_says(&client, HELLO);
     for (int i = 0; i < 5; i++) {
-        http_conn_on_timeout(&client.conn, false);
+        http_conn_on_timeout(&client.conn, HTTP_UNDER_WAY);
         assert_int_equal(client_run(&client), HTTP_WANT_LINGER);
     }
-    http_conn_on_timeout(&client.conn, true);
+    http_conn_on_timeout(&client.conn, HTTP_DELIVERED);
     assert_int_equal(client_run(&client), HTTP_WANT_CLOSE);
 }
 
@@ -518,7 +518,7 @@ TEST(an_idle_client_too_is_closed_when_it_has_its_answer)
 {
     client.undelivered = true;
     client_says(&client, HELLO);
-    http_conn_on_timeout(&client.conn, false);
+    http_conn_on_timeout(&client.conn, HTTP_UNDER_WAY);
     assert_int_equal(client_run(&client), HTTP_WANT_LINGER);
     assert_true(client.finished);
     client.undelivered = false;
@@ -558,7 +558,8 @@ TEST(each_phase_has_its_timeout)
     assert_int_equal(http_phase_timeout_ms(&o, HTTP_PHASE_NEW), 60000);
     assert_int_equal(http_phase_timeout_ms(&o, HTTP_PHASE_IDLE), 5000);
     assert_int_equal(http_phase_timeout_ms(&o, HTTP_PHASE_REQUEST), 10000);
-    assert_int_equal(http_phase_timeout_ms(&o, HTTP_PHASE_ANSWER), INT_MAX);
+    assert_int_equal(http_phase_timeout_ms(&o, HTTP_PHASE_ANSWER), 1000);
+    assert_int_equal(http_stall_timeout_ms(&o), 20000);
     assert_int_equal(http_phase_timeout_ms(&o, HTTP_PHASE_LINGER), 1000);
 }
 
@@ -626,7 +627,7 @@ TEST(an_idle_connection_times_out_without_an_answer)
 {
     client_says(&client, HELLO);
     client_forget(&client);
-    http_conn_on_timeout(&client.conn, true);
+    http_conn_on_timeout(&client.conn, HTTP_DELIVERED);
     assert_int_equal(client_run(&client), HTTP_WANT_CLOSE);
     assert_int_equal(client.received.len, 0);
 }
@@ -634,7 +635,7 @@ TEST(an_idle_connection_times_out_without_an_answer)
 TEST(half_a_head_times_out_with_408)
 {
     client_says(&client, HELLO "GET /hello HTTP/1.1\r\nHost:");
-    http_conn_on_timeout(&client.conn, true);
+    http_conn_on_timeout(&client.conn, HTTP_DELIVERED);
     client_run(&client);
     assert_statuses("200 408");
 }
@@ -643,7 +644,7 @@ TEST(half_a_body_times_out_with_408)
 {
     client_says(&client, "POST /guestbook HTTP/1.1\r\nHost: a\r\n"
                          "Content-Length: 30\r\n\r\nguest-name");
-    http_conn_on_timeout(&client.conn, true);
+    http_conn_on_timeout(&client.conn, HTTP_DELIVERED);
     client_run(&client);
     assert_statuses("408");
 }
@@ -652,7 +653,7 @@ TEST(so_does_a_body_that_100_continue_asked_for)
 {
     client_says(&client, "POST /guestbook HTTP/1.1\r\nHost: a\r\n" EXPECT
                          "Transfer-Encoding: chunked\r\n\r\n");
-    http_conn_on_timeout(&client.conn, true);
+    http_conn_on_timeout(&client.conn, HTTP_DELIVERED);
     client_run(&client);
     assert_statuses("100 408");
 }
@@ -667,7 +668,7 @@ TEST(a_late_head_request_gets_no_content_either)
         client_disconnect(&client);
         client_connect(&client, &world);
         client_send(&client, slice_of(requests[i]));
-        http_conn_on_timeout(&client.conn, true);
+        http_conn_on_timeout(&client.conn, HTTP_DELIVERED);
         client_run(&client);
         struct slice rest = {client.received.data, client.received.len};
         struct answer answer;
@@ -675,6 +676,47 @@ TEST(a_late_head_request_gets_no_content_either)
         assert_int_equal(answer.status, 408);
         assert_int_equal(rest.n, 0);
     }
+}
+
+TEST(a_client_that_takes_nothing_is_closed_when_it_stalls)
+{
+    client.unread = SLICE(GET("/big.bin"));
+    client_step(&client);
+    assert_int_equal(http_conn_phase(&client.conn), HTTP_PHASE_ANSWER);
+    http_conn_on_timeout(&client.conn, HTTP_UNDER_WAY);
+    assert_int_equal(http_conn_want(&client.conn), HTTP_WANT_WRITE);
+    http_conn_on_timeout(&client.conn, HTTP_DELIVERED);
+    assert_int_equal(http_conn_want(&client.conn), HTTP_WANT_WRITE);
+    http_conn_on_timeout(&client.conn, HTTP_STALLED);
+    assert_int_equal(http_conn_want(&client.conn), HTTP_WANT_CLOSE);
+}
+
+TEST(so_is_one_that_does_not_take_the_end_of_its_last_answer)
+{
+    world.may_keep = false;
+    client.undelivered = true;
+    client_says(&client, HELLO);
+    http_conn_on_timeout(&client.conn, HTTP_STALLED);
+    assert_int_equal(http_conn_want(&client.conn), HTTP_WANT_CLOSE);
+}
+
+TEST(a_client_whose_page_waits_for_redis_has_not_stalled)
+{
+    client.unread = SLICE(GET("/guestbook"));
+    client_step(&client);
+    assert_int_equal(http_conn_want(&client.conn), HTTP_WANT_REDIS);
+    http_conn_on_timeout(&client.conn, HTTP_STALLED);
+    assert_int_equal(http_conn_want(&client.conn), HTTP_WANT_REDIS);
+}
+
+TEST(an_old_client_that_ends_its_form_with_an_empty_line_gets_the_answer)
+{
+    client.undelivered = true; /* the line may still be on its way */
+    client_says(&client, "POST /guestbook HTTP/1.0\r\n" FORM_TYPE
+                         "Content-Length: 30\r\n\r\n"
+                         "guest-name=Ada&guest-remarks=a");
+    assert_statuses("303");
+    assert_int_equal(client.conn.state, HTTP_CONN_LINGER);
 }
 
 TEST(a_client_that_leaves_gets_nothing)
@@ -796,6 +838,10 @@ int main(void)
         TALK(half_a_body_times_out_with_408),
         TALK(so_does_a_body_that_100_continue_asked_for),
         TALK(a_late_head_request_gets_no_content_either),
+        TALK(a_client_that_takes_nothing_is_closed_when_it_stalls),
+        TALK(so_is_one_that_does_not_take_the_end_of_its_last_answer),
+        TALK(a_client_whose_page_waits_for_redis_has_not_stalled),
+        TALK(an_old_client_that_ends_its_form_with_an_empty_line_gets_the_answer),
         TALK(a_client_that_leaves_gets_nothing),
         TALK(without_leave_to_stay_open_the_next_answer_is_the_last),
         TALK(a_driver_can_ask_for_pipelined_requests_before_it_decides),

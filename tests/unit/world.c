@@ -230,7 +230,8 @@ static bool linger(struct client *client)
     bool more = client->unread.n > 0;
     if (more)
         slice_skip(&client->unread, portion(client, client->unread.n));
-    http_conn_lingered(&client->conn, more, !client->undelivered);
+    http_conn_lingered(&client->conn, more, client->undelivered
+                       ? HTTP_UNDER_WAY : HTTP_DELIVERED);
     return more || http_conn_want(&client->conn) == HTTP_WANT_CLOSE;
 }
 

@@ -3,7 +3,7 @@
  * common/event_loop.h. When your folder has this file, it takes the place of
  * common/event_loop.c.
  *
- * TO WRITE: read_request, write_response, run_client and event_loop_accept, all
+ * TO WRITE: read_request, write_response, event_loop_serve and event_loop_accept, all
  * marked below. Everything else is complete: deadlines, Redis, the end of a
  * client. Compare with common/serve_blocking.c, which takes the same steps and
  * waits in each of them.
@@ -207,7 +207,7 @@ TO_USE static bool step(struct event_loop *loop, struct client *client,
  *      loop->watch(), with `again` true if the client was left by rule 1; if it
  *      returns false, end_client(). A client that wants REDIS and is not
  *      watched yet needs no watch: the reply brings it back. */
-static void run_client(struct event_loop *loop, struct client *client)
+void event_loop_serve(struct event_loop *loop, struct client *client)
 {
     end_client(loop, client);
 }
@@ -227,7 +227,7 @@ static void client_replied(void *loop_data, void *client_data,
     }
     if (complete)
         worker_log_answer(&loop->worker, &client->conn, client->peer);
-    run_client(loop, client);
+    event_loop_serve(loop, client);
 }
 
 static void client_ready(struct event_loop *loop, struct client *client,
@@ -241,7 +241,7 @@ static void client_ready(struct event_loop *loop, struct client *client,
     if (failed && client->replies_due > 0 && !client->closed)
         end_client(loop, client);
     else if (!client->closed)
-        run_client(loop, client);
+        event_loop_serve(loop, client);
 }
 
 void event_loop_ready(struct event_loop *loop, void *source, uint32_t events)
@@ -283,7 +283,7 @@ TO_USE static void add_client(struct event_loop *loop, int fd)
     http_conn_open(&client->conn, &loop->worker.http);
     stats_add(&loop->worker.stats->connections, 1);
     loop->clients++;
-    run_client(loop, client);
+    event_loop_serve(loop, client);
 }
 
 /* Ends the client that has been idle longest, if there is one: now, or when it
@@ -294,7 +294,7 @@ TO_USE static void end_longest_idle(struct event_loop *loop)
     if (client == NULL)
         return;
     http_conn_finish(&client->conn);
-    run_client(loop, client);
+    event_loop_serve(loop, client);
 }
 
 /* TO WRITE. Accepts the clients that are waiting: while loop->accept_pending
@@ -354,7 +354,7 @@ static void expire(struct event_loop *loop, enum http_phase phase)
            (all || client->deadline_ms <= loop->worker.http.clock.now_ms)) {
         remove_deadline(loop, client);
         http_conn_on_timeout(&client->conn, net_delivered(client->fd));
-        run_client(loop, client);
+        event_loop_serve(loop, client);
     }
 }
 

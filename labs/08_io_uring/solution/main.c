@@ -90,7 +90,7 @@ struct loop {
     short redis_events;       /* 0: not watched */
 };
 
-static void run_client(struct loop *loop, struct client *client);
+static void event_loop_serve(struct loop *loop, struct client *client);
 
 /* ------------------------------------------------------------ submitting */
 
@@ -396,7 +396,7 @@ static bool linger(struct loop *loop, struct client *client)
 
 /* Serves a client until its next step needs a completion or a reply. The same
  * switch as in serve_blocking.c and event_loop.c. */
-static void run_client(struct loop *loop, struct client *client)
+static void event_loop_serve(struct loop *loop, struct client *client)
 {
     int pieces = 0;
     for (bool again = true; again;)
@@ -426,7 +426,7 @@ static void end_longest_idle(struct loop *loop)
     if (client == NULL)
         return;
     http_conn_finish(&client->conn);
-    run_client(loop, client);
+    event_loop_serve(loop, client);
 }
 
 /* ----------------------------------------------------------- completions */
@@ -461,7 +461,7 @@ static void accepted(struct loop *loop, int fd, unsigned flags)
     http_conn_open(&client->conn, &loop->worker.http);
     stats_add(&loop->worker.stats->connections, 1);
     loop->clients++;
-    run_client(loop, client);
+    event_loop_serve(loop, client);
 }
 
 /* Gives a buffer back to the kernel's pool. */
@@ -497,7 +497,7 @@ static void received(struct loop *loop, struct client *client, int n,
     if (client->closed || (failed && client->replies_due > 0))
         end_client(loop, client);
     else
-        run_client(loop, client);
+        event_loop_serve(loop, client);
 }
 
 /* A send has sent n bytes, or there is room to send (n >= 0). */
@@ -511,7 +511,7 @@ static void writable(struct loop *loop, struct client *client, int n,
     }
     if (kind == SENT || n < 0)
         sent(loop, client, n);
-    run_client(loop, client);
+    event_loop_serve(loop, client);
 }
 
 static void complete(struct loop *loop, const struct io_uring_cqe *cqe)
@@ -582,7 +582,7 @@ static void client_replied(void *loop_data, void *client_data,
     }
     if (complete)
         worker_log_answer(&loop->worker, &client->conn, client->peer);
-    run_client(loop, client);
+    event_loop_serve(loop, client);
 }
 
 /* -------------------------------------------------------------- the loop */
@@ -620,7 +620,7 @@ static void expire(struct loop *loop, enum http_phase phase)
             continue;
         }
         http_conn_on_timeout(&client->conn, net_delivered(client->fd));
-        run_client(loop, client);
+        event_loop_serve(loop, client);
     }
 }
 

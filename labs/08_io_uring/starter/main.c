@@ -11,7 +11,7 @@
  * TO WRITE: submit_accept, submit_receive, submit_send, submit_close,
  * return_buffer, received, writable, submit_and_wait, serve_completions.
  * Complete are: the ring and the pool, deadlines, Redis, and the steps of a
- * client (run_client), which call yours.
+ * client (event_loop_serve), which call yours.
  */
 #include <errno.h>
 #include <liburing.h>
@@ -87,7 +87,7 @@ struct loop {
  * function. */
 #define TO_USE __attribute__((unused))
 
-static void run_client(struct loop *loop, struct client *client);
+static void event_loop_serve(struct loop *loop, struct client *client);
 
 /* ------------------------------------------------------------ submitting */
 
@@ -390,7 +390,7 @@ static bool linger(struct loop *loop, struct client *client)
 
 /* Serves a client until its next step needs a completion or a reply. The same
  * switch as in serve_blocking.c and event_loop.c. */
-static void run_client(struct loop *loop, struct client *client)
+static void event_loop_serve(struct loop *loop, struct client *client)
 {
     int pieces = 0;
     for (bool again = true; again;)
@@ -420,7 +420,7 @@ static void end_longest_idle(struct loop *loop)
     if (client == NULL)
         return;
     http_conn_finish(&client->conn);
-    run_client(loop, client);
+    event_loop_serve(loop, client);
 }
 
 /* ----------------------------------------------------------- completions */
@@ -455,7 +455,7 @@ static void accepted(struct loop *loop, int fd, unsigned flags)
     http_conn_open(&client->conn, &loop->worker.http);
     stats_add(&loop->worker.stats->connections, 1);
     loop->clients++;
-    run_client(loop, client);
+    event_loop_serve(loop, client);
 }
 
 /* TO WRITE. Gives buffer `id` of loop->buffers back to the pool:
@@ -480,7 +480,7 @@ static void return_buffer(struct loop *loop, int id)
  *   3. At the end of file, or after an error other than ENOBUFS (no buffer was
  *      free) and ECANCELED (we took the request back), client->ended is true.
  *   4. end_client() if it is closed already, or after such an error while
- *      replies from Redis are due. Otherwise run_client(). The client may be
+ *      replies from Redis are due. Otherwise event_loop_serve(). The client may be
  *      gone afterwards. */
 static void received(struct loop *loop, struct client *client, int n,
                      unsigned flags)
@@ -494,7 +494,7 @@ static void received(struct loop *loop, struct client *client, int n,
 /* TO WRITE. A completion of a send (kind SENT, n bytes) or of a poll
  * (WRITABLE: there is room); a negative n is an errno. The kernel has the
  * request no longer: client->sending. A closed client: end_client(). Otherwise
- * tell sent(), unless it was a poll that succeeded, and run_client(). */
+ * tell sent(), unless it was a poll that succeeded, and event_loop_serve(). */
 static void writable(struct loop *loop, struct client *client, int n,
                      enum kind kind)
 {
@@ -572,7 +572,7 @@ static void client_replied(void *loop_data, void *client_data,
     }
     if (complete)
         worker_log_answer(&loop->worker, &client->conn, client->peer);
-    run_client(loop, client);
+    event_loop_serve(loop, client);
 }
 
 /* -------------------------------------------------------------- the loop */
@@ -610,7 +610,7 @@ static void expire(struct loop *loop, enum http_phase phase)
             continue;
         }
         http_conn_on_timeout(&client->conn, net_delivered(client->fd));
-        run_client(loop, client);
+        event_loop_serve(loop, client);
     }
 }
 

@@ -1,0 +1,78 @@
+/*
+ * event_loop_accept - how an event loop accepts clients, and makes room for
+ * them; see event_loop.h.
+ */
+#include "event_loop.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "net.h"
+
+enum { ACCEPTS_PER_ITERATION = 64 };
+
+static bool at_capacity(const struct event_loop *loop)
+{
+    return loop->clients >= loop->worker.server->options.max_connections;
+}
+
+bool event_loop_may_accept(const struct event_loop *loop)
+{
+    /* At capacity an idle client makes room, one at a time. */
+    return !loop->worker.draining && !loop->accept_exhausted &&
+           (!at_capacity(loop) || (loop->deadline_queues[HTTP_PHASE_IDLE] &&
+                                   !loop->deadline_queues[HTTP_PHASE_LINGER]));
+}
+
+/* Closes the client that has been idle longest, if there is one: now, or when
+ * it has acknowledged its last answer. */
+static void close_longest_idle(struct event_loop *loop)
+{
+    struct client *client = loop->deadline_queues[HTTP_PHASE_IDLE];
+    if (client == NULL)
+        return;
+    http_conn_finish(&client->conn);
+    event_loop_serve(loop, client);
+}
+
+static void accept_client(struct event_loop *loop)
+{
+    const struct server *server = loop->worker.server;
+    if (at_capacity(loop)) {
+        /* No client is closed for one that is not there. */
+        loop->accept_pending = net_accept_queue_length(loop->listener) > 0;
+        if (loop->accept_pending)
+            close_longest_idle(loop);
+        if (!loop->accept_pending || at_capacity(loop))
+            return;
+    }
+    struct client *client = calloc(1, sizeof *client);
+    int fd = client == NULL ? -1
+                            : net_accept_nonblocking(server, loop->listener);
+    if (fd < 0) {
+        enum net_verdict verdict = net_accept_verdict(errno); /* or calloc's */
+        loop->accept_exhausted = verdict >= NET_NEEDS_ROOM;
+        loop->accept_pending = verdict != NET_NOBODY;
+        free(client);
+        if (verdict == NET_NEEDS_ROOM) { /* make some for the next attempt */
+            http_context_trim(&loop->worker.http);
+            if (loop->deadline_queues[HTTP_PHASE_LINGER] == NULL)
+                close_longest_idle(loop);
+        }
+        return;
+    }
+    client->fd = fd;
+    client->readable = true;
+    client->peer = net_peer_name(server, fd);
+    http_conn_open(&client->conn, &loop->worker.http);
+    stats_add(&loop->worker.stats->connections, 1);
+    loop->clients++;
+    event_loop_serve(loop, client);
+}
+
+void event_loop_accept(struct event_loop *loop)
+{
+    for (int i = 0; i < ACCEPTS_PER_ITERATION && loop->accept_pending &&
+                    event_loop_may_accept(loop); i++)
+        accept_client(loop);
+}
