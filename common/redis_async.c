@@ -98,14 +98,15 @@ static void replied(redisAsyncContext *context, void *reply, void *client)
 bool redis_async_queue(struct redis_async *redis,
                       const struct redis_command *command, void *client)
 {
-    if (redis->context == NULL && !start_connecting(redis))
+    const bool is_new = redis->context == NULL;
+    if (is_new && !start_connecting(redis))
         return false;
     if (redisAsyncCommandArgv(redis->context, replied, client, command->argc,
                               (const char **)(uintptr_t)command->argv,
                               NULL) != REDIS_OK) {
-        /* A connection that has just been made would stay unwatched, without
-         * a deadline for its handshake. */
-        if (redis->due == 0)
+        /* A new connection would stay unwatched, without a deadline for its
+         * handshake. (An old one may be the caller: leave it.) */
+        if (is_new)
             redis_async_close(redis);
         return false;
     }
