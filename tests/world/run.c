@@ -175,6 +175,23 @@ static void on_time_up(int number)
     fail("the server has computed for %d s", WORLD_SECONDS);
 }
 
+static void on_crash(int number)
+{
+    fail("the server crashes: %s", strsignal(number));
+}
+
+/* AddressSanitizer says more about a crash than we could. */
+static void handle(int number, void (*handler)(int))
+{
+    const struct sigaction action = {.sa_handler = handler,
+                                     .sa_flags = SA_NODEFER};
+#ifdef __SANITIZE_ADDRESS__
+    if (number == SIGSEGV)
+        return;
+#endif
+    __real_sigaction(number, &action, NULL);
+}
+
 static void limit_time(int seconds)
 {
     const struct itimerval t = {.it_value.tv_sec = seconds};
@@ -264,8 +281,9 @@ int main(int argc, char **argv)
     long worlds = 0;
     int c, failed = 0, passed = 0;
     setvbuf(stdout, NULL, _IOLBF, 0);
-    __real_sigaction(SIGVTALRM, &(const struct sigaction){
-        .sa_handler = on_time_up, .sa_flags = SA_NODEFER}, NULL);
+    handle(SIGVTALRM, on_time_up);
+    handle(SIGSEGV, on_crash);
+    handle(SIGBUS, on_crash);
     while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)
         switch (c) {
         case 'v': server = optarg; break;
