@@ -87,29 +87,28 @@ void __wrap_server_start(struct server *server,
                          char **argv)
 {
     static int listeners[] = {LISTENER_FD};
-    static struct {
-        struct server_shared shared;
-        struct stats_slot slots[2];
-    } shared;
+    static _Alignas(64) char memory[sizeof(struct server_shared) +
+                                    2 * sizeof(struct stats_slot)];
+    struct server_shared *shared = (struct server_shared *)memory;
     static struct architecture as_if;
     static struct dirent picture = {.d_name = "one.svg"};
     static struct dirent *pictures[] = {&picture};
     (void)argc;
     (void)argv;
-    memset(&shared, 0, sizeof shared);
+    memset(memory, 0, sizeof memory);
     *server = (struct server){
         .architecture = architecture, .port = 8000, .listeners = listeners,
         .listener_count = 1, .public_folder = FOLDER_FD, .pictures = pictures,
         .picture_count = 1, .files_per_worker = FILE_TABLE_SIZE,
-        .log = {"log", LOG_FD, &shared.shared.log}, .stats_slots = 1,
-        .shared = &shared.shared,
+        .log = {"log", LOG_FD, &shared->log}, .stats_slots = 1,
+        .shared = shared,
         .guestbook_template = SLICE("[$VISITOR_COUNT$]$GUEST_REMARKS$")};
     snprintf(server->signature, sizeof server->signature, "sim");
     if (sim.plan.per_connection) {
         as_if = *architecture;
         as_if.kind = PER_CONNECTION;
         server->architecture = &as_if;
-        shared.shared.at_capacity = sim.plan.at_capacity;
+        shared->at_capacity = sim.plan.at_capacity;
     }
     plan_options(&sim.plan, &server->options);
     server->options.workers = architecture->workers;
