@@ -130,7 +130,8 @@ void rules_answer(struct client *c)
     if (c->close_said && reason_to_close(c, r) == NULL)
         fail("client %d is told Connection: close without a reason", c->number);
     if (!c->close_said && (r->last || r->refused || c->status == 408 ||
-                           c->may_be_last[c->answers]))
+                           c->may_be_last[c->answers] ||
+                           sim.plan.keep_alive_ms == 0))
         fail("client %d is not told Connection: close", c->number);
 }
 
