@@ -58,7 +58,7 @@ static void append_escaped(struct buffer *b, struct slice s)
         buffer_append_literal(b, "...");
 }
 
-/* EAGAIN, and EINTR in a server that is stopping, are a reader that is too
+/* EAGAIN, and EINTR in a server that is stopping, mean that the reader is too
  * slow: see access_log.h. */
 static void write_line(const struct access_log *log, struct slice line)
 {

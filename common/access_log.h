@@ -10,7 +10,7 @@
  *
  * A FIFO is opened with O_NONBLOCK: when its reader is too slow, lines are
  * lost and no request waits. Standard output is shared with other programs
- * and stays as it is: when it is a pipe that nobody reads, the worker blocks,
+ * and stays as it is: when it is a pipe whose reader stops, the worker blocks,
  * but loses the line if the server is stopping.
  */
 #pragma once

@@ -51,9 +51,9 @@ struct event_loop {
 
     /* Watches the client's socket for writing (HTTP_WANT_WRITE) or for reading
      * (READ, LINGER); with REDIS, a client that is watched already, for
-     * neither. `again`: it has had its
-     * share of this iteration, although its socket may be ready for more.
-     * Returns false when memory runs out. */
+     * neither. `again`: it has had its share of this iteration, although its
+     * socket may be ready for more. Returns false, with errno, when the kernel
+     * has no room for another client. */
     bool (*watch)(struct event_loop *loop, struct client *client,
                   enum http_want want, bool again);
     /* Stops watching it; its descriptor is closed next. */

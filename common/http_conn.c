@@ -12,12 +12,11 @@ enum { FIRST_BYTE_FACTOR = 6 };
 
 /* How long a client that still sends is given to read the last answer and to
  * close: after close(2), what it sends makes the kernel send RST, and some
- * systems then throw away what they have received and nobody has read. */
+ * systems then throw away what they have received and not read. */
 enum { LINGER_MS = 1000 };
 
-/* How often to look how much of an answer a slow client has taken, and for how
- * many times as long as a request it may take nothing. */
-enum { LOOK_MS = 1000, STALL_FACTOR = 2 };
+/* How often to look how much of an answer a slow client has taken. */
+enum { LOOK_MS = 1000 };
 
 void http_conn_open(struct http_conn *c, struct http_context *context)
 {
@@ -213,26 +212,21 @@ enum http_want http_conn_want(struct http_conn *c)
         if (http_conn_has_pipelined(c))
             advance(c);
     }
+    switch ((enum http_conn_state)c->state) {
     /* These two come before output: answers to pipelined requests are collected
      * and sent together. */
-    if (c->state == HTTP_CONN_ANSWER)
-        return HTTP_WANT_ANSWER;
-    if (c->state == HTTP_CONN_REDIS)
-        return HTTP_WANT_REDIS;
-    if (has_output(c))
-        return HTTP_WANT_WRITE;
-    switch ((enum http_conn_state)c->state) {
-    case HTTP_CONN_CLOSING: return HTTP_WANT_FIN;
+    case HTTP_CONN_ANSWER: return HTTP_WANT_ANSWER;
+    case HTTP_CONN_REDIS: return HTTP_WANT_REDIS;
+    case HTTP_CONN_CLOSING: return has_output(c) ? HTTP_WANT_WRITE
+                                                 : HTTP_WANT_FIN;
     case HTTP_CONN_LINGER: return HTTP_WANT_LINGER;
     case HTTP_CONN_OVER: return HTTP_WANT_CLOSE;
     case HTTP_CONN_IDLE:
     case HTTP_CONN_HEAD:
     case HTTP_CONN_BODY:
-    case HTTP_CONN_ANSWER:
-    case HTTP_CONN_REDIS:
     case HTTP_CONN_NEXT: break;
     }
-    return HTTP_WANT_READ;
+    return has_output(c) ? HTTP_WANT_WRITE : HTTP_WANT_READ;
 }
 
 char *http_conn_input(struct http_conn *c, size_t *room)
@@ -258,8 +252,9 @@ void http_conn_received(struct http_conn *c, size_t n)
     advance(c);
 }
 
-/* The answer is complete: what follows it? Nothing moves before the caller has
- * used the log entry: its line is a slice of the input. */
+/* The answer is complete: what follows it? http_conn_want() looks for the next
+ * request, not this function: the caller needs the log entry first, and its
+ * line is a slice of the input. */
 static bool end_answer(struct http_conn *c)
 {
     struct http_exchange *x = c->x;
@@ -313,7 +308,7 @@ bool http_conn_reply(struct http_conn *c, const redisReply *reply)
 void http_conn_output(const struct http_conn *c, struct http_output *output)
 {
     const struct http_exchange *x = c->x;
-    /* The last piece leaves in one packet with the FIN. */
+    /* The end of an answer from memory leaves in one packet with the FIN. */
     bool more = x->body.left > 0 || c->state == HTTP_CONN_CLOSING;
     if (x->out_sent < x->out.len)
         *output = (struct http_output){x->out.data + x->out_sent,
@@ -370,11 +365,6 @@ int http_phase_timeout_ms(const struct options *options, enum http_phase phase)
     case HTTP_PHASES: break;
     }
     return INT_MAX;
-}
-
-int http_stall_timeout_ms(const struct options *options)
-{
-    return STALL_FACTOR * options->request_timeout_ms;
 }
 
 void http_conn_on_timeout(struct http_conn *c, enum http_delivery delivery)

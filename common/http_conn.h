@@ -25,14 +25,14 @@
  * There are two drivers: serve_blocking.c waits inside this loop; event_loop.c
  * leaves it where it would have to wait, and returns later.
  *
- * Nothing begun is lost. After close(2), the kernel answers further bytes of the
- * client with RST, and so it does if the server has left bytes unread; then it
- * discards the part of the last answer that the client has not acknowledged. So
- * whenever it is this server that ends a connection, it goes through FIN and
+ * Nothing begun is lost. After close(2), the kernel answers further bytes of
+ * the client with RST, and so it does if the server has left bytes unread; then
+ * it discards the part of the last answer that the client has not acknowledged.
+ * So whenever it is this server that ends a connection, it goes through FIN and
  * LINGER: the socket is closed when the client has acknowledged all of its
- * answers (RFC 9112, 9.6). A client that has announced its last request (Connection: close, or
- * HTTP/1.0 without keep-alive) may send no other, and costs nothing: FIN, then
- * CLOSE.
+ * answers (RFC 9112, 9.6). A client that has announced its last request
+ * (Connection: close, or HTTP/1.0 without keep-alive) may send no other, and
+ * costs nothing: FIN, then CLOSE.
  */
 #pragma once
 
@@ -79,8 +79,8 @@ struct http_conn { /* small: this is what an idle client costs */
     uint32_t requests;       /* answered on this connection */
     unsigned char state;     /* enum http_conn_state */
     bool linger;             /* after FIN: LINGER, not OVER */
-    bool still_sending;      /* a client that lingers: it does not know yet that
-                                this is the end */
+    bool still_sending;      /* it may not have read yet that this is the end:
+                                LINGER lasts for LINGER_MS */
 };
 
 /* How far what was sent has come, at the time of a look: net_delivery(). */
@@ -165,7 +165,10 @@ void http_conn_lingered(struct http_conn *c, bool discarded,
 int http_phase_timeout_ms(const struct options *options, enum http_phase phase);
 
 /* Returns for how long a client may take nothing of its answer. */
-int http_stall_timeout_ms(const struct options *options);
+static inline int http_stall_timeout_ms(const struct options *options)
+{
+    return 2 * options->request_timeout_ms;
+}
 
 /* The deadline of the phase has passed. A request that has begun is answered
  * with 408. ANSWER goes on unless it has stalled; so does LINGER until the

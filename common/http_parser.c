@@ -281,8 +281,8 @@ static ssize_t end_head(size_t length, struct http_request *r,
         return -400;
     /* The target and Host make up the URI, and an http URI without a host is
      * invalid (RFC 9110, 4.2.1). RFC 9112, 3.3 lets a server refuse it or fill
-     * in a default. This server refuses it: a proxy in front of it might fill in
-     * another name. Only HTTP/1.0, which has no Host field, needs no host. */
+     * in a default. This server refuses it: a proxy in front of it might fill
+     * in another name. Only HTTP/1.0, which has no Host field, needs none. */
     if (!r->has_host && r->minor_version >= 1)
         return -400;
     if (s->transfer_encoding && (s->content_length || r->minor_version == 0))
@@ -313,8 +313,8 @@ ssize_t http_parse_head(const char *bytes, size_t length,
         return status;
     if (length >= HTTP_HEAD_MAX && request->line.p != NULL)
         return -431;
-    /* The limit is reached within the request line. RFC 9112, 3 has a status for
-     * a method that is too long, and one for a target. */
+    /* The limit is reached within the request line. RFC 9112, 3 has a status
+     * for a method that is too long, and one for a target. */
     if (length >= HTTP_HEAD_MAX)
         return line.n > 0 && memchr(line.p, ' ', line.n) == NULL ? -501 : -414;
     /* A TLS handshake has no line ends; its client should not wait for one. */

@@ -69,9 +69,9 @@ static void set_listener_options(int fd, bool event_loop)
         set_option(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, DEFER_SECONDS);
 }
 
-/* Lets accept(2) end with EAGAIN after some seconds. Not where it is not needed:
- * with SO_RCVTIMEO, a signal handler always interrupts the call (signal(7)), in
- * 02 once for each child that ends. */
+/* Lets accept(2) end with EAGAIN after some seconds. Not where it is not
+ * needed: with SO_RCVTIMEO, a signal handler always interrupts the call
+ * (signal(7)), in 02 once for each child that ends. */
 static void limit_accept(int fd)
 {
     const struct timeval wait = {.tv_sec = ACCEPT_TIMEOUT_SECONDS};
@@ -161,12 +161,13 @@ int net_accept(const struct server *server, void (*spare)(void *data),
         if (signals_stopping())
             return -1;
         int fd = accept4(server->listeners[0], NULL, NULL, SOCK_CLOEXEC);
-        if (fd >= 0 || errno == EINVAL) /* the signal handler has shut the */
-            return fd;                  /* listening socket down */
+        /* EINVAL: the signal handler has shut the listening socket down. */
+        if (fd >= 0 || errno == EINVAL)
+            return fd;
         enum net_verdict verdict = net_accept_verdict(errno);
         if (verdict == NET_NEXT)
             continue;
-        if (verdict != NET_NOBODY) { /* that is SO_RCVTIMEO */
+        if (verdict != NET_NOBODY) { /* else SO_RCVTIMEO has passed */
             warn_accept_failed(server);
             poll(NULL, 0, 50); /* a pause, instead of spinning */
         }

@@ -10,7 +10,8 @@
 
 /* Returns listening socket `number` of server->listener_count, which all share
  * server->port (SO_REUSEPORT); port 0 is replaced by the one that the kernel
- * picked. An event loop's does not block. Failure ends the program. */
+ * picked. The socket of an event loop does not block. Failure ends the
+ * program. */
 int net_listen(struct server *server, int number);
 
 /* What a failed accept(2) means for the server. */

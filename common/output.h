@@ -17,8 +17,8 @@
 enum { OUTPUT_WAIT_MS = 250 };
 
 /* Returns whether a line fits into what fd refers to, waiting up to wait_ms for
- * room. For a pipe, room means PIPE_BUF bytes (pipe(7)); a regular file always
- * has some. Another process may take the room before it is used: then the write
+ * room. For a pipe, Linux reports room when one page, PIPE_BUF bytes, is free; a
+ * regular file always has some. Another process may take the room before it is used: then the write
  * waits all the same. A signal ends the wait. */
 bool output_has_room(int fd, int wait_ms);
 

@@ -95,7 +95,7 @@ static bool try_connect(struct redis *redis, int64_t now_ms)
     const struct redis_address *a = redis->address;
     if (!redis_may_connect(a, &redis->backoff, now_ms))
         return false;
-    do { /* again after a signal: hiredis takes EINTR of its poll(2) for an end */
+    do { /* again after a signal: hiredis gives up when poll(2) says EINTR */
         redis_close(redis);
         errno = 0;
         redis->context = a->path != NULL
@@ -115,7 +115,7 @@ static bool try_connect(struct redis *redis, int64_t now_ms)
 }
 
 /* Has Redis closed the connection since we used it, or sent something that
- * nobody asked for? Finding out before a POST matters: when a command is lost
+ * was not asked for? Finding out before a POST matters: when a command is lost
  * with its connection, it may or may not have been executed, so it must not be
  * sent again. */
 static bool is_stale(const redisContext *context)

@@ -35,11 +35,13 @@ enum { HANDLED = sizeof handled / sizeof handled[0] };
  *            EFBIG, and lines of the log are lost
  *   SIGUSR2  means something to other servers, and nothing to this one
  *   SIGIO    a descriptor that was inherited with O_ASYNC is ready
+ *   SIGVTALRM, SIGPROF  a timer of the program that started us, which execve(2)
+ *            keeps (setitimer(2)), has run out
  * Those that stay as they are do mean an end: SIGQUIT asks for a core dump,
  * SIGXCPU says that the CPU time an operator granted is used up, SIGSEGV and
- * the like report a fault. SIGVTALRM and SIGPROF come from timers that no
- * server sets. */
-static const int ignored[] = {SIGPIPE, SIGXFSZ, SIGUSR2, SIGIO};
+ * the like report a fault. */
+static const int ignored[] = {SIGPIPE, SIGXFSZ, SIGUSR2, SIGIO,
+                              SIGVTALRM, SIGPROF};
 
 static void request_stop(void)
 {
