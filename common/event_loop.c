@@ -28,7 +28,7 @@ enum { RECHECK_MS = 50 };
 
 static void client_replied(void *loop, void *client, const redisReply *reply);
 static void watch_failed(struct event_loop *loop, struct client *client,
-                         enum http_want want);
+                         enum http_want want, bool again);
 
 void event_loop_init(struct event_loop *loop, const struct server *server,
                      int number)
@@ -231,21 +231,22 @@ void event_loop_serve(struct event_loop *loop, struct client *client)
     if (want == HTTP_WANT_REDIS && client->watched == 0)
         return;
     if (!loop->watch(loop, client, want, again))
-        watch_failed(loop, client, want);
+        watch_failed(loop, client, want, again);
 }
 
 /* Nothing but its deadline brings this client back: in a second, if it has not
- * taken its answer. One that would send could wait in vain, and is closed. */
+ * taken its answer. So one that would send is closed, and one whose socket may
+ * be ready is served beyond its share. */
 static void watch_failed(struct event_loop *loop, struct client *client,
-                         enum http_want want)
+                         enum http_want want, bool again)
 {
     server_warn_exhausted(loop->worker.server, "cannot watch a client: %s",
                           strerror(errno));
     http_context_trim(&loop->worker.http);
-    if (want != HTTP_WANT_READ)
-        return;
-    http_conn_finish(&client->conn);
-    event_loop_serve(loop, client);
+    if (want == HTTP_WANT_READ)
+        http_conn_finish(&client->conn);
+    if (want == HTTP_WANT_READ || again)
+        event_loop_serve(loop, client);
 }
 
 /* Called for each reply, in the order of the commands; NULL when there will be

@@ -17,9 +17,9 @@
 enum { OUTPUT_WAIT_MS = 250 };
 
 /* Returns whether a line fits into what fd refers to, waiting up to wait_ms for
- * room. For a pipe, Linux reports room when one page, PIPE_BUF bytes, is free; a
- * regular file always has some. Another process may take the room before it is used: then the write
- * waits all the same. A signal ends the wait. */
+ * room. For a pipe, Linux reports room when one page, PIPE_BUF bytes, is free;
+ * a regular file always has some. Another process may take the room before it
+ * is used: then the write waits all the same. A signal ends the wait. */
 bool output_has_room(int fd, int wait_ms);
 
 /* Writes a line of at most PIPE_BUF bytes to fd in one write(2), so that it
