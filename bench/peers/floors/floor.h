@@ -59,13 +59,11 @@ static inline int floor_listen(const char *port, enum floor_kind kind)
     };
     struct timeval send_tick = {.tv_usec = 500 * 1000};
     struct timeval look_up = {.tv_sec = 5};
-    int one = 1, seconds = 7, patience_ms = 20000;
+    int one = 1, seconds = 7;
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0 ||
         setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) < 0 ||
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one) < 0 ||
-        setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience_ms,
-                   sizeof patience_ms) < 0 ||
         setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &send_tick,
                    sizeof send_tick) < 0 ||
         (kind == FLOOR_KEEPS_FILES &&

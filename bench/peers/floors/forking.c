@@ -20,8 +20,9 @@ static void reap_children(int signal_number)
 {
     int saved = errno;
     (void)signal_number;
-    while (waitpid(-1, NULL, WNOHANG) > 0)
+    while (waitpid(0, NULL, WNOHANG) > 0)
         continue;
+    (void)getpid(); /* like signals_reap_orphans() in common/signals.c */
     errno = saved;
 }
 
