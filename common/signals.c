@@ -129,7 +129,7 @@ int64_t signals_stopping_ms(void)
 void signals_reap_orphans(void)
 {
     siginfo_t child = {0};
-    if (getpid() != 1)
+    if (atomic_load(&stoppable)->pid != 1) /* only process 1 inherits any */
         return;
     /* WNOWAIT only looks: whoever made a child asks for its status. */
     while (waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) == 0 &&

@@ -22,7 +22,6 @@ static void reap_children(int signal_number)
     (void)signal_number;
     while (waitpid(0, NULL, WNOHANG) > 0)
         continue;
-    (void)getpid(); /* like signals_reap_orphans() in common/signals.c */
     errno = saved;
 }
 
