@@ -180,7 +180,9 @@ void rules_log(const char *text, size_t size)
         !r->redis; /* it decides before it asks Redis */
     c->line_statuses[c->lines] = (int)strtol(to + 1, &rest, 10);
     c->line_sizes[c->lines] = strtoull(rest, NULL, 10);
-    if (r->redis && c->line_statuses[c->lines] == r->status)
+    /* A 303 only needs the first of its replies: the second may have failed. */
+    if (r->redis && c->line_statuses[c->lines] == r->status &&
+        r->status != 303)
         redis_sim_is_well();
     c->lines++;
 }
