@@ -69,6 +69,7 @@ struct client {
     struct buffer unread;      /* arrived before the client's turn to be read */
     size_t unread_start;
     char *peer;                /* its address for the log, or NULL */
+    struct net_delivery delivery; /* of its answer */
     int64_t deadline_ms;
     struct client *prev, *next; /* in that queue; in it if prev != NULL */
 };
@@ -90,7 +91,7 @@ struct loop {
     short redis_events;       /* 0: not watched */
 };
 
-static void event_loop_serve(struct loop *loop, struct client *client);
+static void run_client(struct loop *loop, struct client *client);
 
 /* ------------------------------------------------------------ submitting */
 
@@ -211,6 +212,8 @@ static void set_deadline(struct loop *loop, struct client *client)
     if (client->prev != NULL && client->queue == phase)
         return;
     remove_deadline(loop, client);
+    if (client->queue != phase)
+        net_delivery_begin(&client->delivery, loop->worker.http.clock.now_ms);
     client->queue = (unsigned char)phase;
     client->deadline_ms =
         loop->worker.http.clock.now_ms +
@@ -304,13 +307,11 @@ static bool answer_request(struct loop *loop, struct client *client)
 static bool queue_command(struct loop *loop, struct client *client,
                           const struct redis_command *command)
 {
-    if (!redis_async_queue(&loop->redis, command, client)) {
-        http_context_trim(&loop->worker.http); /* memory may be what it lacks */
-        if (!redis_async_queue(&loop->redis, command, client))
-            return false;
-    }
-    client->replies_due++;
-    return true;
+    bool queued = redis_async_queue(&loop->redis, command, client) ||
+                  (http_context_relieve(&loop->worker.http, errno) &&
+                   redis_async_queue(&loop->redis, command, client));
+    client->replies_due += queued;
+    return queued;
 }
 
 static bool ask_redis(struct loop *loop, struct client *client)
@@ -331,10 +332,12 @@ static void sent(struct loop *loop, struct client *client, ssize_t n)
     /* The next phase has its own. "100 Continue" is part of a request. */
     if (http_conn_phase(&client->conn) == HTTP_PHASE_ANSWER)
         remove_deadline(loop, client);
-    if (n < 0)
-        http_conn_abort(&client->conn); /* EPIPE, ECONNRESET, ETIMEDOUT */
-    else
-        http_conn_sent(&client->conn, (size_t)n);
+    if (n < 0) { /* EPIPE, ECONNRESET, or EIO: a file that was cut */
+        http_conn_finish(&client->conn);
+        return;
+    }
+    net_delivery_begin(&client->delivery, loop->worker.http.clock.now_ms);
+    http_conn_sent(&client->conn, (size_t)n);
 }
 
 /* Memory goes through the ring. io_uring has no sendfile(2), so files go as in
@@ -372,6 +375,14 @@ static bool send_fin(struct client *client)
     return true;
 }
 
+/* Looks how far the client's answer has come. */
+static enum http_delivery look(const struct loop *loop, struct client *client)
+{
+    return net_delivery(client->fd, &client->delivery,
+                        loop->worker.http.clock.now_ms,
+                        http_stall_timeout_ms(&loop->worker.server->options));
+}
+
 /* Waits until the client has acknowledged its last answer or closes, as
  * http_conn.h says. What it still sends is dropped: bytes that the ring has
  * delivered, and those in the socket that it has not taken yet. A completion of
@@ -386,7 +397,7 @@ static bool linger(struct loop *loop, struct client *client)
         http_conn_abort(&client->conn); /* end of file, or ECONNRESET */
         return true;
     }
-    http_conn_lingered(&client->conn, more || n > 0, net_delivered(client->fd));
+    http_conn_lingered(&client->conn, more || n > 0, look(loop, client));
     if (http_conn_want(&client->conn) == HTTP_WANT_CLOSE)
         return true;
     if (!client->receiving)
@@ -396,7 +407,7 @@ static bool linger(struct loop *loop, struct client *client)
 
 /* Serves a client until its next step needs a completion or a reply. The same
  * switch as in serve_blocking.c and event_loop.c. */
-static void event_loop_serve(struct loop *loop, struct client *client)
+static void run_client(struct loop *loop, struct client *client)
 {
     int pieces = 0;
     for (bool again = true; again;)
@@ -418,15 +429,17 @@ static void event_loop_serve(struct loop *loop, struct client *client)
         submit_cancel(loop, client, RECEIVED);
 }
 
-/* Ends the client that has been idle longest, if there is one: now, or when it
- * has acknowledged its last answer. */
-static void end_longest_idle(struct loop *loop)
+/* Ends the client that has been idle longest: now, or when it has acknowledged
+ * its last answer. One at a time: returns false if there is none, or if one is
+ * leaving already. */
+static bool end_longest_idle(struct loop *loop)
 {
     struct client *client = loop->deadline_queues[HTTP_PHASE_IDLE];
-    if (client == NULL)
-        return;
+    if (client == NULL || loop->deadline_queues[HTTP_PHASE_LINGER] != NULL)
+        return false;
     http_conn_finish(&client->conn);
-    event_loop_serve(loop, client);
+    run_client(loop, client);
+    return true;
 }
 
 /* ----------------------------------------------------------- completions */
@@ -461,7 +474,7 @@ static void accepted(struct loop *loop, int fd, unsigned flags)
     http_conn_open(&client->conn, &loop->worker.http);
     stats_add(&loop->worker.stats->connections, 1);
     loop->clients++;
-    event_loop_serve(loop, client);
+    run_client(loop, client);
 }
 
 /* Gives a buffer back to the kernel's pool. */
@@ -497,7 +510,7 @@ static void received(struct loop *loop, struct client *client, int n,
     if (client->closed || (failed && client->replies_due > 0))
         end_client(loop, client);
     else
-        event_loop_serve(loop, client);
+        run_client(loop, client);
 }
 
 /* A send has sent n bytes, or there is room to send (n >= 0). */
@@ -511,7 +524,7 @@ static void writable(struct loop *loop, struct client *client, int n,
     }
     if (kind == SENT || n < 0)
         sent(loop, client, n);
-    event_loop_serve(loop, client);
+    run_client(loop, client);
 }
 
 static void complete(struct loop *loop, const struct io_uring_cqe *cqe)
@@ -582,7 +595,7 @@ static void client_replied(void *loop_data, void *client_data,
     }
     if (complete)
         worker_log_answer(&loop->worker, &client->conn, client->peer);
-    event_loop_serve(loop, client);
+    run_client(loop, client);
 }
 
 /* -------------------------------------------------------------- the loop */
@@ -593,9 +606,7 @@ static void accept_or_not(struct loop *loop)
     int64_t now = loop->worker.http.clock.now_ms;
     bool full = loop->clients >= loop->worker.server->options.max_connections;
     bool wanted = !loop->worker.draining && now >= loop->accept_again_ms;
-    if (full && loop->deadline_queues[HTTP_PHASE_IDLE] != NULL)
-        end_longest_idle(loop);
-    else if (full)
+    if (full && !end_longest_idle(loop))
         wanted = false;
     if (wanted && !loop->accepting)
         submit_accept(loop);
@@ -603,6 +614,18 @@ static void accept_or_not(struct loop *loop)
         submit_cancel(loop, NULL, ACCEPTED);
         loop->accept_stopping = true;
     }
+}
+
+/* What the kernel still sends from has to stay, so the connection itself cannot
+ * be told: its client waits on, or goes. The request behind "100 Continue" has
+ * lasted too long; an answer goes on unless it has stalled. */
+static void expire_sending(struct loop *loop, struct client *client)
+{
+    if (http_conn_phase(&client->conn) == HTTP_PHASE_ANSWER &&
+        look(loop, client) != HTTP_STALLED)
+        set_deadline(loop, client);
+    else
+        end_client(loop, client);
 }
 
 /* Ends what has lasted too long, and when the server is stopping, what has not
@@ -615,12 +638,12 @@ static void expire(struct loop *loop, enum http_phase phase)
     while ((client = loop->deadline_queues[phase]) != NULL &&
            (all || client->deadline_ms <= loop->worker.http.clock.now_ms)) {
         remove_deadline(loop, client);
-        if (client->sending) { /* "100 Continue", which the kernel still has */
-            end_client(loop, client);
+        if (client->sending) {
+            expire_sending(loop, client);
             continue;
         }
-        http_conn_on_timeout(&client->conn, net_delivered(client->fd));
-        event_loop_serve(loop, client);
+        http_conn_on_timeout(&client->conn, look(loop, client));
+        run_client(loop, client);
     }
 }
 
