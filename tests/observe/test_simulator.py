@@ -59,7 +59,8 @@ def test_the_engine_has_the_times_of_the_servers():
             ("GRACE", 1000, "common/serve_blocking.c", "FIRST_BYTE_GRACE_MS"),
             ("TICK", 1000, "common/serve_blocking.c", "RECV_TIMEOUT_MS"),
             ("DEADLINE", 1000, "common/options.c", ".request_timeout_ms"),
-            ("ACCEPTS", 1, "common/event_loop.c", "ACCEPTS_PER_ITERATION")):
+            ("ACCEPTS", 1, "common/event_loop_accept.c",
+             "ACCEPTS_PER_ITERATION")):
         [number] = re.findall(rf"{re.escape(there)} = (\d+)",
                               Path(TOP, file).read_text("utf-8"))
         assert numbers[name] * unit == int(number), name
