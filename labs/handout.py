@@ -2,7 +2,9 @@
 
     python3 -m labs.handout 00 01 03    these labs; without a number, all
     BREAK="whole_seconds" ...           with these servers to repair
-    GIVE="event_loop.c" ...             with this module, though a lab asks for it
+    GIVE="event_loop.c event_loop_accept.c" ...
+                                        with these modules, though a lab asks
+                                        for them
     COLLECTION=URL ...                  says where the whole collection is
 
 A server to repair is that of a lab, whole, with one fault: give it out when
@@ -28,8 +30,8 @@ PLAIN = ("public", "templates", "LICENSE", "scripts/deps.sh",
          "observe/sockets.py", "labs/__init__.py",
          "labs/README.md")
 # What students write themselves in one lab, and the labs that link it.
-PARTS = {"event_loop.c": (), "worker_processes.c": ("07",),
-         "worker_processes.h": ("07",)}
+PARTS = {"event_loop.c": (), "event_loop_accept.c": (),
+         "worker_processes.c": ("07",), "worker_processes.h": ("07",)}
 FIRST = "00_first_hour"          # the lab without a program to grade
 # What pages say to the book: :::{quote} main.c serve_clients ... ::: and
 # {term}`accept queue`. A claim is text about figures.

@@ -69,7 +69,8 @@ def test_it_holds_no_solution(handout):
     names = {path.name for path in handout.rglob("*")}
     assert not names & {"mutants", "solution", ".git", "INSTRUCTOR.md",
                         "solutions"}
-    assert not (handout / "common" / "event_loop.c").exists()
+    assert not {path.name for path in (handout / "common").iterdir()} \
+        & {"event_loop.c", "event_loop_accept.c"}
 
 
 def test_it_builds_and_grades(handout, tmp_path):
@@ -81,11 +82,12 @@ def test_it_builds_and_grades(handout, tmp_path):
 
 
 def test_a_module_can_be_given(tmp_path_factory):
-    """event_loop.c is lab 06; a class without it needs the module in 07."""
+    """The event loop is lab 06; a class without it needs its modules in 07."""
     chosen = [labs.find("07")]
-    for given in ([], ["event_loop.c"]):
+    for given in ([], ["event_loop.c", "event_loop_accept.c"]):
         folder = unpacked(tmp_path_factory, chosen, given=given)
-        assert (folder / "common" / "event_loop.c").exists() == bool(given)
+        assert [path.name for path in
+                sorted((folder / "common").glob("event_loop*.c"))] == given
 
 
 @pytest.mark.parametrize("words, given, named", [

@@ -79,9 +79,10 @@ def test_every_mutant_is_listed(name):
 
 def test_two_labs_begin_with_the_same_event_loop():
     """07 goes on where 06 began; each is handed out alone, so it has a copy."""
-    one, other = (labs.find(name).starter / "event_loop.c"
-                  for name in ("06_poll", "07_epoll"))
-    assert one.read_text() == other.read_text()
+    for file in ("event_loop.c", "event_loop_accept.c"):
+        one, other = (labs.find(name).starter / file
+                      for name in ("06_poll", "07_epoll"))
+        assert one.read_text() == other.read_text()
 
 
 @pytest.mark.parametrize("name", LABS)

@@ -3,10 +3,10 @@
  * common/event_loop.h. When your folder has this file, it takes the place of
  * common/event_loop.c.
  *
- * TO WRITE: read_request, write_response, event_loop_serve and event_loop_accept, all
- * marked below. Everything else is complete: deadlines, Redis, the end of a
- * client. Compare with common/serve_blocking.c, which takes the same steps and
- * waits in each of them.
+ * TO WRITE: read_request, write_response and event_loop_serve, all marked
+ * below. Everything else is complete: deadlines, Redis, the end of a client.
+ * Compare with common/serve_blocking.c, which takes the same steps and waits in
+ * each of them. How clients are accepted is in event_loop_accept.c.
  */
 #include "event_loop.h"
 
@@ -23,7 +23,7 @@
  * for a batch of pipelined requests, or for a request, the head of its answer
  * and three pieces of a file. With more, one fast reader of a huge file would
  * keep all others waiting. */
-enum { STEPS_PER_ITERATION = 6, ACCEPTS_PER_ITERATION = 64 };
+enum { STEPS_PER_ITERATION = 6 };
 
 /* How often a stopping loop checks the time, and one that has run out of
  * descriptors tries again. */
@@ -58,6 +58,8 @@ TO_USE static void set_deadline(struct event_loop *loop, struct client *client)
 {
     enum http_phase phase = http_conn_phase(&client->conn);
     remove_deadline(loop, client);
+    if (client->queue != phase)
+        net_delivery_begin(&client->delivery, loop->worker.http.clock.now_ms);
     client->queue = (unsigned char)phase;
     client->deadline_ms =
         loop->worker.http.clock.now_ms +
@@ -109,13 +111,11 @@ static bool read_request(struct event_loop *loop, struct client *client)
 static bool queue_command(struct event_loop *loop, struct client *client,
                           const struct redis_command *command)
 {
-    if (!redis_async_queue(&loop->redis, command, client)) {
-        http_context_trim(&loop->worker.http); /* memory may be what it lacks */
-        if (!redis_async_queue(&loop->redis, command, client))
-            return false;
-    }
-    client->replies_due++;
-    return true;
+    bool queued = redis_async_queue(&loop->redis, command, client) ||
+                  (http_context_relieve(&loop->worker.http, errno) &&
+                   redis_async_queue(&loop->redis, command, client));
+    client->replies_due += queued;
+    return queued;
 }
 
 static bool ask_redis(struct event_loop *loop, struct client *client)
@@ -137,9 +137,11 @@ static bool ask_redis(struct event_loop *loop, struct client *client)
  *
  *   bytes taken   if http_conn_phase() is HTTP_PHASE_ANSWER, remove_deadline():
  *                 the next phase has its own. ("100 Continue" is part of a
- *                 request, whose deadline stays.) Then http_conn_sent()
+ *                 request, whose deadline stays.) Then net_delivery_begin(),
+ *                 because the answer makes progress, and http_conn_sent()
  *   EAGAIN        the send buffer is full
- *   other errors  http_conn_abort(): this client is lost, and no other */
+ *   other errors  http_conn_finish(), true: this client gets no more, but what
+ *                 it was sent may still arrive. No other client is concerned */
 static bool write_response(struct event_loop *loop, struct client *client)
 {
     (void)loop;
@@ -163,10 +165,19 @@ static bool send_fin(struct client *client)
     return true;
 }
 
-/* Waits until the client has acknowledged its last answer or closes, as
- * http_conn.h says. Mostly it has when we look for the first time. If not, its
- * FIN brings it back, or its deadline. */
-static bool linger(struct client *client)
+/* Looks how far the client's answer has come. */
+static enum http_delivery look(const struct event_loop *loop,
+                               struct client *client)
+{
+    return net_delivery(client->fd, &client->delivery,
+                        loop->worker.http.clock.now_ms,
+                        http_stall_timeout_ms(&loop->worker.server->options));
+}
+
+/* Waits, as http_conn.h says. Mostly the client has its answer when we look for
+ * the first time; if not, its FIN brings it back, or its deadline; in 07, so
+ * does its acknowledgement (EPOLLOUT). */
+static bool linger(struct event_loop *loop, struct client *client)
 {
     ssize_t n = client->readable ? net_discard(client->fd, 0) : -1;
     if (client->readable && (n == 0 || (n < 0 && errno != EAGAIN))) {
@@ -174,13 +185,13 @@ static bool linger(struct client *client)
         return true;
     }
     client->readable = n > 0;
-    http_conn_lingered(&client->conn, n > 0, net_delivered(client->fd));
+    http_conn_lingered(&client->conn, n > 0, look(loop, client));
     return n > 0 || http_conn_want(&client->conn) == HTTP_WANT_CLOSE;
 }
 
 /* Takes one step. Returns whether the next one can be taken now. */
 TO_USE static bool step(struct event_loop *loop, struct client *client,
-                 enum http_want want)
+                        enum http_want want)
 {
     switch (want) {
     case HTTP_WANT_READ: return read_request(loop, client);
@@ -188,10 +199,25 @@ TO_USE static bool step(struct event_loop *loop, struct client *client,
     case HTTP_WANT_REDIS: return ask_redis(loop, client);
     case HTTP_WANT_WRITE: return write_response(loop, client);
     case HTTP_WANT_FIN: return send_fin(client);
-    case HTTP_WANT_LINGER: return linger(client);
+    case HTTP_WANT_LINGER: return linger(loop, client);
     case HTTP_WANT_CLOSE: end_client(loop, client);
     }
     return false;
+}
+
+/* watch() has failed: nothing but its deadline brings this client back. That
+ * happens within a second, if it has not taken its answer. One that would send
+ * could wait in vain, and is closed. */
+TO_USE static void watch_failed(struct event_loop *loop, struct client *client,
+                                enum http_want want)
+{
+    server_warn_exhausted(loop->worker.server, "cannot watch a client: %s",
+                          strerror(errno));
+    http_context_trim(&loop->worker.http);
+    if (want != HTTP_WANT_READ)
+        return;
+    http_conn_finish(&client->conn);
+    event_loop_serve(loop, client);
 }
 
 /* TO WRITE. Serves one client until it has to wait, or until it has used up its
@@ -205,7 +231,7 @@ TO_USE static bool step(struct event_loop *loop, struct client *client,
  *   3. At the end: set_deadline(), if the client is in no deadline queue
  *      (client->prev) or its phase has changed (client->queue). Then
  *      loop->watch(), with `again` true if the client was left by rule 1; if it
- *      returns false, end_client(). A client that wants REDIS and is not
+ *      returns false, watch_failed(). A client that wants REDIS and is not
  *      watched yet needs no watch: the reply brings it back. */
 void event_loop_serve(struct event_loop *loop, struct client *client)
 {
@@ -254,75 +280,6 @@ void event_loop_ready(struct event_loop *loop, void *source, uint32_t events)
         client_ready(loop, source, events);
 }
 
-static bool at_capacity(const struct event_loop *loop)
-{
-    return loop->clients >= loop->worker.server->options.max_connections;
-}
-
-bool event_loop_may_accept(const struct event_loop *loop)
-{
-    /* At capacity an idle client makes room, one at a time. */
-    return !loop->worker.draining && !loop->accept_exhausted &&
-           (!at_capacity(loop) || (loop->deadline_queues[HTTP_PHASE_IDLE] &&
-                                   !loop->deadline_queues[HTTP_PHASE_LINGER]));
-}
-
-/* Makes a client of a new socket and serves it immediately. Without memory the
- * socket is closed. */
-TO_USE static void add_client(struct event_loop *loop, int fd)
-{
-    const struct server *server = loop->worker.server;
-    struct client *client = calloc(1, sizeof *client);
-    if (client == NULL) {
-        close(fd);
-        return;
-    }
-    client->fd = fd;
-    client->readable = true;
-    client->peer = net_peer_name(server, fd);
-    http_conn_open(&client->conn, &loop->worker.http);
-    stats_add(&loop->worker.stats->connections, 1);
-    loop->clients++;
-    event_loop_serve(loop, client);
-}
-
-/* Ends the client that has been idle longest, if there is one: now, or when it
- * has acknowledged its last answer. */
-TO_USE static void end_longest_idle(struct event_loop *loop)
-{
-    struct client *client = loop->deadline_queues[HTTP_PHASE_IDLE];
-    if (client == NULL)
-        return;
-    http_conn_finish(&client->conn);
-    event_loop_serve(loop, client);
-}
-
-/* TO WRITE. Accepts the clients that are waiting: while loop->accept_pending
- * and event_loop_may_accept(), at most ACCEPTS_PER_ITERATION in one call.
- * net_accept_nonblocking() calls accept4(2), and add_client() takes the socket.
- * When it fails, net_accept_verdict() of errno says what to do:
- *
- *   NET_NOBODY      the queue is empty, or the server is stopping:
- *                   accept_pending becomes false
- *   NET_NEXT        accept again
- *   NET_NEEDS_ROOM  out of descriptors or memory: accept_exhausted becomes true
- *                   and accept_pending stays, so the loop tries again after a
- *                   pause; http_context_trim() and end_longest_idle() make room
- *   NET_LATER       the same, without making room: that would not help
- *
- *   at capacity     check at_capacity() before you accept. If
- *                   net_accept_queue_length() is 0, accept_pending becomes
- *                   false: no client is ended for one that is not there.
- *                   Otherwise end_longest_idle(), and accept if that made room;
- *                   if not, return: that client lingers, and leaves later */
-void event_loop_accept(struct event_loop *loop)
-{
-    /* Until you write it, clients are turned away. */
-    int fd = net_accept_nonblocking(loop->worker.server, loop->listener);
-    if (fd >= 0)
-        close(fd);
-}
-
 int event_loop_timeout_ms(const struct event_loop *loop)
 {
     bool tick = loop->worker.draining || loop->accept_exhausted;
@@ -353,7 +310,7 @@ static void expire(struct event_loop *loop, enum http_phase phase)
     while ((client = loop->deadline_queues[phase]) != NULL &&
            (all || client->deadline_ms <= loop->worker.http.clock.now_ms)) {
         remove_deadline(loop, client);
-        http_conn_on_timeout(&client->conn, net_delivered(client->fd));
+        http_conn_on_timeout(&client->conn, look(loop, client));
         event_loop_serve(loop, client);
     }
 }

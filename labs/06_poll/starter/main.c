@@ -8,7 +8,7 @@
  *   '----------------------------------------------------------------'
  *
  * TO WRITE here: watch, unwatch, wait_for_events, serve_ready. In event_loop.c:
- * how a ready client is served.
+ * how a ready client is served. In event_loop_accept.c: how one is accepted.
  */
 #include <poll.h>
 #include <stdlib.h>

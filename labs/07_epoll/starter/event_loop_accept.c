@@ -1,0 +1,88 @@
+/*
+ * event_loop_accept - how an event loop accepts clients, and makes room for
+ * them; see common/event_loop.h. When your folder has this file, it takes the
+ * place of common/event_loop_accept.c.
+ *
+ * TO WRITE: event_loop_accept, marked below.
+ */
+#include "event_loop.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "net.h"
+
+enum { ACCEPTS_PER_ITERATION = 64 };
+
+/* For what only your function uses: delete each mark when you use it. */
+#define TO_USE __attribute__((unused))
+
+static bool at_capacity(const struct event_loop *loop)
+{
+    return loop->clients >= loop->worker.server->options.max_connections;
+}
+
+bool event_loop_may_accept(const struct event_loop *loop)
+{
+    /* At capacity an idle client makes room, one at a time. */
+    return !loop->worker.draining && !loop->accept_exhausted &&
+           (!at_capacity(loop) || (loop->deadline_queues[HTTP_PHASE_IDLE] &&
+                                   !loop->deadline_queues[HTTP_PHASE_LINGER]));
+}
+
+/* Makes a client of a new socket and serves it immediately. Without memory the
+ * socket is closed. */
+TO_USE static void add_client(struct event_loop *loop, int fd)
+{
+    const struct server *server = loop->worker.server;
+    struct client *client = calloc(1, sizeof *client);
+    if (client == NULL) {
+        close(fd);
+        return;
+    }
+    client->fd = fd;
+    client->readable = true;
+    client->peer = net_peer_name(server, fd);
+    http_conn_open(&client->conn, &loop->worker.http);
+    stats_add(&loop->worker.stats->connections, 1);
+    loop->clients++;
+    event_loop_serve(loop, client);
+}
+
+/* Ends the client that has been idle longest, if there is one, and if no client
+ * is leaving already: now, or when it has acknowledged its last answer. */
+TO_USE static void end_longest_idle(struct event_loop *loop)
+{
+    struct client *client = loop->deadline_queues[HTTP_PHASE_IDLE];
+    if (client == NULL || loop->deadline_queues[HTTP_PHASE_LINGER] != NULL)
+        return;
+    http_conn_finish(&client->conn);
+    event_loop_serve(loop, client);
+}
+
+/* TO WRITE. Accepts the clients that are waiting: while loop->accept_pending
+ * and event_loop_may_accept(), at most ACCEPTS_PER_ITERATION in one call.
+ * net_accept_nonblocking() calls accept4(2), and add_client() takes the socket.
+ * When it fails, net_accept_verdict() of errno says what to do:
+ *
+ *   NET_NOBODY      the queue is empty, or the server is stopping:
+ *                   accept_pending becomes false
+ *   NET_NEXT        accept again
+ *   NET_NEEDS_ROOM  out of descriptors or memory: accept_exhausted becomes true
+ *                   and accept_pending stays, so the loop tries again after a
+ *                   pause; http_context_trim() and end_longest_idle() make room
+ *   NET_LATER       the same, without making room: that would not help
+ *
+ *   at capacity     check at_capacity() before you accept. If
+ *                   net_accept_queue_length() is 0, accept_pending becomes
+ *                   false: no client is ended for one that is not there.
+ *                   Otherwise end_longest_idle(), and accept if that made room;
+ *                   if not, return: that client lingers, and leaves later */
+void event_loop_accept(struct event_loop *loop)
+{
+    /* Until you write it, clients are turned away. */
+    int fd = net_accept_nonblocking(loop->worker.server, loop->listener);
+    if (fd >= 0)
+        close(fd);
+}
