@@ -205,19 +205,19 @@ TO_USE static bool step(struct event_loop *loop, struct client *client,
     return false;
 }
 
-/* watch() has failed: nothing but its deadline brings this client back. That
- * happens within a second, if it has not taken its answer. One that would send
- * could wait in vain, and is closed. */
+/* watch() has returned false: nothing but its deadline brings this client back,
+ * in a second, if it has not taken its answer. So one that would send is
+ * closed, and one whose socket may be ready is served beyond its share. */
 TO_USE static void watch_failed(struct event_loop *loop, struct client *client,
-                                enum http_want want)
+                                enum http_want want, bool again)
 {
     server_warn_exhausted(loop->worker.server, "cannot watch a client: %s",
                           strerror(errno));
     http_context_trim(&loop->worker.http);
-    if (want != HTTP_WANT_READ)
-        return;
-    http_conn_finish(&client->conn);
-    event_loop_serve(loop, client);
+    if (want == HTTP_WANT_READ)
+        http_conn_finish(&client->conn);
+    if (want == HTTP_WANT_READ || again)
+        event_loop_serve(loop, client);
 }
 
 /* TO WRITE. Serves one client until it has to wait, or until it has used up its
