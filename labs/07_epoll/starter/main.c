@@ -10,8 +10,8 @@
  *   '----------------------------------------------------------------'
  *
  * TO WRITE here: watch, watch_redis, wait_for_events, serve_ready, loop_init,
- * and the workers in main. event_loop.c and event_loop_accept.c are the files of
- * lab 06: bring your own, and check that they go on until EAGAIN.
+ * and the workers in main. event_loop.c and event_loop_accept.c are the files
+ * of lab 06: bring your own, and check that they go on until EAGAIN.
  */
 #include <errno.h>
 #include <poll.h>
