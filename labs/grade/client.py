@@ -1,6 +1,7 @@
 """A small HTTP client that can also misbehave: pause, reset, say nothing."""
 
 import contextlib
+import select
 import socket
 import struct
 import time
@@ -14,6 +15,7 @@ from labs.grade.observe import wait_until
 # the patience of the one before, down to LEAST if the server has answered any
 # client, to NONE otherwise.
 PATIENCE, LEAST, NONE = 5.0, 1.0, 0.2
+SILENCE = 0.1           # see Client.meanwhile
 REDIS_WAIT = 0.25       # REDIS_WAIT_MS of common/redis.h, in seconds
 
 
@@ -36,6 +38,7 @@ class Client:
 
     patience = PATIENCE     # of the next client
     least = NONE
+    meanwhile = None        # called after each SILENCE seconds without a byte
 
     def __init__(self, port, timeout=None, receive_buffer=None):
         self.sock = socket.socket()
@@ -102,6 +105,8 @@ class Client:
         """Receive some bytes; raise `end` at the end of file."""
         self.sock.settimeout(self.timeout)
         try:
+            if self.meanwhile:
+                self._wait()
             data = self.sock.recv(1 << 16)
         except TimeoutError:
             if self._usual:
@@ -117,6 +122,14 @@ class Client:
             raise end("the server closed the connection after "
                       f"{len(self._rest)} bytes of {what}")
         self._rest += data
+
+    def _wait(self):
+        """Wait for bytes, and call meanwhile() until some are there."""
+        end = time.monotonic() + self.timeout
+        while not select.select([self.sock], [], [], SILENCE)[0]:
+            if time.monotonic() > end:
+                raise TimeoutError("timed out")
+            self.meanwhile()
 
     def is_closed(self, seconds=PATIENCE, may_reset=False):
         """Return whether the server closes the connection in that time. A reset is

@@ -166,6 +166,26 @@ def is_read(port, client_port):
     return found is not None and found.unread == 0
 
 
+def must_read(pid, port, client_port):
+    """Return a function to call from time to time: it raises Seen when the
+    server has slept from one call to the next although it has not read all
+    that the client with that local port sent."""
+    last = None
+
+    def look():
+        nonlocal last
+        slept = re.search(r"^voluntary_ctxt_switches:\s*(\d+)",
+                          _read(f"/proc/{pid}/status"), re.MULTILINE)
+        now = slept and state(pid) == "S" and \
+            not is_read(port, client_port) and slept[1]
+        if now and now == last:
+            raise Seen("the server sleeps although it has not read all that "
+                       "a client sent", "that it reads until EAGAIN, or asks "
+                       "for another event")
+        last = now
+    return look
+
+
 def holders(pid, port, client_ports):
     """Return {client's port: {process id: [descriptors]}}: which processes in
     the tree of `pid` hold the connections of the clients with these ports."""

@@ -16,8 +16,9 @@ from pathlib import Path
 
 from labs.grade.client import Client, ask_guestbook, get, port_of
 from labs.grade.observe import (PATIENCE, Seen, Trace, children, descriptors,
-                                epoll_set, holder, listeners, nonblocking,
-                                outgoing, state, threads, tree, wait_until)
+                                epoll_set, holder, listeners, must_read,
+                                nonblocking, outgoing, state, threads, tree,
+                                wait_until)
 from labs.grade.test_works import LARGE
 
 HALF = b"GET /hello HTTP/1.1\r\nHost: localhost\r\n"     # no empty line
@@ -226,6 +227,7 @@ def test_serves_all_that_arrived(server):
     with kept(server, 1) as (client,):
         with stopped(server):
             client.send(pipelined())
+        client.meanwhile = must_read(server.pid, server.port, port_of(client))
         answered = 0
         try:
             for answered in range(BATCH):
