@@ -119,8 +119,9 @@ void redis_sim_is_well(void)
 
 void redis_sim_closed(void)
 {
-    if (!counted)
-        quick_trouble();
+    if (counted) /* not twice, but its back-off begins now */
+        failures--;
+    quick_trouble();
     counted = false;
 }
 
