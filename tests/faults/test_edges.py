@@ -58,7 +58,11 @@ def test_closed_standard_descriptors(executable, own_site):
     try:
         wait_for(lambda: answers(address), "the server")
         for pid in session_members(process.pid):
-            table = descriptors(pid)
+            try:
+                table = descriptors(pid)
+            except FileNotFoundError:   # a child of 02 that has ended
+                assert pid != process.pid
+                continue
             assert [table.get(i) for i in range(3)] == ["/dev/null"] * 3
         with Connection(address) as connection:
             assert connection.request("/answer").body == b"42"

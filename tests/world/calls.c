@@ -281,8 +281,6 @@ int __wrap_close(int fd)
         if (!s->shut)
             rules_close(s);
         rules_closed(s);
-        if (s->peer == PEER_REDIS)
-            redis_sim_closed();
         tcp_close(s);
         s->fd = -1;
     } else if (f->kind != FD_FILE) {

@@ -305,6 +305,10 @@ void client_reset(struct client *c)
     trace("client %d  gets RST, %llu bytes unread", c->number,
           (unsigned long long)(s->out.arrived - s->out.read));
     c->was_reset = true;
+    /* It could read the rest, but has stopped reading. */
+    if (s->out.arrived == s->out.end && s->out.read >= c->stop_reading_at &&
+        c->excuse == NULL)
+        c->excuse = "its kernel has all of it";
     if (s->out.read == s->out.arrived || s->out.read >= c->stop_reading_at)
         client_done(c);
 }

@@ -24,7 +24,6 @@ static struct buffer list;            /* the texts of the remarks */
 static size_t ends[REMARKS_MAX];      /* where each ends */
 static int remarks, visits;
 static int failures;                  /* since the last page */
-static bool counted;                  /* that of the present connection is */
 
 void *__real_realloc(void *p, size_t n);
 void __real_free(void *p);
@@ -94,7 +93,6 @@ static void trouble_until(int64_t us)
     int64_t backoff_ms = 10 << (failures < 6 ? failures : 6);
     us += (backoff_ms < 500 ? backoff_ms : 500) * (int64_t)MS;
     failures++;
-    counted = true;
     if (us > sim.redis_trouble_us)
         sim.redis_trouble_us = us;
 }
@@ -114,15 +112,6 @@ static void quick_trouble(void)
 void redis_sim_is_well(void)
 {
     failures = 0;
-    counted = false;
-}
-
-void redis_sim_closed(void)
-{
-    if (counted) /* not twice, but its back-off begins now */
-        failures--;
-    quick_trouble();
-    counted = false;
 }
 
 /* --------------------------------------------------------------- connecting */

@@ -253,7 +253,6 @@ int redis_sim_remarks(void);
 int redis_sim_visits(void);
 void redis_sim_trouble(void);    /* its users may see a 503 for a while */
 void redis_sim_is_well(void);    /* a page is made: the back-off is over */
-void redis_sim_closed(void);     /* the server has given its connection up */
 /* Is this the text of the remark that is number `i` in the list? */
 bool redis_sim_is_remark(int i, const char *text, size_t n);
 
