@@ -91,9 +91,9 @@ static bool may_be_short(const struct client *c, const struct request *r)
         return false;
     if (drain_expired())
         return true;
+    int64_t until_us = sim.redis_trouble_us + UNCOUNTED_MS * (int64_t)MS;
     return sim.plan.no_redis || sim.plan.call_cost_us > 20 ||
-           sim.redis_lied || sim.redis_trouble_us + UNCOUNTED_MS * (int64_t)MS >=
-                                 c->begun_us[c->answers];
+           sim.redis_lied || until_us >= c->begun_us[c->answers];
 }
 
 /* 408: has the client really been too slow? */
