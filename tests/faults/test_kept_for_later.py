@@ -46,14 +46,9 @@ def test_a_server_without_clients_holds_no_file(launch, files):
     that was deleted or unmounted must not stay for ever."""
     site, targets = files
     server = launch(root=site.root)
-    connections = [server.connect() for _ in range(4)]
-    for connection in connections:
+    for _ in range(4):
         for target in targets:
-            connection.send(build(target))
-    for connection in connections:
-        for _ in targets:
-            assert connection.read_response().body == b"kept"
-        connection.close()
+            assert server.request(target).body == b"kept"
     wait_for(lambda: site_files(server, site.root) == 0,
              "the server to close its files")
     assert server.request(targets[0]).body == b"kept"
