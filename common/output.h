@@ -13,7 +13,7 @@
 #include "bytes.h"
 
 /* How long a line waits for room: a reader that is alive makes some within this
- * time, and a loop that waits in vain delays its clients by no more. */
+ * time, and a loop that waits without result delays its clients by no more. */
 enum { OUTPUT_WAIT_MS = 250 };
 
 /* Returns whether a line fits into what fd refers to, waiting up to wait_ms for

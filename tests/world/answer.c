@@ -58,7 +58,7 @@ static void end_head(struct client *c)
     if (strncmp(c->head, "HTTP/1.1 ", 9) != 0)
         fail("client %d gets an answer that begins \"%.20s\"", c->number,
              c->head);
-    c->status = atoi(c->head + 9);
+    c->status = (int)strtol(c->head + 9, NULL, 10);
     if (c->status == 100) {
         interim(c);
         return;

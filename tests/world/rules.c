@@ -162,9 +162,10 @@ void rules_log(const char *text, size_t size)
     size_t n = size < sizeof line ? size : sizeof line - 1;
     memcpy(line, text, n);
     line[n] = '\0';
-    trace("log       %s", strtok(line, "\n"));
+    line[strcspn(line, "\n")] = '\0';
+    trace("log       %s", line);
     sim.lines++;
-    int number = atoi(line + strlen("client"));
+    int number = (int)strtol(line + strlen("client"), NULL, 10);
     struct client *c = &sim.clients[number];
     const char *from = strchr(line, '"'), *to = strrchr(line, '"');
     if (strncmp(line, "client", 6) != 0 || number >= sim.plan.clients ||

@@ -252,8 +252,7 @@ static void leave_out(char *names)
     static char copy[1024];
     snprintf(copy, sizeof copy, "%s", names);
     without = copy;
-    for (char *name = strtok(names, ","); name != NULL;
-         name = strtok(NULL, ",")) {
+    for (char *name; (name = strsep(&names, ",")) != NULL;) {
         int i = 0;
         while (i < TROUBLES && strcmp(name, trouble_names[i]) != 0)
             i++;
@@ -287,8 +286,8 @@ int main(int argc, char **argv)
         switch (c) {
         case 'v': server = optarg; break;
         case 's': seed = strtoull(optarg, NULL, 10); break;
-        case 'w': worlds = atol(optarg); break;
-        case 'f': most_failures = atoi(optarg); break;
+        case 'w': worlds = strtol(optarg, NULL, 10); break;
+        case 'f': most_failures = (int)strtol(optarg, NULL, 10); break;
         case 't': sim.tracing = true; worlds = 1; break;
         case 'o': leave_out(optarg); break;
         default: return 2;
