@@ -28,14 +28,14 @@ void worker_update(struct worker *worker)
     worker->drain_expired = worker->draining &&
         signals_stopping_ms() > server->options.drain_timeout_ms;
     /* SIGHUP reaches the parent only, and a forked worker has a descriptor of
-     * its own to replace. (Threads replace a shared one again: no harm.) It
-     * tries once for each SIGHUP: when that fails, the parent has already said
-     * so. */
+     * its own to replace. (Threads share the parent's.) It tries once for each
+     * SIGHUP: when that fails, the parent has already said so. */
     unsigned generation = atomic_load_explicit(&server->shared->log_generation,
                                                memory_order_relaxed);
     if (generation != worker->log_generation) {
         worker->log_generation = generation;
-        access_log_reopen(&server->log);
+        if (getpid() != server->pid)
+            access_log_reopen(&server->log);
     }
 }
 

@@ -1,5 +1,6 @@
 """Signals: stopping without losing anything, reports, a log that rotates."""
 
+import contextlib
 import os
 import shutil
 import signal
@@ -10,7 +11,7 @@ import pytest
 from access_log import fields, log_lines
 from client import Closed, build
 from processes import DEADLINE, children, session_members, wait_for
-from servers import REPORT, is_refused
+from servers import REPORT, SMALL_POOL, is_refused
 
 
 @pytest.fixture
@@ -412,7 +413,8 @@ def test_another_user_reopens_the_log(launch, own_site):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another")
-def test_a_log_that_cannot_be_reopened_is_tried_once(launch, own_site):
+def test_a_log_that_cannot_be_reopened_is_tried_once(launch, own_site,
+                                                     server_name):
     """For each SIGHUP, not at every request after it."""
     folder = own_site.root / "logs"
     folder.mkdir(mode=0o755)
@@ -424,12 +426,19 @@ def test_a_log_that_cannot_be_reopened_is_tried_once(launch, own_site):
     old = log.rename(folder / "access.log.1")
     server.send_signal(signal.SIGHUP)
     wait_for(lambda: "cannot reopen" in server.stderr(), "the one attempt")
-    for _ in range(20):     # each worker of a pool has noticed the signal
-        server.request("/answer")
+    workers = int(SMALL_POOL.get(server_name, ("", 1))[-1])
+    with contextlib.ExitStack() as stack:
+        held = [stack.enter_context(server.connect()) for _ in range(workers)]
+        for client in held:     # each holds a worker, which so sees the signal
+            client.send(build("/answer")[:-2])
+            server.wait_until_read(client)
+        for client in held:
+            client.send(b"\r\n")
+            assert client.read_response().body == b"42"
     log.touch()
     shutil.chown(log, "nobody")
     for _ in range(5):
         server.request("/answer")
     assert log.stat().st_size == 0
-    log_lines(old, 26)
+    log_lines(old, 1 + workers + 5)
     assert server.stderr().count("cannot reopen") == 1
