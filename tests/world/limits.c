@@ -65,6 +65,16 @@ static int64_t redis_ms(void)
                    plan_has(&sim.plan, REDIS_DRIBBLES) ? 30000 : 2000;
 }
 
+/* A blocking server notices that a client has gone when it reads or writes, and
+ * before that it makes each page that the client has asked for. */
+static int64_t pages_ms(const struct client *c)
+{
+    int64_t ms = 0;
+    for (int i = 0; i < c->count; i++)
+        ms += c->requests[i].redis ? redis_ms() : 0;
+    return sim.plan.server->event_loop || ms == 0 ? redis_ms() : ms;
+}
+
 /* Which deadline runs for this client, by what can be seen from outside? */
 static void check_deadline(const struct socket *s, const struct client *c)
 {
@@ -73,7 +83,7 @@ static void check_deadline(const struct socket *s, const struct client *c)
     if (s->reset) {
         late(s, "it has gone, and is kept",
              s->end_us > s->accepted_us ? s->end_us : s->accepted_us,
-             redis_ms());
+             pages_ms(c));
     } else if (s->shut && s->out.end == s->out.arrived) {
         late(s, "it lingers", s->shut_us > s->acked_us ? s->shut_us
                                                        : s->acked_us,
