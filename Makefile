@@ -31,6 +31,7 @@ endif
 OBJ = build/$(FLAVOUR)
 BIN = $(if $(filter default,$(FLAVOUR)),.,$(OBJ)/bin)
 LIB = $(OBJ)/libzerohttpd.a
+HTTP_LIB = $(OBJ)/libhttp.a
 
 # The seven: the folder 07_epoll becomes the executable epoll.
 FOLDERS  = 01_iterative 02_forking 03_preforking 04_threaded 05_prethreaded \
@@ -39,6 +40,12 @@ NAMES    = $(foreach f,$(FOLDERS),$(word 2,$(subst _, ,$(f))))
 PROGRAMS = $(NAMES:%=$(BIN)/%)
 
 COMMON      = $(wildcard common/*.c)
+# The HTTP half of common/, and its tests, which link nothing else.
+HTTP_HALF   = $(wildcard $(patsubst %,common/%.c,bytes text http_* router guestbook \
+              static_file file_table))
+HTTP_TESTS  = $(patsubst %,$(OBJ)/tests/test_%,bytes text http_parser http_chunked \
+              http_date http_conn http_response router endpoints guestbook static_file \
+              file_table out_of_memory)
 UNIT_TESTS  = $(patsubst tests/unit/%.c,$(OBJ)/tests/%,$(wildcard tests/unit/test_*.c))
 UNIT_HELP   = $(patsubst %.c,$(OBJ)/%.o,$(filter-out tests/unit/test_%.c,$(wildcard tests/unit/*.c)))
 FUZZERS     = $(patsubst tests/fuzz/fuzz_%.c,$(OBJ)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -97,6 +104,8 @@ $(PROGRAMS): $(LIB)
 
 # The archive is deleted first: objects of deleted sources would stay in it.
 $(LIB): $(COMMON:%.c=$(OBJ)/%.o)
+$(HTTP_LIB): $(HTTP_HALF:%.c=$(OBJ)/%.o)
+$(LIB) $(HTTP_LIB):
 	@echo '  AR    $@'
 	@rm -f $@
 	$(Q)$(AR) rcs $@ $^
@@ -115,11 +124,13 @@ $(OBJ)/flags: FORCE
 	@echo '$(COMPILE) / $(LINK)' | cmp -s - $@ || echo '$(COMPILE) / $(LINK)' > $@
 
 # A unit test is one program: its source, the tests' shared objects, cmocka and
-# the archive.
-$(UNIT_TESTS): $(OBJ)/tests/%: $(OBJ)/tests/unit/%.o $(UNIT_HELP) $(LIB) | build/deps/unit
+# the archive. Those of the HTTP half link that half alone, without hiredis.
+UNIT_LIBS = $(LIB) $(HIREDIS_LIBS)
+$(HTTP_TESTS): private UNIT_LIBS = $(HTTP_LIB)
+$(UNIT_TESTS): $(OBJ)/tests/%: $(OBJ)/tests/unit/%.o $(UNIT_HELP) $(LIB) $(HTTP_LIB) | build/deps/unit
 	@mkdir -p $(@D)
 	@echo '  LINK  $@'
-	$(Q)$(LINK) -o $@ $< $(UNIT_HELP) $(LIB) $(CMOCKA_LIBS) $(HIREDIS_LIBS)
+	$(Q)$(LINK) -o $@ $< $(UNIT_HELP) $(UNIT_LIBS) $(CMOCKA_LIBS)
 
 # This test replaces the allocator (ld's --wrap) and makes it fail. The variable is
 # private because other programs link the same objects.

@@ -1,10 +1,10 @@
 /* guestbook - a page that needs Redis three times; see guestbook.h. */
 #include "guestbook.h"
 
+#include <hiredis/hiredis.h>
 #include <stdio.h>
 
 #include "http_response.h"
-#include "server.h"
 #include "text.h"
 
 #define REMARKS "guestbook_remarks"
@@ -28,7 +28,7 @@ enum { STEPS = sizeof steps / sizeof steps[0] };
 static void answer_page(struct http_exchange *x, struct slice count)
 {
     const struct guestbook_page *page = &x->guestbook;
-    const struct server *server = x->context->server;
+    const struct site *site = x->context->site;
     const bool is_error = x->request.method == HTTP_POST; /* else it says 303 */
     char message[160] = "";
     if (page->message != NULL)
@@ -41,10 +41,10 @@ static void answer_page(struct http_exchange *x, struct slice count)
         {SLICE("$MESSAGE$"), slice_of(message), true},
         {SLICE("$GUEST_NAME$"), page->name, false},
         {SLICE("$GUEST_TEXT$"), page->text, false},
-        {SLICE("$SERVER$"), slice_of(server->architecture->name), false},
+        {SLICE("$SERVER$"), slice_of(site->name), false},
     };
     buffer_reset(&x->page, HTTP_BATCH_MAX);
-    template_render(&x->page, server->guestbook_template, values,
+    template_render(&x->page, site->guestbook_template, values,
                     sizeof values / sizeof values[0]);
     x->page.failed |= page->remarks.failed;
     response_begin(x, is_error ? 400 : 200);
@@ -69,7 +69,7 @@ static void queue_page(struct http_exchange *x)
 {
     do
         x->commands[x->queued] = steps[x->queued];
-    while (++x->queued < STEPS && x->context->server->options.pipeline);
+    while (++x->queued < STEPS && x->context->site->pipeline);
 }
 
 /* The remark is stored. See Other: the browser gets the page with GET, so that

@@ -295,7 +295,7 @@ const struct redis_command *http_conn_next_command(struct http_conn *c)
     return x->sent < x->queued ? &x->commands[x->sent++] : NULL;
 }
 
-bool http_conn_reply(struct http_conn *c, const redisReply *reply)
+bool http_conn_reply(struct http_conn *c, const struct redisReply *reply)
 {
     struct http_exchange *x = c->x;
     x->replied++;
@@ -354,12 +354,12 @@ void http_conn_lingered(struct http_conn *c, bool discarded,
         c->state = HTTP_CONN_OVER;
 }
 
-int http_phase_timeout_ms(const struct options *options, enum http_phase phase)
+int http_phase_timeout_ms(const struct site *site, enum http_phase phase)
 {
     switch (phase) {
-    case HTTP_PHASE_NEW: return FIRST_BYTE_FACTOR * options->request_timeout_ms;
-    case HTTP_PHASE_IDLE: return options->keep_alive_ms;
-    case HTTP_PHASE_REQUEST: return options->request_timeout_ms;
+    case HTTP_PHASE_NEW: return FIRST_BYTE_FACTOR * site->request_timeout_ms;
+    case HTTP_PHASE_IDLE: return site->keep_alive_ms;
+    case HTTP_PHASE_REQUEST: return site->request_timeout_ms;
     case HTTP_PHASE_ANSWER: return LOOK_MS;
     case HTTP_PHASE_LINGER: return LINGER_MS;
     case HTTP_PHASES: break;

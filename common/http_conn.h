@@ -37,7 +37,6 @@
 #pragma once
 
 #include "http_exchange.h"
-#include "options.h"
 
 enum http_want {
     HTTP_WANT_READ,   /* more bytes from the client */
@@ -142,7 +141,7 @@ const struct redis_command *http_conn_next_command(struct http_conn *c);
 /* REDIS: passes on the reply to the oldest unanswered command, or NULL when
  * there will be none. The reply stays the caller's. Returns as
  * http_conn_answer(). */
-bool http_conn_reply(struct http_conn *c, const redisReply *reply);
+bool http_conn_reply(struct http_conn *c, const struct redisReply *reply);
 
 /* WRITE: names what to send. */
 void http_conn_output(const struct http_conn *c, struct http_output *output);
@@ -162,12 +161,12 @@ void http_conn_lingered(struct http_conn *c, bool discarded,
  * the others since they began. ANSWER and LINGER end when the client has its
  * answer; for them this is how often to look how far it has come. (Redis has a
  * deadline of its own.) */
-int http_phase_timeout_ms(const struct options *options, enum http_phase phase);
+int http_phase_timeout_ms(const struct site *site, enum http_phase phase);
 
 /* Returns for how long a client may take nothing of its answer. */
-static inline int http_stall_timeout_ms(const struct options *options)
+static inline int http_stall_timeout_ms(const struct site *site)
 {
-    return 2 * options->request_timeout_ms;
+    return 2 * site->request_timeout_ms;
 }
 
 /* The deadline of the phase has passed. A request that has begun is answered

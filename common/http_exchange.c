@@ -5,18 +5,16 @@
 #include <stdlib.h>
 #include <utlist.h>
 
-#include "server.h"
-
 enum { SPARE_EXCHANGES = 32 };    /* kept for reuse; more are freed */
 enum { KEEP_BUFFER = 64 * 1024 }; /* a pooled buffer keeps up to this */
 
-void http_context_init(struct http_context *context,
-                       const struct server *server, unsigned seed)
+void http_context_init(struct http_context *context, const struct site *site,
+                       unsigned seed)
 {
     *context = (struct http_context){
-        .server = server, .seed = seed,
-        .files = {.folder = server->public_folder,
-                  .size = server->files_per_worker}};
+        .site = site, .seed = seed,
+        .files = {.folder = site->public_folder,
+                  .size = site->files_per_worker}};
 }
 
 static void exchange_free(struct http_exchange *x)

@@ -12,10 +12,10 @@
 #include "clock.h"
 #include "file_table.h"
 #include "http_parser.h"
-#include "redis.h"
+#include "redis_command.h"
+#include "site.h"
 
 struct http_exchange;
-struct server;
 
 enum {
     HTTP_READ_MAX = 16384, /* bytes that one read takes */
@@ -29,7 +29,8 @@ enum {
 
 /* Called with each reply to a queued command, in order; NULL when there will be
  * none because Redis is away. The reply stays the caller's. */
-typedef void http_on_reply(struct http_exchange *x, const redisReply *reply);
+typedef void http_on_reply(struct http_exchange *x,
+                           const struct redisReply *reply);
 
 struct http_body { /* the part of a file that follows the bytes in `out` */
     struct open_file *file; /* holds a reference */
@@ -53,7 +54,7 @@ struct guestbook_page { /* what the guestbook remembers between replies */
 /* What answers are made from, one for each worker. The driver sets the
  * clock. */
 struct http_context {
-    const struct server *server; /* its options, its name, its pictures */
+    const struct site *site;
     struct clock clock;
     struct file_table files;     /* below public/ */
 
@@ -102,9 +103,9 @@ struct http_exchange { /* starts a page: http_exchange_acquire() says why */
     char in[HTTP_INPUT_SIZE]; /* last: only the pages touched cost memory */
 };
 
-/* Initializes a context that serves `server`'s folders. */
-void http_context_init(struct http_context *context,
-                       const struct server *server, unsigned seed);
+/* Initializes a context that serves this site. `seed` is rand_r(3)'s. */
+void http_context_init(struct http_context *context, const struct site *site,
+                       unsigned seed);
 
 /* Gives back what the context keeps only to be faster later: exchanges, and
  * files that no answer uses. For a worker that has nothing to do, and for a

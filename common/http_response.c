@@ -3,8 +3,6 @@
 
 #include <stdio.h>
 
-#include "server.h"
-
 /* Fields for every HTML answer: a page loads from this server only and runs
  * no inline script or style, so markup that slips through escaping does
  * nothing. */
@@ -87,7 +85,7 @@ void response_update_fields(struct http_context *context)
     context->fields_time = context->clock.seconds;
     context->fields_length = (size_t)snprintf(
         context->fields, sizeof context->fields, /* a signature is short */
-        "Server: %s\r\nDate: %s\r\n", context->server->signature, date);
+        "Server: %s\r\nDate: %s\r\n", context->site->signature, date);
 }
 
 void response_begin(struct http_exchange *x, int status)

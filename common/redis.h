@@ -1,8 +1,6 @@
 /*
- * redis - a Redis command as data, and the blocking way to run it.
- *
- * A page never calls Redis. It queues commands, each an array of words, and is
- * called back with each reply. redis_async.h is the way for event loops.
+ * redis - the blocking way to run the Redis commands of pages; redis_async.h is
+ * the way for event loops.
  */
 #pragma once
 
@@ -12,19 +10,14 @@
 
 #include <hiredis/hiredis.h>
 
+#include "redis_command.h"
+
 enum {
-    REDIS_ARGS_MAX = 4,
     /* A guest gets a page or a 503 within a second, so everything that one
      * page asks of Redis may take this long ... */
     REDIS_TIMEOUT_MS = 700,
     /* ... and each single wait for Redis, connecting included, this long. */
     REDIS_WAIT_MS = 250,
-};
-
-struct redis_command {
-    int argc;
-    const char *argv[REDIS_ARGS_MAX]; /* not owned; valid until sent */
-    int reply_type; /* of a reply that is no error: REDIS_REPLY_... */
 };
 
 struct redis_address {

@@ -5,7 +5,6 @@
 
 #include "guestbook.h"
 #include "http_response.h"
-#include "server.h"
 #include "static_file.h"
 #include "text.h"
 
@@ -27,18 +26,18 @@ static void page_hello(struct http_exchange *x)
 /* 302 to a random picture. */
 static void page_redirect(struct http_exchange *x)
 {
-    const struct server *server = x->context->server;
+    const struct site *site = x->context->site;
     struct buffer *location = &x->scratch;
-    if (server->picture_count == 0) {
+    if (site->picture_count == 0) {
         response_error(x, 404, "There are no pictures to redirect to. Put some "
                                "into public/pictures and restart the server.");
         return;
     }
-    uint32_t i = (unsigned)rand_r(&x->context->seed) % server->picture_count;
+    uint32_t i = (unsigned)rand_r(&x->context->seed) % site->picture_count;
     buffer_reset(location, HTTP_BATCH_MAX);
     buffer_append_slice(location, SLICE("/pictures/"));
     text_append_percent_encoded(location,
-                                slice_of(server->pictures[i]->d_name));
+                                slice_of(site->pictures[i]->d_name));
     x->out.failed |= location->failed;
     response_begin(x, 302);
     response_field(x, "Location", buffer_slice(location));

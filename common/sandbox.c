@@ -35,7 +35,7 @@ void sandbox_enter(const struct server *server)
     struct landlock_ruleset_attr attr = {.handled_access_fs = VERSION_1};
     int ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof attr,
                                0u);
-    allow(ruleset, server->public_folder, ".", MAY_READ);
+    allow(ruleset, server->site.public_folder, ".", MAY_READ);
     allow(ruleset, AT_FDCWD, "/proc", MAY_READ);
     /* SIGHUP creates the log again in its folder. The name on the command line
      * may be a symbolic link to a file elsewhere. */

@@ -83,7 +83,7 @@ static enum http_delivery look(struct connection *c)
 {
     const struct worker *w = c->worker;
     return net_delivery(c->fd, &c->delivery, w->http.clock.now_ms,
-                        http_stall_timeout_ms(&w->server->options));
+                        http_stall_timeout_ms(&w->server->site));
 }
 
 /* Checks the deadline, then returns the next step. The timeout of recv() is not
@@ -99,7 +99,7 @@ static enum http_want next_want(struct connection *c)
     if (phase != c->phase || late) {
         c->phase = phase;
         c->deadline_ms = w->http.clock.now_ms +
-                         http_phase_timeout_ms(&w->server->options, phase);
+                         http_phase_timeout_ms(&w->server->site, phase);
     }
     if (!late && !w->drain_expired)
         return want;

@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "file_table.h"
 #include "net.h"
 #include "output.h"
 #include "sandbox.h"
@@ -44,7 +45,7 @@ static void fit_descriptor_limit(struct server *server)
                   : server->architecture->kind == PER_CONNECTION
                       ? options->max_threads : 1;
     int files = quarter / sharing;
-    server->files_per_worker =
+    server->site.files_per_worker =
         files < FILE_TABLE_SIZE ? (unsigned)files : FILE_TABLE_SIZE;
 }
 
@@ -57,47 +58,6 @@ static void open_standard_descriptors(void)
         if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
             die("descriptor %d is closed, and /dev/null cannot be opened in "
                 "its place: %s", fd, strerror(errno));
-}
-
-static int open_below(const char *root, const char *name, int flags)
-{
-    char *path;
-    if (asprintf(&path, "%s/%s", root, name) < 0)
-        die("out of memory");
-    int fd = open(path, flags | O_CLOEXEC);
-    if (fd < 0)
-        die("cannot open %s (%s); start in the folder that holds public/ and "
-            "templates/, or name it with --root", path, strerror(errno));
-    free(path);
-    return fd;
-}
-
-/* Before fork(2), so that all processes share the text. */
-static void read_template(struct server *server)
-{
-    char *text = NULL;
-    size_t size = 0;
-    FILE *file = fdopen(open_below(server->options.root,
-                                   "templates/guestbook/index.html", O_RDONLY),
-                        "r");
-    ssize_t n = file != NULL ? getdelim(&text, &size, '\0', file) : -1;
-    if (n < 0)
-        die("cannot read the guestbook's template: %s", strerror(errno));
-    fclose(file);
-    server->guestbook_template = (struct slice){text, (size_t)n};
-}
-
-static int is_picture(const struct dirent *entry)
-{
-    return entry->d_name[0] != '.' && entry->d_type != DT_DIR;
-}
-
-/* Lists the pictures for /redirect once: a new one needs a restart. */
-static void find_pictures(struct server *server)
-{
-    int n = scandirat(server->public_folder, "pictures", &server->pictures,
-                      is_picture, NULL);
-    server->picture_count = n > 0 ? (unsigned)n : 0;
 }
 
 /* Looks the host up now, because getaddrinfo(3) blocks. IPv4 goes first, as in
@@ -181,6 +141,19 @@ static void become_user(const char *name)
             strerror(errno));
 }
 
+/* What the HTTP half needs to know of the options. */
+static void describe_site(struct server *server)
+{
+    const struct options *options = &server->options;
+    struct site *site = &server->site;
+    site->name = server->architecture->name;
+    snprintf(site->signature, sizeof site->signature, "%s (%s)",
+             SERVER_VERSION, site->name);
+    site->pipeline = options->pipeline;
+    site->keep_alive_ms = options->keep_alive_ms;
+    site->request_timeout_ms = options->request_timeout_ms;
+}
+
 void server_start(struct server *server,
                   const struct architecture *architecture, int argc,
                   char **argv)
@@ -189,18 +162,13 @@ void server_start(struct server *server,
     struct options *options = &server->options;
     open_standard_descriptors();
     options_parse(options, architecture, argc, argv);
-    snprintf(server->signature, sizeof server->signature, "%s (%s)",
-             SERVER_VERSION, architecture->name);
+    describe_site(server);
     fit_descriptor_limit(server);
     resolve_redis(&options->redis);
     make_shared(server);
     open_listeners(server);
     become_user(options->user);
-    /* O_PATH: a place to start a path walk from, with nothing to read. */
-    server->public_folder = open_below(options->root, "public",
-                                       O_PATH | O_DIRECTORY);
-    read_template(server);
-    find_pictures(server);
+    site_open(&server->site, options->root);
     if (access_log_open(&server->log, options->access_log,
                         &server->shared->log) < 0)
         die("cannot open the access log %s: %s; the user that the server runs "

@@ -3,13 +3,13 @@
  */
 #pragma once
 
-#include <dirent.h>
 #include <sys/types.h>
 
 #include "access_log.h"
 #include "fatal.h"
 #include "options.h"
 #include "signals.h"
+#include "site.h"
 #include "stats.h"
 
 #define SERVER_VERSION "zerohttpd/1.0"
@@ -28,17 +28,12 @@ struct server { /* constant once the first worker runs, except *shared */
     const struct architecture *architecture;
     struct options options;
     pid_t pid;             /* of the first process, the parent of all others */
-    char signature[64];    /* "zerohttpd/1.0 (epoll)" */
+    struct site site;      /* what its pages are made from */
     int port;              /* where it listens, also if --port was 0 */
     int *listeners;        /* one, or one for each worker */
     int listener_count;
-    int public_folder;     /* descriptor of public/ */
-    struct slice guestbook_template; /* read once: changes need a restart */
-    struct dirent **pictures; /* the files in public/pictures/ */
-    unsigned picture_count;
     struct access_log log;
     unsigned stats_slots;  /* one for each worker of a pool */
-    unsigned files_per_worker; /* how many each may keep open */
     struct server_shared *shared;
 };
 

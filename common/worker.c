@@ -12,7 +12,7 @@ void worker_init(struct worker *worker, const struct server *server,
     *worker = (struct worker){.server = server,
                               .stats = &server->shared->stats[number]};
     /* The seed should differ in all processes and threads. */
-    http_context_init(&worker->http, server, (unsigned)getpid() ^
+    http_context_init(&worker->http, &server->site, (unsigned)getpid() ^
                       (unsigned)((uintptr_t)worker >> 8));
     struct http_exchange *x = http_exchange_acquire(&worker->http);
     http_exchange_release(&x); /* the memory for a request is ready */

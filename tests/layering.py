@@ -14,7 +14,10 @@ FOLDER holds the objects of common/; those of the mains are next to it.
 2. No driver belongs to the pure layer. A driver decides which task runs or waits.
 3. No object except `signals` has a writable variable. Data that changes belongs
    to a caller, so that the same code is safe in threads and in processes.
-4. Nothing, the mains included, waits until a time of day (CALENDAR_WAITS): when
+4. The sources of the pure layer compile in a folder of their own, with the headers
+   named in TYPES and without those of hiredis: their types are their own, too.
+   Only READS_REPLIES may look into a reply of Redis.
+5. Nothing, the mains included, waits until a time of day (CALENDAR_WAITS): when
    an administrator sets the clock, such a wait ends early or lasts for hours.
 
 A failure names the path from a root to the object that breaks the rule. A call
@@ -42,13 +45,17 @@ ROOTS = ["http_conn", "http_parser", "http_response", "router",
 # Objects that must not be in the pure layer.
 DRIVERS = {"serve_blocking", "event_loop", "redis", "redis_async", "net",
            "worker", "worker_processes", "signals", "server", "sandbox",
-           "options", "output", "access_log"}
+           "options", "output", "access_log", "site", "fatal"}
 
 # Objects that open the files of the site and its templates, and what they may
 # call (openat2 has no wrapper in glibc, so it needs syscall).
 FILE_OBJECTS = {"file_table"}
 FILE_CALLS = {"open", "openat", "syscall", "fstat", "fstatat", "pread", "close",
               "readlink"}
+
+# What the pure layer includes besides a header for each of its objects.
+TYPES = {"clock", "redis_command", "site"}
+READS_REPLIES = {"guestbook"}
 
 # Functions whose deadline is a time on CLOCK_REALTIME. For each there is one that
 # takes the clock as an argument (pthread_cond_clockwait, pthread_clockjoin_np).
@@ -179,7 +186,7 @@ def forbidden_calls(objects, name):
 
 
 def calendar_waits(objects):
-    """Return the results of rule 4 for {name: Object}, one for each object."""
+    """Return the results of rule 5 for {name: Object}, one for each object."""
     results = []
     for name, found in objects.items():
         bad = CALENDAR_WAITS & {plain_name(symbol) for symbol in found.undefined}
@@ -193,7 +200,7 @@ def names_without_source(sources):
     module that is renamed must not leave its rule."""
     return [((sources / f"{name}.c").exists(),
              f"the rules name {name}, but there is no common/{name}.c")
-            for name in sorted(DRIVERS | FILE_OBJECTS | MAY_VARY)]
+            for name in sorted(DRIVERS | FILE_OBJECTS | MAY_VARY | READS_REPLIES)]
 
 
 def examine(objects):
@@ -213,6 +220,32 @@ def examine(objects):
         if name not in MAY_VARY:
             results.append((not found.variables, f"common/{name}.c has variables: "
                             f"{', '.join(sorted(found.variables))}"))
+    return results
+
+
+def compile_alone(sources, layer):
+    """Return the results of rule 4: a list of (passed, sentence)."""
+    compiler = shlex.split(os.environ.get("CC", "gcc"))
+    results = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name in {*layer, *TYPES}:
+            header = sources / f"{name}.h"
+            if header.exists():
+                Path(folder, header.name).write_bytes(header.read_bytes())
+        stranger = Path(folder, "strange/hiredis/hiredis.h")
+        stranger.parent.mkdir(parents=True)
+        stranger.write_text('#error "hiredis is not part of the pure layer"\n')
+        for name in sorted(layer):
+            own = Path(folder, f"{name}.c")
+            own.write_bytes((sources / own.name).read_bytes())
+            done = subprocess.run(
+                [*compiler, "-std=c11", "-D_GNU_SOURCE", "-fsyntax-only", "-w",
+                 *([] if name in READS_REPLIES else [f"-I{folder}/strange"]), own],
+                capture_output=True, text=True, check=False)
+            wrong = next((line for line in done.stderr.splitlines()
+                          if "error" in line), "")
+            results.append((done.returncode == 0, f"{name}.c does not compile alone: "
+                            f"{wrong.replace(folder + '/', '')}"))
     return results
 
 
@@ -322,7 +355,7 @@ def main():
     results = [*self_test(), *examine(objects),
                *calendar_waits({**objects, **mains})]
     if sources.is_dir():
-        results += [*names_without_source(sources),
+        results += [*names_without_source(sources), *compile_alone(sources, layer),
                     (len(mains) == 7, f"{len(mains)} of 7 mains are there")]
     failed = [why for passed, why in results if not passed]
     for why in failed:

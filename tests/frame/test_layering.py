@@ -122,9 +122,19 @@ def test_each_name_in_the_rules_has_its_source(tmp_path):
     failed = [why for passed, why in layering.names_without_source(tmp_path)
               if not passed]
     assert len(failed) == len(layering.DRIVERS | layering.FILE_OBJECTS
-                              | layering.MAY_VARY)
+                              | layering.MAY_VARY | layering.READS_REPLIES)
     results = layering.names_without_source(TOP / "common")
     assert [why for passed, why in results if not passed] == []
+
+
+@pytest.mark.parametrize("include, passes", [
+    ('"clock.h"', True), ('"server.h"', False), ("<hiredis/hiredis.h>", False)])
+def test_what_the_pure_layer_may_include(tmp_path, include, passes):
+    for name, text in (("text.c", f"#include {include}\n"), ("clock.h", "\n"),
+                       ("server.h", "\n")):
+        (tmp_path / name).write_text(text)
+    assert [passed for passed, _ in layering.compile_alone(tmp_path, {"text"})] \
+        == [passes]
 
 
 def test_an_empty_folder_fails(tmp_path):

@@ -194,7 +194,7 @@ static bool misfortune(struct client *client)
     client->undelivered = roll(8) == 0;
     switch (roll(64)) {
     case 0:
-        world_pass(&world, http_phase_timeout_ms(&world.server.options,
+        world_pass(&world, http_phase_timeout_ms(&world.site,
                                                  http_conn_phase(c)));
         http_conn_on_timeout(c, client->undelivered ? HTTP_STALLED : HTTP_DELIVERED);
         return true;
@@ -379,7 +379,7 @@ static void set_conditions(unsigned byte)
         atexit(end_world);
     }
     conditions = byte;
-    world.server.options.pipeline = (byte & PIPELINE) != 0;
+    world.site.pipeline = (byte & PIPELINE) != 0;
     world.may_keep = (byte & NO_KEEP) == 0;
     world.redis = byte & FAULTS ? faulty_redis : world_redis;
 }

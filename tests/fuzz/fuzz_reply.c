@@ -92,7 +92,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
      * that is an error. */
     redis_bound_replies(reader, &bounds);
     redisReaderFeed(reader, (const char *)data + 1, size - 1);
-    world.server.options.pipeline = (data[0] & 4) != 0;
+    world.site.pipeline = (data[0] & 4) != 0;
     serve(requests[data[0] & 3]);
     free_last_reply();
     redisReaderFree(reader);

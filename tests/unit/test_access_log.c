@@ -12,14 +12,21 @@
 #include "conversation.h"
 
 static char path[PATH_MAX];
+static struct access_log the_log;
 static struct access_log_state state_of_log;
+
+static void log_answer(struct client *from, const struct http_logged *entry)
+{
+    access_log_write(&the_log, "192.0.2.1", entry,
+                     from->world->context.clock.seconds);
+}
 
 /* A new client, from 192.0.2.1. */
 static void connect_logged_client(void)
 {
     client_disconnect(&client);
     client_connect(&client, &world);
-    client.peer = "192.0.2.1";
+    client.on_log = log_answer;
 }
 
 /* A server that keeps a log, and a client of it. */
@@ -28,15 +35,14 @@ static int log_begin(void **state)
     talk_begin(state);
     state_of_log = (struct access_log_state){.warned_ms = 0};
     snprintf(path, sizeof path, "%s/log", world.folder.path);
-    assert_int_equal(
-        access_log_open(&world.server.log, path, &state_of_log), 0);
+    assert_int_equal(access_log_open(&the_log, path, &state_of_log), 0);
     connect_logged_client();
     return 0;
 }
 
 static int log_end(void **state)
 {
-    close(world.server.log.fd);
+    close(the_log.fd);
     return talk_end(state);
 }
 
@@ -131,9 +137,9 @@ TEST(after_a_rotation_lines_go_to_a_new_file)
     assert_int_equal(renameat(world.folder.fd, "log", world.folder.fd, "old"),
                      0);
     client_says(&client, GET("/answer")); /* still to the old one */
-    int fd = world.server.log.fd;
-    assert_int_equal(access_log_reopen(&world.server.log), 0);
-    assert_int_equal(world.server.log.fd, fd);
+    int fd = the_log.fd;
+    assert_int_equal(access_log_reopen(&the_log), 0);
+    assert_int_equal(the_log.fd, fd);
     client_says(&client, GET("/"));
     assert_non_null(strstr(content_of("old"), "GET /answer "));
     assert_null(strstr(content_of("old"), "GET / "));
@@ -142,7 +148,7 @@ TEST(after_a_rotation_lines_go_to_a_new_file)
 
 TEST(if_reopening_fails_the_old_file_stays_in_use)
 {
-    struct access_log *log = &world.server.log;
+    struct access_log *log = &the_log;
     log->path = "/nowhere/log";
     assert_int_equal(access_log_reopen(log), -1);
     client_says(&client, GET("/hello"));
@@ -153,9 +159,9 @@ TEST(a_line_is_made_from_an_entry_an_address_and_a_time)
 {
     struct http_logged entry = {.line = SLICE("PUT /x HTTP/1.1"),
                                 .status = 501, .content_bytes = 5000000000};
-    access_log_write(&world.server.log, "::1", &entry, 0);
+    access_log_write(&the_log, "::1", &entry, 0);
     entry = (struct http_logged){.status = 400};
-    access_log_write(&world.server.log, "::1", &entry, 951782400);
+    access_log_write(&the_log, "::1", &entry, 951782400);
     assert_string_equal(content_of("log"),
                         "::1 - - [01/Jan/1970:00:00:00 +0000] "
                         "\"PUT /x HTTP/1.1\" 501 5000000000\n"

@@ -22,8 +22,8 @@ TEST(redirect_names_a_picture_at_random)
 {
     static struct dirent a = {.d_name = "a.svg"}, b = {.d_name = "b.svg"};
     static struct dirent *pictures[] = {&a, &b};
-    world.server.pictures = pictures;
-    world.server.picture_count = 2;
+    world.site.pictures = pictures;
+    world.site.picture_count = 2;
     int seen_a = 0, seen_b = 0;
     for (int i = 0; i < 100; i++) {
         struct answer answer = answer_to(GET("/redirect"));
@@ -38,7 +38,7 @@ TEST(redirect_names_a_picture_at_random)
 
 TEST(redirect_without_pictures_is_404)
 {
-    world.server.picture_count = 0;
+    world.site.picture_count = 0;
     struct answer answer = answer_to(GET("/redirect"));
     assert_int_equal(answer.status, 404);
 }

@@ -130,7 +130,7 @@ TEST(three_commands_go_out_one_after_the_other)
 
 TEST(or_together_with_pipeline)
 {
-    world.server.options.pipeline = true;
+    world.site.pipeline = true;
     listen_to_redis(3);
     client.unread = SLICE(GET("/guestbook"));
     client_step(&client);
@@ -296,7 +296,7 @@ TEST(the_page_is_503_whenever_redis_goes_away)
 {
     for (int pipeline = 0; pipeline <= 1; pipeline++)
         for (int n = 0; n < 3; n++) {
-            world.server.options.pipeline = pipeline != 0;
+            world.site.pipeline = pipeline != 0;
             listen_to_redis(n);
             struct answer answer = answer_to(GET("/guestbook"));
             assert_int_equal(answer.status, 503);
@@ -322,7 +322,7 @@ TEST(it_is_back_as_soon_as_redis_is)
 TEST(pipelined_requests_after_a_failed_page_are_answered)
 {
     for (int pipeline = 0; pipeline <= 1; pipeline++) {
-        world.server.options.pipeline = pipeline != 0;
+        world.site.pipeline = pipeline != 0;
         listen_to_redis(4); /* enough for the first page, not for the second */
         client_forget(&client);
         client_says(&client, GET("/guestbook") GET("/guestbook") GET("/hello")
@@ -349,7 +349,7 @@ TEST(a_reply_of_another_type_is_503)
     for (int pipeline = 0; pipeline <= 1; pipeline++)
         for (size_t i = 0; i < LENGTH(oddities); i++)
             for (odd_at = 1; odd_at <= 3; odd_at++) {
-                world.server.options.pipeline = pipeline != 0;
+                world.site.pipeline = pipeline != 0;
                 world.commands = 0;
                 oddity = oddities[i];
                 struct answer answer = answer_to(GET("/guestbook"));

@@ -553,14 +553,14 @@ TEST(behind_an_earlier_answer_it_is_part_of_that)
 
 TEST(each_phase_has_its_timeout)
 {
-    const struct options o = {.keep_alive_ms = 5000,
-                              .request_timeout_ms = 10000};
-    assert_int_equal(http_phase_timeout_ms(&o, HTTP_PHASE_NEW), 60000);
-    assert_int_equal(http_phase_timeout_ms(&o, HTTP_PHASE_IDLE), 5000);
-    assert_int_equal(http_phase_timeout_ms(&o, HTTP_PHASE_REQUEST), 10000);
-    assert_int_equal(http_phase_timeout_ms(&o, HTTP_PHASE_ANSWER), 1000);
-    assert_int_equal(http_stall_timeout_ms(&o), 20000);
-    assert_int_equal(http_phase_timeout_ms(&o, HTTP_PHASE_LINGER), 1000);
+    const struct site s = {.keep_alive_ms = 5000,
+                           .request_timeout_ms = 10000};
+    assert_int_equal(http_phase_timeout_ms(&s, HTTP_PHASE_NEW), 60000);
+    assert_int_equal(http_phase_timeout_ms(&s, HTTP_PHASE_IDLE), 5000);
+    assert_int_equal(http_phase_timeout_ms(&s, HTTP_PHASE_REQUEST), 10000);
+    assert_int_equal(http_phase_timeout_ms(&s, HTTP_PHASE_ANSWER), 1000);
+    assert_int_equal(http_stall_timeout_ms(&s), 20000);
+    assert_int_equal(http_phase_timeout_ms(&s, HTTP_PHASE_LINGER), 1000);
 }
 
 TEST(a_request_goes_through_its_phases)

@@ -7,11 +7,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "access_log.h"
-
-static const struct architecture made_up = {.folder = "00_made_up",
-                                            .name = "made-up"};
-
 static const char page[] =
     "[$MESSAGE$][$GUEST_NAME$][$GUEST_TEXT$][$VISITOR_COUNT$]$GUEST_REMARKS$";
 
@@ -50,10 +45,10 @@ static void build_site(struct world *world)
     add_file(f, "public/.hidden", "secret\n", 7);
     add_file(f, "public/folder/.hidden", "secret\n", 7);
     add_file(f, "public/pictures/one.svg", "<svg/>\n", 7);
-    world->server.public_folder = open_folder(f, "public");
-    world->server.guestbook_template = slice_of(page);
-    world->server.pictures = pictures;
-    world->server.picture_count = 1;
+    world->site.public_folder = open_folder(f, "public");
+    world->site.guestbook_template = slice_of(page);
+    world->site.pictures = pictures;
+    world->site.picture_count = 1;
 }
 
 static void set_clock(struct world *world, int64_t now_ms)
@@ -69,11 +64,11 @@ void world_create(struct world *world)
     folder_create(&world->folder);
     build_site(world);
 
-    struct server *s = &world->server;
-    s->architecture = &made_up;
+    struct site *s = &world->site;
+    s->name = "made-up";
     s->files_per_worker = FILE_TABLE_SIZE;
-    s->options.keep_alive_ms = 5000;
-    s->options.request_timeout_ms = 10000;
+    s->keep_alive_ms = 5000;
+    s->request_timeout_ms = 10000;
     snprintf(s->signature, sizeof s->signature, "made-up");
 
     http_context_init(&world->context, s, 1);
@@ -84,7 +79,7 @@ void world_destroy(struct world *world)
 {
     http_context_free(&world->context);
     buffer_free(&world->signed_with);
-    close(world->server.public_folder);
+    close(world->site.public_folder);
     folder_remove(&world->folder);
 }
 
@@ -152,10 +147,6 @@ static void log_answer(struct client *client)
 {
     if (client->on_log != NULL)
         client->on_log(client, &client->conn.x->logged);
-    if (client->peer != NULL)
-        access_log_write(&client->world->server.log, client->peer,
-                         &client->conn.x->logged,
-                         client->world->context.clock.seconds);
 }
 
 /* Each step below returns whether it did anything. */

@@ -19,9 +19,10 @@
 #ifndef WORLD_H
 #define WORLD_H
 
+#include <hiredis/hiredis.h>
+
 #include "folder.h"
 #include "http_conn.h"
-#include "server.h"
 
 enum {
     WORLD_NOW = 784111777,      /* Sun, 06 Nov 1994 08:49:37 GMT */
@@ -30,7 +31,7 @@ enum {
 };
 
 struct world {
-    struct server server;
+    struct site site;
     struct http_context context;
     struct folder folder;
 
@@ -65,7 +66,6 @@ void world_pass(struct world *world, int64_t milliseconds);
 struct client {
     struct world *world;
     struct http_conn conn;
-    const char *peer;       /* its address for the access log; NULL: no log */
     /* Called with each log entry; NULL: nobody. */
     void (*on_log)(struct client *client, const struct http_logged *entry);
     struct slice unread;    /* sent, and not yet read by the connection */

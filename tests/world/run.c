@@ -98,12 +98,13 @@ void __wrap_server_start(struct server *server,
     memset(memory, 0, sizeof memory);
     *server = (struct server){
         .architecture = architecture, .port = 8000, .listeners = listeners,
-        .listener_count = 1, .public_folder = FOLDER_FD, .pictures = pictures,
-        .picture_count = 1, .files_per_worker = FILE_TABLE_SIZE,
-        .log = {"log", LOG_FD, &shared->log}, .stats_slots = 1,
-        .shared = shared,
-        .guestbook_template = SLICE("[$VISITOR_COUNT$]$GUEST_REMARKS$")};
-    snprintf(server->signature, sizeof server->signature, "sim");
+        .listener_count = 1, .log = {"log", LOG_FD, &shared->log},
+        .stats_slots = 1, .shared = shared,
+        .site = {.name = architecture->name, .signature = "sim",
+                 .public_folder = FOLDER_FD, .pictures = pictures,
+                 .picture_count = 1, .files_per_worker = FILE_TABLE_SIZE,
+                 .guestbook_template =
+                     SLICE("[$VISITOR_COUNT$]$GUEST_REMARKS$")}};
     if (sim.plan.per_connection) {
         as_if = *architecture;
         as_if.kind = PER_CONNECTION;
@@ -112,6 +113,9 @@ void __wrap_server_start(struct server *server,
     }
     plan_options(&sim.plan, &server->options);
     server->options.workers = architecture->workers;
+    server->site.pipeline = server->options.pipeline;
+    server->site.keep_alive_ms = server->options.keep_alive_ms;
+    server->site.request_timeout_ms = server->options.request_timeout_ms;
     atomic_store(&signals_recorded, 0);
     signals_install(server);
     sim.server = server;

@@ -63,7 +63,7 @@ TO_USE static void set_deadline(struct event_loop *loop, struct client *client)
     client->queue = (unsigned char)phase;
     client->deadline_ms =
         loop->worker.http.clock.now_ms +
-        http_phase_timeout_ms(&loop->worker.server->options, phase);
+        http_phase_timeout_ms(&loop->worker.server->site, phase);
     DL_APPEND(loop->deadline_queues[phase], client);
 }
 
@@ -171,7 +171,7 @@ static enum http_delivery look(const struct event_loop *loop,
 {
     return net_delivery(client->fd, &client->delivery,
                         loop->worker.http.clock.now_ms,
-                        http_stall_timeout_ms(&loop->worker.server->options));
+                        http_stall_timeout_ms(&loop->worker.server->site));
 }
 
 /* Waits, as http_conn.h says. Mostly the client has its answer when we look for

@@ -1,0 +1,19 @@
+/*
+ * redis_command - what a page asks of Redis, as data.
+ *
+ * A page never calls Redis. It queues commands, each an array of words, and is
+ * called back with each reply. The drivers send them: redis.h, redis_async.h.
+ */
+#pragma once
+
+/* hiredis' redisReply. Only a page that reads one includes <hiredis/hiredis.h>.
+ */
+struct redisReply;
+
+enum { REDIS_ARGS_MAX = 4 };
+
+struct redis_command {
+    int argc;
+    const char *argv[REDIS_ARGS_MAX]; /* not owned; valid until sent */
+    int reply_type; /* of a reply that is no error: REDIS_REPLY_... */
+};

@@ -1,0 +1,30 @@
+/*
+ * site - what the HTTP half of common/ knows about the server it works for.
+ *
+ * The HTTP half (http_parser, http_conn, http_exchange, http_response, router,
+ * the pages and what they use) knows no options, no sockets and no Redis. A
+ * server fills in this struct when it starts, a test fills in its own.
+ */
+#pragma once
+
+#include <dirent.h>
+
+#include "bytes.h"
+
+struct site { /* constant once the first worker runs */
+    const char *name;      /* of the server: "epoll" */
+    char signature[64];    /* the Server field: "zerohttpd/1.0 (epoll)" */
+    int public_folder;     /* descriptor of public/ */
+    struct slice guestbook_template; /* read once: changes need a restart */
+    struct dirent **pictures; /* the files in public/pictures/ */
+    unsigned picture_count;
+    unsigned files_per_worker; /* how many each may keep open; at least 1 */
+    bool pipeline;         /* send a page's Redis commands together */
+    int keep_alive_ms;     /* an idle connection stays open this long */
+    int request_timeout_ms; /* ... and a request may take this long */
+};
+
+/* Opens what the site needs of the folders public/ and templates/ in `root`.
+ * What is missing ends the program with a sentence. Everything stays open until
+ * the process ends. */
+void site_open(struct site *site, const char *root);
