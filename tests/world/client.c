@@ -3,6 +3,10 @@
 
 #include <stdlib.h>
 
+/* The smallest of Linux (SOCK_MIN_SNDBUF in include/net/sock.h). A part of a
+ * packet that is held back (MSG_MORE) leaves it writable. */
+enum { SEND_BUFFER_MIN = 4608 };
+
 static void write_some(struct socket *s, int64_t argument);
 
 static void connect_now(struct socket *s, int64_t argument)
@@ -36,7 +40,8 @@ static void choose_habits(struct client *c, struct socket *s)
         c->gap_us = CHANCE_OF(gaps);
     }
     if (plan_has(p, SMALL_BUFFERS)) {
-        s->send_buffer = (size_t)(2000 + chance_below(60000));
+        s->send_buffer = (size_t)(SEND_BUFFER_MIN +
+                                  chance_below(60000));
         s->window = (size_t)(1500 + chance_below(60000));
     }
     if (plan_has(p, SLOW_READERS) && chance_percent(50)) {
@@ -48,7 +53,8 @@ static void choose_habits(struct client *c, struct socket *s)
     if (plan_has(p, STOPPED_READERS) && chance_percent(40)) {
         c->stop_reading_at = (uint64_t)chance_below(100000);
         s->window = (size_t)(1500 + chance_below(60000));
-        s->send_buffer = (size_t)(2000 + chance_below(60000));
+        s->send_buffer = (size_t)(SEND_BUFFER_MIN +
+                                  chance_below(60000));
     }
     c->stubborn = plan_has(p, FURTHER) && chance_percent(60);
     c->half_closes = chance_percent(10);
