@@ -180,11 +180,11 @@ build/deps/%: scripts/deps.sh scripts/packages.txt scripts/minimum.txt
 # system: build/venv/, made by this rule and by the programs that draw.
 VENV = build/venv/requirements.txt
 VENV_PYTHON = build/venv/bin/python
-$(VENV): bench/requirements.txt tests/requirements.txt labs/requirements.txt | build/deps/grade
-	@$(PYTHON) scripts/own_venv.py
+$(VENV): tools/requirements.txt tests/requirements.txt labs/requirements.txt | build/deps/grade
+	@$(PYTHON) -m tools.kit.venv
 
-build/book-venv/requirements.txt: docs/book/requirements.txt | build/deps/book
-	@$(PYTHON) scripts/own_venv.py book
+build/book-venv/requirements.txt: tools/book/requirements.txt | build/deps/book
+	@$(PYTHON) -m tools.kit.venv book
 
 # make must not take these files for intermediate ones, and delete them.
 .PRECIOUS: build/deps/%
@@ -219,7 +219,7 @@ deps:
 doctor:
 	@command -v $(PYTHON) >/dev/null || \
 	    { echo 'Do this first: install Python 3.11 as $(PYTHON)'; exit 1; }
-	@$(PYTHON) -m bench doctor
+	@$(PYTHON) -m tools.bench doctor
 
 # ------------------------------------------------------------ trying it out
 
@@ -234,7 +234,7 @@ run-%: build/deps/run all
 ## run-balanced: instances of a server behind a balancer (N=3 SERVER=epoll BALANCER=haproxy PORT=8000)
 run-balanced: build/deps/balancer all $(VENV)
 	@trap : INT; \
-	scripts/with_redis.sh $(VENV_PYTHON) fleet/balancer/run.py '$(or $(SERVER),epoll)' \
+	scripts/with_redis.sh $(VENV_PYTHON) -m tools.fleet.balancer.run '$(or $(SERVER),epoll)' \
 	    --instances '$(or $(N),3)' --balancer '$(or $(BALANCER),haproxy)' \
 	    --port '$(or $(PORT),8000)' --redis @REDIS@ $(ARGS); \
 	status=$$?; sleep 0.3; exit $$status
@@ -248,7 +248,7 @@ name_of = $(or $(word 2,$(subst _, ,$(filter $(1)_%,$(FOLDERS)))),$(error There 
 
 # ---------------------------------------------------------------- observing
 
-OBSERVE = $(PYTHON) -m observe
+OBSERVE = $(PYTHON) -m tools.observe
 
 ## watch-01 ... watch-07: starts that server and shows what each worker does now (ARGS='--threads 8')
 watch-%: build/deps/watch all
@@ -325,11 +325,11 @@ check-shape: build/deps/shape
 
 ## variant: builds one variant of a server in build/variants/NAME/ (NAME=leader-followers)
 variant: build/deps/variants all
-	@$(PYTHON) scripts/variant.py build $(NAME) $(MAKEOVERRIDES)
+	@$(PYTHON) -m tools.variant build $(NAME) $(MAKEOVERRIDES)
 
 ## variant-measure: CPU time of a variant, its plain server and its floor (NAME=... ROUNDS=6)
 variant-measure: build/deps/compare all
-	@$(PYTHON) scripts/variant.py measure $(NAME) $(MAKEOVERRIDES)
+	@$(PYTHON) -m tools.variant measure $(NAME) $(MAKEOVERRIDES)
 
 ## variants-check: applies each patch of variants/ and tests what it makes
 variants-check: build/deps/variants
@@ -364,7 +364,7 @@ check-containers: build/deps/containers
 	@$(SUITES) containers
 
 # compose.yaml needs a file, not a template. A test compares the two.
-fleet/balancer/compose.cfg: FORCE $(VENV)
+tools/fleet/balancer/compose.cfg: FORCE $(VENV)
 	$(VENV_PYTHON) -m tests.containers.balancer
 
 ## check-aarch64: builds for 64-bit Arm without a warning, runs the unit tests in qemu
@@ -435,49 +435,49 @@ check-labs: build/deps/labs
 
 # ---------------------------------------------------------------- measuring
 #
-# bench/ reads its settings from environment variables: EXPERIMENT FULL SERVERS
+# tools/bench/ reads its settings from environment variables: EXPERIMENT FULL SERVERS
 # PEERS CONCURRENCY REPEAT SECONDS BACKLOG SERVER_CPUS LOAD_CPUS TOOL OUT SEED WIDE
 # COMMIT. make exports those that are set on its command line.
 
 ## compare: measures the seven under load and draws their curves (EXPERIMENT=guestbook FULL=1 ...)
 compare: compare-settings build/deps/compare all
-	@$(PYTHON) -m bench run
+	@$(PYTHON) -m tools.bench run
 
 # Reports a wrong setting before building (if Python is installed already).
 compare-settings:
-	@! command -v $(PYTHON) >/dev/null || $(PYTHON) -m bench settings
+	@! command -v $(PYTHON) >/dev/null || $(PYTHON) -m tools.bench settings
 
 study-settings:
-	@! command -v $(PYTHON) >/dev/null || $(PYTHON) -m bench settings study $(NAME)
+	@! command -v $(PYTHON) >/dev/null || $(PYTHON) -m tools.bench settings study $(NAME)
 
 ## study: measures one question in the same way (NAME=floors; without NAME: lists the studies)
 study: study-settings build/deps/compare all
-	@$(PYTHON) -m bench study $(NAME)
+	@$(PYTHON) -m tools.bench study $(NAME)
 
 ## report: draws a run again (RUN=results/latest)
 report:
-	@$(PYTHON) -m bench report $(RUN)
+	@$(PYTHON) -m tools.bench report $(RUN)
 
 ## model: what the model predicts (SERVER=05 CLIENTS=1000 CORES=16 WORKERS=400 REDIS_MS=2 MACHINES=4)
 model:
-	@$(PYTHON) -m observe model
+	@$(PYTHON) -m tools.observe model
 
 ## compare-runs: checks whether two runs of `make compare` agree, cell by cell (RUNS="results/A results/B")
 compare-runs:
-	@$(PYTHON) -m bench diff $(RUNS)
+	@$(PYTHON) -m tools.bench diff $(RUNS)
 
 ## peers-deps: installs the servers to compare with (PEERS=nginx,haproxy,go)
 peers-deps: build/deps/compare
-	@$(PYTHON) -m bench peers
+	@$(PYTHON) -m tools.bench peers
 
 ## fleet: prepares several hosts over ssh and measures on them (INVENTORY=hosts.ini EXPERIMENT=guestbook; CHECK=1: a dry run)
 fleet: compare-settings build/deps/hosts
-	@$(PYTHON) -m fleet prepare $(if $(CHECK),--check) '$(INVENTORY)'
-	@$(if $(CHECK),:,$(PYTHON) -m bench run --fleet '$(INVENTORY)')
+	@$(PYTHON) -m tools.fleet prepare $(if $(CHECK),--check) '$(INVENTORY)'
+	@$(if $(CHECK),:,$(PYTHON) -m tools.bench run --fleet '$(INVENTORY)')
 
 ## fleet-clean: undoes that preparation (INVENTORY=hosts.ini; CHECK=1)
 fleet-clean: build/deps/hosts
-	@$(PYTHON) -m fleet clean $(if $(CHECK),--check) '$(INVENTORY)'
+	@$(PYTHON) -m tools.fleet clean $(if $(CHECK),--check) '$(INVENTORY)'
 
 ## book: builds the documentation as a site in build/book/ (RUN=results/latest: on your figures)
 # A claim that the figures do not support is a warning, and warnings are errors.

@@ -8,7 +8,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 project = "zerohttpd"
 author = "the zerohttpd authors"
 html_title = "zerohttpd: one web server, seven ways to wait"
-extensions = ["myst_parser", "docs.book.extension"]
+extensions = ["myst_parser", "tools.book.extension"]
 myst_enable_extensions = ["colon_fence", "deflist", "attrs_block",
                           "attrs_inline"]
 myst_heading_anchors = 3
@@ -17,7 +17,7 @@ include_patterns = ["index.md", "tutorial/**", "howto/**", "explanation/**",
                     "reference/**", "slides/**"]
 nitpicky = True
 html_theme = "furo"
-html_static_path = ["book/static"]
+html_static_path = ["../tools/book/static"]
 html_css_files = ["book.css"]
 html_js_files = [("book.js", {"defer": "defer"})]
 html_show_sphinx = False

@@ -24,11 +24,10 @@ from labs.grade.lab import TOP, LabError, all_folders, find
 FOLDER = TOP / "build" / "handout"
 PLAIN = ("public", "templates", "LICENSE", "scripts/deps.sh",
          "scripts/packages.txt", "scripts/minimum.txt",
-         "scripts/with_redis.sh", "scripts/own_venv.py", "labs/requirements.txt",
-         "bench/__init__.py", "bench/run/__init__.py", "bench/run/process.py",
-         "bench/run/redis.py", "bench/run/netns.py", "observe/__init__.py",
-         "observe/sockets.py", "labs/__init__.py",
-         "labs/README.md")
+         "scripts/with_redis.sh", "labs/requirements.txt", "tools/__init__.py",
+         *(f"tools/kit/{name}.py" for name in
+           ("__init__", "netns", "process", "redis", "sockets", "venv")),
+         "labs/__init__.py", "labs/README.md")
 # What students write themselves in one lab, and the labs that link it.
 PARTS = {"event_loop.c": (), "event_loop_accept.c": (),
          "worker_processes.c": ("07",), "worker_processes.h": ("07",)}
@@ -83,7 +82,7 @@ $(OBJ)/%.o: %.c $(wildcard common/*.h)
 \t$(CC) $(CFLAGS) -c -o $@ $<
 
 $(VENV): labs/requirements.txt
-\t@/usr/bin/python3 scripts/own_venv.py
+\t@/usr/bin/python3 -m tools.kit.venv
 
 grade: $(LIB) $(VENV)
 \t@$(PYTHON) -m labs.grade '$(LAB)' '$(SUBMISSION)' $(ARGS)

@@ -42,7 +42,7 @@ from xml.etree import ElementTree
 TOP = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TOP))
 
-from scripts import own_venv      # noqa: E402
+from tools.kit import venv    # noqa: E402
 
 LOGS = TOP / "build" / "check"
 # The settings of this script: make and the suites' programs do not see them.
@@ -262,7 +262,7 @@ class Runner:
     def pytest(self, folder, *options, flavour="default", workers=WORKERS):
         """Run pytest on a folder; workers=None runs one test at a time."""
         report = self.log_path.with_suffix(".xml")
-        command = [*fixed_addresses(flavour), own_venv.PYTHON, "-m", "pytest", "-v",
+        command = [*fixed_addresses(flavour), venv.PYTHON, "-m", "pytest", "-v",
                    f"--junit-xml={report}",
                    "-o", f"cache_dir={self.log_path.with_suffix('.cache')}",
                    f"--timeout={TEST_LIMIT}"]
@@ -436,9 +436,9 @@ SUITES = [
     Suite("cost", "instructions per request, under callgrind", "default",
           lambda r: r.script(sys.executable, "-m", "tests.cost.instructions"), True),
     Suite("differential", "our parser and others read the same requests", "default",
-          lambda r: r.script(own_venv.PYTHON, "tests/fuzz/differential.py"), True),
+          lambda r: r.script(venv.PYTHON, "tests/fuzz/differential.py"), True),
     Suite("variants", "each patch of variants/, applied and tested", "default",
-          lambda r: r.script(sys.executable, "scripts/variant.py"), True),
+          lambda r: r.script(sys.executable, "-m", "tools.variant"), True),
     Suite("docs", "the book: figures, links, commands, pages", "default",
           lambda r: r.pytest("tests/docs", workers=None), True),
     Suite("fuzz", "made-up input, 5 s for each target (FULL=1: 30 s)", "default",
@@ -466,7 +466,7 @@ SUITES = [
           lambda r: r.servers("tests/shim", f"{USUAL} and not clock", ASAN,
                               more=seeds(3))),
     Suite("hostile", "honest clients that keep books, among hostile ones", ASAN,
-          lambda r: r.script(own_venv.PYTHON, "tests/hostile.py", "--seconds", "20"),
+          lambda r: r.script(venv.PYTHON, "tests/hostile.py", "--seconds", "20"),
           rare=True),
     Suite("containers", "the image and compose.yaml, built and run", None,
           lambda r: r.pytest("tests/containers", FIRST, workers=None), rare=True),
@@ -546,7 +546,7 @@ def left_out(suites):
     names = [suite.name for suite in suites if suite.name not in unwanted]
     found = missing(names)
     if any("build/venv" in what for what in found.values()):
-        reason = own_venv.make()
+        reason = venv.make()
         found = {name: what + (f"; {reason}" if "build/venv" in what else "")
                  for name, what in missing(names).items()}
     return {suite.name: "WITHOUT names it" if suite.name in unwanted

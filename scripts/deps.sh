@@ -119,7 +119,7 @@ works() { # FOUND-AS, as in packages.txt
     python:*) $PYTHON -c "import ${1#*:}" ;;
     environment) # make and check.py make it; --missing asks whether they could
         [ -z "$only_asked" ] || (cd "$here/.." &&
-            cat bench/requirements.txt labs/requirements.txt tests/requirements.txt |
+            cat tools/requirements.txt labs/requirements.txt tests/requirements.txt |
             cmp -s - build/venv/requirements.txt)
         ;;
     compiler) have "${CC%% *}" ;;

@@ -5,7 +5,7 @@
 # of all files of each version.
 #
 #     scripts/pin_requirements.sh                           all lists
-#     scripts/pin_requirements.sh bench/requirements.in     this one
+#     scripts/pin_requirements.sh tools/requirements.in     this one
 #
 # Versions stay as they are until requirements.in asks for another; UPGRADE=1 takes the
 # newest of those that it does not name. What pip-compile needs is installed into
@@ -20,15 +20,15 @@ venv=build/pin-venv
     $venv/bin/pip install --quiet --disable-pip-version-check pip-tools==7.6.2
 }
 
-[ $# -gt 0 ] || set -- bench/requirements.in labs/requirements.in tests/requirements.in \
-    docs/book/requirements.in fleet/requirements.in tests/containers/requirements.in
+[ $# -gt 0 ] || set -- tools/requirements.in labs/requirements.in tests/requirements.in \
+    tools/book/requirements.in tools/fleet/requirements.in tests/containers/requirements.in
 
 for list; do
     without=
     case $list in
     # axe-playwright-python brings axe-core; Selenium speaks to the browser.
     tests/requirements.in) without="playwright greenlet" ;;
-    fleet/*) without="cryptography cffi pycparser resolvelib" ;;
+    tools/fleet/*) without="cryptography cffi pycparser resolvelib" ;;
     tests/containers/*) without="pyyaml" ;;
     esac
     # shellcheck disable=SC2046,SC2086  # several words

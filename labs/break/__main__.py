@@ -24,7 +24,6 @@ import pytest
 TOP = Path(__file__).resolve().parents[2]       # of the project
 HERE = TOP / "labs" / "break"
 SOLUTIONS = HERE / "solutions"                  # absent in a handout
-sys.path.append(str(TOP / "scripts"))
 
 
 class BreakError(Exception):
@@ -103,9 +102,9 @@ def build(lab, target):
 
 
 def as_variant(lab, target):
-    """Return scripts/variant.py and the lab as one of its variants, whose
+    """Return tools/variant.py and the lab as one of its variants, whose
     patch plants the fault and whose copy is `target`."""
-    import variant
+    from tools import variant
 
     class Faulty(variant.Variant):
         """A variant with its patch and its copy in other places."""
@@ -117,7 +116,7 @@ def as_variant(lab, target):
 
 
 def call(variant, function, *arguments):
-    """Call a function of scripts/variant.py; its errors become BreakError."""
+    """Call a function of tools/variant.py; its errors become BreakError."""
     try:
         return function(*arguments)
     except variant.VariantError as error:

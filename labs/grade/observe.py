@@ -19,7 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from observe import sockets
+from tools.kit import sockets
 
 HOST = "127.0.0.1"
 PATIENCE = 5.0      # seconds that a state may take

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from bench.run.redis import RedisError
 from labs.grade.observe import Seen
 from labs.grade.outputs import Result
 from labs.grade.sandbox import Isolation, SandboxError
+from tools.kit.redis import RedisError
 
 BUILT = pytest.StashKey()       # of the config: a Built
 SERVERS = pytest.StashKey()     # of a test: the servers that it started

@@ -2,8 +2,8 @@
 
 import os
 
-from bench.run import process
-from bench.run.redis import RedisError, RedisServer
+from tools.kit import process
+from tools.kit.redis import RedisError, RedisServer
 
 
 class Redis(RedisServer):

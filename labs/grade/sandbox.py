@@ -99,7 +99,7 @@ def enter():
     make the other namespaces. Call it before there is a second thread.
     """
     try:
-        from bench.run import netns
+        from tools.kit import netns
         _try_namespaces()
         netns.enter()
         return Isolation(True)

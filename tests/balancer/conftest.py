@@ -17,7 +17,7 @@ import pytest
 
 TOP = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(TOP / place) for place in
-                ("tests", "tests/blackbox", "tests/faults", "fleet/balancer")]
+                ("tests", "tests/blackbox", "tests/faults")]
 sys.path.insert(0, str(TOP))
 
 # pylint: disable=wildcard-import,unused-wildcard-import,wrong-import-position
@@ -25,7 +25,7 @@ from blackbox.conftest import *     # noqa: E402,F401,F403  fixtures and hooks
 from processes import (children, end, make_folder, remove_folder,     # noqa: E402
                        session_members, spawn, wait_for)
 
-from run import is_free             # noqa: E402
+from tools.fleet.balancer.run import is_free    # noqa: E402
 
 
 def missing(program):
@@ -68,7 +68,7 @@ class Balanced:
         self.log = folder / "run.log"
         with open(self.log, "wb") as log:
             self.process = spawn(
-                [sys.executable, str(TOP / "fleet/balancer/run.py"), server,
+                [sys.executable, "-m", "tools.fleet.balancer.run", server,
                  "--redis", redis, "--port", str(first_port), *words],
                 stdout=log, stderr=log)
         self.pid = self.process.pid
@@ -143,7 +143,7 @@ def changed(folder):
     """changed("haproxy", "line") is the balancer's template without the lines
     that contain one of these texts; a text that is missing is an error."""
     def write(name, *texts, replace_by=""):
-        template = next((TOP / "fleet/balancer").glob(f"{name}.*.j2"))
+        template = next((TOP / "tools/fleet/balancer").glob(f"{name}.*.j2"))
         lines = template.read_text().splitlines(keepends=True)
         for text in texts:
             assert any(text in line for line in lines), text

@@ -12,8 +12,8 @@ import threading
 import jinja2.meta
 import pytest
 
-from balancers import BALANCERS, FOLDER, Failed
-from bench.run import process
+from tools.fleet.balancer.balancers import BALANCERS, FOLDER, Failed
+from tools.kit import process
 from client import Connection, build
 from pretender import ANSWER, Pretender
 from processes import wait_for

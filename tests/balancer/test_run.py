@@ -13,7 +13,7 @@ from client import Connection, build
 from conftest import TOP, event_loop
 from processes import children, wait_for
 
-RUN = [sys.executable, str(TOP / "fleet/balancer/run.py")]
+RUN = [sys.executable, "-m", "tools.fleet.balancer.run"]
 only_epoll = pytest.mark.only("epoll")
 
 

@@ -6,10 +6,10 @@ import types
 
 import pytest
 
-from bench.experiments import client
-from bench.meter import procfs
-from bench.run import servers
-from bench.studies import hooks, study
+from tools.bench.experiments import client
+from tools.bench.run import servers
+from tools.bench.studies import hooks, study
+from tools.kit import procfs
 from conftest import missing
 
 REQUESTS = 50

@@ -3,11 +3,11 @@
 import os
 import time
 
-from bench import experiments
-from bench.analyse import summary
-from bench.machine.facts import Machine
-from bench.store import join, rundir
-from observe.model import model
+from tools.bench import experiments
+from tools.bench.machine.facts import Machine
+from tools.bench.store import join, rundir
+from tools.observe.model import model
+from tools.stats import summary
 
 MACHINE = Machine(frozenset({0}), frozenset({1}), frozenset({0, 1}), 20000)     # two cores
 KEYS = ("cpu_us", "cpu_user_us", "foreign", "failed_percent", "server_busy", "load_busy",

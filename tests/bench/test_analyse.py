@@ -11,11 +11,11 @@ from types import SimpleNamespace
 import pytest
 
 from made_up import KEYS, row, summed_up
-from bench.analyse import bottleneck, sentences, stats, steady, summary
-from bench.analyse.comparisons import by_round, comparisons, unsettled
-from bench.plan import in_rounds
-from bench.run.servers import TOP
-from bench.store import join, rundir
+from tools.bench.plan import in_rounds
+from tools.bench.run.servers import TOP
+from tools.bench.store import join, rundir
+from tools.stats import bottleneck, sentences, stats, steady, summary
+from tools.stats.comparisons import by_round, comparisons, unsettled
 
 
 def point(*rows, **more):
@@ -149,11 +149,11 @@ def test_each_curve_says_what_was_lost():
         assert part in text
 
 
-def test_analyse_measures_nothing():
-    """It needs rows only: neither servers nor load tools nor a meter."""
-    code = ("import sys, bench.analyse.summary\n"
-            "print(*{m.split('.')[1] for m in sys.modules if 'bench.' in m})")
-    assert subprocess.check_output([sys.executable, "-c", code], text=True, cwd=TOP) == "analyse\n"
+def test_stats_measure_nothing():
+    """They need rows only: neither servers nor load tools nor a meter."""
+    code = ("import sys, tools.stats.summary\n"
+            "print(*{m.split('.')[1] for m in sys.modules if 'tools.' in m})")
+    assert subprocess.check_output([sys.executable, "-c", code], text=True, cwd=TOP) == "stats\n"
 
 
 @pytest.mark.parametrize("value, text", [

@@ -3,8 +3,8 @@
 import pytest
 
 from made_up import row, summed_up
-from bench.analyse import summary
-from bench.draw import live, table
+from tools.report import live, table
+from tools.stats import summary
 
 
 def rows(server="epoll", cpu=50.0, **more):

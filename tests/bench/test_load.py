@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import load
+from tools.bench import load
 from made_up import wait_until
 
 DATA = Path(__file__).with_name("data")

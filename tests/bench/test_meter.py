@@ -12,10 +12,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from bench import load
-from bench.meter import (Metric, costs, cpu, memory, procfs, sockets, switches, syscalls,
-                         yardstick)
-from bench.run import process as child
+from tools.bench import load
+from tools.bench.meter import costs, cpu, memory, Metric, sockets, switches, syscalls, yardstick
+from tools.kit import procfs, process as child
 from made_up import wait_until
 
 CORES = frozenset(os.sched_getaffinity(0))

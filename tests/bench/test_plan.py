@@ -7,9 +7,9 @@ from contextlib import nullcontext
 import pytest
 
 from made_up import MACHINE
-from bench import config, experiments, plan
-from bench.analyse.stats import LOOKS
-from bench.run import servers
+from tools.bench import config, experiments, plan
+from tools.bench.run import servers
+from tools.stats.stats import LOOKS
 
 KNOWN = {one.name: one for one in experiments.all_experiments()}
 

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from made_up import MACHINE
-from bench.machine import facts, preflight, quiet
-from bench.run.servers import TOP
+from tools.bench.machine import facts, preflight, quiet
+from tools.bench.run.servers import TOP
 
 
 @pytest.mark.parametrize("siblings, every, wanted, given", [
@@ -49,7 +49,7 @@ def test_the_doctor_needs_nothing_that_is_built():
     the plain Python of the system."""
     done = subprocess.run([sys.executable, "-I", "-S", "-c", (
         f"import sys; sys.path.insert(0, {TOP!r})\n"
-        "from bench.machine import preflight; sys.exit(preflight.main([]))")],
+        "from tools.bench.machine import preflight; sys.exit(preflight.main([]))")],
         capture_output=True, text=True, timeout=120, check=False,
         env={**os.environ, "NO_INSTALL": "1"})
     assert done.returncode in (0, 1) and not done.stderr

@@ -10,12 +10,12 @@ import subprocess
 import pytest
 
 import made_up
-from bench.analyse import stats, steady
-from bench.draw import report, styles
-from bench.store import rundir
-from observe.model import model
-from scripts import own_venv
 from tests import chromium
+from tools.bench.store import rundir
+from tools.kit import venv
+from tools.observe.model import model
+from tools.report import report, styles
+from tools.stats import stats, steady
 
 DRAWN = ("guestbook", "redirect", "echo")
 
@@ -43,11 +43,11 @@ def made_up_run(tmp_path_factory):
 @pytest.fixture(scope="module", name="drawn")
 def folder_with_report(run):
     """The folder of the run, with what `bench report` makes."""
-    reason = own_venv.make()
+    reason = venv.make()
     if reason:
         pytest.skip(reason)
     assert "Left out" not in subprocess.check_output(
-        [own_venv.PYTHON, "-m", "bench", "report", run], cwd=own_venv.TOP, text=True,
+        [venv.PYTHON, "-m", "tools.bench", "report", run], cwd=venv.TOP, text=True,
         env={**os.environ, "NO_INSTALL": "1"})
     return run
 

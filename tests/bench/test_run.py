@@ -9,12 +9,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from bench import experiments, load, plan
-from bench.machine.facts import Machine
-from bench.plan import in_rounds
-from bench.run import cell as cells
-from bench.run import netns, process, servers
-from bench.run.servers import TOP
+from tools.bench import experiments, load, plan
+from tools.bench.machine.facts import Machine
+from tools.bench.plan import in_rounds
+from tools.bench.run import cell as cells, servers
+from tools.bench.run.servers import TOP
+from tools.kit import netns, process
 
 CORES = frozenset(os.sched_getaffinity(0))
 GUESTBOOK, ANSWER = experiments.all_experiments()[:2]
@@ -130,7 +130,7 @@ def test_each_round_has_all_cells_in_an_order_of_its_own():
 
 SCRIPT = """
 import socket, sys
-from bench.run import netns
+from tools.kit import netns
 if netns.problem():
     sys.exit(f"not allowed: {netns.problem()}")
 netns.enter()

@@ -11,11 +11,11 @@ from unittest import mock
 import pytest
 
 from made_up import MACHINE, row
-from bench import config, load, plan
-from bench.analyse.stats import LOOKS
-from bench.meter import procfs
-from bench.run import servers, session
-from bench.store import rundir
+from tools.bench import config, load, plan
+from tools.bench.run import servers, session
+from tools.bench.store import rundir
+from tools.kit import procfs
+from tools.stats.stats import LOOKS
 
 needs_servers = pytest.mark.skipif(
     any(map(load.missing, ("wrk", "ab"))) or any(one.problem() for one in servers.ARCHITECTURES),
@@ -23,10 +23,10 @@ needs_servers = pytest.mark.skipif(
 
 
 def bench(*words, **environment):
-    """Start `python3 -m bench` with plain output; return the process."""
+    """Start `python3 -m tools.bench` with plain output; return the process."""
     # NO_INSTALL: a test does not fetch what draws.
     return subprocess.Popen(
-        [sys.executable, "-m", "bench", *words], cwd=servers.TOP, text=True,
+        [sys.executable, "-m", "tools.bench", *words], cwd=servers.TOP, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         env={**os.environ, "NO_INSTALL": "1", "NO_COLOR": "1", **environment})
 
@@ -115,7 +115,7 @@ def test_wrong_values(words, wrong):
 def session_in_this_process(monkeypatch, tmp_path):
     """Lets session.run(words) run here: no signal handlers, no other cores or
     network. Returns a function that calls it."""
-    monkeypatch.setattr(session.own_venv, "enter", lambda: "not asked for")
+    monkeypatch.setattr(session.venv, "enter", lambda: "not asked for")
     monkeypatch.setattr(session.signal, "signal", lambda *_: None)
     monkeypatch.setattr(session.os, "sched_setaffinity", lambda *_: None)
     monkeypatch.setattr(session.netns, "enter", lambda: None)
@@ -137,7 +137,7 @@ refuse = mock.Mock(side_effect=OSError(11, "Resource temporarily unavailable"))
     ("netns.enter", refuse, 130, "WARNING  network of its own: not allowed")])
 def test_what_goes_wrong_before_the_first_cell(where, what, status, said, inside, capsys):
     """Ctrl-C while peers are built; the only tool is not installed; no network of its own."""
-    inside.patch.setattr(f"bench.run.session.{where}", what)
+    inside.patch.setattr(f"tools.bench.run.session.{where}", what)
     inside.patch.setattr(session, "measure", stop)
     assert inside() == status
     assert said in "".join(capsys.readouterr())

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import made_up
-from bench.analyse.stats import EQUAL, FEW, LESS, MORE, UNKNOWN
-from bench.draw import report
-from bench.store import diff, join, rundir, summaries
+from tools.bench.store import diff, join, rundir, summaries
+from tools.report import report
+from tools.stats.stats import EQUAL, FEW, LESS, MORE, UNKNOWN
 
 
 @pytest.fixture(name="whole", scope="module")
@@ -136,4 +136,4 @@ def test_what_cannot_be_compared(tmp_path):
 def test_committed_runs_name_no_folder_of_a_machine():
     """The command is as one types it."""
     for path in Path(join.COMMITTED).glob("**/env.json"):
-        assert rundir.read_json(path)["command"].startswith("python3 -m bench "), path
+        assert rundir.read_json(path)["command"].startswith(("python3 -m bench ", "python3 -m tools.bench ")), path

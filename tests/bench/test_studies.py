@@ -11,10 +11,10 @@ import pytest
 
 import made_up
 from made_up import MACHINE
-from bench import config, load, peers, plan
-from bench.run import servers
-from bench.store import rundir
-from bench.studies import hooks, self_check, study
+from tools.bench import config, load, peers, plan
+from tools.bench.run import servers
+from tools.bench.store import rundir
+from tools.bench.studies import hooks, self_check, study
 
 TOP = pathlib.Path(servers.TOP)
 LOAD = '[[load]]\nname = "x"\nservers = ["poll", "epoll"]\n'

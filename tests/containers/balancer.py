@@ -1,6 +1,6 @@
-"""The balancer's configuration for compose.yaml, from the template of fleet/.
+"""The balancer's configuration for compose.yaml, from the template of tools/fleet/.
 
-    python3 -m tests.containers.balancer        writes fleet/balancer/compose.cfg
+    python3 -m tests.containers.balancer        writes tools/fleet/balancer/compose.cfg
 
 Compose cannot fill in a template, so the file is in the repository; test_files.py
 fails when it is not what the template gives.
@@ -12,11 +12,11 @@ import jinja2
 import yaml
 
 TOP = Path(__file__).resolve().parents[2]
-TEMPLATE = TOP / "fleet" / "balancer" / "haproxy.cfg.j2"
-FILE = TOP / "fleet" / "balancer" / "compose.cfg"
+TEMPLATE = TOP / "tools" / "fleet" / "balancer" / "haproxy.cfg.j2"
+FILE = TOP / "tools" / "fleet" / "balancer" / "compose.cfg"
 PORT = 8000     # of the instances and of the balancer, each in its own container
 HEAD = """\
-# Written by `make fleet/balancer/compose.cfg` from haproxy.cfg.j2, for compose.yaml.
+# Written by `make tools/fleet/balancer/compose.cfg` from haproxy.cfg.j2, for compose.yaml.
 # Change the template, not this file.
 
 """

@@ -53,7 +53,7 @@ def test_instances_outlive_their_drain():
 @pytest.mark.skipif(not balancer.TEMPLATE.exists(), reason="there is no template")
 def test_balancer_has_the_configuration_of_the_template():
     assert balancer.FILE.read_text() == balancer.render(), \
-        "please run: make fleet/balancer/compose.cfg"
+        "please run: make tools/fleet/balancer/compose.cfg"
 
 
 def test_image_has_the_version_of_the_servers():

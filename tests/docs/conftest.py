@@ -21,7 +21,7 @@ PAGES = sorted(DOCS.rglob("*.md"))
 CHAPTERS = sorted((DOCS / "tutorial").glob("0[1-7]_*.md"))
 # Their links and commands have to work, too.
 GUIDES = [TOP / "README.md", TOP / "CONTRIBUTING.md", TOP / "SECURITY.md", TOP / "CHANGES.md",
-          TOP / "observe" / "README.md",
+          TOP / "tools" / "observe" / "README.md",
           *sorted((TOP / "variants").glob("*.md")),
           *sorted((TOP / "labs").rglob("*.md"))]
 MARKDOWN = MarkdownIt().use(myst_role_plugin).use(anchors_plugin, max_level=6)

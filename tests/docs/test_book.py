@@ -15,10 +15,10 @@ from xml.etree import ElementTree
 import pytest
 
 from conftest import BUILD_LIMIT, CHAPTERS, DOCS, PAGES, TOP
-from bench.draw import styles
-from bench.store import join
-from docs.book import figures, pictures, source
-from observe import states
+from tools.bench.store import join
+from tools.book import figures, pictures, source
+from tools.observe import states
+from tools.report import styles
 
 
 def make_run(folder, cpu_us=30.0):

@@ -12,9 +12,9 @@ import sys
 import pytest
 
 from conftest import ENVIRONMENT, GUIDES, PAGES, TOP, name_of, tokens
-from bench import config as settings
-from bench.run.servers import ARCHITECTURES
-from observe.model import command as model_command
+from tools.bench import config as settings
+from tools.bench.run.servers import ARCHITECTURES
+from tools.observe.model import command as model_command
 
 SERVERS = {one.name for one in ARCHITECTURES}
 

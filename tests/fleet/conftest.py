@@ -8,7 +8,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 import hosts as namespaces          # noqa: E402  (tests/fleet/hosts.py)
-from fleet import __main__ as fleet  # noqa: E402
+from tools.fleet import __main__ as fleet    # noqa: E402
 
 
 @pytest.fixture(scope="session", autouse=True)

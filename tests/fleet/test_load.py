@@ -11,9 +11,9 @@ from collections import Counter
 
 import pytest
 
-from bench import load
-from bench.fleet.load import merge, percentile, share
-from fleet import agent, hosts
+from tools.bench import load
+from tools.bench.fleet.load import merge, percentile, share
+from tools.fleet import agent, hosts
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -146,7 +146,7 @@ def test_the_agent_ends_its_tools_with_the_session(host):
 
 def agent_sleeps():
     """Start a program that takes a minute; return its pid."""
-    from bench.run import process       # pylint: disable=import-outside-toplevel
+    from tools.kit import process    # pylint: disable=import-outside-toplevel
     return process.spawn(["sleep", "60"], os.sched_getaffinity(0), subprocess.DEVNULL).pid
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.meter import procfs
-from bench.run import servers
-from fleet.inventory import PATH
+from tools.bench.run import servers
+from tools.fleet.inventory import PATH
+from tools.kit import procfs
 from hosts import hosts
 
 TOP = Path(__file__).parents[2]
@@ -23,12 +23,12 @@ pytestmark = [pytest.mark.namespaces, pytest.mark.skipif(
 
 
 def bench(inventory, out, *words):
-    """Start `python3 -m bench run` with a fleet that runs this checkout."""
+    """Start `python3 -m tools.bench run` with a fleet that runs this checkout."""
     ours = out / "hosts.ini"
     ours.write_text(re.sub(r"zerohttpd_dir=\S+", f"zerohttpd_dir={TOP}",
                            inventory.read_text()))
     return subprocess.Popen(
-        [sys.executable, "-m", "bench", "run", "--fleet", str(ours), "--out", str(out),
+        [sys.executable, "-m", "tools.bench", "run", "--fleet", str(ours), "--out", str(out),
          "--experiment", "guestbook", *words], cwd=TOP, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         env={**os.environ, "NO_INSTALL": "1", "NO_COLOR": "1"})

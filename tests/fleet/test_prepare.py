@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from fleet import __main__ as fleet
-from fleet.inventory import read
+from tools.fleet import __main__ as fleet
+from tools.fleet.inventory import read
 from hosts import hosts
 
 # Seconds for one test, where the machine is busy with others.
@@ -26,10 +26,10 @@ DESCRIPTORS = 17000
 
 
 def run(what, inventory, *options):
-    """Run python3 -m fleet; return the CompletedProcess. Its facts are written to
+    """Run python3 -m tools.fleet; return the CompletedProcess. Its facts are written to
     a file next to the inventory."""
     return subprocess.run(
-        [sys.executable, "-m", "fleet", what, inventory,
+        [sys.executable, "-m", "tools.fleet", what, inventory,
          "--facts", inventory.with_suffix(".json"), *options],
         cwd=TOP, capture_output=True, text=True, check=False, timeout=900)
 
@@ -45,7 +45,7 @@ def changes(done):
 # ------------------------------------------------------- mistakes in the inventory
 
 @pytest.mark.parametrize("text, sentence", [
-    (None, "there is no inventory .*hosts.ini. Copy fleet/hosts.ini.example"),
+    (None, "there is no inventory .*hosts.ini. Copy tools/fleet/hosts.ini.example"),
     ("", r"no host in the group \[server\], which runs the web servers; its groups "
          "are: none"),
     (GOOD.replace("server", "sever"), r"\[server\].*its groups are: .*sever"),
@@ -63,7 +63,7 @@ def test_a_mistake_is_named_with_its_remedy(tmp_path, text, sentence):
 
 
 def test_the_example_is_an_inventory():
-    groups = read(TOP / "fleet/hosts.ini.example")
+    groups = read(TOP / "tools/fleet/hosts.ini.example")
     assert {name: len(names) for name, names in groups.items()} == {
         "server": 1, "redis": 1, "balancer": 1, "load": 2}
 

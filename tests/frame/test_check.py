@@ -397,7 +397,7 @@ def test_what_is_not_wanted_is_not_looked_for(monkeypatch):
 def test_an_environment_that_cannot_be_made_is_a_reason(monkeypatch):
     monkeypatch.setattr(check, "missing", lambda names: {
         "quick": "pytest (build/venv/)"})
-    monkeypatch.setattr(check.own_venv, "make", lambda: "pip: no network")
+    monkeypatch.setattr(check.venv, "make", lambda: "pip: no network")
     assert check.left_out(check.choose(["unit", "quick"])) == {
         "quick": "needs pytest (build/venv/); pip: no network"}
 

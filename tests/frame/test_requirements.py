@@ -7,7 +7,7 @@ import zipfile
 
 import pytest
 
-from scripts import own_venv
+from tools.kit import venv
 from scripts.check import TOP
 
 FILES = subprocess.run(["git", "-C", TOP, "ls-files", "*requirements.in"], check=True,
@@ -61,6 +61,6 @@ def test_a_package_without_its_hash_is_not_installed(tmp_path, monkeypatch):
             ("", "hashes"), (f" --hash=sha256:{64 * '0'}", "hashes|HASHES"),
             (f" --hash=sha256:{right}", "")):
         wanted.write_text(f"made-up==1{pin}\n")
-        reason = own_venv.make(str(tmp_path / "venv"), [str(wanted)], "a made-up package")
+        reason = venv.make(str(tmp_path / "venv"), [str(wanted)], "a made-up package")
         assert re.search(problem, reason, re.IGNORECASE) if problem else reason == ""
     subprocess.run([tmp_path / "venv/bin/python", "-c", "import made_up"], check=True)

@@ -1,17 +1,13 @@
-"""scripts/variant.py, shown on a small tree: what it says when a patch no longer
+"""tools/variant.py, shown on a small tree: what it says when a patch no longer
 applies, what it counts, what it writes."""
 
-import importlib.util
-import sys
 from pathlib import Path
 
 import pytest
 
+from tools import variant
+
 TOP = Path(__file__).resolve().parents[2]
-_spec = importlib.util.spec_from_file_location("variant", TOP / "scripts/variant.py")
-variant = importlib.util.module_from_spec(_spec)
-sys.modules["variant"] = variant        # dataclasses look themselves up there
-_spec.loader.exec_module(variant)
 
 MAIN = "".join(f"int line_{number};\n" for number in range(30))
 PAGE = """# small: it is small

@@ -1,19 +1,19 @@
-"""What the tests of observe/ share."""
+"""What the tests of tools/observe/ share."""
 
 import sys
 from pathlib import Path
 
 import pytest
 
-from scripts import own_venv
+from tools.kit import venv
 
 
 @pytest.fixture(scope="session")
 def drawing():
     """Let this process import rich, from build/venv/."""
-    reason = own_venv.make()
+    reason = venv.make()
     if reason:
         pytest.skip(reason)
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    sys.path.append(str(Path(own_venv.FOLDER) / "lib" / version
+    sys.path.append(str(Path(venv.FOLDER) / "lib" / version
                         / "site-packages"))

@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 
-from observe.watch import proc
+from tools.observe.watch import proc
 
 # Seconds of each wait in one cycle, a tenth of a slow server's.
 PAUSES = {"idle": 0.1, "client": 0.05, "redis": 0.03, "lock": 0.02, "run": 0.02}

@@ -19,13 +19,13 @@ import time
 import pytest
 
 import scripted
-from observe import clients, lab, stuck
-from observe.slow_redis import SlowRedis
-from observe.timeline import page, rows, run, strace
-from observe.watch import command, plain, proc
-from observe.watch.app import Watch
-from observe.watch.command import Started, print_lines
-from observe.watch.sampler import Sampler
+from tools.observe import clients, lab, stuck
+from tools.observe.slow_redis import SlowRedis
+from tools.observe.timeline import page, rows, run, strace
+from tools.observe.watch import command, plain, proc
+from tools.observe.watch.app import Watch
+from tools.observe.watch.command import print_lines, Started
+from tools.observe.watch.sampler import Sampler
 
 
 # Ends a test that hangs; not how long anything may take.
@@ -195,7 +195,7 @@ def test_a_reply_leaves_so_long_after_its_command():
 def test_make_timeline_writes_four_files_and_a_browser_draws_the_page():
     folder = lab.TOP / "build" / "check" / f"timeline-{os.getpid()}"
     done = subprocess.run(
-        [sys.executable, "-m", "observe", "timeline", "EPOLL", "--clients",
+        [sys.executable, "-m", "tools.observe", "timeline", "EPOLL", "--clients",
          "3", "--out", str(folder)], cwd=lab.TOP, capture_output=True,
         text=True, check=True, timeout=LIMIT)
     assert "3 clients answered" in done.stdout
@@ -216,7 +216,7 @@ def test_make_timeline_writes_four_files_and_a_browser_draws_the_page():
 
 
 def test_a_wrong_name_says_which_there_are(capsys):
-    from observe.__main__ import main
+    from tools.observe.__main__ import main
     assert main(["timeline", "apache"]) == 1
     assert "07_epoll" in capsys.readouterr().err
 
@@ -227,7 +227,7 @@ def test_a_wrong_name_says_which_there_are(capsys):
     (["watch", "05", "--seconds", "nan"], "nan is no number above 0"),
     (["demo-stuck", "--seconds", "none"], "none is no number above 0")])
 def test_a_wrong_number_starts_nothing(words, said, capsys):
-    from observe.__main__ import main
+    from tools.observe.__main__ import main
     with pytest.raises(SystemExit) as ended:
         main(words)
     assert ended.value.code == 2
@@ -317,7 +317,7 @@ def test_without_permission_watch_says_what_it_cannot_see(monkeypatch, capsys):
 
 def test_watch_leaves_the_cpus_of_a_pinned_server_and_its_session_is_nice():
     cpus = sorted(os.sched_getaffinity(0))
-    program = ("import os, sys; from observe.watch import command\n"
+    program = ("import os, sys; from tools.observe.watch import command\n"
                "look = lambda: (sorted(os.sched_getaffinity(0)), "
                "command.proc.read(command.AUTOGROUP).split()[2:])\n"
                "with command.aside(int(sys.argv[1])): print(look())\n"
@@ -416,7 +416,7 @@ def test_a_terminal_shows_it_until_q_is_pressed(term):
     if pid == 0:
         fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("4H", 12, 100, 0, 0))
         os.chdir(lab.TOP)
-        os.execve(sys.executable, [sys.executable, "-m", "observe", "watch", "05"],
+        os.execve(sys.executable, [sys.executable, "-m", "tools.observe", "watch", "05"],
                   {**os.environ, "TERM": term, "PYTHONUTF8": "1"})
     seen, limit = b"", time.monotonic() + LIMIT
     for said, key in ((b"accepting", b"?"), (b"kill the chosen", b"q")):
@@ -431,7 +431,7 @@ def test_a_terminal_shows_it_until_q_is_pressed(term):
 
 
 def test_without_a_terminal_there_is_a_line_a_second():
-    words = [sys.executable, "-m", "observe", "watch", "04", "--seconds"]
+    words = [sys.executable, "-m", "tools.observe", "watch", "04", "--seconds"]
     done = subprocess.run(
         [*words, "1.5"], cwd=lab.TOP, capture_output=True, text=True, check=True,
         timeout=LIMIT, start_new_session=True)

@@ -8,9 +8,9 @@ import statistics
 
 import pytest
 
-from bench.run.servers import TOP
-from bench.store import join, rundir
-from observe.model import calibrate, explain, model
+from tools.bench.run.servers import TOP
+from tools.bench.store import join, rundir
+from tools.observe.model import calibrate, explain, model
 
 COMMITTED = pathlib.Path(join.REFERENCE)      # the run to predict
 SEVEN = tuple(model.WORKERS)

@@ -9,10 +9,10 @@ import tomllib
 
 import pytest
 
-from bench import load
-from bench.draw import table
-from observe import lab
-from observe.predict import command, compare, files, group
+from tools.bench import load
+from tools.observe import lab
+from tools.observe.predict import command, compare, files, group
+from tools.report import table
 
 TEXT = re.sub('"05"', '"PreThreaded"', files.EXAMPLE)
 GUESS = {"server": "05_prethreaded", "clients": 100, "rate": 3000,
@@ -190,7 +190,7 @@ def test_a_class_is_a_distribution_beside_the_measured_value(
     files.add(tmp_path / "0.toml", FOUND)
     write("rate = -1", "bad.toml")
     (tmp_path / "folder.toml").mkdir()
-    monkeypatch.setattr(group.own_venv, "enter", lambda: "")
+    monkeypatch.setattr(group.venv, "enter", lambda: "")
     monkeypatch.setenv("OUT", str(tmp_path / "out"))
     assert group.main([str(tmp_path)]) == 0
     told = capsys.readouterr()
@@ -217,9 +217,9 @@ LIMIT = 240                     # seconds: ends a test that hangs
 
 
 def start(tmp_path, *words, **more):
-    """Start `python3 -m observe predict`, whose results go to tmp_path."""
+    """Start `python3 -m tools.observe predict`, whose results go to tmp_path."""
     return subprocess.Popen(
-        [sys.executable, "-m", "observe", "predict", *words], cwd=lab.TOP,
+        [sys.executable, "-m", "tools.observe", "predict", *words], cwd=lab.TOP,
         env={**os.environ, "OUT": str(tmp_path / "out"), "SECONDS": "1",
              "REPEAT": "1", "COLUMNS": "80", **more.pop("env", {})}, **more)
 

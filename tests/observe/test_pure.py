@@ -7,14 +7,14 @@ import threading
 
 import pytest
 
-from observe import states
-from observe.lab import FOLDERS, LabError, folder_of
-from observe.clients import Client
-from observe.slow_redis import frames
-from observe.sockets import Tcp
-from observe.timeline import export, page, rows, run, strace, svg
-from observe.watch import words
-from observe.watch.history import History, Slots
+from tools.kit.sockets import Tcp
+from tools.observe import states
+from tools.observe.clients import Client
+from tools.observe.lab import folder_of, FOLDERS, LabError
+from tools.observe.slow_redis import frames
+from tools.observe.timeline import export, page, rows, run, strace, svg
+from tools.observe.watch import words
+from tools.observe.watch.history import History, Slots
 
 TRACE = r"""
 10 100.000000 accept4(4<TCP:[127.0.0.1:80]>, NULL, NULL, SOCK_CLOEXEC <unfinished ...>

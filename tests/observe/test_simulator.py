@@ -11,10 +11,10 @@ from urllib.parse import quote
 
 import pytest
 
-from observe.model import model
-from bench.run.servers import TOP
-from observe.simulator import page
 from tests import chromium as headless
+from tools.bench.run.servers import TOP
+from tools.observe.model import model
+from tools.observe.simulator import page
 
 COSTS = model.load()
 SERVERS = list(model.WORKERS)
@@ -245,7 +245,7 @@ def test_the_steady_state_agrees_with_the_model(server):
 # -------------------------------------------------------------------- the page
 
 def test_wrong_costs_are_named(tmp_path, capsys):
-    from observe.__main__ import main
+    from tools.observe.__main__ import main
     wrong = tmp_path / "wrong.json"
     wrong.write_text('{"format": 1}')
     assert main(["simulator", "--costs", str(wrong)]) == 1

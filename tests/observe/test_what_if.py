@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from bench.run.servers import TOP
-from observe.model import calibrate, command, model
+from tools.bench.run.servers import TOP
+from tools.observe.model import calibrate, command, model
 from test_model import COMMITTED
 
 

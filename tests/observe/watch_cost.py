@@ -35,7 +35,7 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP))
 
-from bench.analyse import stats                                  # noqa: E402
+from tools.stats import stats    # noqa: E402
 
 STRETCH = 0.2
 
@@ -114,7 +114,7 @@ def main(server="prethreaded", seconds=60, kept=""):
     """Run the command."""
     workers = "--threads" if server == "prethreaded" else "--workers"
     os.chdir(TOP)
-    terminal = Terminal(["/usr/bin/python3", "-m", "observe", "watch", server,
+    terminal = Terminal(["/usr/bin/python3", "-m", "tools.observe", "watch", server,
                          "--rate", "10", "--", workers, "100"])
     watch = terminal.pid
     try:

@@ -18,10 +18,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from bench import peers
-from bench.experiments import all_experiments, client, expect
-from bench.meter import procfs
-from bench.run import servers
+from tools.bench import peers
+from tools.bench.experiments import all_experiments, client, expect
+from tools.bench.run import servers
+from tools.kit import procfs
 
 PEERS = peers.chosen("all")
 PUBLIC = Path(servers.TOP, "public")

@@ -1,6 +1,6 @@
 """Each floor does what its server does, and nothing less.
 
-A floor (bench/peers/floors) bounds a server from below only if both make the same system
+A floor (tools/bench/peers/floors) bounds a server from below only if both make the same system
 calls with the same flags, send the same answer, link the same libraries, have the same
 socket options and, in 02, the same memory to copy at a fork. strace follows both while the
 same client talks to them. It sees the options that a connection gets; those of the listening
@@ -26,9 +26,10 @@ from collections import Counter
 
 import pytest
 
-from bench import peers
-from bench.meter import procfs, sockets, syscalls
-from bench.run import netns, servers
+from tools.bench import peers
+from tools.bench.meter import sockets, syscalls
+from tools.bench.run import servers
+from tools.kit import netns, procfs
 
 REQUESTS = 10
 PAUSE = 0.01            # after a connection: its process or thread ends
@@ -204,9 +205,10 @@ def test_floor_is_like_its_server(design, tmp_path):
 # In a process of its own, as it moves to a network of its own.
 QUEUES = """
 import os, sys
-from bench import peers
-from bench.meter import sockets
-from bench.run import netns, servers
+from tools.bench import peers
+from tools.bench.meter import sockets
+from tools.bench.run import servers
+from tools.kit import netns
 try:
     netns.enter()
 except OSError as error:

@@ -1,0 +1,1 @@
+"""All programs that are not servers: README.md has the map."""

@@ -1,0 +1,174 @@
+"""The published experiments: a TOML file each, with the figures of the publication.
+
+What no file can say, such as what a right answer is, is in five.py.
+"""
+
+import http.client
+import pathlib
+import re
+import tomllib
+import types
+from contextlib import closing, nullcontext
+from dataclasses import dataclass, field
+
+from tools.bench import load
+
+ORDER = ("guestbook", "answer", "hello", "redirect", "echo")
+
+# connect(2) first tries the local ports of one parity. When all 32,256 of them are taken, it
+# looks at each of them before it tries the others. Then ten connections take a second, the
+# load tool's thread does nothing else, and it looks as if the server lost its clients.
+PORTS = 32_000      # clients of a load host at most (run/netns.py sets the range of ports)
+SPARE = 100         # descriptors of a process that are no connections
+
+
+class WrongAnswer(Exception):
+    """A server does not answer as it should; the text says how."""
+
+
+@dataclass(frozen=True, eq=False)
+class Variant:
+    """One way to run an experiment, for example without keep-alive; in a study, one of its
+    loads. An empty attribute is the experiment's."""
+
+    name: str = ""
+    keep_alive: bool = True
+    many_workers: bool = False
+    quick: tuple = ()           # the x of a quick run
+    full: tuple = ()            # and with FULL=1
+    path: str = ""
+    servers: tuple = ()         # names of those that take part, () for all
+    baseline: str = ""          # the one that the others are compared with
+    options: dict = field(default_factory=dict)     # {server: (word, ...)}
+    script: str = None          # a Lua file for wrk
+    pause: float = 0.0          # seconds between two requests of a client (wrk)
+    fleet: bool = False         # whether it takes the hosts of a fleet
+    redis: str = ""             # "none" or "tcp"
+    tool: str = ""              # a key of load.TOOLS
+    requests_each: int = 0      # each client ends its run after this number
+    busy: int = 0               # clients that ask, where those of x are idle
+
+
+class Experiment:
+    """What all experiments share; these attributes are the keys of a TOML file. A study has the
+    same attributes and methods (studies/study.py). `published` has `where` (machine and load, in a
+    sentence), `notes`, `best` {system: requests/s} and `series` {system: {x: requests/s}}."""
+
+    name = title = question = path = ""
+    body = ""                   # of the right answer, where it is always the same text
+    tools = ("ab", "wrk")       # the first is the default for TOOL
+    open_loop = False           # x is a rate of requests, not of clients
+    x_title = "concurrent clients"
+    x_short = "clients"
+    unit = "requests/s"
+    leads = "cpu_us"            # what has to be known well; "rate" or "answered" (per cent) also
+    needs_redis = False
+    holds_connections = False   # x connections are open together
+    variants = (Variant(),)
+    baseline = "epoll"          # the server that the others are compared with
+    rounds = None               # None: until all comparisons are settled
+    counts_calls = True         # whether system calls are counted
+    seconds_full = 3.0          # of load for a cell, with FULL=1
+    reference = 100             # the x of the cost table
+    calls_at = 20               # clients when system calls are counted
+    weight = 1.0                # a quick cell lasts this many times as long
+    published = None
+
+    def __init__(self, name):
+        told = tomllib.loads(pathlib.Path(__file__).with_name(f"{name}.toml").read_text("utf-8"))
+        vars(self).update(told, name=name, variants=[Variant(**one) for one in told["variants"]])
+        old = told["published"]
+        self.published = types.SimpleNamespace(
+            where=old["where"], notes=old["notes"], best=old.get("best", {}),
+            series={system: dict(zip(old["x"], rates))
+                    for system, rates in old.get("series", {}).items()})
+
+    def path_of(self, variant):
+        """Return the path that the clients of `variant` ask for."""
+        return variant.path or self.path
+
+    def applies(self, server, variant):
+        """Return whether `server` can take part in `variant`."""
+        return (server.name in (variant.servers or [server.name])
+                and self.path_of(variant).partition("?")[0] in server.endpoints
+                and (server.has_workers or not variant.many_workers)
+                and (server.keep_alive in (None, variant.keep_alive)
+                     or server.kind == "architecture"))
+
+    def workers(self, server, variant, machine, x):
+        """Return --workers for a cell of x clients, None where there is no such option."""
+        return (len(machine.all_cores) if variant.many_workers else 1) \
+            if server.has_workers else None
+
+    def cores(self, variant, machine):
+        """Return the cores for the server in a cell."""
+        return machine.all_cores if variant.many_workers else machine.server_cores
+
+    def obstacle(self, server, x, machine):
+        """Return why a cell is beyond the machine's limits, "" when it is not: each
+        connection needs a port, and a descriptor of the load tool."""
+        alone = machine.load_hosts == 1 or not server.has_workers
+        if alone and x + SPARE > machine.descriptors:
+            return (f"{x:,} connections need more descriptors than a process may have "
+                    f"({machine.descriptors:,})")
+        return f"one address has too few ports for {x:,} connections" \
+            * (x > PORTS * machine.load_hosts)
+
+    def lasts(self, x, seconds):
+        """Return how many seconds the load of a cell takes that is planned for `seconds`."""
+        return seconds
+
+    def job(self, live, variant, x, seconds, machine, full):
+        """Return the load.Job of a cell: here, a closed loop of x clients. `full` says whether it
+        is the published one (FULL=1)."""
+        return load.Job(live.url(self.path_of(variant)), connections=x,
+                        seconds=self.lasts(x, seconds), keep_alive=variant.keep_alive,
+                        pause=variant.pause, threads=len(machine.load_cores))
+
+    def check(self, get):
+        """Raise WrongAnswer unless the server answers as it should. `get(path)` returns (status,
+        headers in lower case, body)."""
+        expect(get(self.path), self.path, 200, "text/plain", self.body.encode())
+
+    def beside(self, cell, live, told):
+        """Return a context manager around the load of a cell. It yields a list that gets the
+        load.Result, and puts what it counted into `told`, {figure: value}."""
+        return nullcontext([])
+
+    def finish(self, folder):
+        """Called when all is measured and not yet summed up, with the path of the results; return
+        lines that are printed."""
+        return []
+
+
+def client(port):
+    """Return the `get` for Experiment.check."""
+    def get(path):
+        try:
+            with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=5)) as connection:
+                connection.request("GET", path, headers={"Connection": "close"})
+                response = connection.getresponse()
+                headers = {k.lower(): v for k, v in response.getheaders()}
+                return response.status, headers, response.read()
+        except (OSError, http.client.HTTPException) as error:
+            raise WrongAnswer(f"GET {path}: {error!r}") from error
+    return get
+
+
+def expect(answer, path, status, kind, body):
+    """Raise WrongAnswer unless `answer` has this status, media type ("": any) and a body that is
+    `body` (bytes) or matches it (a compiled pattern)."""
+    got, headers, content = answer
+    media = headers.get("content-type", "").partition(";")[0]
+    if got != status:
+        raise WrongAnswer(f"GET {path}: status {got}, not {status}")
+    if kind and media != kind:
+        raise WrongAnswer(f"GET {path}: Content-Type {media!r}, not {kind}")
+    if not (body.search(content) if isinstance(body, re.Pattern) else content == body):
+        raise WrongAnswer(f"GET {path}: unexpected body {content[:60]!r}")
+
+
+def all_experiments():
+    """Return the Experiments in their ORDER."""
+    from tools.bench.experiments.five import FIVE    # pylint: disable=import-outside-toplevel
+    return FIVE

@@ -1,0 +1,53 @@
+"""Memory, open connections, page faults, processes and threads."""
+
+from tools.bench.meter import Metric
+from tools.kit import procfs
+
+FEW = 16                # processes of which the memory is read in a sample
+ENOUGH = 500            # connections from which the memory of one is known
+
+
+class Memory(Metric):
+    """PSS of the whole tree, how much each connection adds, and how many
+    processes and threads a sample saw at most."""
+
+    def begin(self, meter):
+        self.faults = sum(one.faults for one in meter.tree)
+        self.base = self.peak = proportional(meter.tree)
+        self.held = _descriptors(meter.tree)
+        self.open = self.descriptors = self.processes = self.threads = 0
+
+    def sample(self, meter):
+        self.peak = max(self.peak, proportional(meter.tree))
+        now = _descriptors(meter.tree)
+        self.descriptors = max(self.descriptors, *now.values(), 0)
+        # A new process was forked for one connection.
+        self.open = max(self.open, sum(
+            count - self.held.get(pid, count - 1) for pid, count in now.items()))
+        alive = [one.threads for one in meter.tree if one.state != "Z"]
+        self.processes = max(self.processes, len(alive))
+        self.threads = max(self.threads, sum(alive))
+
+    def end(self, meter):
+        self.faults = sum(one.faults for one in meter.tree) - self.faults
+
+    def finish(self, meter):
+        held = self.open if meter.count_connections else None
+        each = (self.peak - self.base) / held if (held or 0) >= ENOUGH else None
+        return {"faults": max(0, self.faults) / meter.answered if meter.answered else None,
+                "pss_mib": self.peak / 2**20, "descriptors": self.descriptors,
+                "open_connections": held, "bytes_per_connection": each,
+                "processes": self.processes, "threads": self.threads}
+
+
+def proportional(tree):
+    """Return the PSS of a [procfs.Process] in bytes. The kernel walks all pages of a process
+    for that, so of many processes the first one and a few others stand for the rest."""
+    first, *others = [one.pid for one in tree] or [0]
+    read = others[::max(1, len(others) // FEW)]
+    return procfs.proportional_memory(first) + len(others) / (len(read) or 1) * sum(
+        map(procfs.proportional_memory, read))
+
+
+def _descriptors(tree):
+    return {one.pid: procfs.open_descriptors(one.pid) for one in tree}

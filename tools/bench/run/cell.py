@@ -1,0 +1,184 @@
+"""Run cells: start a server, check it, load it, end it, and write a row."""
+
+import contextlib
+import os
+import signal
+import tempfile
+
+from tools.bench import load, plan
+from tools.bench.experiments import client, WrongAnswer
+from tools.bench.meter import cpu as cpu_meter, costs as cost_meter, syscalls
+from tools.bench.run import servers
+from tools.bench.store import rundir
+from tools.kit import procfs
+from tools.stats import bottleneck
+
+# A crash takes the accounts of the children with it, and all that the server
+# did after the last sample.
+LOST_IN_A_CRASH = ("rate", "cpu_us", "cpu_user_us", "cpu_system_us",
+                   "server_busy", "foreign", "faults", "switches")
+
+
+def tool_for(experiment, asked, variant):
+    """Return the name of the load tool: the variant's own, or the one `asked`
+    for if the experiment knows it, or the experiment's first."""
+    return variant.tool or (asked if asked in experiment.tools else experiment.tools[0])
+
+
+class Runner:
+    """Runs the cells of a plan; rows go to `folder`."""
+
+    def __init__(self, settings, machine, redis, folder):
+        self.settings, self.machine = settings, machine
+        self.redis, self.folder = redis, folder
+        self.load, self.host = load.run, "127.0.0.1"    # a fleet has others
+        self.order = 0
+        self.out = {}           # {(experiment, server): (status, why)} that are left out
+        self.problems = []      # sentences for the end of the run
+
+    @contextlib.contextmanager
+    def _running(self, cell):
+        """Run the server of a cell, as a servers.Live."""
+        experiment, variant = cell.experiment, cell.variant
+        redis = variant.redis or ("tcp" if experiment.needs_redis else "none")
+        start = servers.Start(
+            cores=experiment.cores(variant, self.machine),
+            redis=self.redis.address if redis == "tcp" else "none",
+            backlog=self.settings.backlog, host=self.host,
+            workers=experiment.workers(cell.server, variant, self.machine, cell.x),
+            extra=tuple(variant.options.get(cell.server.name, ())))
+        with tempfile.TemporaryDirectory(prefix="bench-cell-") as folder, \
+                servers.running(cell.server, start, os.path.join(folder, "server")) as live:
+            yield live
+
+    def _row(self, cell):
+        """Return the beginning of the row of a cell."""
+        self.order += 1
+        return {"experiment": cell.experiment.name, "variant": cell.variant.name,
+                "server": cell.server.name, "kind": cell.server.kind,
+                "x": cell.x, "repeat": cell.repeat, "order": self.order, "started": rundir.now(),
+                "tool": tool_for(cell.experiment, self.settings.tool, cell.variant), "note": ""}
+
+    def skip(self, cell, status, why):
+        """Add a row that says why a cell was not run; return it."""
+        row = {**self._row(cell), "status": status, "note": why}
+        self.folder.add(row)
+        return row
+
+    def run(self, cell, seconds):
+        """Run a cell with `seconds` of load; add its row and return it. An error is a row
+        too, and does not end the run. Raises OSError when the row cannot be written."""
+        left_out = self.out.get((cell.experiment.name, cell.server.name))
+        if left_out:
+            return self.skip(cell, *left_out)
+        row = self._row(cell)
+        try:
+            self._measure(cell, seconds, row)
+        except (servers.ServerError, WrongAnswer) as why:
+            status = "wrong answer" if isinstance(why, WrongAnswer) else "not started"
+            row.update(status=status, note=str(why))
+            self.out[cell.experiment.name, cell.server.name] = status, str(why)
+            self.problems.append(f"{cell.experiment.name}: {cell.server.name} "
+                                 f"is left out, {status}: {why}")
+        except (load.LoadError, OSError) as why:    # such as no more processes
+            row.update(status="no figure", note=str(why))
+            self.problems.append(f"{cell.label}: {why}")
+        self.folder.add(row)
+        return row
+
+    def _measure(self, cell, seconds, row):
+        """Measure a cell and fill `row`."""
+        experiment, tool = cell.experiment, load.TOOLS[row["tool"]]
+        with self._running(cell) as live:
+            row["workers"] = live.start.workers
+            redis = None if live.start.redis == "none" else self.redis.pid
+            metered = cell.server.metered
+            with cpu_meter.of_tree(live.pid) if metered else contextlib.nullcontext() as cpu:
+                self._check(cell, live)
+                self._warm_up(cell, live)
+                costs = cost_meter.CostMeter(live, redis, experiment.holds_connections, cpu)
+                row["descriptor_limit"] = procfs.descriptor_limit(live.pid)
+                job = experiment.job(live, cell.variant, cell.x, seconds,
+                                     self.machine, self.settings.full)
+                told = {}
+                with experiment.beside(cell, live, told) as seen:
+                    costs.begin(job.least_seconds, job.requests)
+                    result = self.load(tool.name, job, self.machine.load_cores,
+                                       costs.tick if metered else None)
+                    costs.end(result)
+                    seen.append(result)
+            live.stop()
+            if told:    # only in a study, and those run on one machine
+                self.folder.add_counted(row, told)
+            self._fill(row, cell, live, costs, result)
+            width = min(job.threads, len(self.machine.load_cores)) if tool.threaded else 1
+            row["limit"], row["evidence"] = bottleneck.judge(row, tool, width)
+            row["raw"] = self.folder.write_raw(f"{self.order:04}_{cell.label}.txt", "\n".join([
+                f"server, on cores {sorted(live.start.cores)}:",
+                "$ " + " ".join(live.argv), live.log(),
+                f"load, on cores {sorted(self.machine.load_cores)}:",
+                "$ " + result.command, result.output]))
+
+    def _check(self, cell, live):
+        """Raise WrongAnswer unless the server does the work. A floor sends
+        constant bytes for every path."""
+        get = client(live.port)
+        if cell.server.kind != "floor":
+            cell.experiment.check(get)
+        elif get("/")[0] != 200:
+            raise WrongAnswer("its status is not 200")
+
+    def _warm_up(self, cell, live):
+        """Let a just-in-time compiler see what it will have to do."""
+        if cell.server.warm_up:
+            job = load.Job(live.url(cell.experiment.path_of(cell.variant)), connections=20,
+                           seconds=cell.server.warm_up, keep_alive=cell.variant.keep_alive)
+            self.load("wrk", job, self.machine.load_cores)
+
+    def _fill(self, row, cell, live, costs, result):
+        """Put what was found into the row."""
+        values = costs.finish()
+        notes = list(dict.fromkeys(result.notes))
+        status = "lossy" if result.failed or result.unfinished else "ok"
+        if live.exit.early:
+            status = "crashed"
+            notes.insert(0, f"the server ended by itself: {live.exit}")
+        elif live.exit.code == -signal.SIGKILL:
+            notes.append("the server had to be killed at the end")
+        unseen = costs.answered - result.good
+        # One for each client is under way when the load tool ends.
+        if unseen > cell.x + cost_meter.CHECKS:
+            notes.append(f"{row['tool']} saw {unseen:,} fewer answers than "
+                         "the server gave, among which its cost is divided")
+        held = values.get("open_connections")
+        if held is not None and held < 0.95 * cell.x:
+            notes.append(f"it held {held:,} of {cell.x:,} connections open")
+            status = "lossy" if status == "ok" else status
+        row.update(
+            status=status, requests=result.good, served=live.served, note="; ".join(notes),
+            **{key: getattr(result, key) for key in (
+                "seconds", "rate", "failed", "timeouts", "unfinished", "failed_percent",
+                "sent_rate", "lag_percent")},
+            mean_ms=result.mean, p50_ms=result.p50, p99_ms=result.p99, max_ms=result.max,
+            **{**values, **result.extra})
+        if status == "crashed":
+            row.update(dict.fromkeys(LOST_IN_A_CRASH))
+            self.problems.append(f"{cell.label}: {notes[0]}")
+
+    def count_calls(self, experiment, server, variant):
+        """Count the system calls of a server, in a pass of its own."""
+        cell = plan.Cell(experiment, server, variant, experiment.calls_at)
+        if (experiment.name, server.name) in self.out:
+            return
+        tool = tool_for(experiment, self.settings.tool, variant)
+        cores = self.machine.load_cores
+        try:
+            with self._running(cell) as live:
+                self._warm_up(cell, live)
+                job = experiment.job(live, variant, cell.x, plan.CALLS_SECONDS, self.machine, False)
+                calls = syscalls.count(live, cores, lambda: self.load(tool, job, cores).good)
+        except (servers.ServerError, load.LoadError, syscalls.SyscallError, OSError) as error:
+            self.problems.append(f"{experiment.name}: system calls of {server.name} were not "
+                                 f"counted: {error}")
+            return
+        self.folder.add_calls(experiment.name, variant.name, server.name, "strace", calls)

@@ -1,0 +1,69 @@
+"""The summary of a results folder: its files and what is known of servers, tools and experiments,
+put into bench.analyse.summary, which knows no files."""
+
+import os
+
+from tools.bench import experiments, load, peers
+from tools.bench.fleet import each_host
+from tools.bench.run.servers import ARCHITECTURES
+from tools.bench.store import rundir
+from tools.bench.studies import study
+from tools.observe.model import calibrate, model
+from tools.stats import summary
+
+
+def read(folder):
+    """Return the summary of the results in `folder`: its summary.json, or, of results that are
+    committed, which are rows only, a new one. Raises OSError and ValueError."""
+    path = os.path.join(folder, "summary.json")
+    return rundir.read_json(path) if os.path.exists(path) else make(folder)
+
+
+def make(folder, more=()):
+    """Return the summary of the results in `folder`. `more` are experiments in addition to
+    the published ones, such as a study. Raises OSError when the files of a run are not
+    there, and ValueError for a study that is not there any more."""
+    rows, calls = (rundir.read_rows(os.path.join(folder, name))
+                   for name in ("samples.csv", "calls.csv"))
+    env = rundir.read_json(os.path.join(folder, "env.json"))
+    names = dict.fromkeys(row["experiment"] for row in rows)
+    known = {one.name: one for one in (*experiments.all_experiments(), *more)}
+    measured = [one for one in known.values() if one.name in names] \
+        + [study.load(name) for name in names if name not in known]
+    shown = _servers({row["server"]: row["kind"] for row in rows})
+    made = {
+        "schema_version": rundir.SCHEMA_VERSION,
+        "columns": [{"key": key, "unit": "", **column}
+                    for key, column in rundir.FIGURES.items()], "servers": shown,
+        "experiments": [summary.summarise(
+            one, *([row for row in some if row["experiment"] == one.name]
+                   for some in (rows, calls)), shown, keys=[*rundir.FIGURES],
+            tools={name: tool.latency for name, tool in load.TOOLS.items()},
+            adaptive=bool(env.get("looks", {}).get(one.name))) for one in measured],
+        "unavailable": peers.unavailable()}
+    counted = os.path.join(folder, "counted.csv")
+    if os.path.exists(counted):
+        rows = rundir.read_rows(counted)
+        for one in made["experiments"]:
+            one["counted"] = summary.counted(
+                row for row in rows if row["experiment"] == one["name"])
+    fleet = os.path.join(folder, "hosts.csv")
+    if os.path.exists(fleet):
+        parts = rundir.read_rows(fleet)
+        for one in made["experiments"]:
+            one["hosts"] = {variant: each_host.of_runs(*(
+                [row for row in some if row["experiment"] == one["name"]
+                 and (row["variant"] or "") == variant] for some in (parts, rows)))
+                            for variant in one["variants"]}
+    calibrate.predict(made, model.load())
+    return made
+
+
+def _servers(kinds):
+    """Return what is said of the servers {name: kind}: the seven in order, then others by name."""
+    ours = {one.name: f"docs/tutorial/{one.folder}.md" for one in ARCHITECTURES
+            if one.name in kinds}
+    others = peers.found()
+    return [{"name": name, "kind": kinds[name],
+             "title": others.get(name, {}).get("title", name), "chapter": ours.get(name, "")}
+            for name in [*ours, *sorted(kinds.keys() - ours)]]

@@ -1,0 +1,186 @@
+"""What the file of a study cannot say: load tools that do not speak HTTP, and what is counted
+while a cell is measured."""
+
+import contextlib
+import functools
+import json
+import os
+import pathlib
+import re
+import shutil
+import socket
+import statistics
+import threading
+
+from tools.bench import load
+from tools.bench.load.base import Tool
+from tools.bench.meter import sockets
+from tools.bench.run import servers
+from tools.kit import procfs, redis
+
+FOLDER = pathlib.Path(__file__).parent
+TOP = pathlib.Path(servers.TOP)
+FILES = {"/10k": 10 * 1024, "/1m": 1024 * 1024}
+SPREAD_SECONDS = 1.0    # into a run, until its clients are connected
+# The Redis commands of a guestbook page.
+PAGE = ("LRANGE guestbook_remarks -100 -1", "INCR visitor_count", "GET visitor_count")
+
+
+@functools.cache
+def site():
+    """Make a folder for --root, with FILES to fetch; return its path."""
+    root = TOP / "build" / "site"
+    for folder in ("templates", "public"):
+        shutil.copytree(TOP / folder, root / folder, dirs_exist_ok=True)
+    for path, size in FILES.items():
+        (root / "public" / path[1:]).write_bytes(os.urandom(size))
+    return str(root)
+
+
+def unix_socket(address):
+    """Return --redis for the Unix socket of the Redis at HOST:PORT."""
+    asked = redis.command("CONFIG", "GET", "dir")
+    answer = redis.ask(("127.0.0.1", int(address.rpartition(":")[2])), asked)
+    return f"unix:{answer.splitlines()[-1].decode()}/{redis.SOCKET}"
+
+
+# ---------------------------------------------------------------- load tools
+
+class RedisBenchmark(Tool):
+    """redis-benchmark: the commands of a guestbook page, one after the other,
+    `depth` of each in one write. The server is Redis."""
+
+    remedy = "apt-get install redis-tools"
+
+    def __init__(self, depth):
+        self.depth, self.name = depth, f"redis-benchmark -P {depth}"
+        self.latency = f"{self.name}: not read"
+
+    def path(self):
+        return shutil.which("redis-benchmark")
+
+    def pages(self, job):
+        """Return how many pages take job.seconds or less."""
+        return int(5000 * job.seconds * self.depth)
+
+    def command(self, job, folder):
+        redis.fill(("127.0.0.1", job.port))
+        return ["sh", "-c", " && ".join(
+            f"{self.name} -p {job.port} -q -n {self.pages(job)} -c {job.connections} {words}"
+            for words in PAGE)]
+
+    def parse(self, text, job, folder):
+        pages = self.pages(job)
+        rates = re.findall(r"([\d.]+) requests per second, p50", text)
+        if len(rates) != len(PAGE):
+            raise load.LoadError("no report: " + load.last_line(text))
+        return load.Result(good=pages, seconds=sum(pages / float(rate) for rate in rates))
+
+
+class WakeUp(Tool):
+    """The client in wake_up.c: an answer is a round trip of one byte."""
+
+    name = "wake-up"
+    latency = "wake-up: from send to the answer, one at a time"
+
+    def path(self):
+        return str(TOP / "build/peers/wake_up/wake_up")     # as its server
+
+    def command(self, job, folder):
+        return [self.path(), "ask", str(job.port), str(job.seconds)]
+
+    def parse(self, text, job, folder):
+        self.find(r"\A\{", text)
+        return load.Result(**json.loads(text))
+
+
+load.TOOLS |= {tool.name: tool for tool in (WakeUp(), *map(RedisBenchmark, (1, 3, 64)))}
+
+
+# ------------------------------------------- counted while a cell is measured
+#
+# Each is a context manager (cell, live, seen, told) around the load of a cell. At its end `seen`
+# holds the load.Result, unless the load failed. What it counted goes into `told`: {figure: value}.
+
+@contextlib.contextmanager
+def idle(cell, live, seen, told):
+    """Keep x connections that fall silent after an answer; tell the bytes (PSS) of each."""
+    def memory():
+        return sum(procfs.proportional_memory(one.pid) for one in procfs.tree(live.pid))
+
+    before = memory()
+    with contextlib.ExitStack() as kept:
+        for _ in range(cell.x):
+            client = kept.enter_context(socket.create_connection(("127.0.0.1", live.port), 30))
+            client.sendall(b"GET /answer HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            if not client.recv(4096).startswith(b"HTTP/1.1 200"):
+                raise load.LoadError(f"{cell.x:,} idle connections were not opened")
+        live.before = cell.x
+        if cell.x >= 1000:
+            told["bytes an idle connection"] = (memory() - before) / cell.x
+        yield
+
+
+@contextlib.contextmanager
+def growth(read, name, times, seen, told):
+    """Tell by how much each figure that read() returns grows for an answer, as `name`."""
+    before = read()
+    yield
+    if seen and seen[0].good:
+        told |= {name.format(key): times * (now - before[key]) / seen[0].good
+                 for key, now in read().items()}
+
+
+def kernel(cell, live, seen, told):
+    """Count for each answer what TCP sends, in both directions, and the timer interrupts of the
+    server's cores (1,000 a second or fewer are the tick)."""
+    def read():
+        tcp = sockets.tcp_counters()
+        found = {"segments": tcp["OutSegs"], "late ACKs": tcp["DelayedACKs"]}
+        local = procfs.find("LOC:(.*)", "/proc/interrupts").split()
+        if local:       # x86 has this line, others have none
+            found["timer interrupts"] = sum(int(local[core]) for core in live.start.cores)
+        return found
+    return growth(read, "{}/answer", 1, seen, told)
+
+
+@contextlib.contextmanager
+def spread(cell, live, seen, told):
+    """Tell how evenly several loops share the clients: by how many per cent of the mean the loop
+    that is farthest off differs from it. New connections end too soon to be counted."""
+    if not cell.variant.keep_alive:
+        yield
+        return
+    loops = [one.pid for one in procfs.tree(live.pid) if one.pid != live.pid]
+    before = [procfs.open_descriptors(pid) for pid in loops]
+
+    def look():
+        clients = [procfs.open_descriptors(pid) - held for pid, held in zip(loops, before)]
+        if len(clients) > 1 and sum(clients):
+            mean = statistics.fmean(clients)
+            told["per cent off an even share, at most"] = \
+                100 * max(abs(one - mean) for one in clients) / mean
+
+    timer = threading.Timer(SPREAD_SECONDS, look)
+    timer.start()
+    try:
+        yield timer
+    finally:
+        timer.cancel()
+        timer.join()
+
+
+def balancer(cell, live, seen, told):
+    """Tell how many microseconds of CPU time the balancer and the instances behind it each spend
+    on a request."""
+    def read():
+        spent = {"the balancer": 0.0, "the instances": 0.0}
+        for one in procfs.tree(live.pid):
+            name = procfs.read(f"/proc/{one.pid}/comm").strip()
+            whose = "balancer" if name in ("haproxy", "nginx") else "instances"
+            spent[f"the {whose}"] += procfs.cpu_time([one])
+        return spent
+    return growth(read, "us/request in {}", 1e6, seen, told)
+
+
+HOOKS = {"idle": idle, "kernel": kernel, "spread": spread, "balancer": balancer}

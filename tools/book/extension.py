@@ -1,0 +1,389 @@
+"""The Sphinx extension of the book: figures, claims, curves, tables, quoted
+code and pictures, resolved when the book is built.
+
+    {value}`guestbook.epoll[100].cpu_us | 1`     a figure; "| 1": digits
+    {words}`guestbook 100 poll epoll`            how two servers compare
+    {ratio}`floors 100 epoll floor-epoll`        the same as a figure
+    :::{claim} guestbook.poll[100].cpu_us > 30   prose that needs this to hold
+    :::{curve} guestbook epoll                   one curve before the others
+    :::{shape} guestbook epoll                   its shape, and the published
+    :::{costs} guestbook epoll                   costs by number of clients
+    :::{across} guestbook 100                    costs of all servers
+    :::{calls} guestbook iterative epoll         system calls a request
+    :::{published} guestbook                     what was published, drawn alike
+    :::{quote} 07_epoll/main.c serve_clients     a definition in C
+    :::{picture} epoll                           a drawing of pictures.py
+    :::{timeline} epoll                          what make timeline drew
+
+Expressions are those of figures.py. With the book's own run, a claim that
+does not hold or a figure that is missing is an error. With a reader's run
+(`make book RUN=...`) the page marks it.
+"""
+
+import tomllib
+from html import escape
+from pathlib import Path
+
+import altair
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx.errors import ExtensionError
+from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective, SphinxRole
+
+from tools.bench.machine import facts
+from tools.bench.run.servers import ARCHITECTURES
+from tools.bench.store import join
+from tools.book import curves, figures, pictures, source
+from tools.observe.model import model
+from tools.observe.simulator import page as simulator
+from tools.report import charts, styles
+
+TOP = source.TOP
+RESULTS = TOP / "docs" / "results"
+WRONG = (figures.FigureError, source.SourceError, OSError, ValueError, TypeError)
+SEVEN = [one.name for one in ARCHITECTURES]
+GRID = (20, 100, 500, 1000, 5000, 10000, 15000)     # rows of a table
+COLUMNS = {     # of a table of costs: title, digits
+    "cpu_us": ("CPU µs", 1), "cpu_user_us": ("in user code", 1),
+    "can_do": ("one core can do", 0), "rate": ("rate reached", 0),
+    "switches": ("context switches", 2), "pss_mib": ("MiB", 1)}
+LOGGER = logging.getLogger(__name__)
+
+
+class Data:
+    """The run that the book is built on, and what pages may name: read before
+    the pages. Raises ExtensionError when the folder is not one of a run."""
+
+    def __init__(self, app):
+        app.book_data, self.strict = self, app.config.book_strict
+        try:
+            self.run = figures.Run(app.config.book_run or join.REFERENCE)
+        except figures.FigureError as error:
+            raise ExtensionError(f"RUN: {error}; name a folder that make compare "
+                                 "has left, such as results/latest") from None
+        self.studies = {
+            path.parent.name: figures.Run(path.parent)
+            for path in (RESULTS / "studies").glob("*/samples.csv")}
+        self.runs = self.studies | {name: self.run
+                                    for name in self.run.experiments}
+        self.names = figures.everything(self.run, self.studies)
+
+    def machine(self):
+        """Return what a caption says of the run."""
+        env, noisy = self.run.env, join.noisy_cells(self.run.summary)
+        said = (f"{env['machine']['cpu']}, commit "
+                f"{env['source']['commit'][:7]}, {env['started'][:10]}")
+        return said if sum(noisy) <= join.NOISY * len(noisy) else (
+            f"{said}; provisional: {100 * sum(noisy) / len(noisy):.0f} % of the "
+            "cells are noisy")
+
+
+class Resolved:
+    """What roles and directives share."""
+
+    @property
+    def data(self):
+        """The Data of the build."""
+        return self.env.app.book_data
+
+    def refuse(self, error):
+        """Warn, which ends the build of the book's own run; return a text
+        for the page of a reader's run."""
+        if self.data.strict:
+            LOGGER.warning("%s", error, location=(self.env.docname, self.lineno))
+        return nodes.emphasis("", "not in this run")
+
+
+class Figure(SphinxRole, Resolved):
+    """A role that becomes a text: {value}, {words}, {ratio}."""
+
+    def run(self):
+        try:
+            return [nodes.Text(getattr(self, self.name)())], []
+        except WRONG as error:
+            return [self.refuse(f"{self.text}: {error}")], []
+
+    def value(self):
+        """expression | digits"""
+        expression, _, digits = self.text.partition("|")
+        found = figures.evaluate(expression, self.data.names)
+        return figures.show(found, int(digits) if digits.strip()
+                            else None).replace("-", "−", 1)
+
+    def words(self):
+        """experiment x server base [metric [variant]]: in words"""
+        return figures.compare(self.data.runs, self.text)["words"]
+
+    def ratio(self):
+        """The same, as a figure with its interval."""
+        found = figures.compare(self.data.runs, self.text)
+        return f"{found['ratio']:.2f} (" + (
+            f"{found['rounds']} rounds)" if found["low"] is None else
+            f"{found['low']:.2f} to {found['high']:.2f})")
+
+
+class Claim(SphinxDirective, Resolved):
+    """Prose that stands only while its expression is true."""
+
+    has_content = True
+    required_arguments = 1
+    final_argument_whitespace = True
+
+    def run(self):
+        text = " ".join(self.arguments[0].split())
+        box = self.parse_content_to_nodes()
+        try:
+            if figures.evaluate(text, self.data.names):
+                return box
+            self.refuse(f"the claim does not hold: {text}")
+        except figures.FigureError as error:
+            self.refuse(error)
+        note = nodes.paragraph("", f"In this run this does not hold ({text}).",
+                               classes=["claim-note"])
+        return [nodes.container("", note, *box, classes=["claim-fails"])]
+
+
+class Block(SphinxDirective, Resolved):
+    """A directive that becomes a table, a picture or code. A method of its
+    name gets its words, and returns nodes or raises one of WRONG."""
+
+    optional_arguments = 20
+    option_spec = {"variant": directives.unchanged, "key": directives.unchanged}
+
+    def run(self):
+        try:
+            return getattr(self, self.name)(*self.arguments)
+        except WRONG as error:
+            return [nodes.paragraph("", "", self.refuse(error))]
+
+    # ------------------------------------------------------ what they are of
+
+    def page(self, name, servers=SEVEN):
+        """Return the charts.Page of an experiment: the variant asked for, else
+        the first, of `servers`; None stands for all."""
+        experiment = self.data.run.experiments[name]
+        page = charts.Page(self.data.run.summary, experiment, self.options.get(
+            "variant", experiment["variants"][0]))
+        page.curves = [one for one in page.curves
+                       if servers is None or one["server"] in servers]
+        return page
+
+    def cells(self, name, server):
+        """Return {x: Names} of a server, of the same variant."""
+        found = self.data.names[name][self.page(name).variant][server]
+        return {x: cell for x, cell in found.items() if isinstance(x, int)}
+
+    @staticmethod
+    def note(words):
+        """Return a paragraph below a table or a picture."""
+        return nodes.paragraph("", words, classes=["run-note"])
+
+    def table(self, heads, rows):
+        """Return a table with its first column as words, others as figures,
+        and a note about the run below it."""
+        lines = [heads, [":--", *["--:"] * (len(heads) - 1)], *rows]
+        return [*self.parse_text_to_nodes("\n".join(
+            f"| {' | '.join(line)} |" for line in lines)),
+            self.note(self.data.machine())]
+
+    def of_columns(self, first, cells, keys):
+        """Return the table of these COLUMNS, with a row for each of {name:
+        cell}; a dash where a cell has no such figure."""
+        return self.table([first, *(COLUMNS[key][0] for key in keys)], [
+            [name, *("–" if cell.get(key) is None else
+                     figures.show(cell[key], COLUMNS[key][1]) for key in keys)]
+            for name, cell in cells.items()])
+
+    def image(self, name, svg, alt, dark=None):
+        """Write a picture for a light page, and its dark twin, below _images/;
+        return the nodes that show the one that fits the page."""
+        folder = Path(self.env.app.outdir) / "_images"
+        folder.mkdir(parents=True, exist_ok=True)
+        up, made = "../" * self.env.docname.count("/"), []
+        for theme, text in (("light", svg), ("dark", dark or curves.dark(svg))):
+            (folder / f"{name}-{theme}.svg").write_text(text, encoding="utf-8")
+            made.append(f'<img class="only-{theme}" alt="{escape(alt)}"'
+                        f' src="{up}_images/{name}-{theme}.svg">')
+        return [nodes.raw("", "\n".join(made), format="html")]
+
+    # ---------------------------------------------------------------- tables
+
+    def costs(self, name, server):
+        """What a request costs a server, by the number of clients."""
+        cells = self.cells(name, server)
+        return self.of_columns("clients", {
+            f"{x:,}": cells[x] for x in GRID if x in cells}, [*COLUMNS][:5])
+
+    def across(self, name, x, *servers):
+        """What a request costs each of the seven at one number of clients."""
+        cells = {server: self.cells(name, server).get(int(x))
+                 for server in servers or SEVEN}
+        return self.of_columns("server", {
+            server: cell for server, cell in cells.items() if cell},
+            [key for key in COLUMNS if key != "cpu_user_us"])
+
+    def calls(self, name, *servers):
+        """System calls a request, most frequent first."""
+        told = [next(iter(self.cells(name, server).values())).calls
+                for server in servers]
+        total = {call: sum(one.get(call, 0) for one in told)
+                 for one in told for call in one if call != "all"}
+        often = [call for call in sorted(total, key=total.get, reverse=True)
+                 if any(one.get(call, 0) >= 0.05 for one in told)]
+        return self.table(["system call", *servers], [
+            [call, *(f"{one[call]:.2f}" if one.get(call) else "–"
+                     for one in told)] for call in often]
+            + [["all", *(f"{one['all']:.1f}" for one in told)]])
+
+    def metrics(self):
+        """The columns of samples.csv."""
+        return self.table(["column", "what", "unit", "remark"], [
+            [one.get(key, "") for key in ("key", "title", "unit", "explain")]
+            for one in self.data.run.summary["columns"]])
+
+    def runs(self):
+        """The runs that the book is built on, and which of them are stale."""
+        return self.table(["run", "machine", "commit", "day", "sources"], [
+            [name, run.env["machine"]["cpu"], run.env["source"]["commit"][:7],
+             run.env["started"][:10], "stale: the C code has changed since"
+             if run.env["source"].get("hash") != facts.source_hash() else "as now"] for name, run in
+            {"reference": self.data.run, **self.data.studies}.items()])
+
+    # ---------------------------------------------------------------- curves
+
+    def curve(self, name, server=""):
+        """Requests a second that one core can do, by clients: one server in
+        its colour, the others grey. `:key: rate` draws the rate reached."""
+        page, key = self.page(name), self.options.get("key", "can_do")
+        for other, title in page.titles.items():
+            if server and other != server:
+                page.looks[title]["light"] = styles.AXIS[0]
+        page.curves.sort(key=lambda curve: curve["server"] == server)
+        told = []
+        for who in [one["server"] for one in page.curves]:
+            cells = self.cells(name, who)
+            if server in ("", who):
+                told.append(f"{who}: " + ", ".join(
+                    f"{figures.show(cells[x][key], 0)} at {x:,}"
+                    for x in GRID if key in cells.get(x, ())))
+        variant = page.variant.replace(" ", "-").replace(",", "")
+        return self.image(
+            "-".join(filter(None, ("curve", name, variant, server, key))),
+            charts.svg(charts.by_x(page, key)),
+            f"Curves of {name}. {'; '.join(told)}.")
+
+    def published(self, name):
+        """What was published, in the form of our own chart, with its
+        conditions: curves; or, of experiments with one figure for each system,
+        the best of all that were measured here and of theirs."""
+        page = self.page(name, None)
+        given = page.experiment["published"]
+        if given["series"]:
+            chart = charts.by_x(curves.page_of(
+                page.experiment, "as published", given["series"]), "rate")
+            chart.title.subtitle = given["where"]
+            told = {who: max(rates.values())
+                    for who, rates in given["series"].items()}
+        else:
+            chart, told = curves.best(page), given["best"]
+        best = ", ".join(f"{who} {rate:,}" for who, rate in told.items())
+        return [*self.image(f"published-{name}", charts.svg(chart), (
+            f"Best published rates of {name}: {best}.")), self.note(
+                " ".join([f"Published: {given['where']}.", *given["notes"]]))]
+
+    def shape(self, name, server):
+        """The rate of a server and the published one, each as a share of its
+        own best: absolute figures of other machines cannot be compared."""
+        experiment = self.page(name).experiment
+        rates = {"here": {x: cell["rate"] for x, cell in self.cells(
+            name, server).items() if "rate" in cell},
+            "published": experiment["published"]["series"][server]}
+        shares = {who: {x: 100 * rate / max(one.values())
+                        for x, rate in one.items()} for who, one in rates.items()}
+        page = curves.page_of({**experiment, "unit": "percent of the best rate"},
+                              server, shares)
+        page.looks["here"]["light"] = styles.ARCHITECTURES[server][0]
+        page.looks["published"]["light"] = styles.QUIET[0]
+        chart = charts.by_x(page, "rate")
+        chart.title.subtitle = "the shape can be compared, not the figures"
+        for layer in chart.layer:       # a share begins at 0
+            layer.encoding.y.scale = altair.Scale(domain=[0, 105])
+            layer.encoding.y.axis = altair.Axis(format="d", tickCount=6)
+        low = min(one[max(one, key=int)] for one in shares.values())
+        return self.image(f"shape-{name}-{server}", charts.svg(chart), (
+            f"The rate of {server} as a share of its best, here and as "
+            f"published. The lower of the two ends at {low:.0f} %."))
+
+    # ----------------------------------------------------- code and drawings
+
+    def quote(self, path, *name):
+        """A definition quoted from a C file, with a link to its page."""
+        code = source.quote(path, " ".join(name))
+        up = "../" * self.env.docname.count("/")
+        return [nodes.literal_block(code, code, language="c"), nodes.raw(
+            "", f'<p class="run-note"><a href="{up}{source.page_name(path)}'
+            f'.html">{path}</a></p>', format="html")]
+
+    def picture(self, name):
+        """A drawing of pictures.py."""
+        return self.image(f"picture-{name}", *pictures.picture(name))
+
+    def timeline(self, name):
+        """The picture that `make timeline SERVER=name` drew."""
+        light, dark = ((RESULTS / "timelines" / f"{name}{theme}.svg").read_text(
+            "utf-8") for theme in ("", "-dark"))
+        return self.image(f"timeline-{name}", light, dark=dark, alt=(
+            f"Timeline of {name}: a row for each worker and for each of eight "
+            "clients; the text says what to see."))
+
+
+def add_times(app, doctree):
+    """Put the reading time below the title of a chapter, and the lab's."""
+    name = app.env.docname
+    title = next(iter(doctree.findall(nodes.title)), None)
+    if not name.startswith("tutorial/") or title is None:
+        return
+    words = sum(len(one.astext().split()) for one in
+                doctree.findall(nodes.paragraph))
+    said = f"Reading: {max(1, round(words / 200))} minutes."
+    lab = TOP / "labs" / name.removeprefix("tutorial/") / "lab.toml"
+    if lab.is_file():
+        minutes = tomllib.loads(lab.read_text(encoding="utf-8"))["minutes"]
+        said += f" The lab: {minutes} minutes."
+    title.parent.insert(1, Block.note(said))
+
+
+def give_levels(_app, _page, _template, context, _doctree):
+    """Give the headings of the sidebar a level, which screen readers need and
+    Sphinx leaves out."""
+    tree = context.get("furo_navigation_tree", "")
+    context["furo_navigation_tree"] = tree.replace(
+        'role="heading"', 'role="heading" aria-level="2"')
+
+
+def add_simulator(app, exception):
+    """Put the simulator next to the pages."""
+    if not exception:
+        (Path(app.outdir) / "simulator.html").write_text(
+            simulator.draw(model.load()), encoding="utf-8")
+
+
+def setup(app):
+    """Register everything. `book_run` is the folder of a reader's run, and
+    `book_strict` whether what it does not support is an error."""
+    app.add_config_value("book_run", "", "env")
+    app.add_config_value("book_strict", lambda config: not config.book_run,
+                         "env", types=(bool,))
+    for role in ("value", "words", "ratio"):
+        app.add_role(role, Figure())
+    app.add_directive("claim", Claim)
+    for name in ("curve", "published", "shape", "costs", "across", "calls",
+                 "quote", "picture", "timeline", "metrics", "runs"):
+        app.add_directive(name, Block)
+    app.connect("builder-inited", Data)
+    app.connect("build-finished", add_simulator)
+    app.connect("doctree-read", add_times)
+    app.connect("html-collect-pages", source.pages)
+    app.connect("html-page-context", give_levels, priority=900)
+    return {"version": "1", "parallel_read_safe": False}

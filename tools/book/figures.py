@@ -1,0 +1,161 @@
+"""Measured and published figures, and expressions over them.
+
+    guestbook.epoll[1000].cpu_us                 a figure of one cell
+    max(guestbook.epoll.rate)                    a series: one figure a cell
+    answer["new connections"].epoll[100].cpu_us  another variant than the first
+    guestbook.epoll[100].calls.accept4           system calls a request
+    published.guestbook.epoll[1000]              what the publication says
+    study.flat["guestbook"].epoll[15000].cpu_us  a study
+    source.options.DEFAULT_THREADS               a constant of common/
+
+An expression is Python's, with no names but these and FUNCTIONS. What is not
+there raises FigureError: nothing is ever filled in as zero.
+"""
+
+import re
+from pathlib import Path
+
+from tools.bench import experiments
+from tools.bench.store import rundir, summaries
+from tools.stats import comparisons, stats
+from tools.stats.steady import steadied
+
+TOP = Path(__file__).resolve().parents[2]
+FUNCTIONS = {"max": max, "min": min, "abs": abs}
+
+
+class FigureError(Exception):
+    """A figure that is asked for does not exist, or the expression is wrong;
+    the text says which."""
+
+
+class Names(dict):
+    """Things by name or by number: `names.epoll` is `names["epoll"]`."""
+
+    def __missing__(self, name):
+        raise FigureError(f"there is no {name!r}; there are: "
+                          + ", ".join(map(str, self)))
+
+    __getattr__ = dict.__getitem__
+
+
+class Run:
+    """A folder that `make compare` or `make study` left. FigureError when it
+    is none.
+
+    summary     its middles and comparisons, see bench.store.summaries
+    rows        its samples.csv: a dictionary for each run of a cell
+    env         its env.json: machine, commit, settings
+    """
+
+    def __init__(self, folder):
+        self.folder = Path(folder)
+        try:
+            self.summary = summaries.read(folder)
+            self.env = rundir.read_json(self.folder / "env.json")
+            self.rows = rundir.read_rows(str(self.folder / "samples.csv"))
+        except (OSError, ValueError) as error:
+            raise FigureError(f"{folder} is not a run: {error}") from None
+        self.experiments = Names(
+            (one["name"], one) for one in self.summary["experiments"])
+
+
+def _cells(experiment):
+    """Return the Names of an experiment of a summary: variants, servers, x and
+    figures. Of a server, a figure's name is the list of it at all x; the
+    servers of the first variant need not name that."""
+    counted = {}    # by the hooks of a study
+    for one in experiment.get("counted", ()):
+        counted.setdefault((one["variant"], one["server"], one["x"]),
+                           Names())[one["figure"]] = one["median"]
+    variants = Names()
+    for curve in experiment["curves"]:
+        calls = experiment["calls"].get(f"{curve['server']}/{curve['variant']}")
+        cells = Names()
+        for point in curve["points"]:
+            cells[point["x"]] = cell = Names(
+                {key: value for key, value in point["values"].items()
+                 if value is not None},
+                **{key: point.get(key) for key in ("x", "limit", "evidence")})
+            if cell.get("cpu_us"):
+                cell["can_do"] = 1e6 / cell["cpu_us"]
+            if calls:
+                cell["calls"] = Names(calls)
+            told = counted.get((curve["variant"], curve["server"], point["x"]))
+            if told:
+                cell["counted"] = told
+        keys = {key for cell in cells.values() for key in cell}
+        variants.setdefault(curve["variant"], Names())[curve["server"]] = Names(
+            cells | {key: [cell[key] for cell in cells.values() if key in cell]
+                     for key in keys})
+    return Names(variants.get(experiment["variants"][0], {}) | variants)
+
+
+def _published():
+    """Return what was published: by experiment and system, the rate at each x
+    and the list of all, and `best` where that is all that is known."""
+    return Names({one.name: Names(
+        {name: Names(series, rate=list(series.values()))
+         for name, series in one.published.series.items()},
+        best=Names(one.published.best))
+        for one in experiments.all_experiments() if one.published})
+
+
+def _constants():
+    """Return the enumerators of common/ that have a number, by module."""
+    found = Names()
+    for path in sorted((TOP / "common").glob("*.[ch]"), reverse=True):
+        found.setdefault(path.stem, Names()).update(
+            (name, int(value) * int(factor or 1)) for name, value, factor in
+            reversed(re.findall(r"\b(\w+) = (\d+)(?: \* (\d+))?\b",
+                                path.read_text(encoding="utf-8"))))
+    return found
+
+
+def everything(run, studies):
+    """Return the Names that pages may use: those of a Run, and of `studies`,
+    {name: Run}."""
+    return Names(FUNCTIONS, published=_published(), source=_constants(), **{
+        name: _cells(one) for name, one in run.experiments.items()},
+        study=Names({name.replace("-", "_"): _cells(
+            one.summary["experiments"][0]) for name, one in studies.items()}))
+
+
+def evaluate(text, names):
+    """Return the value of an expression. Raises FigureError."""
+    try:
+        return eval(text.strip(), {"__builtins__": {}},  # pylint: disable=eval-used
+                    names)
+    except (FigureError, SyntaxError, TypeError, ValueError,
+            ZeroDivisionError, AttributeError) as error:
+        raise FigureError(f"{text.strip()}: {error}") from None
+
+
+def show(value, digits=None):
+    """Return a number as pages write it: with `digits` behind the point, by
+    default as many as give three significant ones."""
+    if isinstance(value, str):
+        return value
+    if digits is None:
+        size = abs(value)
+        digits = 0 if size >= 100 or value == int(value) else \
+            1 if size >= 10 else 2
+    return f"{value:,.{digits}f}"
+
+
+def compare(runs, text):
+    """Return how two servers compare at one point, as stats.compare() says
+    it, and "words". `text` is "guestbook 100 prethreaded preforking", and
+    then perhaps a figure (rate, else cpu_us) and the name of a variant; runs
+    are {experiment or study: Run}. Raises FigureError."""
+    try:
+        name, x, server, base, *more = text.split(maxsplit=5)
+        metric, variant = (*more, "cpu_us")[0], " ".join(more[1:])
+        rows, _ = steadied([row for row in runs[name].rows if row["experiment"] == name])
+        cell = comparisons.by_round(rows, metric)[variant, int(x)]
+        found = stats.compare(cell[server], cell[base],
+                              bool(runs[name].env.get("looks", {}).get(name)))
+        return {**found, "words": stats.said(found,
+                                             *comparisons.METRICS[metric])}
+    except (ValueError, KeyError, TypeError) as error:
+        raise FigureError(f"{text}: cannot be compared: {error}") from None

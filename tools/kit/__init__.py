@@ -1,0 +1,1 @@
+"""One owner for each thing of the operating system that programs and tests use."""

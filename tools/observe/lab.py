@@ -1,0 +1,184 @@
+"""Starts what is watched: a private Redis, one of the seven."""
+
+import argparse
+import contextlib
+import os
+import re
+import shutil
+import signal
+import tempfile
+import time
+from pathlib import Path
+
+from tools.kit import process
+from tools.kit.redis import RedisError, RedisServer
+
+TOP = Path(__file__).resolve().parents[2]       # of the project
+FOLDERS = sorted(p.name for p in TOP.glob("0[1-7]_*") if p.is_dir())
+# A pool of four shows the same as one of a hundred, on one screen.
+POOL = {"03_preforking": ["--workers", "4"],
+        "05_prethreaded": ["--threads", "4"]}
+READY = re.compile(r"http://(\[[0-9a-f:]+\]|[0-9.]+):(\d+)/")
+
+
+class LabError(Exception):
+    """Something that is needed cannot be started; the text says why."""
+
+
+def folder_of(name):
+    """Return "05_prethreaded" for 05, 5, prethreaded or 05_prethreaded.
+
+    Any case will do. Raises LabError for a name that is none of these.
+    """
+    wanted = name.lower()
+    for folder in FOLDERS:
+        number, _, word = folder.partition("_")
+        if wanted in (folder, word, number, number.lstrip("0")):
+            return folder
+    raise LabError(f"there is no server {name!r}; there are: "
+                   + ", ".join(FOLDERS))
+
+
+def above_zero(kind):
+    """Return a type for argparse: numbers above 0 of a kind, int or float."""
+    def number(text):
+        with contextlib.suppress(ValueError):
+            if kind(text) > 0:
+                return kind(text)
+        raise argparse.ArgumentTypeError(
+            f"{text} is no {'whole ' if kind is int else ''}number above 0")
+    return number
+
+
+def executable_of(folder):
+    """Return the path of a server's executable. Raises LabError without it.
+
+    The environment variable FROM names another folder that it is in.
+    """
+    path = TOP / os.environ.get("FROM", "") / folder.partition("_")[2]
+    if not os.access(path, os.X_OK):
+        raise LabError(f"{path.name} is not built yet; `make` builds it")
+    return str(path)
+
+
+class Redis(RedisServer):
+    """A private Redis: a context manager. `port`: where it listens.
+
+    `frozen`: whether freeze() has stopped it.
+    """
+
+    def __init__(self):
+        super().__init__(os.sched_getaffinity(0))
+        self.frozen = False
+
+    def freeze(self):
+        """Stop it, or let it go on: connected, but no reply comes."""
+        self.frozen = not self.frozen
+        os.kill(self.pid, signal.SIGSTOP if self.frozen else signal.SIGCONT)
+
+    def __enter__(self):
+        try:
+            return super().__enter__()
+        except RedisError as error:
+            raise LabError(str(error)) from error
+
+    def __exit__(self, *_):
+        if self.frozen:
+            self.freeze()
+        super().__exit__()
+
+
+class Server:
+    """A server that we started: a context manager.
+
+    `pid`: its first process; `address`: (host, port), from the line that
+    says "http://HOST:PORT/". It runs in a session of its own, so Ctrl-C does
+    not reach it, and ends with us.
+    """
+
+    def __init__(self, command, before=()):
+        """`before`: words such as strace's, in front of the command.
+
+        Raises LabError when it does not start.
+        """
+        for word in (*before[:1], command[0]):
+            if not shutil.which(word):
+                raise LabError(f"{word} is not installed; "
+                               "`scripts/deps.sh observe` installs it")
+        self._before = bool(before)
+        self._log = tempfile.NamedTemporaryFile()
+        self._process = process.spawn([*before, *command],
+                                      os.sched_getaffinity(0), self._log, TOP)
+        self.pid = self._process.pid
+        try:
+            self.address = self._read_address()
+            if before:
+                self.pid = children(self.pid)[0]
+        except BaseException:
+            self.stop()
+            raise
+
+    def _read_address(self):
+        limit = time.monotonic() + 20
+        while time.monotonic() < limit:
+            text = Path(self._log.name).read_text(encoding="utf-8",
+                                                  errors="replace")
+            match = READY.search(text)
+            if match:
+                return match[1].strip("[]"), int(match[2])
+            if process.wait(self._process, 0.01):
+                break
+        raise LabError("the server did not start; it must print a line with "
+                       f"http://HOST:PORT/; it said: {text[-200:]}")
+
+    def stop(self):
+        """Ask it to stop, wait, and make sure."""
+        if self._process.returncode is None:
+            if self._before:            # strace ends when its child has
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(self.pid, signal.SIGTERM)
+                process.wait(self._process, 3)
+        if self._process.returncode is None:
+            process.stop(self._process)
+        process.kill_session(self._process.pid)
+        self._log.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+
+def start(folder, redis_port, *options, before=()):
+    """Start one of the seven on a free port; return the Server.
+
+    A pool has four workers, unless `options` say otherwise.
+    """
+    return Server([executable_of(folder), "--port", "0", "--redis",
+                   f"127.0.0.1:{redis_port}", *POOL.get(folder, ()),
+                   *options], before)
+
+
+def site(folder, size=16 << 20):
+    """Make a copy of the site with a file /large in it; return its path.
+
+    A client that reads it slowly makes the server wait: no socket's buffer
+    can take it all.
+    """
+    for name in ("public", "templates"):
+        shutil.copytree(TOP / name, Path(folder) / name)
+    with open(Path(folder) / "public" / "large", "wb") as file:
+        file.truncate(size)
+    return str(folder)
+
+
+def children(pid):
+    """Return the process ids of a process's children."""
+    found = []
+    with contextlib.suppress(OSError):
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{task}/children",
+                      encoding="ascii") as file:
+                found += map(int, file.read().split())
+    return found

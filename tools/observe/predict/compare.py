@@ -1,0 +1,142 @@
+"""Prediction and measurement side by side: what was off, and why."""
+
+from tools.observe.model import model
+from tools.observe.predict.files import LIMITS, QUANTITIES, title
+from tools.report.table import Table
+from tools.stats.bottleneck import WHOLE_CORE
+from tools.stats.sentences import number
+
+AGREE = 2.0                     # up to this factor a prediction is right
+CALLS_NAMED = 6
+SLEEPS = {                      # by the last digit of the server's number
+    "135": "a worker sleeps for its client and for every reply of Redis",
+    "24": "a worker begins, sleeps for every reply of Redis, and ends",
+    "67": "the loop sleeps only when no client and no reply is ready",
+}
+# What to read after the server's chapter, by what was off.
+PAGES = {"cpu_us": "docs/howto/read_a_report.md",
+         "calls": "docs/explanation/sans_io.md",
+         "load tool": "docs/explanation/fooling_yourself.md",
+         "Redis": "docs/explanation/waiting.md"}
+
+
+class NoFigure(Exception):
+    """Nothing was measured; the text says why."""
+
+
+def measured(summary, prediction):
+    """Return what a run's summary.json, of one cell, says of a prediction:
+    (what the file gets, more). `more` has "calls" ({name: a request}),
+    "user_us" and "notes" (sentences). Raises NoFigure."""
+    experiment = summary["experiments"][0]
+    curve = experiment["curves"][0]
+    point = curve["points"][0]
+    if not point["rate"] or not point["rate"]["middle"]:
+        raise NoFigure("; ".join(point["notes"]) or "no request was answered")
+    values = {**point["values"], "rate": point["rate"]["middle"]}
+    calls = dict(experiment["calls"].get(
+        f"{curve['server']}/{curve['variant']}", {}))
+    values["calls"] = calls.pop("all", None)
+    found = {key: float(f"{values[key]:.6g}") for key in QUANTITIES
+             if values.get(key)}
+    found["limit"] = " and ".join(limits(point["limit"], values, prediction))
+    found["evidence"] = " ".join((point["evidence"] or "").split())
+    noisy = [f"Noisy: {', '.join(point['noisy'])}."] * bool(point["noisy"])
+    return found, {"calls": calls, "user_us": values.get("cpu_user_us"),
+                   "notes": [*point["notes"], *noisy]}
+
+
+def limits(limit, values, prediction):
+    """Return the LIMITS that bench's `limit` stands for, or its own words.
+
+    Where the load tool and Redis share a full core, it is both.
+    """
+    if limit in ("waiting", "accept queue"):
+        if (values.get("server_busy") or 0) >= WHOLE_CORE:
+            return ["server core"]
+        name = prediction["server"].partition("_")[2]
+        if prediction["clients"] > model.WORKERS[name]:
+            return ["workers"]
+        return ["clients" if limit == "waiting" else limit]
+    if limit in ("cores of the load", "all cores"):
+        return ["load tool"] + ["Redis"] * bool(values.get("redis_busy"))
+    return [limit or "unknown"]
+
+
+def factor(one, other):
+    """Return how many times the smaller figure the larger one is."""
+    return max(one / other, other / one)
+
+
+def off(prediction, found):
+    """Return [(factor, key of QUANTITIES)], the worst first."""
+    return sorted(((factor(prediction[key], found[key]), key)
+                   for key in QUANTITIES if key in found), reverse=True)
+
+
+def table(prediction, found):
+    """Return the Table of both, side by side."""
+    rows = []
+    for key, words in QUANTITIES.items():
+        expected, value, said = prediction[key], found.get(key), "not counted"
+        if value:
+            times = factor(expected, value)
+            side = "high" if expected > value else "low"
+            said = f"{number(times)} times too {side}" if times >= 1.05 \
+                else "right"
+        rows.append([words, expected, value, said])
+    rows.append(["limit of the rate", prediction["limit"], found["limit"],
+                 "right" if ends_right(prediction, found) else "another"])
+    return Table(title(prediction),
+                 ["quantity", "predicted", "measured", "compared"], rows)
+
+
+def ends_right(prediction, found):
+    """Return whether the limit is the predicted one."""
+    return prediction["limit"] in found["limit"].split(" and ")
+
+
+def explain(prediction, found, more):
+    """Return sentences: which assumptions were off, the worst first, and
+    what to read."""
+    wrong = [one for one in off(prediction, found) if one[0] >= AGREE]
+    lines = [f"You expected {number(prediction[key])} {QUANTITIES[key]}; "
+             + actual(key, prediction, found, more) for _, key in wrong] or \
+        [f"All figures are right within a factor of {AGREE:g}."]
+    ends = " and ".join(LIMITS.get(one, one)
+                        for one in found["limit"].split(" and "))
+    if not ends_right(prediction, found):
+        lines.append(f"You expected that {LIMITS[prediction['limit']]}; here "
+                     f"the limit is: {ends} ({found['evidence']}).")
+    used = prediction["rate"] * prediction["cpu_us"] / 1e6
+    if prediction["limit"] == "server core" and not 0.8 < used < 1.1:
+        lines.append(f"Your figures contradict each other: rate times CPU time"
+                     f" keeps {number(used)} cores busy, not one.")
+    keys = [key for _, key in wrong] + ([] if ends_right(prediction, found)
+                                        else found["limit"].split(" and "))
+    pages = [f"docs/tutorial/{prediction['server']}.md",
+             *[PAGES[key] for key in keys if key in PAGES][:1]]
+    return lines + [f"Read {', then '.join(pages)}."]
+
+
+def actual(key, prediction, found, more):
+    """Return the second half of a sentence: a measured figure, and why."""
+    value = found[key]
+    if key == "switches":
+        why = next(why for digits, why in SLEEPS.items()
+                   if prediction["server"][1] in digits)
+        return f"there are {number(value)}: {why}."
+    if key == "calls":
+        named = sorted(((each, name) for name, each in more["calls"].items()
+                        if each >= 0.05), reverse=True)[:CALLS_NAMED]
+        return f"it makes {number(value)}: " + ", ".join(
+            f"{number(each)} {name}" for each, name in named) + "."
+    if key == "cpu_us":
+        user = more["user_us"] or 0
+        return (f"it takes {number(value)}: {number(user)} in the server's "
+                f"own code, {number(value - user)} in the kernel.")
+    if found["limit"] == "server core" and "cpu_us" in found:
+        return (f"it is {number(value)}: a request takes "
+                f"{number(found['cpu_us'])} us, so a core that is always busy "
+                f"answers {number(1e6 / found['cpu_us'])}.")
+    return f"it is {number(value)}: {found['evidence']}."

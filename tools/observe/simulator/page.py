@@ -1,0 +1,49 @@
+"""The simulator as one HTML page that needs nothing else. Pure, but for its
+parts: page.html (the form), model.js, sim.js (the engine) and view.js.
+"""
+
+import html
+import json
+from pathlib import Path
+
+from tools.observe import states
+from tools.observe.model import explain
+
+# The kinds of tools/observe/states.py that can occur here.
+USED = ("run", "client", "redis", "cpu", "queue", "idle")
+
+_HERE = Path(__file__).parent
+
+
+def engine():
+    """Return the JavaScript without the page: model and simulator, for node."""
+    return "\n".join((_HERE / name).read_text(encoding="utf-8")
+                     for name in ("model.js", "sim.js"))
+
+
+def draw(costs):
+    """Return the page's text. `costs`: as observe.model.model.load() returns
+    them; microseconds of CPU a page."""
+    page = (_HERE / "page.html").read_text(encoding="utf-8")
+    view = (_HERE / "view.js").read_text(encoding="utf-8")
+    for mark, text in (
+            ("LIGHT", _colours(1)), ("DARK", _colours(2)),
+            ("LEGEND", "\n".join(
+                f'<span><i style="background: var(--{kind})"></i>'
+                f"{html.escape(states.KINDS[kind][0])}</span>"
+                for kind in USED)),
+            ("STATES", _json(USED)), ("LIMITS", _json(explain.LIMITS)),
+            ("COSTS", _json(costs)),
+            ("SCRIPTS", engine() + "\n" + view)):
+        page = page.replace(f"/*{mark}*/", text)
+    return page
+
+
+def _colours(column):
+    return "; ".join(f"--{kind}: {states.KINDS[kind][column]}"
+                     for kind in USED)
+
+
+def _json(data):
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c")

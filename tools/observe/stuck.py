@@ -1,0 +1,105 @@
+"""`make demo-stuck`: who has to wait when one client makes trouble?
+
+Each of the seven gets four clients that make trouble, as many as the pools
+have workers, while a normal client asks for /answer every 100 ms.
+"""
+
+import argparse
+import asyncio
+import collections
+import contextlib
+import tempfile
+
+from tools.observe import clients, lab
+from tools.observe.slow_redis import SlowRedis
+from tools.observe.timeline.export import duration
+
+TROUBLES = {                    # kind of the client, its words, its path
+    "half": ("half a request", "half", "/answer"),
+    "silent": ("silence", "silent", "/answer"),
+    "slow": ("slow reader", "slow", "/large"),
+    "redis": ("slow Redis", "again", "/guestbook"),
+}
+REASONS = {
+    "01": "one process: while it waits for one client, all others wait",
+    "02": "a process for each client: only its own process waits",
+    "03": "four workers: when all four wait, all other clients wait",
+    "04": "a thread for each client: only its own thread waits",
+    "05": "four threads: when all four wait, all other clients wait",
+    "06": "one loop, but no call in it waits for a single client",
+    "07": "one loop, but no call in it waits for a single client",
+}
+# A reply takes this long. After 250 ms the servers would give up.
+DELAY = 0.15
+INTERVAL = 0.1                  # between two requests of the normal client
+
+# longest: seconds; late: how many of `asked` took longer than INTERVAL.
+Waited = collections.namedtuple("Waited", "longest late asked")
+
+
+def main(words):
+    """Run the command; return its exit status."""
+    parser = argparse.ArgumentParser(prog="python3 -m tools.observe demo-stuck",
+                                     description=__doc__)
+    parser.add_argument("--seconds", type=lab.above_zero(float), default=3,
+                        help="how long the trouble lasts (3)")
+    parser.add_argument("--clients", type=int, default=4,
+                        help="that make trouble (4)")
+    chosen = parser.parse_args(words)
+    print(f"{chosen.clients} clients make trouble for {chosen.seconds:g} s. "
+          "How long did a normal client wait at most?", flush=True)
+    with contextlib.ExitStack() as stack:
+        servers, slow = start(stack)
+        results = {}
+        for trouble in TROUBLES:
+            slow.delay = DELAY if trouble == "redis" else 0
+            results[trouble] = asyncio.run(
+                meet(servers, trouble, chosen.clients, chosen.seconds))
+    print("\n".join(table(results)))
+    return 0
+
+
+def start(stack):
+    """Start the seven on one slow Redis; return ({folder: Server}, slow)."""
+    root = lab.site(stack.enter_context(tempfile.TemporaryDirectory()))
+    redis = stack.enter_context(lab.Redis())
+    slow = stack.enter_context(SlowRedis(redis.port, 0))
+    return {folder: stack.enter_context(
+        lab.start(folder, slow.port, "--root", root))
+        for folder in lab.FOLDERS}, slow
+
+
+async def meet(servers, trouble, count, seconds):
+    """Return {folder: Waited} of one kind of trouble; all servers together."""
+    found = await asyncio.gather(*(
+        _meet_one(server.address, trouble, count, seconds)
+        for server in servers.values()))
+    return dict(zip(servers, found))
+
+
+async def _meet_one(address, trouble, count, seconds):
+    _, kind, path = TROUBLES[trouble]
+    bad = [asyncio.ensure_future(clients.trouble(kind, address, path, seconds))
+           for _ in range(count)]
+    await asyncio.sleep(INTERVAL)
+    normal = []
+    for _ in range(max(1, round(seconds / INTERVAL) - 2)):
+        normal.append(asyncio.ensure_future(
+            clients.ask(address, "/answer", 10 * seconds)))
+        await asyncio.sleep(INTERVAL)
+    times = await asyncio.gather(*normal)
+    await asyncio.gather(*bad)
+    return Waited(max(times), sum(t > INTERVAL for t in times), len(times))
+
+
+def table(results):
+    """Return the lines of the table. `results`: {trouble: {folder: Waited}}.
+    """
+    lines = ["", f"{'':15}" + "".join(f"{words:>16}" for words, *_
+                                      in TROUBLES.values())]
+    for folder in next(iter(results.values())):
+        cells = [results[trouble][folder] for trouble in TROUBLES]
+        lines.append(f"{folder.replace('_', ' '):15}" + "".join(
+            f"{duration(cell.longest):>16}" for cell in cells))
+        lines.append(f"{'':3}{REASONS.get(folder[:2], '')}")
+    return lines

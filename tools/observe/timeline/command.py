@@ -1,0 +1,74 @@
+"""`make timeline`: records one server or all seven, and draws them."""
+
+import argparse
+import datetime
+
+from tools.observe import lab
+from tools.observe.timeline import export, page, run, svg
+
+
+def main(words):
+    """Run the command; return its exit status."""
+    parser = argparse.ArgumentParser(prog="python3 -m tools.observe timeline",
+                                     description=__doc__)
+    parser.add_argument("server", help="05, prethreaded, 05_prethreaded; all")
+    parser.add_argument("--clients", type=lab.above_zero(int), default=8,
+                        help="how many ask together (8)")
+    parser.add_argument("--delay", type=float, default=50,
+                        help="ms until each reply of Redis (50); after "
+                        "250 the servers give up")
+    parser.add_argument("--path", default="/guestbook")
+    parser.add_argument("--out", help="folder; default: results/<UTC time>")
+    parser.epilog = "Options after -- are for the server."
+    own = words.index("--") if "--" in words else len(words)
+    options = parser.parse_args(words[:own])
+    folders = lab.FOLDERS if options.server.lower() == "all" else \
+        [lab.folder_of(options.server)]
+    timelines = []
+    for folder in folders:
+        timelines.append(run.record(folder, options.clients,
+                                    options.delay / 1000, options.path,
+                                    words[own + 1:]))
+        last = timelines[-1]
+        print(f"{folder:15}  {options.clients} clients answered after "
+              f"{export.duration(last.seconds)}", flush=True)
+        if last.failed:
+            print(f"{'':15}  {last.failed} of them without a page")
+    out = write(timelines, caption(timelines, options), options.out)
+    out = out.relative_to(lab.TOP) if lab.TOP in out.parents else out
+    print(f"{out}/timeline.svg, timeline-dark.svg, timeline.html\n"
+          f"{out}/trace.json: open it at ui.perfetto.dev")
+    return 0
+
+
+def caption(timelines, options):
+    """Return the lines that say how the picture was made, and its error."""
+    worst = max(timelines, key=lambda t: t.seconds - t.plain)
+    cost = (f"{worst.title} answered after {export.duration(worst.plain)} "
+            "untraced, ")
+    if worst.seconds > worst.plain:
+        cost += f"{export.duration(worst.seconds)} traced" + (
+            ": the largest difference." if len(timelines) > 1 else ".")
+    else:
+        cost += "so tracing costs less than this machine varies."
+    return [
+        f"GET {options.path} from {options.clients} clients together; each "
+        f"reply of Redis leaves {options.delay:g} ms after its command.",
+        f"Traced with strace, which takes time: {cost}",
+        "Bars of running include strace's own work, so they are too long; "
+        "waits are not."]
+
+
+def write(timelines, lines, out=None):
+    """Write all forms into a folder; return its path."""
+    folder = lab.TOP / "results" / datetime.datetime.now(
+        datetime.timezone.utc).strftime("%Y%m%dT%H%M%SZ-timeline") \
+        if out is None else lab.TOP / out
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in (
+            ("timeline.svg", svg.draw(timelines, lines)),
+            ("timeline-dark.svg", svg.draw(timelines, lines, "dark")),
+            ("timeline.html", page.draw(timelines, lines)),
+            ("trace.json", export.trace_json(timelines))):
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder

@@ -1,0 +1,88 @@
+"""A timeline as Chrome trace JSON (Perfetto opens it), and as plain data.
+
+Pure: Timelines in, text out.
+"""
+
+import json
+
+from tools.observe import states
+
+ARGUMENTS = 90                  # characters of a call's arguments
+CALLS = 5                       # of a bar
+
+
+def describe(call, arguments=ARGUMENTS):
+    """Return a call as a reader sees it: name, arguments, how long."""
+    text = call.arguments
+    if len(text) > arguments:
+        text = text[:arguments - 1] + "…"
+    return (f"{call.name}({text}) = {call.result[:40]}  "
+            f"{duration(call.end - call.begin)}")
+
+
+def duration(seconds):
+    """Return a duration with a fitting unit: "312 ms"."""
+    if seconds >= 1:
+        return f"{seconds:.2f} s"
+    if seconds >= 0.01:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds >= 0.0001:
+        return f"{seconds * 1000:.1f} ms"
+    return f"{seconds * 1e6:.0f} µs"
+
+
+def details(bar, calls=CALLS, arguments=ARGUMENTS):
+    """Return the lines of a bar's tooltip: its longest calls, in order."""
+    chosen = sorted(bar.calls, key=lambda call: call.begin - call.end)[:calls]
+    lines = [describe(call, arguments) for call in bar.calls
+             if call in chosen]
+    more = len(bar.calls) - len(lines)
+    return lines + ([f"and {more} shorter calls"] if more > 0 else [])
+
+
+def trace_json(timelines):
+    """Return Chrome trace JSON: a process per server, a thread per row.
+
+    Time 0 is each server's first connect, so that they can be compared.
+    """
+    events = []
+    for pid, timeline in enumerate(timelines, 1):
+        events.append(_meta("process_name", pid, 0, timeline.title))
+        for tid, row in enumerate(timeline.rows, 1):
+            events.append(_meta("thread_name", pid, tid, row.name))
+            events.append({**_meta("thread_sort_index", pid, tid, ""),
+                           "args": {"sort_index": tid}})
+            events += [{
+                "name": bar.words, "cat": bar.kind, "ph": "X", "pid": pid,
+                "tid": tid, "ts": round((bar.begin - timeline.begin) * 1e6),
+                "dur": max(1, round((bar.end - bar.begin) * 1e6)),
+                "args": {"calls": details(bar, 20, 300)},
+            } for bar in row.bars]
+    return json.dumps({"traceEvents": events, "displayTimeUnit": "ms"},
+                      ensure_ascii=False)
+
+
+def _meta(name, pid, tid, value):
+    return {"name": name, "ph": "M", "pid": pid, "tid": tid,
+            "args": {"name": value}}
+
+
+def data(timelines, calls=CALLS, arguments=ARGUMENTS, shortest=0):
+    """Return what the HTML page draws, ready for JSON.
+
+    Times in microseconds since the first connect; a kind is its index. Bars
+    of less than `shortest` seconds are left out.
+    """
+    kinds = list(states.KINDS)
+    return {
+        "kinds": [[words, light, dark]
+                  for words, light, dark in states.KINDS.values()],
+        "servers": [{
+            "title": t.title, "seconds": t.seconds,
+            "rows": [[row.name, row.role, [
+                [round((bar.begin - t.begin) * 1e6),
+                 round((bar.end - t.begin) * 1e6), kinds.index(bar.kind),
+                 bar.words, details(bar, calls, arguments)]
+                for bar in row.bars if bar.end - bar.begin >= shortest]]
+                for row in t.rows]}
+            for t in timelines]}

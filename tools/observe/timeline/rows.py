@@ -1,0 +1,291 @@
+"""From system calls to rows of coloured bars. Pure.
+
+A worker's row: what the process or thread does. A client's row: what it
+waits for. In an event loop a client's state follows from the last call on its
+socket, not from what the loop is doing.
+"""
+
+import bisect
+import collections
+import re
+
+from tools.observe import states
+from tools.observe.slow_redis import frames
+from tools.observe.timeline.strace import socket_of
+
+# begin, end: Unix time in seconds; kind: of states.KINDS; calls: the Calls.
+Bar = collections.namedtuple("Bar", "begin end kind words calls")
+# role: "worker" or "client".
+Row = collections.namedtuple("Row", "name role bars")
+# What is known beforehand: sets of ports, {a client's port: its number}.
+World = collections.namedtuple("World", "ports redis clients")
+
+# A call that returns sooner than this has not waited.
+INSTANT = 0.0001
+# A write that lasts longer than this waits for its client to read.
+LONG_WRITE = 0.02
+_NUMBER = re.compile(r"-?\d+")
+_ONE_POLLED = re.compile(r"\[\{fd=(.*), events=[^}]*\}\], 1, ", re.DOTALL)
+_TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
+
+
+def build(calls, clients, world, delays=()):
+    """Return the Rows of a trace: workers first, then clients.
+
+    `calls`: of strace.parse(); `clients`: of clients.burst(); `delays`:
+    [(tid, begin, end, seconds)], how long a thread was ready to run and did
+    not (see add_delays()). Workers that served none of the clients have no
+    row.
+    """
+    by_tid = collections.defaultdict(list)
+    for call in calls:
+        by_tid[call.tid].append(call)
+    touched = _touched(calls, world)
+    bars = {tid: add_delays(worker_bars(own, world),
+                            [d[1:] for d in delays if d[0] == tid])
+            for tid, own in by_tid.items() if tid in touched}
+    loops = {tid for tid in bars if _is_loop(by_tid[tid], world)}
+    names = name_workers(calls, list(bars), loops)
+    return [Row(names[tid], "worker", bars[tid]) for tid in bars] + [
+        Row(f"client {client.number}", "client",
+            client_bars(client, touched, calls, bars, loops, world))
+        for client in clients]
+
+
+def client_of(call, world):
+    """Return the number of the client that a call is about, or None."""
+    text = call.result if call.name in states.ACCEPT else call.arguments
+    socket = socket_of(text)
+    return world.clients.get(socket.remote[1]) if socket and socket.remote \
+        and socket.kind.startswith("TCP") else None
+
+
+def _touched(calls, world):
+    """Return {tid: [indices of its calls about clients]}, in order."""
+    found = {}
+    for index, call in enumerate(calls):
+        if client_of(call, world):
+            found.setdefault(call.tid, []).append(index)
+    return found
+
+
+def _role(call, world):
+    """Return (role, number of the client) of the call's descriptor."""
+    polled = _ONE_POLLED.match(call.arguments)
+    socket = socket_of(polled[1] if polled else call.arguments)
+    if socket is None:
+        return None, None
+    if not socket.kind:
+        text = socket.local[0]
+        return ("pipe" if text.startswith("pipe:") else "file"), None
+    if not socket.kind.startswith("TCP"):
+        return "a local socket", None
+    if call.name == "connect" and socket.remote is None:
+        port = re.search(r"sin6?_port=htons\((\d+)\)", call.arguments)
+        return states.role_of(socket.local, ("peer", int(port[1])) if port
+                              else None, world.ports, world.redis), None
+    return (states.role_of(socket.local, socket.remote, world.ports,
+                           world.redis), client_of(call, world))
+
+
+def _waits(call, role):
+    """Whether a call waits for something, rather than doing work."""
+    if call.end - call.begin < INSTANT:
+        return False
+    if call.name in states.SEND:
+        return role == states.CLIENT and call.end - call.begin > LONG_WRITE
+    if call.name in ("futex", "fcntl"):
+        return bool(re.search("WAIT|SETLKW", call.arguments)) or \
+            ("LOCK_PI" in call.arguments and "UNLOCK" not in call.arguments)
+    if call.name in states.RECEIVE and role == "file" or call.name == "openat":
+        return False
+    return "EAGAIN" not in call.result and "DONTWAIT" not in call.arguments \
+        and call.name in (states.ACCEPT | states.RECEIVE | states.MANY
+                          | states.LOCK | states.SLEEP | states.CHILD
+                          | states.SIGNAL | {"connect"})
+
+
+def worker_bars(calls, world):
+    """Return the bars of one thread, from its calls in order."""
+    bars, loop = [], _Loop(world)
+    before = calls[0].begin
+    for call in calls:
+        if call.begin > before:
+            bars.append(Bar(before, call.begin, "run", "runs", ()))
+        role, number = _role(call, world)
+        if not _waits(call, role):
+            kind, words = "run", "runs"
+        elif _waits_for_many(call):
+            kind, words = loop.waits()
+        elif _ONE_POLLED.match(call.arguments):
+            kind, words = states.meaning("read", role, number)
+        elif call.name == "fcntl":
+            kind, words = states.meaning("flock", None)
+        else:
+            kind, words = states.meaning(call.name, role, number,
+                                         call.name not in states.MANY)
+        loop.saw(call, role, number)
+        bars.append(Bar(call.begin, call.end, kind, words, (call,)))
+        before = max(before, call.end)
+    return merge(bars)
+
+
+def _waits_for_many(call):
+    """Whether a call waits for more than one descriptor, as a loop does."""
+    return call.name in states.MANY and not (
+        call.arguments.startswith("NULL, 0")
+        or _ONE_POLLED.match(call.arguments))
+
+
+class _Loop:
+    """What an event loop owes, and what Redis owes it."""
+
+    def __init__(self, world):
+        self.world = world
+        self.clients = set()
+        self.owed = 0
+        self.connecting = False
+
+    def waits(self):
+        """Return the meaning of a wait for events now."""
+        return states.loop_meaning(self.owed > 0 or self.connecting,
+                                   len(self.clients))
+
+    def saw(self, call, role, number):
+        """Take note of a call."""
+        if number:
+            (self.clients.discard if call.name == "close"
+             else self.clients.add)(number)
+        if role != states.REDIS:
+            return
+        if call.name == "connect":
+            self.connecting = True
+        elif call.name == "close":
+            self.connecting, self.owed = False, 0
+        elif call.name in states.SEND | states.RECEIVE and \
+                "DONTWAIT" not in call.arguments:
+            self.connecting = False
+            count = messages(call)
+            self.owed = max(0, self.owed + (
+                count if call.name in states.SEND else -count))
+
+
+def messages(call):
+    """Return how many Redis commands or replies a call transferred."""
+    text = _TEXT.search(call.arguments)
+    if not text:
+        return 0
+    data = text[1].encode("latin-1", "replace").decode("unicode_escape")
+    try:
+        return len(frames(data.encode("latin-1", "replace"))[0])
+    except ValueError:
+        return 1
+
+
+def merge(bars):
+    """Join neighbours of the same kind and words."""
+    merged = []
+    for bar in bars:
+        last = merged[-1] if merged else None
+        if last and last[2:4] == bar[2:4] and bar.begin - last.end < 1e-6:
+            merged[-1] = last._replace(end=max(last.end, bar.end),
+                                       calls=last.calls + bar.calls)
+        else:
+            merged.append(bar)
+    return merged
+
+
+def add_delays(bars, delays):
+    """Show when a thread that could run had to wait for the CPU.
+
+    `delays`: [(begin, end, seconds)], from the kernel's count, which says how
+    long in an interval, not when: the end of the running time is taken.
+    """
+    for begin, end, seconds in delays:
+        if seconds < 0.001:
+            continue
+        fresh = []
+        for bar in reversed(bars):
+            left, right = max(bar.begin, begin), min(bar.end, end)
+            if bar.kind != "run" or right <= left or seconds <= 0:
+                fresh.append(bar)
+                continue
+            cut = max(left, right - seconds)
+            seconds -= right - cut
+            fresh += [part for part in (
+                bar._replace(begin=right),
+                Bar(cut, right, "cpu", states.KINDS["cpu"][0], ()),
+                bar._replace(end=cut)) if part.end > part.begin]
+        bars = fresh[::-1]
+    return bars
+
+
+def clip(bars, begin, end):
+    """Return the parts of bars between two times."""
+    first = bisect.bisect_right([bar.end for bar in bars], begin)
+    return [bar._replace(begin=max(bar.begin, begin), end=min(bar.end, end))
+            for bar in bars[first:] if bar.begin < end and bar.end > begin]
+
+
+def _is_loop(calls, world):
+    """Whether a thread waits for several descriptors, clients among them."""
+    return any(map(_waits_for_many, calls)) and any(
+        call.name in states.RECEIVE and client_of(call, world)
+        for call in calls)
+
+
+def name_workers(calls, tids, loops):
+    """Return {tid: name}, as the architecture calls it."""
+    threads = {int(call.result) for call in calls
+               if call.name in ("clone", "clone3") and call.result.isdigit()
+               and "CLONE_THREAD" in call.arguments}
+    first = calls[0].tid if calls else None
+    names, counts = {}, collections.Counter()
+    for tid in tids:
+        if tid == first:
+            names[tid] = "loop" if tid in loops else \
+                "process" if len(tids) == 1 else \
+                "main thread" if threads else "parent"
+            continue
+        word = "thread" if tid in threads else \
+            "loop" if tid in loops else "child" if first in tids else "worker"
+        counts[word] += 1
+        names[tid] = f"{word} {counts[word]}"
+    return names
+
+
+def client_bars(client, touched, calls, bars, loops, world):
+    """Return the bars of a client: from its connect to its last byte."""
+    own = [calls[i] for i in sorted(sum(touched.values(), []))
+           if client_of(calls[i], world) == client.number]
+    own = [call for call in own if call.end > client.begin]
+    queued = min(own[0].end if own else client.end, client.end)
+    row = [Bar(client.begin, queued, "queue", states.KINDS["queue"][0],
+               tuple(own[:1]))]
+    serving = next((call for call in own[1:]
+                    if call.name not in ("close",) or call.tid != own[0].tid),
+                   None)
+    if not serving:
+        return row
+    tid, begin = serving.tid, max(serving.begin, queued)
+    if begin > queued:
+        row.append(Bar(queued, begin, "run", "is handed to a worker"
+                       if tid != own[0].tid else "runs", ()))
+    last = max(call.end for call in own if call.tid == tid)
+    part = clip(bars[tid], begin, min(last, client.end))
+    if tid in loops:
+        part = [_in_loop(bar, own) for bar in part]
+    return merge(row + part)
+
+
+def _in_loop(bar, own):
+    """Return a loop's bar as one of its clients sees it."""
+    if not any(map(_waits_for_many, bar.calls)) or bar.kind == "run":
+        return bar
+    last = [call for call in own if call.begin <= bar.begin]
+    received = last and last[-1].name in states.RECEIVE and \
+        _NUMBER.match(last[-1].result) and int(
+            _NUMBER.match(last[-1].result)[0]) > 0
+    if received and bar.kind == "redis":
+        return bar._replace(words=states.KINDS["redis"][0])
+    return bar._replace(kind="client", words="the server waits for it to send")

@@ -1,0 +1,135 @@
+"""Runs a server under strace, lets clients come, and keeps what happened."""
+
+import collections
+import contextlib
+import os
+import tempfile
+import threading
+import time
+
+from tools.kit import sockets
+from tools.observe import clients, lab
+from tools.observe.slow_redis import SlowRedis
+from tools.observe.timeline import rows, strace
+
+# Only what says something about waiting: the fewer, the cheaper.
+TRACED = ("accept,accept4,connect,recvfrom,recvmsg,sendto,sendmsg,read,readv,"
+          "write,writev,sendfile,close,poll,ppoll,select,pselect6,epoll_wait,"
+          "epoll_pwait,epoll_pwait2,epoll_ctl,futex,flock,fcntl,nanosleep,"
+          "clock_nanosleep,clone,clone3,fork,vfork,wait4,waitid,"
+          "rt_sigtimedwait,rt_sigsuspend,pause")
+MARGIN = 0.02                   # of the burst, left and right of it
+
+# begin, end: of the picture, Unix time in seconds; seconds: from the first
+# connect to the last answer; plain: the same without strace.
+Timeline = collections.namedtuple(
+    "Timeline", "title begin end rows seconds plain failed")
+
+
+def strace_words(path):
+    """Return the words that go in front of a traced command."""
+    return ["strace", "-f", "-ttt", "-T", "-y", "-s", "1024",
+            "--seccomp-bpf", "-e", f"trace={TRACED}", "-e", "signal=none",
+            "-o", path]
+
+
+def record(folder, count, delay, path, options=()):
+    """Return the Timeline of `count` clients that ask one of the seven.
+
+    `delay`: seconds until each reply of Redis. Raises lab.LabError.
+    """
+    with contextlib.ExitStack() as stack:
+        redis = stack.enter_context(lab.Redis())
+        slow = stack.enter_context(SlowRedis(redis.port, delay))
+        with lab.start(folder, slow.port, *options) as server:
+            plain = _length(clients.burst(server.address, count, path))
+        file = stack.enter_context(tempfile.NamedTemporaryFile("r"))
+        with lab.start(folder, slow.port, *options,
+                       before=strace_words(file.name)) as server, \
+                Sampler(server) as sampler:
+            came = clients.burst(server.address, count, path, sampler.watch)
+            server.stop()
+        world = rows.World({server.address[1]}, {slow.port},
+                           {client.port: client.number for client in came})
+        text = strace.name_sockets(
+            file.read(), server.address[1], [c.port for c in came],
+            sampler.clients)
+        title = " ".join([folder.replace("_", " "), *options])
+        return assemble(title, text, came, world, plain, sampler.delays)
+
+
+def _length(came):
+    return max(c.end for c in came) - min(c.begin for c in came)
+
+
+def assemble(title, text, came, world, plain, delays=()):
+    """Return the Timeline of a trace's text. Pure."""
+    begin, seconds = min(c.begin for c in came), _length(came)
+    edge = seconds * MARGIN
+    made = rows.build(strace.parse(text), came, world, delays)
+    made = [row._replace(bars=rows.clip(row.bars, begin - edge,
+                                        begin + seconds + edge))
+            for row in made]
+    return Timeline(title, begin, begin + seconds + edge,
+                    [row for row in made if row.bars], seconds, plain,
+                    sum(client.status != 200 for client in came))
+
+
+class Sampler:
+    """Looks at the server while it is traced: a context manager.
+
+    `delays`: [(tid, begin, end, seconds)], how long each thread waited for
+    the CPU, Unix time. `clients`: {inode of the server's socket: port}.
+    """
+
+    INTERVAL = 0.005
+
+    def __init__(self, server):
+        self.delays, self.clients = [], {}
+        self._server = server
+        self._wanted = []
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._over.set()
+        self._thread.join()
+
+    def watch(self, port):
+        """Find out which of the server's sockets this client has."""
+        self._wanted.append(port)
+
+    def _run(self):
+        before, last = {}, time.time()
+        while not self._over.wait(self.INTERVAL):
+            for port in list(self._wanted):
+                self._identify(port)
+            now, seen = time.time(), {}
+            for pid in [self._server.pid, *lab.children(self._server.pid)]:
+                seen.update(self._of(pid))
+            for tid, nanoseconds in seen.items():
+                grown = (nanoseconds - before.get(tid, nanoseconds)) / 1e9
+                if grown > 0.001:
+                    self.delays.append((tid, last, now, grown))
+            before, last = seen, now
+
+    def _identify(self, port):
+        with contextlib.suppress(OSError):
+            found = sockets.lookup(self._server.address, ("127.0.0.1", port))
+            if found and found.inode:       # 0: not accepted yet
+                self.clients[found.inode] = port
+                self._wanted.remove(port)
+
+    @staticmethod
+    def _of(pid):
+        found = {}
+        with contextlib.suppress(OSError):
+            for task in os.listdir(f"/proc/{pid}/task"):
+                with open(f"/proc/{pid}/task/{task}/schedstat",
+                          encoding="ascii") as file:
+                    found[int(task)] = int(file.read().split()[1])
+        return found

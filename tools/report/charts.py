@@ -1,0 +1,215 @@
+"""Every chart of a run, by altair, as SVG files for light and dark pages. All are WIDTH wide, so
+that their labels stay legible on a narrow screen."""
+
+import io
+import pathlib
+import textwrap
+
+import altair as alt
+
+from tools.report import styles, table
+from tools.stats.sentences import number, points_at, reference_x
+
+WIDTH, HEIGHT, BAR = 480, 330, 26
+WHISKERS = "whiskers: 95 % interval"
+HOLLOW = f"hollow: server core less than {table.BUSY:.0f} % busy, so the server was not the limit"
+LOST = f"{table.LOST}: lost requests or runs"
+MODEL = "dashed: the model, from cells with 20 clients or fewer"
+WORDS = {"labelColor": styles.QUIET[0], "titleColor": styles.QUIET[0], "labelFontSize": 12,
+         "titleFontSize": 12, "titleFontWeight": "normal"}
+CONFIG = {
+    "background": styles.GROUND[0], "aria": False, "padding": 6,
+    "font": "Helvetica, Arial, sans-serif", "view": {"stroke": None},
+    "axis": {**WORDS, "gridColor": styles.GRID[0], "labelLimit": 210,
+             "domainColor": styles.AXIS[0], "tickColor": styles.AXIS[0],
+             "labelOverlap": "greedy", "labelSeparation": 8},
+    "legend": {**WORDS, "labelColor": styles.TEXT[0], "orient": "bottom",
+               "columns": 4, "columnPadding": 18, "title": None},
+    "title": {"anchor": "start", "frame": "bounds", "fontSize": 14,
+              "color": styles.TEXT[0], "subtitleColor": styles.QUIET[0],
+              "subtitleFontSize": 11.5, "offset": 10},
+    "text": {"color": styles.TEXT[0], "fontSize": 12},
+    "rule": {"color": styles.TEXT[0], "strokeWidth": 1.5},
+}
+
+
+def draw(summary, folder):
+    """Write the charts of a summary into `folder`; return [{"experiment", "variant", "title",
+    "file"}, ...]."""
+    made = []
+    for experiment in summary["experiments"]:
+        for variant in experiment["variants"]:
+            page = Page(summary, experiment, variant)
+            name = "_".join(filter(None, (experiment["name"], variant)))
+            for kind, chart in (("cost", cost(page)), ("can_do", by_x(page, "can_do")),
+                                ("rate", by_x(page, "rate")),
+                                ("published", published(page))):
+                if chart:
+                    path = f"{name}_{kind}.svg".replace(", ", "_").replace(" ", "-")
+                    pathlib.Path(folder, path).write_text(styles.adapted(svg(chart)), "utf-8")
+                    made.append({"experiment": experiment["name"], "variant": variant,
+                                 "file": path, "title": " ".join(chart.title.text)})
+    return made
+
+
+def svg(chart):
+    """Return an altair chart as SVG for white ground."""
+    text = io.StringIO()
+    chart.configure(**CONFIG).save(text, format="svg")
+    return text.getvalue()
+
+
+class Page:
+    """What the charts of a variant are made of: `titles` of the servers by name, `looks` (their
+    styles) by title."""
+
+    def __init__(self, summary, experiment, variant):
+        self.experiment, self.variant = experiment, variant
+        self.curves = [one for one in experiment["curves"] if one["variant"] == variant]
+        self.titles = {s["name"]: s["title"] for s in summary["servers"]}
+        self.looks = {s["title"]: styles.style(s["name"], place)
+                      for place, s in enumerate(summary["servers"])}
+
+    def rows(self, key):
+        """Return the points of all curves as rows of a chart, `key` by x. A curve breaks where
+        there is no figure."""
+        return [self.row(one["server"], point, key)
+                for one in self.curves for point in one["points"]]
+
+    def row(self, server, point, key):
+        """Return a row of a chart, with a whisker from `low` to `high`; `key` is as for
+        table.known(). A cost is a cost, whatever the limit was."""
+        y, low, high = table.known(point, key) or (None, None, None)
+        mark = table.mark(point)
+        mark = mark if key == "rate" or mark == "lost" else ""
+        return {"server": self.titles[server], "x": point["x"], "y": y, "low": low,
+                "high": high, "mark": mark, "text": table.SIGNS[mark] + number(y),
+                "model": point.get("predicted") if key == "rate" else None}
+
+    def chart(self, layers, text, said, height):
+        """Return the chart of these layers. `text` is what is drawn, `said` how to read it."""
+        name = ", ".join(filter(None, [self.experiment["title"], self.variant]))
+        return alt.layer(*layers).properties(
+            width=WIDTH, height=height, title=alt.Title(
+                textwrap.wrap(f"{name}: {text}", 50),
+                subtitle=textwrap.wrap(said[:1].upper() + said[1:], 68)),
+            autosize=alt.AutoSizeParams(type="fit", contains="padding"))
+
+
+def cost(page):
+    """Return bars of the CPU time a request costs at the reference; None without a figure."""
+    x = reference_x(page.experiment, page.variant)
+    found = {server: point for server, point in points_at(
+        page.experiment, page.variant, x).items() if table.known(point, "cpu_us")}
+    return bars(
+        page, [page.row(*one, "cpu_us") for one in found.items()],
+        f"CPU microseconds a request, {x:,} {page.experiment['x_short']}",
+        f"with children; {WHISKERS}",
+        alt.Data(values=[{"server": page.titles[server], "part": part,
+                          "y": point["values"].get(f"cpu_{part}_us") or 0}
+                         for server, point in found.items() for part in ("user", "system")]),
+        order=alt.Order("part:N", sort="descending"),
+        color=alt.Color("part:N", sort=["user", "system"], scale=alt.Scale(
+            domain=["user", "system"], range=[styles.USER[0], styles.SYSTEM[0]]))
+    ) if found else None
+
+
+def by_x(page, key):
+    """Return what one core can do ("can_do") or the rates that were reached ("rate"): curves by x,
+    bars when there is one x only, None without figures."""
+    text, said = {
+        "can_do": ("requests a second that one core can do",
+                   "1,000,000 / CPU microseconds a request"),
+        "rate": (f"{page.experiment['unit']} reached", HOLLOW)}[key]
+    said = f"{said}; {WHISKERS}; {LOST}"
+    rows = page.rows(key)
+    known = [one for one in rows if one["y"]]
+    if not known:
+        return None
+    if len({one["x"] for one in rows}) == 1:
+        return bars(page, known, f"{text}, {rows[0]['x']:,} {page.experiment['x_short']}", said)
+    # Both charts of a variant have one scale, so that they can be compared.
+    ends = [one[end] for each in ("rate", "can_do")
+            for one in page.rows(each) for end in ("low", "high") if one["y"]]
+    said += f"; {MODEL}" * any(one["model"] for one in rows)
+    layers = curves(page, rows, [min(ends) / 1.15, max(ends) * 1.15])
+    return page.chart(layers, text, said, HEIGHT)
+
+
+def published(page):
+    """Return the best figure of each server, ours above the published ones, each as a share
+    of the best. Of ours, only points count at which the server was the limit: the best rate
+    of the others is not known. None when that leaves none."""
+    given = page.experiment["published"]
+    ours = {page.titles[one["server"]]: max((
+        p["rate"]["middle"] for p in one["points"] if p["rate"]
+        and (p["values"].get("server_busy") or 0) >= table.BUSY), default=0)
+        for one in page.curves}
+    if not given or not any(ours.values()) or page.variant != page.experiment["variants"][0]:
+        return None
+    theirs = given["best"] or {name: max(series.values())
+                               for name, series in given["series"].items()}
+    rows = [{"server": page.titles.get(name, name) + who, "mark": "",
+             "y": rate / max(figures.values()), "low": 0, "high": 0,
+             "text": f"{100 * rate / max(figures.values()):.0f} %"}
+            for who, figures in (("", ours), (", published", theirs))
+            for name, rate in sorted(figures.items(), key=lambda one: -one[1]) if rate]
+    absent = ", ".join(name for name, rate in ours.items() if not rate)
+    return bars(
+        page, rows, "best rates, as a share of the best measured here and of the best published",
+        f"not drawn, because the core was never {table.BUSY:.0f} % busy: {absent}" * bool(absent),
+        form="%")
+
+
+def curves(page, rows, domain):
+    """Return the layers of curves: lines, whiskers, points that are full, hollow, or crossed
+    out, and dashed lines of what the model predicts, cut where they leave the `domain`."""
+    xs = sorted({one["x"] for one in rows})
+    names = list(dict.fromkeys(one["server"] for one in rows))
+    looks = [page.looks[name] for name in names]
+    base = alt.Chart(alt.Data(values=rows)).encode(
+        x=alt.X("x:Q", title=page.experiment["x_title"], axis=alt.Axis(values=xs, format=","),
+                scale=alt.Scale(type="log", nice=False, domain=[xs[0] / 1.1, xs[-1] * 1.1])),
+        y=alt.Y("y:Q", title=None, axis=alt.Axis(format=",", tickCount=6),
+                scale=alt.Scale(type="log", domain=domain, nice=False)),
+        color=alt.Color("server:N", sort=names, scale=alt.Scale(
+            domain=names, range=[one["light"] for one in looks])))
+    shape = alt.Shape("server:N", sort=names, scale=alt.Scale(
+        domain=names, range=[styles.MARKERS[one["marker"]] for one in looks]))
+    marks = {"": {"filled": True}, "lost": {"strokeWidth": 2.2},
+             "load": {"fill": styles.GROUND[0], "strokeWidth": 1.5}}
+    return [
+        base.mark_line(strokeWidth=2), base.mark_rule().encode(y=alt.Y("low:Q"), y2="high:Q")
+        .transform_filter("datum.high > datum.low"),
+        *(base.mark_point(size=70, opacity=1, **how).encode(
+            shape=alt.value(styles.LOST) if mark == "lost" else shape)
+          .transform_filter(f"datum.mark == '{mark}'") for mark, how in marks.items()),
+        *[base.mark_line(strokeWidth=1.5, strokeDash=[5, 4], clip=True).encode(y="model:Q")
+          .transform_filter("datum.model")] * any(one["model"] for one in rows)]
+
+
+def bars(page, rows, text, said, parts=None, form=",~f", **channels):
+    """Return a bar for each of `rows` in the colour of its server, or of stacked `parts`
+    coloured by `channels`, with whiskers and a figure at its end."""
+    for one in rows:        # grey: a published one
+        one["colour"] = page.looks.get(one["server"], {"light": styles.AXIS[0]})["light"]
+    channels = channels or {
+        "color": alt.Color("colour:N", scale=None),
+        "stroke": alt.Stroke("colour:N", scale=None),
+        "fillOpacity": alt.condition("datum.mark == 'load'", alt.value(0.12), alt.value(1))}
+    names = [one["server"] for one in rows]
+    # Room for names and figures in any font.
+    y = alt.Y("server:N", sort=names, title=None, axis=alt.Axis(
+        minExtent=min(210, 7.5 * max(map(len, names)) + 8)))
+    share = 1 - min(0.5, 0.024 * max(len(one["text"]) + 2 for one in rows))
+    top = max(max(one["high"], one["y"]) for one in rows) / share
+    data = alt.Data(values=rows)
+    bar = alt.Chart(parts or data).mark_bar(height=16, strokeWidth=1.5).encode(
+        x=alt.X("y:Q", title=None, axis=alt.Axis(format=form, tickCount=5),
+                scale=alt.Scale(domain=[0, top], nice=False)), y=y, **channels)
+    whisker = alt.Chart(data).mark_rule().encode(
+        x="low:Q", x2="high:Q", y=y).transform_filter("datum.high > datum.low")
+    figure = alt.Chart(data).transform_calculate(
+        end="max(datum.y, datum.high)").mark_text(align="left", dx=6).encode(
+            x="end:Q", y=y, text="text:N")
+    return page.chart([bar, whisker, figure], text, said, 90 + BAR * len(rows))

@@ -1,0 +1,214 @@
+"""The tables of a run: what stands in them, and how they are printed."""
+
+import shutil
+import textwrap
+
+from tools.stats.bottleneck import WHOLE_CORE as BUSY
+from tools.stats.sentences import number, points_at, reference_x
+
+WIDTH = 100         # of lines that do not go to a terminal
+LOAD, LOST = "\N{WHITE CIRCLE}", "\N{MULTIPLICATION SIGN}"
+SIGNS = {"lost": LOST, "load": LOAD, "": ""}
+MEANINGS = {        # under each table that has the sign
+    LOAD: f"{LOAD} The server's core was less than {BUSY:.0f} % busy: the server was not the "
+          "limit.",
+    LOST: f"{LOST} Requests or runs were lost.",
+}
+# Columns of words; the last one of a table may wrap.
+WORDS = ("server", "figure", "compared", "why without percentiles")
+LATENCY = {"p50_ms": "median", "p99_ms": "99 % below", "max_ms": "longest"}
+# Which have a table of their own.
+SHOWN = ("rate", "cpu_us", "cpu_user_us", "cpu_system_us", "switches", "mean_ms", *LATENCY)
+
+
+def known(point, key):
+    """Return (middle, low, high) of a figure of a point: its interval, with too few rounds for one
+    the middle itself. None without the figure. `key` is "rate" (requests/s), "cpu_us"
+    (microseconds of CPU a request), or "can_do" (requests/s of one core at that cost)."""
+    if key == "can_do":
+        cost = known(point, "cpu_us")
+        return cost and (1e6 / cost[0], 1e6 / cost[2], 1e6 / cost[1])
+    if not point["rate"]:
+        return None
+    middle = point["rate"]["middle"] if key == "rate" else point["values"].get(key)
+    return middle and (middle, *(point["intervals"][key] or [middle] * 2))
+
+
+def mark(point):
+    """Return "lost" for a point that lost requests or runs, "load" for one that the load ended
+    before the server's core was busy, else ""."""
+    busy = point["values"].get("server_busy")
+    return "lost" if point["hollow"] else "" if busy is None or busy >= BUSY else "load"
+
+
+class Table:
+    """Cells are given as text, numbers or None, and kept as text."""
+
+    def __init__(self, title, head, rows, notes=()):
+        self.title, self.head = title, head
+        self.rows = [list(map(text, row)) for row in rows]
+        self.notes = [*notes, *(meaning for sign, meaning in MEANINGS.items()
+                                if sign in str(self.rows))]
+
+
+def text(cell):
+    """Return what is printed for a cell."""
+    return (cell or "") if isinstance(cell, str) or cell is None else number(cell)
+
+
+def tables(summary, experiment, variant, wide):
+    """Return the Tables of a variant; without `wide` only those that lead: cost, and the rate
+    that was reached."""
+    x = reference_x(experiment, variant)
+    titles = {one["name"]: one["title"] for one in summary["servers"]}
+    found = points_at(experiment, variant, x)
+    said = [one for one in experiment["comparisons"] if one["variant"] == variant]
+    place = f"at {x or 0:,} {experiment['x_short']}"
+    costs = {one["server"]: one["words"] for one in said
+             if one["x"] == x and one["metric"] == "cpu_us"}
+    made = [cost(experiment, variant, place, titles, found, costs),
+            reached(experiment, variant, titles),
+            counted(experiment, variant, titles),
+            hosts(*experiment.get("hosts", {}).get(variant, ((), ())))]
+    if wide and found:
+        found = {titles[name]: point for name, point in found.items()}
+        made += [compared(experiment, said, titles), latency(experiment, place, found),
+                 rest(summary["columns"], place, found)]
+    return [table for table in made if table.rows]
+
+
+def cost(experiment, variant, place, titles, found, said):
+    """What a request costs, and what is said of it and the baseline."""
+    base = experiment["baselines"][variant]
+    rows, noisy = [], {}
+    for server, point in found.items():
+        values = point["values"]
+        noisy.update(dict.fromkeys(point["noisy"]))
+        sign = LOST * point["hollow"] + "~" * bool(point["noisy"])
+        rows.append([titles[server], sign + text(values.get("cpu_us")),
+                     values.get("cpu_user_us"), values.get("cpu_system_us"),
+                     (known(point, "can_do") or [None])[0],
+                     experiment["calls"].get(f"{server}/{variant}", {}).get("all"),
+                     values.get("switches"), said.get(server, "baseline" * (server == base))])
+    calls = f" System calls were counted at {experiment['calls_at']:,} {experiment['x_short']}."
+    notes = ["can do/s: 1,000,000 / CPU us, for one core." + calls * any(row[5] for row in rows)
+             + f" Compared: the CPU time with that of {titles[base]}."]
+    if noisy:
+        notes.append(f"~ Noisy: {', '.join(noisy)}.")
+    return Table(f"What a request costs {place}", [
+        "server", "CPU us", "user", "system", "can do/s", "calls", "switches", "compared"],
+        rows, notes)
+
+
+def reached(experiment, variant, titles):
+    """The rates by x, a column a server. 2/3: two of three runs gave one."""
+    curves = {one["server"]: one["points"] for one in experiment["curves"]
+              if one["variant"] == variant}
+    cells = {}          # {x: {server: text}}
+    for server, points in curves.items():
+        for point in points:
+            rate = number(point["rate"]["middle"]) if point["rate"] else "-"
+            runs = f" {point['runs']}/{point['planned']}" * (point["runs"] != point["planned"])
+            cells.setdefault(point["x"], {})[server] = SIGNS[mark(point)] + rate + runs
+    return Table(f"{experiment['unit']} reached, by {experiment['x_title']}",
+                 ["", *map(titles.get, curves)],
+                 [[f"{x:,}", *map(cells[x].get, curves)] for x in sorted(cells)])
+
+
+def counted(experiment, variant, titles):
+    """What the hooks of a study counted: a line a cell, a column a figure."""
+    cells = {}          # {(x, server): {figure: median}}
+    for one in experiment.get("counted", ()):
+        if one["variant"] == variant:
+            cells.setdefault((one["x"], one["server"]), {})[one["figure"]] = one["median"]
+    figures = list(dict.fromkeys(figure for told in cells.values() for figure in told))
+    return Table("Also counted, medians of all rounds",
+                 ["server", experiment["x_short"], *figures],
+                 [[titles[server], f"{x:,}", *map(told.get, figures)]
+                  for (x, server), told in sorted(cells.items())])
+
+
+def hosts(told, said):
+    """Of a fleet: what each host did, a median over all runs."""
+    return Table("What each host did", [
+        "host", "role", "busy %", "its cores %", "answers/s", "began ms"],
+        [[one[key] for key in ("host", "role", "busy", "cores_busy", "rate", "begin_ms")]
+         for one in told],
+        [*said, "busy: CPU time of the server, of Redis or of a load tool over wall time. began: "
+         "after the first load tool."])
+
+
+def compared(experiment, said, titles):
+    """Every comparison with the baseline, in the words of the analysis."""
+    base = " and ".join(sorted({titles[one["base"]] for one in said}))
+    return Table(f"Compared with {base}, round by round",
+                 [experiment["x_short"], "server", "figure", "compared"],
+                 [[f"{one['x']:,}", titles[one["server"]],
+                   one["metric"].replace("cpu_us", "CPU time"), one["words"]] for one in said])
+
+
+def latency(experiment, place, found):
+    """Means and percentiles; those of a flagged point are left out."""
+    notes = [words for words in experiment["latency"].values() if words]
+    mean = "mean_ms"
+    if not experiment["open_loop"]:
+        mean = "waited_ms"
+        notes.append("mean: clients / rate, by Little's law. Where the mean of the tool itself "
+                     "is another one, its percentiles are left out.")
+    return Table(f"Latency in milliseconds {place}",
+                 ["server", "mean", *LATENCY.values(), WORDS[-1]],
+                 [[title, {**point["values"], **point}.get(mean),
+                   *map(point["values"].get, LATENCY), point["flag"]]
+                  for title, point in found.items()], notes)
+
+
+def rest(columns, place, found):
+    """The limit and all other figures: a line each, a column a server."""
+    rows = [["limit", *(point["limit"] for point in found.values())]]
+    for one in columns:
+        values = [point["values"].get(one["key"]) for point in found.values()]
+        if one["key"] not in SHOWN and values != [None] * len(values):
+            rows.append([", ".join(filter(None, (one["title"], one["unit"]))), *values])
+    return Table(f"What else was measured {place}", ["", *found], rows)
+
+
+def width():
+    """Return how wide lines may be: as the terminal is, or WIDTH."""
+    return shutil.get_terminal_size((WIDTH, 24)).columns
+
+
+def lines(table, wide):
+    """Return a table as lines of `wide` characters at most: the first column and as many of the
+    others as fit, then the first and the next ones. A last column of words wraps instead."""
+    rows, made = [table.head, *table.rows], textwrap.wrap(table.title, wide)
+    sizes = [max(map(len, column)) for column in zip(*rows)]
+    left, wraps = list(range(1, len(sizes))), table.head[-1] in WORDS
+    while left:
+        part, used = [0], sizes[0]
+        while left and (wraps or len(part) == 1 or used + 2 + sizes[left[0]] <= wide):
+            used += 2 + sizes[left[0]]
+            part.append(left.pop(0))
+        indent = " " * (used - sizes[part[-1]])
+        for row in rows:
+            line = "  ".join(
+                row[n].ljust(sizes[n]) if not n or table.head[n] in WORDS
+                else row[n].rjust(sizes[n]) for n in part)
+            made += textwrap.wrap(line.rstrip(), wide, subsequent_indent=indent)
+    return made + [line for note in table.notes for line in textwrap.wrap(note, wide)]
+
+
+def say(*sentences):
+    """Print sentences, each on lines of its own."""
+    for sentence in sentences:
+        print(textwrap.fill(sentence, width()), flush=True)
+
+
+def show_all(summary, wide=False):
+    """Print sentences and tables of all experiments; `wide`: every table."""
+    for experiment in summary["experiments"]:
+        for variant in experiment["variants"]:
+            print()
+            say(", ".join(filter(None, (experiment["title"], variant))),
+                *experiment["sentences"]["all"].get(variant, ()))
+            for table in tables(summary, experiment, variant, wide):
+                print("", *lines(table, width()), sep="\n")

@@ -1,0 +1,54 @@
+"""Each server compared with a baseline, in the rounds in which both answered every request:
+what a lost request would have cost is not known."""
+
+import operator
+
+from tools.stats import stats
+
+# {figure: (word for more of it, word for less of it)}
+METRICS = {"cpu_us": ("more expensive", "cheaper"), "rate": ("faster", "slower")}
+
+
+def by_round(rows, metric):
+    """Return {(variant, x): {server: {round: figure}}} of the rows that have a figure and lost
+    nothing."""
+    found = {}
+    for row in rows:
+        if row["status"] == "ok" and row.get(metric) is not None:
+            cell = found.setdefault((row["variant"] or "", row["x"]), {})
+            cell.setdefault(row["server"], {})[row["repeat"]] = row[metric]
+    return found
+
+
+def comparisons(rows, baseline_of, adaptive=True):
+    """Return how each server compares with its baseline, as a list of {"variant", "x", "server",
+    "base", "metric": one of METRICS, "words": what is printed, and what stats.compare() says}.
+
+    rows            of one experiment
+    baseline_of     function: name of a variant -> name of a server
+    adaptive        as for stats.compare()
+    """
+    found = []
+    for metric, (more, less) in METRICS.items():
+        for (variant, x), servers in by_round(rows, metric).items():
+            base = baseline_of(variant)
+            for server, figures in servers.items():
+                one = stats.compare(figures, servers.get(base, {}), adaptive)
+                if one and server != base:
+                    found.append({"variant": variant, "x": x, "server": server, "base": base,
+                                  "metric": metric, **one, "words": stats.said(one, more, less)})
+    return sorted(found, key=operator.itemgetter("variant", "x", "server", "metric"))
+
+
+def unsettled(rows, keys, baseline_of, adaptive=True):
+    """Return those of `keys`, (variant, server, x) that the last round measured, that need more
+    rounds: their CPU time compared with the baseline is not settled, or they are the baseline of
+    such a one. A server that shares no whole round with its baseline is left out: more rounds
+    would not help."""
+    needed = set()
+    for one in comparisons(rows, baseline_of, adaptive):
+        key = one["variant"], one["server"], one["x"]
+        if one["metric"] == "cpu_us" and key in keys \
+                and one["verdict"] in (stats.UNKNOWN, stats.FEW):
+            needed |= {key, (one["variant"], one["base"], one["x"])}
+    return [key for key in keys if key in needed]

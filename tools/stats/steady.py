@@ -1,0 +1,81 @@
+"""CPU times as if the machine had been equally fast all the time.
+
+The cores of a virtual machine change: other guests use their other hardware threads, the
+host moves them apart, and others use the same memory. Small pieces of work, done while the load
+runs, show by how much (tools/bench/meter/yardstick.c), but not how much that matters to a server. The
+run itself does: within each cell, the rounds in which a piece took longer are compared with the
+others. What comes out is an exponent for each piece and server, by least squares of the
+logarithms (the analysis of covariance); of all servers together where there are few rounds.
+The times of each round are then divided by what the exponents predict for it.
+"""
+
+import math
+import statistics
+
+PIECES = ("yard_work_ns", "yard_memory_ns", "yard_hand_ns", "yard_other_ns")
+TIMES = ("cpu_us", "cpu_user_us", "cpu_system_us")
+ENOUGH = 40         # rows for exponents; with fewer, they would follow chance
+WILD = 4            # times as far from its cell's median as three of four rows: teaches nothing
+
+
+def steadied(rows):
+    """Return (the rows of an experiment with steadied TIMES, {server: {piece: exponent}}); the
+    same rows, and {}, where too few of them say how fast the machine was."""
+    some = [row for row in rows if row.get("cpu_us") and row.get("rate") is not None]
+    pieces = [piece for piece in PIECES if any(row.get(piece) for row in some)]
+    some = [row for row in some if all(row.get(piece) for piece in pieces)]
+    if len(some) < ENOUGH or not pieces:
+        return rows, {}
+    # One usual time for all cells: with one for each, a cell that was often measured on slow
+    # cores would stay too expensive, and its rounds would not show that by their scatter.
+    usual = [statistics.fmean(math.log(row[piece]) for row in some) for piece in pieces]
+    together = _exponents(some, pieces)
+    found, new = {}, {}
+    for server in sorted({row["server"] for row in some}):
+        mine = [row for row in some if row["server"] == server]
+        exponents = _exponents(mine, pieces) if len(mine) >= ENOUGH else together
+        found[server] = dict(zip(pieces, exponents))
+        for row in mine:
+            slow = sum(exponent * (math.log(row[piece]) - middle) for piece, exponent, middle
+                       in zip(pieces, exponents, usual))
+            new[id(row)] = {**row, **{key: row[key] * math.exp(-slow)
+                                      for key in TIMES if row.get(key)}}
+    return [new.get(id(row), row) for row in rows], found
+
+
+def _exponents(rows, pieces):
+    """Return an exponent for each of the pieces. Wild rows do not count."""
+    off = [abs(one) for one in _about(rows, "cpu_us", statistics.median)]
+    limit = WILD * statistics.quantiles(off, n=4)[-1]
+    kept = [row for row, one in zip(rows, off) if one <= limit]
+    found = least_squares(_about(kept, "cpu_us"), [_about(kept, piece) for piece in pieces])
+    return [round(one, 3) for one in found]     # the rest depends on the order of the rows
+
+
+def _about(rows, key, middle=statistics.fmean):
+    """Return the logarithms of a column less the `middle` of those of the row's cell."""
+    cells = {}
+    for row in rows:
+        cells.setdefault((row["variant"], row["x"], row["server"]), []).append(math.log(row[key]))
+    usual = {cell: middle(values) for cell, values in cells.items()}
+    return [math.log(row[key]) - usual[row["variant"], row["x"], row["server"]] for row in rows]
+
+
+def least_squares(wanted, columns):
+    """Return the factors for which the sums of factor times column are closest to `wanted`. A
+    column without variation has the factor 0. Solves the normal equations by elimination."""
+    def product(one, other):
+        return sum(a * b for a, b in zip(one, other))
+
+    table = [[product(one, other) for other in columns] + [product(one, wanted)]
+             for one in columns]
+    for at, row in enumerate(table):
+        row[at] += 1e-9
+        for below in table[at + 1:]:
+            part = below[at] / row[at]
+            below[:] = [b - part * a for a, b in zip(row, below)]
+    factors = []
+    for at in reversed(range(len(table))):
+        row = table[at]
+        factors.insert(0, (row[-1] - product(row[at + 1:-1], factors)) / row[at])
+    return factors

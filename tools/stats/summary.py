@@ -1,0 +1,171 @@
+"""From the rows of samples.csv to figures of cells, comparisons and sentences.
+
+The result is what summary.json holds; tables, charts and the report are made from it alone.
+"""
+
+import collections
+import statistics
+
+from tools.stats import stats
+from tools.stats.bottleneck import BUSY, LOAD
+from tools.stats.comparisons import comparisons
+from tools.stats.sentences import explain
+from tools.stats.steady import steadied, TIMES
+
+NOISY_FOREIGN = 10.0        # per cent of the core
+TIGHT = 0.05                # how far the ends of a cell's interval may be from its middle
+LEADS = ("cpu_us", "rate", "answered")  # figures that can decide whether a cell is noisy
+MIDDLES = (*TIMES, "rate")  # columns whose rounds have a middle and an interval
+PERCENTILES = ("p50_ms", "p99_ms", "max_ms")
+AGREES = (0.9, 1.1)         # the mean of a load tool / the one that is expected
+
+
+def figures(rows, key):
+    """Return the figures of a column, of those rows that have one."""
+    return [row[key] for row in rows if row.get(key) is not None]
+
+
+def median(values):
+    """Return the median, None of no values."""
+    return statistics.median(values) if values else None
+
+
+def counted(rows):
+    """Return [{"variant", "server", "x", "figure", "median"}] of rows of counted.csv."""
+    seen = {}
+    for row in rows:
+        key = tuple((name, row[name] or "") for name in ("variant", "server", "x", "figure"))
+        seen.setdefault(key, []).append(row["value"])
+    return [dict(key, median=statistics.median(values)) for key, values in seen.items()]
+
+
+def noise(values, medians):
+    """Return in words why the middle of a cell's `values` is not to be relied on, [] if it is.
+    `medians` are those of all its columns."""
+    known = stats.middle(values)
+    low, high = stats.interval(values) or (known, known)
+    return [why for why, true in (
+        ("fewer than six rounds", len(values) < stats.LOOKS[0]),
+        ("rounds scatter", max(high - known, known - low) > TIGHT * known),
+        ("foreign load", (medians.get("foreign") or 0) > NOISY_FOREIGN)) if true]
+
+
+def doubt(rows, clients):
+    """Return why the percentiles of a point of a closed loop are not to be read; "" where the
+    mean of the load tool is the expected one, or there is none.
+
+    Each client always waits for one answer, so clients = rate * mean wait (Little's law). Where
+    the tool's own mean says something else, its percentiles describe other waits. The end of a
+    run cuts off one wait of each client, on average in the middle, and the tool leaves these
+    out: its mean is expected to be lower by clients / (2 * answers). Where each client asks
+    once, fewer and fewer of them wait, and the law says nothing.
+    """
+    known = [row for row in rows if row.get("mean_ms") and row["rate"]]
+    shares = [row["mean_ms"] / 1000 * row["rate"] / clients / (1 - clients / (2 * row["requests"]))
+              for row in known if row["requests"] > clients]
+    if not shares:
+        return "the run ended before each client had an answer" * any(
+            row["requests"] < clients for row in known)
+    share = statistics.median(shares)
+    if AGREES[0] <= share <= AGREES[1]:
+        return ""
+    cause = "the waits that the end of the run cut off were longer than others"
+    if any(row["status"] == "lossy" for row in rows):
+        cause = "requests were lost"
+    elif share > 1:
+        cause = "it counts more than its clients can have waited"
+    elif any(row.get("limit") in LOAD or (row.get("load_cores_busy") or 0) >= BUSY
+             for row in rows):
+        cause = "the tool is busy and does not count the time until it sends"
+    return f"the mean of {rows[0]['tool']} is {share:.2f} of what its clients waited: {cause}"
+
+
+def remarks(rows):
+    """Return what the rows of a point say, each sentence once, with how often where not all say
+    it. A run without a figure says at least that."""
+    said = collections.Counter(
+        row["note"] or row["status"] for row in rows if row["note"] or row["rate"] is None)
+    return [text + f" ({count} of {len(rows)} runs)" * (count < len(rows))
+            for text, count in said.items()]
+
+
+def point(rows, keys, clients=None, leads="cpu_us"):
+    """Return a point of a curve from the rows of its rounds.
+
+    keys        the columns of which `values` has the medians; of MIDDLES the middles
+    clients     how many wait for an answer; None in an open loop
+    leads       of LEADS; "answered": the per cent of requests that were
+
+    `rate` is None where none of the `planned` runs gave a figure, as `runs` of them did;
+    `notes` says why. It is `hollow` when a run lost something or broke. `noisy` lists in words
+    why the figure that `leads` is not known well; without a CPU time, its rate. `intervals` are
+    those of CPU time and rate, None with fewer than six rounds. `waited_ms` is clients / rate; percentiles are None where
+    `flag` says why, see doubt().
+    """
+    measured = [row for row in rows if row["rate"] is not None]
+    one = {"x": rows[0]["x"], "runs": len(measured), "planned": len(rows),
+           "notes": remarks(rows),
+           "hollow": any(row["status"] not in ("ok", "not possible") for row in rows),
+           "rate": None, "values": {}, "noisy": [], "flag": "", "waited_ms": None}
+    if not measured:
+        return one
+    rates, costs = figures(measured, "rate"), figures(measured, "cpu_us")
+    judged = {"cpu_us": costs or rates, "rate": rates, "answered": [
+        100 - lost for lost in figures(measured, "failed_percent")]}[leads]
+    middle = stats.middle(rates)
+    values = {key: (stats.middle if key in MIDDLES else median)(figures(measured, key))
+              for key in keys}
+    if clients:
+        one["waited_ms"] = 1000 * clients / middle if middle else None
+        one["flag"] = doubt(measured, clients)
+    if one["flag"]:
+        values.update(dict.fromkeys(PERCENTILES))
+    # What limited it: of the run whose rate is the median.
+    run = min(measured, key=lambda row: (abs(row["rate"] - middle), row["rate"]))
+    return {**one, "values": values,
+            "rate": {"middle": middle, "low": min(rates), "high": max(rates)},
+            "intervals": {"rate": stats.interval(rates), "cpu_us": stats.interval(costs)},
+            "noisy": noise(judged, values),
+            "limit": run.get("limit"), "evidence": run.get("evidence")}
+
+
+def summarise(experiment, rows, calls, known, *, keys, tools, adaptive):
+    """Return the part of the summary for one experiment.
+
+    experiment  what was measured (bench.experiments.Experiment, or a study)
+    rows, calls its rows of samples.csv and calls.csv
+    known       [{"name", "title", "kind", "chapter"}]: all servers in order
+    keys        as for point()
+    tools       {name of a load tool: what its latency is, in a sentence}
+    adaptive    as for stats.compare()
+    """
+    rows, exponents = steadied(rows)
+    cells = {}      # {(variant, server): {x: [row, ...]}}
+    for row in rows:
+        by_x = cells.setdefault((row["variant"] or "", row["server"]), {})
+        by_x.setdefault(row["x"], []).append(row)
+    curves, bases = [], {}
+    for variant in experiment.variants:
+        there = [one["name"] for one in known if (variant.name, one["name"]) in cells]
+        wanted = variant.baseline or experiment.baseline
+        if there:
+            bases[variant.name] = wanted if wanted in there else there[0]
+        for server in there:
+            curves.append({"server": server, "variant": variant.name, "points": [
+                point(some, keys, None if experiment.open_loop else variant.busy or x,
+                      experiment.leads)
+                for x, some in sorted(cells[variant.name, server].items())]})
+    counted = {}
+    for row in calls:
+        counted.setdefault(f"{row['server']}/{row['variant'] or ''}",
+                           {})[row["call"]] = row["per_request"]
+    one = {key: getattr(experiment, key) for key in (
+        "name", "title", "question", "unit", "x_title", "x_short", "reference", "calls_at",
+        "open_loop")}
+    one.update(
+        latency={row["tool"]: tools.get(row["tool"], "") for row in rows},
+        steadied=exponents, variants=list(bases), baselines=bases, curves=curves, calls=counted,
+        comparisons=comparisons(rows, bases.get, adaptive),
+        published=experiment.published and vars(experiment.published))
+    one["sentences"] = explain(one, known)
+    return one
