@@ -404,13 +404,19 @@ reliability: all build/deps/faults $(VENV)
 
 # --------------------------------------------------------------------- labs
 
+SUBMITTED = $(if $(SUBMISSION),'$(SUBMISSION)')
+
+## starter: writes what you begin a lab with into a new folder (LAB=03 SUBMISSION=my03)
+starter:
+	@$(PYTHON) -m labs.grade.starter '$(LAB)' $(SUBMITTED)
+
 ## grade: grades a submission of a lab (LAB=03 SUBMISSION=DIR; ARGS='--junit report.xml')
 grade: build/deps/grade $(LIB) $(VENV)
-	@$(VENV_PYTHON) -m labs.grade '$(LAB)' '$(or $(SUBMISSION),$(wildcard labs/$(LAB)_*/starter))' $(ARGS)
+	@$(VENV_PYTHON) -m labs.grade '$(LAB)' $(SUBMITTED) $(ARGS)
 
 ## lab: builds a submission, to run it by hand (LAB=03 SUBMISSION=DIR)
 lab: build/deps/grade $(LIB) $(VENV)
-	@$(VENV_PYTHON) -m labs.grade.build '$(LAB)' '$(or $(SUBMISSION),$(wildcard labs/$(LAB)_*/starter))'
+	@$(VENV_PYTHON) -m labs.grade.build '$(LAB)' $(SUBMITTED)
 
 ## break: builds a server with a planted fault in build/break/NAME/ (NAME=whole_seconds; no NAME: a list)
 break: build/deps/grade all $(VENV)
@@ -520,7 +526,7 @@ help:
         reliability compare \
         compare-settings study study-settings report compare-runs peers-deps \
         book format tidy help timeline simulator demo-stuck predict predictions model \
-        grade lab handout check-peers check-labs check-world check-mutants break break-check fleet fleet-clean check-fleet
+        starter grade lab handout check-peers check-labs check-world check-mutants break break-check fleet fleet-clean check-fleet
 
 # Deletes a file whose recipe failed: it would look finished next time.
 .DELETE_ON_ERROR:

@@ -19,6 +19,7 @@ import sys
 import tarfile
 from pathlib import Path
 
+from labs.grade import starter
 from labs.grade.lab import TOP, LabError, all_folders, find
 
 FOLDER = TOP / "build" / "handout"
@@ -37,7 +38,8 @@ FIRST = "00_first_hour"          # the lab without a program to grade
 BLOCK = re.compile(r"^:::\{(\w+)\} *(.*)\n((?:.*\n)*?):::\n", re.MULTILINE)
 OPTION = re.compile(r"^:\w+:.*\n", re.MULTILINE)
 ROLE = re.compile(r"\{(\w+)\}`([^`<]*)(<[^`]*)?`")
-MUTANTS = re.compile(r"^\[mutants\].*?(?=^\[|\Z)", re.MULTILINE | re.DOTALL)
+# What lab.toml says of files that a handout does not have.
+OURS = re.compile(r"^(?:#.*\n)?\[(?:mutants|starter)\].*?(?=^\[|^#|\Z)", re.MULTILINE | re.DOTALL)
 
 START = """\
 # Labs: one web server, seven ways to wait
@@ -45,7 +47,7 @@ START = """\
 Read [labs/README.md](labs/README.md) first. It says how to work, and how points are given.
 
     make deps                               # which packages are missing
-    cp -r labs/{lab}/starter my{number}
+    make starter LAB={number} SUBMISSION=my{number}
     make grade LAB={number} SUBMISSION=my{number}
 
 {first}The tools that watch and measure the servers are in the whole collection:
@@ -56,6 +58,7 @@ MAKEFILE = """\
 # Makefile of the labs.
 #
 #     make                                the objects of common/
+#     make starter LAB=03 SUBMISSION=DIR  copies labs/03_.../starter to DIR, a new folder
 #     make grade LAB=03                   grades labs/03_.../starter
 #     make grade LAB=03 SUBMISSION=DIR    grades DIR/main.c
 #     make lab LAB=03 SUBMISSION=DIR      builds it in build/labs/, to run it by hand
@@ -69,7 +72,7 @@ OBJ = build/default
 LIB = $(OBJ)/libzerohttpd.a
 CFLAGS = -O2 -g -std=c11 -D_GNU_SOURCE -Icommon -Wall -Wextra -pthread \\
          $(shell pkg-config --cflags hiredis)
-SUBMISSION ?= $(wildcard labs/$(LAB)_*/starter)
+SUBMITTED = $(if $(SUBMISSION),'$(SUBMISSION)')
 
 all: $(LIB)
 
@@ -84,11 +87,14 @@ $(OBJ)/%.o: %.c $(wildcard common/*.h)
 $(VENV): labs/requirements.txt
 \t@/usr/bin/python3 -m tools.kit.venv
 
+starter:
+	@/usr/bin/python3 -m labs.grade.starter '$(LAB)' $(SUBMITTED)
+
 grade: $(LIB) $(VENV)
-\t@$(PYTHON) -m labs.grade '$(LAB)' '$(SUBMISSION)' $(ARGS)
+\t@$(PYTHON) -m labs.grade '$(LAB)' $(SUBMITTED) $(ARGS)
 
 lab: $(LIB) $(VENV)
-\t@$(PYTHON) -m labs.grade.build '$(LAB)' '$(SUBMISSION)'
+\t@$(PYTHON) -m labs.grade.build '$(LAB)' $(SUBMITTED)
 
 break: $(VENV)
 	@$(PYTHON) -m labs.break $(if $(NAME),build '$(NAME)',list)
@@ -109,7 +115,7 @@ $(ELSEWHERE):
 \t@echo "make $@ needs the whole collection; README.md says where it is" >&2
 \t@exit 1
 
-.PHONY: all grade lab break break-check deps clean $(ELSEWHERE)
+.PHONY: all starter grade lab break break-check deps clean $(ELSEWHERE)
 .DELETE_ON_ERROR:
 """
 
@@ -209,12 +215,12 @@ def write(labs, faulty=(), given=(), first_hour=False, collection=""):
                 numbers.intersection(needed):
             copy(path.relative_to(TOP))
     for lab in labs:
-        copy((lab.folder / "starter").relative_to(TOP))
         into = FOLDER / lab.folder.relative_to(TOP)
+        starter.write(lab, into / "starter")
         for name in ("README.md", "exercises.md", "lab.toml"):
             if (lab.folder / name).exists():
                 text = (lab.folder / name).read_text(encoding="utf-8")
-                (into / name).write_text(MUTANTS.sub("", text)
+                (into / name).write_text(OURS.sub("", text)
                                          if name == "lab.toml" else text,
                                          encoding="utf-8")
         copy_chapter(lab)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from labs.grade import build, outputs, sandbox, screen
+from labs.grade import build, outputs, sandbox, screen, starter
 from labs.grade.lab import LabError, find
 from labs.grade.plugin import Built, Grading
 
@@ -26,7 +26,8 @@ def read_arguments():
         description="Grade a submission of a lab. The exit status is 0 for "
         "all points, 1 for fewer, 2 when it could not be graded.")
     parser.add_argument("lab", help="3, 03, preforking or 03_preforking")
-    parser.add_argument("submission", help="a folder with main.c, or the file")
+    parser.add_argument("submission", nargs="?", help="a folder with main.c, or "
+                        "the file (default: the starter)")
     for name, what in outputs.FILES.items():
         parser.add_argument(f"--{name}", metavar="FILE", help=what.__doc__)
     parser.add_argument("--isolation", choices=("auto", "required", "none"),
@@ -50,7 +51,7 @@ def main():
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         lab = find(options.lab)
-        if not Path(options.submission).exists():
+        if options.submission and not Path(options.submission).exists():
             raise LabError(f"there is no {options.submission}")
     except LabError as error:
         print(f"labs.grade: {error}", file=sys.stderr)
@@ -67,6 +68,9 @@ def main():
     with tempfile.TemporaryDirectory(prefix="grade-") as folder:
         os.chmod(folder, 0o711)
         try:
+            if not options.submission:
+                options.submission = Path(folder, "starter")
+                starter.write(lab, options.submission)
             grade = grade_in(folder, lab, options, isolation)
         except (LabError, sandbox.SandboxError) as error:
             print(f"labs.grade: {error}", file=sys.stderr)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from labs.grade import starter
 from labs.grade.lab import TOP, LabError, find
 from labs.grade.sandbox import MIB, Sandboxed, SandboxError
 
@@ -135,21 +136,25 @@ def build(lab, submission, folder, shown, isolation):
 
 def by_hand(words):
     """Compile one's own submission into build/labs/NN_name/ and print the path
-    of the program; return the exit status. Not for programs of strangers."""
-    if len(words) != 2:
-        print("usage: python3 -m labs.grade.build LAB SUBMISSION",
+    of the program (without one, the starter); return the exit status. Not for programs of strangers."""
+    if len(words) not in (1, 2):
+        print("usage: python3 -m labs.grade.build LAB [SUBMISSION]",
               file=sys.stderr)
         return 2
     try:
         lab = find(words[0])
         compiler, linker = packages(lab)
+        program = TOP / "build" / "labs" / lab.folder.name / lab.server
+        program.parent.mkdir(parents=True, exist_ok=True)
+        path = Path(words[-1])
+        if len(words) == 1:
+            path = program.parent / "starter"
+            shutil.rmtree(path, ignore_errors=True)
+            starter.write(lab, path)
     except (LabError, BuildError) as error:
         print(error, file=sys.stderr)
         return 2
-    path = Path(words[1])
     sources = [path] if path.is_file() else sorted(path.glob("*.c"))
-    program = TOP / "build" / "labs" / lab.folder.name / lab.server
-    program.parent.mkdir(parents=True, exist_ok=True)
     done = subprocess.run(
         ["gcc", *(flag.format(common=TOP / "common") for flag in FLAGS),
          *compiler, "-o", str(program), *map(str, sources), str(ARCHIVE),

@@ -41,6 +41,7 @@ class Lab:
     minutes: int = 0
     chapter: str = ""
     libraries: tuple = ()           # further names for pkg-config
+    origins: dict = field(default_factory=dict)     # [starter]
     mutants: dict = field(default_factory=dict)
 
     @property
@@ -120,9 +121,11 @@ def read(folder):
         text = tomllib.loads(path.read_text(encoding="utf-8"))
         tests = tuple(Test(**test) for test in text.pop("test", []))
         mutants = text.pop("mutants", {})
+        origins = text.pop("starter", {})
         for name in ("args", "libraries"):
             text[name] = tuple(text.get(name, ()))
-        lab = Lab(folder=folder, tests=tests, mutants=mutants, **text)
+        lab = Lab(folder=folder, tests=tests, mutants=mutants,
+                  origins=origins, **text)
     except (OSError, tomllib.TOMLDecodeError, TypeError) as error:
         raise LabError(f"{path}: {error}") from error
     check(lab)

@@ -11,6 +11,7 @@ import pytest
 from grading import TOP, Graded
 from labs import handout as writer
 from labs.grade import lab as labs
+from labs.grade import starter
 
 FUNCTION = re.compile(r"^\w[^;=\n]*\([^;]*?\)\n\{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 
@@ -41,11 +42,12 @@ def secrets():
     """Yield (lab, body) of each function that a starter does not have."""
     for folder in labs.all_folders():
         lab = labs.read(folder)
-        starter = squeezed("".join(
-            path.read_text() for path in lab.starter.glob("*.[ch]")))
+        given = squeezed("".join(
+            starter.whole(lab, path.name)
+            for path in lab.starter.glob("*.[ch]")))
         for path in lab.solution.glob("*.c"):
             for body in FUNCTION.findall(path.read_text()):
-                if squeezed(body) not in starter and len(squeezed(body)) > 60:
+                if squeezed(body) not in given and len(squeezed(body)) > 60:
                     yield folder.name, squeezed(body)
 
 

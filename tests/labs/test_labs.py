@@ -11,6 +11,7 @@ import pytest
 
 from grading import TOP, Graded
 from labs.grade import lab as labs
+from labs.grade import starter
 
 FULL = os.environ.get("FULL", "") not in ("", "0")
 LABS = [folder.name for folder in labs.all_folders()]
@@ -31,7 +32,8 @@ FEW = [nearly_right(name) for name in LABS[:-1] if name not in SOLUTIONS]
 
 @pytest.mark.parametrize("name", LABS if FULL else STARTERS)
 def test_starter(name, tmp_path):
-    graded = Graded(name, labs.find(name).starter, tmp_path)
+    starter.write(labs.find(name), tmp_path / "starter")
+    graded = Graded(name, tmp_path / "starter", tmp_path)
     assert graded.status == 1, graded.output
     assert graded.result["compiled"] and not graded.result["compiler"]
     assert graded.points <= MOST, graded.output
@@ -77,12 +79,85 @@ def test_every_mutant_is_listed(name):
         == set(lab.mutants)
 
 
-def test_two_labs_begin_with_the_same_event_loop():
-    """07 goes on where 06 began; each is handed out alone, so it has a copy."""
-    for file in ("event_loop.c", "event_loop_accept.c"):
-        one, other = (labs.find(name).starter / file
-                      for name in ("06_poll", "07_epoll"))
-        assert one.read_text() == other.read_text()
+@pytest.mark.parametrize("name", LABS)
+def test_every_starter_can_be_written(name, tmp_path):
+    """A product file that has changed is named here, before a class sees it;
+    and no student's work is overwritten."""
+    folder = tmp_path / "mine"
+    starter.write(labs.find(name), folder)
+    assert "int main(" in (folder / "main.c").read_text()
+    with pytest.raises(labs.LabError, match="exists"):
+        starter.write(labs.find(name), folder)
+
+
+ORIGIN = """/* server */
+#include "../common/net.h"
+
+static int helper(void);
+
+static int given(void)
+{
+}
+
+/* Only read_all() calls helper(), which would show how. */
+static int helper(void)
+{
+    return 1;
+}
+
+/* Reads. */
+static int read_all(int fd,
+                    int n)
+{
+    return helper() + given();
+}
+
+int main(void)
+{
+    return 0;
+}
+"""
+
+
+def test_a_starter_is_the_product_with_functions_to_write():
+    """... without what only the solution calls and no contract names."""
+    assert starter.insert("""/* lab */
+#include <poll.h>
+
+/* TO WRITE: given() helps. */
+static int read_all(int fd, int n)
+{
+    return -1;
+}
+""", ORIGIN) == """/* lab */
+#include "net.h"
+#include <poll.h>
+
+static int given(void)
+{
+}
+
+/* TO WRITE: given() helps. */
+static int read_all(int fd, int n)
+{
+    return -1;
+}
+
+int main(void)
+{
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("text, named", [
+    ("static int receive_all(int fd, int n)\n{\n}\n", "receive_all() is not there"),
+    ("static int read_all(int fd)\n{\n}\n", "read_all() begins there with"),
+    ("enum { MORE = 1 };\n", "enum { MORE = 1 };")])
+def test_a_starter_that_no_longer_fits_is_named(text, named):
+    with pytest.raises(ValueError) as error:
+        starter.insert("/* lab */\n\n" + text, ORIGIN)
+    assert named in str(error.value)
 
 
 @pytest.mark.parametrize("name", LABS)
@@ -95,7 +170,7 @@ def test_page_and_points_agree(name):
         assert f"| {level} | {points} |" in page
 
 
-@pytest.mark.parametrize("words", [["77", "."], ["01", "/nowhere"], ["01"]])
+@pytest.mark.parametrize("words", [["77", "."], ["01", "/nowhere"], []])
 def test_wrong_calls(words):
     import subprocess
     import sys

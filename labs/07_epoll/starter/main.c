@@ -16,22 +16,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/epoll.h>
-
-#include "event_loop.h"
-#include "server.h"
-
-static const struct architecture architecture = {
-    .folder = "07_epoll", .name = "epoll", .kind = EVENT_LOOP,
-    .workers = 1};
-
-enum { EVENTS_PER_WAIT = 256 };
-
-struct loop {
-    struct event_loop base; /* first: one pointer serves for both */
-    struct epoll_event events[EVENTS_PER_WAIT];
-    int epoll;
-};
 
 /* TO WRITE. Called whenever a client has to wait for its socket, or for Redis.
  * The first time (client->watched is 0), adds its descriptor to the set with
@@ -48,13 +32,6 @@ static bool watch(struct event_loop *base, struct client *client,
     (void)want;
     (void)again;
     return false;
-}
-
-/* Called before a client's descriptor is closed. */
-static void unwatch(struct event_loop *base, struct client *client)
-{
-    (void)base; /* close(2) takes it out of the set */
-    client->watched = 0;
 }
 
 /* TO WRITE. Watches Redis' socket for `events` (POLLIN and so on, or 0; epoll's
@@ -91,24 +68,6 @@ static void serve_ready(struct loop *loop, int ready)
 static void loop_init(struct loop *loop)
 {
     loop->epoll = -1;
-}
-
-/* The loop: serves all clients until the server stops. */
-static void serve_clients(const struct server *server, int number)
-{
-    static struct loop loop = {.base = {
-        .watch = watch, .unwatch = unwatch, .watch_redis = watch_redis}};
-
-    event_loop_init(&loop.base, server, number);
-    loop_init(&loop);
-    while (!event_loop_is_over(&loop.base)) {
-        int ready = wait_for_events(&loop);
-        event_loop_begin_iteration(&loop.base);
-        serve_ready(&loop, ready);
-        event_loop_accept(&loop.base);
-        event_loop_end_iteration(&loop.base);
-    }
-    event_loop_free(&loop.base);
 }
 
 /* TO WRITE in main: with --workers N above 1, N processes, each with a loop of

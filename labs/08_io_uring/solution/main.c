@@ -42,8 +42,8 @@ static const struct architecture architecture = {
 enum { SUBMISSIONS = 1024, COMPLETIONS = 4096, COMPLETIONS_PER_WAIT = 256 };
 enum { BUFFERS = 1024 /* a power of 2 */, BUFFER_SIZE = 4096, POOL_ID = 0 };
 
-/* How many pieces of a file one client may get before the others have their
- * turn, and how often a stopping or exhausted loop looks again. */
+/* How many pieces of a file one client may get before the loop serves the
+ * others, and how often a stopping or exhausted loop looks again. */
 enum { PIECES_PER_TURN = 3, RECHECK_MS = 50 };
 
 /* An answer keeps its exchange until the send has completed, so a busy loop has
@@ -66,7 +66,7 @@ struct client {
     bool sending;              /* ... a send, or a poll for room to send */
     bool ended;                /* end of file: read what is left, then close */
     bool closed;               /* freed when nothing is due any more */
-    struct buffer unread;      /* arrived before the client's turn to be read */
+    struct buffer unread;      /* arrived before the connection wanted it */
     size_t unread_start;
     char *peer;                /* its address for the log, or NULL */
     struct net_delivery delivery; /* of its answer */
