@@ -8,6 +8,7 @@ import pytest
 
 import made_up
 from tools.bench.store import diff, join, rundir, summaries
+from tools.book import figures
 from tools.report import report
 from tools.stats.stats import EQUAL, FEW, LESS, MORE, UNKNOWN
 
@@ -84,8 +85,28 @@ def test_what_is_committed(whole, tmp_path, monkeypatch):
     join.commit(whole, made, "floors")
     made["experiments"].pop()
     assert "This is a part" in join.commit(whole, made)
-    assert {path.name for path in tmp_path.rglob("*.*")} == {"calls.csv", "env.json", "samples.csv"}
+    assert {path.name for path in tmp_path.rglob("*.*")} \
+        == {"calls.csv.xz", "env.json", "samples.csv.xz"}
+    assert summaries.make(tmp_path / "studies" / "floors") == summaries.make(whole)
     assert not (tmp_path / "reference").exists()
+
+
+def test_a_compressed_run_is_read_as_any_other(whole, tmp_path):
+    """By diff, report, join and the book; a folder holds one form of a table, not both."""
+    packed = tmp_path / "packed"
+    rundir.copy(whole, packed, compressed=True)
+    assert rundir.read_rows(packed / "samples.csv") == rundir.read_rows(whole / "samples.csv")
+    assert not list(packed.glob("*.csv"))
+    assert diff.main([str(packed), str(whole)]) == 0
+    join.join(tmp_path / "joined", [packed])
+    assert summaries.make(tmp_path / "joined") == summaries.make(whole)
+    assert report.make(packed)[0] == report.make(whole)[0]
+    assert figures.Run(packed).rows == figures.Run(whole).rows
+    rundir.copy(packed, tmp_path / "joined", compressed=True)
+    assert not list((tmp_path / "joined").glob("*.csv"))
+    rundir.copy(packed, tmp_path / "joined", compressed=False)
+    assert not list((tmp_path / "joined").glob("*.xz"))
+    assert (tmp_path / "joined/samples.csv").read_bytes() == (whole / "samples.csv").read_bytes()
 
 
 @pytest.mark.parametrize("noisy, changed, refused", [

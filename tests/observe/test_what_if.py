@@ -66,7 +66,7 @@ def test_settings_are_variables_of_make():
 
 def test_calibrate_writes_costs_that_model_reads(tmp_path, capsys):
     """Into the folder of the run, with the machine's cache."""
-    shutil.copy(COMMITTED / "samples.csv", tmp_path)
+    shutil.copy(COMMITTED / "samples.csv.xz", tmp_path)
     (tmp_path / "env.json").write_text(json.dumps(
         {"machine": {"cpu": "A CPU", "cache_kib": 4096}}))
     assert calibrate.main([str(tmp_path)]) == 0

@@ -64,7 +64,7 @@ class Data:
                                  "has left, such as results/latest") from None
         self.studies = {
             path.parent.name: figures.Run(path.parent)
-            for path in (RESULTS / "studies").glob("*/samples.csv")}
+            for path in (RESULTS / "studies").glob("*/samples.csv*")}
         self.runs = self.studies | {name: self.run
                                     for name in self.run.experiments}
         self.names = figures.everything(self.run, self.studies)

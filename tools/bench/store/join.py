@@ -6,13 +6,12 @@ Writes the rows that were measured and env.json to FOLDER, as if all had been on
 `python3 -m tools.bench report FOLDER` makes summary, charts and report from them. env.json is that
 of the first, and lists all under `joined`. A load that was measured again has more rounds:
 those of the next run follow. Runs of different machines or commits are refused. Below
-docs/results, where figures are committed, so are changed sources, and a whole of which more
-than a tenth of the cells is noisy.
+docs/results, where figures are committed and CSV files are compressed, so are changed sources,
+and a whole of which more than a tenth of the cells is noisy.
 """
 
 import os
 import pathlib
-import shutil
 import sys
 import tempfile
 
@@ -54,8 +53,9 @@ def join(folder, runs):
             samples.append(row)
         for row in rundir.read_rows(os.path.join(run, "calls.csv")):
             calls[tuple(row[key] for key in CALL)] = row
-        if os.path.exists(path := os.path.join(run, "counted.csv")):
-            for row in rundir.read_rows(path):
+        counts = os.path.join(run, "counted.csv")
+        if rundir.stored(counts):
+            for row in rundir.read_rows(counts):
                 row["repeat"] += before.get(tuple(row[key] for key in LOAD), 0)
                 counted.append(row)
     with tempfile.TemporaryDirectory() as new:
@@ -70,11 +70,10 @@ def join(folder, runs):
             "joined": [{key: part[key] for key in ("started", "source", "settings", "seed",
                                                    "preflight")}
                        for env in envs for part in env.get("joined", [env])]})
-        if os.path.abspath(folder).startswith(COMMITTED + os.sep):
+        committed = os.path.abspath(folder).startswith(COMMITTED + os.sep)
+        if committed:
             check_fit(envs, summaries.make(new))
-        os.makedirs(folder, exist_ok=True)
-        for name in os.listdir(new):
-            shutil.copy(os.path.join(new, name), folder)
+        rundir.copy(new, folder, compressed=committed)
     pathlib.Path(folder, "summary.json").unlink(missing_ok=True)    # that of another run
     return len(samples)
 
@@ -105,10 +104,7 @@ def commit(run, summary, label=""):
     if not label and not there.issuperset(experiments.ORDER):
         return ("This is a part of the reference. With the others it becomes one:  python3 -m "
                 f"bench join {shown} {os.path.relpath(run)} ...")
-    os.makedirs(folder, exist_ok=True)
-    for name in os.listdir(run):
-        if name.endswith((".csv", "env.json")):
-            shutil.copy(os.path.join(run, name), folder)
+    rundir.copy(run, folder, compressed=True)
     return f"Ready to be committed: {shown}/"
 
 

@@ -3,9 +3,11 @@
 import csv
 import datetime
 import json
+import lzma
 import math
 import os
 import pathlib
+import shutil
 import tomllib
 
 SCHEMA_VERSION = 2
@@ -98,11 +100,41 @@ def write_rows(path, rows, names, mode="w"):
                           for key, value in row.items()} for row in rows)
 
 
+def stored(path):
+    """Return where the CSV file `path` is: there or, compressed, in `path`.xz; None when it is
+    in neither."""
+    return next((name for name in (os.fspath(path), f"{os.fspath(path)}.xz")
+                 if os.path.exists(name)), None)
+
+
 def read_rows(path):
-    """Return the rows of a CSV file as dicts. Raises OSError."""
-    with open(path, newline="", encoding="utf-8") as file:
+    """Return the rows of a CSV file, which may be compressed (see stored), as dicts. Raises
+    OSError."""
+    found = stored(path) or path
+    with (lzma.open if found == f"{os.fspath(path)}.xz" else open)(
+            found, "rt", newline="", encoding="utf-8") as file:
         return [{key: as_value(key, text) for key, text in row.items()}
                 for row in csv.DictReader(file)]
+
+
+def copy(run, folder, compressed):
+    """Copy the CSV files and env.json of `run` to `folder`, which may have older ones. The CSV
+    files are then compressed, or not. Raises OSError."""
+    os.makedirs(folder, exist_ok=True)
+    for name in os.listdir(run):
+        source, table = os.path.join(run, name), os.path.join(folder, name.removesuffix(".xz"))
+        if name == "env.json":
+            shutil.copy(source, table)
+        elif table.endswith(".csv"):
+            with (lzma.open if name.endswith(".xz") else open)(source, "rb") as file:
+                data = file.read()
+            for old in (table, f"{table}.xz"):
+                pathlib.Path(old).unlink(missing_ok=True)
+            if compressed:
+                pathlib.Path(f"{table}.xz").write_bytes(
+                    lzma.compress(data, preset=9 | lzma.PRESET_EXTREME))
+            else:
+                pathlib.Path(table).write_bytes(data)
 
 
 def as_value(key, text):

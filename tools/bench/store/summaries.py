@@ -42,13 +42,13 @@ def make(folder, more=()):
             adaptive=bool(env.get("looks", {}).get(one.name))) for one in measured],
         "unavailable": peers.unavailable()}
     counted = os.path.join(folder, "counted.csv")
-    if os.path.exists(counted):
+    if rundir.stored(counted):
         rows = rundir.read_rows(counted)
         for one in made["experiments"]:
             one["counted"] = summary.counted(
                 row for row in rows if row["experiment"] == one["name"])
     fleet = os.path.join(folder, "hosts.csv")
-    if os.path.exists(fleet):
+    if rundir.stored(fleet):
         parts = rundir.read_rows(fleet)
         for one in made["experiments"]:
             one["hosts"] = {variant: each_host.of_runs(*(
