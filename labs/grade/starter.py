@@ -20,7 +20,7 @@ COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 HASH = re.compile(r"^#.*\n", re.MULTILINE)
 # A comment directly above, the heading, the body up to a brace in column 1.
 FUNCTION = re.compile(r"""^(?:/\*(?:(?!\*/).)*\*/\n)?
-                      (?P<heading>\w[^;{}=/\#]*?\b(?P<name>\w+)\([^;{}]*?\))\n
+                      (?P<heading>\w[^;{}=/\#]*?\b(?P<name>\w+)\([^;{}]*?\))(?:\ /\*[^\n]*\*/)?\n
                       \{\n.*?^\}\n""", re.MULTILINE | re.DOTALL | re.VERBOSE)
 
 

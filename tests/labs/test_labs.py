@@ -100,7 +100,7 @@ static int given(void)
 }
 
 /* Only read_all() calls helper(), which would show how. */
-static int helper(void)
+static int helper(void) /* of read_all() */
 {
     return 1;
 }
