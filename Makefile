@@ -167,6 +167,10 @@ build/shim.so: tests/shim/calls.c tests/shim/faults.c tests/shim/faults.h Makefi
 	@echo '  CC    $@'
 	$(Q)$(CC) -std=c11 -D_GNU_SOURCE $(WARNINGS) -O2 -g -fPIC -fno-builtin -shared -o $@ $(filter %.c,$^)
 
+## lines: lines of C and Python by folder (SINCE=v1.0.0: then and now)
+lines:
+	@scripts/lines.py $(SINCE)
+
 ## unit-tests: the programs of tests/unit, built and not run (`make check-unit` does)
 unit-tests: $(UNIT_TESTS)
 
@@ -319,7 +323,7 @@ check-browser: build/deps/browser
 check-layering: build/deps/layering
 	@$(SUITES) layering
 
-## check-shape: sizes of the C and differences between neighbours, against their budgets
+## check-shape: sizes of the C and differences between neighbours, against their limits
 check-shape: build/deps/shape
 	@$(SUITES) shape
 
@@ -526,7 +530,7 @@ help:
         reliability compare \
         compare-settings study study-settings report compare-runs peers-deps \
         book format tidy help timeline simulator demo-stuck predict predictions model \
-        starter grade lab handout check-peers check-labs check-world check-mutants break break-check fleet fleet-clean check-fleet
+        lines starter grade lab handout check-peers check-labs check-world check-mutants break break-check fleet fleet-clean check-fleet
 
 # Deletes a file whose recipe failed: it would look finished next time.
 .DELETE_ON_ERROR:
