@@ -300,32 +300,34 @@ test: build/deps/test
 	@$(SUITES) unit quick
 
 ## check-unit: the pure modules of common/, with cmocka
-check-unit: build/deps/unit
-	@$(SUITES) unit
-
 ## check-blackbox: every server over real sockets, with a real Redis
-check-blackbox: build/deps/blackbox
-	@$(SUITES) blackbox
+## check-browser: signs the guestbook in a headless Chromium
+## check-layering: nm on the objects: nothing that http_conn reaches waits or does I/O
+## check-shape: sizes of the C and differences between neighbours, against their limits
+## check-faults: the servers under slow clients, dead workers, a failing Redis
+## check-shim: the servers while system calls are short, interrupted or fail (ARGS='--seed 7')
+## check-frame: the runner itself, this Makefile, the scripts
+## check-mutants: plants faults in the servers: does a simulated world find each? (FULL=1: all)
+## check-containers: builds the image and runs compose.yaml, without a daemon (needs root)
+## check-aarch64: builds for 64-bit Arm without a warning, runs the unit tests in qemu
+## check-install: what `make all` tells a user without root on a bare Debian
+## check-workflows: actionlint on what GitHub runs, .github/workflows/
+## check-peers: other people's servers do the same work, floors make the same calls (ARGS='-k nginx')
+## check-labs: the grader, on starters, solutions, mutants and hostile programs (FULL=1: all)
 
-## check-asan: these and check-shim, with the address and undefined-behaviour sanitizers
+# The names come from the lines of help above, without those that have a rule of their own.
+CHECKS := $(filter-out all asan tsan world fleet balancer, \
+            $(shell sed -n 's/^## check-\([a-z0-9]*\):.*/\1/p' $(firstword $(MAKEFILE_LIST))))
+$(CHECKS:%=check-%): check-%: build/deps/%
+	@$(SUITES) $*
+
+## check-asan: unit, blackbox and shim, with the address and undefined-behaviour sanitizers
 check-asan: build/deps/blackbox build/deps/unit
 	@$(SUITES) unit-asan blackbox-asan shim-asan
 
 ## check-tsan: the threaded servers with the thread sanitizer
 check-tsan: build/deps/blackbox
 	@$(SUITES) blackbox-tsan
-
-## check-browser: signs the guestbook in a headless Chromium
-check-browser: build/deps/browser
-	@$(SUITES) browser
-
-## check-layering: nm on the objects: nothing that http_conn reaches waits or does I/O
-check-layering: build/deps/layering
-	@$(SUITES) layering
-
-## check-shape: sizes of the C and differences between neighbours, against their limits
-check-shape: build/deps/shape
-	@$(SUITES) shape
 
 ## variant: builds one variant of a server in build/variants/NAME/ (NAME=leader-followers)
 variant: build/deps/variants all
@@ -339,49 +341,17 @@ variant-measure: build/deps/compare all
 variants-check: build/deps/variants
 	@$(SUITES) variants
 
-## check-faults: the servers under slow clients, dead workers, a failing Redis
-check-faults: build/deps/faults
-	@$(SUITES) faults
-
-## check-shim: the servers while system calls are short, interrupted or fail (ARGS='--seed 7')
-check-shim: build/deps/shim
-	@$(SUITES) shim
-
-## check-frame: the runner itself, this Makefile, the scripts
-check-frame: build/deps/frame
-	@$(SUITES) frame
-
 ## check-world: drivers and parents in simulated worlds (COVERAGE=1: which branches they take)
 check-world: build/deps/world
 	$(if $(COVERAGE),tests/world/coverage.py,@FULL=1 $(SUITES) world)
-
-## check-mutants: plants faults in the servers: does a simulated world find each? (FULL=1: all)
-check-mutants: build/deps/mutants
-	@$(SUITES) mutants
 
 ## check-fleet: fleet and fleet-clean on five hosts that are namespaces of this machine
 check-fleet: build/deps/fleet
 	@FULL=1 $(SUITES) fleet
 
-## check-containers: builds the image and runs compose.yaml, without a daemon (needs root)
-check-containers: build/deps/containers
-	@$(SUITES) containers
-
 # compose.yaml needs a file, not a template. A test compares the two.
 tools/fleet/balancer/compose.cfg: FORCE $(VENV)
 	$(VENV_PYTHON) -m tests.containers.balancer
-
-## check-aarch64: builds for 64-bit Arm without a warning, runs the unit tests in qemu
-check-aarch64: build/deps/aarch64
-	@$(SUITES) aarch64
-
-## check-install: what `make all` tells a user without root on a bare Debian
-check-install: build/deps/install
-	@$(SUITES) install
-
-## check-workflows: actionlint on what GitHub runs, .github/workflows/
-check-workflows: build/deps/workflows
-	@$(SUITES) workflows
 
 ## check-balancer: HAProxy and nginx before servers that die and are restarted, under load
 check-balancer: build/deps/test build/deps/balancer
@@ -434,14 +404,6 @@ break-check: build/deps/grade $(LIB) $(VENV)
 handout:
 	@BREAK='$(BREAK)' GIVE='$(GIVE)' COLLECTION='$(COLLECTION)' \
 	    $(PYTHON) -m labs.handout $(LABS)
-
-## check-peers: other people's servers do the same work, floors make the same calls (ARGS='-k nginx')
-check-peers: build/deps/peers
-	@$(SUITES) peers
-
-## check-labs: the grader, on starters, solutions, mutants and hostile programs (FULL=1: all)
-check-labs: build/deps/labs
-	@$(SUITES) labs
 
 # ---------------------------------------------------------------- measuring
 #
@@ -521,16 +483,13 @@ help:
 
 # Names of commands, not of files. (A pattern such as run-% cannot be named
 # here, so its members are.)
-.PHONY: FORCE all unit-tests fuzzers clean install uninstall deps doctor check \
-        check-all test check-unit check-blackbox check-asan check-tsan \
-        check-browser check-layering check-shape variant variant-measure \
-        variants-check check-faults check-shim check-frame check-containers \
-        check-balancer check-aarch64 check-install check-workflows run-balanced \
-        fuzz soak hostile \
-        reliability compare \
-        compare-settings study study-settings report compare-runs peers-deps \
+.PHONY: $(CHECKS:%=check-%) FORCE all unit-tests fuzzers clean install uninstall deps \
+        doctor check check-all test check-asan check-tsan variant variant-measure \
+        variants-check check-balancer run-balanced fuzz soak hostile reliability \
+        compare compare-settings study study-settings report compare-runs peers-deps \
         book format tidy help timeline simulator demo-stuck predict predictions model \
-        lines starter grade lab handout check-peers check-labs check-world check-mutants break break-check fleet fleet-clean check-fleet
+        lines starter grade lab handout check-world break break-check fleet \
+        fleet-clean check-fleet
 
 # Deletes a file whose recipe failed: it would look finished next time.
 .DELETE_ON_ERROR:
