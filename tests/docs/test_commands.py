@@ -23,7 +23,7 @@ SERVERS = {one.name for one in ARCHITECTURES}
 REQUIRED = {"ab", "wrk", "httperf", "redis-cli", "strace", "nm", "git",
             "objdump"}
 OTHERS = {"perf", "nstat", "ss", "curl", "head", "vmstat", "ulimit", "printf",
-          "ps", "cc", "cp", "cat", "kill", "pkill", "pgrep", "prlimit", "truncate",
+          "ps", "cc", "cp", "cat", "kill", "pkill", "xzcat", "pgrep", "prlimit", "truncate",
           "ls", "timeout", "apt-get", "echo", "patch", "grep", "sysctl", "man",
           "seq", "redis-server", "python3", "docker", "podman", "ssh"}
 
