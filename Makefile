@@ -39,12 +39,12 @@ FOLDERS  = 01_iterative 02_forking 03_preforking 04_threaded 05_prethreaded \
 NAMES    = $(foreach f,$(FOLDERS),$(word 2,$(subst _, ,$(f))))
 PROGRAMS = $(NAMES:%=$(BIN)/%)
 
-COMMON      = $(wildcard common/*.c)
+COMMON      = $(wildcard common/*.c common/pages/*.c)
 # The HTTP half of common/, and its tests, which link nothing else.
-HTTP_HALF   = $(wildcard $(patsubst %,common/%.c,bytes text http_* router guestbook \
+HTTP_HALF   = $(wildcard $(patsubst %,common/%.c,bytes text http_* router page pages/* \
               static_file file_table))
 HTTP_TESTS  = $(patsubst %,$(OBJ)/tests/test_%,bytes text http_parser http_chunked \
-              http_date http_conn http_response router endpoints guestbook static_file \
+              http_date http_conn http_response router page endpoints guestbook static_file \
               file_table out_of_memory)
 UNIT_TESTS  = $(patsubst tests/unit/%.c,$(OBJ)/tests/%,$(wildcard tests/unit/test_*.c))
 UNIT_HELP   = $(patsubst %.c,$(OBJ)/%.o,$(filter-out tests/unit/test_%.c,$(wildcard tests/unit/*.c)))
@@ -134,7 +134,7 @@ $(UNIT_TESTS): $(OBJ)/tests/%: $(OBJ)/tests/unit/%.o $(UNIT_HELP) $(LIB) $(HTTP_
 
 # This test replaces the allocator (ld's --wrap) and makes it fail. The variable is
 # private because other programs link the same objects.
-$(OBJ)/tests/test_out_of_memory: private LINK += -Wl,--wrap=aligned_alloc,--wrap=calloc,--wrap=realloc,--wrap=strdup
+$(OBJ)/tests/test_out_of_memory: private LINK += -Wl,--wrap=aligned_alloc,--wrap=calloc,--wrap=malloc,--wrap=realloc,--wrap=strdup
 
 # Only the tests see cmocka, so the servers build without it.
 $(OBJ)/tests/unit/%.o: tests/unit/%.c $(OBJ)/flags | build/deps/unit

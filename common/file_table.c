@@ -1,4 +1,9 @@
 /* file_table - the files that a worker keeps open; see file_table.h. */
+
+/* Without memory for an entry, uthash would end the process. So would it not:
+ * the file is served and not kept. */
+#define HASH_NONFATAL_OOM 1
+#define uthash_nonfatal_oom(file) ((file)->references--)
 #include "file_table.h"
 
 #include <errno.h>
@@ -91,33 +96,59 @@ static int open_new(const struct file_table *table, const char *path,
     return status;
 }
 
+/* Takes a file out of the table, which releases it. */
+static void drop(struct file_table *table, struct open_file *file)
+{
+    HASH_DEL(table->files, file);
+    file_release(file);
+}
+
+/* Finds a file by its path. uthash keeps the order in which entries were added,
+ * so one that is used is added again: the first is the least recently used. */
+static struct open_file *find(struct file_table *table, const char *path)
+{
+    struct open_file *file;
+    HASH_FIND_STR(table->files, path, file);
+    if (file != NULL && file->hh.next != NULL) { /* not the last already */
+        HASH_DEL(table->files, file);
+        HASH_ADD_KEYPTR(hh, table->files, file->path, strlen(file->path), file);
+    }
+    return file;
+}
+
+/* Keeps a file that has just been opened, in place of the one that has not been
+ * used for longest. */
+static void keep(struct file_table *table, struct open_file *file)
+{
+    if (HASH_COUNT(table->files) == table->size)
+        drop(table, table->files);
+    file->references++;
+    HASH_ADD_KEYPTR(hh, table->files, file->path, strlen(file->path), file);
+    if (table->stale_ms == 0)
+        table->stale_ms = file->opened_ms + FILE_TABLE_FRESH_MS;
+}
+
+static bool is_out_of_room(int error)
+{
+    return error == EMFILE || error == ENFILE || error == ENOMEM;
+}
+
 int file_table_open(struct file_table *table, const char *path, int64_t now_ms,
                     struct open_file **found)
 {
     file_table_expire(table, now_ms);
-    for (size_t i = 0; i < table->size; i++) {
-        struct open_file *file = table->files[i];
-        if (file != NULL && strcmp(file->path, path) == 0) {
-            file->references++;
-            *found = file;
-            return 0;
-        }
+    *found = find(table, path);
+    if (*found != NULL) {
+        (*found)->references++;
+        return 0;
     }
     int status = open_new(table, path, now_ms, found);
-    if (status == 503 && (errno == EMFILE || errno == ENFILE ||
-                          errno == ENOMEM)) { /* files kept for later go */
-        file_table_empty(table);
+    if (status == 503 && is_out_of_room(errno)) {
+        file_table_empty(table); /* files kept for later go */
         status = open_new(table, path, now_ms, found);
     }
-    if (status == 0) {
-        struct open_file **oldest = &table->files[table->next];
-        table->next = (table->next + 1) % table->size;
-        file_release(*oldest);
-        *oldest = *found;
-        (*found)->references++;
-        if (table->stale_ms == 0)
-            table->stale_ms = now_ms + FILE_TABLE_FRESH_MS;
-    }
+    if (status == 0)
+        keep(table, *found);
     return status;
 }
 
@@ -132,25 +163,20 @@ void file_release(struct open_file *file)
 
 void file_table_expire(struct file_table *table, int64_t now_ms)
 {
+    struct open_file *file, *next;
     if (table->stale_ms == 0 || now_ms < table->stale_ms)
         return;
     table->stale_ms = 0;
-    for (unsigned i = 0; i < table->size; i++) {
-        struct open_file *file = table->files[i];
-        if (file == NULL)
-            continue;
+    HASH_ITER (hh, table->files, file, next) {
         int64_t stale_ms = file->opened_ms + FILE_TABLE_FRESH_MS;
-        if (stale_ms <= now_ms) {
-            file_release(file);
-            table->files[i] = NULL;
-        } else if (table->stale_ms == 0 || stale_ms < table->stale_ms) {
+        if (stale_ms <= now_ms)
+            drop(table, file);
+        else if (table->stale_ms == 0 || stale_ms < table->stale_ms)
             table->stale_ms = stale_ms;
-        }
     }
 }
 
 void file_table_empty(struct file_table *table)
 {
     file_table_expire(table, INT64_MAX);
-    table->next = 0;
 }

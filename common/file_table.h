@@ -2,10 +2,11 @@
  * file_table - the files that a worker keeps open, below one folder.
  *
  * Opening a file costs a path walk and three system calls, more than the rest
- * of its answer. So a worker keeps the last 8 files open. One that was opened
- * 500 ms ago is dropped, because it may have been replaced or changed. A worker
- * that has nothing to do drops all, and so does one that is short of
- * descriptors or memory.
+ * of its answer. So a worker keeps the 8 files open that it used last, in a hash
+ * table that is an LRU cache as uthash's user guide describes one. A file that
+ * was opened 500 ms ago is dropped, because it may have been replaced or
+ * changed. A worker that has nothing to do drops all, and so does one that is
+ * short of descriptors or memory.
  *
  * This is the one module below the drivers that makes system calls. It may wait
  * for the disk: for regular files, Linux offers no readiness.
@@ -13,6 +14,7 @@
 #pragma once
 
 #include <sys/stat.h>
+#include <uthash.h>
 
 #include "bytes.h"
 
@@ -31,15 +33,15 @@ struct open_file {
     char etag[48];
     char fields[160]; /* empty: not made yet */
     const char *type;
+    UT_hash_handle hh; /* uthash: an entry of file_table.files */
     char path[]; /* below the folder, without a leading slash */
 };
 
 struct file_table {
     int folder;    /* descriptor, not owned */
-    unsigned size; /* slots to use, 1 to FILE_TABLE_SIZE */
-    unsigned next; /* the slot to fill next: free, or with the oldest file */
+    unsigned size; /* files to keep, 1 to FILE_TABLE_SIZE */
     int64_t stale_ms; /* when the oldest is too old; 0: none is open */
-    struct open_file *files[FILE_TABLE_SIZE];
+    struct open_file *files; /* by path; the least recently used is first */
 };
 
 /* Drops every file; responses in progress keep theirs until they release it.

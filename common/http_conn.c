@@ -4,6 +4,7 @@
 #include <limits.h>
 
 #include "http_response.h"
+#include "page.h"
 #include "router.h"
 
 /* A client may stay silent before its first request this many times as long as
@@ -260,7 +261,8 @@ static bool end_answer(struct http_conn *c)
     struct http_exchange *x = c->x;
     c->requests++;
     x->logged = (struct http_logged){x->request.line, x->status,
-                                     x->content_bytes};
+                                     x->content_bytes, x->fault};
+    x->fault = NULL;
     c->state = x->close ? HTTP_CONN_CLOSING : HTTP_CONN_NEXT;
     /* A client that has announced its last request sends no other. (Old ones
      * send an empty line behind the body of a form: RFC 9112, 2.2.) */
@@ -291,17 +293,13 @@ bool http_conn_answer(struct http_conn *c, bool may_keep)
 
 const struct redis_command *http_conn_next_command(struct http_conn *c)
 {
-    struct http_exchange *x = c->x;
-    return x->sent < x->queued ? &x->commands[x->sent++] : NULL;
+    return page_next_command(c->x);
 }
 
 bool http_conn_reply(struct http_conn *c, const struct redisReply *reply)
 {
     struct http_exchange *x = c->x;
-    x->replied++;
-    if (reply == NULL)
-        x->queued = x->sent; /* do not send the remaining commands */
-    x->on_reply(x, reply);
+    page_reply(x, reply);
     return x->replied == x->queued && end_answer(c);
 }
 

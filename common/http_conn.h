@@ -134,8 +134,8 @@ bool http_conn_has_pipelined(const struct http_conn *c);
  * anything else is called; false when the page needs Redis first. */
 bool http_conn_answer(struct http_conn *c, bool may_keep);
 
-/* REDIS: returns the next command to send, valid until its reply has been
- * passed on; NULL when all have been sent. */
+/* REDIS: returns the next command to send, valid until the next call here; NULL
+ * when all have been sent, or the others wait for a reply. */
 const struct redis_command *http_conn_next_command(struct http_conn *c);
 
 /* REDIS: passes on the reply to the oldest unanswered command, or NULL when

@@ -20,9 +20,11 @@ void http_context_init(struct http_context *context, const struct site *site,
 static void exchange_free(struct http_exchange *x)
 {
     buffer_free(&x->out);
-    buffer_free(&x->page);
+    buffer_free(&x->commands);
+    buffer_free(&x->memory);
+    buffer_free(&x->kept);
     buffer_free(&x->scratch);
-    buffer_free(&x->guestbook.remarks);
+    buffer_free(&x->content);
     free(x);
 }
 
@@ -72,9 +74,10 @@ struct http_exchange *http_exchange_acquire(struct http_context *context)
 
 void http_exchange_shrink(struct http_exchange *x)
 {
-    buffer_reset(&x->page, KEEP_BUFFER);
+    buffer_reset(&x->memory, KEEP_BUFFER);
+    buffer_reset(&x->kept, KEEP_BUFFER);
     buffer_reset(&x->scratch, KEEP_BUFFER);
-    buffer_reset(&x->guestbook.remarks, KEEP_BUFFER);
+    buffer_reset(&x->content, KEEP_BUFFER);
 }
 
 void http_exchange_release(struct http_exchange **released)

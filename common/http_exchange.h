@@ -16,6 +16,7 @@
 #include "site.h"
 
 struct http_exchange;
+struct page;
 
 enum {
     HTTP_READ_MAX = 16384, /* bytes that one read takes */
@@ -24,13 +25,7 @@ enum {
     HTTP_INPUT_SIZE = HTTP_HEAD_MAX + HTTP_BODY_MAX + HTTP_READ_MAX + 4096,
     HTTP_BATCH_MAX = 65536, /* collected answers are sent from this size on */
     HTTP_PATH_MAX = 1024,   /* decoded path; a longer one names no file: 404 */
-    REDIS_COMMANDS_MAX = 3,
 };
-
-/* Called with each reply to a queued command, in order; NULL when there will be
- * none because Redis is away. The reply stays the caller's. */
-typedef void http_on_reply(struct http_exchange *x,
-                           const struct redisReply *reply);
 
 struct http_body { /* the part of a file that follows the bytes in `out` */
     struct open_file *file; /* holds a reference */
@@ -43,12 +38,7 @@ struct http_logged {
     struct slice line; /* the request line, in the exchange's input */
     int status;
     uint64_t content_bytes;
-};
-
-struct guestbook_page { /* what the guestbook remembers between replies */
-    struct slice name, text;  /* what the guest typed, to show it again */
-    const char *message;      /* a sentence for the guest, or NULL */
-    struct buffer remarks;    /* the list, as HTML */
+    const char *fault; /* what the page did wrong, or NULL; the status is 500 */
 };
 
 /* What answers are made from, one for each worker. The driver sets the
@@ -78,11 +68,14 @@ struct http_exchange { /* starts a page: http_exchange_acquire() says why */
     struct http_chunked chunked;
     char path[HTTP_PATH_MAX + 1]; /* decoded, ends in NUL */
 
-    /* What the page wants from Redis. */
-    struct redis_command commands[REDIS_COMMANDS_MAX];
-    unsigned char queued, sent, replied;
-    http_on_reply *on_reply;
-    struct guestbook_page guestbook;
+    /* The page, what it asks of Redis, and what it remembers: page.h. */
+    const struct page *page;
+    unsigned char queued, sent, replied; /* commands */
+    const char *fault;       /* it asks too much, or forgets to answer */
+    struct buffer commands, memory;
+    struct buffer kept;      /* text that it collects between replies */
+    struct buffer scratch;   /* decoded form fields */
+    struct buffer content;   /* an answer made in memory */
 
     /* The answer. `out` may start with answers to earlier requests. */
     int refused;            /* status of a malformed request, or 0 */
@@ -94,8 +87,6 @@ struct http_exchange { /* starts a page: http_exchange_acquire() says why */
     size_t out_sent;        /* bytes of `out` already sent */
     bool only_continue;     /* all of `out` is "100 Continue" */
     struct buffer out;
-    struct buffer page;     /* a page made in memory */
-    struct buffer scratch;  /* decoded form fields */
     struct http_body body;
 
     /* Input: in[in_start..in_end) has been read and not been used yet. */

@@ -153,8 +153,8 @@ void response_content(struct http_exchange *x, struct slice type,
 
 void response_page(struct http_exchange *x, struct slice type)
 {
-    x->out.failed |= x->page.failed;
-    response_content(x, type, buffer_slice(&x->page));
+    x->out.failed |= x->content.failed;
+    response_content(x, type, buffer_slice(&x->content));
 }
 
 void response_file(struct http_exchange *x, struct slice type,
@@ -182,8 +182,8 @@ void response_error_page(struct http_exchange *x, const char *detail)
     /* "404 Not Found": the status line without "HTTP/1.1 " and CRLF. */
     const char *title = text->line.p + 9;
     int n = (int)text->line.n - 11;
-    buffer_reset(&x->page, HTTP_BATCH_MAX);
-    buffer_printf(&x->page,
+    buffer_reset(&x->content, HTTP_BATCH_MAX);
+    buffer_printf(&x->content,
                   "<!DOCTYPE html>\n<html lang=\"en\">\n"
                   "<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
                   "content=\"width=device-width, initial-scale=1\">\n"

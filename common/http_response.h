@@ -33,7 +33,7 @@ void response_field(struct http_exchange *x, const char *name,
 void response_content(struct http_exchange *x, struct slice type,
                       struct slice content);
 
-/* The same with the content of x->page. */
+/* The same with the content of x->content. */
 void response_page(struct http_exchange *x, struct slice type);
 
 /* The same with part of a file; takes over the caller's reference. */

@@ -10,7 +10,7 @@
  */
 struct redisReply;
 
-enum { REDIS_ARGS_MAX = 4 };
+enum { REDIS_ARGS_MAX = 8 };
 
 struct redis_command {
     int argc;

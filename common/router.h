@@ -1,13 +1,15 @@
 /*
- * router - which page answers a request: a table of paths, with the methods
- * that each takes, and the smallest pages. Every other path names a file below
- * public/.
+ * router - which page answers a request: the one of this path, or for any other
+ * path static_file, which looks below public/.
  */
 #pragma once
 
-#include "http_exchange.h"
+#include "page.h"
 
-/* Answers the request in x, or queues Redis commands and sets on_reply. */
+/* All pages but static_file's; the last is followed by NULL. */
+extern const struct page *const router_pages[];
+
+/* Answers the request in x, or has its page ask Redis. */
 void router_dispatch(struct http_exchange *x);
 
 /* Decodes the %XX escapes of a request's path into path[size], with a NUL.

@@ -8,14 +8,22 @@
 #pragma once
 
 #include <dirent.h>
+#include <uthash.h>
 
 #include "bytes.h"
+
+/* The text of templates/NAME/index.html. */
+struct site_template {
+    const char *name;
+    struct slice text;
+    UT_hash_handle hh; /* uthash: an entry of site.templates */
+};
 
 struct site { /* constant once the first worker runs */
     const char *name;      /* of the server: "epoll" */
     char signature[64];    /* the Server field: "zerohttpd/1.0 (epoll)" */
     int public_folder;     /* descriptor of public/ */
-    struct slice guestbook_template; /* read once: changes need a restart */
+    struct site_template *templates; /* by name; read once */
     struct dirent **pictures; /* the files in public/pictures/ */
     unsigned picture_count;
     unsigned files_per_worker; /* how many each may keep open; at least 1 */
@@ -24,7 +32,6 @@ struct site { /* constant once the first worker runs */
     int request_timeout_ms; /* ... and a request may take this long */
 };
 
-/* Opens what the site needs of the folders public/ and templates/ in `root`.
- * What is missing ends the program with a sentence. Everything stays open until
- * the process ends. */
+/* Opens public/ in the folder `root`, lists its pictures and reads the templates
+ * of all pages. What is missing or wrong ends the program with a sentence. */
 void site_open(struct site *site, const char *root);

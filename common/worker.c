@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "http_response.h"
+#include "page.h"
 
 void worker_init(struct worker *worker, const struct server *server,
                  int number)
@@ -56,8 +57,12 @@ bool worker_may_keep(const struct worker *worker, const struct http_conn *conn)
 void worker_log_answer(struct worker *worker, const struct http_conn *conn,
                        const char *peer)
 {
+    const struct http_exchange *x = conn->x;
     stats_add(&worker->stats->requests, 1);
+    if (x->logged.fault != NULL)
+        server_warn_exhausted(worker->server, "the page %s %s: its client "
+                              "gets a 500", x->page->path, x->logged.fault);
     if (peer != NULL)
-        access_log_write(&worker->server->log, peer, &conn->x->logged,
+        access_log_write(&worker->server->log, peer, &x->logged,
                          worker->http.clock.seconds);
 }

@@ -76,11 +76,11 @@ SUBMITTED = $(if $(SUBMISSION),'$(SUBMISSION)')
 
 all: $(LIB)
 
-$(LIB): $(patsubst %.c,$(OBJ)/%.o,$(wildcard common/*.c))
+$(LIB): $(patsubst %.c,$(OBJ)/%.o,$(wildcard common/*.c common/pages/*.c))
 \t@rm -f $@
 \tar rcs $@ $^
 
-$(OBJ)/%.o: %.c $(wildcard common/*.h)
+$(OBJ)/%.o: %.c $(wildcard common/*.h common/pages/*.h)
 \t@mkdir -p $(@D)
 \t$(CC) $(CFLAGS) -c -o $@ $<
 
@@ -209,7 +209,7 @@ def write(labs, faulty=(), given=(), first_hour=False, collection=""):
         copy(name)
     for path in (TOP / "labs" / "grade").glob("*.py"):
         copy(path.relative_to(TOP))
-    for path in (TOP / "common").glob("*.[ch]"):
+    for path in (TOP / "common").rglob("*.[ch]"):
         needed = PARTS.get(path.name)
         if needed is None or path.name in given or \
                 numbers.intersection(needed):

@@ -16,7 +16,7 @@ FOLDER holds the objects of common/; those of the mains are next to it.
    to a caller, so that the same code is safe in threads and in processes.
 4. The sources of the pure layer compile in a folder of their own, with the headers
    named in TYPES and without those of hiredis: their types are their own, too.
-   Only READS_REPLIES may look into a reply of Redis.
+   Only READS_REPLIES and the pages may look into a reply of Redis.
 5. Nothing, the mains included, waits until a time of day (CALENDAR_WAITS): when
    an administrator sets the clock, such a wait ends early or lasts for hours.
 
@@ -39,7 +39,7 @@ TOP = Path(__file__).resolve().parent.parent
 
 # The roots of the pure layer. Each must exist, or the check would pass on an
 # empty folder.
-ROOTS = ["http_conn", "http_parser", "http_response", "router",
+ROOTS = ["http_conn", "http_parser", "http_response", "router", "page",
          "guestbook", "text", "bytes"]
 
 # Objects that must not be in the pure layer.
@@ -55,7 +55,7 @@ FILE_CALLS = {"open", "openat", "syscall", "fstat", "fstatat", "pread", "close",
 
 # What the pure layer includes besides a header for each of its objects.
 TYPES = {"clock", "redis_command", "site"}
-READS_REPLIES = {"guestbook"}
+READS_REPLIES = {"page"}
 
 # Functions whose deadline is a time on CLOCK_REALTIME. For each there is one that
 # takes the clock as an argument (pthread_cond_clockwait, pthread_clockjoin_np).
@@ -109,12 +109,13 @@ Object = collections.namedtuple("Object", "defined undefined variables")
 
 
 def read_folder(folder, sources=None):
-    """Return {name: Object} for the objects in a folder.
+    """Return {name: Object} for the objects in a folder and its subfolder pages/.
 
     Given the folder of their sources, skip objects of sources that are deleted.
     """
-    return {path.stem: read_object(path) for path in sorted(folder.glob("*.o"))
-            if not sources or (sources / f"{path.stem}.c").exists()}
+    return {path.stem: read_object(path) for path in sorted(folder.rglob("*.o"))
+            if not sources
+            or (sources / path.relative_to(folder).with_suffix(".c")).exists()}
 
 
 def read_object(path):
@@ -195,10 +196,16 @@ def calendar_waits(objects):
     return results
 
 
+def source_of(sources, name):
+    """Return the path of a module's source, or None."""
+    return next((path for path in (sources / f"{name}.c", sources / f"pages/{name}.c")
+                 if path.exists()), None)
+
+
 def names_without_source(sources):
     """Return a result for each name in the rules: is there such a source? A
     module that is renamed must not leave its rule."""
-    return [((sources / f"{name}.c").exists(),
+    return [(source_of(sources, name) is not None,
              f"the rules name {name}, but there is no common/{name}.c")
             for name in sorted(DRIVERS | FILE_OBJECTS | MAY_VARY | READS_REPLIES)]
 
@@ -228,19 +235,22 @@ def compile_alone(sources, layer):
     compiler = shlex.split(os.environ.get("CC", "gcc"))
     results = []
     with tempfile.TemporaryDirectory() as folder:
-        for name in {*layer, *TYPES}:
-            header = sources / f"{name}.h"
-            if header.exists():
-                Path(folder, header.name).write_bytes(header.read_bytes())
+        Path(folder, "pages").mkdir()
+        for header in sources.rglob("*.h"):
+            if header.stem in {*layer, *TYPES} or header.parent.name == "pages":
+                copy = Path(folder, header.relative_to(sources))
+                copy.write_bytes(header.read_bytes())
         stranger = Path(folder, "strange/hiredis/hiredis.h")
         stranger.parent.mkdir(parents=True)
         stranger.write_text('#error "hiredis is not part of the pure layer"\n')
         for name in sorted(layer):
-            own = Path(folder, f"{name}.c")
-            own.write_bytes((sources / own.name).read_bytes())
+            source = source_of(sources, name)
+            own = Path(folder, source.relative_to(sources))
+            own.write_bytes(source.read_bytes())
+            reads = name in READS_REPLIES or source.parent.name == "pages"
             done = subprocess.run(
                 [*compiler, "-std=c11", "-D_GNU_SOURCE", "-fsyntax-only", "-w",
-                 *([] if name in READS_REPLIES else [f"-I{folder}/strange"]), own],
+                 f"-I{folder}", *([] if reads else [f"-I{folder}/strange"]), own],
                 capture_output=True, text=True, check=False)
             wrong = next((line for line in done.stderr.splitlines()
                           if "error" in line), "")
@@ -312,6 +322,7 @@ MADE_UP = {
 EXPECTED = {
     "http_parser.o, a root of the pure layer, is missing",
     "http_response.o, a root of the pure layer, is missing",
+    "page.o, a root of the pure layer, is missing",
     "guestbook.o, a root of the pure layer, is missing",
     "bytes.o, a root of the pure layer, is missing",
     "router > indirect calls clock_gettime, poll, read, redisCommand",

@@ -43,7 +43,7 @@ NO_CODE = re.compile(r"""/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n]
 
 def sources(top):
     """Return {path relative to top: text} of the mains and of common/."""
-    found = [*top.glob("0[1-7]_*/main.c"), *top.glob("common/*.[ch]")]
+    found = [*top.glob("0[1-7]_*/main.c"), *top.glob("common/**/*.[ch]")]
     return {str(path.relative_to(top)): path.read_text() for path in sorted(found)}
 
 

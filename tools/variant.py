@@ -117,7 +117,7 @@ def names(top=TOP):
 def sources(variant, top):
     """Return the paths below `top` of the sources that it is built from."""
     found = [top / name for name in FILES]
-    for folder in ("common", *variant.folders):
+    for folder in ("common", "common/pages", *variant.folders):
         found += sorted((top / folder).glob("*.[ch]"))
     return [path.relative_to(top) for path in found]
 
@@ -171,7 +171,7 @@ def build(variant, words=(), flavour="default", strict=False):
     apply(variant)
     plain, ours = (top / "build" / flavour for top in (variant.top, variant.copy))
     command = ["make", *words, f"FLAVOUR={flavour}"]
-    for folder in ("common", *variant.folders):
+    for folder in ("common", "common/pages", *variant.folders):
         for path in sorted((plain / folder).glob("*.[od]")):
             (ours / folder).mkdir(parents=True, exist_ok=True)
             shutil.copy2(path, ours / folder)

@@ -342,8 +342,9 @@ static void compare(struct client *a, size_t logged_a, struct client *b)
 
 static void check_all_released(const struct file_table *table)
 {
-    for (int i = 0; i < FILE_TABLE_SIZE; i++)
-        assert(table->files[i] == NULL || table->files[i]->references == 1);
+    const struct open_file *file = table->files;
+    for (; file != NULL; file = file->hh.next)
+        assert(file->references == 1);
 }
 
 /* --------------------------------------------------------------- the input */

@@ -3,7 +3,7 @@
 #include <assert.h>
 
 #include "text.h"
-#include "guestbook.h"
+#include "pages/guestbook.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

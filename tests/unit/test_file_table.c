@@ -35,10 +35,7 @@ static int begin(void **state)
 
 static bool is_empty(void)
 {
-    for (int i = 0; i < FILE_TABLE_SIZE; i++)
-        if (table.files[i] != NULL)
-            return false;
-    return true;
+    return table.files == NULL;
 }
 
 static int end(void **state)
@@ -256,13 +253,13 @@ static void open_many(int n)
 
 static bool is_kept(const char *name)
 {
-    for (int i = 0; i < FILE_TABLE_SIZE; i++)
-        if (table.files[i] != NULL && strcmp(table.files[i]->path, name) == 0)
-            return true;
-    return false;
+    const struct open_file *file = table.files;
+    while (file != NULL && strcmp(file->path, name) != 0)
+        file = file->hh.next;
+    return file != NULL;
 }
 
-TEST(when_the_table_is_full_the_file_opened_first_goes)
+TEST(when_the_table_is_full_the_file_not_used_for_longest_goes)
 {
     open_many(FILE_TABLE_SIZE);
     assert_true(is_kept("0"));
@@ -270,14 +267,17 @@ TEST(when_the_table_is_full_the_file_opened_first_goes)
     assert_false(is_kept("0"));
     assert_true(is_kept("1"));
     assert_true(is_kept("file"));
+    assert_content("1", "x"); /* now "2" is the one */
+    assert_content("sub/file", "deeper");
+    assert_true(is_kept("1"));
+    assert_false(is_kept("2"));
 }
 
 TEST(a_path_that_names_nothing_makes_no_file_go)
 {
     open_many(FILE_TABLE_SIZE);
     assert_int_equal(status_of("nowhere"), 404);
-    for (int i = 0; i < FILE_TABLE_SIZE; i++)
-        assert_non_null(table.files[i]);
+    assert_int_equal(HASH_COUNT(table.files), FILE_TABLE_SIZE);
 }
 
 TEST(the_table_bounds_the_descriptors)
@@ -377,7 +377,7 @@ int main(void)
         FILES(so_is_a_file_that_took_its_place),
         FILES(so_is_its_end),
         FILES(a_response_in_progress_keeps_the_file_that_it_began_with),
-        FILES(when_the_table_is_full_the_file_opened_first_goes),
+        FILES(when_the_table_is_full_the_file_not_used_for_longest_goes),
         FILES(a_path_that_names_nothing_makes_no_file_go),
         FILES(the_table_bounds_the_descriptors),
         FILES(a_smaller_table_holds_fewer),

@@ -1,5 +1,5 @@
-/* guestbook - a page that needs Redis three times; see common/guestbook.h. */
-#include "guestbook.h"
+/* guestbook - a page that needs Redis three times; see common/pages/guestbook.c. */
+#include "pages/guestbook.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -405,8 +405,8 @@ TEST(a_hundred_long_remarks_make_one_long_page)
     const struct http_exchange *x = world.context.spare;
     assert_non_null(x);
     const size_t most = 65536;
-    assert_true(x->out.cap <= most && x->page.cap <= most);
-    assert_true(x->scratch.cap <= most && x->guestbook.remarks.cap <= most);
+    assert_true(x->out.cap <= most && x->content.cap <= most);
+    assert_true(x->scratch.cap <= most && x->kept.cap <= most);
 }
 
 int main(void)

@@ -3,8 +3,8 @@
  * answer or the end of the connection, everything is released, and the next
  * request is answered as usual.
  *
- * The linker replaces aligned_alloc, calloc, realloc and strdup by the functions
- * below in everything that is linked into this program (ld --wrap). */
+ * The linker replaces aligned_alloc, calloc, malloc, realloc and strdup by the
+ * functions below in everything that is linked into this program (ld --wrap). */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -12,10 +12,12 @@
 
 void *__real_aligned_alloc(size_t alignment, size_t n);
 void *__real_calloc(size_t n, size_t size);
+void *__real_malloc(size_t n);
 void *__real_realloc(void *p, size_t n);
 char *__real_strdup(const char *s);
 void *__wrap_aligned_alloc(size_t alignment, size_t n);
 void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_malloc(size_t n);
 void *__wrap_realloc(void *p, size_t n);
 char *__wrap_strdup(const char *s);
 
@@ -40,6 +42,11 @@ void *__wrap_aligned_alloc(size_t alignment, size_t n)
 void *__wrap_calloc(size_t n, size_t size)
 {
     return fails() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_malloc(size_t n)
+{
+    return fails() ? NULL : __real_malloc(n);
 }
 
 void *__wrap_realloc(void *p, size_t n)

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "page.h"
+
 static const char page[] =
     "[$MESSAGE$][$GUEST_NAME$][$GUEST_TEXT$][$VISITOR_COUNT$]$GUEST_REMARKS$";
 
@@ -30,6 +32,7 @@ static void build_site(struct world *world)
     static char big[WORLD_BIG_SIZE];
     static struct dirent picture = {.d_name = "one.svg"};
     static struct dirent *pictures[] = {&picture};
+    static struct site_template guestbook;
     const struct folder *f = &world->folder;
 
     for (size_t i = 0; i < sizeof big; i++)
@@ -46,7 +49,9 @@ static void build_site(struct world *world)
     add_file(f, "public/folder/.hidden", "secret\n", 7);
     add_file(f, "public/pictures/one.svg", "<svg/>\n", 7);
     world->site.public_folder = open_folder(f, "public");
-    world->site.guestbook_template = slice_of(page);
+    guestbook = (struct site_template){"guestbook", slice_of(page), guestbook.hh};
+    HASH_ADD_KEYPTR(hh, world->site.templates, guestbook.name,
+                    strlen(guestbook.name), &guestbook);
     world->site.pictures = pictures;
     world->site.picture_count = 1;
 }
@@ -78,6 +83,7 @@ void world_create(struct world *world)
 void world_destroy(struct world *world)
 {
     http_context_free(&world->context);
+    HASH_CLEAR(hh, world->site.templates);
     buffer_free(&world->signed_with);
     close(world->site.public_folder);
     folder_remove(&world->folder);
@@ -176,13 +182,14 @@ static bool give_input(struct client *client)
 
 static bool ask_redis(struct client *client)
 {
-    const struct redis_command *commands[REDIS_COMMANDS_MAX], *command;
+    struct redis_command commands[PAGE_COMMANDS_MAX];
+    const struct redis_command *command;
     int due = 0;
     while ((command = http_conn_next_command(&client->conn)) != NULL)
-        commands[due++] = command;
+        commands[due++] = *command;
     for (int i = 0; i < due; i++)
         if (http_conn_reply(&client->conn,
-                            client->world->redis(client->world, commands[i])))
+                            client->world->redis(client->world, &commands[i])))
             log_answer(client);
     return due > 0;
 }

@@ -81,6 +81,20 @@ void __wrap_server_start(struct server *server,
 void __wrap_server_ready(const struct server *server, const char *model, ...);
 int __wrap_server_finish(const struct server *server);
 
+/* Made once, of real memory: all worlds share it. */
+#undef uthash_malloc
+#define uthash_malloc(n) __real_malloc(n)
+static struct site_template *templates(void)
+{
+    static struct site_template guestbook = {
+        .name = "guestbook", .text = SLICE("[$VISITOR_COUNT$]$GUEST_REMARKS$")};
+    static struct site_template *table;
+    if (table == NULL)
+        HASH_ADD_KEYPTR(hh, table, guestbook.name, strlen(guestbook.name),
+                        &guestbook);
+    return table;
+}
+
 /* Instead of server.c's, which opens real folders and sockets. */
 void __wrap_server_start(struct server *server,
                          const struct architecture *architecture, int argc,
@@ -103,8 +117,7 @@ void __wrap_server_start(struct server *server,
         .site = {.name = architecture->name, .signature = "sim",
                  .public_folder = FOLDER_FD, .pictures = pictures,
                  .picture_count = 1, .files_per_worker = FILE_TABLE_SIZE,
-                 .guestbook_template =
-                     SLICE("[$VISITOR_COUNT$]$GUEST_REMARKS$")}};
+                 .templates = templates()}};
     if (sim.plan.per_connection) {
         as_if = *architecture;
         as_if.kind = PER_CONNECTION;

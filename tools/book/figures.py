@@ -104,7 +104,7 @@ def _published():
 def _constants():
     """Return the enumerators of common/ that have a number, by module."""
     found = Names()
-    for path in sorted((TOP / "common").glob("*.[ch]"), reverse=True):
+    for path in sorted((TOP / "common").rglob("*.[ch]"), reverse=True):
         found.setdefault(path.stem, Names()).update(
             (name, int(value) * int(factor or 1)) for name, value, factor in
             reversed(re.findall(r"\b(\w+) = (\d+)(?: \* (\d+))?\b",

@@ -43,7 +43,7 @@ def files():
     """Return the paths of all C files, relative to the top."""
     return [*(f"{name}/main.c" for name in SEVEN), *sorted(
         str(path.relative_to(TOP)) for ending in ("h", "c")
-        for path in (TOP / "common").glob(f"*.{ending}"))]
+        for path in (TOP / "common").rglob(f"*.{ending}"))]
 
 
 def page_name(path):

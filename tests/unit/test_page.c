@@ -1,0 +1,266 @@
+/* page - what a page may ask, remember and forget; see common/page.h. */
+#include "page.h"
+
+#include <stdio.h>
+
+#include "conversation.h"
+#include "http_response.h"
+
+enum { PING = REDIS_REPLY_INTEGER }; /* the type of the replies below */
+
+static char asked[1024];   /* the commands that Redis got, a word each */
+static int replies_to_give;
+static int on_reply_calls;
+
+static const redisReply *number_redis(struct world *w,
+                                      const struct redis_command *command)
+{
+    static redisReply reply = {.type = REDIS_REPLY_INTEGER};
+    size_t n = strlen(asked);
+    w->commands++;
+    reply.integer = w->commands;
+    snprintf(asked + n, sizeof asked - n, "%s ", command->argv[0]);
+    return replies_to_give-- > 0 ? &reply : NULL;
+}
+
+static void answer_with(struct http_exchange *x, long long number)
+{
+    buffer_reset(&x->content, HTTP_BATCH_MAX);
+    buffer_printf(&x->content, "%lld", number);
+    response_begin(x, 200);
+    response_page(x, SLICE("text/plain"));
+}
+
+static void answer_number(struct http_exchange *x, const redisReply *reply)
+{
+    on_reply_calls++;
+    answer_with(x, reply->integer);
+}
+
+/* Runs a request to a page, as router and driver would, until it is answered
+ * or Redis has nothing more to say. Returns its exchange. */
+static struct http_exchange *run(const struct page *page)
+{
+    const struct redis_command *next;
+    static size_t room;
+    asked[0] = '\0';
+    on_reply_calls = 0;
+    world.commands = 0;
+    http_conn_input(&client.conn, &room);
+    struct http_exchange *x = client.conn.x;
+    x->request = (struct http_request){.method = HTTP_GET, .minor_version = 1};
+    x->status = 0;
+    x->fault = NULL;
+    x->queued = x->sent = x->replied = 0;
+    page_begin(x, page);
+    while (x->replied < x->queued) {
+        struct redis_command due[PAGE_COMMANDS_MAX];
+        int n = 0;
+        while ((next = page_next_command(x)) != NULL)
+            due[n++] = *next;
+        assert_true(n > 0); /* otherwise nothing would ever happen */
+        for (int i = 0; i < n; i++)
+            page_reply(x, number_redis(&world, &due[i]));
+    }
+    return x;
+}
+
+static void assert_body(const struct http_exchange *x, const char *text)
+{
+    assert_true(x->content_bytes == strlen(text));
+    assert_slice(((struct slice){x->out.data + x->out.len - strlen(text),
+                                 strlen(text)}), text);
+}
+
+/* --------------------------------------------------------------- commands */
+
+static void ask_fifty_in_turn(struct http_exchange *x)
+{
+    for (int i = 0; i < 49; i++)
+        page_ask(x, NULL, PING, "A", NULL);
+    page_ask(x, answer_number, PING, "B", NULL);
+}
+
+TEST(a_page_may_ask_more_than_a_few_commands)
+{
+    const struct page page = {.path = "/x", .on_request = ask_fifty_in_turn};
+    replies_to_give = 50;
+    struct http_exchange *x = run(&page);
+    assert_int_equal(x->status, 200);
+    assert_body(x, "50");
+}
+
+static void ask_two(struct http_exchange *x)
+{
+    page_ask(x, NULL, PING, "A", NULL);
+    page_ask(x, answer_number, PING, "B", NULL);
+}
+
+static void ask_two_together(struct http_exchange *x)
+{
+    page_ask(x, NULL, PING, "A", NULL);
+    page_ask_also(x, answer_number, PING, "B", NULL);
+}
+
+TEST(a_command_waits_for_the_one_before_unless_they_go_together)
+{
+    const struct page in_turn = {.path = "/x", .on_request = ask_two};
+    const struct page together = {.path = "/x", .on_request = ask_two_together};
+    const struct {
+        const struct page *page;
+        bool pipeline;
+        int sent; /* before the first reply */
+    } rows[] = {{&in_turn, false, 1}, {&in_turn, true, 2},
+                {&together, false, 2}, {&together, true, 2}};
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        world.site.pipeline = rows[i].pipeline;
+        replies_to_give = 0; /* what was sent is asked, and no more */
+        struct http_exchange *x = run(rows[i].page);
+        assert_int_equal(world.commands, rows[i].sent);
+        assert_int_equal(x->status, 503);
+        assert_int_equal(on_reply_calls, 0);
+    }
+}
+
+static void ask_then_answer(struct http_exchange *x)
+{
+    page_ask(x, answer_number, PING, "A", NULL);
+    answer_with(x, 7);
+    page_ask(x, answer_number, PING, "B", NULL);
+}
+
+TEST(an_answer_ends_what_was_asked)
+{
+    const struct page page = {.path = "/x", .on_request = ask_then_answer};
+    replies_to_give = 9;
+    struct http_exchange *x = run(&page);
+    assert_body(x, "7");
+    assert_null(x->fault);
+    assert_int_equal(world.commands, 0);
+}
+
+static void ask_for_text(struct http_exchange *x)
+{
+    page_ask(x, answer_number, REDIS_REPLY_STRING, "A", NULL);
+}
+
+TEST(a_reply_of_another_type_does_not_reach_the_page)
+{
+    const struct page page = {.path = "/x", .on_request = ask_for_text};
+    replies_to_give = 1;
+    struct http_exchange *x = run(&page);
+    assert_int_equal(x->status, 503);
+    assert_int_equal(on_reply_calls, 0);
+    assert_null(x->fault);
+    assert_non_null(strstr(x->content.data, "needs Redis"));
+}
+
+/* ------------------------------------------------------------------ faults */
+
+static void ask_again(struct http_exchange *x, const redisReply *reply)
+{
+    (void)reply;
+    page_ask(x, ask_again, PING, "A", NULL);
+}
+
+static void ask_for_ever(struct http_exchange *x)
+{
+    page_ask(x, ask_again, PING, "A", NULL);
+}
+
+static void ask_all(struct http_exchange *x)
+{
+    for (int i = 0; i < PAGE_COMMANDS_MAX + 1; i++)
+        page_ask_also(x, NULL, PING, "A", NULL);
+}
+
+static void ask_many_words(struct http_exchange *x)
+{
+    page_ask(x, answer_number, PING, "1", "2", "3", "4", "5", "6", "7", "8",
+             "9", NULL);
+}
+
+static void do_nothing(struct http_exchange *x)
+{
+    (void)x;
+}
+
+static void ask_and_forget(struct http_exchange *x)
+{
+    page_ask(x, NULL, PING, "A", NULL);
+}
+
+TEST(a_faulty_page_is_500_and_its_fault_is_told)
+{
+    static const struct {
+        void (*on_request)(struct http_exchange *x);
+        const char *fault;
+        int commands;
+    } rows[] = {
+        {ask_for_ever, "too many commands", PAGE_COMMANDS_MAX},
+        {ask_all, "too many commands", 0},
+        {ask_many_words, "too many words", 0},
+        {do_nothing, "neither answers nor asks", 0},
+        {ask_and_forget, "neither answers nor asks", 1},
+    };
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        const struct page page = {.path = "/x",
+                                  .on_request = rows[i].on_request};
+        replies_to_give = 1000;
+        struct http_exchange *x = run(&page);
+        assert_int_equal(x->status, 500);
+        assert_int_equal(world.commands, rows[i].commands);
+        assert_non_null(x->fault);
+        if (strstr(x->fault, rows[i].fault) == NULL)
+            fail_msg("row %zu: %s", i, x->fault);
+    }
+}
+
+/* ------------------------------------------------------------------ memory */
+
+struct remembered { /* larger than what a buffer begins with */
+    long long sum;
+    char rest[5000];
+};
+
+static void add(struct http_exchange *x, const redisReply *reply)
+{
+    struct remembered *memory = page_memory(x);
+    memory->sum += reply->integer;
+}
+
+static void add_and_answer(struct http_exchange *x, const redisReply *reply)
+{
+    add(x, reply);
+    answer_with(x, ((struct remembered *)page_memory(x))->sum);
+}
+
+static void ask_for_sum(struct http_exchange *x)
+{
+    page_ask(x, add, PING, "A", NULL);
+    page_ask(x, add, PING, "B", NULL);
+    page_ask(x, add_and_answer, PING, "C", NULL);
+}
+
+TEST(a_page_remembers_between_replies_and_not_between_requests)
+{
+    const struct page page = {.path = "/x", .on_request = ask_for_sum,
+                              .memory = sizeof(struct remembered)};
+    for (int i = 0; i < 3; i++) {
+        replies_to_give = 3;
+        assert_body(run(&page), "6");
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TALK(a_page_may_ask_more_than_a_few_commands),
+        TALK(a_command_waits_for_the_one_before_unless_they_go_together),
+        TALK(an_answer_ends_what_was_asked),
+        TALK(a_reply_of_another_type_does_not_reach_the_page),
+        TALK(a_faulty_page_is_500_and_its_fault_is_told),
+        TALK(a_page_remembers_between_replies_and_not_between_requests),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
