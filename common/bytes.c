@@ -40,14 +40,6 @@ void buffer_free(struct buffer *b)
     *b = (struct buffer){0};
 }
 
-void buffer_reset(struct buffer *b, size_t keep)
-{
-    if (b->cap > keep)
-        buffer_free(b);
-    b->len = 0;
-    b->failed = false;
-}
-
 char *buffer_reserve(struct buffer *b, size_t n)
 {
     size_t cap = b->cap;

@@ -116,7 +116,13 @@ void buffer_free(struct buffer *b);
 
 /* Empties the buffer; frees its memory if that is more than `keep` bytes, so
  * that one huge page does not make a pooled buffer huge for good. */
-void buffer_reset(struct buffer *b, size_t keep);
+static inline void buffer_reset(struct buffer *b, size_t keep)
+{
+    if (b->cap > keep)
+        buffer_free(b);
+    b->len = 0;
+    b->failed = false;
+}
 
 /* Makes room for n more bytes and returns where they go; NULL, with `failed`
  * set, when memory runs out. The caller adds to len what it has written. */
