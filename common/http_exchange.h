@@ -11,6 +11,7 @@
 #include "bytes.h"
 #include "clock.h"
 #include "file_table.h"
+#include "http_chunked.h"
 #include "http_parser.h"
 #include "redis_command.h"
 #include "site.h"

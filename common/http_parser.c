@@ -22,12 +22,12 @@ static const unsigned char byte_class[256] = {
     [')'] = IN_HOST, [','] = IN_HOST, [';'] = IN_HOST, ['='] = IN_HOST,
 };
 
-static bool is_token_char(char c)
+bool http_is_token_char(char c)
 {
     return (byte_class[(unsigned char)c] & IN_TOKEN) != 0;
 }
 
-static bool is_value_char(char c) /* of a field: RFC 9110, 5.5 */
+bool http_is_value_char(char c)
 {
     return ((unsigned char)c >= ' ' && c != 0x7f) || c == '\t';
 }
@@ -96,17 +96,21 @@ static bool is_authority(struct slice s)
            port.n == 0;
 }
 
-static enum http_method method_of(struct slice name) /* case-sensitive */
+static enum http_method method_of(struct slice name)
 {
-    return slice_equal(name, SLICE("GET"))       ? HTTP_GET
-           : slice_equal(name, SLICE("HEAD"))    ? HTTP_HEAD
-           : slice_equal(name, SLICE("POST"))    ? HTTP_POST
-           : slice_equal(name, SLICE("OPTIONS")) ? HTTP_OPTIONS
-           : slice_equal(name, SLICE("PUT")) ||
-             slice_equal(name, SLICE("DELETE")) ||
-             slice_equal(name, SLICE("PATCH")) ||
-             slice_equal(name, SLICE("TRACE"))   ? HTTP_REFUSED
-                                                 : HTTP_UNKNOWN;
+    static const struct {
+        struct slice name; /* case-sensitive */
+        enum http_method method;
+    } methods[] = {
+        {SLICE("GET"), HTTP_GET},        {SLICE("HEAD"), HTTP_HEAD},
+        {SLICE("POST"), HTTP_POST},      {SLICE("OPTIONS"), HTTP_OPTIONS},
+        {SLICE("PUT"), HTTP_REFUSED},    {SLICE("DELETE"), HTTP_REFUSED},
+        {SLICE("PATCH"), HTTP_REFUSED},  {SLICE("TRACE"), HTTP_REFUSED},
+    };
+    for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++)
+        if (slice_equal(name, methods[i].name))
+            return methods[i].method;
+    return HTTP_UNKNOWN;
 }
 
 /* Splits the request target (RFC 9112, 3.2). It is "/path?query", "*" for
@@ -141,7 +145,7 @@ static int parse_target(struct slice target, struct http_request *r)
 static int parse_request_line(struct slice line, struct http_request *r)
 {
     struct slice method, target, rest = line;
-    if (!cut_word(&rest, is_token_char, ' ', &method))
+    if (!cut_word(&rest, http_is_token_char, ' ', &method))
         return -400;
     r->method = method_of(method);
     bool more = cut_word(&rest, is_target_char, ' ', &target);
@@ -208,6 +212,23 @@ static int add_line(struct http_list *list, struct slice value)
     return 0;
 }
 
+/* Returns where a field goes that has one value and needs no parsing here, or
+ * NULL for any other. */
+static struct slice *single_field(struct slice name, struct http_request *r)
+{
+    if (slice_equal_nocase(name, SLICE("Content-Type")))
+        return &r->content_type;
+    if (slice_equal_nocase(name, SLICE("Range")))
+        return &r->range;
+    if (slice_equal_nocase(name, SLICE("If-Range")))
+        return &r->if_range;
+    if (slice_equal_nocase(name, SLICE("If-Modified-Since")))
+        return &r->if_modified_since;
+    if (slice_equal_nocase(name, SLICE("If-Unmodified-Since")))
+        return &r->if_unmodified_since;
+    return NULL;
+}
+
 /* Stores what one field says. The chain is cheap, because lengths are compared
  * first, and few names have the same. */
 static int store_field(struct slice name, struct slice value,
@@ -238,16 +259,11 @@ static int store_field(struct slice name, struct slice value,
         }
         return 0;
     }
-    struct slice *single =
-        slice_equal_nocase(name, SLICE("Content-Type")) ? &r->content_type
-        : slice_equal_nocase(name, SLICE("Range"))      ? &r->range
-        : slice_equal_nocase(name, SLICE("If-Range"))   ? &r->if_range
-        : slice_equal_nocase(name, SLICE("If-Modified-Since"))
-            ? &r->if_modified_since
-        : slice_equal_nocase(name, SLICE("If-Unmodified-Since"))
-            ? &r->if_unmodified_since : NULL;
-    if (single != NULL) /* of two lines neither counts: which one is meant? */
-        *single = (struct slice){value.p, single->p == NULL ? value.n : 0};
+    struct slice *single = single_field(name, r);
+    if (single != NULL && single->p != NULL)
+        value.n = 0; /* of two lines neither counts */
+    if (single != NULL)
+        *single = value;
     return 0;
 }
 
@@ -257,10 +273,10 @@ static int parse_field(struct slice line, struct http_request *r,
     struct slice name;
     /* White space before the colon is invalid, and so is a folded line: it
      * starts with white space, so its name is empty (RFC 9112, 5.1, 5.2). */
-    if (!cut_word(&line, is_token_char, ':', &name))
+    if (!cut_word(&line, http_is_token_char, ':', &name))
         return -400;
     for (size_t i = 0; i < line.n; i++)
-        if (!is_value_char(line.p[i]))
+        if (!http_is_value_char(line.p[i]))
             return -400;
     /* An invalid value is reported when all fields are known. The lowest status
      * wins, so that the order of the fields does not matter. */
@@ -318,83 +334,5 @@ ssize_t http_parse_head(const char *bytes, size_t length,
     if (length >= HTTP_HEAD_MAX)
         return line.n > 0 && memchr(line.p, ' ', line.n) == NULL ? -501 : -414;
     /* A TLS handshake has no line ends; its client should not wait for one. */
-    return line.n > 0 && !is_token_char(line.p[0]) ? -400 : 0;
-}
-
-/* The grammar of chunked framing (RFC 9112, 7.1): which bytes may come next in
- * each state, and the state after them. In its ABNF, extensions are
- *     *( BWS ";" BWS name [ BWS "=" BWS ( token / quoted-string ) ] )
- * where BWS is optional white space. Lines end in CRLF only, and an open quote
- * is an error: two parsers that disagree on the end of a line find different
- * chunks in the same bytes. */
-enum {
-    SIZE_START, SIZE, SIZE_LF, DATA, DATA_CR, DATA_LF,
-    /* Each byte read in one of these states counts as overhead. */
-    EXT_BWS, EXT, NAME, NAME_BWS, EQUALS, WORD, QUOTED, QUOTED_PAIR, QUOTE_END,
-    TRAILER, TRAILER_NAME, TRAILER_VALUE, TRAILER_LF, END_LF
-};
-enum { HEX_DIGIT = 256, BWS, TOKEN, VALUE }; /* any byte of a class */
-static const struct transition { short byte, next; } transitions[][6] = {
-    [SIZE_START] = {{HEX_DIGIT, SIZE}}, [SIZE_LF] = {{'\n', DATA}},
-    [SIZE] = {{HEX_DIGIT, SIZE}, {BWS, EXT_BWS}, {';', EXT}, {'\r', SIZE_LF}},
-    [DATA_CR] = {{'\r', DATA_LF}}, [DATA_LF] = {{'\n', SIZE_START}},
-    [EXT_BWS] = {{BWS, EXT_BWS}, {';', EXT}},
-    [EXT] = {{BWS, EXT}, {TOKEN, NAME}},
-    [NAME] = {{TOKEN, NAME}, {BWS, NAME_BWS}, {'=', EQUALS}, {';', EXT},
-              {'\r', SIZE_LF}},
-    [NAME_BWS] = {{BWS, NAME_BWS}, {'=', EQUALS}, {';', EXT}},
-    [EQUALS] = {{BWS, EQUALS}, {'"', QUOTED}, {TOKEN, WORD}},
-    [WORD] = {{TOKEN, WORD}, {BWS, EXT_BWS}, {';', EXT}, {'\r', SIZE_LF}},
-    [QUOTED] = {{'"', QUOTE_END}, {'\\', QUOTED_PAIR}, {VALUE, QUOTED}},
-    [QUOTED_PAIR] = {{VALUE, QUOTED}},
-    [QUOTE_END] = {{BWS, EXT_BWS}, {';', EXT}, {'\r', SIZE_LF}},
-    [TRAILER] = {{TOKEN, TRAILER_NAME}, {'\r', END_LF}},
-    [TRAILER_NAME] = {{TOKEN, TRAILER_NAME}, {':', TRAILER_VALUE}},
-    [TRAILER_VALUE] = {{VALUE, TRAILER_VALUE}, {'\r', TRAILER_LF}},
-    [TRAILER_LF] = {{'\n', TRAILER}}, [END_LF] = {{'\n', CHUNK_DONE}},
-};
-
-/* Returns the state after c, or -400 if the grammar does not allow c. */
-static int next_state(int state, char c)
-{
-    for (const struct transition *t = transitions[state]; t->byte != 0; t++)
-        if (c == t->byte || (t->byte == BWS && (c == ' ' || c == '\t')) ||
-            (t->byte == HEX_DIGIT && isxdigit((unsigned char)c)) ||
-            (t->byte == TOKEN && is_token_char(c)) ||
-            (t->byte == VALUE && is_value_char(c)))
-            return t->next;
-    return -400;
-}
-
-int http_chunked_decode(struct http_chunked *d, char *dst, const char *src,
-                        size_t n, size_t *consumed, size_t *written)
-{
-    size_t i = 0, out = 0;
-    while (i < n && d->state != CHUNK_DONE) {
-        if (d->state == DATA) {
-            size_t available = n - i < d->left ? n - i : (size_t)d->left;
-            memmove(dst + out, src + i, available); /* may overlap */
-            out += available;
-            i += available;
-            d->left -= available;
-            if (d->left == 0)
-                d->state = DATA_CR;
-            continue;
-        }
-        char c = src[i++];
-        int next = next_state(d->state, c);
-        if (next == -400)
-            return -400;
-        if (d->state >= EXT_BWS || (c == '0' && d->left == 0))
-            d->overhead++;
-        if (next == SIZE)
-            d->left = d->left * 16 + (unsigned)hex_value(c);
-        if (d->left > HTTP_BODY_MAX || d->overhead > HTTP_CHUNK_OVERHEAD)
-            return -413;
-        /* The last chunk has the size 0 and no data. */
-        d->state = next == DATA && d->left == 0 ? TRAILER : next;
-    }
-    *consumed = i;
-    *written = out;
-    return 0;
+    return line.n > 0 && !http_is_token_char(line.p[0]) ? -400 : 0;
 }

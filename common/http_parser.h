@@ -1,5 +1,5 @@
 /*
- * http_parser - parses the head of a request and decodes chunked bodies.
+ * http_parser - parses the head of a request.
  *
  * Pure functions: they allocate nothing, keep no state of their own and read no
  * byte beyond the ones given. They refuse whatever is ambiguous: if two servers
@@ -16,8 +16,7 @@ enum { /* the limits, and the status of a request that exceeds one of them */
     HTTP_TARGET_MAX = 8000,     /* bytes of the request target: 414 */
     HTTP_HEAD_MAX = 16384,      /* bytes of request line and fields: 431 */
     HTTP_LIST_LINES_MAX = 4,    /* lines of one list, such as If-Match: 431 */
-    HTTP_BODY_MAX = 65536,      /* bytes of content: 413 */
-    HTTP_CHUNK_OVERHEAD = 16384 /* extensions, trailers, leading zeros: 413 */
+    HTTP_BODY_MAX = 65536       /* bytes of content: 413 */
 };
 
 enum http_method { /* bits, so that a route can name a set of methods */
@@ -65,18 +64,8 @@ struct http_request {
 ssize_t http_parse_head(const char *bytes, size_t length,
                         struct http_request *request);
 
-struct http_chunked { /* all zero at the start of a body */
-    int state;        /* CHUNK_DONE when the body is complete */
-    uint64_t left;    /* data bytes of this chunk still to come */
-    size_t overhead;  /* bytes that count towards HTTP_CHUNK_OVERHEAD */
-};
-enum { CHUNK_DONE = -1 };
+/* Returns whether c may stand in a token (RFC 9110, 5.6.2). */
+bool http_is_token_char(char c);
 
-/* Decodes the chunked transfer coding (RFC 9112, 7.1), piece by piece: reads
- * src[0..n) and writes the chunk data to dst. dst may be src, or lie before it
- * in the same buffer. Trailer fields are checked and dropped.
- * Returns 0, or minus a status: 400 or 413. If 0, *consumed bytes were read (n,
- * unless the body ended before that) and *written bytes of data found. */
-int http_chunked_decode(struct http_chunked *decoder, char *dst,
-                        const char *src, size_t n, size_t *consumed,
-                        size_t *written);
+/* Returns whether c may stand in the value of a field (RFC 9110, 5.5). */
+bool http_is_value_char(char c);

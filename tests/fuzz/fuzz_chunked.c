@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "http_parser.h"
+#include "http_chunked.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,6 +1,6 @@
-/* http_parser - the chunked transfer coding; see common/http_parser.h. */
+/* http_chunked - the chunked transfer coding; see common/http_chunked.h. */
 #include "bytes.h"
-#include "http_parser.h"
+#include "http_chunked.h"
 #include "unit.h"
 
 /* Decodes raw bytes in pieces, split at the offsets in `cuts` (rising order).
