@@ -217,7 +217,7 @@ static void set_deadline(struct loop *loop, struct client *client)
     client->queue = (unsigned char)phase;
     client->deadline_ms =
         loop->worker.http.clock.now_ms +
-        http_phase_timeout_ms(&loop->worker.server->options, phase);
+        http_phase_timeout_ms(&loop->worker.server->site, phase);
     DL_APPEND(loop->deadline_queues[phase], client);
 }
 
@@ -380,7 +380,7 @@ static enum http_delivery look(const struct loop *loop, struct client *client)
 {
     return net_delivery(client->fd, &client->delivery,
                         loop->worker.http.clock.now_ms,
-                        http_stall_timeout_ms(&loop->worker.server->options));
+                        http_stall_timeout_ms(&loop->worker.server->site));
 }
 
 /* Waits until the client has acknowledged its last answer or closes, as
