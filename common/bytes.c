@@ -44,16 +44,23 @@ char *buffer_reserve(struct buffer *b, size_t n)
 {
     size_t cap = b->cap;
     b->failed |= n > SIZE_MAX / 2 - b->len;
+    if (b->failed)
+        return NULL;
+    if (cap == 0)
+        cap = FIRST_CAPACITY;
     /* Doubling bounds the bytes that n appends copy to O(n). */
-    while (!b->failed && cap - b->len < n)
-        cap = cap > 0 ? 2 * cap : FIRST_CAPACITY;
+    while (cap - b->len < n)
+        cap *= 2;
     if (cap > b->cap) {
         char *data = realloc(b->data, cap);
-        b->failed = data == NULL;
-        b->data = data != NULL ? data : b->data; /* the old block is valid */
-        b->cap = data != NULL ? cap : b->cap;
+        if (data == NULL) { /* b->data stays as it is */
+            b->failed = true;
+            return NULL;
+        }
+        b->data = data;
+        b->cap = cap;
     }
-    return b->failed ? NULL : b->data + b->len;
+    return b->data + b->len;
 }
 
 void buffer_append_uint(struct buffer *b, uint64_t value)

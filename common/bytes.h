@@ -1,10 +1,11 @@
 /*
- * bytes - two ways to hold bytes: a slice points at them, a buffer owns them.
+ * bytes - a slice points at bytes, a buffer owns them.
  *
- * The parser copies nothing: each part of a request is a slice of the input,
- * without a NUL, and valid as long as the input. Answers and pages are appended
- * to a buffer. When memory runs out, it is marked `failed` and further appends
- * do nothing: a caller appends all it has and checks once, at the end.
+ * The parser copies nothing: each part of a request is a slice of the
+ * input, without a NUL, and valid as long as the input. Answers and pages
+ * are appended to a buffer. When memory runs out, it is marked `failed` and
+ * further appends do nothing: a caller appends all it has and checks once,
+ * at the end.
  */
 #pragma once
 
@@ -74,13 +75,17 @@ static inline struct slice slice_trim(struct slice s)
 static inline struct slice slice_next(struct slice *s, char separator)
 {
     const char *end = memchr(s->p, separator, s->n);
-    struct slice part = {s->p, end != NULL ? (size_t)(end - s->p) : s->n};
-    slice_skip(s, end != NULL ? part.n + 1 : part.n);
+    struct slice part = *s;
+    if (end != NULL)
+        part.n = (size_t)(end - s->p);
+    slice_skip(s, part.n);
+    if (end != NULL)
+        slice_skip(s, 1);
     return part;
 }
 
-/* Removes the decimal digits at the start of *s and returns their value, or -1
- * if there are none. One above 2^59 may not be exact: none overflows. */
+/* Removes the decimal digits at the start of *s and returns their value, or
+ * -1 if there are none. One above 2^59 may not be exact: none overflows. */
 int64_t slice_next_number(struct slice *s);
 
 /* isdigit(3) would cost a child of 02 a page fault: it reads a table. */
@@ -89,14 +94,19 @@ static inline bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* In ASCII, the low four bits of 'A' and 'a' are 1. */
+/* Returns the value of a hexadecimal digit. */
 static inline int hex_value(char digit)
 {
-    return (digit & 15) + (digit > '9' ? 9 : 0);
+    if (digit <= '9')
+        return digit - '0';
+    if (digit <= 'F')
+        return digit - 'A' + 10;
+    return digit - 'a' + 10;
 }
 
-/* Removes one byte from *s, which must not be empty, and returns it; %XX, with
- * two hexadecimal digits, stands for one byte. Returns -1 for any other '%'. */
+/* Removes one byte from *s, which must not be empty, and returns it; %XX,
+ * with two hexadecimal digits, stands for one byte. Returns -1 for any
+ * other '%'. */
 int slice_next_decoded(struct slice *s);
 
 struct buffer { /* all zero is a valid, empty buffer */
@@ -114,8 +124,8 @@ static inline struct slice buffer_slice(const struct buffer *b)
 /* Frees the memory; the buffer is empty and usable again. */
 void buffer_free(struct buffer *b);
 
-/* Empties the buffer; frees its memory if that is more than `keep` bytes, so
- * that one huge page does not make a pooled buffer huge for good. */
+/* Empties the buffer; frees its memory if that is more than `keep` bytes,
+ * so that one huge page does not make a pooled buffer huge for good. */
 static inline void buffer_reset(struct buffer *b, size_t keep)
 {
     if (b->cap > keep)
@@ -124,8 +134,9 @@ static inline void buffer_reset(struct buffer *b, size_t keep)
     b->failed = false;
 }
 
-/* Makes room for n more bytes and returns where they go; NULL, with `failed`
- * set, when memory runs out. The caller adds to len what it has written. */
+/* Makes room for n more bytes and returns where they go; NULL, with
+ * `failed` set, when memory runs out. The caller adds to len what it has
+ * written. */
 char *buffer_reserve(struct buffer *b, size_t n);
 
 static inline void buffer_append(struct buffer *b, const void *bytes, size_t n)

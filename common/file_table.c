@@ -1,7 +1,7 @@
 /* file_table - the files that a worker keeps open; see file_table.h. */
 
-/* Without memory for an entry, uthash would end the process. So would it not:
- * the file is served and not kept. */
+/* Without memory for an entry, uthash would end the process. Instead the
+ * file is served and not kept. */
 #define HASH_NONFATAL_OOM 1
 #define uthash_nonfatal_oom(file) ((file)->references--)
 #include "file_table.h"
@@ -20,8 +20,8 @@ enum { OPEN_ATTEMPTS = 8 }; /* while openat2(2) fails with EAGAIN */
 /* O_NONBLOCK: otherwise opening a FIFO would wait for its writer. */
 enum { OPEN_FLAGS = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC };
 
-/* For kernels before 5.6, and sandboxes that do not know openat2(2): asks the
- * kernel where the file is that it has opened. */
+/* For kernels before 5.6, and sandboxes that do not know openat2(2): asks
+ * the kernel where the file is that it has opened. */
 static int open_and_check(int folder, const char *path)
 {
     char link[64], root[PATH_MAX], place[PATH_MAX];
@@ -45,8 +45,8 @@ static int open_and_check(int folder, const char *path)
  *
  * It fails with EAGAIN for two reasons. A rename, anywhere, has crossed a
  * ".." in a symbolic link: trying again helps. Or another program holds a
- * lease on the file (fcntl(2)), and O_NONBLOCK asks not to wait for its end,
- * which may take 45 seconds: then the client has to try again. */
+ * lease on the file (fcntl(2)), and O_NONBLOCK asks not to wait for its
+ * end, which may take 45 seconds: then the client has to try again. */
 static int open_beneath(int folder, const char *path)
 {
     struct open_how how = {
@@ -88,8 +88,10 @@ static int open_new(const struct file_table *table, const char *path,
     file->fd = open_beneath(table->folder, path);
     if (file->fd < 0 || fstat(file->fd, &file->status) < 0)
         status = status_of(errno);
+    else if (S_ISDIR(file->status.st_mode))
+        status = 301;
     else if (!S_ISREG(file->status.st_mode))
-        status = S_ISDIR(file->status.st_mode) ? 301 : 403;
+        status = 403;
     *opened = file;
     if (status != 0)
         file_release(file);
@@ -103,8 +105,9 @@ static void drop(struct file_table *table, struct open_file *file)
     file_release(file);
 }
 
-/* Finds a file by its path. uthash keeps the order in which entries were added,
- * so one that is used is added again: the first is the least recently used. */
+/* Finds a file by its path. uthash keeps the order in which entries were
+ * added, so one that is used is added again: the first is the least
+ * recently used. */
 static struct open_file *find(struct file_table *table, const char *path)
 {
     struct open_file *file;
@@ -116,8 +119,8 @@ static struct open_file *find(struct file_table *table, const char *path)
     return file;
 }
 
-/* Keeps a file that has just been opened, in place of the one that has not been
- * used for longest. */
+/* Keeps a file that has just been opened, in place of the one that has not
+ * been used for longest. */
 static void keep(struct file_table *table, struct open_file *file)
 {
     if (HASH_COUNT(table->files) == table->size)

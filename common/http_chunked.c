@@ -1,7 +1,7 @@
 /* http_chunked - decodes byte by byte, data in runs; see http_chunked.h.
  *
- * The functions below return the state after a byte, or -400 if the grammar does
- * not allow it. Extensions are, in the ABNF of RFC 9112, 7.1.1,
+ * The functions below return the state after a byte, or -400 if the grammar
+ * does not allow it. Extensions are, in the ABNF of RFC 9112, 7.1.1,
  *     *( BWS ";" BWS name [ BWS "=" BWS ( token / quoted-string ) ] ) */
 #include "http_chunked.h"
 

@@ -1,5 +1,6 @@
 /*
- * http_chunked - decodes bodies in the chunked transfer coding (RFC 9112, 7.1).
+ * http_chunked - decodes bodies in the chunked transfer coding (RFC 9112,
+ * 7.1).
  *
  * Lines end in CRLF only, and an open quote is an error: two parsers that
  * disagree on the end of a line find different chunks in the same bytes.
@@ -45,11 +46,11 @@ struct http_chunked { /* all zero at the start of a body */
     size_t overhead;  /* bytes that count towards HTTP_CHUNK_OVERHEAD */
 };
 
-/* Decodes piece by piece: reads src[0..n) and writes the chunk data to dst. dst
- * may be src, or lie before it in the same buffer. Trailer fields are checked
- * and dropped.
- * Returns 0, or minus a status: 400 or 413. If 0, *consumed bytes were read (n,
- * unless the body ended before that) and *written bytes of data found. */
+/* Decodes piece by piece: reads src[0..n) and writes the chunk data to dst.
+ * dst may be src, or lie before it in the same buffer. Trailer fields are
+ * checked and dropped. Returns 0, or minus a status: 400 or 413. If 0,
+ * *consumed bytes were read (n, unless the body ended before that) and
+ * *written bytes of data found. */
 int http_chunked_decode(struct http_chunked *decoder, char *dst,
                         const char *src, size_t n, size_t *consumed,
                         size_t *written);

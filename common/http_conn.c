@@ -88,7 +88,8 @@ static void refuse(struct http_conn *c, int status)
     c->state = HTTP_CONN_ANSWER;
 }
 
-/* The head is complete and `length` bytes long: how is the body framed? */
+/* The head is complete and `length` bytes long. Finds out how the body is
+ * framed. */
 static void begin_body(struct http_conn *c, size_t length)
 {
     struct http_exchange *x = c->x;
@@ -214,20 +215,23 @@ enum http_want http_conn_want(struct http_conn *c)
             advance(c);
     }
     switch ((enum http_conn_state)c->state) {
-    /* These two come before output: answers to pipelined requests are collected
-     * and sent together. */
+    /* In these two states, output waits: the answers to pipelined requests are
+     * collected and sent together. */
     case HTTP_CONN_ANSWER: return HTTP_WANT_ANSWER;
     case HTTP_CONN_REDIS: return HTTP_WANT_REDIS;
-    case HTTP_CONN_CLOSING: return has_output(c) ? HTTP_WANT_WRITE
-                                                 : HTTP_WANT_FIN;
     case HTTP_CONN_LINGER: return HTTP_WANT_LINGER;
     case HTTP_CONN_OVER: return HTTP_WANT_CLOSE;
     case HTTP_CONN_IDLE:
     case HTTP_CONN_HEAD:
     case HTTP_CONN_BODY:
-    case HTTP_CONN_NEXT: break;
+    case HTTP_CONN_NEXT:
+    case HTTP_CONN_CLOSING: break;
     }
-    return has_output(c) ? HTTP_WANT_WRITE : HTTP_WANT_READ;
+    if (has_output(c))
+        return HTTP_WANT_WRITE;
+    if (c->state == HTTP_CONN_CLOSING)
+        return HTTP_WANT_FIN;
+    return HTTP_WANT_READ;
 }
 
 char *http_conn_input(struct http_conn *c, size_t *room)
@@ -239,8 +243,9 @@ char *http_conn_input(struct http_conn *c, size_t *room)
         return NULL;
     if (c->state != HTTP_CONN_BODY && x->in_start > 0)
         move_to_front(x);
-    size_t free_space = HTTP_INPUT_SIZE - x->in_end;
-    *room = free_space < HTTP_READ_MAX ? free_space : HTTP_READ_MAX;
+    *room = HTTP_INPUT_SIZE - x->in_end;
+    if (*room > HTTP_READ_MAX)
+        *room = HTTP_READ_MAX;
     return x->in + x->in_end;
 }
 
@@ -253,12 +258,16 @@ void http_conn_received(struct http_conn *c, size_t n)
     advance(c);
 }
 
-/* The answer is complete: what follows it? http_conn_want() looks for the next
- * request, not this function: the caller needs the log entry first, and its
- * line is a slice of the input. */
+/* Ends the answer unless the page waits for Redis; returns whether it did.
+ * http_conn_want() looks for the next request, not this function: the caller
+ * needs the log entry first, and its line is a slice of the input. */
 static bool end_answer(struct http_conn *c)
 {
     struct http_exchange *x = c->x;
+    if (x->replied < x->queued) {
+        c->state = HTTP_CONN_REDIS;
+        return false;
+    }
     c->requests++;
     x->logged = (struct http_logged){x->request.line, x->status,
                                      x->content_bytes, x->fault};
@@ -285,10 +294,7 @@ bool http_conn_answer(struct http_conn *c, bool may_keep)
         response_error(x, refused, NULL);
     else
         router_dispatch(x);
-    if (x->replied == x->queued)
-        return end_answer(c);
-    c->state = HTTP_CONN_REDIS;
-    return false;
+    return end_answer(c);
 }
 
 const struct redis_command *http_conn_next_command(struct http_conn *c)
@@ -298,9 +304,8 @@ const struct redis_command *http_conn_next_command(struct http_conn *c)
 
 bool http_conn_reply(struct http_conn *c, const struct redisReply *reply)
 {
-    struct http_exchange *x = c->x;
-    page_reply(x, reply);
-    return x->replied == x->queued && end_answer(c);
+    page_reply(c->x, reply);
+    return end_answer(c);
 }
 
 void http_conn_output(const struct http_conn *c, struct http_output *output)
@@ -390,7 +395,6 @@ void http_conn_on_timeout(struct http_conn *c, enum http_delivery delivery)
     case HTTP_PHASE_IDLE:
         http_conn_finish(c);
         break;
-    case HTTP_PHASES:
-        break;
+    case HTTP_PHASES: break;
     }
 }

@@ -1,10 +1,10 @@
 /*
- * http_conn - one client's connection as a state machine, without the socket.
+ * http_conn - a client's connection as a state machine, without the socket.
  *
  * Bytes go in, bytes come out ("sans-I/O"). This module never touches the
- * client's socket or Redis. It says what it wants next, and the code that calls
- * it, the driver, makes that system call and waits in its own way. (A static
- * file is opened while its answer is made: see file_table.h.)
+ * client's socket or Redis. It says what it wants next, and the code that
+ * calls it, the driver, makes that system call and waits in its own way. (A
+ * static file is opened while its answer is made: see file_table.h.)
  *
  *     for (;;)
  *         switch (http_conn_want(c)) {
@@ -22,17 +22,17 @@
  *         case HTTP_WANT_CLOSE:  close the socket
  *         }
  *
- * There are two drivers: serve_blocking.c waits inside this loop; event_loop.c
- * leaves it where it would have to wait, and returns later.
+ * There are two drivers: serve_blocking.c waits inside this loop;
+ * event_loop.c leaves it where it would have to wait, and returns later.
  *
- * Nothing begun is lost. After close(2), the kernel answers further bytes of
- * the client with RST, and so it does if the server has left bytes unread; then
- * it discards the part of the last answer that the client has not acknowledged.
- * So whenever it is this server that ends a connection, it goes through FIN and
- * LINGER: the socket is closed when the client has acknowledged all of its
- * answers (RFC 9112, 9.6). A client that has announced its last request
- * (Connection: close, or HTTP/1.0 without keep-alive) may send no other, and
- * costs nothing: FIN, then CLOSE.
+ * Nothing begun is lost. After close(2), the kernel answers further bytes
+ * of the client with RST, and so it does if the server has left bytes
+ * unread; then it discards the part of the last answer that the client has
+ * not acknowledged. So whenever it is this server that ends a connection,
+ * it goes through FIN and LINGER: the socket is closed when the client has
+ * acknowledged all of its answers (RFC 9112, 9.6). A client that has
+ * announced its last request (Connection: close, or HTTP/1.0 without
+ * keep-alive) may send no other, and costs nothing: FIN, then CLOSE.
  */
 #pragma once
 
@@ -101,18 +101,20 @@ struct http_output {
 /* Starts a connection, with what the context holds. */
 void http_conn_open(struct http_conn *c, struct http_context *context);
 
-/* Gives the connection up, because the client has gone or breaks a limit: drops
- * unfinished input and unsent output. It wants CLOSE next. Not while replies
- * from Redis are due: they need its exchange. */
+/* Gives the connection up, because the client has gone or breaks a limit:
+ * drops unfinished input and unsent output. It wants CLOSE next. Not while
+ * replies from Redis are due: they need its exchange. */
 void http_conn_abort(struct http_conn *c);
 
-/* Ends a connection in good order, because the server cannot go on with it or
- * has no more time or room for it: drops unfinished input and unsent output, so
- * that FIN, then LINGER come next. Not while replies from Redis are due. */
+/* Ends a connection in good order, because the server cannot go on with it
+ * or has no more time or room for it: drops unfinished input and unsent
+ * output, so that FIN, then LINGER come next. Not while replies from Redis
+ * are due. */
 void http_conn_finish(struct http_conn *c);
 
-/* Returns what the connection needs next. After an answer it first looks for
- * the next request in the input: what c->x->logged points to is gone then. */
+/* Returns what the connection needs next. After an answer it first looks
+ * for the next request in the input: what c->x->logged points to is gone
+ * then. */
 enum http_want http_conn_want(struct http_conn *c);
 enum http_phase http_conn_phase(const struct http_conn *c);
 
@@ -120,12 +122,12 @@ enum http_phase http_conn_phase(const struct http_conn *c);
  * when memory runs out. */
 char *http_conn_input(struct http_conn *c, size_t *room);
 
-/* READ: n bytes were put there; 0: none yet, so the input may be released. An
- * empty line before a request line is skipped: it begins no request (RFC 9112,
- * 2.2). */
+/* READ: n bytes were put there; 0: none yet, so the input may be released.
+ * An empty line before a request line is skipped: it begins no request (RFC
+ * 9112, 2.2). */
 void http_conn_received(struct http_conn *c, size_t n);
 
-/* Are bytes of a further, pipelined request already here? */
+/* Returns whether bytes of a further, pipelined request are here. */
 bool http_conn_has_pipelined(const struct http_conn *c);
 
 /* ANSWER: answers the request. The connection stays open afterwards only if
@@ -134,8 +136,8 @@ bool http_conn_has_pipelined(const struct http_conn *c);
  * anything else is called; false when the page needs Redis first. */
 bool http_conn_answer(struct http_conn *c, bool may_keep);
 
-/* REDIS: returns the next command to send, valid until the next call here; NULL
- * when all have been sent, or the others wait for a reply. */
+/* REDIS: returns the next command to send, valid until the next call here;
+ * NULL when all have been sent, or the others wait for a reply. */
 const struct redis_command *http_conn_next_command(struct http_conn *c);
 
 /* REDIS: passes on the reply to the oldest unanswered command, or NULL when
@@ -149,18 +151,18 @@ void http_conn_output(const struct http_conn *c, struct http_output *output);
 /* WRITE: n bytes of it have been sent. */
 void http_conn_sent(struct http_conn *c, size_t n);
 
-/* FIN: it is sent, which also releases the packet that MSG_MORE held back. */
+/* FIN: it is sent, which also releases a packet held back by MSG_MORE. */
 void http_conn_fin_sent(struct http_conn *c);
 
-/* LINGER: bytes were `discarded`, or there are none now. A client that still
- * sends is given time to read that this is the end, and to close. */
+/* LINGER: bytes were `discarded`, or there are none now. A client that
+ * still sends is given time to read that this is the end, and to close. */
 void http_conn_lingered(struct http_conn *c, bool discarded,
                         enum http_delivery delivery);
 
-/* Returns how many milliseconds a phase may last: IDLE since the last answer,
- * the others since they began. ANSWER and LINGER end when the client has its
- * answer; for them this is how often to look how far it has come. (Redis has a
- * deadline of its own.) */
+/* Returns how many milliseconds a phase may last: IDLE since the last
+ * answer, the others since they began. ANSWER and LINGER end when the
+ * client has its answer; for them this is how often to look how far it has
+ * come. (Redis has a deadline of its own.) */
 int http_phase_timeout_ms(const struct site *site, enum http_phase phase);
 
 /* Returns for how long a client may take nothing of its answer. */
@@ -169,7 +171,7 @@ static inline int http_stall_timeout_ms(const struct site *site)
     return 2 * site->request_timeout_ms;
 }
 
-/* The deadline of the phase has passed. A request that has begun is answered
- * with 408. ANSWER goes on unless it has stalled; so does LINGER until the
- * answer is delivered. Any other phase: http_conn_finish(). */
+/* The deadline of the phase has passed. A request that has begun is
+ * answered with 408. ANSWER goes on unless it has stalled; so does LINGER
+ * until the answer is delivered. Any other phase: http_conn_finish(). */
 void http_conn_on_timeout(struct http_conn *c, enum http_delivery delivery);

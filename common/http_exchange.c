@@ -59,10 +59,11 @@ struct http_exchange *http_exchange_acquire(struct http_context *context)
         context->spares--;
         return x;
     }
-    /* Not calloc: clearing would touch every page of the input, of which most
-     * requests need the first. A child of 02 copies each page that it writes
-     * to: so the exchange starts a page, which its members and the beginning of
-     * its input share, and the output gets its memory here, before the fork. */
+    /* Not calloc: clearing would touch every page of the input, of which
+     * most requests need the first. A child of 02 copies each page that it
+     * writes to: so the exchange starts a page, which its members and the
+     * beginning of its input share, and the output gets its memory here,
+     * before the fork. */
     x = aligned_alloc(_Alignof(struct http_exchange), sizeof *x);
     if (x == NULL)
         return NULL;

@@ -1,10 +1,10 @@
 /*
  * http_exchange - one request and its answer, and the buffers they need.
  *
- * A connection takes an exchange from its worker's pool before it reads, and
- * returns it when no answer is left to send. An event loop also returns it when
- * the read found nothing: ten thousand idle clients cost it ten thousand small
- * structs, not ten thousand buffers.
+ * A connection takes an exchange from its worker's pool before it reads,
+ * and returns it when no answer is left to send. An event loop also returns
+ * it when the read found nothing: ten thousand idle clients cost it ten
+ * thousand small structs, not ten thousand buffers.
  */
 #pragma once
 
@@ -21,8 +21,8 @@ struct page;
 
 enum {
     HTTP_READ_MAX = 16384, /* bytes that one read takes */
-    /* Room for a head and a body, for what one read brings of the next request,
-     * and for the framing of chunks. */
+    /* Room for a head and a body, for what one read brings of the next
+     * request, and for the framing of chunks. */
     HTTP_INPUT_SIZE = HTTP_HEAD_MAX + HTTP_BODY_MAX + HTTP_READ_MAX + 4096,
     HTTP_BATCH_MAX = 65536, /* collected answers are sent from this size on */
     HTTP_PATH_MAX = 1024,   /* decoded path; a longer one names no file: 404 */
@@ -104,19 +104,19 @@ void http_context_init(struct http_context *context, const struct site *site,
  * shortage: what can be had again goes first. */
 void http_context_trim(struct http_context *context);
 
-/* After a failure with this errno: trims if descriptors or memory have run out.
- * Returns whether it did, so that another attempt may succeed. */
+/* After a failure with this errno: trims if descriptors or memory have run
+ * out. Returns whether it did, so that another attempt may succeed. */
 bool http_context_relieve(struct http_context *context, int error);
 
 /* Frees what the context holds; every exchange must have been released. */
 void http_context_free(struct http_context *context);
 
-/* Returns an empty exchange, or NULL when memory runs out. The caller releases
- * it. */
+/* Returns an empty exchange that the caller releases; NULL: no memory. */
 struct http_exchange *http_exchange_acquire(struct http_context *context);
 
-/* Frees what a large page was made from, once the answer has a copy of it: a
- * client that takes its answer slowly keeps the answer in memory, no more. */
+/* Frees what a large page was made from, once the answer has a copy of it:
+ * a client that takes its answer slowly keeps the answer in memory, no
+ * more. */
 void http_exchange_shrink(struct http_exchange *x);
 
 /* Puts *x back into the pool, unless it is NULL, and sets it to NULL. */

@@ -1,17 +1,17 @@
 /* http_parser - parses line by line; see http_parser.h.
  *
- * If the head is incomplete, the next call parses it again from its start. That
- * is cheap, because almost every head arrives in one piece, and it leaves no
- * half-parsed state to get wrong. The functions that parse a part of the head
- * return 0, or minus the status of the response. */
+ * If the head is incomplete, the next call parses it again from its start.
+ * That is cheap, because almost every head arrives in one piece, and it
+ * leaves no half-parsed state to get wrong. The functions that parse a part
+ * of the head return 0, or minus the status of the response. */
 #include "http_parser.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <stdio.h>
 
-/* Bytes of a token (RFC 9110, 5.6.2), of a host name (RFC 3986, 3.2.2), or of
- * both. '%' starts a percent-encoded byte of a host name. */
+/* Bytes of a token (RFC 9110, 5.6.2), of a host name (RFC 3986, 3.2.2), or
+ * of both. '%' starts a percent-encoded byte of a host name. */
 enum { IN_TOKEN = 1, IN_HOST = 2, IN_BOTH = 3 };
 static const unsigned char byte_class[256] = {
     ['0' ... '9'] = IN_BOTH, ['A' ... 'Z'] = IN_BOTH, ['a' ... 'z'] = IN_BOTH,
@@ -37,8 +37,8 @@ static bool is_target_char(char c) /* visible ASCII; '#' starts a fragment */
     return c > ' ' && c < 0x7f && c != '#';
 }
 
-/* Cuts a word and the separator after it off *s. Returns false if the word is
- * empty, or if *s ends or has another byte after it. */
+/* Cuts a word and the separator after it off *s. Returns false if the word
+ * is empty, or if *s ends or has another byte after it. */
 static inline bool cut_word(struct slice *s, bool (*in_class)(char),
                             char separator, struct slice *word)
 {
@@ -51,33 +51,36 @@ static inline bool cut_word(struct slice *s, bool (*in_class)(char),
     return found;
 }
 
-/* Cuts the next line off *s; *line does not include its line end. Returns false
- * if the LF has not arrived yet. */
+/* Cuts the next line off *s; *line does not include its line end. Returns
+ * false if the LF has not arrived yet. */
 static bool cut_line(struct slice *s, struct slice *line)
 {
-    const char *lf = memchr(s->p, '\n', s->n);
-    size_t n = lf != NULL ? (size_t)(lf - s->p) : s->n;
-    size_t used = lf != NULL ? n + 1 : n;
-    *line = (struct slice){s->p, n > 0 && s->p[n - 1] == '\r' ? n - 1 : n};
-    *s = (struct slice){s->p + used, s->n - used};
-    return lf != NULL;
+    *line = slice_next(s, '\n');
+    const bool complete = s->p > line->p + line->n; /* behind the LF */
+    if (line->n > 0 && line->p[line->n - 1] == '\r')
+        line->n--;
+    return complete;
 }
 
-/* Returns the length of the IPv6 address in brackets at the start of s, or 0 if
- * it is invalid. */
+/* Returns the length of the IPv6 address in brackets at the start of s, or
+ * 0 if it is invalid. */
 static size_t ipv6_length(struct slice s)
 {
     char text[INET6_ADDRSTRLEN + 1]; /* what is cut off is too long anyway */
     struct in6_addr address;
     const char *bracket = memchr(s.p, ']', s.n);
-    int n = bracket != NULL ? (int)(bracket - s.p) - 1 : 0;
+    if (bracket == NULL)
+        return 0;
+    int n = (int)(bracket - s.p) - 1;
     snprintf(text, sizeof text, "%.*s", n, s.p + 1);
-    return inet_pton(AF_INET6, text, &address) == 1 ? (size_t)n + 2 : 0;
+    if (inet_pton(AF_INET6, text, &address) != 1)
+        return 0;
+    return (size_t)n + 2;
 }
 
-/* Is s a host, perhaps with ':' and a port (RFC 9112, 3.2)? A name and a port
- * may be empty (RFC 3986, 3.2). If this server accepted more, it and a proxy
- * might find different hosts in one request. */
+/* Returns whether s is a host, perhaps with ':' and a port (RFC 9112, 3.2).
+ * A name and a port may be empty (RFC 3986, 3.2). If this server accepted
+ * more, it and a proxy might find different hosts in one request. */
 static bool is_authority(struct slice s)
 {
     size_t n = 0;
@@ -96,26 +99,28 @@ static bool is_authority(struct slice s)
            port.n == 0;
 }
 
-static enum http_method method_of(struct slice name)
+static enum http_method method_of(struct slice name) /* case-sensitive */
 {
-    static const struct {
-        struct slice name; /* case-sensitive */
-        enum http_method method;
-    } methods[] = {
-        {SLICE("GET"), HTTP_GET},        {SLICE("HEAD"), HTTP_HEAD},
-        {SLICE("POST"), HTTP_POST},      {SLICE("OPTIONS"), HTTP_OPTIONS},
-        {SLICE("PUT"), HTTP_REFUSED},    {SLICE("DELETE"), HTTP_REFUSED},
-        {SLICE("PATCH"), HTTP_REFUSED},  {SLICE("TRACE"), HTTP_REFUSED},
-    };
-    for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++)
-        if (slice_equal(name, methods[i].name))
-            return methods[i].method;
+    if (slice_equal(name, SLICE("GET")))
+        return HTTP_GET;
+    if (slice_equal(name, SLICE("HEAD")))
+        return HTTP_HEAD;
+    if (slice_equal(name, SLICE("POST")))
+        return HTTP_POST;
+    if (slice_equal(name, SLICE("OPTIONS")))
+        return HTTP_OPTIONS;
+    if (slice_equal(name, SLICE("PUT")) ||
+        slice_equal(name, SLICE("DELETE")) ||
+        slice_equal(name, SLICE("PATCH")) ||
+        slice_equal(name, SLICE("TRACE")))
+        return HTTP_REFUSED;
     return HTTP_UNKNOWN;
 }
 
 /* Splits the request target (RFC 9112, 3.2). It is "/path?query", "*" for
- * OPTIONS, or "http://host/path?query": clients send that one to proxies, and a
- * server must accept it. (All hosts name the one site of this server.) */
+ * OPTIONS, or "http://host/path?query": clients send that one to proxies,
+ * and a server must accept it. (All hosts name the one site of this
+ * server.) */
 static int parse_target(struct slice target, struct http_request *r)
 {
     const struct slice scheme = SLICE("http://");
@@ -135,9 +140,9 @@ static int parse_target(struct slice target, struct http_request *r)
         target = (struct slice){target.p + n, target.n - n};
     }
     r->path = slice_next(&target, '?');
-    if (target.p > r->path.p + r->path.n) /* behind a '?' */
+    if (target.p > r->path.p + r->path.n) /* there was one */
         r->query = target;
-    if (r->path.n == 0) /* "http://host" or "http://host?query" */
+    if (r->path.n == 0) /* "http://host", perhaps with a query */
         r->path = SLICE("/");
     return 0;
 }
@@ -159,14 +164,14 @@ static int parse_request_line(struct slice line, struct http_request *r)
     if (rest.p[5] != '1')
         return -505;
     /* Higher minor versions are compatible with 1.1 (RFC 9110, 2.5). */
-    r->minor_version = rest.p[7] == '0' ? 0 : 1;
+    r->minor_version = rest.p[7] != '0';
     return parse_target(target, r);
 }
 
 /* What the fields say beyond struct http_request. */
 struct summary {
     unsigned hosts;
-    bool content_length, transfer_encoding; /* was the field sent? */
+    bool content_length, transfer_encoding; /* the field was sent */
     bool close, keep_alive;                 /* options of Connection */
     int error; /* minus the lowest status of an invalid field, or 0 */
 };
@@ -197,11 +202,13 @@ static int parse_transfer_encoding(struct slice value, struct http_request *r,
         codings++;
         r->chunked = slice_equal_nocase(coding, SLICE("chunked"));
     }
-    /* Only "chunked" as the last coding tells where the body ends. It does in
-     * "gzip, chunked", but this server cannot decode gzip. */
+    /* Only "chunked" as the last coding tells where the body ends. It does
+     * in "gzip, chunked", but this server cannot decode gzip. */
     if (!r->chunked)
         return -400;
-    return codings == 1 ? 0 : -501;
+    if (codings > 1)
+        return -501;
+    return 0;
 }
 
 static int add_line(struct http_list *list, struct slice value)
@@ -212,8 +219,8 @@ static int add_line(struct http_list *list, struct slice value)
     return 0;
 }
 
-/* Returns where a field goes that has one value and needs no parsing here, or
- * NULL for any other. */
+/* Returns where a field goes that has one value and needs no parsing here,
+ * or NULL for any other. */
 static struct slice *single_field(struct slice name, struct http_request *r)
 {
     if (slice_equal_nocase(name, SLICE("Content-Type")))
@@ -229,15 +236,17 @@ static struct slice *single_field(struct slice name, struct http_request *r)
     return NULL;
 }
 
-/* Stores what one field says. The chain is cheap, because lengths are compared
- * first, and few names have the same. */
+/* Stores what one field says. The chain is cheap, because lengths are
+ * compared first, and few names have the same. */
 static int store_field(struct slice name, struct slice value,
                        struct http_request *r, struct summary *s)
 {
     if (slice_equal_nocase(name, SLICE("Host"))) {
         s->hosts++;
         r->has_host |= value.n > 0 && value.p[0] != ':'; /* a port only */
-        return is_authority(value) ? 0 : -400;
+        if (!is_authority(value))
+            return -400;
+        return 0;
     }
     if (slice_equal_nocase(name, SLICE("Content-Length")))
         return parse_content_length(value, r, s);
@@ -249,7 +258,9 @@ static int store_field(struct slice name, struct slice value,
         return add_line(&r->if_none_match, value);
     if (slice_equal_nocase(name, SLICE("Expect"))) {
         r->expect_continue = slice_equal_nocase(value, SLICE("100-continue"));
-        return r->expect_continue ? 0 : -417;
+        if (!r->expect_continue)
+            return -417;
+        return 0;
     }
     if (slice_equal_nocase(name, SLICE("Connection"))) {
         while (value.n > 0) {
@@ -272,22 +283,22 @@ static int parse_field(struct slice line, struct http_request *r,
 {
     struct slice name;
     /* White space before the colon is invalid, and so is a folded line: it
-     * starts with white space, so its name is empty (RFC 9112, 5.1, 5.2). */
+     * starts with white space, so its name is empty (RFC 9112, 5). */
     if (!cut_word(&line, http_is_token_char, ':', &name))
         return -400;
     for (size_t i = 0; i < line.n; i++)
         if (!http_is_value_char(line.p[i]))
             return -400;
-    /* An invalid value is reported when all fields are known. The lowest status
-     * wins, so that the order of the fields does not matter. */
+    /* An invalid value is reported when all fields are known. The lowest
+     * status wins, so that the order of the fields does not matter. */
     int status = store_field(name, slice_trim(line), r, s);
     if (status != 0 && (s->error == 0 || status > s->error))
         s->error = status;
     return 0;
 }
 
-/* Checks what depends on several fields. Host comes first, because RFC 9112,
- * 3.2 demands 400 whatever else is wrong. */
+/* Checks what depends on several fields. Host comes first, because RFC
+ * 9112, 3.2 demands 400 whatever else is wrong. */
 static ssize_t end_head(size_t length, struct http_request *r,
                         const struct summary *s)
 {
@@ -295,10 +306,11 @@ static ssize_t end_head(size_t length, struct http_request *r,
         return -431;
     if (s->hosts > 1 || (s->hosts == 0 && r->minor_version >= 1))
         return -400;
-    /* The target and Host make up the URI, and an http URI without a host is
-     * invalid (RFC 9110, 4.2.1). RFC 9112, 3.3 lets a server refuse it or fill
-     * in a default. This server refuses it: a proxy in front of it might fill
-     * in another name. Only HTTP/1.0, which has no Host field, needs none. */
+    /* The target and Host make up the URI, and an http URI without a host
+     * is invalid (RFC 9110, 4.2.1). RFC 9112, 3.3 lets a server refuse it
+     * or fill in a default. This server refuses it: a proxy in front of it
+     * might fill in another name. Only HTTP/1.0, which has no Host field,
+     * needs none. */
     if (!r->has_host && r->minor_version >= 1)
         return -400;
     if (s->transfer_encoding && (s->content_length || r->minor_version == 0))
@@ -329,10 +341,15 @@ ssize_t http_parse_head(const char *bytes, size_t length,
         return status;
     if (length >= HTTP_HEAD_MAX && request->line.p != NULL)
         return -431;
-    /* The limit is reached within the request line. RFC 9112, 3 has a status
-     * for a method that is too long, and one for a target. */
+    /* The limit is reached within the request line. RFC 9112, 3 has a
+     * status for a method that is too long, and one for a target. */
+    if (length >= HTTP_HEAD_MAX && line.n > 0 &&
+        memchr(line.p, ' ', line.n) == NULL)
+        return -501;
     if (length >= HTTP_HEAD_MAX)
-        return line.n > 0 && memchr(line.p, ' ', line.n) == NULL ? -501 : -414;
-    /* A TLS handshake has no line ends; its client should not wait for one. */
-    return line.n > 0 && !http_is_token_char(line.p[0]) ? -400 : 0;
+        return -414;
+    /* A TLS handshake has no line ends: refuse it before the first. */
+    if (line.n > 0 && !http_is_token_char(line.p[0]))
+        return -400;
+    return 0;
 }

@@ -1,10 +1,10 @@
 /*
  * http_parser - parses the head of a request.
  *
- * Pure functions: they allocate nothing, keep no state of their own and read no
- * byte beyond the ones given. They refuse whatever is ambiguous: if two servers
- * read one message in two ways, an attacker can smuggle a request past the
- * first of them (RFC 9112, 11.2).
+ * Pure functions: they allocate nothing, keep no state of their own and
+ * read no byte beyond the ones given. They refuse whatever is ambiguous: if
+ * two servers read one message in two ways, an attacker can smuggle a
+ * request past the first of them (RFC 9112, 11.2).
  */
 #pragma once
 
@@ -28,16 +28,17 @@ enum http_method { /* bits, so that a route can name a set of methods */
     HTTP_UNKNOWN = 1 << 5  /* 501 */
 };
 
-/* The lines of a field whose value is a list. RFC 9110, 5.3 joins them to one
- * list; they stay separate here, because their bytes are not contiguous. */
+/* The lines of a field whose value is a list. RFC 9110, 5.3 joins them to
+ * one list; they stay separate here, because their bytes are not
+ * contiguous. */
 struct http_list {
     struct slice lines[HTTP_LIST_LINES_MAX];
     size_t count; /* 0: the field was not sent */
 };
 
-/* The slices point into the parsed bytes; p is NULL if the field was not sent.
- * A field that may have one value and was sent twice is empty, so that it is
- * ignored (RFC 9110, 13.1.3, 13.1.4 and 14.2). */
+/* The slices point into the parsed bytes; p is NULL if the field was not
+ * sent. A field that may have one value and was sent twice is empty, so
+ * that it is ignored (RFC 9110, 13.1.3, 13.1.4 and 14.2). */
 struct http_request {
     enum http_method method;
     int minor_version;    /* HTTP/1.minor_version */
@@ -48,7 +49,7 @@ struct http_request {
     uint64_t content_length;
     struct slice line;  /* the request line without its line end, for the log */
     struct slice path;  /* of the target, percent-encoded; "*" for OPTIONS * */
-    struct slice query; /* the text after the first '?' of the target */
+    struct slice query; /* of the target: what follows the path */
     struct slice content_type, range, if_range;
     struct slice if_modified_since, if_unmodified_since;
     struct http_list if_match, if_none_match;

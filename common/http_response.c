@@ -70,7 +70,10 @@ void http_date_format(char out[HTTP_DATE_LENGTH + 1], time_t t)
 {
     const time_t last = 253402300799; /* Fri, 31 Dec 9999 23:59:59 GMT */
     struct tm tm;
-    t = t < 0 ? 0 : t > last ? last : t; /* a file can carry any time stamp */
+    if (t < 0) /* a file can carry any time stamp */
+        t = 0;
+    if (t > last)
+        t = last;
     gmtime_r(&t, &tm);
     /* English names of days and months: no server calls setlocale(3). */
     strftime(out, HTTP_DATE_LENGTH + 1, "%a, %d %b %Y %H:%M:%S GMT", &tm);
@@ -126,7 +129,8 @@ static void end_head(struct http_exchange *x, struct slice type, size_t length)
     buffer_append_literal(&x->out, "\r\n\r\n");
 }
 
-/* If memory ran out on the way, the connection closes without this answer. */
+/* If memory ran out on the way, the connection closes without this
+ * answer. */
 static void end_answer(struct http_exchange *x)
 {
     if (!x->out.failed)
@@ -182,6 +186,8 @@ void response_error_page(struct http_exchange *x, const char *detail)
     /* "404 Not Found": the status line without "HTTP/1.1 " and CRLF. */
     const char *title = text->line.p + 9;
     int n = (int)text->line.n - 11;
+    if (detail == NULL)
+        detail = text->explanation;
     buffer_reset(&x->content, HTTP_BATCH_MAX);
     buffer_printf(&x->content,
                   "<!DOCTYPE html>\n<html lang=\"en\">\n"
@@ -191,8 +197,7 @@ void response_error_page(struct http_exchange *x, const char *detail)
                   "<link rel=\"stylesheet\" href=\"/style.css\">\n"
                   "<main class=\"error\">\n<h1>%.*s</h1>\n<p>%s</p>\n</main>\n"
                   "</html>\n",
-                  n, title, n, title,
-                  detail != NULL ? detail : text->explanation);
+                  n, title, n, title, detail);
     if (x->status == 503)
         buffer_append_literal(&x->out, "Retry-After: 1\r\n");
     response_page(x, HTTP_TYPE_HTML);

@@ -1,9 +1,10 @@
 /*
  * http_response - the answer: status line, fields, content, error pages.
  *
- * A page begins an answer, adds fields, and ends it with content; for HEAD the
- * content is left out. Everything goes to x->out, except files, which are sent
- * from where they are. If memory runs out, the connection closes instead.
+ * A page begins an answer, adds fields, and ends it with content; for HEAD
+ * the content is left out. Everything goes to x->out, except files, which
+ * are sent from where they are. If memory runs out, the connection closes
+ * instead.
  */
 #pragma once
 
@@ -14,11 +15,12 @@
 
 enum { HTTP_DATE_LENGTH = 29 }; /* Sun, 06 Nov 1994 08:49:37 GMT */
 
-/* Writes t in this format, with a NUL. Years have four digits, so a time before
- * 1970 is written as the start of 1970, one after 9999 as the end of 9999. */
+/* Writes t in this format, with a NUL. Years have four digits, so a time
+ * before 1970 is written as the start of 1970, one after 9999 as the end of
+ * 9999. */
 void http_date_format(char out[HTTP_DATE_LENGTH + 1], time_t t);
 
-/* Makes the fields that all answers of a second share, unless they are made. */
+/* Makes the fields that all answers of this second share, once. */
 void response_update_fields(struct http_context *context);
 
 /* Begins an answer: status line, Server, Date, Connection. */
@@ -29,7 +31,7 @@ void response_begin(struct http_exchange *x, int status);
 void response_field(struct http_exchange *x, const char *name,
                     struct slice value);
 
-/* Ends an answer: Content-Type, Content-Length and a copy of the content. */
+/* Ends an answer: Content-Type, Content-Length, a copy of the content. */
 void response_content(struct http_exchange *x, struct slice type,
                       struct slice content);
 
@@ -43,8 +45,8 @@ void response_file(struct http_exchange *x, struct slice type,
 /* Ends an answer that never has content (204, 304). */
 void response_no_content(struct http_exchange *x);
 
-/* Ends an error with a page that says what is wrong and what to do. `detail`,
- * trusted HTML or NULL, replaces the usual text. */
+/* Ends an error with a page that says what is wrong and what to do.
+ * `detail`, trusted HTML or NULL, replaces the usual text. */
 void response_error_page(struct http_exchange *x, const char *detail);
 
 /* Begins and ends an error. */

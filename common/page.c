@@ -80,7 +80,7 @@ void page_fill(struct http_exchange *x, const struct template_value *values,
     template_render(&x->content, template->text, values, n);
 }
 
-/* A function of the page has returned: has it answered, or asked? */
+/* A function of the page has returned: it should have answered or asked. */
 static void check_page(struct http_exchange *x)
 {
     if (x->status != 0)
@@ -128,9 +128,11 @@ void page_reply(struct http_exchange *x, const struct redisReply *reply)
     const struct page_command *command = command_at(x, x->replied++);
     if (x->status != 0)
         return;
+    const char *detail = x->page->without_redis;
+    if (detail == NULL)
+        detail = redis_is_away;
     if (reply == NULL || reply->type != command->redis.reply_type)
-        response_error(x, 503, x->page->without_redis != NULL
-                                   ? x->page->without_redis : redis_is_away);
+        response_error(x, 503, detail);
     else if (command->on_reply != NULL)
         command->on_reply(x, reply);
     check_page(x);

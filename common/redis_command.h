@@ -1,12 +1,14 @@
 /*
  * redis_command - what a page asks of Redis, as data.
  *
- * A page never calls Redis. It queues commands, each an array of words, and is
- * called back with each reply. The drivers send them: redis.h, redis_async.h.
+ * A page never calls Redis. It queues commands, each an array of words, and
+ * is called back with each reply. The drivers send them: redis.h,
+ * redis_async.h.
  */
 #pragma once
 
-/* hiredis' redisReply. Only a page that reads one includes <hiredis/hiredis.h>.
+/* hiredis' redisReply. Only a page that reads one includes
+ * <hiredis/hiredis.h>.
  */
 struct redisReply;
 

@@ -1,6 +1,6 @@
 /*
- * router - which page answers a request: the one of this path, or for any other
- * path static_file, which looks below public/.
+ * router - which page answers a request: the one of this path, or for any
+ * other path static_file, which looks below public/.
  */
 #pragma once
 
@@ -13,6 +13,6 @@ extern const struct page *const router_pages[];
 void router_dispatch(struct http_exchange *x);
 
 /* Decodes the %XX escapes of a request's path into path[size], with a NUL.
- * Returns 0; 400 for a malformed escape; 404 for a path that can name nothing:
- * it contains a NUL byte or does not fit. */
+ * Returns 0; 400 for a malformed escape; 404 for a path that can name
+ * nothing: it contains a NUL byte or does not fit. */
 int router_decode_path(struct slice raw, char *path, size_t size);

@@ -23,15 +23,17 @@ static int open_below(const char *root, const char *name, int flags)
     return fd;
 }
 
-/* Returns the text of a file of templates/, which lives as long as the process.
- * It is read before fork(2), so that all processes share it. */
+/* Returns the text of a file of templates/, which lives as long as the
+ * process. It is read before fork(2), so that all processes share it. */
 static struct slice read_template(const char *root, const char *path)
 {
     char *text = NULL;
     size_t size = 0;
     FILE *file = fdopen(open_below(root, path, O_RDONLY), "r");
+    if (file == NULL)
+        die("out of memory");
     errno = 0;
-    ssize_t n = file != NULL ? getdelim(&text, &size, '\0', file) : -1;
+    ssize_t n = getdelim(&text, &size, '\0', file);
     if (n < 0 && errno != 0)
         die("cannot read %s: %s", path, strerror(errno));
     if (n < 0 || memchr(text, '\0', (size_t)n) != NULL)
@@ -93,7 +95,8 @@ static void find_pictures(struct site *site)
 {
     int n = scandirat(site->public_folder, "pictures", &site->pictures,
                       is_picture, NULL);
-    site->picture_count = n > 0 ? (unsigned)n : 0;
+    if (n > 0)
+        site->picture_count = (unsigned)n;
 }
 
 void site_open(struct site *site, const char *root)

@@ -1,9 +1,10 @@
 /*
  * site - what the HTTP half of common/ knows about the server it works for.
  *
- * The HTTP half (http_parser, http_conn, http_exchange, http_response, router,
- * the pages and what they use) knows no options, no sockets and no Redis. A
- * server fills in this struct when it starts, a test fills in its own.
+ * The HTTP half (http_parser, http_conn, http_exchange, http_response,
+ * router, the pages and what they use) knows no options, no sockets and no
+ * Redis. A server fills in this struct when it starts, a test fills in its
+ * own.
  */
 #pragma once
 
@@ -32,6 +33,7 @@ struct site { /* constant once the first worker runs */
     int request_timeout_ms; /* ... and a request may take this long */
 };
 
-/* Opens public/ in the folder `root`, lists its pictures and reads the templates
- * of all pages. What is missing or wrong ends the program with a sentence. */
+/* Opens public/ in the folder `root`, lists its pictures and reads the
+ * templates of all pages. What is missing or wrong ends the program with a
+ * sentence. */
 void site_open(struct site *site, const char *root);

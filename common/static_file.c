@@ -49,7 +49,9 @@ int static_file_range(struct slice range, off_t size, off_t *first,
     if (range.n > 0 || (from < 0 && to < 0) || (to >= 0 && to < from))
         return 200; /* malformed, or a list of ranges */
     if (from < 0) { /* "-5": the last 5 bytes */
-        from = to < size ? size - to : 0;
+        from = size - to;
+        if (from < 0)
+            from = 0;
         to = -1;
     }
     if (to < 0 || to >= size)
@@ -62,8 +64,8 @@ int static_file_range(struct slice range, off_t size, off_t *first,
 }
 
 /* strptime(3) accepts any day from 1 to 31 and any weekday; timegm(3) turns
- * the 31st of February into the 3rd of March and computes the weekday. A leap
- * second is the only 60th of its minute. */
+ * the 31st of February into the 3rd of March and computes the weekday. A
+ * leap second is the only 60th of its minute. */
 static bool is_in_calendar(const struct tm *tm)
 {
     struct tm day = {.tm_mday = tm->tm_mday, .tm_mon = tm->tm_mon,
@@ -87,8 +89,8 @@ time_t http_date_parse(struct slice s)
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
         struct tm tm = {0};
         const char *end = strptime(text, formats[i], &tm);
-        if (end != NULL && *end == '\0')
-            return is_in_calendar(&tm) ? timegm(&tm) : -1;
+        if (end != NULL && *end == '\0' && is_in_calendar(&tm))
+            return timegm(&tm);
     }
     return -1;
 }
@@ -120,10 +122,16 @@ int static_file_evaluate(const struct http_request *request, struct slice etag,
     } else if (since != -1 && modified > since) {
         return 412;
     }
-    if (request->if_none_match.count > 0)
-        return list_has_etag(&request->if_none_match, etag, true) ? 304 : 200;
-    since = http_date_parse(request->if_modified_since);
-    return since != -1 && modified <= since ? 304 : 200;
+    bool unchanged;
+    if (request->if_none_match.count > 0) {
+        unchanged = list_has_etag(&request->if_none_match, etag, true);
+    } else {
+        since = http_date_parse(request->if_modified_since);
+        unchanged = since != -1 && modified <= since;
+    }
+    if (unchanged)
+        return 304;
+    return 200;
 }
 
 bool static_file_if_range(struct slice if_range, struct slice etag,
@@ -131,9 +139,9 @@ bool static_file_if_range(struct slice if_range, struct slice etag,
 {
     if (if_range.p == NULL || slice_equal(if_range, etag))
         return true;
-    /* A file that changes twice within a second keeps its date, and the client
-     * would join halves of two versions. (Even later it may have fetched its
-     * half within that second: RFC 9110, 8.8.2.2 accepts the risk.) */
+    /* Two versions of a file may have the same date, if it changed twice
+     * within a second. The client would then join parts of both. So a date
+     * counts when that second is over (RFC 9110, 8.8.2.2). */
     time_t date = http_date_parse(if_range);
     return date != -1 && date == modified && now - modified > 1;
 }
@@ -162,10 +170,14 @@ static void answer_with(struct http_exchange *x, struct open_file *file)
     const time_t now = x->context->clock.seconds;
     const off_t size = file->status.st_size;
     off_t first = 0, length = size;
-    /* Last-Modified must not be later than Date (RFC 9110, 8.8.2.1), and cannot
-     * be before 1970. The conditions compare what is sent. */
+    /* Last-Modified must not be later than Date (RFC 9110, 8.8.2.1), and
+     * cannot be before 1970. The client's conditions repeat what it was
+     * sent, so they are compared with the same value. */
     time_t modified = file->status.st_mtim.tv_sec;
-    modified = modified < 0 ? 0 : modified > now ? now : modified;
+    if (modified > now)
+        modified = now;
+    if (modified < 0)
+        modified = 0;
     if (file->fields[0] == '\0' || file->modified != modified)
         make_fields(file, modified);
 
@@ -197,15 +209,17 @@ static void answer_with(struct http_exchange *x, struct open_file *file)
 }
 
 /* Without the slash, relative links in the folder's index would name other
- * paths. Path and query are repeated as they came, still percent-encoded: they
- * hold no byte that could end this field. */
+ * paths. Path and query are repeated as they came, still percent-encoded:
+ * they hold no byte that could end this field. */
 static void redirect_to_folder(struct http_exchange *x)
 {
     const struct http_request *r = &x->request;
     response_begin(x, 301);
     buffer_append_literal(&x->out, "Location: ");
     buffer_append_slice(&x->out, r->path);
-    buffer_append_slice(&x->out, r->query.p != NULL ? SLICE("/?") : SLICE("/"));
+    buffer_append_literal(&x->out, "/");
+    if (r->query.p != NULL)
+        buffer_append_literal(&x->out, "?");
     buffer_append_slice(&x->out, r->query);
     buffer_append_literal(&x->out, "\r\n");
     response_content(x, HTTP_TYPE_TEXT, SLICE("It is a folder: add a /\n"));
@@ -224,10 +238,12 @@ void static_file_answer(struct http_exchange *x)
     if (static_file_path_allowed(x->path))
         status = file_table_open(&context->files, x->path + 1,
                                  context->clock.now_ms, &file);
+    if (status == 301 && folder) /* index.html is a folder */
+        status = 404;
     if (status == 0)
         answer_with(x, file);
-    else if (status == 301 && !folder)
+    else if (status == 301)
         redirect_to_folder(x);
     else
-        response_error(x, status == 301 ? 404 : status, NULL);
+        response_error(x, status, NULL);
 }

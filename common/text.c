@@ -3,7 +3,8 @@
 
 #include <ctype.h>
 
-/* ------------------------------------------------------------------- forms */
+/* -------------------------------------------------------------------
+ * forms */
 
 /* No name has a space, so '+' needs no decoding here. */
 static bool name_matches(struct slice encoded, struct slice name)
@@ -25,7 +26,10 @@ int form_get(struct slice encoded, struct slice name, struct buffer *out)
             int byte = slice_next_decoded(&value);
             if (byte < 0)
                 return -1;
-            buffer_append(out, is_plus ? " " : &(char){(char)byte}, 1);
+            char c = (char)byte;
+            if (is_plus)
+                c = ' ';
+            buffer_append(out, &c, 1);
         }
         return 1;
     }
@@ -36,41 +40,57 @@ size_t text_unify_line_ends(char *text, size_t n)
 {
     size_t length = 0;
     for (size_t i = 0; i < n; i++) {
-        if (text[i] == '\r' && i + 1 < n && text[i + 1] == '\n')
+        char c = text[i];
+        if (c == '\r' && i + 1 < n && text[i + 1] == '\n')
             continue; /* the LF that follows is this line's end */
-        text[length++] = text[i] == '\r' ? '\n' : text[i];
+        if (c == '\r')
+            c = '\n';
+        text[length++] = c;
     }
     return length;
 }
 
-/* --------------------------------------------------------------- templates */
+/* ---------------------------------------------------------------
+ * templates */
+
+/* Returns the value whose name the text begins with, or NULL. */
+static const struct template_value *
+value_at(struct slice text, const struct template_value *values, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (slice_has_prefix(text, values[i].name))
+            return &values[i];
+    return NULL;
+}
 
 void template_render(struct buffer *out, struct slice text,
                      const struct template_value *values, size_t n)
 {
-    while (text.n > 0) {
-        const char *dollar = memchr(text.p, '$', text.n);
-        size_t literal = dollar != NULL ? (size_t)(dollar - text.p) : text.n;
+    const char *dollar;
+    while (text.n > 0 && (dollar = memchr(text.p, '$', text.n)) != NULL) {
+        size_t literal = (size_t)(dollar - text.p);
         buffer_append(out, text.p, literal);
         slice_skip(&text, literal);
-        if (dollar == NULL)
-            return;
-        size_t i = 0;
-        while (i < n && !slice_has_prefix(text, values[i].name))
-            i++;
-        if (i == n)
+        const struct template_value *value = value_at(text, values, n);
+        if (value == NULL) {
             buffer_append_literal(out, "$");
-        else if (values[i].is_html)
-            buffer_append_slice(out, values[i].value);
+            slice_skip(&text, 1);
+            continue;
+        }
+        if (value->is_html)
+            buffer_append_slice(out, value->value);
         else
-            text_append_escaped(out, values[i].value);
-        slice_skip(&text, i < n ? values[i].name.n : 1);
+            text_append_escaped(out, value->value);
+        slice_skip(&text, value->name.n);
     }
+    buffer_append_slice(out, text);
 }
 
-/* ------------------------------------------------------- UTF-8 and escaping */
+/* ------------------------------------------------------- UTF-8 and
+ * escaping */
 
-/* Noncharacters, surrogates, and control characters other than white space. */
+/* Noncharacters, surrogates, and control characters other than white
+ * space. */
 static bool is_forbidden(unsigned code)
 {
     return (code < ' ' && code != '\t' && code != '\n' && code != '\r') ||
@@ -79,26 +99,45 @@ static bool is_forbidden(unsigned code)
            code == 0xfffe || code == 0xffff || code > 0x10ffff;
 }
 
+/* Returns how many bytes a character has that begins with this one: the
+ * number of 1 bits before the first 0. Returns 0 where none begins. */
+static size_t utf8_size(unsigned char first)
+{
+    if (first < 0x80) /* 0xxxxxxx: ASCII */
+        return 1;
+    if (first < 0xc0) /* 10xxxxxx: not the first byte of a character */
+        return 0;
+    if (first < 0xe0) /* 110xxxxx */
+        return 2;
+    if (first < 0xf0) /* 1110xxxx */
+        return 3;
+    if (first < 0xf8) /* 11110xxx */
+        return 4;
+    return 0;
+}
+
 size_t text_utf8_next(struct slice s, unsigned *code)
 {
-    /* The smallest number that needs so many bytes: a smaller one in as many is
-     * an overlong form. */
+    /* For characters of 1 to 4 bytes: the bits x of the first byte, and the
+     * smallest number that needs so many bytes. A smaller one is an
+     * overlong form. */
+    static const unsigned bits[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
     static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
     const unsigned char *p = (const unsigned char *)s.p;
     if (s.n == 0)
         return 0;
-    /* The first byte begins with a 1 for each byte; ASCII begins with 0. */
-    int ones = __builtin_clz(~((unsigned)p[0] << 24));
-    size_t n = ones == 0 ? 1 : (size_t)ones;
-    if (ones == 1 || ones > 4 || n > s.n)
+    size_t n = utf8_size(p[0]);
+    if (n == 0 || n > s.n)
         return 0;
-    *code = p[0] & (0x7fu >> ones);
+    *code = p[0] & bits[n];
     for (size_t i = 1; i < n; i++) {
         if ((p[i] & 0xc0) != 0x80)
             return 0;
         *code = *code << 6 | (p[i] & 0x3fu);
     }
-    return *code < least[n] || is_forbidden(*code) ? 0 : n;
+    if (*code < least[n] || is_forbidden(*code))
+        return 0;
+    return n;
 }
 
 long text_utf8_length(struct slice s)
@@ -114,7 +153,8 @@ long text_utf8_length(struct slice s)
     return count;
 }
 
-/* What replaces a character that takes n bytes at s; n == 0: there is none. */
+/* What replaces a character that takes n bytes at s; n == 0: there is
+ * none. */
 static struct slice escaped(struct slice s, size_t n, unsigned code)
 {
     if (n == 0)
@@ -148,7 +188,9 @@ void text_append_escaped(struct buffer *b, struct slice s)
             unsigned code = 0;
             n = text_utf8_next(s, &code);
             buffer_append_slice(b, escaped(s, n, code));
-            slice_skip(&s, n > 0 ? n : 1);
+            if (n == 0)
+                n = 1; /* the byte that is replaced */
+            slice_skip(&s, n);
         }
     }
 }

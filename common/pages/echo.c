@@ -1,4 +1,4 @@
-/* echo - answers ?value= as XML. */
+/* echo - answers with the query's field `value` as XML. */
 #include "http_response.h"
 #include "page.h"
 

@@ -1,12 +1,13 @@
 /*
  * guestbook - a page that needs Redis three times.
  *
- * GET fetches the newest remarks, counts the visit, and fetches the count, one
- * command after the other: each round trip is a wait, and how a server waits is
- * what this collection compares. With --pipeline the three go out together.
+ * GET fetches the newest remarks, counts the visit, and fetches the count,
+ * one command after the other: each round trip is a wait, and how a server
+ * waits is what this collection compares. With --pipeline the three go out
+ * together.
  *
- * POST appends "remark - name" to the list, which keeps the newest 10,000, and
- * says thanks once Redis has acknowledged the remark.
+ * POST appends "remark - name" to the list, which keeps the newest 10,000,
+ * and says thanks once Redis has acknowledged the remark.
  */
 #include "guestbook.h"
 
@@ -28,7 +29,7 @@ static const char *const places[] = {
     "$GUEST_REMARKS$", "$VISITOR_COUNT$", "$MESSAGE$", "$GUEST_NAME$",
     "$GUEST_TEXT$", "$SERVER$", NULL};
 
-/* ------------------------------------------------------ the list, in 3 steps */
+/* --------------------------------------------------- the list, in 3 steps */
 
 /* Step 1: keeps the remarks, as HTML, in x->kept. */
 static void on_remarks(struct http_exchange *x, const redisReply *reply)
@@ -79,10 +80,10 @@ static void ask_for_list(struct http_exchange *x)
     page_ask(x, on_count, REDIS_REPLY_STRING, "GET", VISITORS, NULL);
 }
 
-/* --------------------------------------------------------------- a new remark */
+/* ----------------------------------------------------------- a new remark */
 
-/* The remark is stored. See Other: the browser gets the page with GET, so that
- * reloading it does not sign again. */
+/* The remark is stored. See Other: the browser gets the page with GET, so
+ * that reloading it does not sign again. */
 static void on_stored(struct http_exchange *x, const redisReply *reply)
 {
     (void)reply;
@@ -109,8 +110,8 @@ const char *guestbook_check(struct slice name, struct slice text)
     return NULL;
 }
 
-/* Decodes the two fields of the form into x->scratch, one after the other, and
- * points *g at them. Returns 0, or the status of the error. */
+/* Decodes the two fields of the form into x->scratch, one after the other,
+ * and points *g at them. Returns 0, or the status of the error. */
 static int read_form(struct http_exchange *x, struct guestbook *g)
 {
     struct buffer *b = &x->scratch;
@@ -156,8 +157,8 @@ static void sign(struct http_exchange *x, struct guestbook *g)
     }
     page_ask(x, on_stored, REDIS_REPLY_INTEGER, "RPUSH", REMARKS, remark->data,
              NULL);
-    /* Untrimmed, the list would grow until Redis runs out of memory. If this
-     * fails, the next remark makes up for it. */
+    /* Untrimmed, the list would grow until Redis runs out of memory. If
+     * this fails, the next remark makes up for it. */
     page_ask_also(x, NULL, REDIS_REPLY_STATUS, "LTRIM", REMARKS, "-10000", "-1",
                   NULL);
 }

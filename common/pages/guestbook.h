@@ -1,5 +1,5 @@
 /*
- * guestbook - the rules for what a guest may write; the page is guestbook.c.
+ * guestbook - the rules for what a guest may write; guestbook.c has the page.
  */
 #pragma once
 
@@ -10,6 +10,6 @@ enum {
     GUESTBOOK_TEXT_MAX = 1000
 };
 
-/* Checks a name and a remark, both trimmed. Returns NULL, or a sentence that
- * tells the guest what to change. */
+/* Checks a name and a remark, both trimmed. Returns NULL, or a sentence
+ * that tells the guest what to change. */
 const char *guestbook_check(struct slice name, struct slice text);
