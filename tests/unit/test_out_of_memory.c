@@ -5,6 +5,7 @@
  *
  * The linker replaces aligned_alloc, calloc, malloc, realloc and strdup by the
  * functions below in everything that is linked into this program (ld --wrap). */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -135,14 +136,25 @@ static bool serve_with_failure(size_t row, int at)
     return failures > 0;
 }
 
+static int open_descriptors(void)
+{
+    int count = 0;
+    for (int fd = 0; fd < 256; fd++)
+        count += fcntl(fd, F_GETFD) != -1;
+    return count;
+}
+
 /* Fails each allocation of each row in turn, with all caches cold. */
 static void fail_each(void)
 {
-    int failed = 0;
+    int failed = 0, before = -1;
     for (size_t row = 0; row < LENGTH(rows); row++)
         for (int at = 0;; at++) {
             talk_end(NULL);
             talk_begin(NULL);
+            if (before < 0)
+                before = open_descriptors();
+            assert_int_equal(open_descriptors(), before); /* no file leaks */
             if (!serve_with_failure(row, at))
                 break;
             failed++;
