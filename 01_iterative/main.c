@@ -15,8 +15,8 @@
  * stops in the middle of a request is refused after 10 seconds
  * (--request-timeout).
  */
+#include "../common/accept.h"
 #include "../common/serve_blocking.h"
-#include "../common/net.h"
 #include "../common/server.h"
 
 static const struct architecture architecture = {
@@ -30,7 +30,7 @@ static void serve_clients(const struct server *server)
     int fd;
 
     blocking_worker_init(&worker, server, 0);
-    while ((fd = net_accept(server, blocking_worker_spare, &worker)) >= 0)
+    while ((fd = accept_next(server, blocking_worker_spare, &worker)) >= 0)
         serve_blocking(&worker, fd);
     blocking_worker_free(&worker);
 }

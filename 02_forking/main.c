@@ -18,8 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../common/accept.h"
 #include "../common/serve_blocking.h"
-#include "../common/net.h"
 #include "../common/server.h"
 
 static const struct architecture architecture = {
@@ -90,7 +90,7 @@ static void serve_clients(const struct server *server)
     int fd;
 
     blocking_worker_init(&worker, server, 0);
-    while ((fd = net_accept(server, NULL, NULL)) >= 0) {
+    while ((fd = accept_next(server, NULL, NULL)) >= 0) {
         worker_before_fork(&worker.worker); /* once, not in every child */
         /* At the limit, children close connections that are idle while clients
          * wait in the accept queue (serve_blocking.c). Set before the fork: the

@@ -17,8 +17,8 @@
  */
 #include <unistd.h>
 
+#include "../common/accept.h"
 #include "../common/serve_blocking.h"
-#include "../common/net.h"
 #include "../common/server.h"
 #include "../common/worker_processes.h"
 
@@ -33,7 +33,7 @@ static void serve_clients(const struct server *server, int number)
     int fd;
 
     blocking_worker_init(&worker, server, number);
-    while ((fd = net_accept(server, blocking_worker_spare, &worker)) >= 0)
+    while ((fd = accept_next(server, blocking_worker_spare, &worker)) >= 0)
         serve_blocking(&worker, fd);
     blocking_worker_free(&worker);
 }

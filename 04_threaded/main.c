@@ -17,8 +17,8 @@
 #include <semaphore.h>
 #include <stdlib.h>
 
+#include "../common/accept.h"
 #include "../common/serve_blocking.h"
-#include "../common/net.h"
 #include "../common/server.h"
 
 static const struct architecture architecture = {
@@ -133,7 +133,7 @@ static void serve_clients(const struct server *server)
 
     init_attributes(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    while ((slot->fd = net_accept(server, spare_slots, slot)) >= 0) {
+    while ((slot->fd = accept_next(server, spare_slots, slot)) >= 0) {
         create_thread(slot, &attributes);
         slot = acquire_slot(server);
     }

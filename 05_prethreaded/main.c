@@ -17,8 +17,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "../common/accept.h"
 #include "../common/serve_blocking.h"
-#include "../common/net.h"
 #include "../common/server.h"
 
 static const struct architecture architecture = {
@@ -34,7 +34,7 @@ static void *serve_clients(void *data)
     int fd;
 
     blocking_worker_init(&worker, server, atomic_fetch_add(&next_number, 1));
-    while ((fd = net_accept(server, blocking_worker_spare, &worker)) >= 0)
+    while ((fd = accept_next(server, blocking_worker_spare, &worker)) >= 0)
         serve_blocking(&worker, fd);
     blocking_worker_free(&worker);
     return NULL;

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "accept.h"
 #include "net.h"
 
 enum { ACCEPTS_PER_ITERATION = 64 };
@@ -48,7 +49,7 @@ static void accept_client(struct event_loop *loop)
     }
     struct client *client = calloc(1, sizeof *client);
     int fd = client == NULL ? -1
-                            : net_accept_nonblocking(server, loop->listener);
+                            : accept_nonblocking(server, loop->listener);
     if (fd < 0) {
         enum net_verdict verdict = net_accept_verdict(errno); /* or calloc's */
         loop->accept_exhausted = verdict >= NET_NEEDS_ROOM;
@@ -63,7 +64,7 @@ static void accept_client(struct event_loop *loop)
     }
     client->fd = fd;
     client->readable = true;
-    client->peer = net_peer_name(server, fd);
+    client->peer = worker_peer_name(&loop->worker, fd);
     http_conn_open(&client->conn, &loop->worker.http);
     stats_add(&loop->worker.stats->connections, 1);
     loop->clients++;

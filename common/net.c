@@ -2,19 +2,20 @@
 #include "net.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/sockios.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
-/* A worker that waits in accept(2) looks up this often, and closes the files
- * that it has kept open for the next client. */
+#include "fatal.h"
+
+/* After this time accept(2) returns without a client. */
 enum { ACCEPT_TIMEOUT_SECONDS = 5 };
 
 /* How often a blocked send returns, so that its caller can look at the time. */
@@ -38,8 +39,65 @@ static void set_option(int fd, int level, int name, int value)
     setsockopt(fd, level, name, &value, sizeof value);
 }
 
-/* Without this one, however, several loops cannot listen. */
-static void share_port(int fd)
+/* What accepted sockets inherit. */
+static void set_client_options(int fd)
+{
+    /* Nagle's algorithm would hold back the last short piece of an answer until
+     * the client has acknowledged the rest. */
+    set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    /* A blocked send looks up, so that a client that takes nothing of its
+     * answer can be closed. */
+    struct timeval wait = {.tv_usec = SEND_TIMEOUT_MS * 1000L};
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait);
+}
+
+static void die_cannot_listen(const char *host, int port)
+{
+    const char *advice = "give --host an address of this machine";
+    if (errno == EADDRINUSE)
+        advice = "stop the other server or choose another port with --port";
+    else if (errno == EACCES)
+        advice = "only root may use ports below 1024";
+    die("cannot listen on %s:%d: %s; %s", host, port, strerror(errno), advice);
+}
+
+int net_listen(const char *host, int port, int backlog, enum net_port shared)
+{
+    const struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICSERV,
+                                   .ai_socktype = SOCK_STREAM};
+    struct addrinfo *address;
+    char service[16];
+    snprintf(service, sizeof service, "%d", port);
+    int error = getaddrinfo(host, service, &hints, &address);
+    if (error != 0)
+        die("cannot listen on '%s': %s; give --host an address of this machine",
+            host, gai_strerror(error));
+    int fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        die("cannot make a socket: %s", strerror(errno));
+    /* Otherwise a restart fails while an old connection is in TIME_WAIT, which
+     * lasts a minute. */
+    set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+    set_client_options(fd);
+    if (shared == NET_PORT_JOINED)
+        net_share_port(fd);
+    if (bind(fd, address->ai_addr, address->ai_addrlen) < 0 ||
+        listen(fd, backlog) < 0)
+        die_cannot_listen(host, port);
+    freeaddrinfo(address);
+    return fd;
+}
+
+int net_port(int fd)
+{
+    struct sockaddr_in6 bound; /* sockaddr_in has its port in the same place */
+    socklen_t length = sizeof bound;
+    if (getsockname(fd, (struct sockaddr *)&bound, &length) < 0)
+        die("cannot ask for the port: %s", strerror(errno));
+    return ntohs(bound.sin6_port);
+}
+
+void net_share_port(int fd)
 {
     const int on = 1;
     if (setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) < 0)
@@ -47,78 +105,21 @@ static void share_port(int fd)
             "start one with --workers 1", strerror(errno));
 }
 
-static void set_listener_options(int fd, bool event_loop)
+void net_never_wait(int fd)
 {
-    /* Otherwise a restart fails while an old connection is in TIME_WAIT, which
-     * lasts a minute. */
-    set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-    /* Accepted sockets inherit what follows. Nagle's algorithm would hold back
-     * the last short piece of an answer until the client has acknowledged the
-     * rest. */
-    set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-    /* A blocked send looks up, so that a client that takes nothing of its
-     * answer can be closed. */
-    struct timeval wait = {.tv_usec = SEND_TIMEOUT_MS * 1000L};
-    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait);
-    /* TCP_DEFER_ACCEPT: accept(2) returns a client only when it has sent
-     * something, or after DEFER_SECONDS. So an event loop can mostly read
-     * immediately. The blocking designs do without: their accept queue is often
-     * full, and then deferred clients also fill the SYN queue, the kernel's
-     * list of connections whose handshake is not complete. */
-    if (event_loop)
-        set_option(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, DEFER_SECONDS);
+    if (fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
+        die("cannot make a socket non-blocking: %s", strerror(errno));
 }
 
-/* Lets accept(2) end with EAGAIN after some seconds. Not where it is not
- * needed: with SO_RCVTIMEO, a signal handler always interrupts the call
- * (signal(7)), in 02 once for each child that ends. */
-static void limit_accept(int fd)
+void net_limit_wait(int fd)
 {
     const struct timeval wait = {.tv_sec = ACCEPT_TIMEOUT_SECONDS};
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
 }
 
-int net_listen(struct server *server, int number)
+void net_defer_accept(int fd)
 {
-    const struct options *options = &server->options;
-    bool event_loop = server->architecture->kind == EVENT_LOOP;
-    int type = SOCK_STREAM | SOCK_CLOEXEC | (event_loop ? SOCK_NONBLOCK : 0);
-    struct sockaddr_in6 bound; /* sockaddr_in has its port in the same place */
-    socklen_t length = sizeof bound;
-    char service[16];
-    snprintf(service, sizeof service, "%d", server->port);
-    struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICSERV,
-                             .ai_socktype = SOCK_STREAM}, *address;
-    int error = getaddrinfo(options->host, service, &hints, &address);
-    if (error != 0)
-        die("cannot listen on '%s': %s; give --host an address of this machine",
-            options->host, gai_strerror(error));
-    int fd = socket(address->ai_family, type, 0);
-    if (fd < 0)
-        die("cannot make a socket: %s", strerror(errno));
-    set_listener_options(fd, event_loop);
-    if (server->architecture->keeps_files)
-        limit_accept(fd);
-    /* SO_REUSEPORT lets several sockets listen on one port, each with an accept
-     * queue of its own; the kernel spreads connections over them. The first
-     * socket sets it only after bind(2): before, bind would succeed even on a
-     * port that another server with SO_REUSEPORT uses. */
-    if (number > 0)
-        share_port(fd);
-    if (bind(fd, address->ai_addr, address->ai_addrlen) < 0 ||
-        listen(fd, options->backlog) < 0 ||
-        getsockname(fd, (struct sockaddr *)&bound, &length) < 0)
-        die("cannot listen on %s:%d: %s; %s", options->host, server->port,
-            strerror(errno),
-            errno == EADDRINUSE
-                ? "stop the other server or choose another port with --port"
-            : errno == EACCES ? "only root may use ports below 1024"
-                              : "give --host an address of this machine");
-    if (server->listener_count > 1)
-        share_port(fd);
-    freeaddrinfo(address);
-    server->port = ntohs(bound.sin6_port);
-    return fd;
+    set_option(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, DEFER_SECONDS);
 }
 
 /* accept(2), ERRORS and "Error handling": besides its own errors it returns
@@ -137,51 +138,6 @@ enum net_verdict net_accept_verdict(int error)
     default: /* EPERM: a firewall or a security module refuses this call */
         return NET_LATER;
     }
-}
-
-/* Reports an errno that a pause follows; keeps it. */
-static void warn_accept_failed(const struct server *server)
-{
-    int saved = errno;
-    bool more_would_help = net_accept_verdict(saved) == NET_NEEDS_ROOM;
-    server_warn_exhausted(
-        server, "cannot accept more clients now: %s; new clients wait in the "
-        "accept queue%s", strerror(saved),
-        more_would_help ? ". A higher descriptor limit (ulimit -n) or more "
-                          "memory would help" : "");
-    errno = saved;
-}
-
-int net_accept(const struct server *server, void (*spare)(void *data),
-               void *data)
-{
-    for (;;) {
-        /* A signal may have come while no system call was waiting. */
-        server_housekeeping(server);
-        if (signals_stopping())
-            return -1;
-        int fd = accept4(server->listeners[0], NULL, NULL, SOCK_CLOEXEC);
-        /* EINVAL: the signal handler has shut the listening socket down. */
-        if (fd >= 0 || errno == EINVAL)
-            return fd;
-        enum net_verdict verdict = net_accept_verdict(errno);
-        if (verdict == NET_NEXT)
-            continue;
-        if (verdict != NET_NOBODY) { /* else SO_RCVTIMEO has passed */
-            warn_accept_failed(server);
-            poll(NULL, 0, 50); /* a pause, instead of spinning */
-        }
-        if (spare != NULL)
-            spare(data);
-    }
-}
-
-int net_accept_nonblocking(const struct server *server, int listener)
-{
-    int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (fd < 0 && net_accept_verdict(errno) >= NET_NEEDS_ROOM)
-        warn_accept_failed(server);
-    return fd;
 }
 
 /* Returns what the kernel knows of a connection; all 0 when it does not say.
@@ -252,13 +208,12 @@ ssize_t net_send(int fd, const struct http_output *output)
     return n;
 }
 
-char *net_peer_name(const struct server *server, int fd)
+char *net_peer_name(int fd)
 {
     struct sockaddr_storage address;
     socklen_t length = sizeof address;
     char text[NI_MAXHOST];
-    if (server->log.fd < 0 ||
-        getpeername(fd, (struct sockaddr *)&address, &length) < 0 ||
+    if (getpeername(fd, (struct sockaddr *)&address, &length) < 0 ||
         getnameinfo((struct sockaddr *)&address, length, text, sizeof text,
                     NULL, 0, NI_NUMERICHOST) != 0)
         return NULL;

@@ -6,13 +6,41 @@
 #include <limits.h>
 
 #include "http_conn.h"
-#include "server.h"
 
-/* Returns listening socket `number` of server->listener_count, which all share
- * server->port (SO_REUSEPORT); port 0 is replaced by the one that the kernel
- * picked. The socket of an event loop does not block. Failure ends the
+/* Whether other sockets listen on the same port. SO_REUSEPORT gives each an
+ * accept queue of its own, and the kernel spreads connections over them. */
+enum net_port {
+    NET_PORT_OWN,    /* none yet: fails if another server uses the port */
+    NET_PORT_JOINED, /* those on which net_share_port() was called */
+};
+
+/* Returns a listening socket. Failure ends the program. */
+int net_listen(const char *host, int port, int backlog, enum net_port shared);
+
+/* Returns the port of a listening socket; for port 0 it is the one that the
+ * kernel picked. */
+int net_port(int fd);
+
+/* Lets other sockets join the port of this one. Called after net_listen():
+ * before bind(2), it would let the server start on a port that another server
+ * shares in the same way. Failure ends the program. */
+void net_share_port(int fd);
+
+/* accept(2) on this listening socket does not wait. Failure ends the
  * program. */
-int net_listen(struct server *server, int number);
+void net_never_wait(int fd);
+
+/* accept(2) waits for some seconds, then fails with EAGAIN. Not where it is not
+ * needed: a signal handler then always interrupts the call (SO_RCVTIMEO,
+ * signal(7)), in 02 once for each child that ends. */
+void net_limit_wait(int fd);
+
+/* TCP_DEFER_ACCEPT: accept(2) returns a client only when it has sent something,
+ * or after DEFER_SECONDS. So an event loop can mostly read immediately. The
+ * blocking designs do without: their accept queue is often full, and then
+ * deferred clients also fill the SYN queue, the kernel's list of connections
+ * whose handshake is not complete. */
+void net_defer_accept(int fd);
 
 /* What a failed accept(2) means for the server. */
 enum net_verdict {
@@ -24,19 +52,6 @@ enum net_verdict {
 
 /* Returns what an errno of accept(2) means. */
 enum net_verdict net_accept_verdict(int error);
-
-/* Waits for the next client. Returns its socket, or -1 when the server is
- * stopping. Handles every other failure: it tries again, and where that would
- * not help immediately, it warns and pauses first. Before the next attempt
- * after a pause, and when no client has come for some seconds, calls
- * spare(data), unless that is NULL, to give back what the worker keeps only
- * to be faster later. */
-int net_accept(const struct server *server, void (*spare)(void *data),
-               void *data);
-
-/* The same for an event loop: neither the call nor the client's socket waits.
- * Returns -1 with errno, for net_accept_verdict(). */
-int net_accept_nonblocking(const struct server *server, int listener);
 
 /* Return how many clients wait in the accept queue, and how many it holds: of
  * --backlog the kernel takes at most net.core.somaxconn. */
@@ -75,6 +90,6 @@ ssize_t net_discard(int fd, int flags);
  * shorter than promised. */
 ssize_t net_send(int fd, const struct http_output *output);
 
-/* Returns the client's address as text for the access log, to be freed by the
- * caller; NULL when no log is kept, the client has left or memory runs out. */
-char *net_peer_name(const struct server *server, int fd);
+/* Returns the client's address as text, to be freed by the caller; NULL when
+ * the client has left or memory runs out. */
+char *net_peer_name(int fd);

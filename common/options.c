@@ -8,7 +8,6 @@
 #include <sys/un.h>
 
 #include "fatal.h"
-#include "server.h"
 
 enum kind { INTEGER, SECONDS, TEXT, FLAG, REDIS, HELP, VERSION };
 

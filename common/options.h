@@ -5,6 +5,8 @@
 
 #include "redis.h"
 
+#define SERVER_VERSION "zerohttpd/1.0"
+
 enum architecture_kind {
     POOL,           /* a fixed number of workers accept: 01, 03, 05 */
     PER_CONNECTION, /* a process or a thread for each client: 02, 04 */

@@ -23,9 +23,13 @@ enum {
 struct redis_address {
     bool none;        /* --redis none: there is no guestbook */
     const char *path; /* of a unix socket, or NULL */
-    const char *host; /* a numeric address, once server_start() has run */
+    const char *host; /* a numeric address after redis_resolve() */
     int port;
 };
+
+/* Looks the host up and replaces its name by its address: once, at the start,
+ * because getaddrinfo(3) blocks. Failure ends the program. */
+void redis_resolve(struct redis_address *address);
 
 /* When the next attempt to connect may be made. Without back-off a hundred
  * workers would try a Redis that is just starting with every request, and every

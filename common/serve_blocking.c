@@ -274,7 +274,7 @@ void serve_blocking(struct blocking_worker *bw, int fd)
 {
     struct worker *w = &bw->worker;
     struct connection c = {.worker = w, .redis = &bw->redis, .fd = fd,
-                           .peer = net_peer_name(w->server, fd),
+                           .peer = worker_peer_name(w, fd),
                            .phase = HTTP_PHASES};
     enum http_want want;
     atomic_store_explicit(&w->stats->idle, false, memory_order_relaxed);

@@ -2,38 +2,26 @@
 #include "server.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <grp.h>
-#include <netdb.h>
-#include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "descriptors.h"
 #include "file_table.h"
 #include "net.h"
 #include "output.h"
 #include "sandbox.h"
 
-/* The soft limit of descriptors is often 1,024, for the sake of select(2);
- * ours may have what the hard limit allows. A thread needs one for its client,
- * one for Redis, at least one for a file; a quarter of the limit is for each of
- * the three. If the clients of an event loop took them all, none would be left
- * to serve them with. */
-static void fit_descriptor_limit(struct server *server)
+/* A thread needs a descriptor for its client, one for Redis and at least one for
+ * a file: a quarter of the limit is for each of the three. If the clients of an
+ * event loop took them all, none would be left to serve them with. */
+static void share_descriptors(struct server *server)
 {
     struct options *options = &server->options;
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-        die("getrlimit: %s", strerror(errno));
-    rlim_t soft = limit.rlim_cur;
-    limit.rlim_cur = limit.rlim_max;
-    if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
-        limit.rlim_cur = soft;
-    int quarter = (int)(limit.rlim_cur / 4);
+    int quarter = descriptors_raise_limit() / 4;
     if (options->threads > quarter)
         options->threads = quarter;
     if (options->max_threads > quarter)
@@ -41,48 +29,14 @@ static void fit_descriptor_limit(struct server *server)
     if (options->max_connections == 0)
         options->max_connections = quarter < 1 << 20 ? 3 * quarter : 1 << 20;
     /* Workers that are processes have descriptors of their own. */
-    int sharing = options->threads > 0 ? options->threads
-                  : server->architecture->kind == PER_CONNECTION
-                      ? options->max_threads : 1;
+    int sharing = 1;
+    if (options->threads > 0)
+        sharing = options->threads;
+    else if (server->architecture->kind == PER_CONNECTION)
+        sharing = options->max_threads;
     int files = quarter / sharing;
     server->site.files_per_worker =
         files < FILE_TABLE_SIZE ? (unsigned)files : FILE_TABLE_SIZE;
-}
-
-/* A server may be started with descriptors 0 to 2 closed. The next files that
- * it opens would get these numbers, and a warning would go to a client.
- * open(2) returns the lowest free descriptor: the one that is missing. */
-static void open_standard_descriptors(void)
-{
-    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
-            die("descriptor %d is closed, and /dev/null cannot be opened in "
-                "its place: %s", fd, strerror(errno));
-}
-
-/* Looks the host up now, because getaddrinfo(3) blocks. IPv4 goes first, as in
- * hiredis: "localhost" is often ::1 before it is 127.0.0.1, where Redis
- * listens. */
-static void resolve_redis(struct redis_address *redis)
-{
-    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
-    struct addrinfo *found, *a;
-    char numeric[NI_MAXHOST];
-    if (redis->none || redis->path != NULL)
-        return;
-    int error = getaddrinfo(redis->host, NULL, &hints, &found);
-    if (error == 0) {
-        for (a = found; a->ai_family != AF_INET && a->ai_next != NULL;)
-            a = a->ai_next;
-        error = getnameinfo(a->ai_addr, a->ai_addrlen, numeric, sizeof numeric,
-                            NULL, 0, NI_NUMERICHOST);
-        freeaddrinfo(found);
-    }
-    if (error != 0)
-        die("the Redis host '%s' is unknown (%s); give --redis another name "
-            "or an address", redis->host, gai_strerror(error));
-    if ((redis->host = strdup(numeric)) == NULL)
-        die("out of memory");
 }
 
 static void make_shared(struct server *server)
@@ -103,42 +57,41 @@ static void make_shared(struct server *server)
 
 static void open_listeners(struct server *server)
 {
-    struct options *options = &server->options;
-    /* Loops each have a listening socket of their own (SO_REUSEPORT). */
-    server->listener_count = server->architecture->kind == EVENT_LOOP
-                                 ? (int)server->stats_slots : 1;
-    server->listeners = calloc((size_t)server->listener_count, sizeof(int));
-    if (server->listeners == NULL)
+    struct options *o = &server->options;
+    const struct architecture *architecture = server->architecture;
+    bool event_loop = architecture->kind == EVENT_LOOP;
+    /* Loops each have a listening socket of their own. */
+    int count = event_loop ? (int)server->stats_slots : 1;
+    int *listeners = calloc((size_t)count, sizeof *listeners);
+    if (listeners == NULL)
         die("out of memory");
-    server->port = options->port;
-    for (int i = 0; i < server->listener_count; i++)
-        server->listeners[i] = net_listen(server, i);
+    listeners[0] = net_listen(o->host, o->port, o->backlog, NET_PORT_OWN);
+    server->port = net_port(listeners[0]);
+    if (count > 1)
+        net_share_port(listeners[0]);
+    for (int i = 1; i < count; i++)
+        listeners[i] = net_listen(o->host, server->port, o->backlog,
+                                  NET_PORT_JOINED);
+    for (int i = 0; i < count && event_loop; i++) {
+        net_never_wait(listeners[i]);
+        net_defer_accept(listeners[i]);
+    }
+    if (architecture->keeps_files)
+        net_limit_wait(listeners[0]);
+    server->listeners = listeners;
+    server->listener_count = count;
+}
+
+/* Of --backlog the kernel may take less than was asked for. */
+static void check_backlog(struct server *server)
+{
+    struct options *options = &server->options;
     int backlog = net_accept_queue_limit(server->listeners[0]);
     if (backlog < options->backlog)
         warn_user("the kernel shortens the accept queue from %d to %d clients; "
                   "raise the limit with: sysctl net.core.somaxconn=%d",
                   options->backlog, backlog, options->backlog);
     options->backlog = backlog;
-}
-
-/* Gives up root's rights, for good. After setuid(2) the process can no longer
- * change its groups.
- *
- * Root is needed for a port below 1024 only. All files of the site and the log
- * are opened afterwards: where the user may write to a folder, a symbolic link
- * would make root read, create or give away any file of the system. And a log
- * that the user can open now is one that SIGHUP can reopen. */
-static void become_user(const char *name)
-{
-    if (name == NULL)
-        return;
-    const struct passwd *user = getpwnam(name);
-    if (user == NULL)
-        die("there is no user '%s'; name one that exists with --user", name);
-    if (setgroups(0, NULL) < 0 || setgid(user->pw_gid) < 0 ||
-        setuid(user->pw_uid) < 0)
-        die("cannot become user '%s': %s; only root can", name,
-            strerror(errno));
 }
 
 /* What the HTTP half needs to know of the options. */
@@ -154,31 +107,36 @@ static void describe_site(struct server *server)
     site->request_timeout_ms = options->request_timeout_ms;
 }
 
-void server_start(struct server *server,
-                  const struct architecture *architecture, int argc,
-                  char **argv)
+static void open_log(struct server *server)
 {
-    *server = (struct server){.architecture = architecture, .pid = getpid()};
-    struct options *options = &server->options;
-    open_standard_descriptors();
-    options_parse(options, architecture, argc, argv);
-    describe_site(server);
-    fit_descriptor_limit(server);
-    resolve_redis(&options->redis);
-    make_shared(server);
-    open_listeners(server);
-    become_user(options->user);
-    site_open(&server->site, options->root);
-    if (access_log_open(&server->log, options->access_log,
-                        &server->shared->log) < 0)
+    const char *path = server->options.access_log;
+    if (access_log_open(&server->log, path, &server->shared->log) < 0)
         die("cannot open the access log %s: %s; the user that the server runs "
-            "as must be able to write there", options->access_log,
-            strerror(errno));
-    /* strftime(3) reads /etc/localtime once for each process: here, where the
-     * file can be opened, and not in every child of 02. */
-    tzset();
-    sandbox_enter(server);
-    signals_install(server);
+            "as must be able to write there", path, strerror(errno));
+}
+
+static void enter_sandbox(const struct server *server)
+{
+    /* Standard output is open, and is not opened again. */
+    bool has_file = server->log.fd > STDERR_FILENO;
+    bool entered = sandbox_enter(server->site.public_folder,
+                                 has_file ? server->log.path : NULL);
+    if (!server->options.verbose)
+        return;
+    if (entered)
+        warn_user("sandboxed by Landlock");
+    else
+        warn_user("not sandboxed: this kernel offers no Landlock");
+}
+
+static void install_signals(const struct server *server)
+{
+    const struct signals_stop stop = {
+        .requested_ms = &server->shared->stop_ms,
+        .listeners = server->listeners,
+        .listener_count = server->listener_count,
+        .drain_timeout_ms = server->options.drain_timeout_ms};
+    signals_install(&stop);
     /* Process 1 of a container inherits the orphans of all others. SIG_IGN: the
      * kernel reaps children itself (waitpid(2), NOTES). A server that makes
      * children replaces this, and tells them by their process group. */
@@ -186,6 +144,30 @@ void server_start(struct server *server,
         signal(SIGCHLD, SIG_IGN);
         setpgid(0, 0);
     }
+}
+
+void server_start(struct server *server,
+                  const struct architecture *architecture, int argc,
+                  char **argv)
+{
+    *server = (struct server){.architecture = architecture, .pid = getpid()};
+    descriptors_open_standard();
+    options_parse(&server->options, architecture, argc, argv);
+    describe_site(server);
+    share_descriptors(server);
+    redis_resolve(&server->options.redis);
+    make_shared(server);
+    open_listeners(server);
+    check_backlog(server);
+    if (server->options.user != NULL)
+        sandbox_become_user(server->options.user);
+    site_open(&server->site, server->options.root);
+    open_log(server);
+    /* strftime(3) reads /etc/localtime once for each process: here, where the
+     * file can be opened, and not in every child of 02. */
+    tzset();
+    enter_sandbox(server);
+    install_signals(server);
 }
 
 void server_ready(const struct server *server, const char *model, ...)

@@ -12,8 +12,6 @@
 #include "site.h"
 #include "stats.h"
 
-#define SERVER_VERSION "zerohttpd/1.0"
-
 /* What changes after the start, in memory that fork(2) shares. */
 struct server_shared {
     _Atomic int64_t stop_ms;     /* monotonic time of SIGTERM; 0: none yet */

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "server.h"
 
 /* Two signals within SAME_REQUEST_MS are one request to stop. */
 enum { REMIND_SECONDS = 1, SAME_REQUEST_MS = 200 };
@@ -22,7 +21,8 @@ enum { STUCK_AFTER_MS = 3000 };
  * Lock-free atomics are as safe there as sig_atomic_t (C11, 7.14.1.1). */
 atomic_uint signals_recorded;
 _Atomic int64_t *signals_stop_ms;
-static const struct server *_Atomic stoppable;
+static struct signals_stop stop; /* does not change once a handler may run */
+static pid_t first_process;      /* the parent of all others */
 
 static const int handled[] = {SIGINT, SIGTERM, SIGUSR1, SIGHUP, SIGALRM,
                               SIGCHLD /* for what it interrupts */};
@@ -45,7 +45,6 @@ static const int ignored[] = {SIGPIPE, SIGXFSZ, SIGUSR2, SIGIO,
 
 static void request_stop(void)
 {
-    const struct server *server = atomic_load(&stoppable);
     int64_t since = 0, now = clock_monotonic_ms();
     if (!atomic_compare_exchange_strong(signals_stop_ms, &since, now)) {
         /* timeout(1) and other supervisors signal the process and then its
@@ -54,8 +53,8 @@ static void request_stop(void)
             _exit(1); /* children follow by PR_SET_PDEATHSIG */
         return;
     }
-    for (int i = 0; i < server->listener_count; i++)
-        shutdown(server->listeners[i], SHUT_RDWR);
+    for (int i = 0; i < stop.listener_count; i++)
+        shutdown(stop.listeners[i], SHUT_RDWR);
 }
 
 /* When to send SIGALRM: soon for a note that the interrupted code may have
@@ -63,8 +62,7 @@ static void request_stop(void)
  * only. */
 static void set_alarm(void)
 {
-    const struct server *server = atomic_load(&stoppable);
-    int64_t left = server->options.drain_timeout_ms + STUCK_AFTER_MS -
+    int64_t left = stop.drain_timeout_ms + STUCK_AFTER_MS -
                    signals_stopping_ms();
     if (left <= 0)
         _exit(0); /* what could be finished has been */
@@ -89,11 +87,12 @@ void signals_record(int signal_number)
     errno = saved;
 }
 
-void signals_install(const struct server *server)
+void signals_install(const struct signals_stop *how)
 {
-    struct sigaction action = {.sa_handler = signals_record};
-    atomic_store(&stoppable, server);
-    signals_stop_ms = &server->shared->stop_ms;
+    const struct sigaction action = {.sa_handler = signals_record};
+    stop = *how;
+    signals_stop_ms = stop.requested_ms;
+    first_process = getpid();
     for (size_t i = 0; i < HANDLED; i++)
         sigaction(handled[i], &action, NULL);
     for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++)
@@ -116,7 +115,7 @@ void signals_in_child(void)
     if (atomic_load(&signals_recorded) != 0)
         atomic_store(&signals_recorded, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != atomic_load(&stoppable)->pid)
+    if (getppid() != first_process)
         _exit(1); /* it died before the call above */
 }
 
@@ -129,7 +128,7 @@ int64_t signals_stopping_ms(void)
 void signals_reap_orphans(void)
 {
     siginfo_t child = {0};
-    if (atomic_load(&stoppable)->pid != 1) /* only process 1 inherits any */
+    if (first_process != 1) /* only process 1 inherits any */
         return;
     /* WNOWAIT only looks: whoever made a child asks for its status. */
     while (waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) == 0 &&

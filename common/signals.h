@@ -16,8 +16,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct server;
-
 /* What the handler writes: these bits, and the monotonic time of the request to
  * stop, 0 before it, in memory that children share. */
 enum { REPORT_REQUESTED = 1, REOPEN_REQUESTED = 2 };
@@ -32,10 +30,18 @@ static inline bool signals_stopping(void)
 /* Returns for how many milliseconds the server has been stopping; else 0. */
 int64_t signals_stopping_ms(void);
 
+/* What a request to stop needs; the handler keeps a copy. */
+struct signals_stop {
+    _Atomic int64_t *requested_ms; /* where to record the time of the request */
+    const int *listeners;          /* to shut down; must stay in memory */
+    int listener_count;
+    int drain_timeout_ms;
+};
+
 /* Installs the handlers, without SA_RESTART: a waiting system call fails with
  * EINTR, so that notes are found. Ignores signals that would end the server for
- * what is no reason to end. */
-void signals_install(const struct server *server);
+ * what is no reason to end. Called once, by the first process. */
+void signals_install(const struct signals_stop *stop);
 
 /* Sets *set to the signals handled here, and SIGCHLD. */
 void signals_set(sigset_t *set);

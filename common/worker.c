@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "http_response.h"
+#include "net.h"
 #include "page.h"
 
 void worker_init(struct worker *worker, const struct server *server,
@@ -52,6 +53,13 @@ bool worker_may_keep(const struct worker *worker, const struct http_conn *conn)
     /* When the server stops, requests that it has already read are answered. */
     return worker->server->options.keep_alive_ms > 0 &&
            (!worker->draining || http_conn_has_pipelined(conn));
+}
+
+char *worker_peer_name(const struct worker *worker, int fd)
+{
+    if (worker->server->log.fd < 0)
+        return NULL;
+    return net_peer_name(fd);
 }
 
 void worker_log_answer(struct worker *worker, const struct http_conn *conn,

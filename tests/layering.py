@@ -17,7 +17,9 @@ FOLDER holds the objects of common/; those of the mains are next to it.
 4. The sources of the pure layer compile in a folder of their own, with the headers
    named in TYPES and without those of hiredis: their types are their own, too.
    Only READS_REPLIES and the pages may look into a reply of Redis.
-5. Nothing, the mains included, waits until a time of day (CALENDAR_WAITS): when
+5. No module includes itself through others: its .c and .h together are one step.
+   Of two modules, one can be read without the other.
+6. Nothing, the mains included, waits until a time of day (CALENDAR_WAITS): when
    an administrator sets the clock, such a wait ends early or lasts for hours.
 
 A failure names the path from a root to the object that breaks the rule. A call
@@ -45,7 +47,8 @@ ROOTS = ["http_conn", "http_parser", "http_response", "router", "page",
 # Objects that must not be in the pure layer.
 DRIVERS = {"serve_blocking", "event_loop", "redis", "redis_async", "net",
            "worker", "worker_processes", "signals", "server", "sandbox",
-           "options", "output", "access_log", "site", "fatal"}
+           "options", "output", "access_log", "site", "fatal", "accept",
+           "descriptors"}
 
 # Objects that open the files of the site and its templates, and what they may
 # call (openat2 has no wrapper in glibc, so it needs syscall).
@@ -187,7 +190,7 @@ def forbidden_calls(objects, name):
 
 
 def calendar_waits(objects):
-    """Return the results of rule 5 for {name: Object}, one for each object."""
+    """Return the results of rule 6 for {name: Object}, one for each object."""
     results = []
     for name, found in objects.items():
         bad = CALENDAR_WAITS & {plain_name(symbol) for symbol in found.undefined}
@@ -208,6 +211,38 @@ def names_without_source(sources):
     return [(source_of(sources, name) is not None,
              f"the rules name {name}, but there is no common/{name}.c")
             for name in sorted(DRIVERS | FILE_OBJECTS | MAY_VARY | READS_REPLIES)]
+
+
+def includes(sources):
+    """Return {module: the modules of the same folder that it includes}."""
+    found = collections.defaultdict(set)
+    for path in sources.glob("*.[ch]"):
+        found[path.stem] |= set(re.findall(r'^#include "(\w+)\.h"', path.read_text(),
+                                           re.MULTILINE)) - {path.stem}
+    return found
+
+
+def circle(found, start):
+    """Return the shortest way through {module: modules} from `start` back to it,
+    as a list of names, or None."""
+    ways = collections.deque([[start]])
+    seen = set()
+    while ways:
+        way = ways.popleft()
+        for name in sorted(found.get(way[-1], ())):
+            if name == start:
+                return [*way, start]
+            if name not in seen:
+                seen.add(name)
+                ways.append([*way, name])
+    return None
+
+
+def circles(found):
+    """Return the results of rule 5 for {module: modules}: (passed, sentence)."""
+    ways = {name: circle(found, name) for name in sorted(found)}
+    return [(way is None, f"{name} includes itself: {' > '.join(way or [])}")
+            for name, way in ways.items()]
 
 
 def examine(objects):
@@ -367,6 +402,7 @@ def main():
                *calendar_waits({**objects, **mains})]
     if sources.is_dir():
         results += [*names_without_source(sources), *compile_alone(sources, layer),
+                    *circles(includes(sources)),
                     (len(mains) == 7, f"{len(mains)} of 7 mains are there")]
     failed = [why for passed, why in results if not passed]
     for why in failed:

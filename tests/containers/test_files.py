@@ -58,7 +58,7 @@ def test_balancer_has_the_configuration_of_the_template():
 
 def test_image_has_the_version_of_the_servers():
     version = re.search(r'SERVER_VERSION "zerohttpd/(.*)"',
-                        (TOP / "common" / "server.h").read_text())[1]
+                        (TOP / "common" / "options.h").read_text())[1]
     assert f'image.version="{version}"' in (TOP / "Dockerfile").read_text()
 
 

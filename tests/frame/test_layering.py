@@ -142,3 +142,13 @@ def test_an_empty_folder_fails(tmp_path):
                           capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stdout.splitlines()[-1].endswith(f", {len(layering.ROOTS)} failed")
+
+
+def test_a_circle_of_includes_is_found(tmp_path):
+    for name, included in [("a.h", "b"), ("b.c", "c"), ("c.h", "a"), ("d.c", "c")]:
+        (tmp_path / name).write_text(f'#include <d.h>\n#include "{included}.h"\n')
+    found = [why for passed, why in layering.circles(layering.includes(tmp_path))
+             if not passed]
+    assert found == ["a includes itself: a > b > c > a",
+                     "b includes itself: b > c > a > b",
+                     "c includes itself: c > a > b > c"]

@@ -130,7 +130,8 @@ void __wrap_server_start(struct server *server,
     server->site.keep_alive_ms = server->options.keep_alive_ms;
     server->site.request_timeout_ms = server->options.request_timeout_ms;
     atomic_store(&signals_recorded, 0);
-    signals_install(server);
+    signals_install(&(struct signals_stop){&shared->stop_ms, listeners, 1,
+                                           server->options.drain_timeout_ms});
     sim.server = server;
 }
 

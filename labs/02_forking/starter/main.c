@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "../common/serve_blocking.h"
-#include "../common/net.h"
+#include "../common/accept.h"
 #include "../common/server.h"
 
 static const struct architecture architecture = {
@@ -90,7 +90,7 @@ static void serve_clients(const struct server *server)
     int fd;
 
     blocking_worker_init(&worker, server, 0);
-    while ((fd = net_accept(server, NULL, NULL)) >= 0) {
+    while ((fd = accept_next(server, NULL, NULL)) >= 0) {
         worker_before_fork(&worker.worker);
         serve_in_child(&worker, fd);
         wait_for_fewer_children(server, server->options.max_children - 1);

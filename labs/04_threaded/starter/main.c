@@ -21,7 +21,7 @@
 #include <stdlib.h>
 
 #include "../common/serve_blocking.h"
-#include "../common/net.h"
+#include "../common/accept.h"
 #include "../common/server.h"
 
 static const struct architecture architecture = {
@@ -66,7 +66,7 @@ static struct slot *take_slot(const struct server *server)
 }
 
 /* Gives back what slots without a client keep only to be faster later: their
- * open files. net_accept() calls it with the slot that the main thread has
+ * open files. accept_next() calls it with the slot that the main thread has
  * taken.
  *
  * TODO 1: lock. */
@@ -142,7 +142,7 @@ static void serve_clients(const struct server *server)
     struct slot *slot = take_slot(server);
 
     init_attributes(&attributes);
-    while ((slot->fd = net_accept(server, trim_slots, slot)) >= 0) {
+    while ((slot->fd = accept_next(server, trim_slots, slot)) >= 0) {
         start_thread(slot, &attributes);
         slot = take_slot(server);
     }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "../common/net.h"
+#include "../common/accept.h"
 #include "../common/serve_blocking.h"
 #include "../common/server.h"
 
@@ -32,7 +32,7 @@ static void serve_clients(pthread_attr_t *attributes)
 {
     pthread_t id;
     int fd;
-    while ((fd = net_accept(&server, NULL, NULL)) >= 0) {
+    while ((fd = accept_next(&server, NULL, NULL)) >= 0) {
         int *data = malloc(sizeof *data);
         if (data != NULL)
             *data = fd;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "accept.h"
 #include "net.h"
 
 enum { ACCEPTS_PER_ITERATION = 64 };
@@ -35,7 +36,6 @@ bool event_loop_may_accept(const struct event_loop *loop)
  * socket is closed. */
 TO_USE static void add_client(struct event_loop *loop, int fd)
 {
-    const struct server *server = loop->worker.server;
     struct client *client = calloc(1, sizeof *client);
     if (client == NULL) {
         close(fd);
@@ -43,7 +43,7 @@ TO_USE static void add_client(struct event_loop *loop, int fd)
     }
     client->fd = fd;
     client->readable = true;
-    client->peer = net_peer_name(server, fd);
+    client->peer = worker_peer_name(&loop->worker, fd);
     http_conn_open(&client->conn, &loop->worker.http);
     stats_add(&loop->worker.stats->connections, 1);
     loop->clients++;
@@ -63,7 +63,7 @@ TO_USE static void end_longest_idle(struct event_loop *loop)
 
 /* TO WRITE. Accepts the clients that are waiting: while loop->accept_pending
  * and event_loop_may_accept(), at most ACCEPTS_PER_ITERATION in one call.
- * net_accept_nonblocking() calls accept4(2), and add_client() takes the socket.
+ * accept_nonblocking() calls accept4(2), and add_client() takes the socket.
  * When it fails, net_accept_verdict() of errno says what to do:
  *
  *   NET_NOBODY      the queue is empty, or the server is stopping:
@@ -82,7 +82,7 @@ TO_USE static void end_longest_idle(struct event_loop *loop)
 void event_loop_accept(struct event_loop *loop)
 {
     /* Until you write it, clients are turned away. */
-    int fd = net_accept_nonblocking(loop->worker.server, loop->listener);
+    int fd = accept_nonblocking(loop->worker.server, loop->listener);
     if (fd >= 0)
         close(fd);
 }

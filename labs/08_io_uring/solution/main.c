@@ -470,7 +470,7 @@ static void accepted(struct loop *loop, int fd, unsigned flags)
         return;
     }
     client->fd = fd;
-    client->peer = net_peer_name(server, fd);
+    client->peer = worker_peer_name(&loop->worker, fd);
     http_conn_open(&client->conn, &loop->worker.http);
     stats_add(&loop->worker.stats->connections, 1);
     loop->clients++;

@@ -43,7 +43,9 @@ void __wrap_server_start(struct server *server,
         architecture->kind == EVENT_LOOP ? sim.plan.limit : 1;
     set_options(&server->options, &sim.plan);
     sim.server = server;
-    signals_install(server);
+    signals_install(&(struct signals_stop){
+        &server->shared->stop_ms, listeners, server->listener_count,
+        server->options.drain_timeout_ms});
     if (server->pid == 1) /* as server.c does */
         signal(SIGCHLD, SIG_IGN);
     sim.server_started = true;
