@@ -25,10 +25,10 @@
 static const struct architecture architecture = {
     .folder = "02_forking", .name = "forking", .kind = PER_CONNECTION};
 
-/* How many children: the difference is how many run. Each is written in one
- * place only, so no update is lost. */
-static unsigned started;
-static atomic_uint ended;
+/* How many more children may be made. It is in memory that they share: when
+ * there is no room for the clients that wait, they close idle connections
+ * (room.h). */
+static atomic_int *room;
 
 /* A child that has ended remains a zombie until its parent asks for its status.
  * Signals do not queue: one SIGCHLD may stand for several children. 0: those of
@@ -39,29 +39,33 @@ static void reap_children(int signal_number)
     int saved = errno;
     (void)signal_number;
     while (waitpid(0, NULL, WNOHANG) > 0)
-        ended++;
+        atomic_fetch_add(room, 1);
     signals_reap_orphans();
     errno = saved;
 }
 
-/* If more than `most` children run, waits until one ends, at most 100 ms. Only
- * ppoll(2) lets signals in, so no child ends unnoticed between the check and
- * the wait. */
-static void wait_for_children(const struct server *server, int most)
+/* If there is room for fewer than `wanted`, waits until a child ends, at most
+ * 100 ms. Only ppoll(2) lets signals in, so no child ends unnoticed between the
+ * check and the wait. */
+static void wait_for_children(const struct server *server, int wanted)
 {
     const struct timespec tick = {.tv_nsec = 100 * 1000000L};
     sigset_t set, unblocked;
     signals_set(&set);
     sigprocmask(SIG_BLOCK, &set, &unblocked);
-    if ((int)(started - ended) > most)
+    if (atomic_load(room) < wanted)
         ppoll(NULL, 0, &tick, &unblocked);
     sigprocmask(SIG_SETMASK, &unblocked, NULL);
-    server_housekeeping(server);
+    server_act_on_signals(server);
 }
 
 /* Makes a child that serves the client with its copy of the parent's worker. */
-static void fork_child(struct blocking_worker *worker, int fd)
+static void fork_child(const struct server *server,
+                       struct blocking_worker *worker, int fd)
 {
+    const int most = server->options.max_children;
+    /* Before the fork: the child may look immediately. */
+    atomic_fetch_sub(room, 1);
     pid_t pid = fork();
 
     if (pid == 0) {
@@ -70,37 +74,32 @@ static void fork_child(struct blocking_worker *worker, int fd)
         _exit(0); /* not exit(3), which would write what stdio holds again */
     }
     if (pid > 0) {
-        started++;
         close(fd); /* the child has its own */
         return;
     }
-    atomic_store(&worker->worker.server->shared->at_capacity, true);
-    server_warn_exhausted(worker->worker.server, "cannot fork: %s; serving one "
-                          "client after the other", strerror(errno));
+    server_warn_exhausted(server, "cannot fork: %s; serving one client after "
+                          "the other", strerror(errno));
+    /* The parent accepts nobody meanwhile, as if all children ran. Afterwards
+     * there is room again, also for the child that was not made. */
+    atomic_fetch_sub(room, most);
     serve_blocking(worker, fd);
+    atomic_fetch_add(room, most + 1);
     redis_close(&worker->redis); /* or the next child would inherit these */
-    file_table_empty(&worker->worker.http.files);
+    file_table_empty(&worker->base.http.files);
 }
 
 /* Accepts clients, and makes a child for each. */
 static void serve_clients(const struct server *server)
 {
-    const int most = server->options.max_children;
     struct blocking_worker worker;
     int fd;
 
     blocking_worker_init(&worker, server, 0);
     while ((fd = accept_next(server, NULL, NULL)) >= 0) {
-        worker_before_fork(&worker.worker); /* once, not in every child */
-        /* At the limit, children close connections that are idle while clients
-         * wait in the accept queue (serve_blocking.c). Set before the fork: the
-         * last child may look immediately. */
-        atomic_store(&server->shared->at_capacity,
-                     (int)(started - ended) + 1 >= most);
-        fork_child(&worker, fd);
-        while ((int)(started - ended) >= most && !signals_stopping())
-            wait_for_children(server, most - 1);
-        atomic_store(&server->shared->at_capacity, false);
+        worker_before_fork(&worker.base); /* once, not in every child */
+        fork_child(server, &worker, fd);
+        while (atomic_load(room) < 1 && !signals_stopping())
+            wait_for_children(server, 1);
     }
     blocking_worker_free(&worker);
 }
@@ -110,11 +109,13 @@ int main(int argc, char **argv)
     static struct server server; /* static: signal handlers use it */
 
     server_start(&server, &architecture, argc, argv);
+    room = &server.shared->room;
+    atomic_store(room, server.options.max_children);
     signal(SIGCHLD, reap_children);
     server_ready(&server, "up to %d children", server.options.max_children);
     serve_clients(&server);
-    while ((int)(started - ended) > 0 &&
+    while (atomic_load(room) < server.options.max_children &&
            signals_stopping_ms() < server.options.drain_timeout_ms + 1000)
-        wait_for_children(&server, 0);
+        wait_for_children(&server, server.options.max_children);
     return server_finish(&server);
 }

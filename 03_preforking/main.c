@@ -48,11 +48,13 @@ int main(int argc, char **argv)
     server_ready(&server, "%d worker%s", server.options.workers,
                  server.options.workers == 1 ? "" : "s");
     worker_processes_init(&workers, &server); /* none runs yet */
-    while ((number = wait_for_missing_worker(&workers)) >= 0)
-        if (record_fork(&workers, number, fork())) { /* in the child */
+    while ((number = wait_for_missing_worker(&workers)) >= 0) {
+        pid_t pid = fork();
+        if (record_fork(&workers, number, pid)) { /* in the child */
             serve_clients(&server, number);
             return 0;
         }
+    }
     wait_for_workers_to_end(&workers);
     return server_finish(&server);
 }

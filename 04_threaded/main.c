@@ -39,8 +39,7 @@ static sem_t free_count;
 static struct slot *acquire_slot(const struct server *server)
 {
     while (sem_wait(&free_count) < 0) /* EINTR: a signal handler has run */
-        server_housekeeping(server);
-    atomic_store(&server->shared->at_capacity, false);
+        server_act_on_signals(server);
     pthread_mutex_lock(&lock);
     struct slot *slot = free_slots;
     free_slots = slot->next;
@@ -63,6 +62,7 @@ static void *serve_client(void *data)
     struct slot *slot = data;
 
     serve_blocking(&slot->worker, slot->fd);
+    atomic_fetch_add(&slot->worker.base.server->shared->room, 1);
     release_slot(slot);
     return NULL;
 }
@@ -82,6 +82,7 @@ static struct slot *create_slots(const struct server *server)
     size_t count = (size_t)server->options.max_threads;
     struct slot *slots = calloc(count, sizeof *slots);
 
+    atomic_store(&server->shared->room, server->options.max_threads);
     if (slots == NULL || sem_init(&free_count, 0, 0) < 0)
         die("out of memory; ask for fewer with --max-threads");
     for (size_t i = 0; i < count; i++) {
@@ -104,24 +105,22 @@ static void init_attributes(pthread_attr_t *attributes)
         die("out of memory");
 }
 
-/* Makes a thread for the client. */
-static void create_thread(struct slot *slot, const pthread_attr_t *attributes)
+static void create_thread(const struct server *server, struct slot *slot,
+                          const pthread_attr_t *attributes)
 {
-    const struct server *server = slot->worker.worker.server;
+    /* When there is no room for the clients that wait, threads close idle
+     * connections (room.h). Before the thread runs: it may look immediately. */
+    atomic_fetch_sub(&server->shared->room, 1);
     pthread_t id;
-    int count = 0;
-    /* At the limit, threads close connections that are idle while clients wait
-     * in the accept queue (serve_blocking.c). Set before the thread runs: the
-     * last one may look immediately. */
-    sem_getvalue(&free_count, &count);
-    atomic_store(&server->shared->at_capacity, count == 0);
     int error = pthread_create(&id, attributes, serve_client, slot);
     if (error == 0)
         return;
-    atomic_store(&server->shared->at_capacity, true);
     server_warn_exhausted(server, "cannot make a thread: %s; serving one "
                           "client after the other", strerror(error));
+    /* Nobody is accepted meanwhile, as if all threads ran. */
+    atomic_fetch_sub(&server->shared->room, server->options.max_threads);
     serve_client(slot);
+    atomic_fetch_add(&server->shared->room, server->options.max_threads);
 }
 
 /* Accepts clients, and makes a thread for each. The slot comes first: at the
@@ -134,7 +133,7 @@ static void serve_clients(const struct server *server)
     init_attributes(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     while ((slot->fd = accept_next(server, spare_slots, slot)) >= 0) {
-        create_thread(slot, &attributes);
+        create_thread(server, slot, &attributes);
         slot = acquire_slot(server);
     }
     release_slot(slot);

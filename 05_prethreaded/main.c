@@ -85,7 +85,7 @@ static void wait_for_stop(const struct server *server)
     while (!signals_stopping()) {
         if (sigwait(&set, &signal_number) == 0)
             signals_record(signal_number);
-        server_housekeeping(server);
+        server_act_on_signals(server);
     }
     pthread_sigmask(SIG_UNBLOCK, &set, NULL); /* a second one ends us */
 }

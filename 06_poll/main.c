@@ -20,7 +20,7 @@
 static const struct architecture architecture = {
     .folder = "06_poll", .name = "poll", .kind = EVENT_LOOP};
 
-enum { LISTENER, REDIS, FIRST_CLIENT }; /* so 0 can mean "not watched" */
+enum { LISTENER, REDIS, FIRST_CLIENT }; /* the entries of the array */
 
 struct loop {
     struct event_loop base; /* first: one pointer serves for both */
@@ -32,18 +32,19 @@ struct loop {
 /* Called whenever a client has to wait for its socket. The first time, it is
  * added. poll is level-triggered: it reports again what is left unread. */
 static bool watch(struct event_loop *base, struct client *client,
-                  enum http_want want, bool again)
+                  enum http_want want, bool share_used)
 {
     struct loop *loop = (struct loop *)base;
     struct pollfd event = {.fd = client->fd,
                            .events = want == HTTP_WANT_WRITE   ? POLLOUT
                                      : want == HTTP_WANT_REDIS ? 0
                                                                : POLLIN};
-    (void)again;
-    if (client->watched == 0)
-        client->watched = loop->used++;
-    loop->fds[client->watched] = event;
-    loop->sources[client->watched] = client;
+    (void)share_used;
+    if (!client->watched)
+        client->index = loop->used++;
+    client->watched = true;
+    loop->fds[client->index] = event;
+    loop->sources[client->index] = client;
     return true;
 }
 
@@ -51,14 +52,14 @@ static bool watch(struct event_loop *base, struct client *client,
 static void unwatch(struct event_loop *base, struct client *client)
 {
     struct loop *loop = (struct loop *)base;
-    if (client->watched != 0) {
+    if (client->watched) {
         /* The last one moves into its place. */
         struct client *last = loop->sources[--loop->used];
-        loop->fds[client->watched] = loop->fds[loop->used];
-        loop->sources[client->watched] = last;
-        last->watched = client->watched;
+        loop->fds[client->index] = loop->fds[loop->used];
+        loop->sources[client->index] = last;
+        last->index = client->index;
     }
-    client->watched = 0;
+    client->watched = false;
 }
 
 static void watch_redis(void *base, int fd, short events)

@@ -36,28 +36,28 @@ struct loop {
 
 /* Called whenever a client has to wait for its socket. The first time, it is
  * added, and stays. EPOLLET reports a change once: event_loop_serve() goes on
- * until EAGAIN. If it has stopped earlier (`again`), no new event would come,
- * but EPOLL_CTL_MOD makes the kernel look, and report the socket. */
+ * until EAGAIN. If it has stopped earlier (`share_used`), no new event would
+ * come, but EPOLL_CTL_MOD makes the kernel look, and report the socket. */
 static bool watch(struct event_loop *base, struct client *client,
-                  enum http_want want, bool again)
+                  enum http_want want, bool share_used)
 {
     struct loop *loop = (struct loop *)base;
     struct epoll_event event = {.data.ptr = client, .events =
                                 EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET};
     (void)want;
-    if (client->watched == 0)
+    if (!client->watched)
         client->watched = epoll_ctl(loop->epoll, EPOLL_CTL_ADD, client->fd,
                                     &event) == 0;
-    else if (again)
+    else if (share_used)
         epoll_ctl(loop->epoll, EPOLL_CTL_MOD, client->fd, &event);
-    return client->watched != 0; /* 0: out of memory */
+    return client->watched; /* false: out of memory */
 }
 
 /* Called before a client's descriptor is closed. */
 static void unwatch(struct event_loop *base, struct client *client)
 {
     (void)base; /* close(2) takes it out of the set */
-    client->watched = 0;
+    client->watched = false;
 }
 
 static void watch_redis(void *base, int fd, short events)
@@ -129,11 +129,13 @@ int main(int argc, char **argv)
         return server_finish(&server);
     }
     worker_processes_init(&workers, &server); /* none runs yet */
-    while ((number = wait_for_missing_worker(&workers)) >= 0)
-        if (record_fork(&workers, number, fork())) { /* in the child */
+    while ((number = wait_for_missing_worker(&workers)) >= 0) {
+        pid_t pid = fork();
+        if (record_fork(&workers, number, pid)) { /* in the child */
             serve_clients(&server, number);
             return 0;
         }
+    }
     wait_for_workers_to_end(&workers);
     return server_finish(&server);
 }

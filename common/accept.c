@@ -28,7 +28,7 @@ int accept_next(const struct server *server, void (*spare)(void *data),
 {
     for (;;) {
         /* A signal may have come while no system call was waiting. */
-        server_housekeeping(server);
+        server_act_on_signals(server);
         if (signals_stopping())
             return -1;
         int fd = accept4(server->listeners[0], NULL, NULL, SOCK_CLOEXEC);

@@ -28,7 +28,7 @@ enum { RECHECK_MS = 50 };
 
 static void client_replied(void *loop, void *client, const redisReply *reply);
 static void watch_failed(struct event_loop *loop, struct client *client,
-                         enum http_want want, bool again);
+                         enum http_want want, bool share_used);
 
 void event_loop_init(struct event_loop *loop, const struct server *server,
                      int number)
@@ -209,16 +209,17 @@ static bool step(struct event_loop *loop, struct client *client,
 void event_loop_serve(struct event_loop *loop, struct client *client)
 {
     enum http_want want;
-    bool again = true;
-    for (int steps = 0; again; steps++) {
+    bool go_on = true, share_used = false;
+    for (int steps = 0; go_on; steps++) {
         want = http_conn_want(&client->conn);
         /* Only these three may be left for the next iteration: the socket,
          * which is ready, brings the client back. */
-        if (steps >= STEPS_PER_ITERATION &&
-            (want == HTTP_WANT_READ || want == HTTP_WANT_WRITE ||
-             want == HTTP_WANT_LINGER))
+        share_used = steps >= STEPS_PER_ITERATION &&
+                     (want == HTTP_WANT_READ || want == HTTP_WANT_WRITE ||
+                      want == HTTP_WANT_LINGER);
+        if (share_used)
             break;
-        again = step(loop, client, want);
+        go_on = step(loop, client, want);
         if (client->closed)
             return;
     }
@@ -228,24 +229,24 @@ void event_loop_serve(struct event_loop *loop, struct client *client)
         set_deadline(loop, client);
     /* Redis' reply brings a client back, not its socket. One that never waits
      * for its socket is never watched: most are answered and gone before. */
-    if (want == HTTP_WANT_REDIS && client->watched == 0)
+    if (want == HTTP_WANT_REDIS && !client->watched)
         return;
-    if (!loop->watch(loop, client, want, again))
-        watch_failed(loop, client, want, again);
+    if (!loop->watch(loop, client, want, share_used))
+        watch_failed(loop, client, want, share_used);
 }
 
 /* Nothing but its deadline brings this client back: in a second, if it has not
  * taken its answer. So one that would send is closed, and one whose socket may
  * be ready is served beyond its share. */
 static void watch_failed(struct event_loop *loop, struct client *client,
-                         enum http_want want, bool again)
+                         enum http_want want, bool share_used)
 {
     server_warn_exhausted(loop->worker.server, "cannot watch a client: %s",
                           strerror(errno));
     http_context_trim(&loop->worker.http);
     if (want == HTTP_WANT_READ)
         http_conn_finish(&client->conn);
-    if (want == HTTP_WANT_READ || again)
+    if (want == HTTP_WANT_READ || share_used)
         event_loop_serve(loop, client);
 }
 

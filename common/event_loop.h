@@ -19,8 +19,7 @@
 struct client {
     struct http_conn conn;
     int fd;
-    int watched;              /* the loop's own: poll's index into its array,
-                                 epoll's "is registered"; 0: not watched */
+    int index;                 /* 06: of its entry in poll's array */
     unsigned char replies_due; /* from Redis */
     unsigned char queue;       /* its deadline queue, enum http_phase; in it
                                   if prev != NULL */
@@ -28,6 +27,7 @@ struct client {
                                   short read */
     bool hangup;               /* the client has closed its side: read to the
                                   end of file */
+    bool watched;              /* the loop has been told of its socket */
     bool closed;               /* its socket is; freed when no reply is due */
     char *peer;                /* its address for the log, or NULL */
     struct net_delivery delivery; /* of its answer */
@@ -51,11 +51,11 @@ struct event_loop {
 
     /* Watches the client's socket for writing (HTTP_WANT_WRITE) or for reading
      * (READ, LINGER); with REDIS, a client that is watched already, for
-     * neither. `again`: it has had its share of this iteration, although its
-     * socket may be ready for more. Returns false, with errno, when the kernel
+     * neither. `share_used`: it had its share of this iteration, and its socket
+     * may still be ready. Returns false, with errno, when the kernel
      * has no room for another client. */
     bool (*watch)(struct event_loop *loop, struct client *client,
-                  enum http_want want, bool again);
+                  enum http_want want, bool share_used);
     /* Stops watching it; its descriptor is closed next. */
     void (*unwatch)(struct event_loop *loop, struct client *client);
     /* Watches Redis' socket for `events`, level-triggered; 0: no longer. */

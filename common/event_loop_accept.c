@@ -66,7 +66,7 @@ static void accept_client(struct event_loop *loop)
     client->readable = true;
     client->peer = worker_peer_name(&loop->worker, fd);
     http_conn_open(&client->conn, &loop->worker.http);
-    stats_add(&loop->worker.stats->connections, 1);
+    stats_add(&loop->worker.slot->connections, 1);
     loop->clients++;
     event_loop_serve(loop, client);
 }

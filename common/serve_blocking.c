@@ -14,19 +14,12 @@
 #include <unistd.h>
 
 #include "net.h"
+#include "room.h"
 
 /* A blocking recv() returns after this long even without data. Then we check
- * the deadline, whether the server is stopping and whether others wait. */
+ * the deadline, whether the server is stopping and whether others wait
+ * (room.h). */
 enum { RECV_TIMEOUT_MS = 50 };
-
-/* A client that has sent nothing for this long since its handshake is closed
- * when others wait. One lost packet costs a client 1 s (RFC 6298), and a load
- * tool that opens 15,000 connections needs 1.2 s to write to the last. */
-enum { FIRST_BYTE_GRACE_MS = 3000 };
-
-/* A client may send many requests without waiting for answers (pipelining). If
- * others wait, we close its connection after this many. */
-enum { YIELD_EVERY = 64 };
 
 struct connection {
     struct worker *worker;
@@ -35,47 +28,30 @@ struct connection {
     int fd;
     char *peer;            /* the client's address for the log, or NULL */
     bool has_timeout;      /* SO_RCVTIMEO is set: recv() blocks */
-    bool others_waited;    /* when we last looked */
     bool found_empty;      /* net_discard() has found nothing to read */
     enum http_phase phase; /* the one that deadline_ms belongs to */
     int64_t deadline_ms;
     struct net_delivery delivery; /* of the answer */
-    int64_t grace_end_ms;  /* of a client that has sent nothing */
+    struct room room;
 };
 
 void blocking_worker_init(struct blocking_worker *bw,
                           const struct server *server, int number)
 {
-    worker_init(&bw->worker, server, number);
+    worker_init(&bw->base, server, number);
     bw->redis = (struct redis){.address = &server->options.redis};
-    atomic_store(&bw->worker.stats->idle, true);
+    atomic_store(&bw->base.slot->idle, true);
 }
 
 void blocking_worker_free(struct blocking_worker *bw)
 {
     redis_close(&bw->redis);
-    http_context_free(&bw->worker.http);
+    http_context_free(&bw->base.http);
 }
 
 void blocking_worker_spare(void *bw)
 {
-    http_context_trim(&((struct blocking_worker *)bw)->worker.http);
-}
-
-/* Does a client wait in the accept queue that no other worker will accept soon?
- * 02 and 04 accept each client until they are at their limit. In a pool, each
- * idle worker will accept one. */
-static bool others_wait(const struct worker *worker)
-{
-    const struct server *server = worker->server;
-    unsigned waiting = net_accept_queue_length(server->listeners[0]);
-    if (server->architecture->kind == PER_CONNECTION)
-        return waiting > 0 && atomic_load(&server->shared->at_capacity);
-    unsigned idle = 0;
-    for (unsigned i = 0; waiting > idle && i < server->stats_slots; i++)
-        idle += atomic_load_explicit(&server->shared->stats[i].idle,
-                                     memory_order_relaxed);
-    return waiting > idle;
+    http_context_trim(&((struct blocking_worker *)bw)->base.http);
 }
 
 /* Looks how far the answer has come. */
@@ -110,17 +86,10 @@ static enum http_want next_want(struct connection *c)
     return http_conn_want(&c->conn);
 }
 
-/* Must this client, from which nothing comes, make room for others? One that
- * has sent nothing yet may stay until its grace ends. Any other must go if
- * clients wait now and waited at the previous check, 50 ms ago: then, an idle
- * worker may have been about to accept the one that waited. */
-static bool must_make_room(struct connection *c)
+static bool is_in_the_way(struct connection *c)
 {
-    bool waited = c->others_waited;
-    c->others_waited = others_wait(c->worker);
-    return c->others_waited &&
-           (c->phase == HTTP_PHASE_NEW
-                ? c->worker->http.clock.now_ms >= c->grace_end_ms : waited);
+    return room_is_needed(&c->room, c->worker->server, c->phase,
+                          c->worker->http.clock.now_ms);
 }
 
 /* recv() returned no data. Ends the connection if the server is stopping or if
@@ -128,7 +97,7 @@ static bool must_make_room(struct connection *c)
 static void on_no_data(struct connection *c)
 {
     if (c->phase != HTTP_PHASE_REQUEST &&
-        (must_make_room(c) || c->worker->draining))
+        (is_in_the_way(c) || c->worker->draining))
         http_conn_finish(&c->conn);
 }
 
@@ -141,15 +110,14 @@ static void enable_blocking_reads(struct connection *c)
     c->has_timeout = true;
 }
 
-/* The first recv() found nothing. The client's grace counts from its handshake,
- * not from now: otherwise 500 silent clients in the accept queue would hold the
- * worker for 3 seconds each, one after the other. */
+/* The first recv() found nothing. A client that was silent in the accept queue
+ * has used its grace up, and does not get 50 ms more. */
 static void begin_waiting(struct connection *c)
 {
+    const struct clock *clock = &c->worker->http.clock;
     enable_blocking_reads(c);
-    c->grace_end_ms = c->worker->http.clock.now_ms + FIRST_BYTE_GRACE_MS -
-                      net_silent_ms(c->fd);
-    if (c->worker->http.clock.now_ms >= c->grace_end_ms)
+    room_begin_grace(&c->room, c->fd, clock->now_ms);
+    if (clock->now_ms >= c->room.grace_end_ms)
         on_no_data(c);
 }
 
@@ -184,17 +152,13 @@ static void read_request(struct connection *c)
     }
 }
 
-/* A connection that stays open occupies this worker, so it may stay open only
- * while no other client needs the worker. Pipelined requests that are already
- * here are answered first. */
 static void answer_request(struct connection *c)
 {
     struct http_conn *conn = &c->conn;
-    bool more_here = http_conn_has_pipelined(conn) &&
-                     (conn->requests + 1) % YIELD_EVERY != 0;
+    /* The queue is looked at last: that costs a system call. */
     bool may_keep = conn->x->request.keep_alive &&
                     worker_may_keep(c->worker, conn) &&
-                    (more_here || !others_wait(c->worker));
+                    room_for_more(c->worker->server, conn);
     if (http_conn_answer(conn, may_keep))
         worker_log_answer(c->worker, conn, c->peer);
 }
@@ -263,7 +227,7 @@ static void linger(struct connection *c)
     http_conn_lingered(&c->conn, n > 0, delivery);
     if (n > 0 || http_conn_want(&c->conn) != HTTP_WANT_LINGER)
         return;
-    if (c->found_empty && delivery == HTTP_DELIVERED && must_make_room(c))
+    if (c->found_empty && delivery == HTTP_DELIVERED && is_in_the_way(c))
         http_conn_abort(&c->conn); /* it has had 50 ms to read the answer */
     if (!c->has_timeout)
         enable_blocking_reads(c);
@@ -272,13 +236,13 @@ static void linger(struct connection *c)
 
 void serve_blocking(struct blocking_worker *bw, int fd)
 {
-    struct worker *w = &bw->worker;
+    struct worker *w = &bw->base;
     struct connection c = {.worker = w, .redis = &bw->redis, .fd = fd,
                            .peer = worker_peer_name(w, fd),
                            .phase = HTTP_PHASES};
     enum http_want want;
-    atomic_store_explicit(&w->stats->idle, false, memory_order_relaxed);
-    stats_add(&w->stats->connections, 1);
+    atomic_store_explicit(&w->slot->idle, false, memory_order_relaxed);
+    stats_add(&w->slot->connections, 1);
     http_conn_open(&c.conn, &w->http);
     worker_update(w); /* accept(2) has waited */
     while ((want = next_want(&c)) != HTTP_WANT_CLOSE)
@@ -294,5 +258,5 @@ void serve_blocking(struct blocking_worker *bw, int fd)
     http_conn_abort(&c.conn);
     close(fd);
     free(c.peer);
-    atomic_store_explicit(&w->stats->idle, true, memory_order_relaxed);
+    atomic_store_explicit(&w->slot->idle, true, memory_order_relaxed);
 }

@@ -10,7 +10,7 @@
 #include "worker.h"
 
 struct blocking_worker {
-    struct worker worker;
+    struct worker base;
     struct redis redis; /* its own: a blocking call cannot share it */
 };
 
@@ -20,7 +20,7 @@ void blocking_worker_init(struct blocking_worker *bw,
 
 void blocking_worker_free(struct blocking_worker *bw);
 
-/* For net_accept(), while the worker (a struct blocking_worker) has no client:
+/* For accept_next(), while the worker (a struct blocking_worker) has no client:
  * gives back what it keeps only to be faster later. */
 void blocking_worker_spare(void *bw);
 

@@ -2,6 +2,7 @@
 #include "server.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,17 +43,20 @@ static void share_descriptors(struct server *server)
 static void make_shared(struct server *server)
 {
     const struct options *options = &server->options;
-    server->stats_slots = options->workers > 0   ? (unsigned)options->workers
-                          : options->threads > 0 ? (unsigned)options->threads
-                                                 : 1;
+    server->slots = 1;
+    if (options->workers > 0)
+        server->slots = (unsigned)options->workers;
+    else if (options->threads > 0)
+        server->slots = (unsigned)options->threads;
     /* MAP_SHARED: parent and children write to the same pages, where fork(2)
      * would copy ordinary memory at the first write. They start zeroed. */
-    server->shared = mmap(NULL, sizeof *server->shared +
-                          server->stats_slots * sizeof(struct stats_slot),
-                          PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-                          -1, 0);
+    size_t size = sizeof *server->shared +
+                  server->slots * sizeof server->shared->slots[0];
+    server->shared = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (server->shared == MAP_FAILED)
         die("no memory for the counters: %s", strerror(errno));
+    server->shared->room = INT_MAX; /* 02 and 04 know better */
 }
 
 static void open_listeners(struct server *server)
@@ -61,7 +65,7 @@ static void open_listeners(struct server *server)
     const struct architecture *architecture = server->architecture;
     bool event_loop = architecture->kind == EVENT_LOOP;
     /* Loops each have a listening socket of their own. */
-    int count = event_loop ? (int)server->stats_slots : 1;
+    int count = event_loop ? (int)server->slots : 1;
     int *listeners = calloc((size_t)count, sizeof *listeners);
     if (listeners == NULL)
         die("out of memory");
@@ -192,11 +196,21 @@ void server_ready(const struct server *server, const char *model, ...)
     buffer_free(&line);
 }
 
-void server_act_on_signals(const struct server *server)
+static void report(const struct server *server)
+{
+    uint64_t requests = 0, connections = 0;
+    for (unsigned i = 0; i < server->slots; i++) {
+        requests += atomic_load(&server->shared->slots[i].requests);
+        connections += atomic_load(&server->shared->slots[i].connections);
+    }
+    stats_report(requests, connections);
+}
+
+void server_act_on_record(const struct server *server)
 {
     unsigned recorded = atomic_exchange(&signals_recorded, 0);
     if (recorded & REPORT_REQUESTED)
-        stats_report(server->shared->stats, server->stats_slots);
+        report(server);
     if (recorded & REOPEN_REQUESTED) {
         atomic_fetch_add(&server->shared->log_generation, 1);
         if (access_log_reopen(&server->log) < 0)
@@ -218,6 +232,6 @@ int server_finish(const struct server *server)
     signals_set(&set);
     sigprocmask(SIG_UNBLOCK, &set, NULL);
     if (!server->options.quiet)
-        stats_report(server->shared->stats, server->stats_slots);
+        report(server);
     return EXIT_SUCCESS;
 }

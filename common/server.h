@@ -12,14 +12,23 @@
 #include "site.h"
 #include "stats.h"
 
+/* What one worker shows to the others: a cache line of its own, because cores
+ * that write to the same line have to pass it back and forth. */
+struct worker_slot {
+    _Alignas(64) _Atomic uint64_t requests;
+    _Atomic uint64_t connections;
+    atomic_bool idle; /* 01, 03, 05: waits in accept */
+};
+
 /* What changes after the start, in memory that fork(2) shares. */
 struct server_shared {
     _Atomic int64_t stop_ms;     /* monotonic time of SIGTERM; 0: none yet */
     atomic_uint log_generation;  /* goes up with each SIGHUP */
-    atomic_bool at_capacity;     /* 02, 04: as many clients as allowed */
+    atomic_int room;             /* 02, 04: how many more clients they may
+                                    accept; below 1 at the limit */
     _Atomic int64_t warned_ms;   /* when a shortage was last reported */
     struct access_log_state log;
-    struct stats_slot stats[];   /* server.stats_slots of them */
+    struct worker_slot slots[];  /* server.slots of them */
 };
 
 struct server { /* constant once the first worker runs, except *shared */
@@ -31,7 +40,7 @@ struct server { /* constant once the first worker runs, except *shared */
     int *listeners;        /* one, or one for each worker */
     int listener_count;
     struct access_log log;
-    unsigned stats_slots;  /* one for each worker of a pool */
+    unsigned slots;        /* one for each worker of a pool */
     struct server_shared *shared;
 };
 
@@ -48,11 +57,11 @@ void server_ready(const struct server *server, const char *model, ...)
 
 /* Acts on what signal handlers recorded: prints the report, reopens the log.
  * Without a signal it costs one comparison. */
-void server_act_on_signals(const struct server *server);
-static inline void server_housekeeping(const struct server *server)
+void server_act_on_record(const struct server *server);
+static inline void server_act_on_signals(const struct server *server)
 {
     if (atomic_load_explicit(&signals_recorded, memory_order_relaxed) != 0)
-        server_act_on_signals(server);
+        server_act_on_record(server);
 }
 
 /* Warns, as printf formats it, that descriptors, memory or processes ran out;

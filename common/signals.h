@@ -6,7 +6,7 @@
  * the socket shut; poll(2) and epoll_wait(2) report it. So there is no gap
  * between checking a flag and going to sleep in which the signal could be lost.
  *
- * SIGUSR1 and SIGHUP leave a note that server_housekeeping() finds. Here there
+ * SIGUSR1 and SIGHUP leave a note that server_act_on_signals() finds. Here there
  * is a gap, and SIGALRM closes it: one second later it interrupts the wait.
  */
 #pragma once

@@ -1,15 +1,15 @@
 /* stats - how much was served, and what it cost; see stats.h. */
 #include "stats.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <sys/times.h>
 #include <unistd.h>
 
 #include "output.h"
 
-void stats_report(const struct stats_slot *slots, unsigned n)
+void stats_report(uint64_t requests, uint64_t connections)
 {
-    unsigned long long requests = 0, connections = 0;
     struct tms own; /* in clock ticks, as in /proc */
     long u = 0, s = 0;
     char path[64];
@@ -34,14 +34,11 @@ void stats_report(const struct stats_slot *slots, unsigned n)
     }
     if (children != NULL)
         fclose(children);
-    for (unsigned i = 0; i < n; i++) {
-        requests += atomic_load(&slots[i].requests);
-        connections += atomic_load(&slots[i].connections);
-    }
     double second = (double)sysconf(_SC_CLK_TCK);
     char line[160];
-    snprintf(line, sizeof line, "served %llu requests on %llu connections; "
-             "CPU %.2f s user, %.2f s system\n", requests, connections,
+    snprintf(line, sizeof line, "served %" PRIu64 " requests on %" PRIu64
+             " connections; CPU %.2f s user, %.2f s system\n", requests,
+             connections,
              (double)user / second, (double)system / second);
     output_line(STDOUT_FILENO, slice_of(line));
 }

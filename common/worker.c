@@ -12,7 +12,7 @@ void worker_init(struct worker *worker, const struct server *server,
                  int number)
 {
     *worker = (struct worker){.server = server,
-                              .stats = &server->shared->stats[number]};
+                              .slot = &server->shared->slots[number]};
     /* The seed should differ in all processes and threads. */
     http_context_init(&worker->http, &server->site, (unsigned)getpid() ^
                       (unsigned)((uintptr_t)worker >> 8));
@@ -25,7 +25,7 @@ void worker_update(struct worker *worker)
 {
     const struct server *server = worker->server;
     clock_update(&worker->http.clock);
-    server_housekeeping(server);
+    server_act_on_signals(server);
     worker->draining = signals_stopping();
     worker->drain_expired = worker->draining &&
         signals_stopping_ms() > server->options.drain_timeout_ms;
@@ -66,7 +66,7 @@ void worker_log_answer(struct worker *worker, const struct http_conn *conn,
                        const char *peer)
 {
     const struct http_exchange *x = conn->x;
-    stats_add(&worker->stats->requests, 1);
+    stats_add(&worker->slot->requests, 1);
     if (x->logged.fault != NULL)
         server_warn_exhausted(worker->server, "the page %s %s: its client "
                               "gets a 500", x->page->path, x->logged.fault);

@@ -13,14 +13,14 @@
 
 struct worker {
     const struct server *server;
-    struct stats_slot *stats;
+    struct worker_slot *slot;
     struct http_context http; /* what answers are made from */
     unsigned log_generation;  /* of the log file that this process has open */
     bool draining;            /* the server is stopping: no new requests */
     bool drain_expired;       /* ... for longer than --drain-timeout */
 };
 
-/* Initializes worker `number`, which counts in that slot of the statistics. */
+/* Initializes worker `number`, which counts in that slot. */
 void worker_init(struct worker *worker, const struct server *server,
                  int number);
 

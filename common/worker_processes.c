@@ -34,7 +34,7 @@ static void wait_for_signal(const struct worker_processes *workers, bool tick)
     const struct timespec time = {.tv_nsec = TICK_MS * 1000000L};
     signals_reap_orphans(); /* after is_running(): no worker hides one */
     ppoll(NULL, 0, tick ? &time : NULL, &workers->unblocked);
-    server_housekeeping(workers->server);
+    server_act_on_signals(workers->server);
 }
 
 /* A child that has ended remains a zombie until its parent asks for its
@@ -46,7 +46,7 @@ static bool is_running(struct worker_processes *workers, int number)
     if (worker->pid == 0 || waitpid(worker->pid, &status, WNOHANG) == 0)
         return worker->pid != 0;
     worker->pid = 0;
-    atomic_store(&workers->server->shared->stats[number].idle, false);
+    atomic_store(&workers->server->shared->slots[number].idle, false);
     if (!signals_stopping())
         warn_user("worker %d %s %d; starting another", number,
                   WIFSIGNALED(status) ? "was killed by signal"

@@ -48,7 +48,7 @@ ROOTS = ["http_conn", "http_parser", "http_response", "router", "page",
 DRIVERS = {"serve_blocking", "event_loop", "redis", "redis_async", "net",
            "worker", "worker_processes", "signals", "server", "sandbox",
            "options", "output", "access_log", "site", "fatal", "accept",
-           "descriptors"}
+           "descriptors", "room"}
 
 # Objects that open the files of the site and its templates, and what they may
 # call (openat2 has no wrapper in glibc, so it needs syscall).

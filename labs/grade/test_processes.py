@@ -414,7 +414,7 @@ def test_a_signal_at_the_limit(fresh_server, expect):
                            "a server that reports and goes on waiting")
             if reports(server) < number:
                 raise Seen("no report after SIGUSR1 at the limit",
-                           "a call of server_housekeeping()")
+                           "a call of server_act_on_signals()")
         expect_parked(server, count, expect["limit"], len(more))
         for client in held:
             answer(client)
@@ -795,7 +795,7 @@ def test_a_signal_changes_nothing(fresh_server, expect):
                        "a report, and a server that goes on")
         if reports(server) < number:
             raise Seen(f"no report after SIGUSR1 number {number}",
-                       "a report for each: server_housekeeping() prints it")
+                       "a report for each: server_act_on_signals() prints it")
         ask(server.port)
     if look() != before:
         raise Seen(f"other {expect['of']} than before SIGUSR1",

@@ -594,7 +594,7 @@ NEVER = "3600"
 
 # Seconds for which a silent client of 01 to 05 is safe while others wait.
 GRACE = int(re.search(r"FIRST_BYTE_GRACE_MS = (\d+)",
-                      (TOP / "common/serve_blocking.c").read_text())[1]) / 1000
+                      (TOP / "common/room.c").read_text())[1]) / 1000
 MARGIN = 0.5            # seconds that 500 silent clients may cost on top
 CROWD = 500
 

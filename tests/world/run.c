@@ -102,7 +102,7 @@ void __wrap_server_start(struct server *server,
 {
     static int listeners[] = {LISTENER_FD};
     static _Alignas(64) char memory[sizeof(struct server_shared) +
-                                    2 * sizeof(struct stats_slot)];
+                                    2 * sizeof(struct worker_slot)];
     struct server_shared *shared = (struct server_shared *)memory;
     static struct architecture as_if;
     static struct dirent picture = {.d_name = "one.svg"};
@@ -113,7 +113,7 @@ void __wrap_server_start(struct server *server,
     *server = (struct server){
         .architecture = architecture, .port = 8000, .listeners = listeners,
         .listener_count = 1, .log = {"log", LOG_FD, &shared->log},
-        .stats_slots = 1, .shared = shared,
+        .slots = 1, .shared = shared,
         .site = {.name = architecture->name, .signature = "sim",
                  .public_folder = FOLDER_FD, .pictures = pictures,
                  .picture_count = 1, .files_per_worker = FILE_TABLE_SIZE,
@@ -122,7 +122,7 @@ void __wrap_server_start(struct server *server,
         as_if = *architecture;
         as_if.kind = PER_CONNECTION;
         server->architecture = &as_if;
-        shared->at_capacity = sim.plan.at_capacity;
+        shared->room = sim.plan.at_capacity ? 0 : CLIENTS_MAX;
     }
     plan_options(&sim.plan, &server->options);
     server->options.workers = architecture->workers;

@@ -22,7 +22,7 @@ static const struct architecture architecture = {
  * because the signal handler has shut the listening socket down.
  *
  * The listening socket is server->listeners[0]. Before each accept(2), calls
- * server_housekeeping(): a signal may have arrived. Any other failure must
+ * server_act_on_signals(): a signal may have arrived. Any other failure must
  * neither end the server nor make it spin: EINTR is a reason to try again, a
  * lack of descriptors or memory one to wait 50 ms first.
  */

@@ -49,11 +49,11 @@ static void on_child_ended(int signal_number)
  * TODO 3: check the count and wait. If the last child ends between the two, its
  * signal must still end the wait: block the signals (signals_set() names them,
  * sigprocmask(2) blocks them), check, and let ppoll(2) unblock them while it
- * sleeps, for at most 100 ms. Then call server_housekeeping(). */
+ * sleeps, for at most 100 ms. Then call server_act_on_signals(). */
 static void wait_for_fewer_children(const struct server *server, int most)
 {
     (void)most;
-    server_housekeeping(server);
+    server_act_on_signals(server);
 }
 
 /* Serves the client on the socket fd in a child process, and returns in the
@@ -80,10 +80,10 @@ static void serve_in_child(struct blocking_worker *worker, int fd)
  * parent does not accept: clients wait in the accept queue, not in the parent.
  * Mind signals_stopping(): a server that is to stop does not wait for a child.
  *
- * TODO 4: with atomic_store(), set server->shared->at_capacity (server.h) to
- * true before the fork that reaches the limit, because the new child may look
- * immediately, and to false when fewer children run again.
- * Children then close idle connections when other clients wait. */
+ * TODO 4: keep in server->shared->room (server.h, an atomic_int) how many more
+ * children may be made: --max-children at first, one less before each fork,
+ * because the new child may look immediately, one more for each that has ended.
+ * Without room for the clients that wait, children close idle connections. */
 static void serve_clients(const struct server *server)
 {
     struct blocking_worker worker;
@@ -91,7 +91,7 @@ static void serve_clients(const struct server *server)
 
     blocking_worker_init(&worker, server, 0);
     while ((fd = accept_next(server, NULL, NULL)) >= 0) {
-        worker_before_fork(&worker.worker);
+        worker_before_fork(&worker.base);
         serve_in_child(&worker, fd);
         wait_for_fewer_children(server, server->options.max_children - 1);
     }

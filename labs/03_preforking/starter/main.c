@@ -89,7 +89,7 @@ static bool start_missing_workers(const struct server *server,
  * TODO 2: waitpid(2), without waiting for those that still run. Ask for every
  * worker: signals do not queue, so one SIGCHLD may stand for several children.
  * If the server is not stopping, say with warn_user() how the worker ended.
- * Set server->shared->stats[number].idle to false with atomic_store(): a worker
+ * Set server->shared->slots[number].idle to false with atomic_store(): a worker
  * that was killed in accept(2) is no longer idle. */
 static int reap_workers(const struct server *server,
                         struct pool_member *members, int count)
@@ -105,13 +105,13 @@ static int reap_workers(const struct server *server,
  * TODO 2: the signals are blocked (see keep_workers), so none can arrive
  * between the parent's last check and its sleep. ppoll(2) unblocks them and
  * sleeps in one step: *unblocked is the mask for it. EINTR is what you wait
- * for. Then call server_housekeeping(), which acts on SIGUSR1 and SIGHUP. */
+ * for. Then call server_act_on_signals(), which acts on SIGUSR1 and SIGHUP. */
 static void wait_for_signal(const struct server *server,
                             const sigset_t *unblocked, bool soon)
 {
     (void)unblocked;
     (void)soon;
-    server_housekeeping(server);
+    server_act_on_signals(server);
 }
 
 /* The parent: keeps `count` workers running until the server is to stop, then

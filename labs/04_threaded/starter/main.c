@@ -55,12 +55,12 @@ static void give_back_slot(struct slot *slot)
  *
  * TODO 1: wait with sem_wait(3). A signal handler that runs in this time ends
  * the wait with EINTR, and then no slot is free: act on the signal with
- * server_housekeeping(), and wait again. */
+ * server_act_on_signals(), and wait again. */
 static struct slot *take_slot(const struct server *server)
 {
     struct slot *slot = first_free;
 
-    server_housekeeping(server);
+    server_act_on_signals(server);
     first_free = slot->next;
     return slot;
 }
@@ -123,10 +123,10 @@ static void init_attributes(pthread_attr_t *attributes)
  * EAGAIN when there are too many threads or too little memory. Then say so with
  * server_warn_exhausted(), and serve the client in this thread, as now.
  *
- * TODO 4: before the thread runs, set server->shared->at_capacity (server.h)
- * with atomic_store(): true if no slot is free now (sem_getvalue(3)), otherwise
- * false. Also set it to false when a slot becomes free again. At the limit,
- * threads then close idle connections while other clients wait. */
+ * TODO 4: keep in server->shared->room (server.h, an atomic_int) how many more
+ * threads may run: --max-threads at first, one less before each thread is made,
+ * because it may look immediately, one more when it has served its client.
+ * Without room for the clients that wait, threads close idle connections. */
 static void start_thread(struct slot *slot, const pthread_attr_t *attributes)
 {
     (void)attributes;

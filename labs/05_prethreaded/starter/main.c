@@ -71,12 +71,12 @@ static pthread_t *start_threads(struct server *server)
  *
  * TODO 2: block the signals that signals_set() names (pthread_sigmask(3)), and
  * take them one by one with sigwait(3). Pass each to signals_record(), which
- * does what the signal handler does, and call server_housekeeping(), which acts
+ * does what the signal handler does, and call server_act_on_signals(), which acts
  * on SIGUSR1 and SIGHUP. Unblock them at the end: a second SIGTERM, while the
  * threads finish their clients, ends the program. */
 static void take_signals(const struct server *server)
 {
-    server_housekeeping(server);
+    server_act_on_signals(server);
 }
 
 /* Waits until every thread has served its client, and frees the ids.

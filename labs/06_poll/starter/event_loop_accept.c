@@ -45,7 +45,7 @@ TO_USE static void add_client(struct event_loop *loop, int fd)
     client->readable = true;
     client->peer = worker_peer_name(&loop->worker, fd);
     http_conn_open(&client->conn, &loop->worker.http);
-    stats_add(&loop->worker.stats->connections, 1);
+    stats_add(&loop->worker.slot->connections, 1);
     loop->clients++;
     event_loop_serve(loop, client);
 }

@@ -472,7 +472,7 @@ static void accepted(struct loop *loop, int fd, unsigned flags)
     client->fd = fd;
     client->peer = worker_peer_name(&loop->worker, fd);
     http_conn_open(&client->conn, &loop->worker.http);
-    stats_add(&loop->worker.stats->connections, 1);
+    stats_add(&loop->worker.slot->connections, 1);
     loop->clients++;
     run_client(loop, client);
 }

@@ -120,7 +120,7 @@ static pid_t new_child(void)
     if (lives != NEVER)
         sim_at(sim.now + lives, EVENT_CHILD_ENDS, i);
     if (sim.number >= 0) /* a worker says that it waits in accept */
-        atomic_store(&sim.server->shared->stats[sim.number].idle,
+        atomic_store(&sim.server->shared->slots[sim.number].idle,
                      sim_percent(50));
     say("fork() = %d", (int)child->pid);
     sim_progress();

@@ -27,7 +27,7 @@ void __wrap_server_start(struct server *server,
 {
     static int listeners[LIMIT_MAX];
     static _Alignas(64) char shared[sizeof(struct server_shared) +
-                                    LIMIT_MAX * sizeof(struct stats_slot)];
+                                    LIMIT_MAX * sizeof(struct worker_slot)];
     (void)argc;
     (void)argv;
     memset(shared, 0, sizeof shared);
@@ -38,7 +38,7 @@ void __wrap_server_start(struct server *server,
     *server = (struct server){
         .architecture = architecture, .pid = parent_pid(), .port = 8000,
         .listeners = listeners, .log = {.fd = -1},
-        .stats_slots = LIMIT_MAX, .shared = (struct server_shared *)shared};
+        .slots = LIMIT_MAX, .shared = (struct server_shared *)shared};
     server->listener_count =
         architecture->kind == EVENT_LOOP ? sim.plan.limit : 1;
     set_options(&server->options, &sim.plan);
@@ -76,10 +76,10 @@ static void act_on(int number, const char *what)
     sim.note_since[number] = 0;
 }
 
-void __wrap_stats_report(const struct stats_slot *slots, unsigned n)
+void __wrap_stats_report(uint64_t requests, uint64_t connections)
 {
-    (void)slots;
-    (void)n;
+    (void)requests;
+    (void)connections;
     act_on(SIGUSR1, "stats_report");
     sim_step("stats_report");
 }
@@ -146,8 +146,8 @@ void __wrap_blocking_worker_init(struct blocking_worker *bw,
                                  const struct server *server, int number)
 {
     memset(bw, 0, sizeof *bw);
-    bw->worker.server = server;
-    bw->worker.stats = &server->shared->stats[number];
+    bw->base.server = server;
+    bw->base.slot = &server->shared->slots[number];
     check_child(number);
     if (sim.blocking_count == LIMIT_MAX + 1)
         sim_fail("more than %d workers", LIMIT_MAX);
@@ -165,7 +165,7 @@ void __wrap_blocking_worker_free(struct blocking_worker *bw)
 void __wrap_worker_before_fork(struct worker *worker)
 {
     sim_step("worker_before_fork");
-    server_housekeeping(worker->server);
+    server_act_on_signals(worker->server);
 }
 
 /* Only what no client uses may be given back. */
@@ -196,7 +196,7 @@ static void serve_until(const struct server *server, int64_t end)
         int64_t until = sim.now + 50 * MS < end ? sim.now + 50 * MS : end;
         thread_wait(WAIT_SERVING, NULL, NULL, until, own, true);
         if (own)
-            server_housekeeping(server);
+            server_act_on_signals(server);
         if (signals_stopping_ms() > server->options.drain_timeout_ms)
             return;
         if (signals_stopping() && sim_percent(10))
@@ -217,7 +217,7 @@ void __wrap_serve_blocking(struct blocking_worker *bw, int fd)
     if (sim_percent(50))
         bw->redis.context = (redisContext *)&open_connection;
     sim.files_open |= sim_percent(50);
-    serve_until(bw->worker.server, sim.now + sim_below(sim.plan.serve_us));
+    serve_until(bw->base.server, sim.now + sim_below(sim.plan.serve_us));
     close(fd);
     thread_note(NULL);
 }
@@ -275,7 +275,7 @@ int __wrap_event_loop_timeout_ms(const struct event_loop *loop)
 
 void __wrap_event_loop_begin_iteration(struct event_loop *loop)
 {
-    server_housekeeping(loop->worker.server);
+    server_act_on_signals(loop->worker.server);
 }
 
 void __wrap_event_loop_ready(struct event_loop *loop, void *source,

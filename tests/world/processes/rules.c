@@ -17,9 +17,10 @@ static bool is_stopping(void)
     return sim.stop_at != NEVER;
 }
 
-static bool at_capacity(void)
+/* By the server's own count, which its children and threads go by. */
+static int room(void)
 {
-    return atomic_load(&sim.server->shared->at_capacity);
+    return atomic_load(&sim.server->shared->room);
 }
 
 /* Time that has passed since then, without what other processes took. */
@@ -143,23 +144,20 @@ static void no_zombies(void)
 static void forking_may_wait(enum waiting why)
 {
     no_zombies();
-    if (sim.subject->count() != sim.unreaped)
-        sim_fail("the parent counts %d children, and %d run",
-                 sim.subject->count(), sim.unreaped);
+    /* A parent that serves a client itself accepts nobody. */
+    int more = why == WAIT_SERVING ? sim.plan.limit + 1 : 0;
+    if (room() != sim.plan.limit - sim.unreaped - more)
+        sim_fail("the parent says room for %d, and %d children run", room(),
+                 sim.unreaped);
     if (why == WAIT_ACCEPT && sim.running >= sim.plan.limit)
         sim_fail("accepts a client at the limit of %d children",
                  sim.plan.limit);
-    if (why == WAIT_ACCEPT && at_capacity())
-        sim_fail("at_capacity is set while the parent accepts");
     if (why == WAIT_SIGNAL && !is_stopping() &&
         sim.running < sim.plan.limit)
         sim_fail("sleeps although only %d of %d children run", sim.running,
                  sim.plan.limit);
     if (why == WAIT_SIGNAL && is_stopping() && sim.running == 0)
         sim_fail("sleeps although its last child has ended");
-    if ((why == WAIT_SERVING || (why == WAIT_SIGNAL && !is_stopping())) &&
-        !at_capacity())
-        sim_fail("at_capacity is not set while clients have to wait");
 }
 
 static void pool_may_wait(enum waiting why, int64_t until)
@@ -174,7 +172,7 @@ static void pool_may_wait(enum waiting why, int64_t until)
             continue;
         if (until == NEVER)
             sim_fail("sleeps without a limit although worker %d is dead", i);
-        if (atomic_load(&sim.server->shared->stats[i].idle))
+        if (atomic_load(&sim.server->shared->slots[i].idle))
             sim_fail("worker %d is dead, and counts as idle", i);
     }
 }
@@ -195,17 +193,31 @@ static void slots_are_all_there(enum waiting why)
         sim_fail("waits for a slot although %d are free", n);
 }
 
+/* A thread gives its room back after it has served, and before its slot. */
+static void room_is_told(int being_made)
+{
+    int serving = 0, used = 0;
+    for (int i = 1; i < THREADS_MAX; i++) {
+        const struct blocking_worker *slot = thread_slot(i);
+        used += slot != NULL;
+        serving += slot != NULL && thread_serves(slot);
+    }
+    int told = sim.plan.limit - room() - being_made;
+    if (told < serving || told > used)
+        sim_fail("says room for %d of %d; %d threads run, %d of them serve",
+                 room(), sim.plan.limit, used, serving);
+}
+
 static void threaded_may_wait(enum waiting why)
 {
     if (why == WAIT_MUTEX)
         return;
     if (!is_stopping() && !thread_holds_mutex())
         slots_are_all_there(why);
-    if (why == WAIT_ACCEPT && at_capacity())
-        sim_fail("at_capacity is set while the main thread accepts");
-    if (!is_stopping() && (why == WAIT_SERVING || why == WAIT_SEMAPHORE) &&
-        !at_capacity())
-        sim_fail("at_capacity is not set while clients have to wait");
+    if (why == WAIT_SERVING && room() > 0)
+        sim_fail("says room for %d while the main thread serves", room());
+    if (why == WAIT_ACCEPT || why == WAIT_SEMAPHORE)
+        room_is_told(0);
 }
 
 void rules_before_wait(enum waiting why, int64_t until)
@@ -216,7 +228,7 @@ void rules_before_wait(enum waiting why, int64_t until)
         child_is_prepared();
     else if (sim.subject->pool)
         pool_may_wait(why, until);
-    else if (sim.subject->count != NULL)
+    else if (sim.subject->free_slots == NULL)
         forking_may_wait(why);
     else
         threaded_may_wait(why);
@@ -238,19 +250,11 @@ static void pool_may_fork(void)
                  (int)((sim.now - started) / MS));
 }
 
-/* serve_blocking.c: a worker closes an idle connection if others wait and
- * at_capacity says that the parent will accept none of them soon. */
-static void capacity_is_told(int running)
-{
-    bool last = running + 1 >= sim.plan.limit;
-    if (at_capacity() != last)
-        sim_fail("at_capacity is %s for client %d of at most %d",
-                 last ? "not set" : "set", running + 1, sim.plan.limit);
-}
-
 static void forking_may_fork(void)
 {
-    capacity_is_told(sim.subject->count());
+    if (room() != sim.plan.limit - sim.unreaped - 1)
+        sim_fail("a child would read room for %d, and %d others run", room(),
+                 sim.unreaped);
     if (sim.blocking[0]->redis.context != NULL)
         sim_fail("forks while it has a connection to Redis, which the child "
                  "would use, too");
@@ -265,10 +269,10 @@ void rules_before_fork(void)
         sim_fail("a child forks");
     if (sim.subject->pool)
         pool_may_fork();
-    else if (sim.subject->count != NULL)
+    else if (sim.subject->free_slots == NULL)
         forking_may_fork();
     else
-        capacity_is_told(sim.plan.limit - 1 - thread_free_slots());
+        room_is_told(1);
 }
 
 /* --------------------------------------------------------------- at the end */

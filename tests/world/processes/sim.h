@@ -48,9 +48,6 @@ struct subject {
     int (*main)(int argc, char **argv);
     bool pool;     /* its workers are replaced: 03, 07 */
     bool children; /* it forks */
-    /* Returns how many children the parent believes are running; NULL: it does
-     * not count them. */
-    int (*count)(void);
     /* Stores up to `most` free slots at `slots`, and returns how many there
      * are; NULL: there are no slots. */
     int (*free_slots)(const struct blocking_worker **slots, int most);
@@ -235,7 +232,6 @@ void thread_switch(void);          /* perhaps another thread runs now */
 bool thread_is_main(void);
 const struct blocking_worker *thread_slot(int i); /* its slot, NULL: none */
 const char *thread_name(void);
-int thread_free_slots(void);       /* as sem_getvalue(3) told last */
 int thread_posts(void);            /* how many are between giving their slot
                                       back and saying so */
 bool thread_serves(const struct blocking_worker *worker);

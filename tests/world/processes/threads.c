@@ -27,7 +27,6 @@ struct thread {
 static struct thread threads[THREADS_MAX]; /* 0: the main one */
 static char stacks[THREADS_MAX][STACK_SIZE];
 static int current;
-static int told; /* the value of the semaphore, by sem_getvalue() */
 
 static struct { const void *address; int value; } locks[LOCKS_MAX];
 
@@ -58,7 +57,7 @@ void thread_begin_world(void)
     }
     threads[0].state = READY;
     threads[0].begun = true;
-    current = told = 0;
+    current = 0;
     memset(locks, 0, sizeof locks);
 }
 
@@ -344,17 +343,4 @@ int __wrap_sem_post(sem_t *sem)
     threads[current].posted = true;
     sim_progress();
     return 0;
-}
-
-/* What the caller was told, since others may change it before it acts. */
-int __wrap_sem_getvalue(sem_t *sem, int *value)
-{
-    sim_step("sem_getvalue");
-    *value = told = *lock_of(sem);
-    return 0;
-}
-
-int thread_free_slots(void)
-{
-    return told;
 }
