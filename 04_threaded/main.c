@@ -31,7 +31,7 @@ struct slot {
     struct slot *next; /* among the free ones */
 };
 
-static struct slot *free_slots; /* a stack: the last one is in the cache */
+static struct slot *free_slots; /* a stack: its top is in the CPU's cache */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for the stack */
 static sem_t free_count;
 
@@ -123,8 +123,9 @@ static void create_thread(const struct server *server, struct slot *slot,
     atomic_fetch_add(&server->shared->room, server->options.max_threads);
 }
 
-/* Accepts clients, and makes a thread for each. The slot comes first: at the
- * limit, clients stay in the accept queue, where the threads see them. */
+/* Accepts clients, and makes a thread for each. Takes a slot before it accepts:
+ * without one, clients stay in the accept queue, where the threads see them
+ * (room.h). */
 static void serve_clients(const struct server *server)
 {
     pthread_attr_t attributes;

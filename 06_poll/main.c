@@ -20,12 +20,14 @@
 static const struct architecture architecture = {
     .folder = "06_poll", .name = "poll", .kind = EVENT_LOOP};
 
-enum { LISTENER, REDIS, FIRST_CLIENT }; /* the entries of the array */
+/* The entries of poll's array: clients follow the first two. */
+enum { LISTENER, REDIS, FIRST_CLIENT };
 
 struct loop {
     struct event_loop base; /* first: one pointer serves for both */
     struct pollfd *fds;
-    void **sources;         /* sources[i] is what fds[i] belongs to */
+    void **sources;         /* as event_loop_ready() takes them: sources[i] is
+                               what has the descriptor fds[i] */
     int used;
 };
 

@@ -93,8 +93,8 @@ static bool read_request(struct event_loop *loop, struct client *client)
     }
     ssize_t n = recv(client->fd, input, room, 0);
     if (n > 0) {
-        /* Less than there was room for means that the socket is empty now.
-         * Reading again would only return EAGAIN (epoll(7), question 9). */
+        /* The socket is empty: another read would only return EAGAIN
+         * (epoll(7), question 9). */
         if ((size_t)n < room && !client->hangup)
             client->readable = false;
         http_conn_received(&client->conn, (size_t)n);
@@ -203,9 +203,6 @@ static bool step(struct event_loop *loop, struct client *client,
     return false;
 }
 
-/* Serves a client until its next step would have to wait, or until it has had
- * its share of this iteration. A read has to wait after EAGAIN, or after recv()
- * has returned less than it had room for: the socket is empty then. */
 void event_loop_serve(struct event_loop *loop, struct client *client)
 {
     enum http_want want;

@@ -11,6 +11,24 @@
 
 enum kind { INTEGER, SECONDS, TEXT, FLAG, REDIS, HELP, VERSION };
 
+/* The servers that have an option. */
+struct owners {
+    const char *folders[2];
+    const char *why; /* names them, and says why they have it */
+};
+
+static const struct owners
+    processes = {{"03_preforking", "07_epoll"},
+                 "03_preforking and 07_epoll, which have worker processes"},
+    thread_pool = {{"05_prethreaded"},
+                   "05_prethreaded, which has a pool of threads"},
+    forking = {{"02_forking"},
+               "02_forking, which makes a child for each connection"},
+    threaded = {{"04_threaded"},
+                "04_threaded, which makes a thread for each connection"},
+    loops = {{"06_poll", "07_epoll"},
+             "06_poll and 07_epoll, whose workers each serve many"};
+
 struct rule {
     const char *letter;   /* "-p"; blank if it has a long name only */
     const char *name;     /* "--port" */
@@ -19,7 +37,7 @@ struct rule {
     size_t offset;        /* of the member in struct options */
     double low, high;
     const char *help;
-    const char *servers;  /* which have it, and why; NULL: all */
+    const struct owners *owners; /* NULL: all servers have it */
 };
 
 #define TO(member) offsetof(struct options, member)
@@ -35,18 +53,15 @@ static const struct rule rules[] = {
     {"-b", "--backlog", "N", INTEGER, TO(backlog), 1, INT_MAX,
      "length of the accept queue (4096)", NULL},
     {"-w", "--workers", "N", INTEGER, TO(workers), 1, 1024, "worker processes",
-     "03_preforking and 07_epoll, which have worker processes"},
+     &processes},
     {"-t", "--threads", "N", INTEGER, TO(threads), 1, 16384,
-     "worker threads (100)", "05_prethreaded, which has a pool of threads"},
+     "worker threads (100)", &thread_pool},
     {"  ", "--max-children", "N", INTEGER, TO(max_children), 1, 32768,
-     "most children that run together (128)",
-     "02_forking, which makes a child for each connection"},
+     "most children that run together (128)", &forking},
     {"  ", "--max-threads", "N", INTEGER, TO(max_threads), 1, 16384,
-     "most threads that run together (256)",
-     "04_threaded, which makes a thread for each connection"},
+     "most threads that run together (256)", &threaded},
     {"  ", "--max-connections", "N", INTEGER, TO(max_connections), 1, INT_MAX,
-     "most clients (3/4 of the descriptors)",
-     "06_poll and 07_epoll, whose workers each serve many"},
+     "most clients (3/4 of the descriptors)", &loops},
     {"  ", "--redis", "WHERE", REDIS, TO(redis), 0, 0,
      "HOST:PORT, unix:PATH or none (127.0.0.1:6379)", NULL},
     {"  ", "--pipeline", NULL, FLAG, TO(pipeline), 0, 0,
@@ -74,7 +89,13 @@ enum { RULES = sizeof rules / sizeof rules[0], LONG_OPTION = 256 };
 
 static bool applies(const struct rule *r, const char *folder)
 {
-    return r->servers == NULL || strstr(r->servers, folder) != NULL;
+    if (r->owners == NULL)
+        return true;
+    for (int i = 0; i < 2; i++)
+        if (r->owners->folders[i] != NULL &&
+            strcmp(r->owners->folders[i], folder) == 0)
+            return true;
+    return false;
 }
 
 static void print_help(const struct architecture *architecture)
@@ -145,7 +166,7 @@ static void apply(struct options *options, const struct rule *r, char *text,
     double number;
     if (!applies(r, architecture->folder))
         die_usage("%s does not apply to %s: it is for %s", r->name,
-                  architecture->folder, r->servers);
+                  architecture->folder, r->owners->why);
     switch (r->kind) {
     case INTEGER:
     case SECONDS:
@@ -164,11 +185,21 @@ static void apply(struct options *options, const struct rule *r, char *text,
     }
 }
 
+/* Returns the rule that getopt_long(3) found: it returns the letter of a short
+ * option, and what options_parse() gave it for a long one. */
+static const struct rule *find_rule(int found)
+{
+    for (int i = 0; i < RULES; i++)
+        if (found == LONG_OPTION + i || found == rules[i].letter[1])
+            return &rules[i];
+    return NULL; /* it returns no other */
+}
+
 void options_parse(struct options *o, const struct architecture *architecture,
                    int argc, char **argv)
 {
     struct option long_options[RULES + 1] = {{0}};
-    int c, i;
+    int c;
     *o = (struct options){
         .host = "127.0.0.1", .port = 8000, .root = ".", .backlog = 4096,
         .workers = architecture->workers, .threads = architecture->threads,
@@ -177,7 +208,7 @@ void options_parse(struct options *o, const struct architecture *architecture,
         .keep_alive_ms = 5000, .request_timeout_ms = 10000,
         .drain_timeout_ms = 10000,
     };
-    for (i = 0; i < RULES; i++)
+    for (int i = 0; i < RULES; i++)
         long_options[i] = (struct option){
             rules[i].name + 2, rules[i].argument != NULL, NULL,
             LONG_OPTION + i};
@@ -186,9 +217,7 @@ void options_parse(struct options *o, const struct architecture *architecture,
             fprintf(stderr, "Try '%s --help'.\n", architecture->name);
             exit(2);
         }
-        for (i = 0; c != LONG_OPTION + i && c != rules[i].letter[1];)
-            i++;
-        apply(o, &rules[i], optarg, architecture);
+        apply(o, find_rule(c), optarg, architecture);
     }
     /* The short form of the article that this collection follows. */
     if (optind < argc)

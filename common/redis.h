@@ -39,8 +39,9 @@ struct redis_backoff { /* all zero: immediately */
     int delay_ms;      /* doubles with each failure; 0 after a reply */
 };
 
-/* Is it time to try to connect, and is there memory for it? (hiredis 0.14 ends
- * the process when there is none.) False sets errno: EAGAIN or ENOMEM. */
+/* Is it time to try to connect, and is there memory for it? (hiredis 0.14, which
+ * Debian 12 has, ends the process when there is none.) False sets errno: EAGAIN
+ * or ENOMEM. */
 bool redis_may_connect(const struct redis_address *address,
                        const struct redis_backoff *backoff, int64_t now_ms);
 

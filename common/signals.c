@@ -25,7 +25,7 @@ static struct signals_stop stop; /* does not change once a handler may run */
 static pid_t first_process;      /* the parent of all others */
 
 static const int handled[] = {SIGINT, SIGTERM, SIGUSR1, SIGHUP, SIGALRM,
-                              SIGCHLD /* for what it interrupts */};
+                              SIGCHLD /* only interrupts a wait */};
 enum { HANDLED = sizeof handled / sizeof handled[0] };
 
 /* Signals whose default action ends the process, and that a client, an operator

@@ -7,7 +7,10 @@
  * between checking a flag and going to sleep in which the signal could be lost.
  *
  * SIGUSR1 and SIGHUP leave a note that server_act_on_signals() finds. Here there
- * is a gap, and SIGALRM closes it: one second later it interrupts the wait.
+ * is a gap: a signal that comes between the check and accept(2), poll(2) or
+ * sem_wait(3) interrupts nothing, and an idle server would sleep on. So the
+ * handler sets an alarm, and one second later SIGALRM interrupts the wait.
+ * (Calls such as ppoll(2) close the gap without it, but accept(2) has none.)
  */
 #pragma once
 
