@@ -63,7 +63,7 @@ static bool write_response(struct event_loop *loop, struct client *client)
  *   2. step() may have ended the client: client->closed. Return then.
  *   3. At the end: set_deadline(), if the client is in no deadline queue
  *      (client->prev) or its phase has changed (client->queue). Then
- *      loop->watch(), with `again` true if the client was left by rule 1; if it
+ *      loop->watch(), with `share_used` true if the client was left by rule 1; if it
  *      returns false, watch_failed(). A client that wants REDIS and is not
  *      watched yet needs no watch: the reply brings it back. */
 void event_loop_serve(struct event_loop *loop, struct client *client)

@@ -12,17 +12,17 @@
  */
 
 /* TO WRITE. Called whenever a client has to wait for its socket, or for Redis.
- * The first time (client->watched is 0), gives it the next free place in the
- * two arrays and stores the index in client->watched. Every time, sets what
+ * The first time (client->watched is false), gives it the next free place in the
+ * two arrays and stores it in client->index. Every time, sets what
  * poll(2) shall look for at that place: POLLIN if it wants to READ or LINGER,
  * POLLOUT if it wants to WRITE, nothing if it wants REDIS. Returns true. */
 static bool watch(struct event_loop *base, struct client *client,
-                  enum http_want want, bool again)
+                  enum http_want want, bool share_used)
 {
     (void)base;
     (void)client;
     (void)want;
-    (void)again; /* for epoll: poll reports again what is left unread */
+    (void)share_used; /* for epoll: poll reports again what is left unread */
     return false;
 }
 
@@ -33,7 +33,7 @@ static bool watch(struct event_loop *base, struct client *client,
 static void unwatch(struct event_loop *base, struct client *client)
 {
     (void)base;
-    client->watched = 0;
+    client->watched = false;
 }
 
 /* TO WRITE. Calls poll(2) with all descriptors in use, for at most

@@ -18,19 +18,19 @@
 #include <string.h>
 
 /* TO WRITE. Called whenever a client has to wait for its socket, or for Redis.
- * The first time (client->watched is 0), adds its descriptor to the set with
+ * The first time (client->watched is false), adds its descriptor to the set with
  * epoll_ctl(2): for reading, writing and the end of file, edge-triggered. The
- * event shall name the client, and client->watched becomes 1. Later there is
- * nothing to change, with one exception. `again`: the loop has left the client
+ * event shall name the client, and client->watched becomes true. Later there is
+ * nothing to change, with one exception. `share_used`: the loop has left the client
  * although its socket may be ready. No new edge would come: make the kernel
  * report it once more. Returns false when epoll_ctl fails for a new client. */
 static bool watch(struct event_loop *base, struct client *client,
-                  enum http_want want, bool again)
+                  enum http_want want, bool share_used)
 {
     (void)base;
     (void)client;
     (void)want;
-    (void)again;
+    (void)share_used;
     return false;
 }
 
