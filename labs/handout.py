@@ -20,14 +20,16 @@ import tarfile
 from pathlib import Path
 
 from labs.grade import starter
-from labs.grade.lab import TOP, LabError, all_folders, find
+from labs.grade.lab import LabError, all_folders, find
+from tools.kit import TOP
 
 FOLDER = TOP / "build" / "handout"
 PLAIN = ("public", "templates", "LICENSE", "scripts/deps.sh",
          "scripts/packages.txt", "scripts/minimum.txt",
          "scripts/with_redis.sh", "labs/requirements.txt", "tools/__init__.py",
          *(f"tools/kit/{name}.py" for name in
-           ("__init__", "netns", "process", "redis", "sockets", "venv")),
+           ("__init__", "netns", "process", "procfs", "redis", "sockets", "strace", "venv",
+            "wait")),
          "labs/__init__.py", "labs/README.md")
 # What students write themselves in one lab, and the labs that link it.
 PARTS = {"event_loop.c": (), "event_loop_accept.c": (),

@@ -39,9 +39,9 @@ import traceback
 from pathlib import Path
 
 from tools.bench.store import rundir
+from tools.kit import TOP
 from tools.stats import stats
 
-TOP = Path(__file__).resolve().parent.parent
 # What a copy needs to build.
 FILES = ("Makefile", "scripts/deps.sh", "scripts/packages.txt",
          "scripts/minimum.txt")

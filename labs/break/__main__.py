@@ -21,7 +21,8 @@ from pathlib import Path
 
 import pytest
 
-TOP = Path(__file__).resolve().parents[2]       # of the project
+from tools.kit import TOP
+
 HERE = TOP / "labs" / "break"
 SOLUTIONS = HERE / "solutions"                  # absent in a handout
 

@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 
 from labs.grade import starter
-from labs.grade.lab import TOP, LabError, find
+from labs.grade.lab import LabError, find
 from labs.grade.sandbox import MIB, Sandboxed, SandboxError
+from tools.kit import TOP
 
 ARCHIVE = TOP / "build" / "default" / "libzerohttpd.a"
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-I{common}", "-Wall", "-Wextra", "-O1",

@@ -7,7 +7,8 @@ import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-TOP = Path(__file__).resolve().parents[2]       # of the project
+from tools.kit import TOP
+
 LABS = TOP / "labs"
 LEVELS = ("works", "architecture", "robust")
 TOTAL = 100                                     # points in every lab

@@ -12,14 +12,11 @@ import contextlib
 import ctypes
 import os
 import re
-import shutil
 import signal
-import subprocess
 import tempfile
-import time
-from pathlib import Path
 
-from tools.kit import sockets
+from tools.kit import procfs, sockets, strace, wait
+from tools.kit.procfs import children, open_files as descriptors, read, state, threads
 
 HOST = "127.0.0.1"
 PATIENCE = 5.0      # seconds that a state may take
@@ -43,30 +40,12 @@ def wait_until(look, seconds=PATIENCE):
     on a busy machine the grader runs as seldom as the server, which then has
     more time.
     """
-    spent, before = 0.0, time.monotonic()
-    while True:
-        found = look()
-        now = time.monotonic()
-        spent, before = spent + min(now - before, LOOK), now
-        if found or spent > seconds:
-            return found
-        time.sleep(0.01)
+    return wait.until(look, seconds, most=LOOK)
 
 
-def _read(path):
-    """Return a file below /proc as text, "" when it has gone."""
-    try:
-        return Path(path).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
-
-
-def children(pid):
-    """Return the process ids of a process's children, zombies too."""
-    found = []
-    for task in threads(pid):
-        found += map(int, _read(f"/proc/{pid}/task/{task}/children").split())
-    return sorted(found)
+def wait_until_it(look, process):
+    """The same for something that a process does: no longer than it runs."""
+    return wait.until(look, PATIENCE, process, LOOK)
 
 
 def tree(pid):
@@ -75,20 +54,6 @@ def tree(pid):
     for child in children(pid):
         found += tree(child)
     return found
-
-
-def threads(pid):
-    """Return the thread ids of a process; the first is the process id."""
-    try:
-        return sorted(map(int, os.listdir(f"/proc/{pid}/task")))
-    except OSError:
-        return []
-
-
-def state(pid, thread=None):
-    """Return the letter of proc(5): R, S, D, T, Z ...; "" if it has ended."""
-    path = f"/proc/{pid}/task/{thread}/stat" if thread else f"/proc/{pid}/stat"
-    return _read(path).rpartition(")")[2][1:2]
 
 
 def zombies(pid):
@@ -103,34 +68,20 @@ def alive(pid):
 
 def cpu_seconds(pid):
     """Return the CPU time of a process and its reaped children, in seconds."""
-    fields = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
-    if not fields:
-        return 0.0
-    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-
-
-def descriptors(pid):
-    """Return {number: what it is} of a process's open descriptors, such as
-    "socket:[123]", "anon_inode:[eventpoll]" or a path."""
-    found = {}
-    with contextlib.suppress(OSError):
-        for name in os.listdir(f"/proc/{pid}/fd"):
-            with contextlib.suppress(OSError):
-                found[int(name)] = os.readlink(f"/proc/{pid}/fd/{name}")
-    return found
+    one = procfs.process(pid)
+    return one.ticks + one.reaped if one else 0.0
 
 
 def nonblocking(pid, fd):
     """Return whether a descriptor has O_NONBLOCK; None if it is not open."""
-    match = re.search(r"^flags:\s*(\d+)", _read(f"/proc/{pid}/fdinfo/{fd}"),
+    match = re.search(r"^flags:\s*(\d+)", read(f"/proc/{pid}/fdinfo/{fd}"),
                       re.MULTILINE)
     return bool(int(match[1], 8) & os.O_NONBLOCK) if match else None
 
 
 def listening_sockets(port):
     """Return {"socket:[inode]", ...} of those that listen on `port`."""
-    return {f"socket:[{one.inode}]" for one in sockets.tcp(sockets.LISTEN)
-            if one.local[1] == port}
+    return {f"socket:[{one.inode}]" for one in sockets.tcp(sockets.LISTEN, local=port)}
 
 
 def listeners(pid, port):
@@ -148,8 +99,7 @@ def listeners(pid, port):
 def accept_queue(port):
     """Return how many clients wait in the accept queue of the sockets that
     listen on `port`."""
-    return sum(one.unread for one in sockets.tcp(sockets.LISTEN)
-               if one.local[1] == port)
+    return sockets.accept_queue(port)[0]
 
 
 def _accepted(port, client_port):
@@ -159,14 +109,14 @@ def _accepted(port, client_port):
     return found if found and found.inode else None
 
 
-def is_read(port, client_port):
+def isread(port, client_port):
     """Return whether the server has accepted the client with that local port
     and read all that it sent."""
     found = _accepted(port, client_port)
     return found is not None and found.unread == 0
 
 
-def must_read(pid, port, client_port):
+def mustread(pid, port, client_port):
     """Return a function to call from time to time: it raises Seen when the
     server has slept from one call to the next although it has not read all
     that the client with that local port sent."""
@@ -175,9 +125,9 @@ def must_read(pid, port, client_port):
     def look():
         nonlocal last
         slept = re.search(r"^voluntary_ctxt_switches:\s*(\d+)",
-                          _read(f"/proc/{pid}/status"), re.MULTILINE)
+                          read(f"/proc/{pid}/status"), re.MULTILINE)
         now = slept and state(pid) == "S" and \
-            not is_read(port, client_port) and slept[1]
+            not isread(port, client_port) and slept[1]
         if now and now == last:
             raise Seen("the server sleeps although it has not read all that "
                        "a client sent", "that it reads until EAGAIN, or asks "
@@ -221,29 +171,18 @@ class Trace:
         self.pids = [pids] if isinstance(pids, int) else list(pids)
         self.calls, self.options = calls, options
         self._output = tempfile.NamedTemporaryFile("w+")
-        self._errors = tempfile.NamedTemporaryFile("w+")
+        self._running = contextlib.ExitStack()
         self._strace = None
 
     def __enter__(self):
-        if not shutil.which("strace"):
-            raise Seen("no strace on this machine",
-                       "strace, which the tests of the architecture use")
-        command = ["strace", *self.options, "-o", self._output.name]
+        options = [*self.options]
         if self.calls:
-            command += ["-e", f"trace={self.calls}"]
-        for pid in self.pids:
-            command += ["-p", str(pid)]
-        self._strace = subprocess.Popen(command, stdin=subprocess.DEVNULL,
-                                        stdout=subprocess.DEVNULL,
-                                        stderr=self._errors)
-        waiting = [thread for pid in self.pids for thread in threads(pid)]
-        attached = wait_until(lambda: self._strace.poll() is not None or all(
-            self._traced(thread) for thread in waiting))
-        if not attached or self._strace.poll() is not None:
-            said = _read(self._errors.name).strip()
-            self.__exit__()
-            raise Seen(f"strace cannot attach: {said[-200:]}",
-                       "a running server, and the right to trace it")
+            options += ["-e", f"trace={self.calls}"]
+        try:
+            self._strace = self._running.enter_context(strace.following(
+                self.pids, options, self._output.name, until=wait_until_it))
+        except strace.StraceError as error:
+            raise Seen(str(error), "a running server, and the right to trace it") from error
         self._await_first_stop()
         return self
 
@@ -258,17 +197,11 @@ class Trace:
             for thread in threads(pid):
                 if MARK not in blocked_signals(pid, thread):
                     asked += _LIBC.tgkill(pid, thread, MARK) == 0
-        wait_until(lambda: self._strace.poll() is not None or _read(
-            self._output.name).count(MARKED) >= asked)
-
-    def _traced(self, thread):
-        match = re.search(r"^TracerPid:\s*(\d+)",
-                          _read(f"/proc/{thread}/status"), re.MULTILINE)
-        return not match or int(match[1]) == self._strace.pid
+        wait_until_it(lambda: read(self._output.name).count(MARKED) >= asked, self._strace)
 
     def lines(self):
         """Return what strace has written until now, as lines."""
-        return [line for line in _read(self._output.name).splitlines()
+        return [line for line in read(self._output.name).splitlines()
                 if MARKED not in line]
 
     def count(self, pattern):
@@ -277,13 +210,7 @@ class Trace:
 
     def detach(self):
         """Let the processes go on without strace; lines() stay."""
-        if self._strace and self._strace.poll() is None:
-            self._strace.send_signal(signal.SIGINT)
-            try:
-                self._strace.wait(PATIENCE)
-            except subprocess.TimeoutExpired:
-                self._strace.kill()
-                self._strace.wait()
+        self._running.close()
 
     def __exit__(self, *_):
         self.detach()
@@ -301,7 +228,7 @@ _WAITS = {
 def waits_in(pid, thread):
     """Return (call, descriptor) of the system call in which a thread sleeps:
     "accept" or "read", on that descriptor; ("", -1) for any other state."""
-    words = _read(f"/proc/{pid}/task/{thread}/syscall").split()
+    words = read(f"/proc/{pid}/task/{thread}/syscall").split()
     if len(words) < 2 or not words[0].isdigit():
         return "", -1
     call = _WAITS.get(int(words[0]), "")
@@ -311,7 +238,7 @@ def waits_in(pid, thread):
 def blocked_signals(pid, thread):
     """Return the set of signal numbers that a thread blocks."""
     match = re.search(r"^SigBlk:\s*(\w+)",
-                      _read(f"/proc/{pid}/task/{thread}/status"), re.MULTILINE)
+                      read(f"/proc/{pid}/task/{thread}/status"), re.MULTILINE)
     mask = int(match[1], 16) if match else 0
     return {number for number in range(1, 65) if mask >> (number - 1) & 1}
 
@@ -319,21 +246,21 @@ def blocked_signals(pid, thread):
 def started(pid):
     """Return when a process began, in seconds since the machine started; 0.0
     if it has ended."""
-    fields = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
+    fields = read(f"/proc/{pid}/stat").rpartition(")")[2].split()
     return int(fields[19]) / os.sysconf("SC_CLK_TCK") if fields else 0.0
 
 
 def own_number(pid):
     """Return the process id that a process has in its own pid namespace, as
     text: strace shows that one in arguments and results."""
-    match = re.search(r"^NSpid:.*?(\d+)$", _read(f"/proc/{pid}/status"),
+    match = re.search(r"^NSpid:.*?(\d+)$", read(f"/proc/{pid}/status"),
                       re.MULTILINE)
     return match[1] if match else str(pid)
 
 
 def mappings(pid):
     """Return how many pieces of memory a process has mapped."""
-    return len(_read(f"/proc/{pid}/maps").splitlines())
+    return len(read(f"/proc/{pid}/maps").splitlines())
 
 
 def epoll_set(pid):
@@ -343,7 +270,7 @@ def epoll_set(pid):
     for fd, what in descriptors(pid).items():
         if what == "anon_inode:[eventpoll]":
             for match in re.finditer(r"tfd:\s*(\d+) events:\s*([0-9a-f]+)",
-                                     _read(f"/proc/{pid}/fdinfo/{fd}")):
+                                     read(f"/proc/{pid}/fdinfo/{fd}")):
                 found[int(match[1])] = int(match[2], 16)
     return found
 

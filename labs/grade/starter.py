@@ -13,7 +13,8 @@ import re
 import sys
 from pathlib import Path
 
-from labs.grade.lab import TOP, LabError, find
+from labs.grade.lab import LabError, find
+from tools.kit import TOP
 
 HEAD = re.compile(r"\A/\*.*?\*/\n", re.DOTALL)
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)

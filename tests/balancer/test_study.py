@@ -7,9 +7,8 @@ import types
 import pytest
 
 from tools.bench.experiments import client
-from tools.bench.run import servers
 from tools.bench.studies import hooks, study
-from tools.kit import procfs
+from tools.kit import procfs, servers
 from conftest import missing
 
 REQUESTS = 50

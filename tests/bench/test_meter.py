@@ -13,8 +13,8 @@ from types import SimpleNamespace
 import pytest
 
 from tools.bench import load
-from tools.bench.meter import costs, cpu, memory, Metric, sockets, switches, syscalls, yardstick
-from tools.kit import procfs, process as child
+from tools.bench.meter import Metric, costs, cpu, memory, switches, syscalls, yardstick
+from tools.kit import process as child, procfs, sockets, strace
 from made_up import wait_until
 
 CORES = frozenset(os.sched_getaffinity(0))
@@ -179,13 +179,13 @@ def test_accept_queue():
 def test_overflow_is_counted():
     """The kernel counts what a full accept queue turns away; a client whose
     connection is not made is silent."""
-    before = sockets.tcp_counters()["ListenOverflows"]
+    before = sockets.counters()["ListenOverflows"]
     with socket.create_server(("127.0.0.1", 0), backlog=1) as listener:
         clients = [socket.socket() for _ in range(6)]
         for client in clients:
             client.setblocking(False)
             client.connect_ex(listener.getsockname())
-        wait_until(lambda: sockets.tcp_counters()["ListenOverflows"] > before)
+        wait_until(lambda: sockets.counters()["ListenOverflows"] > before)
         assert 3 <= sockets.silent_clients(listener.getsockname()[1], 60) <= 5
         for client in clients:
             client.close()
@@ -267,7 +267,7 @@ def test_strace_that_follows_too_late_is_ended(monkeypatch, tmp_path):
     (tmp_path / "strace").write_text("#!/bin/sh\nexec sleep 60\n")
     (tmp_path / "strace").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    monkeypatch.setattr(syscalls, "SECONDS", 0.2)
+    monkeypatch.setattr(strace, "SECONDS", 0.2)
     before = len(procfs.tree(os.getpid()))
     with pytest.raises(syscalls.SyscallError):
         syscalls.count(SimpleNamespace(pid=os.getpid()), CORES, None)

@@ -8,7 +8,7 @@ import pytest
 
 from made_up import MACHINE
 from tools.bench import config, experiments, plan
-from tools.bench.run import servers
+from tools.kit import servers
 from tools.stats.stats import LOOKS
 
 KNOWN = {one.name: one for one in experiments.all_experiments()}

@@ -9,7 +9,7 @@ import pytest
 
 from made_up import MACHINE
 from tools.bench.machine import facts, preflight, quiet
-from tools.bench.run.servers import TOP
+from tools.kit import TOP
 
 
 @pytest.mark.parametrize("siblings, every, wanted, given", [
@@ -48,7 +48,7 @@ def test_the_doctor_needs_nothing_that_is_built():
     """It finds the compiler, packages, descriptors, ports and Chromium, with
     the plain Python of the system."""
     done = subprocess.run([sys.executable, "-I", "-S", "-c", (
-        f"import sys; sys.path.insert(0, {TOP!r})\n"
+        f"import sys; sys.path.insert(0, {str(TOP)!r})\n"
         "from tools.bench.machine import preflight; sys.exit(preflight.main([]))")],
         capture_output=True, text=True, timeout=120, check=False,
         env={**os.environ, "NO_INSTALL": "1"})

@@ -12,7 +12,7 @@ import pytest
 import made_up
 from tests import chromium
 from tools.bench.store import rundir
-from tools.kit import venv
+from tools.kit import TOP, venv
 from tools.observe.model import model
 from tools.report import report, styles
 from tools.stats import stats, steady
@@ -47,7 +47,7 @@ def folder_with_report(run):
     if reason:
         pytest.skip(reason)
     assert "Left out" not in subprocess.check_output(
-        [venv.PYTHON, "-m", "tools.bench", "report", run], cwd=venv.TOP, text=True,
+        [venv.PYTHON, "-m", "tools.bench", "report", run], cwd=TOP, text=True,
         env={**os.environ, "NO_INSTALL": "1"})
     return run
 

@@ -12,9 +12,8 @@ import pytest
 from tools.bench import experiments, load, plan
 from tools.bench.machine.facts import Machine
 from tools.bench.plan import in_rounds
-from tools.bench.run import cell as cells, servers
-from tools.bench.run.servers import TOP
-from tools.kit import netns, process
+from tools.bench.run import cell as cells
+from tools.kit import TOP, netns, process, servers
 
 CORES = frozenset(os.sched_getaffinity(0))
 GUESTBOOK, ANSWER = experiments.all_experiments()[:2]

@@ -12,9 +12,9 @@ import pytest
 
 from made_up import MACHINE, row
 from tools.bench import config, load, plan
-from tools.bench.run import servers, session
+from tools.bench.run import session
 from tools.bench.store import rundir
-from tools.kit import procfs
+from tools.kit import TOP, procfs, servers
 from tools.stats.stats import LOOKS
 
 needs_servers = pytest.mark.skipif(
@@ -26,7 +26,7 @@ def bench(*words, **environment):
     """Start `python3 -m tools.bench` with plain output; return the process."""
     # NO_INSTALL: a test does not fetch what draws.
     return subprocess.Popen(
-        [sys.executable, "-m", "tools.bench", *words], cwd=servers.TOP, text=True,
+        [sys.executable, "-m", "tools.bench", *words], cwd=TOP, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         env={**os.environ, "NO_INSTALL": "1", "NO_COLOR": "1", **environment})
 

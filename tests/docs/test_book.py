@@ -17,7 +17,7 @@ import pytest
 from conftest import BUILD_LIMIT, CHAPTERS, DOCS, PAGES, TOP
 from tools.bench.store import join
 from tools.book import figures, pictures, source
-from tools.observe import states
+from tools.kit import states
 from tools.report import styles
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from conftest import ENVIRONMENT, GUIDES, PAGES, TOP, name_of, tokens
 from tools.bench import config as settings
-from tools.bench.run.servers import ARCHITECTURES
+from tools.kit.servers import ARCHITECTURES
 from tools.observe.model import command as model_command
 
 SERVERS = {one.name for one in ARCHITECTURES}

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tools.bench.run import servers
 from tools.fleet.inventory import PATH
-from tools.kit import procfs
+from tools.kit import procfs, servers
 from hosts import hosts
 
 TOP = Path(__file__).parents[2]

@@ -10,7 +10,7 @@ from tools.bench import config, load, plan
 from tools.bench.experiments import all_experiments
 from tools.bench.fleet import each_host
 from tools.bench.machine.facts import Machine
-from tools.bench.run import servers
+from tools.kit import servers
 
 CORES = frozenset({0})
 FOUR = Machine(CORES, CORES, CORES, 20_000, load_hosts=4)

@@ -33,7 +33,7 @@ def main(redis_port, cycles, result):
     lock = threading.Lock()
     lock.acquire()
     threading.Thread(target=unlock, args=(lock, other), daemon=True).start()
-    print(f"http://127.0.0.1:{listener.getsockname()[1]}/", flush=True)
+    print(f"listening on http://127.0.0.1:{listener.getsockname()[1]}/", flush=True)
     signal.sigwait({signal.SIGUSR1})
     waits = []
     for _ in range(int(cycles)):

@@ -19,6 +19,7 @@ import time
 import pytest
 
 import scripted
+from tools.kit import TOP, procfs
 from tools.observe import clients, lab, stuck
 from tools.observe.slow_redis import SlowRedis
 from tools.observe.timeline import page, rows, run, strace
@@ -65,7 +66,7 @@ def test_watch_finds_the_share_of_each_wait(tmp_path):
     world = scripted.World(cycles, pause)
     with lab.Server(scripted.command(world, cycles, result)) as server, \
             Sampler(server.pid, "scripted", [world.redis_port]) as sampler:
-        delayed = lambda: int(proc.read(
+        delayed = lambda: int(procfs.read(
             f"/proc/{server.pid}/task/{server.pid}/schedstat").split()[1]) / 1e9
         wait_for(lambda: server.pid in sampler.histories)
         totals = sampler.histories[server.pid].totals
@@ -193,10 +194,10 @@ def test_a_reply_leaves_so_long_after_its_command():
 
 
 def test_make_timeline_writes_four_files_and_a_browser_draws_the_page():
-    folder = lab.TOP / "build" / "check" / f"timeline-{os.getpid()}"
+    folder = TOP / "build" / "check" / f"timeline-{os.getpid()}"
     done = subprocess.run(
         [sys.executable, "-m", "tools.observe", "timeline", "EPOLL", "--clients",
-         "3", "--out", str(folder)], cwd=lab.TOP, capture_output=True,
+         "3", "--out", str(folder)], cwd=TOP, capture_output=True,
         text=True, check=True, timeout=LIMIT)
     assert "3 clients answered" in done.stdout
     assert json.loads((folder / "trace.json").read_text())["traceEvents"]
@@ -280,7 +281,7 @@ def test_watch_says_that_the_server_waits_for_redis():
 
 
 PROGRAM = ("import socket, time; s = socket.create_server(('127.0.0.1', 0)); "
-           "print('http://127.0.0.1:%d/' % s.getsockname()[1], flush=True); "
+           "print('listening on http://127.0.0.1:%d/' % s.getsockname()[1], flush=True); "
            "time.sleep(600)")
 
 
@@ -319,16 +320,16 @@ def test_watch_leaves_the_cpus_of_a_pinned_server_and_its_session_is_nice():
     cpus = sorted(os.sched_getaffinity(0))
     program = ("import os, sys; from tools.observe.watch import command\n"
                "look = lambda: (sorted(os.sched_getaffinity(0)), "
-               "command.proc.read(command.AUTOGROUP).split()[2:])\n"
+               "command.procfs.read(command.AUTOGROUP).split()[2:])\n"
                "with command.aside(int(sys.argv[1])): print(look())\n"
                "print(look()[1])")
     with lab.Server([sys.executable, "-c", PROGRAM]) as server:
         os.sched_setaffinity(server.pid, cpus[:1])
         done = subprocess.run(
-            [sys.executable, "-c", program, str(server.pid)], cwd=lab.TOP,
+            [sys.executable, "-c", program, str(server.pid)], cwd=TOP,
             capture_output=True, text=True, check=True, timeout=LIMIT,
             start_new_session=True)
-    there = bool(proc.read(command.AUTOGROUP))      # not every kernel has it
+    there = bool(procfs.read(command.AUTOGROUP))      # not every kernel has it
     inside, after = done.stdout.splitlines()
     assert inside == str((cpus[1:] or cpus, [str(command.NICE)] * there))
     assert after == str(["0"] * there)
@@ -415,7 +416,7 @@ def test_a_terminal_shows_it_until_q_is_pressed(term):
     pid, screen = pty.fork()
     if pid == 0:
         fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("4H", 12, 100, 0, 0))
-        os.chdir(lab.TOP)
+        os.chdir(TOP)
         os.execve(sys.executable, [sys.executable, "-m", "tools.observe", "watch", "05"],
                   {**os.environ, "TERM": term, "PYTHONUTF8": "1"})
     seen, limit = b"", time.monotonic() + LIMIT
@@ -433,10 +434,10 @@ def test_a_terminal_shows_it_until_q_is_pressed(term):
 def test_without_a_terminal_there_is_a_line_a_second():
     words = [sys.executable, "-m", "tools.observe", "watch", "04", "--seconds"]
     done = subprocess.run(
-        [*words, "1.5"], cwd=lab.TOP, capture_output=True, text=True, check=True,
+        [*words, "1.5"], cwd=TOP, capture_output=True, text=True, check=True,
         timeout=LIMIT, start_new_session=True)
     assert 1 <= len(done.stdout.splitlines()) <= 3
-    with subprocess.Popen([*words, str(LIMIT)], cwd=lab.TOP, text=True,
+    with subprocess.Popen([*words, str(LIMIT)], cwd=TOP, text=True,
                           stdout=subprocess.PIPE, start_new_session=True) as process:
         assert any("accept queue 0" in line and "accepting" in line
                    for line in process.stdout)

@@ -8,8 +8,8 @@ import statistics
 
 import pytest
 
-from tools.bench.run.servers import TOP
 from tools.bench.store import join, rundir
+from tools.kit import TOP
 from tools.observe.model import calibrate, explain, model
 
 COMMITTED = pathlib.Path(join.REFERENCE)      # the run to predict

@@ -10,6 +10,7 @@ import tomllib
 import pytest
 
 from tools.bench import load
+from tools.kit import TOP
 from tools.observe import lab
 from tools.observe.predict import command, compare, files, group
 from tools.report import table
@@ -160,7 +161,7 @@ def test_a_right_prediction_is_told_so():
 def test_the_chapters_exist():
     pages = set(compare.PAGES.values()) | {f"docs/tutorial/{folder}.md"
                                            for folder in lab.FOLDERS}
-    assert all((lab.TOP / page).is_file() for page in pages)
+    assert all((TOP / page).is_file() for page in pages)
 
 
 def test_what_a_summary_says():
@@ -219,7 +220,7 @@ LIMIT = 240                     # seconds: ends a test that hangs
 def start(tmp_path, *words, **more):
     """Start `python3 -m tools.observe predict`, whose results go to tmp_path."""
     return subprocess.Popen(
-        [sys.executable, "-m", "tools.observe", "predict", *words], cwd=lab.TOP,
+        [sys.executable, "-m", "tools.observe", "predict", *words], cwd=TOP,
         env={**os.environ, "OUT": str(tmp_path / "out"), "SECONDS": "1",
              "REPEAT": "1", "COLUMNS": "80", **more.pop("env", {})}, **more)
 

@@ -1,5 +1,6 @@
 """The cores: text in, states and pictures out."""
 
+import dataclasses
 import itertools
 import json
 import sys
@@ -7,10 +8,10 @@ import threading
 
 import pytest
 
+from tools.kit import states
 from tools.kit.sockets import Tcp
-from tools.observe import states
 from tools.observe.clients import Client
-from tools.observe.lab import folder_of, FOLDERS, LabError
+from tools.observe.lab import FOLDERS, LabError, folder_of
 from tools.observe.slow_redis import frames
 from tools.observe.timeline import export, page, rows, run, strace, svg
 from tools.observe.watch import words
@@ -173,7 +174,7 @@ def test_without_the_system_call_the_kernels_function_tells():
 def test_a_client_in_words():
     base = Tcp(1, None, None, "ESTABLISHED", 0, 0, 2.0, 3.0, 50)
     said = lambda owed=False, late=False, **change: words.client_words(
-        base._replace(**change), owed, late)[0]
+        dataclasses.replace(base, **change), owed, late)[0]
     assert said(inode=0)[0] == "queue"
     assert said(received=0)[1] == "the server waits for its request"
     assert said(quiet_in=1.0, quiet_out=0.5)[0] == "idle"

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pytest
 
 from tests import chromium as headless
-from tools.bench.run.servers import TOP
+from tools.kit import TOP
 from tools.observe.model import model
 from tools.observe.simulator import page
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tools.bench.run.servers import TOP
+from tools.kit import TOP
 from tools.observe.model import calibrate, command, model
 from test_model import COMMITTED
 

@@ -20,11 +20,10 @@ import pytest
 
 from tools.bench import peers
 from tools.bench.experiments import all_experiments, client, expect
-from tools.bench.run import servers
-from tools.kit import procfs
+from tools.kit import TOP, procfs, servers
 
 PEERS = peers.chosen("all")
-PUBLIC = Path(servers.TOP, "public")
+PUBLIC = Path(TOP, "public")
 SECONDS = 5             # for an answer, and for the end
 MANY_REQUESTS = 1100    # nginx and lighttpd would close after 1,000
 SLOW_SECONDS = 0.020    # half of what Nagle and a delayed ACK add to an answer

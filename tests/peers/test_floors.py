@@ -27,9 +27,9 @@ from collections import Counter
 import pytest
 
 from tools.bench import peers
-from tools.bench.meter import sockets, syscalls
-from tools.bench.run import servers
-from tools.kit import netns, procfs
+from tools.bench.meter import syscalls
+from tools.kit import sockets
+from tools.kit import TOP, netns, procfs, servers
 
 REQUESTS = 10
 PAUSE = 0.01            # after a connection: its process or thread ends
@@ -206,7 +206,7 @@ def test_floor_is_like_its_server(design, tmp_path):
 QUEUES = """
 import os, sys
 from tools.bench import peers
-from tools.bench.meter import sockets
+from tools.kit import sockets
 from tools.bench.run import servers
 from tools.kit import netns
 try:
@@ -224,7 +224,7 @@ def test_the_accept_queue_of_a_floor_is_as_long_as_its_servers(tmp_path):
     """Else a floor with more clients than it holds would cost more than the server."""
     if why := servers.named("epoll").problem() or peers.Peer("floor-epoll").unready():
         pytest.skip(why)
-    done = subprocess.run([sys.executable, "-c", QUEUES, tmp_path / "log"], cwd=servers.TOP,
+    done = subprocess.run([sys.executable, "-c", QUEUES, tmp_path / "log"], cwd=TOP,
                           text=True, capture_output=True, check=False)
     if done.stderr.startswith("no network"):
         pytest.skip(done.stderr)

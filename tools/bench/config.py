@@ -9,9 +9,8 @@ from dataclasses import dataclass
 
 from tools.bench import experiments, peers, plan
 from tools.bench.machine import facts
-from tools.bench.run import servers
 from tools.bench.studies import study as studies
-from tools.kit import netns
+from tools.kit import TOP, netns, servers
 
 
 class SettingsError(Exception):
@@ -132,7 +131,7 @@ OPTIONS = (
     ("TOOL", lambda text: "".join(among(TOOLS, words(text))[:1]),
      "another load tool where an experiment has two: wrk (guestbook, answer), ab (hello), "
      "oha (echo)"),
-    ("OUT", lambda text: text or os.path.join(servers.TOP, "results"),
+    ("OUT", lambda text: text or os.path.join(TOP, "results"),
      "folder for the results (default: results)"),
     ("SEED", lambda text: number(1, MOST)(text) or int.from_bytes(os.urandom(3), "big") + 1,
      "order of the cells (default: random, and recorded)"),

@@ -17,10 +17,10 @@ from pathlib import Path
 
 from tools.bench import experiments
 from tools.bench.store import rundir, summaries
+from tools.kit import TOP
 from tools.stats import comparisons, stats
 from tools.stats.steady import steadied
 
-TOP = Path(__file__).resolve().parents[2]
 FUNCTIONS = {"max": max, "min": min, "abs": abs}
 
 

@@ -10,7 +10,7 @@ page; its docstring is the text for readers who cannot see the picture.
 
 from html import escape
 
-from tools.observe.states import KINDS
+from tools.kit.states import KINDS
 from tools.report import styles
 
 INK, PAPER, QUIET, LINE = (styles.TEXT[0], styles.GROUND[0], styles.QUIET[0],

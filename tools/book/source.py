@@ -13,13 +13,13 @@ import html
 import itertools
 import re
 import tomllib
-from pathlib import Path
 
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import CLexer
 
-TOP = Path(__file__).resolve().parents[2]
+from tools.kit import TOP
+
 SEVEN = sorted(path.parent.name for path in TOP.glob("0[1-7]_*/main.c"))
 PAIRS = sorted(path.stem for path in (TOP / "docs" / "source").glob("*.toml"))
 DEFINITION = re.compile(

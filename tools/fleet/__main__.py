@@ -12,15 +12,14 @@ started: a mistake in the inventory, a host that cannot be reached, no Ansible.
 """
 
 import argparse
-import fcntl
 import json
-import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
-from tools.fleet.inventory import ansible, GROUPS, HERE, Mistake, read, TOP, VENV
+from tools.fleet.inventory import GROUPS, HERE, VENV, Mistake, ansible, read
+from tools.kit import TOP, venv
 
 WANTED = HERE / "requirements.txt"
 FACTS = TOP / "build" / "fleet" / "facts.json"
@@ -31,29 +30,10 @@ def install():
 
     Raises Mistake when it cannot be made.
     """
-    VENV.parent.mkdir(exist_ok=True)
-    with open(f"{VENV}.lock", "w", encoding="ascii") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)    # of two programs, the second waits
-        install_alone()
-
-
-def install_alone():
-    """Do what install() says, while no other program does it."""
-    mark = VENV / "requirements.txt"
-    if mark.exists() and mark.read_text("utf-8") == WANTED.read_text("utf-8"):
-        return
-    if os.environ.get("NO_INSTALL"):
-        raise Mistake("NO_INSTALL is set, and Ansible is not in build/fleet-venv yet")
-    print("Installing Ansible into build/fleet-venv, once ...", flush=True)
-    pip = [VENV / "bin" / "python", "-m", "pip", "install", "--quiet", "--no-deps",
-           "--require-hashes", "--disable-pip-version-check", "-r", WANTED]
-    try:
-        for step in ([sys.executable, "-m", "venv", "--clear", VENV], pip):
-            subprocess.run(step, check=True)
-    except (OSError, subprocess.CalledProcessError) as error:
-        raise Mistake(f"Ansible cannot be installed: {error}. This needs Python 3.11, "
-                      "python3-venv and a package index") from None
-    mark.write_text(WANTED.read_text("utf-8"), "utf-8")
+    reason = venv.make(str(VENV), [str(WANTED)], "Ansible")
+    if reason:
+        raise Mistake(f"Ansible cannot be installed: {reason}. This needs Python 3.11, "
+                      "python3-venv and a package index")
 
 
 def find_unreachable(inventory):

@@ -10,8 +10,9 @@ import re
 import subprocess
 from pathlib import Path
 
+from tools.kit import TOP
+
 HERE = Path(__file__).resolve().parent
-TOP = HERE.parents[1]
 VENV = TOP / "build" / "fleet-venv"     # make fleet installs Ansible there
 PATH = f"{VENV / 'bin'}:{os.environ['PATH']}"
 NEEDED = {"server": "runs the web servers", "redis": "keeps the guestbook",

@@ -62,13 +62,34 @@ def process(pid):
                    sum(map(int, field[7:11])), int(field[17]))
 
 
-def threads(pid, folder="task"):
-    """Return the thread ids of a process as texts (or what else a folder of it lists), [] if
-    it has ended."""
+def state(pid, thread=None):
+    """Return the letter of proc(5) for a process or one of its threads: R, S, D, T, Z ...;
+    "" if it has ended."""
+    path = f"/proc/{pid}/task/{thread}/stat" if thread else f"/proc/{pid}/stat"
+    return read(path).rpartition(")")[2][1:2]
+
+
+def listed(folder):
+    """Return the names in a folder of /proc, such as "/proc/7/fd"; [] if its process has ended."""
     try:
-        return os.listdir(f"/proc/{pid}/{folder}")
+        return os.listdir(folder)
     except OSError:
         return []
+
+
+def threads(pid):
+    """Return the thread ids of a process in order, [] if it has ended; the first is the process
+    id."""
+    return sorted(map(int, listed(f"/proc/{pid}/task")))
+
+
+def children(pid, threads_of=threads):
+    """Return the process ids of a process's children, zombies too: a child is listed with the
+    thread that forked it."""
+    found = []
+    for thread in threads_of(pid):
+        found += map(int, read(f"/proc/{pid}/task/{thread}/children").split())
+    return found
 
 
 def tree(root):
@@ -79,10 +100,8 @@ def tree(root):
         one = process(queue.pop())
         if one:
             found.append(one)
-            # A child is listed with the thread that forked it.
-            forkers = threads(one.pid) if 1 < one.threads <= 50 else [one.pid]
-            for thread in forkers:
-                queue += read(f"/proc/{one.pid}/task/{thread}/children").split()
+            # Of many threads, none but the first has children: a sample takes too long.
+            queue += children(one.pid, threads if 1 < one.threads <= 50 else lambda pid: [pid])
     return found
 
 
@@ -114,7 +133,7 @@ def proportional_memory(pid):
 def open_files(pid):
     """Return {descriptor: what it refers to} of a process, {} if it has ended."""
     found = {}
-    for name in threads(pid, "fd"):
+    for name in listed(f"/proc/{pid}/fd"):
         with contextlib.suppress(OSError):
             found[int(name)] = os.readlink(f"/proc/{pid}/fd/{name}")
     return found
@@ -122,7 +141,7 @@ def open_files(pid):
 
 def open_descriptors(pid):
     """Return how many descriptors `pid` has open."""
-    return len(threads(pid, "fd"))
+    return len(listed(f"/proc/{pid}/fd"))
 
 
 def descriptor_limit(pid="self"):

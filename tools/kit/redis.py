@@ -5,9 +5,8 @@ import os
 import shutil
 import socket
 import tempfile
-import time
 
-from tools.kit import process as child
+from tools.kit import process as child, wait
 
 # Ten remarks make a page of the length that a young guestbook has. The counter
 # starts with all its digits, so that all pages of a run are equally long.
@@ -113,16 +112,14 @@ class RedisServer:
         with open(os.path.join(self.folder, "log"), "wb") as log:
             self.process = child.spawn(self._command(), self.cores, log, self.folder)
         self.pid = self.process.pid
-        until = time.monotonic() + PATIENCE
-        while not self._answers():
-            if child.wait(self.process, 0.02):
-                if "Address already in use" in self._log():
-                    return False
-                raise RedisError(self._last_words())
-            if time.monotonic() > until:
-                raise RedisError(f"redis-server did not answer within {PATIENCE} s")
-        self.fill()
-        return True
+        if wait.until(self._answers, PATIENCE, self.process):
+            self.fill()
+            return True
+        if not child.wait(self.process, 0):
+            raise RedisError(f"redis-server did not answer within {PATIENCE} s")
+        if "Address already in use" in self._log():
+            return False
+        raise RedisError(self._last_words())
 
     def _answers(self):
         with contextlib.suppress(OSError):

@@ -12,7 +12,8 @@ import shutil
 import subprocess
 import sys
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from tools.kit import TOP
+
 FOLDER = os.path.join(TOP, "build", "venv")
 PYTHON = os.path.join(FOLDER, "bin", "python")
 # A handout for a class has only the lists of the parts that are in it.

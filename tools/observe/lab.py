@@ -3,22 +3,18 @@
 import argparse
 import contextlib
 import os
-import re
 import shutil
 import signal
 import tempfile
-import time
 from pathlib import Path
 
-from tools.kit import process
+from tools.kit import TOP, process, procfs, servers, wait
 from tools.kit.redis import RedisError, RedisServer
 
-TOP = Path(__file__).resolve().parents[2]       # of the project
-FOLDERS = sorted(p.name for p in TOP.glob("0[1-7]_*") if p.is_dir())
+FOLDERS = [one.folder for one in servers.ARCHITECTURES]
 # A pool of four shows the same as one of a hundred, on one screen.
-POOL = {"03_preforking": ["--workers", "4"],
-        "05_prethreaded": ["--threads", "4"]}
-READY = re.compile(r"http://(\[[0-9a-f:]+\]|[0-9.]+):(\d+)/")
+POOL = {one.folder: (one.slots, "4") for one in servers.ARCHITECTURES
+        if one.model == servers.POOL}
 
 
 class LabError(Exception):
@@ -30,13 +26,11 @@ def folder_of(name):
 
     Any case will do. Raises LabError for a name that is none of these.
     """
-    wanted = name.lower()
-    for folder in FOLDERS:
-        number, _, word = folder.partition("_")
-        if wanted in (folder, word, number, number.lstrip("0")):
-            return folder
-    raise LabError(f"there is no server {name!r}; there are: "
-                   + ", ".join(FOLDERS))
+    try:
+        return servers.named(name).folder
+    except KeyError:
+        raise LabError(f"there is no server {name!r}; there are: "
+                       + ", ".join(FOLDERS)) from None
 
 
 def above_zero(kind):
@@ -92,7 +86,7 @@ class Server:
     """A server that we started: a context manager.
 
     `pid`: its first process; `address`: (host, port), from the line that
-    says "http://HOST:PORT/". It runs in a session of its own, so Ctrl-C does
+    says "listening on http://HOST:PORT/". It runs in a session of its own, so Ctrl-C does
     not reach it, and ends with us.
     """
 
@@ -113,23 +107,18 @@ class Server:
         try:
             self.address = self._read_address()
             if before:
-                self.pid = children(self.pid)[0]
+                self.pid = procfs.children(self.pid)[0]
         except BaseException:
             self.stop()
             raise
 
     def _read_address(self):
-        limit = time.monotonic() + 20
-        while time.monotonic() < limit:
-            text = Path(self._log.name).read_text(encoding="utf-8",
-                                                  errors="replace")
-            match = READY.search(text)
-            if match:
-                return match[1].strip("[]"), int(match[2])
-            if process.wait(self._process, 0.01):
-                break
-        raise LabError("the server did not start; it must print a line with "
-                       f"http://HOST:PORT/; it said: {text[-200:]}")
+        found = wait.until(lambda: servers.ready(procfs.read(self._log.name)), 20,
+                           self._process)
+        if not found:
+            raise LabError("the server did not start; it must print a line with \"listening on "
+                           f"http://HOST:PORT/\"; it said: {procfs.read(self._log.name)[-200:]}")
+        return found
 
     def stop(self):
         """Ask it to stop, wait, and make sure."""
@@ -171,14 +160,3 @@ def site(folder, size=16 << 20):
     with open(Path(folder) / "public" / "large", "wb") as file:
         file.truncate(size)
     return str(folder)
-
-
-def children(pid):
-    """Return the process ids of a process's children."""
-    found = []
-    with contextlib.suppress(OSError):
-        for task in os.listdir(f"/proc/{pid}/task"):
-            with open(f"/proc/{pid}/task/{task}/children",
-                      encoding="ascii") as file:
-                found += map(int, file.read().split())
-    return found

@@ -14,7 +14,7 @@ import pathlib
 import sys
 
 from tools.bench.store import rundir, summaries
-from tools.kit import venv
+from tools.kit import TOP, venv
 from tools.observe.model import calibrate, model
 from tools.observe.simulator import page as simulator
 from tools.report import table
@@ -33,7 +33,8 @@ def make(folder, experiments=()):
     try:
         # pylint: disable=import-outside-toplevel
         import jinja2
-        from tools.report import charts    # needs altair
+
+        from tools.report import charts  # needs altair
     except ImportError as error:
         return summary, [f"charts and report.html: {error}; python3 -m tools.bench report FOLDER "
                          "installs it and makes them"]
@@ -48,7 +49,7 @@ def make(folder, experiments=()):
     page.stream(
         summary=summary, env=env, pictures=pictures, left_out=left_out,
         simulated=simulate(summary, env, folder),
-        words=table.WORDS, top=os.path.relpath(venv.TOP, os.path.abspath(folder)),
+        words=table.WORDS, top=os.path.relpath(TOP, os.path.abspath(folder)),
         tables=lambda *which: table.tables(summary, *which, wide=True),
         encoded=lambda name: base64.b64encode(pathlib.Path(folder, name).read_bytes()).decode(),
     ).dump(os.path.join(folder, "report.html"), encoding="utf-8")
@@ -74,7 +75,7 @@ def simulate(summary, env, folder):
 
 def main(words):
     """Do what the head of this file says; return the exit status."""
-    folder = words[0] if words else os.path.join(venv.TOP, "results", "latest")
+    folder = words[0] if words else os.path.join(TOP, "results", "latest")
     venv.enter()
     try:
         _, left_out = make(os.path.realpath(folder))

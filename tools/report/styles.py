@@ -1,17 +1,12 @@
-"""The palette of the whole collection, one colour and marker for each server in every picture,
-and the two themes. Pure: tools/observe/ and docs/ read it, too.
+"""How pictures look: one colour and marker for each server in every picture, and the two
+themes. Pure: tools/observe/ and tools/book/ read it, too.
 
-The seven colours are those of Okabe and Ito without their yellow, which fades on white. Readers
-who cannot tell the colours apart have the markers.
+Readers who cannot tell the colours apart have the markers.
 """
 
-# Each colour: (on white, on black).
-GREY, ORANGE = ("#555555", "#b8b8b8"), ("#e69f00", "#e69f00")
-SKY, GREEN = ("#56b4e9", "#56b4e9"), ("#009e73", "#00b384")
-PINK, RED = ("#cc79a7", "#d98cb6"), ("#d55e00", "#ee7c26")
-BLUE = ("#0072b2", "#4aa3df")
+from tools.kit import servers
 
-# Of the pages and the charts.
+# Of the pages and the charts: (on white, on black).
 GROUND, TEXT = ("#ffffff", "#14181e"), ("#1d2430", "#e6eaf0")
 QUIET, GRID = ("#5b6675", "#9aa7b6"), ("#eceff3", "#252d37")
 AXIS = ("#b9c1cc", "#4a5563")
@@ -31,8 +26,7 @@ MARKERS = {
 LOST = "M-1.1,-1.1L1.1,1.1M-1.1,1.1L1.1,-1.1"    # instead of a marker
 
 # In the order of MARKERS.
-ARCHITECTURES = {"iterative": GREY, "forking": ORANGE, "preforking": SKY, "threaded": GREEN,
-                 "prethreaded": PINK, "poll": RED, "epoll": BLUE}
+ARCHITECTURES = {one.name: one.colour for one in servers.ARCHITECTURES}
 # Peers, servers of a study, and published ones: legible on both grounds.
 OTHERS = ("#a07d3c", "#7b7edc", "#738a48", "#ad63a3", "#4b90a5", "#b5655a", "#7b8794")
 

@@ -10,7 +10,7 @@ from tools.stats import stats
 from tools.stats.bottleneck import BUSY, LOAD
 from tools.stats.comparisons import comparisons
 from tools.stats.sentences import explain
-from tools.stats.steady import steadied, TIMES
+from tools.stats.steady import TIMES, steadied
 
 NOISY_FOREIGN = 10.0        # per cent of the core
 TIGHT = 0.05                # how far the ends of a cell's interval may be from its middle

@@ -170,5 +170,5 @@ def expect(answer, path, status, kind, body):
 
 def all_experiments():
     """Return the Experiments in their ORDER."""
-    from tools.bench.experiments.five import FIVE    # pylint: disable=import-outside-toplevel
+    from tools.bench.experiments.five import FIVE  # pylint: disable=import-outside-toplevel
     return FIVE

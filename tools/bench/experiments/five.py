@@ -4,7 +4,7 @@ import math
 import re
 
 from tools.bench import load
-from tools.bench.experiments import expect, Experiment, SPARE, WrongAnswer
+from tools.bench.experiments import SPARE, Experiment, WrongAnswer, expect
 
 VISITS = rb"Visits so far:\D*(\d+)"
 REMARKS = re.compile(rb"Guest number 10.*Guest number 1\b.*" + VISITS, re.DOTALL)

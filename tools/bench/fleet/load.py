@@ -16,7 +16,7 @@ from tools.bench import load
 from tools.bench.experiments import SPARE
 from tools.bench.machine import facts
 from tools.fleet import agent
-from tools.fleet.hosts import Host, PATIENCE
+from tools.fleet.hosts import PATIENCE, Host
 from tools.kit import procfs
 
 HEAD_START = 0.02       # seconds for a command to reach all hosts

@@ -18,10 +18,9 @@ from tools.bench import load, plan
 from tools.bench.fleet.load import Generators
 from tools.bench.machine import facts, preflight, quiet
 from tools.bench.run import cell as cells
-from tools.bench.run.servers import TOP
 from tools.fleet import agent, inventory
 from tools.fleet.hosts import Host, HostError
-from tools.kit import procfs, redis
+from tools.kit import TOP, procfs, redis
 
 BOOT = "/proc/sys/kernel/random/boot_id"
 LONG = 3600.0           # seconds to build servers, or for a cell

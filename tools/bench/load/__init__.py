@@ -16,12 +16,11 @@ import time
 from dataclasses import replace
 
 from tools.bench.load.ab import Ab
-from tools.bench.load.base import Job, last_line, LoadError, Result
+from tools.bench.load.base import Job, LoadError, Result, last_line
 from tools.bench.load.httperf import Httperf
 from tools.bench.load.openloop import OpenLoop
 from tools.bench.load.wrk import Wrk
-from tools.bench.meter import sockets
-from tools.kit import procfs, process as child
+from tools.kit import process as child, procfs, sockets
 
 __all__ = ["Job", "LoadError", "Result", "TOOLS", "last_line", "missing", "run"]
 TOOLS = {tool.name: tool for tool in (Ab(), Wrk(), Httperf(), OpenLoop())}

@@ -4,7 +4,7 @@ import collections
 import math
 import os
 
-from tools.bench.load.base import LoadError, numbers, Result, Tool
+from tools.bench.load.base import LoadError, Result, Tool, numbers
 from tools.kit import procfs
 
 MOST = 20_000

@@ -2,7 +2,7 @@
 
 import re
 
-from tools.bench.load.base import numbers, Result, Tool
+from tools.bench.load.base import Result, Tool, numbers
 
 
 class Httperf(Tool):

@@ -3,7 +3,7 @@
 import math
 from pathlib import Path
 
-from tools.bench.load.base import numbers, Result, Tool
+from tools.bench.load.base import Result, Tool, numbers
 
 PAUSE = str(Path(__file__).with_name("pause.lua"))
 # A pause is a timer, and a thread of wrk goes through the list of its timers for each of them.

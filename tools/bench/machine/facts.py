@@ -12,8 +12,7 @@ import subprocess
 from dataclasses import dataclass
 
 from tools.bench.load.base import PATH
-from tools.bench.run import servers
-from tools.kit import procfs
+from tools.kit import TOP, procfs
 
 HALT_POLL = "/sys/module/haltpoll/parameters/guest_halt_poll_ns"
 CPUS = "/sys/devices/system/cpu"
@@ -105,7 +104,7 @@ def source_hash():
     """Return a hash of the servers' C sources: figures that were measured on
     other sources are stale."""
     found = hashlib.sha256()
-    for path in sorted(pathlib.Path(servers.TOP).glob("*/*.[ch]")):
+    for path in sorted(pathlib.Path(TOP).glob("*/*.[ch]")):
         if re.match(r"0\d_|common$", path.parent.name):
             found.update(path.read_bytes())
     return found.hexdigest()[:16]
@@ -115,7 +114,7 @@ def commit():
     """Return {"hash": of the C sources, "commit", "changed": whether the work
     tree differs from the commit}; without git only the hash."""
     def git(*words):
-        return subprocess.run(["git", "-C", servers.TOP, *words], capture_output=True, text=True,
+        return subprocess.run(["git", "-C", TOP, *words], capture_output=True, text=True,
                               check=False).stdout.strip()
 
     found = {"hash": source_hash()}

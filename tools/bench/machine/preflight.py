@@ -14,8 +14,7 @@ import subprocess
 from dataclasses import dataclass
 
 from tools.bench.machine import facts, quiet
-from tools.bench.run import servers
-from tools.kit import netns, procfs
+from tools.kit import TOP, netns, procfs
 
 STOPS, SPOILS, LESS = 3, 2, 1       # how much a finding matters
 WORDS = {STOPS: "MISSING", SPOILS: "WARNING", LESS: "note"}
@@ -116,7 +115,7 @@ def doctor():
 def packages(group):
     """Return what scripts/deps.sh says of a group of packages."""
     done = subprocess.run(
-        [os.path.join(servers.TOP, "scripts", "deps.sh"), group],
+        [os.path.join(TOP, "scripts", "deps.sh"), group],
         env={**os.environ, "NO_INSTALL": "1"}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         text=True, check=False)
     if not done.returncode:

@@ -15,7 +15,7 @@ import math
 import time
 from dataclasses import dataclass
 
-from tools.bench.meter import memory, sockets, switches, yardstick, cpu as cpu_meter
+from tools.bench.meter import cpu as cpu_meter, memory, sockets, switches, yardstick
 from tools.kit import procfs
 
 INTERVAL = 0.5          # seconds between two samples; less in a short run

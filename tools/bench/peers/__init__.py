@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tools.bench.run.servers import TOP
+from tools.kit import TOP
 
 FOLDER = Path(__file__).resolve().parent
 BUILD = Path(TOP, "build", "peers")

@@ -20,15 +20,14 @@ import time
 from tools.bench import config, load, plan
 from tools.bench.fleet import measure as fleet
 from tools.bench.machine import facts, preflight, quiet
-from tools.bench.meter import syscalls, yardstick
+from tools.bench.meter import yardstick
 from tools.bench.run import cell as cells
 from tools.bench.store import join, rundir
-from tools.kit import netns, process, redis, venv
+from tools.kit import netns, process, redis, strace, venv
 from tools.report import live as terminal, report, table
 from tools.stats import comparisons
 from tools.stats.stats import LOOKS
 from tools.stats.steady import steadied
-
 
 # ----------------------------------------------------------- before measuring
 
@@ -245,7 +244,7 @@ def compare(settings):
         source = facts.commit()
         left_out = where.call(build_all, settings)
         machine = where.layout(settings)
-        no_strace = where.call(syscalls.missing)
+        no_strace = where.call(strace.missing)
         settings, toolless = without_tools(settings, where.lacking)
         left_out += toolless + [f"{what}: {why}" for what, why in (
             ("the report and the live table", no_venv),

@@ -16,8 +16,8 @@ import sys
 import tempfile
 
 from tools.bench import experiments
-from tools.bench.run.servers import TOP
 from tools.bench.store import rundir, summaries
+from tools.kit import TOP
 
 LOAD = ("experiment", "variant", "x")
 CALL = ("experiment", "variant", "server", "call")

@@ -1,13 +1,13 @@
 """The summary of a results folder: its files and what is known of servers, tools and experiments,
-put into bench.analyse.summary, which knows no files."""
+put into stats.summary, which knows no files."""
 
 import os
 
 from tools.bench import experiments, load, peers
 from tools.bench.fleet import each_host
-from tools.bench.run.servers import ARCHITECTURES
 from tools.bench.store import rundir
 from tools.bench.studies import study
+from tools.kit.servers import ARCHITECTURES
 from tools.observe.model import calibrate, model
 from tools.stats import summary
 

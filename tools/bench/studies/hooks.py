@@ -14,12 +14,9 @@ import threading
 
 from tools.bench import load
 from tools.bench.load.base import Tool
-from tools.bench.meter import sockets
-from tools.bench.run import servers
-from tools.kit import procfs, redis
+from tools.kit import TOP, procfs, redis, sockets
 
 FOLDER = pathlib.Path(__file__).parent
-TOP = pathlib.Path(servers.TOP)
 FILES = {"/10k": 10 * 1024, "/1m": 1024 * 1024}
 SPREAD_SECONDS = 1.0    # into a run, until its clients are connected
 # The Redis commands of a guestbook page.
@@ -135,7 +132,7 @@ def kernel(cell, live, seen, told):
     """Count for each answer what TCP sends, in both directions, and the timer interrupts of the
     server's cores (1,000 a second or fewer are the tick)."""
     def read():
-        tcp = sockets.tcp_counters()
+        tcp = sockets.counters()
         found = {"segments": tcp["OutSegs"], "late ACKs": tcp["DelayedACKs"]}
         local = procfs.find("LOC:(.*)", "/proc/interrupts").split()
         if local:       # x86 has this line, others have none

@@ -3,8 +3,8 @@ cell starts a new server, so rounds do not depend on each other."""
 
 import random
 
-from tools.stats.comparisons import by_round, METRICS
-from tools.stats.stats import compare, FEW, LESS, LOOKS, MORE, UNKNOWN
+from tools.stats.comparisons import METRICS, by_round
+from tools.stats.stats import FEW, LESS, LOOKS, MORE, UNKNOWN, compare
 
 RUN, SESSIONS = 12, 100
 

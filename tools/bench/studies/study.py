@@ -12,7 +12,7 @@ ways are compared with the first. A way is a line of words: options of the serve
 settings (net.NAME=VALUE), and a folder (with / at its end) whose executables are started
 instead of the plain ones. `floor = true` compares each server with the floor of its design,
 likewise. [check] is for self_check.py, and a cell is noisy where the figure that `leads` is not
-known well, see analyse/summary.py.
+known well, see stats/summary.py.
 
 `rounds` (12) and `seconds` (1.0) of load hold without REPEAT and SECONDS. Six rounds of twice
 the length last as long but leave more cells noisy: with six, one wild round is an end of the
@@ -28,10 +28,9 @@ import shlex
 import tomllib
 
 from tools.bench import experiments, load as loads, peers
-from tools.bench.run import servers
 from tools.bench.store import rundir
 from tools.bench.studies import hooks, self_check
-from tools.kit import netns
+from tools.kit import TOP, netns, servers
 from tools.stats.steady import steadied
 from tools.stats.summary import LEADS
 
@@ -83,7 +82,7 @@ class Started:
             if limit:
                 netns.set_limits({limit[1].replace(".", "/"): limit[2]})
             elif word.endswith("/"):
-                argv[0] = os.path.join(servers.TOP, word, self.server.name)
+                argv[0] = os.path.join(TOP, word, self.server.name)
             else:
                 argv.append(hooks.unix_socket(start.redis) if word == "SOCKET" else word)
         return argv, folder

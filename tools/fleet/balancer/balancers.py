@@ -17,7 +17,6 @@ import shutil
 import signal
 import socket
 import sys
-import time
 from pathlib import Path
 
 try:
@@ -25,7 +24,7 @@ try:
 except ImportError:
     sys.exit("jinja2 is missing: run `make run-balanced`, or build/venv/bin/python")
 
-from tools.kit import process, procfs
+from tools.kit import process, procfs, wait
 
 FOLDER = Path(__file__).resolve().parent
 START_SECONDS = 30
@@ -38,11 +37,8 @@ class Failed(Exception):
 
 def wait_for(condition, what, seconds):
     """Wait until `condition()` is true. Raises Failed after `seconds`."""
-    until = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > until:
-            raise Failed(f"gave up after {seconds} s of waiting for {what}")
-        time.sleep(0.02)
+    if not wait.until(condition, seconds):
+        raise Failed(f"gave up after {seconds} s of waiting for {what}")
 
 
 def start(name, argv, port, output):

@@ -25,10 +25,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from tools.bench.run import servers
 from tools.fleet.balancer.balancers import BALANCERS, DRAIN_SECONDS, Failed, start
-from tools.kit import process, procfs
-from tools.observe.model.model import WORKERS
+from tools.kit import process, procfs, servers
 
 # An event loop has no number of workers. This one limits what is lost when an
 # instance dies.
@@ -86,7 +84,7 @@ def say(text):
 def slots_of(name):
     """Return how many requests an instance gets at a time: as many as it has
     workers, less one for the health check; 01 has one for both."""
-    workers = WORKERS[name]
+    workers = servers.named(name).at_a_time
     return LOOP_SLOTS if workers == math.inf else max(1, workers - 1)
 
 

@@ -12,8 +12,8 @@ import pathlib
 import statistics
 import sys
 
-from tools.bench.run.servers import TOP
 from tools.bench.store import rundir
+from tools.kit import TOP
 from tools.observe.model import explain, model
 
 MOST = 20       # clients that ask; idle ones come in addition

@@ -11,7 +11,7 @@ import os
 import sys
 
 from tools.bench import config
-from tools.bench.run import servers
+from tools.kit import servers
 from tools.observe.model import explain, model
 from tools.stats.sentences import number
 

@@ -36,15 +36,17 @@ import math
 import pathlib
 from dataclasses import dataclass
 
+from tools.kit.servers import ARCHITECTURES, WORKER_EACH
+
 COSTS = pathlib.Path(__file__).with_name("costs.json")
 FORMAT = 2
 TRIPS = {"guestbook": 3}    # to Redis, one after the other
 PAGES = ("guestbook", "answer", "answer kept")
 # How many clients a server serves at the same time: the defaults of its options, in C.
-WORKERS = {"iterative": 1, "forking": 128, "preforking": 100, "threaded": 256,
-           "prethreaded": 100, "poll": math.inf, "epoll": math.inf}
-ONE_CORE = ("iterative", "poll")        # one thread computes
-MAKERS = ("forking", "threaded")        # make a worker for each connection
+WORKERS = {one.name: one.at_a_time for one in ARCHITECTURES}
+ONE_CORE = [one.name for one in ARCHITECTURES if one.one_core]     # one thread computes
+# These make a worker for each connection.
+MAKERS = [one.name for one in ARCHITECTURES if one.model == WORKER_EACH]
 PARENT = 0.5    # of what making a worker costs: what one thread does for all
 FULL = 0.9      # a station that is busier than this is a bottleneck
 

@@ -8,8 +8,7 @@ import statistics
 import sys
 from pathlib import Path
 
-from tools.bench.run.servers import TOP
-from tools.kit import venv
+from tools.kit import TOP, venv
 from tools.observe.predict import compare, files
 from tools.stats.sentences import number
 
@@ -115,6 +114,7 @@ def draw(questions, path):
     an SVG file; return its path."""
     # pylint: disable=import-outside-toplevel
     import altair as alt
+
     from tools.report import charts, styles
     rows = []
     for name, class_ in sorted(questions.items()):

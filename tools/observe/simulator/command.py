@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+from tools.kit import TOP
 from tools.observe import lab
 from tools.observe.model import model
 from tools.observe.simulator import page
@@ -23,7 +24,7 @@ def main(words):
         costs = model.load(options.costs)
     except ValueError as error:
         raise lab.LabError(str(error)) from error
-    path = lab.TOP / options.out
+    path = TOP / options.out
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(page.draw(costs), encoding="utf-8")
     print(f"{options.out}: open it in a browser")

@@ -4,10 +4,9 @@
 "use strict";
 
 const TRIPS = { guestbook: 3 };
-const WORKERS = { iterative: 1, forking: 128, preforking: 100, threaded: 256,
-                  prethreaded: 100, poll: Infinity, epoll: Infinity };
-const ONE_CORE = ["iterative", "poll"];
-const MAKERS = ["forking", "threaded"];
+const WORKERS = /*WORKERS*/;
+const ONE_CORE = /*ONE_CORE*/;
+const MAKERS = /*MAKERS*/;
 const PARENT = 0.5, FULL = 0.9;
 const DEFAULTS = { server: "epoll", page: "guestbook", clients: 100, cores: 1,
                    workers: null, redisMs: 0, machines: 1 };

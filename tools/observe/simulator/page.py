@@ -6,10 +6,10 @@ import html
 import json
 from pathlib import Path
 
-from tools.observe import states
-from tools.observe.model import explain
+from tools.kit import states
+from tools.observe.model import explain, model
 
-# The kinds of tools/observe/states.py that can occur here.
+# The kinds of tools/kit/states.py that can occur here.
 USED = ("run", "client", "redis", "cpu", "queue", "idle")
 
 _HERE = Path(__file__).parent
@@ -17,8 +17,11 @@ _HERE = Path(__file__).parent
 
 def engine():
     """Return the JavaScript without the page: model and simulator, for node."""
-    return "\n".join((_HERE / name).read_text(encoding="utf-8")
+    text = "\n".join((_HERE / name).read_text(encoding="utf-8")
                      for name in ("model.js", "sim.js"))
+    for name in ("WORKERS", "ONE_CORE", "MAKERS"):
+        text = text.replace(f"/*{name}*/", json.dumps(getattr(model, name)))
+    return text
 
 
 def draw(costs):

@@ -25,7 +25,7 @@ class Agenda {
   }
 }
 
-// What has a state: one of the kinds of tools/observe/states.py. If `past` is an array, it
+// What has a state: one of the kinds of tools/kit/states.py. If `past` is an array, it
 // gets the former ones.
 class Actor {
   state = "idle"; since = 0; past = null;

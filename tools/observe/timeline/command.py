@@ -3,6 +3,7 @@
 import argparse
 import datetime
 
+from tools.kit import TOP
 from tools.observe import lab
 from tools.observe.timeline import export, page, run, svg
 
@@ -35,7 +36,7 @@ def main(words):
         if last.failed:
             print(f"{'':15}  {last.failed} of them without a page")
     out = write(timelines, caption(timelines, options), options.out)
-    out = out.relative_to(lab.TOP) if lab.TOP in out.parents else out
+    out = out.relative_to(TOP) if TOP in out.parents else out
     print(f"{out}/timeline.svg, timeline-dark.svg, timeline.html\n"
           f"{out}/trace.json: open it at ui.perfetto.dev")
     return 0
@@ -61,9 +62,9 @@ def caption(timelines, options):
 
 def write(timelines, lines, out=None):
     """Write all forms into a folder; return its path."""
-    folder = lab.TOP / "results" / datetime.datetime.now(
+    folder = TOP / "results" / datetime.datetime.now(
         datetime.timezone.utc).strftime("%Y%m%dT%H%M%SZ-timeline") \
-        if out is None else lab.TOP / out
+        if out is None else TOP / out
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in (
             ("timeline.svg", svg.draw(timelines, lines)),

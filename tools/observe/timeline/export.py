@@ -5,7 +5,7 @@ Pure: Timelines in, text out.
 
 import json
 
-from tools.observe import states
+from tools.kit import states
 
 ARGUMENTS = 90                  # characters of a call's arguments
 CALLS = 5                       # of a bar

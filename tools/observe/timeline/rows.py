@@ -9,7 +9,7 @@ import bisect
 import collections
 import re
 
-from tools.observe import states
+from tools.kit import states
 from tools.observe.slow_redis import frames
 from tools.observe.timeline.strace import socket_of
 

@@ -7,7 +7,7 @@ import tempfile
 import threading
 import time
 
-from tools.kit import sockets
+from tools.kit import procfs, sockets
 from tools.observe import clients, lab
 from tools.observe.slow_redis import SlowRedis
 from tools.observe.timeline import rows, strace
@@ -109,7 +109,7 @@ class Sampler:
             for port in list(self._wanted):
                 self._identify(port)
             now, seen = time.time(), {}
-            for pid in [self._server.pid, *lab.children(self._server.pid)]:
+            for pid in [self._server.pid, *procfs.children(self._server.pid)]:
                 seen.update(self._of(pid))
             for tid, nanoseconds in seen.items():
                 grown = (nanoseconds - before.get(tid, nanoseconds)) / 1e9

@@ -2,7 +2,7 @@
 
 from html import escape
 
-from tools.observe import states
+from tools.kit import states
 from tools.observe.timeline.export import duration
 
 WIDTH, LEFT, RIGHT = 960, 150, 16

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 
+from tools.kit import procfs
 from tools.observe import lab
 from tools.observe.watch import plain, proc
 from tools.observe.watch.app import Board, Watch
@@ -62,7 +63,7 @@ def aside(pid):
             theirs |= os.sched_getaffinity(one)
     own = os.sched_getaffinity(0)
     os.sched_setaffinity(0, own - theirs or own)
-    before = proc.read(AUTOGROUP).rpartition(" ")[2].strip()
+    before = procfs.read(AUTOGROUP).rpartition(" ")[2].strip()
     shared = os.getsid(0) != os.getsid(pid) and before
     if shared:
         _set_autogroup(str(max(NICE, int(before))))
@@ -113,13 +114,13 @@ def main(words):
         else:
             started, pid, title = _by_name(stack, chosen.what,
                                             words[own + 1:])
-        if not proc.threads(pid):
+        if not procfs.threads(pid):
             raise lab.LabError(f"there is no process {pid}")
         stack.enter_context(aside(pid))     # it has started already
         redis = [*chosen.redis, *([started.redis.port] if started else [])]
         sampler = stack.enter_context(Sampler(
             pid, title if started else
-            f"{proc.read(f'/proc/{pid}/comm').strip()} {pid}", redis,
+            f"{procfs.read(f'/proc/{pid}/comm').strip()} {pid}", redis,
             chosen.rate))
         if not sys.stdout.isatty():
             return print_lines(sampler, chosen.seconds)

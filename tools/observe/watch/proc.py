@@ -6,6 +6,7 @@ import os
 import resource
 import socket
 
+from tools.kit import procfs, servers
 from tools.observe import lab
 
 _PIDFD_GETFD = 438             # the same number on every architecture
@@ -60,17 +61,7 @@ class Task:
 
 def letter(pid, tid):
     """Return the state of a thread in stat, such as "S"; "Z" when it has ended."""
-    text = read(f"/proc/{pid}/task/{tid}/stat")
-    return text.rpartition(")")[2].split()[0] if text else "Z"
-
-
-def read(path):
-    """Return a small file's text, "" when it cannot be read."""
-    try:
-        with open(path, "rb", 0) as file:       # a text file takes longer
-            return file.read().decode("utf-8", "replace")
-    except OSError:
-        return ""
+    return procfs.state(pid, tid) or "Z"
 
 
 def raise_limit():
@@ -83,16 +74,8 @@ def processes(root):
     """Return the ids of a process and of all that it descends to."""
     found = [root]
     for pid in found:
-        found += lab.children(pid)
+        found += procfs.children(pid)
     return found
-
-
-def threads(pid):
-    """Return the ids of a process's threads, [] when it has ended."""
-    try:
-        return sorted(map(int, os.listdir(f"/proc/{pid}/task")))
-    except OSError:
-        return []
 
 
 def find(name):
@@ -100,9 +83,9 @@ def find(name):
 
     Of several, the one whose parent has another name. Raises LabError.
     """
-    found = {int(pid): read(f"/proc/{pid}/stat") for pid in
+    found = {int(pid): procfs.read(f"/proc/{pid}/stat") for pid in
              os.listdir("/proc") if pid.isdigit()
-             and read(f"/proc/{pid}/comm").strip() == name[:15]}
+             and procfs.read(f"/proc/{pid}/comm").strip() == name[:15]}
     parents = {pid: int(text.rpartition(")")[2].split()[1])
                for pid, text in found.items() if text and pid != os.getpid()}
     for pid in sorted(parents):
@@ -150,9 +133,8 @@ def ends(pid, fd):
 
 def socket_inodes(pid):
     """Return the inodes of all sockets that a process has open."""
-    with contextlib.suppress(OSError):
-        return {inode(pid, fd)[0] for fd in os.listdir(f"/proc/{pid}/fd")} - {0}
-    return set()
+    return {int(what[8:-1]) for what in procfs.open_files(pid).values()
+            if what.startswith("socket:[")}
 
 
 class Counters:
@@ -164,10 +146,9 @@ class Counters:
 
     def __init__(self, pid):
         self._memory = None
-        names = [folder.partition("_")[2] for folder in lab.FOLDERS]
-        if read(f"/proc/{pid}/comm").strip() not in names:
+        if procfs.read(f"/proc/{pid}/comm").strip() not in servers.NAMES:
             return
-        for line in read(f"/proc/{pid}/maps").splitlines():
+        for line in procfs.read(f"/proc/{pid}/maps").splitlines():
             if " rw-s " in line and "/dev/zero" in line:
                 self._begin, end = (int(part, 16) for part
                                     in line.split()[0].split("-"))

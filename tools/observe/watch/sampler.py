@@ -5,8 +5,7 @@ import contextlib
 import threading
 import time
 
-from tools.kit import sockets
-from tools.observe import states
+from tools.kit import procfs, sockets, states
 from tools.observe.watch import proc, words
 from tools.observe.watch.history import History, Slots
 from tools.observe.watch.tables import Tables
@@ -92,7 +91,7 @@ class Sampler:
     def _find_tasks(self, now):
         threads, self._pids, live = {}, [self.pid], []
         for pid in self._pids:
-            threads[pid] = proc.threads(pid)
+            threads[pid] = procfs.threads(pid)
             for tid in threads[pid]:
                 with contextlib.suppress(OSError):      # it has ended
                     task = self._tasks.get(tid) or proc.Task(pid, tid)
@@ -150,7 +149,7 @@ class Sampler:
         """Return (meaning, name of the system call or "")."""
         if text is None:
             letter = proc.letter(task.pid, task.tid)
-            where = proc.read(f"/proc/{task.pid}/task/{task.tid}/wchan")
+            where = procfs.read(f"/proc/{task.pid}/task/{task.tid}/wchan")
             return words.hidden(where, letter), "hidden" if letter == "S" else ""
         known = self._meanings.get((task.tid, text))
         if known and not task.stopped:

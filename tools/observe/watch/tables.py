@@ -2,8 +2,7 @@
 
 import time
 
-from tools.kit import sockets
-from tools.observe import states
+from tools.kit import sockets, states
 from tools.observe.watch import proc
 
 # Reading the tables takes the kernel some milliseconds. They are read again

@@ -6,7 +6,7 @@ A line is a tuple of (text, style): "bold", "dim", "reverse", "italic", "#rrggbb
 import functools
 import itertools
 
-from tools.observe import states
+from tools.kit import states
 from tools.observe.watch.plain import ago
 
 SORTS = ("tree", "CPU", "longest", "state")

@@ -2,7 +2,7 @@
 
 import platform
 
-from tools.observe import states
+from tools.kit import states
 
 # Numbers of the calls that wait; any other is shown by its number.
 _NUMBERS = {

@@ -4,15 +4,15 @@ A kind is one of the keys of KINDS: the colour of a bar. A meaning is a pair
 (kind, words): the words name the client or the address.
 """
 
-from tools.report import styles
+from tools.kit import colours
 
 # kind: (its words in a legend, colour on light ground, on dark ground)
 KINDS = {
-    "run": ("runs", *styles.GREEN),
-    "client": ("waits for a client", *styles.ORANGE),
-    "redis": ("waits for Redis", *styles.BLUE),
-    "lock": ("waits for a lock", *styles.RED),
-    "cpu": ("waits for the CPU", *styles.PINK),
+    "run": ("runs", *colours.GREEN),
+    "client": ("waits for a client", *colours.ORANGE),
+    "redis": ("waits for Redis", *colours.BLUE),
+    "lock": ("waits for a lock", *colours.RED),
+    "cpu": ("waits for the CPU", *colours.PINK),
     "queue": ("in the accept queue", "#8b94a1", "#7c8794"),
     "other": ("waits for something else", "#7a5230", "#b08a62"),
     "idle": ("idle", "#dfe3e8", "#46525f"),

@@ -6,19 +6,17 @@
     live.served         how many requests it says that it answered, or None
 """
 
+import math
 import os
 import re
 import shlex
 import socket
-import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from tools.bench.meter import sockets
-from tools.kit import procfs, netns, process as child
+from tools.kit import TOP, colours, netns, process as child, procfs, sockets, wait
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
-READY = re.compile(r"listening on http://\S+?:(\d+)/")
+READY = re.compile(r"listening on http://(\[[0-9a-f:]+\]|[0-9.]+):(\d+)/")
 SERVED = re.compile(r"served (\d+) requests? on \d+ connections?; CPU ")
 
 
@@ -36,16 +34,21 @@ class Start:
     host: str = "127.0.0.1"
     workers: int = None
     extra: tuple = ()
-    public: str = os.path.join(TOP, "public")   # the files of a peer
+    public: str = str(TOP / "public")       # the files of a peer
 
 
 @dataclass(frozen=True)
 class Server:
-    """A server of the collection. Peers have the same attributes."""
+    """A server of the collection. Peers have the same attributes, as far as a measurement
+    needs them."""
 
-    name: str
-    folder: str
-    has_workers: bool = False
+    folder: str             # "05_prethreaded": its number and its name
+    model: str              # SEQUENTIAL, WORKER_EACH, POOL or LOOP
+    at_a_time: float        # clients that it serves at a time, by default
+    colour: tuple           # of colours
+    slots: str = ""         # the option that sets at_a_time
+    one_core: bool = False  # whether a single thread computes
+    has_workers: bool = False       # whether --workers gives it more loops
 
     # Of peers, these differ.
     kind = "architecture"
@@ -53,9 +56,14 @@ class Server:
     keep_alive = metered = True
     warm_up, start_seconds = 0.0, 10.0
 
+    @property
+    def name(self):
+        """Of its executable, such as "prethreaded"."""
+        return self.folder.partition("_")[2]
+
     def problem(self):
         """Return why it cannot be started, or "" when it can."""
-        if os.access(os.path.join(TOP, self.name), os.X_OK):
+        if os.access(TOP / self.name, os.X_OK):
             return ""
         return f"./{self.name} is not built: run `make all`"
 
@@ -63,31 +71,37 @@ class Server:
 
     def command(self, start, port, _folder):
         """Return (argv, folder to run it in); the kernel chooses port 0."""
-        argv = [os.path.join(TOP, self.name), "--port", str(port),
-                "--host", start.host, "--root", TOP,
+        argv = [str(TOP / self.name), "--port", str(port),
+                "--host", start.host, "--root", str(TOP),
                 "--backlog", str(start.backlog), "--redis", start.redis]
         if start.workers and self.has_workers:
             argv += ["--workers", str(start.workers)]
         return argv + list(start.extra), TOP
 
 
-# The order of every table and legend.
+SEQUENTIAL = "one client after the other"
+WORKER_EACH = "a worker for each client"
+POOL = "a fixed number of workers"
+LOOP = "an event loop"
+# All of them, in the order of every table and legend. at_a_time is the default of the option
+# in C, which a test compares.
 ARCHITECTURES = (
-    Server("iterative", "01_iterative"),
-    Server("forking", "02_forking"),
-    Server("preforking", "03_preforking"),
-    Server("threaded", "04_threaded"),
-    Server("prethreaded", "05_prethreaded"),
-    Server("poll", "06_poll"),
-    Server("epoll", "07_epoll", has_workers=True),
+    Server("01_iterative", SEQUENTIAL, 1, colours.GREY, one_core=True),
+    Server("02_forking", WORKER_EACH, 128, colours.ORANGE, "--max-children"),
+    Server("03_preforking", POOL, 100, colours.SKY, "--workers"),
+    Server("04_threaded", WORKER_EACH, 256, colours.GREEN, "--max-threads"),
+    Server("05_prethreaded", POOL, 100, colours.PINK, "--threads"),
+    Server("06_poll", LOOP, math.inf, colours.RED, one_core=True),
+    Server("07_epoll", LOOP, math.inf, colours.BLUE, has_workers=True),
 )
-# By each of its names: epoll, 07, 07_epoll.
-NAMES = {name: one for one in ARCHITECTURES for name in (one.name, one.folder[:2], one.folder)}
+# By each of its names: epoll, 07, 7, 07_epoll.
+NAMES = {name: one for one in ARCHITECTURES
+         for name in (one.name, one.folder[:2], one.folder[:2].lstrip("0"), one.folder)}
 
 
 def named(name):
-    """Return the architecture of one of the NAMES. Raises KeyError."""
-    return NAMES[name]
+    """Return the architecture of one of the NAMES, in any case of letters. Raises KeyError."""
+    return NAMES[name.lower()]
 
 
 @dataclass
@@ -124,6 +138,13 @@ class Live:
             self.served = int(said[-1]) - self.before if said else None
 
 
+def ready(text):
+    """Return the (host, port) of the ready line in what a server has printed, None before it
+    is there."""
+    found = READY.search(text)
+    return (found[1].strip("[]"), int(found[2])) if found else None
+
+
 @contextmanager
 def running(server, start, log_path):
     """Run `server` until the block ends. Raises ServerError when it cannot be started or is
@@ -149,23 +170,21 @@ def running(server, start, log_path):
 
 def _wait_until_ready(live):
     """Wait until the server is ready. Raises ServerError."""
-    until = time.monotonic() + live.server.start_seconds
-    command = shlex.join(live.argv)
-    while not _is_ready(live):
-        ended = child.wait(live.process, 0.01)
-        if ended:
-            said = live.log().strip().splitlines() or ["(it printed nothing)"]
-            raise ServerError(f"`{command}` ended with {ended}: {said[-1]}")
-        if time.monotonic() > until:
-            raise ServerError(f"`{command}` was not ready in {live.server.start_seconds:.0f} s")
+    seconds, command = live.server.start_seconds, shlex.join(live.argv)
+    if wait.until(lambda: _is_ready(live), seconds, live.process):
+        return
+    ended = child.wait(live.process, 0)
+    if not ended:
+        raise ServerError(f"`{command}` was not ready in {seconds:.0f} s")
+    said = live.log().strip().splitlines() or ["(it printed nothing)"]
+    raise ServerError(f"`{command}` ended with {ended}: {said[-1]}")
 
 
 def _is_ready(live):
     """Whether our server has printed its port, or a peer accepts at its port: the peer, and
     no other program that took the port before."""
     if live.server.kind == "architecture":
-        found = READY.search(live.log())
-        live.port = int(found.group(1)) if found else 0
+        live.port = (ready(live.log()) or ("", 0))[1]
         return live.port
     try:
         socket.create_connection(("127.0.0.1", live.port), 0.5).close()

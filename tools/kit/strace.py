@@ -1,0 +1,50 @@
+"""strace on processes that run already. To follow one takes root, or
+kernel.yama.ptrace_scope = 0."""
+
+import contextlib
+import os
+import shutil
+import signal
+import tempfile
+
+from tools.kit import process, procfs, wait
+
+SECONDS = 20            # until it must have begun, or ended
+
+
+class StraceError(Exception):
+    """strace cannot follow these processes; the text says why."""
+
+
+def missing():
+    """Return why there is no strace, "" if it is here."""
+    return "" if shutil.which("strace") else "strace is not installed (apt-get install strace)"
+
+
+def _until(look, ends):
+    return wait.until(look, SECONDS, ends)
+
+
+@contextlib.contextmanager
+def following(pids, options, output, cores=None, until=_until):
+    """Run strace with `options` on these processes until the block ends, on `cores`; what it
+    says goes to the file `output`. Yields its process when it follows each of their threads.
+    until(look, process) waits for that. Raises StraceError."""
+    if missing():
+        raise StraceError(missing())
+    threads = [thread for pid in pids for thread in procfs.threads(pid)]
+    with tempfile.NamedTemporaryFile(prefix="strace-") as log:
+        strace = process.spawn(["strace", *options, "-o", str(output),
+                                "-p", ",".join(map(str, pids))],
+                               cores or os.sched_getaffinity(0), log)
+
+        def follows(thread):
+            tracer = procfs.find(r"^TracerPid:\s*(\d+)", f"/proc/{thread}/status")
+            return tracer in ("", str(strace.pid))      # "": it has ended
+
+        try:
+            if not until(lambda: all(map(follows, threads)), strace) or process.wait(strace, 0):
+                raise StraceError(f"strace: {procfs.read(log.name).strip()[-200:]}")
+            yield strace
+        finally:
+            process.stop(strace, signal.SIGINT, SECONDS)
