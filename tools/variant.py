@@ -38,8 +38,8 @@ import sys
 import traceback
 from pathlib import Path
 
-from tools.bench.store import rundir
 from tools.kit import TOP
+from tools.results import rundir
 from tools.stats import stats
 
 # What a copy needs to build.

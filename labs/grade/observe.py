@@ -109,14 +109,14 @@ def _accepted(port, client_port):
     return found if found and found.inode else None
 
 
-def isread(port, client_port):
+def is_read(port, client_port):
     """Return whether the server has accepted the client with that local port
     and read all that it sent."""
     found = _accepted(port, client_port)
     return found is not None and found.unread == 0
 
 
-def mustread(pid, port, client_port):
+def must_read(pid, port, client_port):
     """Return a function to call from time to time: it raises Seen when the
     server has slept from one call to the next although it has not read all
     that the client with that local port sent."""
@@ -127,7 +127,7 @@ def mustread(pid, port, client_port):
         slept = re.search(r"^voluntary_ctxt_switches:\s*(\d+)",
                           read(f"/proc/{pid}/status"), re.MULTILINE)
         now = slept and state(pid) == "S" and \
-            not isread(port, client_port) and slept[1]
+            not is_read(port, client_port) and slept[1]
         if now and now == last:
             raise Seen("the server sleeps although it has not read all that "
                        "a client sent", "that it reads until EAGAIN, or asks "

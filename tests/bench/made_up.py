@@ -5,8 +5,9 @@ import time
 
 from tools.bench import experiments
 from tools.bench.machine.facts import Machine
-from tools.bench.store import join, rundir
-from tools.observe.model import model
+from tools.model import model
+from tools.report import join
+from tools.results import rundir
 from tools.stats import summary
 
 MACHINE = Machine(frozenset({0}), frozenset({1}), frozenset({0, 1}), 20000)     # two cores

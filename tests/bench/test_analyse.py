@@ -12,8 +12,9 @@ import pytest
 
 from made_up import KEYS, row, summed_up
 from tools.bench.plan import in_rounds
-from tools.bench.store import join, rundir
 from tools.kit import TOP
+from tools.report import join
+from tools.results import rundir
 from tools.stats import bottleneck, sentences, stats, steady, summary
 from tools.stats.comparisons import by_round, comparisons, unsettled
 

@@ -11,10 +11,10 @@ import pytest
 
 import made_up
 from tests import chromium
-from tools.bench.store import rundir
 from tools.kit import TOP, venv
-from tools.observe.model import model
+from tools.model import model
 from tools.report import report, styles
+from tools.results import rundir
 from tools.stats import stats, steady
 
 DRAWN = ("guestbook", "redirect", "echo")

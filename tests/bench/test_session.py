@@ -11,10 +11,10 @@ from unittest import mock
 import pytest
 
 from made_up import MACHINE, row
-from tools.bench import config, load, plan
+from tools.bench import command, config, load, plan
 from tools.bench.run import session
-from tools.bench.store import rundir
 from tools.kit import TOP, procfs, servers
+from tools.results import rundir
 from tools.stats.stats import LOOKS
 
 needs_servers = pytest.mark.skipif(
@@ -113,15 +113,15 @@ def test_wrong_values(words, wrong):
 
 @pytest.fixture(name="inside")
 def session_in_this_process(monkeypatch, tmp_path):
-    """Lets session.run(words) run here: no signal handlers, no other cores or
+    """Lets command.run(words) run here: no signal handlers, no other cores or
     network. Returns a function that calls it."""
-    monkeypatch.setattr(session.venv, "enter", lambda: "not asked for")
-    monkeypatch.setattr(session.signal, "signal", lambda *_: None)
+    monkeypatch.setattr(command.venv, "enter", lambda: "not asked for")
+    monkeypatch.setattr(command.signal, "signal", lambda *_: None)
     monkeypatch.setattr(session.os, "sched_setaffinity", lambda *_: None)
     monkeypatch.setattr(session.netns, "enter", lambda: None)
 
     def run(*more):
-        return session.run(["--out", str(tmp_path), "--experiment", "redirect", "--servers",
+        return command.run(["--out", str(tmp_path), "--experiment", "redirect", "--servers",
                             "epoll", "--seconds", "0.1", "--repeat", "1", *more])
     run.patch = monkeypatch
     return run
@@ -132,13 +132,13 @@ refuse = mock.Mock(side_effect=OSError(11, "Resource temporarily unavailable"))
 
 
 @pytest.mark.parametrize("where, what, status, said", [
-    ("build_all", stop, 130, "bench: stopped"),
-    ("Here.lacking", mock.Mock(return_value="httperf"), 1, "nothing is left to measure"),
-    ("netns.enter", refuse, 130, "WARNING  network of its own: not allowed")])
+    ("command.build_all", stop, 130, "bench: stopped"),
+    ("run.session.Here.lacking", mock.Mock(return_value="httperf"), 1, "nothing is left to measure"),
+    ("run.session.netns.enter", refuse, 130, "WARNING  network of its own: not allowed")])
 def test_what_goes_wrong_before_the_first_cell(where, what, status, said, inside, capsys):
     """Ctrl-C while peers are built; the only tool is not installed; no network of its own."""
-    inside.patch.setattr(f"tools.bench.run.session.{where}", what)
-    inside.patch.setattr(session, "measure", stop)
+    inside.patch.setattr(f"tools.bench.{where}", what)
+    inside.patch.setattr(command, "measure", stop)
     assert inside() == status
     assert said in "".join(capsys.readouterr())
 

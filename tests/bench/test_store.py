@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import made_up
-from tools.bench.store import diff, join, rundir, summaries
 from tools.book import figures
-from tools.report import report
+from tools.report import diff, join, report, summaries
+from tools.results import rundir
 from tools.stats.stats import EQUAL, FEW, LESS, MORE, UNKNOWN
 
 

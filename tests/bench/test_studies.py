@@ -12,9 +12,9 @@ import pytest
 import made_up
 from made_up import MACHINE
 from tools.bench import config, load, peers, plan
-from tools.bench.store import rundir
 from tools.bench.studies import hooks, self_check, study
 from tools.kit import TOP, servers
+from tools.results import rundir
 
 LOAD = '[[load]]\nname = "x"\nservers = ["poll", "epoll"]\n'
 

@@ -15,10 +15,9 @@ from xml.etree import ElementTree
 import pytest
 
 from conftest import BUILD_LIMIT, CHAPTERS, DOCS, PAGES, TOP
-from tools.bench.store import join
 from tools.book import figures, pictures, source
 from tools.kit import states
-from tools.report import styles
+from tools.report import join, styles
 
 
 def make_run(folder, cpu_us=30.0):

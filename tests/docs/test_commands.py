@@ -14,7 +14,7 @@ import pytest
 from conftest import ENVIRONMENT, GUIDES, PAGES, TOP, name_of, tokens
 from tools.bench import config as settings
 from tools.kit.servers import ARCHITECTURES
-from tools.observe.model import command as model_command
+from tools.observe import what_if as model_command
 
 SERVERS = {one.name for one in ARCHITECTURES}
 

@@ -12,8 +12,8 @@ from collections import Counter
 import pytest
 
 from tools.bench import load
-from tools.bench.fleet.load import merge, percentile, share
 from tools.fleet import agent, hosts
+from tools.fleet.load import merge, percentile, share
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 

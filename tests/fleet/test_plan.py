@@ -8,9 +8,9 @@ import pytest
 
 from tools.bench import config, load, plan
 from tools.bench.experiments import all_experiments
-from tools.bench.fleet import each_host
 from tools.bench.machine.facts import Machine
 from tools.kit import servers
+from tools.stats import each_host
 
 CORES = frozenset({0})
 FOUR = Machine(CORES, CORES, CORES, 20_000, load_hosts=4)

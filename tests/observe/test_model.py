@@ -8,9 +8,10 @@ import statistics
 
 import pytest
 
-from tools.bench.store import join, rundir
 from tools.kit import TOP
-from tools.observe.model import calibrate, explain, model
+from tools.model import calibrate, explain, model
+from tools.report import join
+from tools.results import rundir
 
 COMMITTED = pathlib.Path(join.REFERENCE)      # the run to predict
 SEVEN = tuple(model.WORKERS)

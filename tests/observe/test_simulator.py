@@ -13,8 +13,8 @@ import pytest
 
 from tests import chromium as headless
 from tools.kit import TOP
-from tools.observe.model import model
-from tools.observe.simulator import page
+from tools.model import model
+from tools.model.simulator import page
 
 COSTS = model.load()
 SERVERS = list(model.WORKERS)

@@ -8,7 +8,8 @@ import sys
 import pytest
 
 from tools.kit import TOP
-from tools.observe.model import calibrate, command, model
+from tools.model import calibrate, model
+from tools.observe import what_if as command
 from test_model import COMMITTED
 
 

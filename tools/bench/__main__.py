@@ -11,12 +11,12 @@ import sys
 from tools.bench import peers
 
 COMMANDS = {    # name: (module, function, help)
-    "run": ("tools.bench.run.session", "run", "measures the servers (make compare)"),
-    "study": ("tools.bench.run.session", "study", "NAME: one of the studies (make study)"),
+    "run": ("tools.bench.command", "run", "measures the servers (make compare)"),
+    "study": ("tools.bench.command", "study", "NAME: one of the studies (make study)"),
     "settings": ("tools.bench.config", "main", "[COMMAND...] checks its settings only"),
     "report": ("tools.report.report", "main", "[FOLDER] draws a run again"),
-    "diff": ("tools.bench.store.diff", "main", "FOLDER FOLDER: do two runs agree?"),
-    "join": ("tools.bench.store.join", "main", "FOLDER RUN... joins parts of a run"),
+    "diff": ("tools.report.diff", "main", "FOLDER FOLDER: do two runs agree?"),
+    "join": ("tools.report.join", "main", "FOLDER RUN... joins parts of a run"),
     "peers": ("tools.bench.peers.install", "main", "[NAME...] installs other servers"),
     "doctor": ("tools.bench.machine.preflight", "main", "is this machine ready?"),
     "agent": ("tools.fleet.agent", "main", "what a run with --fleet starts on its hosts"),

@@ -32,13 +32,12 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from tools.bench.machine import facts
-from tools.bench.store import join
 from tools.book import curves, figures, pictures, source
 from tools.kit import TOP
 from tools.kit.servers import ARCHITECTURES
-from tools.observe.model import model
-from tools.observe.simulator import page as simulator
-from tools.report import charts, styles
+from tools.model import model
+from tools.model.simulator import page as simulator
+from tools.report import charts, join, styles
 
 RESULTS = TOP / "docs" / "results"
 WRONG = (figures.FigureError, source.SourceError, OSError, ValueError, TypeError)

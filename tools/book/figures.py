@@ -16,8 +16,9 @@ import re
 from pathlib import Path
 
 from tools.bench import experiments
-from tools.bench.store import rundir, summaries
 from tools.kit import TOP
+from tools.report import summaries
+from tools.results import rundir
 from tools.stats import comparisons, stats
 from tools.stats.steady import steadied
 
@@ -43,7 +44,7 @@ class Run:
     """A folder that `make compare` or `make study` left. FigureError when it
     is none.
 
-    summary     its middles and comparisons, see bench.store.summaries
+    summary     its middles and comparisons, see report.summaries
     rows        its samples.csv: a dictionary for each run of a cell
     env         its env.json: machine, commit, settings
     """

@@ -22,9 +22,9 @@ COMMANDS = {"watch": "tools.observe.watch.command",
             "demo-stuck": "tools.observe.stuck",
             "predict": "tools.observe.predict.command",
             "predictions": "tools.observe.predict.group",
-            "model": "tools.observe.model.command",
-            "calibrate": "tools.observe.model.calibrate",
-            "simulator": "tools.observe.simulator.command"}
+            "model": "tools.observe.what_if",
+            "calibrate": "tools.model.calibrate",
+            "simulator": "tools.observe.simulator"}
 
 
 def main(words):

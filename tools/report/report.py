@@ -13,11 +13,11 @@ import os
 import pathlib
 import sys
 
-from tools.bench.store import rundir, summaries
 from tools.kit import TOP, venv
-from tools.observe.model import calibrate, model
-from tools.observe.simulator import page as simulator
-from tools.report import table
+from tools.model import calibrate, model
+from tools.model.simulator import page as simulator
+from tools.report import summaries, table
+from tools.results import rundir
 
 ASSETS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "assets")
 

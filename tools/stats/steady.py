@@ -1,12 +1,12 @@
 """CPU times as if the machine had been equally fast all the time.
 
-The cores of a virtual machine change: other guests use their other hardware threads, the
-host moves them apart, and others use the same memory. Small pieces of work, done while the load
-runs, show by how much (tools/bench/meter/yardstick.c), but not how much that matters to a server. The
-run itself does: within each cell, the rounds in which a piece took longer are compared with the
-others. What comes out is an exponent for each piece and server, by least squares of the
-logarithms (the analysis of covariance); of all servers together where there are few rounds.
-The times of each round are then divided by what the exponents predict for it.
+The cores of a virtual machine change: other guests use their other hardware threads, the host
+moves them apart, and others use the same memory. Small pieces of work, done while the load
+runs, show by how much (tools/bench/meter/yardstick.c), but not how much that matters to a
+server. The run itself does: within each cell, the rounds in which a piece took longer are
+compared with the others. What comes out is an exponent for each piece and server, by least
+squares of the logarithms (the analysis of covariance); of all servers together where there are
+few rounds. The times of each round are then divided by what the exponents predict for it.
 """
 
 import math

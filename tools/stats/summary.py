@@ -99,8 +99,8 @@ def point(rows, keys, clients=None, leads="cpu_us"):
     `rate` is None where none of the `planned` runs gave a figure, as `runs` of them did;
     `notes` says why. It is `hollow` when a run lost something or broke. `noisy` lists in words
     why the figure that `leads` is not known well; without a CPU time, its rate. `intervals` are
-    those of CPU time and rate, None with fewer than six rounds. `waited_ms` is clients / rate; percentiles are None where
-    `flag` says why, see doubt().
+    those of CPU time and rate, None with fewer than six rounds. `waited_ms` is clients / rate;
+    percentiles are None where `flag` says why, see doubt().
     """
     measured = [row for row in rows if row["rate"] is not None]
     one = {"x": rows[0]["x"], "runs": len(measured), "planned": len(rows),

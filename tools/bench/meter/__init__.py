@@ -16,6 +16,6 @@ class Metric:
         """Look at the server when the load tool has ended."""
 
     def finish(self, meter):
-        """Return {column: value} when the server has ended; store/columns.toml says what
+        """Return {column: value} when the server has ended; results/columns.toml says what
         each column means. A value that is not known is left out, or None."""
         return {}

@@ -8,7 +8,7 @@
     values = meter.finish()     {column: value}
 
 A metric of yours is a class in METRICS, see tools/bench/meter/__init__.py, and its
-columns are in tools/bench/store/columns.toml.
+columns are in tools/results/columns.toml.
 """
 
 import math

@@ -8,8 +8,8 @@ import tempfile
 from tools.bench import load, plan
 from tools.bench.experiments import WrongAnswer, client
 from tools.bench.meter import costs as cost_meter, cpu as cpu_meter, syscalls
-from tools.bench.store import rundir
 from tools.kit import procfs, servers
+from tools.results import rundir
 from tools.stats import bottleneck
 
 # A crash takes the accounts of the children with it, and all that the server

@@ -28,9 +28,9 @@ import shlex
 import tomllib
 
 from tools.bench import experiments, load as loads, peers
-from tools.bench.store import rundir
 from tools.bench.studies import hooks, self_check
 from tools.kit import TOP, netns, servers
+from tools.results import rundir
 from tools.stats.steady import steadied
 from tools.stats.summary import LEADS
 

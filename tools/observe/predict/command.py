@@ -10,13 +10,12 @@ import signal
 import sys
 from pathlib import Path
 
-from tools.bench import config
-from tools.bench.run import session
-from tools.bench.store import rundir
+from tools.bench import command as bench, config
 from tools.kit import redis, venv
 from tools.observe import lab
 from tools.observe.predict import compare, files
 from tools.report import table
+from tools.results import rundir
 
 # 30 s: as many rounds as an interval of the median needs.
 DEFAULTS = {"SECONDS": "5", "REPEAT": "6"}
@@ -169,7 +168,7 @@ def measure(settings):
         signal.signal(each, signal.default_int_handler)
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
-        status = session.compare(settings)
+        status = bench.compare(settings)
     folder = latest.resolve()
     if folder == before or not (folder / "summary.json").exists():
         if status == 130:

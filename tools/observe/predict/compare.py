@@ -1,6 +1,6 @@
 """Prediction and measurement side by side: what was off, and why."""
 
-from tools.observe.model import model
+from tools.model import model
 from tools.observe.predict.files import LIMITS, QUANTITIES, title
 from tools.report.table import Table
 from tools.stats.bottleneck import WHOLE_CORE

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from tools.kit import states
-from tools.observe.model import explain, model
+from tools.model import explain, model
 
 # The kinds of tools/kit/states.py that can occur here.
 USED = ("run", "client", "redis", "cpu", "queue", "idle")
@@ -25,7 +25,7 @@ def engine():
 
 
 def draw(costs):
-    """Return the page's text. `costs`: as observe.model.model.load() returns
+    """Return the page's text. `costs`: as model.load() returns
     them; microseconds of CPU a page."""
     page = (_HERE / "page.html").read_text(encoding="utf-8")
     view = (_HERE / "view.js").read_text(encoding="utf-8")

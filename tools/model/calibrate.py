@@ -12,9 +12,9 @@ import pathlib
 import statistics
 import sys
 
-from tools.bench.store import rundir
 from tools.kit import TOP
-from tools.observe.model import explain, model
+from tools.model import explain, model
+from tools.results import rundir
 
 MOST = 20       # clients that ask; idle ones come in addition
 # {variant, or experiment without one: page of the model}
@@ -169,8 +169,8 @@ def predict(summary, known):
 def main(words):
     """Write the costs that a run tells into its folder; return the exit status."""
     if len(words) != 1 or words[0].startswith("-"):
-        print("python3 -m tools.observe calibrate RUN   a run of make study NAME=calibrate, or of make "
-              "compare FULL=1", file=sys.stderr)
+        print("python3 -m tools.observe calibrate RUN   a run of make study NAME=calibrate, or "
+              "of make compare FULL=1", file=sys.stderr)
         return 2
     folder = pathlib.Path(words[0])
     try:

@@ -4,12 +4,11 @@ put into stats.summary, which knows no files."""
 import os
 
 from tools.bench import experiments, load, peers
-from tools.bench.fleet import each_host
-from tools.bench.store import rundir
 from tools.bench.studies import study
 from tools.kit.servers import ARCHITECTURES
-from tools.observe.model import calibrate, model
-from tools.stats import summary
+from tools.model import calibrate, model
+from tools.results import rundir
+from tools.stats import each_host, summary
 
 
 def read(folder):

@@ -4,9 +4,9 @@ import argparse
 from pathlib import Path
 
 from tools.kit import TOP
+from tools.model import model
+from tools.model.simulator import page
 from tools.observe import lab
-from tools.observe.model import model
-from tools.observe.simulator import page
 
 OUT = "results/simulator.html"
 
@@ -16,7 +16,7 @@ def main(words):
     parser = argparse.ArgumentParser(prog="python3 -m tools.observe simulator",
                                      description=__doc__)
     parser.add_argument("--costs", type=Path, default=model.COSTS,
-                        help="JSON as tools/observe/model/model.py describes it; "
+                        help="JSON as tools/model/model.py describes it; "
                         "default: the costs of the reference run")
     parser.add_argument("--out", default=OUT, help=f"file; default: {OUT}")
     options = parser.parse_args(words)

@@ -1,5 +1,5 @@
 // What the model predicts. The same laws and the same numbers as
-// tools/observe/model/model.py, whose comments explain them; a test compares the two.
+// tools/model/model.py, whose comments explain them; a test compares the two.
 // Pure: nothing here knows of a page.
 "use strict";
 

@@ -12,7 +12,7 @@ import sys
 
 from tools.bench import config
 from tools.kit import servers
-from tools.observe.model import explain, model
+from tools.model import explain, model
 from tools.stats.sentences import number
 
 MOST = 1_000_000        # of anything

@@ -10,7 +10,7 @@ Exit status: 0 when none disagrees, 1 when some do, 2 when the runs have no comp
 
 import sys
 
-from tools.bench.store import summaries
+from tools.report import summaries
 from tools.stats.stats import EQUAL, LESS, MORE
 
 

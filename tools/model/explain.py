@@ -1,6 +1,6 @@
 """What the model predicts, and where it is wrong, in sentences."""
 
-from tools.observe.model.model import crowded, demands, new_share
+from tools.model.model import crowded, demands, new_share
 from tools.stats.bottleneck import FOREIGN
 from tools.stats.sentences import number
 

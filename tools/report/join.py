@@ -16,8 +16,9 @@ import sys
 import tempfile
 
 from tools.bench import experiments
-from tools.bench.store import rundir, summaries
 from tools.kit import TOP
+from tools.report import summaries
+from tools.results import rundir
 
 LOAD = ("experiment", "variant", "x")
 CALL = ("experiment", "variant", "server", "call")

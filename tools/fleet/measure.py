@@ -15,11 +15,11 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 from tools.bench import load, plan
-from tools.bench.fleet.load import Generators
 from tools.bench.machine import facts, preflight, quiet
 from tools.bench.run import cell as cells
 from tools.fleet import agent, inventory
 from tools.fleet.hosts import Host, HostError
+from tools.fleet.load import Generators
 from tools.kit import TOP, procfs, redis
 
 BOOT = "/proc/sys/kernel/random/boot_id"

@@ -1,0 +1,109 @@
+"""What `make compare` and `make study` start: a run from its settings to its report.
+
+    run(words)      `python3 -m tools.bench run`, see --help
+    study(words)    `python3 -m tools.bench study NAME`
+
+A run looks at the machine and measures. At the end it prints, draws and explains.
+"""
+
+import os
+import signal
+import sys
+
+from tools.bench import config, plan
+from tools.bench.machine import facts
+from tools.bench.meter import yardstick
+from tools.bench.run.session import Here, build_all, environment, measure, without_tools
+from tools.fleet import measure as fleet
+from tools.kit import redis, strace, venv
+from tools.report import join, live as terminal, report, table
+from tools.results import rundir
+
+
+def tell(settings, folder, env, said):
+    """Write summary, pictures and report; print what was found, and where it is, and `said` last.
+    Return the exit status: 0, or 1 when it is not fit to be committed."""
+    shown = os.path.relpath(folder.path)
+    lines = [line for one in settings.experiments for line in one.finish(folder.path)]
+    summary, left_out = report.make(folder.path, settings.experiments)
+    table.show_all(summary, settings.wide)
+    for line in lines:
+        print(line)
+    for one in left_out + env["problems"]:
+        table.say(f"Left out: {one}")
+    print(f"\nResults: {shown}/  (report.html, samples.csv, summary.json, raw/)", *said, sep="\n")
+    if settings.commit and env["complete"]:
+        try:
+            print(join.commit(folder.path, summary, settings.label))
+        except join.JoinError as error:
+            print(f"Not committed: {error}", file=sys.stderr)
+            return 1
+    return 0
+
+
+def compare(settings):
+    """Measure and tell what `settings` say; return the exit status. Raises RedisError and
+    OSError, and KeyboardInterrupt before and after measuring."""
+    no_venv = venv.enter()
+    where = fleet.Fleet(settings.fleet) if settings.fleet else Here()
+    with where:
+        source = facts.commit()
+        left_out = where.call(build_all, settings)
+        machine = where.layout(settings)
+        no_strace = where.call(strace.missing)
+        settings, toolless = without_tools(settings, where.lacking)
+        left_out += toolless + [f"{what}: {why}" for what, why in (
+            ("the report and the live table", no_venv),
+            ("system calls a request", no_strace),
+            ("how fast the cores are while they work", yardstick.build())) if why]
+        stages = plan.make(settings, machine, count_calls=not no_strace)
+        findings = where.findings(machine, max(
+            (cell.x for stage in stages for cell in stage.cells
+             if not stage.experiment.open_loop), default=1))
+        table.say(*map(str, findings))
+        print("", *plan.told(stages),
+              f"Together {terminal.clock(plan.total(stages))} minutes; seed "
+              f"{settings.seed}. Ctrl-C keeps what is measured.", sep="\n")
+        for one in left_out:
+            table.say(f"Left out: {one}")
+        if not any(stage.possible for stage in stages):
+            print("bench: nothing is left to measure", file=sys.stderr)
+            return 1
+
+        folder = rundir.Folder(settings.out, settings.label)
+        env = {**environment(settings, machine, findings, stages), "source": source,
+               "machine": where.call(facts.facts), "versions": where.call(facts.versions),
+               "left_out": left_out}
+        rundir.write_json(os.path.join(folder.path, "env.json"), env)
+        status, said = measure(where, settings, machine, folder, stages, env,
+                               terminal.View)
+        if not folder.rows:
+            print(*said, "Nothing was measured.")
+            return status
+        return tell(settings, folder, env, said) or status
+
+
+def run(words, command="run"):
+    """Measure what `words` and the environment ask for; return the exit
+    status. What goes wrong is a sentence."""
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.default_int_handler)
+        return compare(config.read(command, words, os.environ))
+    except config.SettingsError as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("\nbench: stopped; if anything was measured, `python3 -m tools.bench report` "
+              "shows it", file=sys.stderr)
+        return 130
+    except (redis.RedisError, fleet.HostError, fleet.inventory.Mistake) as error:
+        print(f"bench: {error}", file=sys.stderr)
+    except OSError as error:
+        print(f"bench: {error}; whatever was measured is below OUT", file=sys.stderr)
+    return 1
+
+
+def study(words):
+    """The same for the study that the first of the `words` names."""
+    return run(words, "study")

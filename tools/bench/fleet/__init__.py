@@ -1,1 +1,0 @@
-"""Measuring with several hosts: the server on one, Redis and load on others."""
