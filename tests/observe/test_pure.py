@@ -102,7 +102,7 @@ def test_sockets_get_the_names_that_yy_gives():
     assert "= 5<TCP:[127.0.0.1:80->127.0.0.1:901]>" in named
     assert "3<TCP:[127.0.0.1:80]>" in named and "9<socket:[11]>" in named
     assert strace.socket_of("4<TCP:[127.0.0.1:0->127.0.0.1:6379]>, x") == \
-        (4, "TCP", ("127.0.0.1", 0), ("127.0.0.1", 6379))
+        strace.Socket(4, "TCP", ("127.0.0.1", 0), ("127.0.0.1", 6379))
     assert strace.socket_of("4<TCPv6:[[::1]:80->[::1]:9]>").remote == \
         ("::1", 9)
 

@@ -57,8 +57,8 @@ def number(least, most, convert=int, otherwise=None):
         with contextlib.suppress(ValueError):
             if least <= (value := convert(text)) <= most:
                 return value
-        raise ValueError(f"it has to be a {'whole ' * (convert is int)}number from {least} to "
-                         f"{most:,}")
+        kind = "whole number" if convert is int else "number"
+        raise ValueError(f"it has to be a {kind} from {least} to {most:,}")
     return read
 
 

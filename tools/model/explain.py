@@ -38,7 +38,7 @@ def why(costs, setting, answer):
         if need.redis else f"the load tool takes {tool}"
     held = number(1000 * (need.server + need.redis + need.delay))
     batches = " It takes less when commands of more clients come together, which the model" \
-              " leaves out." * (setting.server in ("poll", "epoll"))
+              " leaves out." if setting.server in ("poll", "epoll") else ""
     return {
         "server": f"{page} takes {server} of the server's CPU, so {cores} can do "
                   f"{number(setting.used_cores / need.server)} a second.",

@@ -1,14 +1,21 @@
 """Clients: a burst, and four kinds that make a server wait."""
 
 import asyncio
-import collections
 import re
 import socket
 import time
+from dataclasses import dataclass
 
-# One client of a burst. Times are Unix time in seconds; `port` its own port,
-# `status` the answer's, 0 without one.
-Client = collections.namedtuple("Client", "number port begin end status")
+
+@dataclass(frozen=True)
+class Client:
+    """One client of a burst."""
+
+    number: int
+    port: int           # its own
+    begin: float        # Unix time in seconds
+    end: float
+    status: int         # of the answer, 0 without one
 
 
 def request(path, host="localhost"):

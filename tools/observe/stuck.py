@@ -6,9 +6,9 @@ have workers, while a normal client asks for /answer every 100 ms.
 
 import argparse
 import asyncio
-import collections
 import contextlib
 import tempfile
+from dataclasses import dataclass
 
 from tools.observe import clients, lab
 from tools.observe.slow_redis import SlowRedis
@@ -33,8 +33,14 @@ REASONS = {
 DELAY = 0.15
 INTERVAL = 0.1                  # between two requests of the normal client
 
-# longest: seconds; late: how many of `asked` took longer than INTERVAL.
-Waited = collections.namedtuple("Waited", "longest late asked")
+
+@dataclass(frozen=True)
+class Waited:
+    """How long a normal client waited."""
+
+    longest: float      # seconds
+    late: int           # how many of `asked` took longer than INTERVAL
+    asked: int
 
 
 def main(words):

@@ -131,7 +131,7 @@ def by_x(page, key):
     # Both charts of a variant have one scale, so that they can be compared.
     ends = [one[end] for each in ("rate", "can_do")
             for one in page.rows(each) for end in ("low", "high") if one["y"]]
-    said += f"; {MODEL}" * any(one["model"] for one in rows)
+    said += f"; {MODEL}" if any(one["model"] for one in rows) else ""
     layers = curves(page, rows, [min(ends) / 1.15, max(ends) * 1.15])
     return page.chart(layers, text, said, HEIGHT)
 
@@ -157,7 +157,8 @@ def published(page):
     absent = ", ".join(name for name, rate in ours.items() if not rate)
     return bars(
         page, rows, "best rates, as a share of the best measured here and of the best published",
-        f"not drawn, because the core was never {table.BUSY:.0f} % busy: {absent}" * bool(absent),
+        f"not drawn, because the core was never {table.BUSY:.0f} % busy: {absent}"
+        if absent else "",
         form="%")
 
 
@@ -184,8 +185,8 @@ def curves(page, rows, domain):
         *(base.mark_point(size=70, opacity=1, **how).encode(
             shape=alt.value(styles.LOST) if mark == "lost" else shape)
           .transform_filter(f"datum.mark == '{mark}'") for mark, how in marks.items()),
-        *[base.mark_line(strokeWidth=1.5, strokeDash=[5, 4], clip=True).encode(y="model:Q")
-          .transform_filter("datum.model")] * any(one["model"] for one in rows)]
+        *([base.mark_line(strokeWidth=1.5, strokeDash=[5, 4], clip=True).encode(y="model:Q")
+          .transform_filter("datum.model")] if any(one["model"] for one in rows) else [])]
 
 
 def bars(page, rows, text, said, parts=None, form=",~f", **channels):

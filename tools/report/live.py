@@ -80,7 +80,7 @@ class View(contextlib.ExitStack):
         if self.live:
             self.live.refresh()
             return
-        said = [f"{row['status']}: {row['note']}"] * (row["status"] != "ok")
+        said = [f"{row['status']}: {row['note']}"] if row["status"] != "ok" else []
         if row.get("rate") is not None:
             said.insert(0, f"{number(row.get('cpu_us'))} us of CPU a request, "
                            f"{number(row['rate'])}/s")
@@ -129,5 +129,5 @@ def figure(rows):
     if not costs:
         return {"not possible": "-", "ok": "?"}.get(rows[-1]["status"], rows[-1]["status"])
     lost = any(row["status"] != "ok" for row in rows)
-    return (table.LOST * lost + number(statistics.median(costs))
-            + f" {len(costs)}/{len(rows)}" * (len(costs) < len(rows)))
+    return ((table.LOST if lost else "") + number(statistics.median(costs))
+            + (f" {len(costs)}/{len(rows)}" if len(costs) < len(rows) else ""))

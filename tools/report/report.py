@@ -66,7 +66,7 @@ def simulate(summary, env, folder):
         return False
     pages = {one for cost in costs["servers"].values() for one in cost}
     what = f"this run's {' and '.join(sorted(pages))}" \
-        + "; other pages from the reference run, scaled" * (len(pages) < len(model.PAGES))
+        + ("; other pages from the reference run, scaled" if len(pages) < len(model.PAGES) else "")
     pathlib.Path(folder, "simulator.html").write_text(
         simulator.draw(calibrate.completed(
             calibrate.of_machine(costs, env["machine"], what), known)), "utf-8")

@@ -84,12 +84,13 @@ def cost(experiment, variant, place, titles, found, said):
     for server, point in found.items():
         values = point["values"]
         noisy.update(dict.fromkeys(point["noisy"]))
-        sign = LOST * point["hollow"] + "~" * bool(point["noisy"])
+        sign = (LOST if point["hollow"] else "") + ("~" if point["noisy"] else "")
         rows.append([titles[server], sign + text(values.get("cpu_us")),
                      values.get("cpu_user_us"), values.get("cpu_system_us"),
                      (known(point, "can_do") or [None])[0],
                      experiment["calls"].get(f"{server}/{variant}", {}).get("all"),
-                     values.get("switches"), said.get(server, "baseline" * (server == base))])
+                     values.get("switches"),
+                     said.get(server, "baseline" if server == base else "")])
     calls = f" System calls were counted at {experiment['calls_at']:,} {experiment['x_short']}."
     notes = ["can do/s: 1,000,000 / CPU us, for one core." + calls * any(row[5] for row in rows)
              + f" Compared: the CPU time with that of {titles[base]}."]
@@ -108,7 +109,8 @@ def reached(experiment, variant, titles):
     for server, points in curves.items():
         for point in points:
             rate = number(point["rate"]["middle"]) if point["rate"] else "-"
-            runs = f" {point['runs']}/{point['planned']}" * (point["runs"] != point["planned"])
+            whole = point["runs"] == point["planned"]
+            runs = "" if whole else f" {point['runs']}/{point['planned']}"
             cells.setdefault(point["x"], {})[server] = SIGNS[mark(point)] + rate + runs
     return Table(f"{experiment['unit']} reached, by {experiment['x_title']}",
                  ["", *map(titles.get, curves)],

@@ -38,7 +38,7 @@ class Folder:
     are added. OUT/latest leads to it."""
 
     def __init__(self, out, label=""):
-        self.path = os.path.join(out, now().replace(":", "") + f"-{label}" * bool(label))
+        self.path = os.path.join(out, now().replace(":", "") + (f"-{label}" if label else ""))
         os.makedirs(os.path.join(self.path, "raw"))
         link = f"{self.path}.latest"
         os.symlink(os.path.basename(self.path), link)

@@ -90,7 +90,7 @@ def about(experiment, one, servers):
     for point in one["points"]:
         if point["hollow"] or not point["rate"]:
             share = point["values"].get("failed_percent")
-            said = [f"{number(share)} % of the requests were lost"] * bool(share)
+            said = [f"{number(share)} % of the requests were lost"] if share else []
             lost.setdefault("; ".join([*said, *point["notes"]]) or "lost runs",
                             []).append(f"{point['x']:,}")
     for said, places in lost.items():

@@ -64,8 +64,8 @@ def doubt(rows, clients):
     shares = [row["mean_ms"] / 1000 * row["rate"] / clients / (1 - clients / (2 * row["requests"]))
               for row in known if row["requests"] > clients]
     if not shares:
-        return "the run ended before each client had an answer" * any(
-            row["requests"] < clients for row in known)
+        return "the run ended before each client had an answer" if any(
+            row["requests"] < clients for row in known) else ""
     share = statistics.median(shares)
     if AGREES[0] <= share <= AGREES[1]:
         return ""
@@ -85,7 +85,7 @@ def remarks(rows):
     it. A run without a figure says at least that."""
     said = collections.Counter(
         row["note"] or row["status"] for row in rows if row["note"] or row["rate"] is None)
-    return [text + f" ({count} of {len(rows)} runs)" * (count < len(rows))
+    return [text + (f" ({count} of {len(rows)} runs)" if count < len(rows) else "")
             for text, count in said.items()]
 
 

@@ -112,7 +112,7 @@ class Experiment:
             return (f"{x:,} connections need more descriptors than a process may have "
                     f"({machine.descriptors:,})")
         return f"one address has too few ports for {x:,} connections" \
-            * (x > PORTS * machine.load_hosts)
+            if x > PORTS * machine.load_hosts else ""
 
     def lasts(self, x, seconds):
         """Return how many seconds the load of a cell takes that is planned for `seconds`."""

@@ -78,7 +78,7 @@ class Echo(Experiment):
     def obstacle(self, server, x, machine):
         """httperf has at most 1,000 connections open."""
         few = machine.descriptors < load.Httperf.descriptors
-        return "httperf needs 1,024 descriptors" * few
+        return "httperf needs 1,024 descriptors" if few else ""
 
     def job(self, live, variant, x, seconds, machine, full):
         """Return x requests a second, ten on each connection, for `seconds`; with FULL=1 at most

@@ -38,7 +38,7 @@ class Httperf(Tool):
         late = min(broken, errors["client-timo"] + errors["socket-timo"])
         result = Result(good=good, failed=int(replies) - good + broken, timeouts=late)
         kinds = [f"{count} {name}" for name, count in errors.items() if count and name != "total"]
-        result.notes += ["connections with errors: " + ", ".join(kinds)] * bool(kinds)
+        result.notes += ["connections with errors: " + ", ".join(kinds)] if kinds else []
         if replies:
             result.mean, = numbers(r"^Reply time \[ms\]: response ([\d.]+)", text)
         self._times(result, text, job, requests, duration)

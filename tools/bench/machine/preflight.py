@@ -51,29 +51,30 @@ def look(machine, most_clients, no_network):
     return [
         Finding("descriptor limit", f"{machine.descriptors:,}",
                 "cells beyond it are left out, or divided among processes: "
-                f"`ulimit -n {need}` as root first" * (machine.descriptors < need)),
+                f"`ulimit -n {need}` as root first" if machine.descriptors < need else ""),
         Finding("network of its own",
                 f"not allowed ({no_network}), so the machine's limits hold: somaxconn "
                 f"{limits['somaxconn']}, ports {'-'.join(map(str, limits['port_range']))}, "
                 f"{known['congestion']}" if no_network else f"queues for {netns.QUEUE:,} clients",
                 "measure as root, or allow it: sysctl -w kernel.unprivileged_userns_clone=1"
-                * bool(no_network)),
+                if no_network else ""),
         Finding("load average", f"{load:.2f}",
-                "something else is running: end it, or wait" * (load > 0.3 * os.cpu_count())),
+                "something else is running: end it, or wait"
+                if load > 0.3 * os.cpu_count() else ""),
         cores(machine),
         Finding("speed of the server's core",
                 f"at its slowest {slower:.0f} % slower than at its best",
                 "others use the other half of this core, or its clock changes: more rounds help a "
-                "little, a machine of your own helps more" * (slower > quiet.SLOWER)),
+                "little, a machine of your own helps more" if slower > quiet.SLOWER else ""),
         Finding("frequency governor", clock or "not visible",
                 "the clock changes while measuring: cpupower frequency-set -g performance"
-                * (clock not in ("", "performance"))),
+                if clock not in ("", "performance") else ""),
         # A core that halts runs again when the host gives it back, which
         # makes each wait for Redis longer.
         Finding("idle cores", "not visible" if polled is None else
                 f"poll for up to {polled / 1000:.0f} us before they halt",
                 "a virtual machine wakes them late, so servers that wait look slow, and runs "
-                f"differ more: echo 200000 >{facts.HALT_POLL}" * (polled == 0))]
+                f"differ more: echo 200000 >{facts.HALT_POLL}" if polled == 0 else "")]
 
 
 def cores(machine):
@@ -105,9 +106,9 @@ def doctor():
         *look(facts.layout(), 15000, netns.problem()),
         Finding("memory", f"{free:,} MiB free",
                 "thousands of processes and threads need more: end other programs"
-                * (free < 1000)),
+                if free < 1000 else ""),
         Finding("port 8000", "taken" if taken else "free",
-                "make run-07 ARGS='--port 8080'" * taken, LESS), *map(packages, GROUPS),
+                "make run-07 ARGS='--port 8080'" if taken else "", LESS), *map(packages, GROUPS),
         *(Finding(name, said) for name, said in facts.versions().items()
           if name in ("gcc", "clang", "redis-server", "python"))]
 

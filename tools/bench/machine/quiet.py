@@ -43,7 +43,7 @@ class Gate:
             if slower > SLOWER:
                 return f"core {core} is {slower:.0f} % slower than usual"
         busy = foreign(self.server_cores)
-        return f"other programs use {busy:.0f} % of the server's cores" * (busy > FOREIGN)
+        return f"other programs use {busy:.0f} % of the server's cores" if busy > FOREIGN else ""
 
 
 def measure(core):

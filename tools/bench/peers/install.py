@@ -16,7 +16,7 @@ from tools.bench import peers
 
 def install(packages):
     """Install `packages`; return whether that worked."""
-    command = [*["sudo"] * bool(os.getuid()), "apt-get", "-o", "DPkg::Lock::Timeout=600",
+    command = [*(["sudo"] if os.getuid() else []), "apt-get", "-o", "DPkg::Lock::Timeout=600",
                "install", "-y", "--no-install-recommends", *packages]
     if os.environ.get("NO_INSTALL"):
         print("NO_INSTALL is set. Please run:\n  " + shlex.join(command))

@@ -22,6 +22,7 @@ from tools.stats import comparisons
 from tools.stats.stats import LOOKS
 from tools.stats.steady import steadied
 
+
 # ----------------------------------------------------------- before measuring
 
 def build_all(settings):
@@ -177,7 +178,9 @@ class Session:
                     where = f"{name} {cell.variant.name}".strip()
                     said.setdefault(f"{where}, compared with {base}", {})[cell.server.name] = 1
         lines = [f"Not settled yet: {where}: {', '.join(names)}" for where, names in said.items()]
-        return lines + [f"More rounds may tell: the same command with REPEAT={LOOKS[-1]}."] * few
+        if few:
+            lines.append(f"More rounds may tell: the same command with REPEAT={LOOKS[-1]}.")
+        return lines
 
 
 def measure(where, settings, machine, folder, stages, env, show):

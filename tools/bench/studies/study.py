@@ -137,7 +137,7 @@ class Study(experiments.Experiment):
         """Count what this study counts while a cell is measured."""
         seen = []
         with contextlib.ExitStack() as stack:
-            for name in self.count + ["idle"] * bool(cell.variant.busy):
+            for name in self.count + (["idle"] if cell.variant.busy else []):
                 if name in hooks.HOOKS:
                     stack.enter_context(hooks.HOOKS[name](cell, live, seen, told))
             yield seen
@@ -207,7 +207,7 @@ def read_load(table, ways):
     each = {name: members}
     if ways or table["floor"]:
         kept = "-kept" if table["keep_alive"] else ""
-        each = {f"{name}, {one}": [f"floor-{one}{kept}"] * table["floor"]
+        each = {f"{name}, {one}": ([f"floor-{one}{kept}"] if table["floor"] else [])
                 + ([f"{one}, {way}" for way in ways] or [one]) for one in members}
     words = shlex.split(table["options"])
     if table["path"] in hooks.FILES:

@@ -177,6 +177,5 @@ def measure(settings):
     env = rundir.read_json(folder / "env.json")
     spoils = ", ".join(one["what"] for one in env["preflight"]
                        if not one["ok"])
-    return status, folder, [*env["left_out"], *env["problems"], *[
-        f"What may spoil the figures of this machine: {spoils}."] * bool(
-            spoils)]
+    return status, folder, [*env["left_out"], *env["problems"], *([
+        f"What may spoil the figures of this machine: {spoils}."] if spoils else [])]

@@ -41,7 +41,7 @@ def measured(summary, prediction):
              if values.get(key)}
     found["limit"] = " and ".join(limits(point["limit"], values, prediction))
     found["evidence"] = " ".join((point["evidence"] or "").split())
-    noisy = [f"Noisy: {', '.join(point['noisy'])}."] * bool(point["noisy"])
+    noisy = [f"Noisy: {', '.join(point['noisy'])}."] if point["noisy"] else []
     return found, {"calls": calls, "user_us": values.get("cpu_user_us"),
                    "notes": [*point["notes"], *noisy]}
 
@@ -59,7 +59,7 @@ def limits(limit, values, prediction):
             return ["workers"]
         return ["clients" if limit == "waiting" else limit]
     if limit in ("cores of the load", "all cores"):
-        return ["load tool"] + ["Redis"] * bool(values.get("redis_busy"))
+        return ["load tool"] + (["Redis"] if values.get("redis_busy") else [])
     return [limit or "unknown"]
 
 

@@ -151,7 +151,7 @@ def line_of(text, key):
 
 def title(prediction):
     """Return what is predicted, in words."""
-    many = "s" * (prediction["clients"] != 1)
+    many = "s" if prediction["clients"] != 1 else ""
     return (f"{prediction['server'].replace('_', ' ')}, /{prediction['what']}"
             f", {prediction['clients']:,} client{many}")
 

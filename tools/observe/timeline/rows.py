@@ -8,17 +8,41 @@ socket, not from what the loop is doing.
 import bisect
 import collections
 import re
+from dataclasses import dataclass, replace
 
 from tools.kit import states
 from tools.observe.slow_redis import frames
 from tools.observe.timeline.strace import socket_of
 
-# begin, end: Unix time in seconds; kind: of states.KINDS; calls: the Calls.
-Bar = collections.namedtuple("Bar", "begin end kind words calls")
-# role: "worker" or "client".
-Row = collections.namedtuple("Row", "name role bars")
-# What is known beforehand: sets of ports, {a client's port: its number}.
-World = collections.namedtuple("World", "ports redis clients")
+
+@dataclass(frozen=True)
+class Bar:
+    """What a worker or a client does for a while."""
+
+    begin: float        # Unix time in seconds
+    end: float
+    kind: str           # of states.KINDS
+    words: str
+    calls: tuple        # of strace.Call
+
+
+@dataclass(frozen=True)
+class Row:
+    """The bars of a worker or a client."""
+
+    name: str
+    role: str           # "worker" or "client"
+    bars: list
+
+
+@dataclass(frozen=True)
+class World:
+    """What is known beforehand."""
+
+    ports: set          # of the server
+    redis: set          # of ports, too
+    clients: dict       # {a client's port: its number}
+
 
 # A call that returns sooner than this has not waited.
 INSTANT = 0.0001
@@ -187,9 +211,10 @@ def merge(bars):
     merged = []
     for bar in bars:
         last = merged[-1] if merged else None
-        if last and last[2:4] == bar[2:4] and bar.begin - last.end < 1e-6:
-            merged[-1] = last._replace(end=max(last.end, bar.end),
-                                       calls=last.calls + bar.calls)
+        if last and bar.begin - last.end < 1e-6 and \
+                (last.kind, last.words) == (bar.kind, bar.words):
+            merged[-1] = replace(last, end=max(last.end, bar.end),
+                                 calls=last.calls + bar.calls)
         else:
             merged.append(bar)
     return merged
@@ -213,9 +238,9 @@ def add_delays(bars, delays):
             cut = max(left, right - seconds)
             seconds -= right - cut
             fresh += [part for part in (
-                bar._replace(begin=right),
+                replace(bar, begin=right),
                 Bar(cut, right, "cpu", states.KINDS["cpu"][0], ()),
-                bar._replace(end=cut)) if part.end > part.begin]
+                replace(bar, end=cut)) if part.end > part.begin]
         bars = fresh[::-1]
     return bars
 
@@ -223,7 +248,7 @@ def add_delays(bars, delays):
 def clip(bars, begin, end):
     """Return the parts of bars between two times."""
     first = bisect.bisect_right([bar.end for bar in bars], begin)
-    return [bar._replace(begin=max(bar.begin, begin), end=min(bar.end, end))
+    return [replace(bar, begin=max(bar.begin, begin), end=min(bar.end, end))
             for bar in bars[first:] if bar.begin < end and bar.end > begin]
 
 
@@ -287,5 +312,5 @@ def _in_loop(bar, own):
         _NUMBER.match(last[-1].result) and int(
             _NUMBER.match(last[-1].result)[0]) > 0
     if received and bar.kind == "redis":
-        return bar._replace(words=states.KINDS["redis"][0])
-    return bar._replace(kind="client", words="the server waits for it to send")
+        return replace(bar, words=states.KINDS["redis"][0])
+    return replace(bar, kind="client", words="the server waits for it to send")

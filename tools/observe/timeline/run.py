@@ -1,11 +1,11 @@
 """Runs a server under strace, lets clients come, and keeps what happened."""
 
-import collections
 import contextlib
 import os
 import tempfile
 import threading
 import time
+from dataclasses import dataclass, replace
 
 from tools.kit import procfs, sockets
 from tools.observe import clients, lab
@@ -20,10 +20,18 @@ TRACED = ("accept,accept4,connect,recvfrom,recvmsg,sendto,sendmsg,read,readv,"
           "rt_sigtimedwait,rt_sigsuspend,pause")
 MARGIN = 0.02                   # of the burst, left and right of it
 
-# begin, end: of the picture, Unix time in seconds; seconds: from the first
-# connect to the last answer; plain: the same without strace.
-Timeline = collections.namedtuple(
-    "Timeline", "title begin end rows seconds plain failed")
+
+@dataclass(frozen=True)
+class Timeline:
+    """The picture of a burst."""
+
+    title: str
+    begin: float        # of the picture, Unix time in seconds
+    end: float
+    rows: list          # of rows.Row
+    seconds: float      # from the first connect to the last answer
+    plain: float        # the same without strace
+    failed: int         # clients without a page
 
 
 def strace_words(path):
@@ -67,8 +75,7 @@ def assemble(title, text, came, world, plain, delays=()):
     begin, seconds = min(c.begin for c in came), _length(came)
     edge = seconds * MARGIN
     made = rows.build(strace.parse(text), came, world, delays)
-    made = [row._replace(bars=rows.clip(row.bars, begin - edge,
-                                        begin + seconds + edge))
+    made = [replace(row, bars=rows.clip(row.bars, begin - edge, begin + seconds + edge))
             for row in made]
     return Timeline(title, begin, begin + seconds + edge,
                     [row for row in made if row.bars], seconds, plain,

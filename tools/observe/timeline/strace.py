@@ -6,16 +6,31 @@ takes 7 ms and more, for each socket, while the server stands still. So the
 server is traced with -y, and name_sockets() writes what -yy would.
 """
 
-import collections
 import re
+from dataclasses import dataclass
 
-# One system call of a thread. begin, end: Unix time in seconds. arguments and
-# result: text; an unfinished call has the result "?".
-Call = collections.namedtuple("Call", "tid begin end name arguments result")
-# What a descriptor is, from "5<TCP:[127.0.0.1:80->127.0.0.1:50344]>": kind
-# "TCP", "UNIX-STREAM", "" for a path; remote None while it has none. An
-# address is (host, port), for other kinds (text, 0).
-Socket = collections.namedtuple("Socket", "fd kind local remote")
+
+@dataclass(frozen=True)
+class Call:
+    """One system call of a thread."""
+
+    tid: int
+    begin: float        # Unix time in seconds
+    end: float
+    name: str
+    arguments: str
+    result: str         # "?": it never returned
+
+
+@dataclass(frozen=True)
+class Socket:
+    """What a descriptor is, from "5<TCP:[127.0.0.1:80->127.0.0.1:50344]>"."""
+
+    fd: int
+    kind: str           # "TCP", "UNIX-STREAM"; "": a path
+    local: tuple        # (host, port), for other kinds (text, 0)
+    remote: tuple       # None while it has none
+
 
 _LINE = re.compile(r"(\d+) +(\d+\.\d+) (.*)")
 _CALL = re.compile(r"(\w+)\((.*)\) += (.*?)(?: <(\d+\.\d+)>)?$", re.DOTALL)

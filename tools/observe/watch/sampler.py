@@ -4,26 +4,67 @@ import collections
 import contextlib
 import threading
 import time
+from dataclasses import dataclass
 
 from tools.kit import procfs, sockets, states
 from tools.observe.watch import proc, words
 from tools.observe.watch.history import History, Slots
 from tools.observe.watch.tables import Tables
 
-# A thread, a client and everything at one time, as views show them. In seconds;
-# served: requests, or clients seen ("≥3"), or ""; clients: a sockets.Tcp each,
-# which client() makes a Client.
-Row = collections.namedtuple(
-    "Row", "pid tid name kind words since served cpu history")
-Client = collections.namedtuple("Client", "number kind words since")
-Frame = collections.namedtuple(
-    "Frame",
-    "now title rows clients client queues connections rate total notes")
 
-# One sample of a thread. times, call: texts of its Task; ran, delayed: nanoseconds;
-# name: of the system call, "" while it is not known to be asleep.
-_Sample = collections.namedtuple(
-    "_Sample", "times call ran delayed switches meaning name")
+@dataclass(frozen=True)
+class Row:
+    """A thread at one time, as views show it."""
+
+    pid: int
+    tid: int
+    name: str
+    kind: str           # of states.KINDS
+    words: str
+    since: float        # seconds
+    served: str         # requests, or clients seen ("≥3"), or ""
+    cpu: float          # seconds
+    history: object
+
+
+@dataclass(frozen=True)
+class Client:
+    """A client at one time, as views show it."""
+
+    number: int
+    kind: str
+    words: str
+    since: float        # seconds
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Everything at one time, as views show it."""
+
+    now: float
+    title: str
+    rows: list
+    clients: list       # a sockets.Tcp each, which client() makes a Client
+    client: object
+    queues: list
+    connections: int
+    rate: float
+    total: int
+    notes: list
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """One sample of a thread."""
+
+    times: bytes        # texts of its Task
+    call: bytes
+    ran: int            # nanoseconds
+    delayed: int
+    switches: int
+    meaning: tuple
+    name: str           # of the system call, "" while it is not known to be asleep
+
 
 _COST = 200                     # look for threads after 200 times what it took
 SHARE = 0.015                   # of a CPU, at most, for sampling
