@@ -2,15 +2,29 @@
 
 import dataclasses
 import os
+import shutil
 from contextlib import nullcontext
 
 import pytest
-
 from made_up import MACHINE
+
 from tools.bench import config, experiments, plan
 from tools.kit import servers
 from tools.stats.stats import LOOKS
 
+MINE = """
+title = "Style"
+question = "What does a file cost?"
+path = "/style.css"
+
+[check]
+type = "text/css"
+pattern = "font-family: .*;"
+
+[[variants]]
+quick = [100]
+full = [10, 100]
+"""
 KNOWN = {one.name: one for one in experiments.all_experiments()}
 
 
@@ -114,3 +128,18 @@ def test_the_guestbook_counts_visits(visits, refused):
             200, {"content-type": "text/html; charset=utf-8"}, (
                 "<li>Guest number 10</li> ... <li>Guest number 1</li><p>Visits"
                 f" so far: <strong>{next(left)}</strong></p>").encode()))
+
+
+def test_a_new_experiment_is_one_file(tmp_path):
+    """It follows the published ones, and says itself what a right answer is."""
+    shutil.copytree(experiments.FOLDER, tmp_path / "all")
+    (tmp_path / "all" / "style.toml").write_text(MINE)
+    *published, mine = experiments.all_experiments(tmp_path / "all")
+    assert [one.name for one in published] == list(experiments.ORDER)
+    assert (mine.name, mine.published, mine.variants[0].full) == ("style", None, [10, 100])
+    mine.check(lambda _: (200, {"content-type": "text/css"}, b"p { font-family: serif; }"))
+    for wrong in ((404, {"content-type": "text/css"}, b"font-family: serif;"),
+                  (200, {"content-type": "text/html"}, b"font-family: serif;"),
+                  (200, {"content-type": "text/css"}, b"p { }")):
+        with pytest.raises(experiments.WrongAnswer):
+            mine.check(lambda _, wrong=wrong: wrong)

@@ -90,9 +90,10 @@ def cores(text):
 
 
 def some_experiments(text):
-    """Return those of the five that `text` names; all without a name."""
-    wanted = among(experiments.ORDER, words(text))
-    return [one for one in experiments.all_experiments() if not wanted or one.name in wanted]
+    """Return those of the experiments that `text` names; all without a name."""
+    known = {one.name: one for one in experiments.all_experiments()}
+    wanted = among(known, words(text))
+    return [one for name, one in known.items() if not wanted or name in wanted]
 
 
 def server_names(text):

@@ -52,7 +52,6 @@ class Server:
 
     # Of peers, these differ.
     kind = "architecture"
-    endpoints = ("/guestbook", "/answer", "/hello", "/redirect", "/echo")
     keep_alive = metered = True
     warm_up, start_seconds = 0.0, 10.0
 

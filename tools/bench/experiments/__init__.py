@@ -1,8 +1,9 @@
-"""The published experiments: a TOML file each, with the figures of the publication.
+"""The experiments: a TOML file each. Five are published, and have the figures of the publication.
 
-What no file can say, such as what a right answer is, is in five.py.
+What no file can say, such as that a counter grows, is in five.py.
 """
 
+import functools
 import http.client
 import pathlib
 import re
@@ -13,7 +14,8 @@ from dataclasses import dataclass, field
 
 from tools.bench import load
 
-ORDER = ("guestbook", "answer", "hello", "redirect", "echo")
+FOLDER = pathlib.Path(__file__).parent
+ORDER = ("guestbook", "answer", "hello", "redirect", "echo")    # the published ones
 
 # connect(2) first tries the local ports of one parity. When all 32,256 of them are taken, it
 # looks at each of them before it tries the others. Then ten connections take a second, the
@@ -50,9 +52,11 @@ class Variant:
 
 
 class Experiment:
-    """What all experiments share; these attributes are the keys of a TOML file. A study has the
-    same attributes and methods (studies/study.py). `published` has `where` (machine and load, in a
-    sentence), `notes`, `best` {system: requests/s} and `series` {system: {x: requests/s}}."""
+    """What all experiments share; these attributes are the keys of a TOML file, and [check] has
+    the `status`, the `type` and a `pattern` of the body of a right answer. A study has the same
+    attributes and methods (studies/study.py). `published`, of those that are, has `where` (machine
+    and load, in a sentence), `notes`, `best` {system: requests/s} and `series` {system: {x:
+    requests/s}}."""
 
     name = title = question = path = ""
     body = ""                   # of the right answer, where it is always the same text
@@ -74,11 +78,12 @@ class Experiment:
     weight = 1.0                # a quick cell lasts this many times as long
     published = None
 
-    def __init__(self, name):
-        told = tomllib.loads(pathlib.Path(__file__).with_name(f"{name}.toml").read_text("utf-8"))
+    def __init__(self, name, folder=FOLDER):
+        told = tomllib.loads((folder / f"{name}.toml").read_text("utf-8"))
+        self.right = {"status": 200, "type": "text/plain", **told.pop("check", {})}
+        old = told.pop("published", None)
         vars(self).update(told, name=name, variants=[Variant(**one) for one in told["variants"]])
-        old = told["published"]
-        self.published = types.SimpleNamespace(
+        self.published = old and types.SimpleNamespace(
             where=old["where"], notes=old["notes"], best=old.get("best", {}),
             series={system: dict(zip(old["x"], rates))
                     for system, rates in old.get("series", {}).items()})
@@ -89,11 +94,11 @@ class Experiment:
 
     def applies(self, server, variant):
         """Return whether `server` can take part in `variant`."""
+        ours = server.kind == "architecture"
         return (server.name in (variant.servers or [server.name])
-                and self.path_of(variant).partition("?")[0] in server.endpoints
+                and (ours or self.path_of(variant).partition("?")[0] in server.endpoints)
                 and (server.has_workers or not variant.many_workers)
-                and (server.keep_alive in (None, variant.keep_alive)
-                     or server.kind == "architecture"))
+                and (ours or server.keep_alive in (None, variant.keep_alive)))
 
     def workers(self, server, variant, machine, x):
         """Return --workers for a cell of x clients, None where there is no such option."""
@@ -128,7 +133,10 @@ class Experiment:
     def check(self, get):
         """Raise WrongAnswer unless the server answers as it should. `get(path)` returns (status,
         headers in lower case, body)."""
-        expect(get(self.path), self.path, 200, "text/plain", self.body.encode())
+        body = self.body.encode()
+        if "pattern" in self.right:
+            body = re.compile(self.right["pattern"].encode(), re.DOTALL)
+        expect(get(self.path), self.path, self.right["status"], self.right["type"], body)
 
     def beside(self, cell, live, told):
         """Return a context manager around the load of a cell. It yields a list that gets the
@@ -168,7 +176,9 @@ def expect(answer, path, status, kind, body):
         raise WrongAnswer(f"GET {path}: unexpected body {content[:60]!r}")
 
 
-def all_experiments():
-    """Return the Experiments in their ORDER."""
-    from tools.bench.experiments.five import FIVE  # pylint: disable=import-outside-toplevel
-    return FIVE
+@functools.cache
+def all_experiments(folder=FOLDER):
+    """Return the Experiments: the published ones in their ORDER, then the others by name."""
+    from tools.bench.experiments.five import OWN  # pylint: disable=import-outside-toplevel
+    more = sorted({path.stem for path in folder.glob("*.toml")}.difference(ORDER))
+    return tuple(OWN.get(name, Experiment)(name, folder) for name in (*ORDER, *more))

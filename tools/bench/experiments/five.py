@@ -101,5 +101,4 @@ class Echo(Experiment):
                    b"<http_test>%s</http_test>" % inner)
 
 
-FIVE = (Guestbook("guestbook"), Experiment("answer"), Hello("hello"), Redirect("redirect"),
-        Echo("echo"))
+OWN = {"guestbook": Guestbook, "hello": Hello, "redirect": Redirect, "echo": Echo}

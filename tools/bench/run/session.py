@@ -22,7 +22,6 @@ from tools.stats import comparisons
 from tools.stats.stats import LOOKS
 from tools.stats.steady import steadied
 
-
 # ----------------------------------------------------------- before measuring
 
 def build_all(settings):
