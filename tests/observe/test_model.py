@@ -296,3 +296,12 @@ def test_a_run_of_kept_connections_alone_is_predicted():
     calibrate.predict(made, PLAIN)
     [point] = made["experiments"][0]["curves"][0]["points"]
     assert point["predicted"] == pytest.approx(rate("iterative", page="answer", clients=20))
+
+
+def test_a_server_that_is_new_brings_its_costs():
+    """An eighth has none in the file that comes with the model; the others keep theirs."""
+    known = model.load()
+    costs = {**known, "servers": {"eighth": known["servers"]["epoll"]}}
+    whole = calibrate.completed(costs, known)["servers"]
+    assert set(whole) == {*known["servers"], "eighth"}
+    assert whole["eighth"] == whole["epoll"] == known["servers"]["epoll"]

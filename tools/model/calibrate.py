@@ -57,7 +57,7 @@ def calibrate(rows, costs):
             "load_us": round(1e4 * median(some, "load_busy") / rate, 3)}
     for server, pages in servers.items():
         if {"answer", "answer kept"} <= set(pages):
-            known = costs["servers"][server]["answer kept"].get("meanwhile", 0.0)
+            known = costs["servers"].get(server, {}).get("answer kept", {}).get("meanwhile", 0.0)
             pages["answer kept"]["meanwhile"] = round(meanwhile(rows, server, pages, known), 4)
     machine["wake_us"] = round(wake_up(cells, machine["wake_us"]), 3)
     machine["scan_us"] = round(scan(rows, machine["scan_us"]), 4)
@@ -114,11 +114,12 @@ def completed(costs, known):
     multiplied by the median ratio of those that both have."""
     ratio = statistics.median([
         cost["server_us"] / known["servers"][server][page]["server_us"]
-        for server, pages in costs["servers"].items() for page, cost in pages.items()])
-    return {**costs, "servers": {server: {
+        for server, pages in costs["servers"].items() for page, cost in pages.items()
+        if page in known["servers"].get(server, ())] or [1.0])
+    return {**costs, "servers": {**costs["servers"], **{server: {
         page: costs["servers"].get(server, {}).get(page) or {
             key: value * ratio if key.endswith("_us") else value for key, value in cost.items()}
-        for page, cost in pages.items()} for server, pages in known["servers"].items()}}
+        for page, cost in pages.items()} for server, pages in known["servers"].items()}}}
 
 
 def row_of(experiment, curve, point):
