@@ -15,6 +15,7 @@
 #include "net.h"
 #include "output.h"
 #include "sandbox.h"
+#include "site_open.h"
 
 /* A thread needs a descriptor for its client, one for Redis and at least one for
  * a file: a quarter of the limit is for each of the three. If the clients of an

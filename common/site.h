@@ -32,8 +32,3 @@ struct site { /* constant once the first worker runs */
     int keep_alive_ms;     /* an idle connection stays open this long */
     int request_timeout_ms; /* ... and a request may take this long */
 };
-
-/* Opens public/ in the folder `root`, lists its pictures and reads the
- * templates of all pages. What is missing or wrong ends the program with a
- * sentence. */
-void site_open(struct site *site, const char *root);

@@ -47,7 +47,7 @@ ROOTS = ["http_conn", "http_parser", "http_response", "router", "page",
 # Objects that must not be in the pure layer.
 DRIVERS = {"serve_blocking", "event_loop", "redis", "redis_async", "net",
            "worker", "worker_processes", "signals", "server", "sandbox",
-           "options", "output", "access_log", "site", "fatal", "accept",
+           "options", "output", "access_log", "site_open", "fatal", "accept",
            "descriptors", "room"}
 
 # Objects that open the files of the site and its templates, and what they may

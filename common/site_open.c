@@ -1,7 +1,7 @@
-/* site - opens the folders and reads the templates; see site.h. */
+/* site_open - opens the folders and reads the templates; see site_open.h. */
 #include "fatal.h"
 #define uthash_fatal(message) die("out of memory")
-#include "site.h"
+#include "site_open.h"
 
 #include <errno.h>
 #include <fcntl.h>
