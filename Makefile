@@ -365,16 +365,16 @@ fuzz: build/deps/fuzz
 ## soak: mixed load and faults against every server, half of it under the sanitizers (5 minutes)
 soak: all build/deps/faults $(VENV)
 	$(MAKE) SANITIZE=address,undefined all
-	$(VENV_PYTHON) tests/soak.py
+	$(VENV_PYTHON) -m tests.soak
 
 ## hostile: honest clients that check everything among hostile ones, sanitized (TIME=60 seconds each)
 hostile: build/deps/faults $(VENV)
 	$(MAKE) SANITIZE=address,undefined all
-	$(VENV_PYTHON) tests/hostile.py --seconds $(TIME) --seed $(or $(SEED),1)
+	$(VENV_PYTHON) -m tests.hostile --seconds $(TIME) --seed $(or $(SEED),1)
 
 ## reliability: measures what docs/reference/promises.md promises, on a quiet machine (5 minutes)
 reliability: all build/deps/faults $(VENV)
-	$(VENV_PYTHON) tests/faults/measure.py
+	$(VENV_PYTHON) -m tests.faults.measure
 
 # --------------------------------------------------------------------- labs
 

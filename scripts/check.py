@@ -279,7 +279,7 @@ class Runner:
         """Run the tests of a folder on the executables of a flavour.
 
         `servers` are those that the suite is for. `sample` runs each case of the
-        protocol on fewer servers (see tests/blackbox/sampling.py), unless the
+        protocol on fewer servers (see tests/conftest.py), unless the
         user has chosen the servers or asks for all. `more` are words for pytest.
         """
         options = ["-m", marker, *more]
@@ -400,7 +400,7 @@ def fixed_addresses(flavour):
 THREADED = ["threaded", "prethreaded"]  # for the thread sanitizer
 QUICK = ["prethreaded", "epoll"]        # one blocking server, one event loop
 BALANCED = ["iterative", "preforking", "epoll"]     # behind a balancer
-USUAL = "not browser"                   # all tests but those with this marker
+USUAL = ""                              # all tests, whatever their marker
 FIRST = "--timeout=1200"                # where the first test lays out a Debian
 
 # The builds. A suite names its flavour, and that build runs before it, once.
@@ -451,22 +451,22 @@ SUITES = [
               "tests/balancer", USUAL, workers="2", servers=None
               if full() or os.environ.get("SERVERS") else BALANCED), True),
     Suite("browser", "the guestbook in a headless Chromium", "default",
-          lambda r: r.servers("tests/blackbox", "browser", workers=None), True),
+          lambda r: r.servers("tests/browser", "", workers=None), True),
     Suite("blackbox", "every server over real sockets", "default",
-          lambda r: r.servers("tests/blackbox", USUAL, sample="three")),
+          lambda r: r.servers("tests/blackbox", USUAL, sample="protocol")),
     Suite("blackbox-asan", "every server, sanitized", ASAN,
-          lambda r: r.servers("tests/blackbox", USUAL, ASAN, sample="two")),
+          lambda r: r.servers("tests/blackbox", USUAL, ASAN, sample="shared")),
     Suite("blackbox-tsan", "the threaded servers, for data races", "thread",
-          lambda r: r.servers("tests/blackbox", USUAL, "thread", THREADED, "two")),
+          lambda r: r.servers("tests/blackbox", USUAL, "thread", THREADED, "shared")),
     Suite("faults", "every server, with what it depends on failing", "default",
           lambda r: r.servers("tests/faults", USUAL)),
     Suite("shim", "every server, while system calls fail", "default",
           lambda r: r.servers("tests/shim", USUAL, more=seeds(20))),
     Suite("shim-asan", "the same, sanitized", ASAN,
-          lambda r: r.servers("tests/shim", f"{USUAL} and not clock", ASAN,
+          lambda r: r.servers("tests/shim", "not clock", ASAN,
                               more=seeds(3))),
     Suite("hostile", "honest clients that keep books, among hostile ones", ASAN,
-          lambda r: r.script(venv.PYTHON, "tests/hostile.py", "--seconds", "20"),
+          lambda r: r.script(venv.PYTHON, "-m", "tests.hostile", "--seconds", "20"),
           rare=True),
     Suite("containers", "the image and compose.yaml, built and run", None,
           lambda r: r.pytest("tests/containers", FIRST, workers=None), rare=True),
@@ -492,7 +492,7 @@ SUITES = [
 EXTRA = {
     "quick": Suite(
         "quick", "two servers, without the slow tests", "default",
-        lambda r: r.servers("tests/blackbox", f"{USUAL} and not slow",
+        lambda r: r.servers("tests/blackbox", "not slow",
                             servers=None if os.environ.get("SERVERS") else QUICK)),
 }
 

@@ -1,8 +1,7 @@
-#!/usr/bin/python3
 """Honest clients that check everything, among hostile ones, against each server.
 
-    tests/hostile.py                        all seven, 60 s each, under the sanitizers
-    tests/hostile.py --seconds 10 --servers poll,epoll --seed 7 --bin-dir .
+    python -m tests.hostile                 all seven, 60 s each, under the sanitizers
+    python -m tests.hostile --seconds 10 --servers poll,epoll --seed 7 --bin-dir .
 
 Each request of an honest client has a name of its own in its query. At the end the
 books are compared:
@@ -32,15 +31,11 @@ import threading
 import time
 from pathlib import Path
 
-TESTS = Path(__file__).resolve().parent
-sys.path[:0] = [str(TESTS / "blackbox"), str(TESTS / "faults")]
-
-# pylint: disable=wrong-import-position
-from client import Closed, Connection, Reset, build         # noqa: E402
-from conftest import Site                                   # noqa: E402
-from guest import URLENCODED, form                          # noqa: E402
-from private_redis import PrivateRedis                      # noqa: E402
-from servers import FOLDERS, TOP, Server                    # noqa: E402
+from tests.support.client import Closed, Connection, Reset, build
+from tests.support.site import Site
+from tests.support.guest import URLENCODED, form
+from tests.support.private_redis import PrivateRedis
+from tests.support.servers import FOLDERS, TOP, Server
 
 SANITIZED = TOP / "build" / "address,undefined" / "bin"
 HONEST, HOSTILE = 10, 6     # clients at a time

@@ -1,4 +1,3 @@
-#!/usr/bin/python3
 """Mixed load with faults, against each server in turn.
 
     make soak                              all seven, five minutes in all
@@ -29,22 +28,16 @@ import signal
 import statistics
 import sys
 import time
-from pathlib import Path
 
-TESTS = Path(__file__).resolve().parent
-sys.path[:0] = [str(TESTS / "blackbox"), str(TESTS / "faults")]
-
-# pylint: disable=wrong-import-position
-from client import build                                    # noqa: E402
-from conftest import Site                                   # noqa: E402
-from crowd import Crowd                                     # noqa: E402
-from guest import URLENCODED, form                          # noqa: E402
-from load import Load                                       # noqa: E402
-from observe import memory_kib                              # noqa: E402
-from private_redis import PrivateRedis                      # noqa: E402
-from processes import (children, descriptors, session_members,  # noqa: E402
-                       threads, wait_for)
-from servers import FOLDERS, SMALL_POOL, TOP, Server        # noqa: E402
+from tests.support.client import build
+from tests.support.site import Site
+from tests.support.crowd import Crowd
+from tests.support.guest import URLENCODED, form
+from tests.support.load import Load
+from tests.support.procfs import memory_kib
+from tests.support.private_redis import PrivateRedis
+from tests.support.processes import children, descriptors, session_members, threads
+from tests.support.servers import FOLDERS, SMALL_POOL, TOP, Server
 
 BUILDS = {"sanitized": TOP / "build" / "address,undefined" / "bin",
           "shipped": TOP}

@@ -45,7 +45,6 @@ from tools.stats import stats
 # What a copy needs to build.
 FILES = ("Makefile", "scripts/deps.sh", "scripts/packages.txt",
          "scripts/minimum.txt")
-BLACKBOX = TOP / "tests" / "blackbox"       # how to start a server and talk to it
 
 
 class VariantError(Exception):
@@ -298,7 +297,7 @@ def fill_pages(top=TOP):
 
 def start(variant, executable, redis):
     """Start an executable as the variant is to be started; return the Server."""
-    from servers import SMALL_POOL, Server
+    from tests.support.servers import SMALL_POOL, Server
     return Server(executable, "--port", 0, "--root", variant.top,
                   *SMALL_POOL.get(executable.name, []), *variant.options,
                   "--redis", redis)
@@ -372,8 +371,8 @@ def check_one(name, redis, top=TOP):
 def check(wanted, top=TOP):
     """Check variants, as many at a time as there are cores; print a line for
     each and the sum. Return the exit status."""
-    sys.path.insert(0, str(BLACKBOX))
-    from private_redis import PrivateRedis
+    sys.path.insert(0, str(TOP))
+    from tests.support.private_redis import PrivateRedis
     redis = PrivateRedis()
     passed = failed = 0
     try:
@@ -429,7 +428,7 @@ def measure(variant, words, rounds, seconds):
     block("measured", variant.page.read_text(), [])
     subprocess.run(["make", *words, "all"], cwd=TOP, check=True)
     executables = build(variant, words)
-    sys.path.append(str(BLACKBOX))
+    sys.path.append(str(TOP))
     lines = effects(variant, executables)
     lines = costs(variant, rounds, seconds) + lines
     variant.page.write_text(block("measured", variant.page.read_text(),

@@ -1,6 +1,6 @@
 """One thread waits in accept, the others for the mutex."""
 
-from processes import system_calls, wait_for
+from tests.support.processes import system_calls, wait_for
 
 
 def check(server):

@@ -2,8 +2,8 @@
 
 import os
 
-from processes import children
-from servers import TOP
+from tests.support.processes import children
+from tests.support.servers import TOP
 
 
 def open_files(server):

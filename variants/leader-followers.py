@@ -5,7 +5,7 @@ import os
 import signal
 import time
 
-from processes import children, system_calls, wait_for
+from tests.support.processes import children, system_calls, wait_for
 
 
 def check(server):

@@ -1,6 +1,6 @@
 """The length of a word counts bytes; a word may look like the protocol."""
 
-from guest import URLENCODED, form
+from tests.support.guest import URLENCODED, form
 
 REMARKS = ("*1\\r\\n$4\\r\\nPING\\r\\n", "\N{SNOWMAN}" * 999, "$-1", "x")
 

@@ -4,7 +4,7 @@ replaced."""
 import os
 import signal
 
-from processes import children, system_calls, wait_for
+from tests.support.processes import children, system_calls, wait_for
 
 
 def check(server):

@@ -1,7 +1,7 @@
 """All threads wait for the queue, none in accept; clients that find no idle
 thread stay in the accept queue."""
 
-from processes import system_calls, wait_for
+from tests.support.processes import system_calls, wait_for
 
 
 def check(server):

@@ -1,6 +1,6 @@
 """Replies that fill more than one block of the arena, and small ones again."""
 
-from guest import URLENCODED, form
+from tests.support.guest import URLENCODED, form
 
 REMARK = "\N{SNOWMAN}" * 1000       # the longest: 3,000 bytes
 COUNT = 25                          # of these: more than two blocks

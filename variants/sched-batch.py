@@ -2,7 +2,7 @@
 
 import os
 
-from processes import children
+from tests.support.processes import children
 
 
 def check(server):

@@ -16,13 +16,9 @@ from pathlib import Path
 import pytest
 
 TOP = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(TOP / place) for place in
-                ("tests", "tests/blackbox", "tests/faults")]
-sys.path.insert(0, str(TOP))
 
-# pylint: disable=wildcard-import,unused-wildcard-import,wrong-import-position
-from blackbox.conftest import *     # noqa: E402,F401,F403  fixtures and hooks
-from processes import (children, end, make_folder, remove_folder,     # noqa: E402
+# pylint: disable=wrong-import-position
+from tests.support.processes import (children, end, make_folder, remove_folder,     # noqa: E402
                        session_members, spawn, wait_for)
 
 from tools.fleet.balancer.run import is_free    # noqa: E402

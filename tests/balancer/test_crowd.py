@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from client import build
-from guest import URLENCODED, form
-from load import Load
-from processes import session_members, wait_for
+from tests.support.client import build
+from tests.support.guest import URLENCODED, form
+from tests.support.load import Load
+from tests.support.processes import session_members, wait_for
 
 CLIENTS = 200
 READ = ("/guestbook", "/answer", "/guestbook", "/hello")

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from conftest import event_loop
-from guest import URLENCODED, form
+from tests.support.guest import URLENCODED, form
 
 ESTABLISHED = "01"
 SECONDS = 2.5   # longer than the shorter of the two times; see below

@@ -14,9 +14,9 @@ import pytest
 
 from tools.fleet.balancer.balancers import BALANCERS, FOLDER, Failed
 from tools.kit import process
-from client import Connection, build
+from tests.support.client import Connection, build
 from pretender import ANSWER, Pretender
-from processes import wait_for
+from tests.support.processes import wait_for
 
 TRIES = 4
 

@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
-from client import Connection, build
+from tests.support.client import Connection, build
 from conftest import TOP, event_loop
-from processes import children, wait_for
+from tests.support.processes import children, wait_for
 
 RUN = [sys.executable, "-m", "tools.fleet.balancer.run"]
 only_epoll = pytest.mark.only("epoll")

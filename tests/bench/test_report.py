@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 import made_up
-from tests import chromium
+from tests.support import chromium
 from tools.kit import TOP, venv
 from tools.model import model
 from tools.report import report, styles

@@ -23,8 +23,7 @@ suite would prefer something else there, or counts it as a fault.
 import dataclasses
 import random
 
-from client import build
-from guest import form
+from tests.support.guest import form
 
 FORM = form("Ada", "Hello")
 SECRET = b"secret-token-123"

@@ -5,9 +5,11 @@ import re
 
 import pytest
 
-from client import build
-from compliance import CASES, SECRET, last, refused, served, waits
-from servers import TOP
+from tests.support.client import build
+from tests.blackbox.compliance import CASES, SECRET, last, refused, served, waits
+from tests.support.servers import TOP
+
+pytestmark = pytest.mark.protocol
 
 BEHIND = build("/hello")
 PROMISES = TOP / "docs" / "reference" / "promises.md"

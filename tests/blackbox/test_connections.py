@@ -4,7 +4,9 @@ import select
 
 import pytest
 
-from client import build, chunked
+from tests.support.client import build, chunked
+
+pytestmark = pytest.mark.protocol
 
 FORM = b"guest-name=Ada&guest-remarks=Hello"
 URLENCODED = ("Content-Type", "application/x-www-form-urlencoded")

@@ -5,6 +5,8 @@ import xml.etree.ElementTree
 
 import pytest
 
+pytestmark = pytest.mark.protocol
+
 PAGES = ["/answer", "/hello", "/redirect", "/echo", "/guestbook",
          "/", "/style.css"]
 

@@ -6,7 +6,9 @@ import re
 
 import pytest
 
-from client import build
+from tests.support.client import build
+
+pytestmark = pytest.mark.protocol
 
 ERRORS = {
     400: b"nonsense\r\n\r\n",

@@ -4,8 +4,10 @@ import threading
 
 import pytest
 
-from client import build, chunked
-from guest import URLENCODED, Guest, form
+from tests.support.client import build, chunked
+from tests.support.guest import URLENCODED, Guest, form
+
+pytestmark = pytest.mark.shared
 
 GHOST = "\U0001f47b"    # beyond the BMP: four bytes of UTF-8, one character
 

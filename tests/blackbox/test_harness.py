@@ -17,12 +17,12 @@ from pathlib import Path
 
 import pytest
 
-import servers
-from client import (CONTENT_SECURITY_POLICY, Closed, Connection,
-                    ProtocolError, Reset, build, chunked)
-from guest import read_page
-from processes import session_members, wait_for
-from servers import Server, ServerFault
+from tests.support import servers
+from tests.support.client import (CONTENT_SECURITY_POLICY, Closed, Connection,
+                                  ProtocolError, Reset, build, chunked)
+from tests.support.guest import read_page
+from tests.support.processes import session_members, wait_for
+from tests.support.servers import Server, ServerFault
 
 
 def response(*fields, line="HTTP/1.1 200 OK", body=b"", length=True,
@@ -290,6 +290,7 @@ def test_a_good_server(script):
     ("subprocess.Popen(['sleep', '1000'])", "report(); exit(0)"),
 ], ids=["exit 1", "exit 66", "crash", "no report", "bad report", "ASan",
         "UBSan", "TSan", "LSan", "orphan"])
+@pytest.mark.slow
 def test_a_server_that_ends_badly(script, code, stop):
     server = Server(script(code, stop))
     with pytest.raises(ServerFault):
@@ -337,7 +338,7 @@ def test_nothing_outlives_a_test_run_that_is_killed():
     """Also not a grandchild that ignores every polite signal, nor a folder."""
     code = textwrap.dedent("""\
         import time
-        from processes import make_folder, spawn
+        from tests.support.processes import make_folder, spawn
         folder = make_folder("killed")
         child = spawn(["sh", "-c",
                        "trap '' HUP INT TERM; sleep 1000 & wait"])
@@ -346,7 +347,7 @@ def test_nothing_outlives_a_test_run_that_is_killed():
         """)
     run = subprocess.Popen([sys.executable, "-c", code],
                            stdout=subprocess.PIPE, text=True,
-                           cwd=Path(__file__).parent)
+                           cwd=servers.TOP)
     session, folder = run.stdout.readline().split()
     session, folder = int(session), Path(folder)
     wait_for(lambda: len(session_members(session)) == 2, "both processes")

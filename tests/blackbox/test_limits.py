@@ -2,7 +2,9 @@
 
 import pytest
 
-from client import build, chunked
+from tests.support.client import build, chunked
+
+pytestmark = pytest.mark.protocol
 
 TARGET = 8000           # bytes of the request target: 414
 HEAD = 16384            # bytes of request line and fields: 431

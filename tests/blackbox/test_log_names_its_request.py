@@ -9,9 +9,11 @@ import random
 
 import pytest
 
-from access_log import fields, log_lines
-from client import build, chunked
-from guest import URLENCODED, form
+from tests.support.access_log import fields, log_lines
+from tests.support.client import build, chunked
+from tests.support.guest import URLENCODED, form
+
+pytestmark = pytest.mark.shared
 
 INNOCENT = "POST /x?innocent HTTP/1.1"
 ATTACK = "GET /echo?value=attack HTTP/1.1"
@@ -50,6 +52,7 @@ def test_half_a_request_does_not_take_the_line_of_the_one_before(logged, framing
     assert [line[:2] for line in lines(2)] == [(ATTACK, 200), (INNOCENT, 405)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", ["/echo?value=attack", "/guestbook"])
 def test_a_time_out_names_the_request_that_was_late(logged, first):
     """Or "-", if its request line had not arrived."""

@@ -7,7 +7,9 @@ a server that guess differently allow request smuggling, RFC 9112, 11.2).
 
 import pytest
 
-from client import build
+from tests.support.client import build
+
+pytestmark = pytest.mark.protocol
 
 GOOD = build("/hello")
 POST = b"POST /guestbook HTTP/1.1\r\nHost: a\r\n" \

@@ -12,10 +12,11 @@ import time
 
 import pytest
 
-from client import Closed, Reset, build
-from processes import (DEADLINE, children, descriptors, expect_below, is_stopped, seconds_of,
-                       session_members, threads, wait_for, zombies)
-from servers import TOP, Server
+from tests.support.client import Closed, Reset, build
+from tests.support.processes import (DEADLINE, children, descriptors, expect_below,
+                                     is_stopped, seconds_of, session_members, threads,
+                                     wait_for, zombies)
+from tests.support.servers import TOP, Server
 
 # Servers, or pools of one worker, that serve one client at a time.
 ONE_AT_A_TIME = {"iterative": [], "preforking": ["--workers", "1"],
@@ -519,6 +520,7 @@ def rude(server, i):
 KEPT = {"preforking": 4, "prethreaded": 4 * 4, "threaded": 4 * 4}
 
 
+@pytest.mark.slow
 def test_nothing_is_left_after_a_thousand_connections(launch, site,
                                                       server_name):
     """No zombie, no descriptor, no process or thread more than before."""
@@ -613,6 +615,7 @@ def cost_of(server, clients):
     return (time.monotonic() - began) * 10
 
 
+@pytest.mark.slow
 @pytest.mark.only(*BLOCKING)
 def test_behind_silent_clients_a_client_waits_for_one_grace(launch,
                                                             server_name):
@@ -637,6 +640,7 @@ def test_behind_silent_clients_a_client_waits_for_one_grace(launch,
     expect_below(GRACE + MARGIN, beyond_the_cost)
 
 
+@pytest.mark.slow
 @pytest.mark.only("iterative", "forking")
 def test_a_silent_client_is_kept_while_no_client_waits(launch, server_name):
     server = launch(*SMALLEST[server_name], "--request-timeout", NEVER)
@@ -645,6 +649,7 @@ def test_a_silent_client_is_kept_while_no_client_waits(launch, server_name):
         assert silent.request("/answer").body == b"42"
 
 
+@pytest.mark.slow
 @pytest.mark.only(*LOOPS)
 def test_the_kernel_holds_a_silent_client_of_an_event_loop(launch):
     """For up to 8 s (TCP_DEFER_ACCEPT); after that its deadline counts."""
@@ -733,6 +738,7 @@ def few_descriptors():
     resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 
 
+@pytest.mark.slow
 def test_more_silent_clients_than_descriptors(launch, server_name):
     """Their deadline, or the grace, makes room for the client that speaks."""
     server = launch(*SMALLEST[server_name], "--request-timeout", "0.1",

@@ -13,12 +13,14 @@ import time
 
 import pytest
 
-from access_log import fields
-from client import Reset, build
-from private_redis import PrivateRedis
-from processes import wait_for
-from servers import is_refused
-from sockets import unread
+from tests.support.access_log import fields
+from tests.support.client import Reset, build
+from tests.support.private_redis import PrivateRedis
+from tests.support.processes import wait_for
+from tests.support.servers import is_refused
+from tests.support.sock_diag import unread
+
+pytestmark = pytest.mark.shared
 
 ONE_PLACE = {"iterative": (), "forking": ("--max-children", "1"),
              "preforking": ("--workers", "1"), "threaded": ("--max-threads", "1"),

@@ -6,10 +6,12 @@ import subprocess
 
 import pytest
 
-from client import Connection
-from private_redis import PrivateRedis
-from processes import DEADLINE, end, spawn, wait_for
-from servers import FOLDERS, Server, run
+from tests.support.client import Connection
+from tests.support.private_redis import PrivateRedis
+from tests.support.processes import DEADLINE, end, spawn, wait_for
+from tests.support.servers import FOLDERS, Server, run
+
+pytestmark = pytest.mark.protocol
 
 # Options that belong to a model: those that take them.
 OWN = {

@@ -6,6 +6,8 @@ import threading
 
 import pytest
 
+pytestmark = pytest.mark.protocol
+
 SECRET = b"outside of public\n"
 
 

@@ -8,9 +8,11 @@ import time
 
 import pytest
 
-from guest import Guest
-from processes import expect_below, seconds_of, wait_for
-from servers import TOP
+from tests.support.guest import Guest
+from tests.support.processes import expect_below, seconds_of, wait_for
+from tests.support.servers import TOP
+
+pytestmark = pytest.mark.shared
 
 # "Within a second" is what is promised; the answer itself takes some time on top.
 PROMISE = 1.25
@@ -57,6 +59,7 @@ def expect_back(server, site):
     return guest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["--pipeline"]],
                          ids=["one by one", "pipeline"])
 def test_redis_stops_and_comes_back(launch, own_redis, site, options):
@@ -69,6 +72,7 @@ def test_redis_stops_and_comes_back(launch, own_redis, site, options):
     expect_back(server, site)
 
 
+@pytest.mark.slow
 def test_redis_ends_an_idle_connection(launch, own_redis):
     """As it does by its `timeout`. The next page opens a new connection."""
     server = launch(redis=own_redis.address)
@@ -120,6 +124,7 @@ def test_unix_socket(launch, own_redis, site):
     expect_back(server, site)
 
 
+@pytest.mark.slow
 def test_a_frozen_redis(launch, own_redis, site):
     """Connected, but no reply comes."""
     server = launch(redis=own_redis.address)
@@ -130,6 +135,7 @@ def test_a_frozen_redis(launch, own_redis, site):
     expect_back(server, site)
 
 
+@pytest.mark.slow
 def test_a_client_that_goes_while_its_page_waits_for_redis(
         launch, own_redis, site):
     """No client gets the reply that comes later, least of all the next one."""
@@ -199,6 +205,7 @@ class Impostor:
         self._listener.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", [
     None, b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x00\xff\x00\xff", b"$-1\r\n",
     b"*-1\r\n", b"-ERR no\r\n", b"-LOADING wait\r\n", b"-NOAUTH who?\r\n",

@@ -8,10 +8,10 @@ import time
 
 import pytest
 
-from access_log import fields, log_lines
-from client import Closed, build
-from processes import DEADLINE, children, session_members, wait_for
-from servers import REPORT, SMALL_POOL, is_refused
+from tests.support.access_log import fields, log_lines
+from tests.support.client import Closed, build
+from tests.support.processes import DEADLINE, children, session_members, wait_for
+from tests.support.servers import REPORT, SMALL_POOL, is_refused
 
 
 @pytest.fixture
@@ -118,6 +118,7 @@ def test_stop_while_a_page_waits_for_redis(launch, own_redis):
         server.finish()
 
 
+@pytest.mark.slow
 def test_every_answer_that_was_begun_is_finished(launch, large, server_name):
     """Several slow readers at the same time, where the model serves several."""
     server = launch("--drain-timeout", "3600", "--request-timeout", "3600",
@@ -138,6 +139,7 @@ def test_every_answer_that_was_begun_is_finished(launch, large, server_name):
     assert server.finish()[0] == count
 
 
+@pytest.mark.slow
 def test_the_drain_time_out_bounds_the_stop(launch, large):
     """A reader that never reads on is cut off; the stop is still a clean
     one."""

@@ -5,9 +5,11 @@ import time
 
 import pytest
 
-from client import parse_date
-from processes import wait_for
-from servers import TOP
+from tests.support.client import parse_date
+from tests.support.processes import wait_for
+from tests.support.servers import TOP
+
+pytestmark = pytest.mark.protocol
 
 SIZE = 1000
 CONTENT = bytes(i % 251 for i in range(SIZE))
@@ -116,6 +118,7 @@ def test_a_folder_without_its_slash_keeps_the_query(server, query):
     assert response.get("X") is None
 
 
+@pytest.mark.slow
 def test_a_changed_file_is_served_new_within_a_second(server, site):
     """Asked for all the time, so that a worker has it open. Every answer is
     whole: the old file or the new one. (A file that is overwritten in place,
@@ -140,6 +143,7 @@ def test_a_changed_file_is_served_new_within_a_second(server, site):
             assert body == content
 
 
+@pytest.mark.slow
 def test_a_replaced_file_is_served_new_though_size_and_time_are_the_same(
         server, site):
     """As a careless copy tool leaves it: only the inode tells."""
@@ -153,6 +157,7 @@ def test_a_replaced_file_is_served_new_though_size_and_time_are_the_same(
              "the new content")
 
 
+@pytest.mark.slow
 def test_a_removed_file_is_gone_and_a_new_one_is_there(server, site):
     path = site.write("static/coming-and-going.txt", b"here")
     url = "/static/coming-and-going.txt"
@@ -163,6 +168,7 @@ def test_a_removed_file_is_gone_and_a_new_one_is_there(server, site):
     wait_for(lambda: server.request(url).body == b"again", "the new file")
 
 
+@pytest.mark.slow
 def test_a_change_shows_in_the_etag(server, site):
     site.write("static/tagged.txt", b"one")
     before = server.request("/static/tagged.txt").get("ETag")

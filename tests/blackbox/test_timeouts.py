@@ -6,9 +6,11 @@ import time
 
 import pytest
 
-from client import Closed, Reset, build
-from processes import expect_below, seconds_of, wait_for
-from sockets import unread
+from tests.support.client import Closed, Reset, build
+from tests.support.processes import expect_below, seconds_of, wait_for
+from tests.support.sock_diag import unread
+
+pytestmark = [pytest.mark.shared, pytest.mark.slow]
 
 SHORT = 0.5             # seconds, for the option under test
 EARLY = 0.35            # what would be too soon

@@ -9,13 +9,11 @@ import os
 import resource
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 TOP = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(TOP))
 
 FOLDER = TOP / "build" / "containers"
 BASE_TAR = FOLDER / "base.tar"

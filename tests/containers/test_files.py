@@ -7,7 +7,7 @@ import shutil
 import pytest
 import yaml
 
-from conftest import TOP, run
+from tests.containers.conftest import TOP, run
 from tests.containers import balancer
 
 COMPOSE = yaml.safe_load((TOP / "compose.yaml").read_text())

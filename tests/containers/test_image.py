@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import NAMES, must, run
+from tests.containers.conftest import NAMES, must, run
 
 pytestmark = pytest.mark.timeout(1200)     # the first test builds the images
 MEGABYTE = 1_000_000

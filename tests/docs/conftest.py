@@ -15,7 +15,7 @@ TOP = Path(__file__).resolve().parents[2]
 DOCS = TOP / "docs"
 sys.path.insert(0, str(TOP))
 
-from tests import chromium     # noqa: E402  pylint: disable=wrong-import-position
+from tests.support import chromium     # noqa: E402  pylint: disable=wrong-import-position
 
 PAGES = sorted(DOCS.rglob("*.md"))
 CHAPTERS = sorted((DOCS / "tutorial").glob("0[1-7]_*.md"))

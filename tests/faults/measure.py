@@ -1,8 +1,7 @@
-#!/usr/bin/python3
 """What the promises of docs/reference/promises.md cost in time, measured.
 
     make reliability            all seven; writes results/reliability.json
-    tests/faults/measure.py SERVERS...
+    python -m tests.faults.measure SERVERS...
 
 The tests of this folder say whether a promise is kept, with a margin for busy
 machines. This says by how much, once, on a quiet one. Seconds unless named
@@ -14,22 +13,16 @@ import os
 import signal
 import sys
 import time
-from pathlib import Path
 
-TESTS = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(TESTS), str(TESTS / "blackbox")]
-
-# pylint: disable=wrong-import-position
-from client import build                                    # noqa: E402
-from blackbox.conftest import Site                          # noqa: E402
-from crowd import Crowd                                     # noqa: E402
-from faulty_redis import CUT, DELAY, FaultyRedis            # noqa: E402
-from load import Load, percentile                           # noqa: E402
-from private_redis import PrivateRedis                      # noqa: E402
-from scenarios import (away, exactly_once, recovery,        # noqa: E402
-                       replacement, slow_clients)
-from servers import FOLDERS, TOP, Server                    # noqa: E402
-from test_exhaustion import crowd, few_descriptors          # noqa: E402
+from tests.support.client import build
+from tests.support.site import Site
+from tests.support.crowd import Crowd
+from tests.support.faulty_redis import CUT, DELAY, FaultyRedis
+from tests.support.load import Load, percentile
+from tests.support.private_redis import PrivateRedis
+from tests.support.scenarios import (away, crowd, few_descriptors, exactly_once, recovery,
+                                     replacement, slow_clients)
+from tests.support.servers import FOLDERS, TOP, Server
 
 OUT = TOP / "results" / "reliability.json"
 PLACES = 4

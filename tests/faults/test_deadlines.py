@@ -6,12 +6,12 @@ import time
 
 import pytest
 
-from client import Closed, Reset, build
-from crowd import Crowd
-from load import Load, percentile
-from observe import is_held, is_served
-from processes import DEADLINE, expect_below, wait_for
-from scenarios import slow_clients
+from tests.support.client import Closed, Reset, build
+from tests.support.crowd import Crowd
+from tests.support.load import Load, percentile
+from tests.support.procfs import is_held, is_served
+from tests.support.processes import DEADLINE, expect_below, wait_for
+from tests.support.scenarios import slow_clients
 
 TIMEOUT = 0.6           # seconds, for the option under test
 NEVER = "3600"

@@ -8,11 +8,11 @@ import time
 
 import pytest
 
-from client import Closed, build
-from load import Load
-from observe import cpu_seconds, owner
-from processes import children, expect_below, wait_for
-from scenarios import replacement
+from tests.support.client import Closed, build
+from tests.support.load import Load
+from tests.support.procfs import cpu_seconds, owner
+from tests.support.processes import children, expect_below, wait_for
+from tests.support.scenarios import replacement
 
 # Promised: replaced within 100 ms. A sanitized server may add:
 SLACK = 2.0

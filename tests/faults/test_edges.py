@@ -14,10 +14,10 @@ import time
 
 import pytest
 
-from client import Closed, Connection, build
-from processes import (DEADLINE, children, descriptors, end, session_members,
-                       spawn, system_calls, wait_for, zombies)
-from servers import READY, SMALL_POOL, Server, run
+from tests.support.client import Closed, Connection, build
+from tests.support.processes import (DEADLINE, children, descriptors, end, session_members,
+                                     spawn, system_calls, wait_for, zombies)
+from tests.support.servers import READY, SMALL_POOL, Server, run
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 

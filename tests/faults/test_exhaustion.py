@@ -2,27 +2,20 @@
 can, reports the shortage once, does not spin, and works normally when there is
 enough again."""
 
-import contextlib
 import os
 import resource
 
 import pytest
 
-from client import Closed, Reset, build
-from guest import URLENCODED, form
-from observe import load, status
-from processes import children, end, expect_below, spawn, threads, wait_for
+from tests.support.client import Closed, Reset, build
+from tests.support.guest import URLENCODED, form
+from tests.support.procfs import load, status
+from tests.support.processes import children, end, expect_below, spawn, threads, wait_for
+from tests.support.scenarios import crowd, few_descriptors
 
-CLIENTS = 500
-DESCRIPTORS = 64
 NEVER = "3600"
 # As without SMALL_POOL: so many that descriptors run out before workers do.
 MANY = {"preforking": ["--workers", "100"], "prethreaded": ["--threads", "100"]}
-
-
-def few_descriptors():
-    """For preexec_fn: what `ulimit -n 64` does."""
-    resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS))
 
 
 def patient(launch, server_name, *options, **settings):
@@ -60,17 +53,6 @@ def expect_as_before(server):
         return True
 
     wait_for(three_times, "the guestbook, three times in a row")
-
-
-@contextlib.contextmanager
-def crowd(server, data, count=CLIENTS):
-    """Connect `count` clients that have all sent `data`."""
-    with contextlib.ExitStack() as stack:
-        connections = []
-        for _ in range(count):
-            connections.append(stack.enter_context(server.connect()))
-            connections[-1].send(data)
-        yield connections
 
 
 # Descriptors

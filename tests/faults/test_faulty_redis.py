@@ -6,12 +6,12 @@ import time
 
 import pytest
 
-import faulty_redis as faults
-from client import build
-from guest import URLENCODED, form
-from processes import expect_below, wait_for
-from scenarios import away, exactly_once, recovery
-from servers import TOP
+from tests.support import faulty_redis as faults
+from tests.support.client import build
+from tests.support.guest import URLENCODED, form
+from tests.support.processes import expect_below, wait_for
+from tests.support.scenarios import away, exactly_once, recovery
+from tests.support.servers import TOP
 
 # Promised: a 503 within a second, and the guestbook within a second of Redis'
 # return. A sanitized server may add:

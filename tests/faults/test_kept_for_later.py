@@ -7,9 +7,9 @@ import resource
 
 import pytest
 
-from client import build
-from observe import memory_kib
-from processes import session_members, wait_for
+from tests.support.client import build
+from tests.support.procfs import memory_kib
+from tests.support.processes import session_members, wait_for
 
 FILES = 8
 FEW = 512               # descriptors, for a hundred threads

@@ -11,14 +11,14 @@ import time
 
 import pytest
 
-from client import Connection, build
-from guest import URLENCODED, form
-from namespaces import (AS_USER, as_root, execute_without_arguments,
-                        mount_tmpfs, needs_namespaces, network_of, own_network,
-                        seen_by)
-from processes import (DEADLINE, children, descriptors, is_stopped,
-                       session_members, wait_for)
-from servers import FOLDERS, SMALL_POOL, Server
+from tests.support.client import Connection, build
+from tests.support.guest import URLENCODED, form
+from tests.support.namespaces import (AS_USER, as_root, execute_without_arguments,
+                                      mount_tmpfs, needs_namespaces, network_of,
+                                      own_network, seen_by)
+from tests.support.processes import (DEADLINE, children, descriptors, is_stopped,
+                                     session_members, wait_for)
+from tests.support.servers import FOLDERS, SMALL_POOL, Server
 
 LINE = re.compile(r'\S+ - - \[[^]]+\] "\S+ \S+ HTTP/1\.[01]" \d{3} \d+')
 PAGE = 4096             # bytes that a tmpfs gives to a file at a time

@@ -6,8 +6,8 @@ import signal
 
 import pytest
 
-from observe import status
-from processes import session_members, wait_for
+from tests.support.procfs import status
+from tests.support.processes import session_members, wait_for
 
 LANDLOCK_CREATE_RULESET, VERSION = 444, 1
 HAS_LANDLOCK = ctypes.CDLL(None).syscall(LANDLOCK_CREATE_RULESET, None, 0,

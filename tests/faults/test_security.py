@@ -10,9 +10,9 @@ import shutil
 
 import pytest
 
-from observe import status
-from processes import session_members
-from servers import run
+from tests.support.procfs import status
+from tests.support.processes import session_members
+from tests.support.servers import run
 
 HOSTILE = ["a\r\nX-Evil: 1", "a\nb", "50%0d%0aX-Evil: 1", "a b", "\u00fc",
            "q?x=1#y", "<b>&\"'", "%2e%2e", "a\\b", "\x7f\x1b[31m"]

@@ -5,10 +5,10 @@ import time
 
 import pytest
 
-from client import build
-from load import Load
-from processes import expect_below, wait_for
-from servers import is_refused
+from tests.support.client import build
+from tests.support.load import Load
+from tests.support.processes import expect_below, wait_for
+from tests.support.servers import is_refused
 
 CLIENTS = 200
 SLACK = 5.0             # seconds for what takes no time

@@ -222,7 +222,7 @@ def options_of(monkeypatch, suite_name, **environment):
 
 
 @pytest.mark.parametrize("name, sample", [
-    ("blackbox", "three"), ("blackbox-asan", "two"), ("blackbox-tsan", "two")])
+    ("blackbox", "protocol"), ("blackbox-asan", "shared"), ("blackbox-tsan", "shared")])
 def test_the_protocol_is_sampled(monkeypatch, name, sample):
     assert f"--sample {sample}" in options_of(monkeypatch, name)
 

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tests import chromium as headless
+from tests.support import chromium as headless
 from tools.kit import TOP
 from tools.model import model
 from tools.model.simulator import page

@@ -9,8 +9,8 @@ import re
 import struct
 import subprocess
 
-from processes import make_folder, remove_folder
-from servers import TOP
+from tests.support.processes import make_folder, remove_folder
+from tests.support.servers import TOP
 
 LIBRARY = "build/shim.so"
 

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from client import build, parse_date
-from shim import Shim
+from tests.support.client import build, parse_date
+from tests.shim.shim import Shim
 
 pytestmark = pytest.mark.clock
 

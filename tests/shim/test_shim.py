@@ -11,13 +11,13 @@ import time
 
 import pytest
 
-from client import build
-from guest import URLENCODED, form
-from observe import cpu_seconds
-from processes import wait_for
-from servers import is_refused
-from shim import HARD, LACKING, NO_ROOM, SOFT
-from traffic import Traffic
+from tests.support.client import build
+from tests.support.guest import URLENCODED, form
+from tests.support.procfs import cpu_seconds
+from tests.support.processes import wait_for
+from tests.support.servers import is_refused
+from tests.shim.shim import HARD, LACKING, NO_ROOM, SOFT
+from tests.shim.traffic import Traffic
 
 # Few slots: the limits are part of what is tried.
 OPTIONS = {"forking": ["--max-children", "4"],

@@ -10,8 +10,8 @@ import random
 import threading
 import time
 
-from client import Closed, Connection, Reset, build, chunked
-from guest import URLENCODED, form
+from tests.support.client import Closed, Connection, Reset, build, chunked
+from tests.support.guest import URLENCODED, form
 
 LARGE = 3_000_000
 BATCH = 6               # requests sent together, at most

@@ -7,14 +7,33 @@ with the promise and a margin for busy machines; measure.py writes it down.
 import collections
 import contextlib
 import os
+import resource
 import signal
 import threading
 import time
 
-from client import build
-from guest import URLENCODED, form
-from observe import age
-from processes import DEADLINE, children, wait_for     # for what hangs
+from tests.support.client import build
+from tests.support.guest import URLENCODED, form
+from tests.support.procfs import age
+from tests.support.processes import DEADLINE, children, wait_for     # for what hangs
+
+DESCRIPTORS = 64             # of few_descriptors()
+
+
+def few_descriptors():
+    """For preexec_fn: what `ulimit -n 64` does."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS))
+
+
+@contextlib.contextmanager
+def crowd(server, data, count=500):
+    """Connect `count` clients that have all sent `data`."""
+    with contextlib.ExitStack() as stack:
+        connections = []
+        for _ in range(count):
+            connections.append(stack.enter_context(server.connect()))
+            connections[-1].send(data)
+        yield connections
 
 
 def slow_clients(server, count, patience=0.0):

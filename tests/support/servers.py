@@ -9,10 +9,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from client import Connection
-from processes import (DEADLINE, end, kill_session, session_members, spawn,
-                       wait_for)
-from sockets import unread
+from tests.support.client import Connection
+from tests.support.processes import (DEADLINE, end, kill_session, session_members, spawn,
+                                     wait_for)
+from tests.support.sock_diag import unread
 
 TOP = Path(__file__).resolve().parents[2]       # of the project
 
@@ -22,6 +22,8 @@ FOLDERS = {
     "preforking": "03_preforking", "threaded": "04_threaded",
     "prethreaded": "05_prethreaded", "poll": "06_poll", "epoll": "07_epoll",
 }
+
+LOOPS = ("poll", "epoll")       # these are event loops; the others block
 
 # Four workers or threads are enough for most tests. A hundred of each, in several
 # sanitizer builds at the same time, would only take longer to start.

@@ -1,21 +1,13 @@
-"""The site in a real browser: headless Chromium, driven through its driver.
-
-The driver is started here and not by selenium, so that it is in the
-guardian's care like every other program of the tests.
-"""
+"""The site in a real browser, a headless Chromium."""
 
 import re
-import shutil
-import subprocess
 import time
 
 import pytest
 
-from processes import (DEADLINE, end, make_folder, remove_folder, spawn,
-                       wait_for)
-from servers import TOP
-
-pytestmark = pytest.mark.browser
+from tests.support.chromium import chromium
+from tests.support.processes import wait_for
+from tests.support.servers import TOP
 
 # The pages are the same files for all seven. Where only they are on test, two
 # servers suffice, the least alike: a browser opens several connections.
@@ -28,53 +20,12 @@ GRACE = int(re.search(r"FIRST_BYTE_GRACE_MS = (\d+)",
 # not use. The test below tells a wait for a grace from one for --request-timeout.
 SLACK = 30.0
 
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
-         "--disable-dev-shm-usage", "--no-first-run",
-         "--disable-background-networking", "--disable-component-update",
-         "--disable-sync", "--disable-breakpad",
-         "--disable-default-apps", "--window-size=1280,1000"]
-
-
-def program(*names):
-    """The path of the first of these programs that is installed."""
-    for name in names:
-        path = shutil.which(name)
-        if path:
-            return path
-    pytest.fail(f"none of {', '.join(names)} is installed; "
-                "`make deps` installs what the tests need")
-
 
 @pytest.fixture(scope="session")
 def browser():
-    """A Chromium with a profile of its own."""
-    from selenium import webdriver  # here, so that the other tests need not
-    profile = make_folder("chromium")
-    driver = spawn([program("chromedriver"), "--port=0"],
-                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                   stderr=subprocess.STDOUT, text=True)
-    try:
-        for line in driver.stdout:
-            match = re.search(r"started successfully on port (\d+)", line)
-            if match:
-                break
-        else:
-            pytest.fail("chromedriver did not start")
-        options = webdriver.ChromeOptions()
-        options.binary_location = program("chromium", "chromium-browser",
-                                          "google-chrome")
-        for flag in [*FLAGS, f"--user-data-dir={profile}"]:
-            options.add_argument(flag)
-        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-        instance = webdriver.Remote(f"http://127.0.0.1:{match[1]}",
-                                    options=options)
-        instance.set_page_load_timeout(DEADLINE)
-        yield instance
-        instance.quit()
-    finally:
-        end(driver)
-        driver.stdout.close()
-        remove_folder(profile)
+    """A Chromium for all tests."""
+    with chromium() as found:
+        yield found
 
 
 @pytest.fixture

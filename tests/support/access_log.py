@@ -2,7 +2,7 @@
 
 import re
 
-from processes import wait_for
+from tests.support.processes import wait_for
 
 LOG_LINE = re.compile(
     r'127\.0\.0\.1 - - '

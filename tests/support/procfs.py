@@ -4,7 +4,7 @@ import os
 import time
 from pathlib import Path
 
-from processes import session_members
+from tests.support.processes import session_members
 
 TICK = os.sysconf("SC_CLK_TCK")
 ESTABLISHED = "01"

@@ -1,26 +1,28 @@
 """Fixtures: a Redis, a web site and a server for each test that asks.
 
     pytest -n auto tests/blackbox
-    pytest tests/blackbox --servers epoll,poll -k guestbook
-    pytest tests/blackbox --sample three -m 'not slow'
+    pytest tests/faults --servers epoll,poll -k redis
+    pytest tests/blackbox --sample protocol -m 'not slow'
     pytest tests/blackbox --bin-dir build/address,undefined/bin
 
 Every test that (directly or not) uses `server_name` runs once for each of the
-seven executables; with --sample, tests of the protocol run on some of them (see
-sampling.py). The server is stopped with SIGTERM and must exit with 0;
+seven executables; with --sample, tests of code that all seven share run on one
+server of each driver. The server is stopped with SIGTERM and must exit with 0;
 see servers.Server.finish for what else it owes.
 """
 
-import os
-import shutil
+import zlib
 from pathlib import Path
 
 import pytest
 
-import sampling
-from private_redis import PrivateRedis
-from processes import make_folder, remove_folder
-from servers import FOLDERS, SMALL_POOL, TOP, Server, ServerFault
+from tests.support.faulty_redis import FaultyRedis
+from tests.support.private_redis import PrivateRedis
+from tests.support.servers import FOLDERS, LOOPS, SMALL_POOL, TOP, Server, ServerFault
+from tests.support.site import Site
+
+# --sample: the tests with these markers run on one server of each driver.
+SAMPLED = {"protocol": {"protocol"}, "shared": {"protocol", "shared"}}
 
 
 def pytest_addoption(parser):
@@ -29,22 +31,12 @@ def pytest_addoption(parser):
                     help="folder of the executables (default: %(default)s)")
     group.addoption("--servers", default=",".join(FOLDERS), metavar="A,B",
                     help="which of the seven to test (default: all)")
-    group.addoption("--full", dest="sample", action="store_const", const=None,
-                    help="run every case on every server (the default)")
-    group.addoption("--sample", dest="sample", choices=sampling.MODES,
-                    metavar="MODE",
-                    help="run each case of the protocol on fewer servers: "
-                    + "; ".join(f"{mode}: {what}"
-                                for mode, what in sampling.MODES.items()))
+    group.addoption("--sample", choices=SAMPLED,
+                    help="run tests of the protocol, or of all that is shared, on one "
+                    "blocking server and one event loop (default: on all)")
 
 
 def pytest_configure(config):
-    config.addinivalue_line(
-        "markers", "only(*names): the rule holds for these servers alone")
-    config.addinivalue_line(
-        "markers", "browser: drives a real, headless Chromium")
-    config.addinivalue_line(
-        "markers", "slow: takes half a second or more (see sampling.SLOW)")
     for name in config.getoption("--servers").split(","):
         if name not in FOLDERS:
             raise pytest.UsageError(f"--servers: there is no {name!r}, only "
@@ -52,53 +44,39 @@ def pytest_configure(config):
 
 
 def pytest_generate_tests(metafunc):
-    if "server_name" not in metafunc.fixturenames:
-        return
-    names = metafunc.config.getoption("--servers").split(",")
-    only = metafunc.definition.get_closest_marker("only")
-    if only:
-        names = [name for name in names if name in only.args]
-    metafunc.parametrize("server_name", names, indirect=True,
-                         scope="session")
+    if "server_name" in metafunc.fixturenames:
+        names = metafunc.config.getoption("--servers").split(",")
+        only = metafunc.definition.get_closest_marker("only")
+        metafunc.parametrize(
+            "server_name", [name for name in names if not only or name in only.args],
+            indirect=True, scope="session")
 
 
-@pytest.hookimpl(tryfirst=True)     # before -m looks at the markers
 def pytest_collection_modifyitems(config, items):
-    """Mark slow tests, drop tests without a server, and sample the protocol."""
+    """Drop tests without a server, and those that the sample leaves to other servers."""
+    servers = config.getoption("--servers").split(",")
+    markers = SAMPLED.get(config.getoption("--sample"), set())
+    kept, dropped = [], []
     for item in items:
-        if sampling.is_slow(item.path.stem, item.originalname):
-            item.add_marker("slow")
-
-    # --servers and `only` may leave a test without a server.
-    items[:] = [item for item in items if "server_name" not in item.fixturenames
-                or item.callspec.params["server_name"] in FOLDERS]
-
-    if config.getoption("--sample"):
-        kept = set(in_sample(items, config.getoption("--servers").split(","),
-                             config.getoption("--sample")))
-        config.hook.pytest_deselected(
-            items=[item for item in items if item not in kept])
-        items[:] = [item for item in items if item in kept]
+        server = getattr(item, "callspec", None) and item.callspec.params.get("server_name")
+        if server is None or server in FOLDERS:
+            sampled = server and markers & {mark.name for mark in item.iter_markers()}
+            left_to_others = sampled and server not in one_of_each(
+                item.nodeid.replace(server, "", 1), servers, item)
+            (dropped if left_to_others else kept).append(item)
+    config.hook.pytest_deselected(items=dropped)
+    items[:] = kept
 
 
-def in_sample(items, servers, mode):
-    """Yield the tests that the mode of sampling keeps.
-
-    A test with the marker `only` is about an architecture: it stays.
-    """
-    numbering = sampling.Numbering()
-    for item in items:
-        if item.path.stem not in sampling.FILES[mode] \
-                or "server_name" not in item.fixturenames \
-                or item.get_closest_marker("only"):
-            yield item
-            continue
-        server = item.callspec.params["server_name"]
-        case = item.callspec.id.split("-")      # such as epoll-POST-/answer
-        case.remove(server)
-        number = numbering.number(item.path.stem, item.originalname, tuple(case))
-        if server in sampling.servers_for(number, servers, mode):
-            yield item
+def one_of_each(case, servers, item):
+    """Return one server of each driver, the same for the same case. A test with the
+    marker `only` is about an architecture: all its servers run it."""
+    if item.get_closest_marker("only"):
+        return servers
+    number = zlib.crc32(case.encode())
+    drivers = ([name for name in servers if name not in LOOPS],
+               [name for name in servers if name in LOOPS])
+    return [driver[number % len(driver)] for driver in drivers if driver]
 
 
 @pytest.fixture(scope="session")
@@ -135,32 +113,25 @@ def own_redis():
     instance.close()
 
 
-class Site:
-    """A folder with public/ and templates/, as --root takes it."""
+@pytest.fixture
+def durable_redis():
+    """A Redis of the test's own that keeps what it has acknowledged.
 
-    def __init__(self):
-        self.root = make_folder("site")
-        shutil.copytree(TOP / "public", self.root / "public")
-        shutil.copytree(TOP / "templates", self.root / "templates")
-        self.public = self.root / "public"
+    Only appendfsync "always" is that strict: with "everysec", its default, a
+    write may wait for an fsync that is under way, and the reply does not.
+    """
+    instance = PrivateRedis("--appendonly", "yes", "--appendfsync", "always")
+    yield instance
+    instance.close()
 
-    @property
-    def template(self):
-        """The text of the guestbook's template."""
-        return (self.root / "templates/guestbook/index.html").read_text()
 
-    def write(self, path, content, age=3600):
-        """Put a file below public/, last changed `age` seconds ago."""
-        file = self.public / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(content)
-        changed = file.stat().st_mtime_ns - age * 10**9
-        os.utime(file, ns=(changed, changed))
-        return file
-
-    def remove(self):
-        """Remove the folder."""
-        remove_folder(self.root)
+@pytest.fixture
+def faulty_redis(redis):
+    """A proxy before the Redis of all tests; a test can make it misbehave."""
+    redis("FLUSHALL")
+    instance = FaultyRedis(redis.port)
+    yield instance
+    instance.close()
 
 
 @pytest.fixture(scope="session")

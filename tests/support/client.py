@@ -18,7 +18,7 @@ import socket
 import struct
 import time
 
-from processes import DEADLINE
+from tests.support.processes import DEADLINE
 
 HOST = "test"
 CONTENT_SECURITY_POLICY = (

@@ -6,8 +6,8 @@ import signal
 import socket
 import subprocess
 
-from processes import (DEADLINE, end, make_folder, remove_folder, spawn,
-                       wait_for)
+from tests.support.processes import (DEADLINE, end, make_folder, remove_folder, spawn,
+                                     wait_for)
 
 # Below the range from which the kernel picks ports, so that the
 # port is still ours when Redis comes back after it was stopped.

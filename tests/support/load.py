@@ -4,7 +4,7 @@ again, and that check every byte of it."""
 import threading
 import time
 
-from client import Closed, Connection, ProtocolError, Reset, build
+from tests.support.client import Closed, Connection, ProtocolError, Reset, build
 
 
 class Load:

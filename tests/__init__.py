@@ -1,0 +1,1 @@
+"""The tests. `make check` runs them; CONTRIBUTING.md says which folder holds what."""
