@@ -1,6 +1,5 @@
 """scripts/check.py: what did not pass must not be lost."""
 
-import importlib.util
 import os
 import select
 import subprocess
@@ -10,396 +9,209 @@ from pathlib import Path
 
 import pytest
 
-TOP = Path(__file__).resolve().parents[2]
-_spec = importlib.util.spec_from_file_location("check", TOP / "scripts/check.py")
-check = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(check)
-Count = check.Count
-
-
-def junit(folder, *suites):
-    """Write a JUnit file with these attributes of test suites; return its path."""
-    path = folder / "made_up.xml"
-    path.write_text("<testsuites>" + "".join(
-        f"<testsuite {attributes}/>" for attributes in suites) + "</testsuites>")
-    return path
-
-
-def test_junit_suites_add_up(tmp_path):
-    path = junit(tmp_path, 'tests="9" failures="2" errors="1" skipped="3"',
-                 'tests="1" failures="0" errors="0" skipped="0"')
-    assert check.count_junit(path) == Count(4, 3, 3)
-
-
-@pytest.mark.parametrize("text", [
-    "", "<testsuites><testsuite", "<testsuites><testsuite tests='1'/></testsuites>"])
-def test_an_incomplete_junit_file_is_no_count(tmp_path, text):
-    (tmp_path / "cut.xml").write_text(text)
-    assert check.count_junit(tmp_path / "cut.xml") is None
-    assert check.count_junit(tmp_path / "absent.xml") is None
-
-
-@pytest.mark.parametrize("text, count", [
-    ("1 passed, 0 failed\n5 passed, 2 failed\n", Count(5, 2)),
-    ("see 5 passed, 2 failed\n", None), ("", None)])
-def test_the_last_line_of_a_script_is_its_count(text, count):
-    assert check.count_plain(text) == count
-
-
-def test_cmocka_groups_add_up():
-    text = ("[  PASSED  ] 3 test(s).\n[  PASSED  ] 2 test(s).\n"
-            "[  SKIPPED ] 1 test(s), listed below:\n[  SKIPPED ] later\n"
-            "[  FAILED  ] 1 test(s), listed below:\n[  FAILED  ] test_x\n")
-    assert check.count_cmocka(text) == Count(5, 1, 1)
-
-
-def test_cmocka_that_never_closed_is_no_count():
-    assert check.count_cmocka("[ RUN      ] test_x\nSegmentation fault\n") is None
-
-
-@pytest.mark.parametrize("count, status, verdict", [
-    (Count(3, 0, 0), 0, Count(3, 0, 0)),
-    (Count(3, 0, 0), 1, Count(3, 1, 0)),    # a leak found at exit
-    (Count(3, 1, 0), 1, Count(3, 1, 0)),
-    (Count(0, 0, 1), 0, Count(0, 0, 1)),
-    (Count(0, 0, 0), 0, Count(0, 1, 0)),    # nothing ran
-    (None, 0, Count(0, 1, 0)),
-    (None, -11, Count(0, 1, 0)),
-])
-def test_judge(count, status, verdict):
-    assert check.judge(count, status) == verdict
+from scripts import check
+from scripts.check import TOP, Count
 
 
 @pytest.fixture(autouse=True)
 def own_settings(tmp_path, monkeypatch):
     """Logs of the test's own, and no setting of the caller or of CI."""
     monkeypatch.setattr(check, "LOGS", tmp_path)
-    for name in (*check.OURS, "CI"):
-        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(check, "SETTING", dict.fromkeys(check.OURS, ""))
+    monkeypatch.setattr(check, "FULL", False)
+    monkeypatch.delenv("CI", raising=False)
 
 
-def test_only_check_all_runs_suites_that_take_minutes(monkeypatch):
-    def names():
-        return {suite.name for suite in check.choose([])}
-
-    assert "containers" not in names() and "unit" in names()
-    monkeypatch.setenv("FULL", "1")
-    assert "containers" in names() and "unit" in names()
+def suite(*run, **settings):
+    return {"about": "a suite of this test", "needs": [], "run": run, **settings}
 
 
-def made_up(run, name="made-up", flavour=None, beside=False):
-    return check.Suite(name, "a suite of this test", flavour, run, beside)
+def result_of(one):
+    """Run a suite; return its Count and why it was ended."""
+    return check.run("one", one, ["make"], threading.Event())
 
 
-def result_of(run):
-    """Run a function as a suite; return its Count and why it was ended."""
-    return check.Runner(made_up(run)).suite()
+@pytest.mark.parametrize("text, status, counted", [
+    ("1 passed, 0 failed\n5 passed, 2 failed\n", 1, Count(5, 2)),
+    ("see 5 passed, 2 failed\n", 0, Count(0, 1)),
+    ("=== 2 failed, 3 passed, 1 skipped, 4 errors in 75.1s (0:01:15) ===\n", 1, Count(3, 6, 1)),
+    ("=== no tests ran in 0.01s ===\n", 5, Count(0, 1)),
+    ("[  PASSED  ] 3 test(s).\n[  PASSED  ] 2 test(s).\n[  SKIPPED ] 1 test(s), listed below:\n"
+     "[  FAILED  ] 1 test(s), listed below:\n[  FAILED  ] test_x\n", 1, Count(5, 1, 1)),
+    ("[ RUN      ] test_x\nSegmentation fault\n", -11, Count(0, 1)),
+    ("3 passed, 0 failed\n", 1, Count(3, 1)),          # a leak found at exit
+    ("0 passed, 0 failed\n", 0, Count(0, 1)),
+    ("", 0, Count(0, 1))])
+def test_what_a_program_printed_is_counted_and_its_status_too(text, status, counted):
+    assert check.judge(check.count(text), status) == counted
 
 
-def test_a_program_and_its_words_are_handed_back():
-    seen = []
-    result_of(lambda r: seen.append(
-        r.program(["sh", "-c", "echo out; echo err >&2; exit 3"])))
-    status, text = seen[0]
-    assert status == 3
-    assert text.splitlines()[1:] == ["out", "err"]
+def test_a_suite_that_crashes_has_failed():
+    assert result_of(suite("sh -c 'echo 5 passed, 0 failed; kill -SEGV $$'"))[0] == Count(5, 1)
 
 
-def test_a_suite_that_crashes_failed():
-    count, _ = result_of(lambda r: r.script(
-        "sh", "-c", "echo 5 passed, 0 failed; kill -SEGV $$"))
-    assert count == Count(5, 1)
-
-
-def test_a_suite_that_cannot_start_failed():
-    count, why = result_of(lambda r: r.script("/no/such/program"))
-    assert count == Count(0, 1) and "/no/such/program" in why
+def test_a_suite_that_cannot_start_has_failed():
+    counted, why = result_of(suite("/no/such/program"))
+    assert counted == Count(0, 1) and "/no/such/program" in why
 
 
 def test_a_suite_that_hangs_is_ended_with_all_it_started(tmp_path, monkeypatch):
     monkeypatch.setattr(check, "SUITE_LIMIT", 1)
-    pid_file = tmp_path / "pid"
-    count, why = result_of(lambda r: r.script(
-        "sh", "-c", f"sleep 1000 & echo $! > {pid_file}; wait"))
-    assert count == Count(0, 1) and "more than 1 s" in why
-    assert ends(int(pid_file.read_text()))
-
-
-def ends(pid, deadline=60):
-    """Wait for a process that is no child of ours to end; tell whether it has."""
+    counted, why = result_of(suite(f"sh -c 'sleep 1000 & echo $! > {tmp_path}/pid; wait'"))
+    assert counted == Count(0, 1) and "more than 1 s" in why
     try:
-        descriptor = os.pidfd_open(pid)
+        descriptor = os.pidfd_open(int((tmp_path / "pid").read_text()))
     except ProcessLookupError:
-        return True
-    try:
-        return bool(select.select([descriptor], [], [], deadline)[0])
-    finally:
-        os.close(descriptor)
+        return
+    assert select.select([descriptor], [], [], 60)[0]
+    os.close(descriptor)
 
 
-def test_builds_come_before_the_suites_that_need_them():
-    names = [s.name for s in check.with_builds(
-        check.choose(["unit", "blackbox", "blackbox-tsan"]))]
-    assert names == ["build", "unit", "blackbox", "build-tsan", "blackbox-tsan"]
+# With pytest.
 
-
-def test_an_unknown_suite_is_refused():
-    done = subprocess.run([sys.executable, TOP / "scripts/check.py", "nonsense"],
-                          capture_output=True, text=True, check=False)
-    assert done.returncode == 1 and "nonsense" in done.stderr
-
-
-# ------------------------------------------------------------------ with pytest
-
-TESTS = """
-import os
+FLAKY = """
 from pathlib import Path
-import pytest
-
-def test_sound():
-    pass
-
+import os, pytest, signal
+def test_sound(): pass
 def test_that_passes_at_the_second_attempt_only():
     mark = Path(__file__).with_name("mark")
     tried = mark.exists()
     mark.touch()
     assert tried
 """
-NEVER = "\ndef test_never(): assert False\n"
-SKIPPED = "\ndef test_skipped(): pytest.skip('not here')\n"
 FIXTURE = """
 @pytest.fixture
 def broken(): raise OSError
 def test_with_a_broken_fixture(broken): pass
+def test_skipped(): pytest.skip('not here')
 """
-CRASH = "\ndef test_crash(): os.abort()\n"
+CRASH = "def test_crash(): os.abort()\n"
+HANGS = "def test_hangs(): signal.pause()\n"
 
 
-def count_of(folder, text, workers=None):
-    """Run a file of tests as a suite; return the Count."""
-    (folder / "test_made_up.py").write_text(text)
-    return result_of(lambda r: r.pytest(str(folder), workers=workers))[0]
-
-
-@pytest.mark.parametrize("more, verdict", [
-    ("", Count(1, 1)), (SKIPPED, Count(1, 1, 1)), (NEVER + FIXTURE, Count(1, 3)),
-    (CRASH, Count(0, 1))], ids=["flaky", "skipped", "fixture", "crash"])
-def test_pytest_is_counted_and_a_flaky_test_fails(tmp_path, monkeypatch, more, verdict):
+@pytest.mark.parametrize("text, workers, counted", [
+    (FLAKY, 1, Count(1, 1)), (FLAKY + FIXTURE, 1, Count(1, 2, 1)), ("syntax error", 1, Count(0, 1)),
+    (FLAKY + CRASH, 1, Count(0, 1)), (FLAKY + CRASH, 2, Count(1, 2)), (FLAKY + HANGS, 2, Count(1, 2))])
+def test_a_test_that_does_not_pass_at_once_has_failed(tmp_path, monkeypatch, text, workers, counted):
+    monkeypatch.setattr(check, "TEST_LIMIT", 1)
     monkeypatch.setenv("CI", "true")    # there too
-    assert count_of(tmp_path, TESTS + more) == verdict
+    (tmp_path / "test_made_up.py").write_text(text)
+    assert result_of(suite(pytest=str(tmp_path), workers=workers))[0] == counted
 
 
-def test_a_worker_that_crashes_is_a_failed_test(tmp_path):
-    assert count_of(tmp_path, TESTS + CRASH, workers="1") == Count(1, 2)
+# Which servers.
+
+def words(name):
+    return " ".join(check.commands(check.read_suites()[name], ["make"])[0])
 
 
-def test_a_report_of_an_earlier_run_does_not_count(tmp_path):
-    assert count_of(tmp_path, "def test_sound(): pass") == Count(1, 0)
-    assert count_of(tmp_path, "syntax error") == Count(0, 1)
-    assert count_of(tmp_path, CRASH) == Count(0, 1)
-
-
-def test_a_test_that_hangs_has_failed(tmp_path, monkeypatch):
-    monkeypatch.setattr(check, "TEST_LIMIT", 0.2)
-    count = count_of(tmp_path, "import signal\ndef test_hangs(): signal.pause()\n")
-    assert count == Count(0, 1)
-    assert "Timeout" in (tmp_path / "made-up.log").read_text()
-
-
-# --------------------------------------------------------- what a suite runs on
-
-def options_of(monkeypatch, suite_name, **environment):
-    """Return the words that a suite hands to pytest."""
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    words = []
-    runner = check.Runner(made_up(None))
-    monkeypatch.setattr(runner, "pytest",
-                        lambda folder, *options, **_: words.extend(options))
-    next(s for s in [*check.SUITES, *check.EXTRA.values()]
-         if s.name == suite_name).run(runner)
-    return " ".join(words)
-
-
-@pytest.mark.parametrize("name, sample", [
-    ("blackbox", "protocol"), ("blackbox-asan", "shared"), ("blackbox-tsan", "shared")])
-def test_the_protocol_is_sampled(monkeypatch, name, sample):
-    assert f"--sample {sample}" in options_of(monkeypatch, name)
-
-
-@pytest.mark.parametrize("setting", [{"FULL": "1"}, {"SERVERS": "threaded poll"}])
 @pytest.mark.parametrize("name", ["blackbox", "blackbox-asan", "blackbox-tsan"])
-def test_the_user_can_ask_for_every_case(monkeypatch, name, setting):
-    words = options_of(monkeypatch, name, **setting)
-    assert "--sample" not in words
-    if "SERVERS" in setting:
-        assert "--servers threaded" in words
-
-
-def test_faults_are_not_sampled(monkeypatch):
-    assert "--sample" not in options_of(monkeypatch, "faults")
+def test_what_the_servers_share_is_sampled_unless_the_user_asks_for_more(monkeypatch, name):
+    assert "--sample" in words(name)
+    monkeypatch.setitem(check.SETTING, "SERVERS", "threaded poll")
+    assert "--sample" not in words(name) and "--servers threaded" in words(name)
+    monkeypatch.setitem(check.SETTING, "SERVERS", "")
+    monkeypatch.setattr(check, "FULL", True)
+    assert "--sample" not in words(name)
 
 
 def test_the_quick_suite_has_a_server_of_each_kind(monkeypatch):
-    words = options_of(monkeypatch, "quick")
-    assert "--servers prethreaded,epoll" in words and "not slow" in words
+    assert "--servers prethreaded,epoll" in words("quick") and "not slow" in words("quick")
+    monkeypatch.setitem(check.SETTING, "SERVERS", "epoll")
+    assert "--servers epoll" in words("quick")
 
 
-def test_the_quick_suite_runs_on_the_servers_that_are_named(monkeypatch):
-    assert "--servers poll" in options_of(monkeypatch, "quick", SERVERS="poll")
+@pytest.mark.parametrize("sample", ["protocol", "shared"])
+@pytest.mark.parametrize("servers", ["iterative,forking,preforking,threaded,prethreaded,poll,epoll",
+                                     "threaded,prethreaded", "poll"])
+def test_no_case_is_left_out_by_a_sample(tmp_path, sample, servers):
+    """Each runs on one server of each driver that is there, and each server has its share."""
+    def ids(*more):
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "--collect-only", "tests/blackbox",
+             "-o", f"cache_dir={tmp_path}", "--servers", servers, *more],
+            cwd=TOP, stdout=subprocess.PIPE, text=True, check=True)
+        return [line for line in done.stdout.splitlines() if "::" in line]
+
+    def case(line):
+        for name in servers.split(","):
+            line = line.replace(f"[{name}]", "[]").replace(f"[{name}-", "[").replace(f"-{name}]", "]")
+        return line
+
+    sampled, whole = ids("--sample", sample), ids()
+    assert {case(line) for line in sampled} == {case(line) for line in whole}
+    static = [line for line in sampled if "test_static" in line and "[" in line]
+    cases = {case(line) for line in static}
+    drivers = len({name in ("poll", "epoll") for name in servers.split(",")})
+    assert len(static) == drivers * len(cases)
+    assert {name for name in servers.split(",")
+            if any(name in line.partition("[")[2] for line in static)} == set(servers.split(","))
 
 
-def test_the_whole_check_has_no_quick_suite():
-    names = [s.name for s in check.choose([])]
-    assert "quick" not in names and {"unit", "shape", "layering"} <= set(names)
-    assert check.choose(["quick"])[-1].name == "quick"
+# Several together.
 
-
-# ------------------------------------------------------- several suites together
-
-def run_all(monkeypatch, *suites):
-    """Run these suites; return {name: Count} in the order of the results."""
-    monkeypatch.setattr(check, "TOP", check.LOGS.parent)
-    results, interrupted = check.run_all(suites, ["make"])
+def test_suites_run_next_to_each_other_and_are_reported_in_order(tmp_path):
+    """Each of the two ends only when the other has begun."""
+    meet = "sh -c 'touch {0}/{1}; while [ ! -e {0}/{2} ]; do sleep 0.01; done; echo 1 passed, 0 failed'"
+    plan = {"small": suite(meet.format(tmp_path, "a", "b"), line="busy"),
+            "large": suite(meet.format(tmp_path, "b", "a")),
+            "last": suite("echo 2 passed, 1 failed", line="alone")}
+    results, interrupted = check.run_all(plan, ["make"])
+    assert [(name, counted) for name, (counted, _) in results.items()] == [
+        ("small", Count(1, 0)), ("large", Count(1, 0)), ("last", Count(2, 1))]
     assert not interrupted
-    return {suite.name: count for suite, count, _ in results}
 
 
-def test_suites_run_side_by_side_and_are_reported_in_order(monkeypatch, capfd):
-    """Each of the first two ends only when the other has begun."""
-    met = threading.Barrier(2, timeout=60)
-
-    def meet(_):
-        met.wait()
-        return Count(1, 0)
-
-    counts = run_all(monkeypatch, made_up(meet, "small", beside=True),
-                     made_up(meet, "large"), made_up(lambda r: Count(2, 1), "last"))
-    assert list(counts.items()) == [("small", Count(1, 0)), ("large", Count(1, 0)),
-                                    ("last", Count(2, 1))]
-    assert "small: 1 passed, 0 failed" in capfd.readouterr().out
+def test_what_needs_a_broken_build_has_failed():
+    plan = {"build": suite(make=["false", "true"]), "build-other": suite(make=["true"]),
+            "needs": suite("echo 5 passed, 0 failed", needs=["build"]),
+            "other": suite("echo 1 passed, 0 failed", needs=["build-other"])}
+    results, _ = check.run_all(plan, ["make"])
+    assert [counted for counted, _ in results.values()] == [
+        Count(0, 1), Count(1, 0), Count(0, 1), Count(1, 0)]
 
 
-def test_what_needs_a_broken_build_has_failed(monkeypatch):
-    build = made_up(lambda r: Count(0, 1), "build")
-    monkeypatch.setitem(check.BUILDS, "default", build)
-    needs = [made_up(lambda r: Count(5, 0), name, "default", name == "small")
-             for name in ("small", "large")]
-    other = made_up(lambda r: Count(1, 0), "other")
-    assert run_all(monkeypatch, build, *needs, other) == {
-        "build": Count(0, 1), "small": Count(0, 1), "large": Count(0, 1),
-        "other": Count(1, 0)}
+def test_an_interrupt_ends_both_lines_and_starts_no_other_suite():
+    plan = {"small": suite("sleep 1000", line="busy"),
+            "large": suite(f"sh -c 'kill -INT {os.getpid()}; sleep 1000'"),
+            "never": suite("echo 1 passed, 0 failed")}
+    results, interrupted = check.run_all(plan, ["make"])
+    assert interrupted and [counted for counted, _ in results.values()] == [Count(0, 1)] * 2
 
 
-def test_an_error_in_a_suite_beside_is_not_lost(monkeypatch):
-    with pytest.raises(ZeroDivisionError):
-        run_all(monkeypatch, made_up(lambda r: 1 / 0, "small", beside=True),
-                made_up(lambda r: Count(1, 0), "large"))
+# What is reported, and what is left out.
+
+def sum_up(capsys, results, left=()):
+    """Return whether report() is content, and the lines that it prints."""
+    return check.report({name: (counted, 1.0) for name, counted in results.items()},
+                        dict(left)), capsys.readouterr().out.splitlines()
 
 
-def test_an_interrupt_ends_both_suites_and_starts_no_other(monkeypatch):
-    begun = threading.Event()
-
-    def wait_long(runner):
-        begun.set()
-        return runner.script("sleep", "1000")
-
-    def interrupt(_):
-        assert begun.wait(60)
-        raise KeyboardInterrupt
-
-    suites = [made_up(wait_long, "small", beside=True), made_up(interrupt, "large"),
-              made_up(lambda r: Count(1, 0), "never")]
-    results, interrupted = check.run_all(suites, ["make"])
-    assert interrupted
-    assert [(s.name, c) for s, c, _ in results] == [("small", Count(0, 1)),
-                                                    ("large", Count(0, 1))]
+def test_the_last_line_is_the_sum_and_the_summary_names_failed_tests(capsys, tmp_path):
+    (tmp_path / "one.log").write_text("FAILED tests/a.py::bad - assert 1 == 2\nmore\n")
+    good, lines = sum_up(capsys, {"one": Count(3, 1, 2), "two": Count(4, 0)})
+    assert not good and lines[-1] == "7 passed, 1 failed" and "2 skipped" in lines[-2]
+    assert "FAILED" in lines[2] and "one.log" in lines[2] and "a.py::bad" in lines[3]
 
 
-def test_the_last_line_is_the_sum(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(check, "TOP", tmp_path)
-    check.report([(made_up(None, "one"), Count(3, 1, 2), 1.0),
-                  (made_up(None, "two"), Count(4, 0), 1.0)])
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[-1] == "7 passed, 1 failed"
-    assert "2 skipped" in lines[-2]
-    assert "one" in lines[2] and "FAILED" in lines[2] and "one.log" in lines[2]
+def test_a_suite_that_lacks_something_is_named_and_in_ci_it_has_failed(capsys, monkeypatch):
+    left = {"browser": "needs chromium (the browser)", "fuzz": "WITHOUT names it"}
+    good, lines = sum_up(capsys, {"one": Count(3, 0)}, left)
+    assert good and lines[-1] == "3 passed, 0 failed"
+    assert "  browser         left out: needs chromium (the browser)" in lines
+    assert "1 of 2 suites" in lines[-3] and lines[-2].endswith("deps.sh browser")
+    assert not sum_up(capsys, {}, left)[0]
+    monkeypatch.setenv("CI", "true")
+    good, lines = sum_up(capsys, {"one": Count(3, 0)}, left)
+    assert not good and lines[-1] == "3 passed, 1 failed"
+    assert sum_up(capsys, {"one": Count(3, 0)}, {"fuzz": left["fuzz"]})[0]
 
-
-def test_the_summary_names_the_failed_tests(tmp_path, monkeypatch, capsys):
-    """A record of a run may keep its end only, and the log is gone with the machine."""
-    monkeypatch.setattr(check, "TOP", tmp_path)
-    monkeypatch.setattr(check, "LOGS", tmp_path)
-    (tmp_path / "one.xml").write_text(
-        "<testsuites><testsuite>"
-        "<testcase classname='test_a' name='good'/>"
-        "<testcase classname='test_a' name='bad'>"
-        "<failure message='assert 1 == 2&#10;more'/></testcase>"
-        "<testcase classname='test_b' name='broken'><error/></testcase>"
-        "</testsuite></testsuites>")
-    check.report([(made_up(None, "one"), Count(1, 2), 1.0),
-                  (made_up(None, "two"), Count(4, 1), 1.0)])
-    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
-    assert lines[3:7] == ["test_a::bad", "assert 1 == 2", "test_b::broken", ""]
-    assert lines[7].startswith("two") and not any("good" in line for line in lines)
-
-
-# ------------------------------------------------------ what cannot run here
 
 def test_every_suite_says_what_it_needs():
     """A group of packages.txt has its name; deps.sh ends with 2 for another one."""
-    check.missing([suite.name for suite in [*check.SUITES, *check.EXTRA.values()]])
+    check.missing([name for name in check.read_suites() if not name.startswith("build")])
     with pytest.raises(subprocess.CalledProcessError):
         check.missing(["nonsense"])
-
-
-def sum_up(monkeypatch, capsys, results, left):
-    """Return whether report() is content, and the lines that it prints."""
-    monkeypatch.setattr(check, "TOP", check.LOGS.parent)
-    return check.report(results, left), capsys.readouterr().out.splitlines()
-
-
-LEFT = {"browser": "needs chromium (the browser)", "fuzz": "WITHOUT names it"}
-
-
-def test_a_suite_that_lacks_something_is_named_and_not_counted(monkeypatch, capsys):
-    good, lines = sum_up(monkeypatch, capsys,
-                         [(made_up(None, "one"), Count(3, 0), 1.0)], LEFT)
-    assert good and lines[-1] == "3 passed, 0 failed"
-    assert "  browser        left out: needs chromium (the browser)" in lines
-    assert "  fuzz           left out: WITHOUT names it" in lines
-    assert "1 of 2 suites did not run" in " ".join(lines)
-    assert "  NO_INSTALL=1 scripts/deps.sh browser" in lines
-
-
-def test_in_ci_it_has_failed_unless_it_is_not_wanted(monkeypatch, capsys):
-    monkeypatch.setenv("CI", "true")
-    ran = [(made_up(None, "one"), Count(3, 0), 1.0)]
-    good, lines = sum_up(monkeypatch, capsys, ran, LEFT)
-    assert not good and lines[-1] == "3 passed, 1 failed"
-    good, lines = sum_up(monkeypatch, capsys, ran, {"fuzz": LEFT["fuzz"]})
-    assert good and lines[-1] == "3 passed, 0 failed"
-
-
-def test_a_check_that_ran_nothing_has_not_passed(monkeypatch, capsys):
-    good, lines = sum_up(monkeypatch, capsys, [], LEFT)
-    assert not good and lines[-1] == "0 passed, 0 failed"
-
-
-def test_what_is_not_wanted_is_not_looked_for(monkeypatch):
-    monkeypatch.setenv("WITHOUT", "browser,fuzz")
-    asked = []
-    monkeypatch.setattr(check, "missing", lambda names: asked.extend(names) or {})
-    left = check.left_out(check.choose(["unit", "browser", "fuzz"]))
-    assert asked == ["unit"] and list(left) == ["browser", "fuzz"]
-
-
-def test_an_environment_that_cannot_be_made_is_a_reason(monkeypatch):
-    monkeypatch.setattr(check, "missing", lambda names: {
-        "quick": "pytest (build/venv/)"})
-    monkeypatch.setattr(check.venv, "make", lambda: "pip: no network")
-    assert check.left_out(check.choose(["unit", "quick"])) == {
-        "quick": "needs pytest (build/venv/); pip: no network"}
 
 
 def test_the_rest_runs_when_a_library_is_missing(tmp_path):
@@ -417,5 +229,8 @@ def test_the_rest_runs_when_a_library_is_missing(tmp_path):
         lines = done.stdout.splitlines()
         assert lines[0] == "unit is left out: needs libcmocka-dev (unit tests in C)"
         assert done.returncode == status
-        assert check.count_plain(done.stdout).passed > 0
+        assert check.count(done.stdout).passed > 0
         assert lines[-1].endswith(f"passed, {status} failed")
+    done = subprocess.run([sys.executable, TOP / "scripts/check.py", "nonsense"],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "nonsense" in done.stderr
