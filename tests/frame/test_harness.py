@@ -4,9 +4,6 @@ Nothing here needs one of the seven servers; small scripts play bad ones.
 """
 
 import email.utils
-import os
-import re
-import signal
 import socket
 import stat
 import subprocess
@@ -18,9 +15,8 @@ from pathlib import Path
 import pytest
 
 from tests.support import servers
-from tests.support.client import (CONTENT_SECURITY_POLICY, Closed, Connection,
-                                  ProtocolError, Reset, build, chunked)
-from tests.support.guest import read_page
+from tests.support.client import (CONTENT_SECURITY_POLICY, Connection, ProtocolError,
+                                  Reset, build)
 from tests.support.processes import session_members, wait_for
 from tests.support.servers import Server, ServerFault
 
@@ -97,18 +93,13 @@ def test_the_client_takes_good_answers(answer, data, method):
 TEXT = "Content-Type: text/plain"
 BAD = {
     "version": response(TEXT, line="HTTP/1.0 200 OK"),
-    "status of two digits": response(TEXT, line="HTTP/1.1 20 OK"),
-    "no space after the status": response(TEXT, line="HTTP/1.1 200"),
     "bare LF": response(TEXT).replace(b"\r\n", b"\n", 1),
-    "bare LF in the head": response(TEXT, "A: b\nC: d"),
     "bare CR": response(TEXT, "X: a\rb"),
     "space before the colon": response(TEXT, "X : y"),
     "folded line": response(TEXT, "X: y\r\n z"),
     "control byte": response(TEXT, "X: \x01"),
-    "no colon": response(TEXT, "nonsense"),
     "no length": response(TEXT, length=False),
     "two lengths": response(TEXT, "Content-Length: 0"),
-    "negative length": response(TEXT, "Content-Length: -1", length=False),
     "length with 204": response(line="HTTP/1.1 204 No Content"),
     "chunked": response(TEXT, "Transfer-Encoding: chunked"),
     "cut short": response(TEXT, body=b"42")[:-1],
@@ -116,11 +107,9 @@ BAD = {
     "nothing": b"",
     "no Date": response(TEXT, date=None),
     "old Date": response(TEXT, date="Sat, 01 Jan 2022 00:00:00 GMT"),
-    "Date in another form": response(TEXT, date="2022-01-01"),
     "another Server": response(TEXT).replace(b"zerohttpd", b"apache"),
     "body without type": response(body=b"42"),
     "HTML without charset": response("Content-Type: text/html", *HTML[1:]),
-    "HTML without policy": response(HTML[0], HTML[2]),
     "HTML without nosniff": response(*HTML[:2]),
     "HTML with another policy": response(
         *[f.replace("'none'", "*") for f in HTML]),
@@ -133,13 +122,6 @@ BAD = {
 @pytest.mark.parametrize("fault", BAD)
 def test_the_client_refuses_bad_answers(answer, fault):
     with pytest.raises(ProtocolError):
-        answer(BAD[fault]).read_response()
-
-
-@pytest.mark.parametrize("fault", ["nothing", "cut short",
-                                   "cut in the head"])
-def test_the_client_tells_a_close_from_other_faults(answer, fault):
-    with pytest.raises(Closed):
         answer(BAD[fault]).read_response()
 
 
@@ -175,31 +157,11 @@ def test_a_reset_that_sending_finds_is_not_forgotten(answer):
         connection.expect_closed()
 
 
-def test_a_test_that_expects_a_reset_says_so(answer):
-    assert answer(b"half", reset=True).expect_reset() == b"half"
-    with pytest.raises(ProtocolError):
-        answer(b"half").expect_reset()
-
-
 def test_the_client_notices_a_second_answer(answer):
     connection = answer(response(TEXT) * 2)
     connection.read_response()
     with pytest.raises(ProtocolError):
         connection.expect_closed()
-
-
-def test_the_client_notices_a_body_after_head(answer):
-    connection = answer(response(TEXT, body=b"42"))
-    connection.read_response("HEAD")
-    with pytest.raises(ProtocolError):
-        connection.expect_closed()
-
-
-def test_the_client_notices_what_breaks_silence(answer):
-    with pytest.raises(ProtocolError):
-        answer(b"x").expect_silence(5)
-    with pytest.raises(ProtocolError):
-        answer(b"").expect_silence(5)
 
 
 def test_the_client_has_a_deadline():
@@ -210,29 +172,6 @@ def test_the_client_has_a_deadline():
             with pytest.raises(ProtocolError):
                 connection.expect_closed()
 
-
-def test_what_the_client_sends():
-    assert build("/a", fields=[("X", "y")], body=b"z") == \
-        b"GET /a HTTP/1.1\r\nHost: test\r\nX: y\r\nContent-Length: 1\r\n\r\nz"
-    assert chunked(b"0123456789abcdef", b"x", extension=";e",
-                   trailers=[("T", "v")]) == \
-        b"10;e\r\n0123456789abcdef\r\n1;e\r\nx\r\n0\r\nT: v\r\n\r\n"
-
-
-# The guest
-
-def test_a_page_is_read_along_its_template():
-    template = "<ul>$GUEST_REMARKS$</ul><b>$VISITOR_COUNT$</b>$MESSAGE$" \
-               "[$GUEST_NAME$][$GUEST_TEXT$]$SERVER$ $"
-    page = read_page(template, "<ul><li>&lt;a</li>\n<li>b</li></ul><b>7</b>"
-                               "[n][t]epoll $")
-    assert (page.remarks, page.visitors, page.name, page.text, page.server) \
-        == (["<a", "b"], 7, "n", "t", "epoll")
-    for wrong in ["<ul></ul><b>7</b>[][]epoll", "<ul></ul><b>7</b>[][]epoll$",
-                  "<ul>x</ul><b>7</b>[][]epoll $",
-                  "<ul></ul><b>7</b><p>x</p>[][]epoll $"]:
-        with pytest.raises(AssertionError):
-            read_page(template, wrong)
 
 
 # The server's end
@@ -264,15 +203,6 @@ def script(tmp_path):
     return write
 
 
-def test_a_good_server(script):
-    server = Server(script("pass"))
-    assert server.address == ("127.0.0.1", 1)
-    assert (server.folder, server.backlog) == ("07_epoll", 9)
-    server.check()
-    assert server.stop() == (3, 2)
-    assert server.ended
-
-
 @pytest.mark.parametrize("code, stop", [
     ("pass", "report(); exit(1)"),
     ("pass", "report(); exit(66)"),
@@ -290,7 +220,6 @@ def test_a_good_server(script):
     ("subprocess.Popen(['sleep', '1000'])", "report(); exit(0)"),
 ], ids=["exit 1", "exit 66", "crash", "no report", "bad report", "ASan",
         "UBSan", "TSan", "LSan", "orphan"])
-@pytest.mark.slow
 def test_a_server_that_ends_badly(script, code, stop):
     server = Server(script(code, stop))
     with pytest.raises(ServerFault):
@@ -313,23 +242,6 @@ def test_a_server_that_does_not_stop(script, monkeypatch):
 def test_a_server_that_does_not_start(script, code, ready):
     with pytest.raises(ServerFault):
         Server(script(code, ready=ready))
-
-
-def test_a_server_that_dies_by_itself(script):
-    server = Server(script("pass"))
-    os.kill(server.pid, signal.SIGKILL)
-    server.wait()
-    with pytest.raises(ServerFault):
-        server.check()
-    server.end()
-
-
-def test_a_report_of_a_sanitizer_is_noticed_while_it_runs(script):
-    server = Server(script("print('ERROR: AddressSanitizer: x',"
-                           " file=sys.stderr, flush=True)"))
-    with pytest.raises(ServerFault):
-        server.check()
-    server.end()
 
 
 # The guardian
@@ -357,9 +269,3 @@ def test_nothing_outlives_a_test_run_that_is_killed():
     wait_for(lambda: not session_members(session) and not folder.exists(),
              "the guardian to do its work")
     run.stdout.close()
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may let a program run first")
-def test_redis_runs_first_on_a_crowded_machine(own_redis):
-    [pid] = re.findall(rb"process_id:(\d+)", own_redis("INFO", "server"))
-    assert os.sched_getscheduler(int(pid)) == os.SCHED_RR
