@@ -9,19 +9,16 @@ those with 200 clients, on real servers, are in test_crowd.py.
 import re
 import shutil
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support.processes import (children, end, make_folder, remove_folder,
+                                     spawn, wait_for)
+from tools.fleet.balancer.run import is_free
+
 TOP = Path(__file__).resolve().parents[2]
-
-# pylint: disable=wrong-import-position
-from tests.support.processes import (children, end, make_folder, remove_folder,     # noqa: E402
-                       session_members, spawn, wait_for)
-
-from tools.fleet.balancer.run import is_free    # noqa: E402
 
 
 def missing(program):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import event_loop
+from tests.balancer.conftest import event_loop
 from tests.support.guest import URLENCODED, form
 
 ESTABLISHED = "01"

@@ -15,7 +15,7 @@ import pytest
 from tools.fleet.balancer.balancers import BALANCERS, FOLDER, Failed
 from tools.kit import process
 from tests.support.client import Connection, build
-from pretender import ANSWER, Pretender
+from tests.balancer.pretender import ANSWER, Pretender
 from tests.support.processes import wait_for
 
 TRIES = 4

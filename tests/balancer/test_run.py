@@ -10,8 +10,8 @@ import sys
 import pytest
 
 from tests.support.client import Connection, build
-from conftest import TOP, event_loop
-from tests.support.processes import children, wait_for
+from tests.balancer.conftest import event_loop
+from tests.support.processes import children
 
 RUN = [sys.executable, "-m", "tools.fleet.balancer.run"]
 only_epoll = pytest.mark.only("epoll")

@@ -9,7 +9,7 @@ import pytest
 from tools.bench.experiments import client
 from tools.bench.studies import hooks, study
 from tools.kit import procfs, servers
-from conftest import missing
+from tests.balancer.conftest import missing
 
 REQUESTS = 50
 

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from made_up import KEYS, row, summed_up
+from tests.bench.made_up import KEYS, row, summed_up
 from tools.bench.plan import in_rounds
 from tools.kit import TOP
 from tools.report import join

@@ -2,7 +2,7 @@
 
 import pytest
 
-from made_up import row, summed_up
+from tests.bench.made_up import row, summed_up
 from tools.report import live, table
 from tools.stats import summary
 

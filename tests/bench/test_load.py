@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tools.bench import load
-from made_up import wait_until
+from tests.bench.made_up import wait_until
 
 DATA = Path(__file__).with_name("data")
 CORES = os.sched_getaffinity(0)

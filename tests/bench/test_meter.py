@@ -15,7 +15,7 @@ import pytest
 from tools.bench import load
 from tools.bench.meter import Metric, costs, cpu, memory, switches, syscalls, yardstick
 from tools.kit import process as child, procfs, sockets, strace
-from made_up import wait_until
+from tests.bench.made_up import wait_until
 
 CORES = frozenset(os.sched_getaffinity(0))
 

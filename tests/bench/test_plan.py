@@ -6,7 +6,7 @@ import shutil
 from contextlib import nullcontext
 
 import pytest
-from made_up import MACHINE
+from tests.bench.made_up import MACHINE
 
 from tools.bench import config, experiments, plan
 from tools.kit import servers

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from made_up import MACHINE
+from tests.bench.made_up import MACHINE
 from tools.bench.machine import facts, preflight, quiet
 from tools.kit import TOP
 

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-import made_up
+from tests.bench import made_up
 from tests.support import chromium
 from tools.kit import TOP, venv
 from tools.model import model

@@ -10,7 +10,7 @@ from unittest import mock
 
 import pytest
 
-from made_up import MACHINE, row
+from tests.bench.made_up import MACHINE, row
 from tools.bench import command, config, load, plan
 from tools.bench.run import session
 from tools.kit import TOP, procfs, servers

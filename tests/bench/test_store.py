@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import made_up
+from tests.bench import made_up
 from tools.book import figures
 from tools.report import diff, join, report, summaries
 from tools.results import rundir

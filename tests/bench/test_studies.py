@@ -9,8 +9,8 @@ import types
 
 import pytest
 
-import made_up
-from made_up import MACHINE
+from tests.bench import made_up
+from tests.bench.made_up import MACHINE
 from tools.bench import config, load, peers, plan
 from tools.bench.studies import hooks, self_check, study
 from tools.kit import TOP, servers

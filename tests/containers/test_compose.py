@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.containers.conftest import TOP, must, need, run
+from tests.containers.conftest import TOP, need, run
 
 pytestmark = pytest.mark.timeout(1200)     # the first test builds the images
 COMPOSE = yaml.safe_load((TOP / "compose.yaml").read_text())

@@ -3,7 +3,6 @@
 import functools
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,11 +10,10 @@ from markdown_it import MarkdownIt
 from mdit_py_plugins.anchors import anchors_plugin
 from mdit_py_plugins.myst_role import myst_role_plugin
 
+from tests.support import chromium
+
 TOP = Path(__file__).resolve().parents[2]
 DOCS = TOP / "docs"
-sys.path.insert(0, str(TOP))
-
-from tests.support import chromium     # noqa: E402  pylint: disable=wrong-import-position
 
 PAGES = sorted(DOCS.rglob("*.md"))
 CHAPTERS = sorted((DOCS / "tutorial").glob("0[1-7]_*.md"))

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from conftest import BUILD_LIMIT, CHAPTERS, DOCS, PAGES, TOP
+from tests.docs.conftest import BUILD_LIMIT, CHAPTERS, DOCS, PAGES, TOP
 from tools.book import figures, pictures, source
 from tools.kit import states
 from tools.report import join, styles

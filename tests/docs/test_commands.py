@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from conftest import ENVIRONMENT, GUIDES, PAGES, TOP, name_of, tokens
+from tests.docs.conftest import ENVIRONMENT, GUIDES, PAGES, TOP, name_of, tokens
 from tools.bench import config as settings
 from tools.kit.servers import ARCHITECTURES
 from tools.observe import what_if as model_command

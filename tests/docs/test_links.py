@@ -5,7 +5,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from conftest import GUIDES, PAGES, TOP, name_of, tokens
+from tests.docs.conftest import GUIDES, PAGES, TOP, name_of, tokens
 
 
 def broken(path):
@@ -34,7 +34,7 @@ def test_links_lead_somewhere(path):
 
 def test_check_finds_what_is_broken(tmp_path, monkeypatch):
     """A missing file, a missing heading, a link that leads out."""
-    monkeypatch.setattr("test_links.TOP", tmp_path)
+    monkeypatch.setattr(f"{__name__}.TOP", tmp_path)
     page = tmp_path / "page.md"
     page.write_text("# One `x` & two\n\n# One\n\n# One\n\n"
                     "[a](#one-x--two) [b](#one-1) [c](page.md)\n"

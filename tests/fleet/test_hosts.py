@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-import hosts as namespaces
-from hosts import GROUPS, hosts
+from tests.fleet import hosts as namespaces
+from tests.fleet.hosts import GROUPS, hosts
 
 pytestmark = pytest.mark.namespaces
 PROGRAM = Path(__file__).with_name("hosts.py")
@@ -92,14 +92,14 @@ def test_nothing_remains_after_an_exception():
 
 
 def test_nothing_remains_when_a_host_does_not_start(monkeypatch):
-    monkeypatch.setattr("hosts.SSHD_CONFIG", "NoSuchWord yes\n")
+    monkeypatch.setattr("tests.fleet.hosts.SSHD_CONFIG", "NoSuchWord yes\n")
     bridges, make_bridge = [], namespaces.make_bridge
 
     def remember(undo):
         bridges.append(make_bridge(undo))
         return bridges[-1]
 
-    monkeypatch.setattr("hosts.make_bridge", remember)
+    monkeypatch.setattr("tests.fleet.hosts.make_bridge", remember)
     with pytest.raises(OSError, match="NoSuchWord"), hosts(["server"]):
         pass
     assert of_the_network(bridges[0][0]) == []

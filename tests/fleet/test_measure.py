@@ -13,7 +13,7 @@ import pytest
 
 from tools.fleet.inventory import PATH
 from tools.kit import procfs, servers
-from hosts import hosts
+from tests.fleet.hosts import hosts
 
 TOP = Path(__file__).parents[2]
 pytestmark = [pytest.mark.namespaces, pytest.mark.skipif(

@@ -15,7 +15,7 @@ import pytest
 
 from tools.fleet import __main__ as fleet
 from tools.fleet.inventory import read
-from hosts import hosts
+from tests.fleet.hosts import hosts
 
 # Seconds for one test, where the machine is busy with others.
 pytestmark = pytest.mark.timeout(1800)

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from grading import TOP, Graded
+from tests.labs.grading import TOP, Graded
 from labs import handout as writer
 from labs.grade import lab as labs
 from labs.grade import starter

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from labs.grade import sandbox
-from grading import TOP, Graded
+from tests.labs.grading import TOP, Graded
 
 HOSTILE = Path(__file__).parent / "hostile"
 NAMES = sorted(path.stem for path in HOSTILE.glob("*.c"))

@@ -9,7 +9,7 @@ import os
 
 import pytest
 
-from grading import TOP, Graded
+from tests.labs.grading import TOP, Graded
 from labs.grade import lab as labs
 from labs.grade import starter
 

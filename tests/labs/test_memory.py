@@ -7,8 +7,8 @@ import time
 import pytest
 
 from labs.grade import cgroup, sandbox
-from grading import TOP
-from test_hostile import namespaces
+from tests.labs.grading import TOP
+from tests.labs.test_hostile import namespaces
 
 MIB = 1 << 20
 LIMIT = 96              # MiB

@@ -18,7 +18,7 @@ import time
 
 import pytest
 
-import scripted
+from tests.observe import scripted
 from tools.kit import TOP, procfs
 from tools.observe import clients, lab, stuck
 from tools.observe.slow_redis import SlowRedis

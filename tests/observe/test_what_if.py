@@ -10,7 +10,7 @@ import pytest
 from tools.kit import TOP
 from tools.model import calibrate, model
 from tools.observe import what_if as command
-from test_model import COMMITTED
+from tests.observe.test_model import COMMITTED
 
 
 @pytest.fixture(autouse=True)

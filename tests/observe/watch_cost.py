@@ -1,7 +1,6 @@
-#!/usr/bin/python3
 """What watching costs the watched server.
 
-    tests/observe/watch_cost.py [SERVER [SECONDS [kept]]]
+    python -m tests.observe.watch_cost [SERVER [SECONDS [kept]]]
 
 SERVER is prethreaded or preforking, and the default is 60 s of /guestbook with new
 connections, where the server is the limit. On kept connections, the load tool and Redis
@@ -32,11 +31,9 @@ import threading
 import time
 from pathlib import Path
 
+from tools.stats import stats
+
 TOP = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(TOP))
-
-from tools.stats import stats    # noqa: E402
-
 STRETCH = 0.2
 
 

@@ -5,6 +5,7 @@ like every other program of the tests.
 """
 
 import contextlib
+import os
 import re
 import shutil
 import subprocess
@@ -30,7 +31,8 @@ def chromium():
         pytest.skip("needs chromium and chromedriver")
     profile = make_folder("chromium")
     driver = spawn(["chromedriver", "--port=0"], stdin=subprocess.DEVNULL,
-                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                   env={**os.environ, "TMPDIR": str(profile)})   # it makes one there
     try:
         port = next((match[1] for match in map(
             re.compile(r"started successfully on port (\d+)").search, driver.stdout)
@@ -38,7 +40,7 @@ def chromium():
         assert port, "chromedriver did not start"
         options = webdriver.ChromeOptions()
         options.binary_location = binary
-        for flag in (*FLAGS, f"--user-data-dir={profile}"):
+        for flag in FLAGS:
             options.add_argument(flag)
         options.set_capability("goog:loggingPrefs",
                                {"browser": "ALL", "performance": "ALL"})
