@@ -80,6 +80,12 @@ def read_suites():
             for name, table in tables.items()}
 
 
+def usual(suites):
+    """Return the names of the suites that run when none is named."""
+    return [name for name, suite in suites.items() if not name.startswith("build")
+            and not suite.get("spare") and (FULL or not suite.get("rare"))]
+
+
 def builds_of(name, suite):
     """Return the names of the builds that come before a suite."""
     return [] if name.startswith("build") else suite.get("needs", ["build"])
@@ -317,9 +323,7 @@ def main():
         for name, suite in known.items():
             print(f"{name:<15} {suite['about']}")
         return 0
-    names = [word for word in options.words if "=" not in word] or [
-        name for name, suite in known.items() if not name.startswith("build")
-        and not suite.get("spare") and (FULL or not suite.get("rare"))]
+    names = [word for word in options.words if "=" not in word] or usual(known)
     for name in names:
         if name not in known:
             sys.exit(f"check.py: no suite {name!r}; there are: {' '.join(known)}")

@@ -115,6 +115,10 @@ def test_what_the_servers_share_is_sampled_unless_the_user_asks_for_more(monkeyp
     assert "--sample" not in words(name)
 
 
+def test_faults_are_not_sampled():
+    assert "--sample" not in words("faults")
+
+
 def test_the_quick_suite_has_a_server_of_each_kind(monkeypatch):
     assert "--servers prethreaded,epoll" in words("quick") and "not slow" in words("quick")
     monkeypatch.setitem(check.SETTING, "SERVERS", "epoll")
@@ -171,6 +175,11 @@ def test_what_needs_a_broken_build_has_failed():
         Count(0, 1), Count(1, 0), Count(0, 1), Count(1, 0)]
 
 
+def test_an_error_of_the_other_line_is_not_lost():
+    with pytest.raises(KeyError):
+        check.run_all({"small": {"about": "has no command", "line": "busy"}}, ["make"])
+
+
 def test_an_interrupt_ends_both_lines_and_starts_no_other_suite():
     plan = {"small": suite("sleep 1000", line="busy"),
             "large": suite(f"sh -c 'kill -INT {os.getpid()}; sleep 1000'"),
@@ -205,6 +214,22 @@ def test_a_suite_that_lacks_something_is_named_and_in_ci_it_has_failed(capsys, m
     good, lines = sum_up(capsys, {"one": Count(3, 0)}, left)
     assert not good and lines[-1] == "3 passed, 1 failed"
     assert sum_up(capsys, {"one": Count(3, 0)}, {"fuzz": left["fuzz"]})[0]
+
+
+def test_only_check_all_runs_suites_that_take_minutes(monkeypatch):
+    names = check.usual(check.read_suites())
+    assert {"unit", "shape", "layering"} <= set(names)
+    assert not {"build", "quick", "containers"} & set(names)
+    monkeypatch.setattr(check, "FULL", True)
+    assert "containers" in check.usual(check.read_suites())
+
+
+def test_what_is_not_wanted_is_not_looked_for(monkeypatch):
+    monkeypatch.setitem(check.SETTING, "WITHOUT", "browser,fuzz")
+    asked = []
+    monkeypatch.setattr(check, "missing", lambda names: asked.extend(names) or {})
+    assert list(check.left_out(["unit", "browser", "fuzz"])) == ["browser", "fuzz"]
+    assert asked == ["unit"]
 
 
 def test_every_suite_says_what_it_needs():
