@@ -8,8 +8,8 @@ import subprocess
 
 import pytest
 
-from processes import make_folder, remove_folder
-from servers import FOLDERS, SMALL_POOL, TOP, Server
+from tests.support.processes import make_folder, remove_folder
+from tests.support.servers import FOLDERS, SMALL_POOL, TOP, Server
 
 PAGE = TOP / "docs/howto/add_a_page.md"
 FOLLOWS = re.compile(r"`((?:common|templates)/[\w/.]+)`[^`]*?```\w+\n(.*?)^```",
