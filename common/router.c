@@ -14,17 +14,13 @@ const struct page *const router_pages[] = {
     NULL};
 #undef PAGE
 
-static const struct page any_other_path = {
-    .methods = HTTP_GET | HTTP_HEAD,
-    .on_request = static_file_answer,
-};
-
+/* Returns the page of a path, or NULL: then it may name a file. */
 static const struct page *page_at(const char *path)
 {
     for (const struct page *const *page = router_pages; *page != NULL; page++)
         if (strcmp(path, (*page)->path) == 0)
             return *page;
-    return &any_other_path;
+    return NULL;
 }
 
 int router_decode_path(struct slice raw, char *path, size_t size)
@@ -71,10 +67,14 @@ void router_dispatch(struct http_exchange *x)
         return;
     }
     const struct page *page = page_at(x->path);
-    if (method & page->methods)
-        page_begin(x, page);
-    else if (method == HTTP_OPTIONS)
-        answer_allow(x, 204, page->methods);
+    const unsigned methods = page == NULL ? HTTP_GET | HTTP_HEAD
+                                          : page->methods;
+    if (method == HTTP_OPTIONS)
+        answer_allow(x, 204, methods);
+    else if ((method & methods) == 0)
+        answer_allow(x, 405, methods);
+    else if (page == NULL)
+        static_file_answer(x);
     else
-        answer_allow(x, 405, page->methods);
+        page_begin(x, page);
 }

@@ -1,7 +1,7 @@
 /* parse_ours - common/http_parser, asked as parse.h wants it. */
 #include <stdio.h>
 
-#include "http_parser.h"
+#include "http_chunked.h"
 #include "parse.h"
 
 static void refuse(struct verdict *v, int status)
