@@ -152,7 +152,8 @@ TEST(a_reply_of_another_type_does_not_reach_the_page)
     assert_int_equal(x->status, 503);
     assert_int_equal(on_reply_calls, 0);
     assert_null(x->fault);
-    assert_non_null(strstr(x->content.data, "needs Redis"));
+    assert_non_null(memmem(x->content.data, x->content.len, "needs Redis",
+                           strlen("needs Redis")));
 }
 
 /* ------------------------------------------------------------------ faults */
