@@ -218,7 +218,8 @@ static void talk(struct client *client, struct slice bytes, bool cut)
 {
     bool faults = (conditions & FAULTS) != 0;
     struct buffer received = client->received;
-    int tiny_left = TINY_MAX;
+    static int tiny_left; /* the client needs it after this function, too */
+    tiny_left = TINY_MAX;
     world.visitors = world.commands = 0;
     world.context.seed = 1;
     client_connect(client, &world);

@@ -207,8 +207,7 @@ QUEUES = """
 import os, sys
 from tools.bench import peers
 from tools.kit import sockets
-from tools.bench.run import servers
-from tools.kit import netns
+from tools.kit import netns, servers
 try:
     netns.enter()
 except OSError as error:

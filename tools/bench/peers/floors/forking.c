@@ -11,7 +11,7 @@
 /* What fork(2) has to copy is as much as in the server: page tables of its
  * heap, whose pages are copied when they are written, and of the page that it
  * shares with its children to count requests. */
-enum { HEAP_SIZE = REQUEST_SIZE, SHARED_SIZE = 4096 };
+enum { HEAP_SIZE = REQUEST_SIZE + 4096, SHARED_SIZE = 4096 };
 
 static const char bytes[] = FLOOR_ANSWER("forking", FLOOR_CLOSE);
 static pid_t parent;
