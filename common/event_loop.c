@@ -136,6 +136,8 @@ static bool write_response(struct event_loop *loop, struct client *client)
     ssize_t n = net_send(client->fd, &output);
     if (n < 0 && errno == EAGAIN)
         return false;
+    if (n < 0 && errno == EINTR)
+        return true; /* a signal: see net.h */
     if (n < 0) { /* EPIPE, ECONNRESET, or EIO: a file that was cut */
         http_conn_finish(&client->conn);
         return true;

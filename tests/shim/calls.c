@@ -192,8 +192,10 @@ ssize_t send(int fd, const void *data, size_t n, int flags)
 ssize_t sendfile64(int fd, int file, off64_t *offset, size_t n)
 {
     NEXT(sendfile64);
-    if (finds_nothing(fd, may_wait(fd), sendfile_again,
-                      sendfile_interrupted) || faults_hit(sendfile_memory))
+    /* A signal interrupts it even if it does not wait. */
+    if (faults_hit(sendfile_interrupted) || faults_hit(sendfile_memory) ||
+        (!may_wait(fd) &&
+         finds_nothing(fd, false, sendfile_again, sendfile_interrupted)))
         return -1;
     size_t wanted = faults_shorten(sendfile_short, n);
     ssize_t sent = next(fd, file, offset, wanted);

@@ -11,8 +11,9 @@
  *
  * A fault is one that the kernel could cause at that place:
  *
- * - Only a call that may wait is interrupted (EINTR, signal(7)). Only a call
- *   that may not wait finds nothing (EAGAIN).
+ * - Only a call that may wait is interrupted (EINTR, signal(7)), and sendfile(2)
+ *   whenever a signal has come. Only a call that may not wait finds nothing
+ *   (EAGAIN).
  * - When a call is short, or finds nothing, a real kernel reports the rest to
  *   the epoll set when it arrives. Here the rest has already arrived, so
  *   EPOLL_CTL_MOD makes the kernel report it now (epoll_ctl(2)).

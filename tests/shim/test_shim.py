@@ -25,7 +25,7 @@ OPTIONS = {"forking": ["--max-children", "4"],
 LINE = re.compile(r'\S+ - - \[[^]]+\] "(\S+ \S+) HTTP/1\.1" (\d+) (\d+)')
 
 # Faults that only these servers, or servers of this kind, can have.
-BLOCKING = {"recv_interrupted", "send_interrupted", "sendfile_interrupted",
+BLOCKING = {"recv_interrupted", "send_interrupted",
             "redis_read_interrupted", "redis_write_interrupted",
             "accept_interrupted", "redis_connect_interrupted"}
 LOOP = {"send_again", "sendfile_again", "redis_read_again",

@@ -200,6 +200,10 @@ ssize_t __wrap_sendfile64(int to, int from, off_t *offset, size_t n)
         rules_fault("a file has been truncated");
         return socket_traced("sendfile ", s, 0);
     }
+    if (chance_percent(2)) { /* a signal: Linux does so even if nothing waits */
+        errno = EINTR;
+        return socket_traced("sendfile ", s, -1);
+    }
     n = n < size - at ? n : size - at;
     ssize_t sent = transmit(s, NULL, file, at, n, false);
     if (sent > 0)

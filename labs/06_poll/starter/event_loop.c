@@ -44,6 +44,7 @@ static bool read_request(struct event_loop *loop, struct client *client)
  *                 request, whose deadline stays.) Then net_delivery_begin(),
  *                 because the answer makes progress, and http_conn_sent()
  *   EAGAIN        the send buffer is full
+ *   EINTR         a signal came while sendfile(2) sent a file; true: try again
  *   other errors  http_conn_finish(), true: this client gets no more, but what
  *                 it was sent may still arrive. No other client is concerned */
 static bool write_response(struct event_loop *loop, struct client *client)

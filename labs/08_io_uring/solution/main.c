@@ -359,6 +359,8 @@ static bool write_response(struct loop *loop, struct client *client,
         submit_wait_for_room(loop, client);
         return false;
     }
+    if (n < 0 && errno == EINTR)
+        return true; /* a signal: see net.h */
     sent(loop, client, n < 0 ? -errno : n);
     return true;
 }
