@@ -37,20 +37,27 @@ struct loop {
 /* Called whenever a client has to wait for its socket. The first time, it is
  * added, and stays. EPOLLET reports a change once: event_loop_serve() goes on
  * until EAGAIN. If it has stopped earlier (`share_used`), no new event would
- * come, but EPOLL_CTL_MOD makes the kernel look, and report the socket. */
+ * come, but EPOLL_CTL_MOD makes the kernel look, and report the socket.
+ *
+ * EPOLLOUT is asked for only when a client first has to wait to write: a new
+ * socket has room, and would wake the loop up for nothing. */
 static bool watch(struct event_loop *base, struct client *client,
                   enum http_want want, bool share_used)
 {
     struct loop *loop = (struct loop *)base;
-    struct epoll_event event = {.data.ptr = client, .events =
-                                EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET};
-    (void)want;
-    if (!client->watched)
-        client->watched = epoll_ctl(loop->epoll, EPOLL_CTL_ADD, client->fd,
-                                    &event) == 0;
-    else if (share_used)
-        epoll_ctl(loop->epoll, EPOLL_CTL_MOD, client->fd, &event);
-    return client->watched; /* false: out of memory */
+    struct epoll_event event = {.data.ptr = client,
+                                .events = EPOLLIN | EPOLLRDHUP | EPOLLET};
+    int operation = client->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+    bool to_write = client->to_write || want == HTTP_WANT_WRITE;
+    if (client->watched && to_write == client->to_write && !share_used)
+        return true;
+    if (to_write)
+        event.events |= EPOLLOUT;
+    if (epoll_ctl(loop->epoll, operation, client->fd, &event) < 0)
+        return false; /* no memory, or max_user_watches: see epoll(7) */
+    client->watched = true;
+    client->to_write = to_write;
+    return true;
 }
 
 /* Called before a client's descriptor is closed. */

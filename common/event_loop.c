@@ -175,8 +175,7 @@ static enum http_delivery look(const struct event_loop *loop,
 }
 
 /* Waits, as http_conn.h says. Mostly the client has its answer when we look for
- * the first time; if not, its FIN brings it back, or its deadline; in 07, so
- * does its acknowledgement (EPOLLOUT). */
+ * the first time; if not, its FIN brings it back, or its deadline. */
 static bool linger(struct event_loop *loop, struct client *client)
 {
     ssize_t n = client->readable ? net_discard(client->fd, 0) : -1;
@@ -226,8 +225,7 @@ void event_loop_serve(struct event_loop *loop, struct client *client)
      * it. */
     if (client->prev == NULL || client->queue != http_conn_phase(&client->conn))
         set_deadline(loop, client);
-    /* Redis' reply brings a client back, not its socket. One that never waits
-     * for its socket is never watched: most are answered and gone before. */
+    /* Redis' reply brings a client back, not its socket. */
     if (want == HTTP_WANT_REDIS && !client->watched)
         return;
     if (!loop->watch(loop, client, want, share_used))
@@ -235,15 +233,20 @@ void event_loop_serve(struct event_loop *loop, struct client *client)
 }
 
 /* Nothing but its deadline brings this client back: in a second, if it has not
- * taken its answer. So one that would send is closed, and one whose socket may
- * be ready is served beyond its share. */
+ * taken its answer. So a new one, whose request may be here, is read now; one
+ * that would send more is closed, and one whose socket may be ready is served
+ * beyond its share. */
 static void watch_failed(struct event_loop *loop, struct client *client,
                          enum http_want want, bool share_used)
 {
     server_warn_exhausted(loop->worker.server, "cannot watch a client: %s",
                           strerror(errno));
     http_context_trim(&loop->worker.http);
-    if (want == HTTP_WANT_READ)
+    if (http_conn_phase(&client->conn) == HTTP_PHASE_NEW) {
+        client->readable = true;
+        read_request(loop, client);
+    }
+    if (http_conn_want(&client->conn) == HTTP_WANT_READ)
         http_conn_finish(&client->conn);
     if (want == HTTP_WANT_READ || share_used)
         event_loop_serve(loop, client);

@@ -23,11 +23,12 @@ struct client {
     unsigned char replies_due; /* from Redis */
     unsigned char queue;       /* its deadline queue, enum http_phase; in it
                                   if prev != NULL */
-    bool readable;             /* recv() may find data: false after EAGAIN or a
-                                  short read */
+    bool readable;             /* recv() may find data: false for a new client,
+                                  after EAGAIN and after a short read */
     bool hangup;               /* the client has closed its side: read to the
                                   end of file */
     bool watched;              /* the loop has been told of its socket */
+    bool to_write;             /* 07: it is watched for writing, too */
     bool closed;               /* its socket is; freed when no reply is due */
     char *peer;                /* its address for the log, or NULL */
     struct net_delivery delivery; /* of its answer */
@@ -82,9 +83,9 @@ void event_loop_ready(struct event_loop *loop, void *source, uint32_t events);
  * its share of this iteration. It may be gone afterwards. */
 void event_loop_serve(struct event_loop *loop, struct client *client);
 
-/* Accepts clients that are waiting, and serves each immediately: with
- * TCP_DEFER_ACCEPT its request is already here, and many are answered and gone
- * before poll or epoll would have heard of them. Stops after a fixed number. */
+/* Accepts clients that are waiting, and watches them. None is read before the
+ * kernel reports it: a request comes after its connection, so mostly recv()
+ * would find nothing. Stops after a fixed number. */
 void event_loop_accept(struct event_loop *loop);
 
 /* Returns for how many milliseconds the loop may wait; -1: without limit. */

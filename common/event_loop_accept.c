@@ -63,7 +63,6 @@ static void accept_client(struct event_loop *loop)
         return;
     }
     client->fd = fd;
-    client->readable = true;
     client->peer = worker_peer_name(&loop->worker, fd);
     http_conn_open(&client->conn, &loop->worker.http);
     stats_add(&loop->worker.slot->connections, 1);

@@ -195,3 +195,19 @@ def test_a_call_that_fails_costs_its_own_client(run, seed):
     lost = len(traffic.cut) + len(traffic.refused)
     assert lost <= run.shim.injected(HARD)
     check_all(run, traffic, faults, time.monotonic() - began)
+
+
+@pytest.mark.only("epoll")
+def test_a_full_set_serves_a_request_that_is_here(run):
+    """The kernel refuses to watch any client (max_user_watches). One whose
+    request has come before it is accepted gets its answer."""
+    run.shim.set({"epoll_add_watches": 1.0})
+    run.server.send_signal(signal.SIGSTOP)
+    with run.server.connect() as connection:
+        connection.send(build("/answer"))
+        run.server.send_signal(signal.SIGCONT)
+        assert connection.read_response().body == b"42"
+        connection.expect_closed()
+    assert run.shim.counts()["epoll_add_watches"].injected == 2
+    run.shim.stop()
+    assert run.server.request("/answer").body == b"42"

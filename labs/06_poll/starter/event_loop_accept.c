@@ -32,8 +32,8 @@ bool event_loop_may_accept(const struct event_loop *loop)
                                    !loop->deadline_queues[HTTP_PHASE_LINGER]));
 }
 
-/* Makes a client of a new socket and serves it immediately. Without memory the
- * socket is closed. */
+/* Makes a client of a new socket and lets event_loop_serve() watch it. Without
+ * memory the socket is closed. */
 TO_USE static void add_client(struct event_loop *loop, int fd)
 {
     struct client *client = calloc(1, sizeof *client);
@@ -42,7 +42,6 @@ TO_USE static void add_client(struct event_loop *loop, int fd)
         return;
     }
     client->fd = fd;
-    client->readable = true;
     client->peer = worker_peer_name(&loop->worker, fd);
     http_conn_open(&client->conn, &loop->worker.http);
     stats_add(&loop->worker.slot->connections, 1);

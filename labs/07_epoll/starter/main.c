@@ -19,11 +19,14 @@
 
 /* TO WRITE. Called whenever a client has to wait for its socket, or for Redis.
  * The first time (client->watched is false), adds its descriptor to the set with
- * epoll_ctl(2): for reading, writing and the end of file, edge-triggered. The
- * event shall name the client, and client->watched becomes true. Later there is
- * nothing to change, with one exception. `share_used`: the loop has left the client
- * although its socket may be ready. No new edge would come: make the kernel
- * report it once more. Returns false when epoll_ctl fails for a new client. */
+ * epoll_ctl(2): for reading and the end of file, edge-triggered. The event shall
+ * name the client, and client->watched becomes true. When it first wants
+ * HTTP_WANT_WRITE, the set is told to watch for room to write, too
+ * (client->to_write); not before, because a new socket has room, and the kernel
+ * would report it immediately. Else there is nothing to change, with one
+ * exception. `share_used`: the loop has left the client although its socket may
+ * be ready. No new edge would come: make the kernel report it once more. Returns
+ * false when epoll_ctl fails. */
 static bool watch(struct event_loop *base, struct client *client,
                   enum http_want want, bool share_used)
 {

@@ -22,7 +22,7 @@ static void add(int fd, uint32_t events)
 
 static void floor_watch(int fd)
 {
-    add(fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP);
+    add(fd, EPOLLIN | EPOLLRDHUP);
     floor_watched++;
 }
 
@@ -50,7 +50,7 @@ int main(int argc, char **argv)
         for (int i = 0; i < n; i++)
             if (events[i].data.fd == floor_listener)
                 floor_accept_pending = true;
-            else if (events[i].events & ~(uint32_t)EPOLLOUT)
+            else
                 floor_client_ready(events[i].data.fd);
         floor_accept();
     }

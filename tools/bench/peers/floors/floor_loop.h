@@ -1,5 +1,5 @@
 /* What the floors of the two event loops share: accepting until no client is
- * left, and serving a client until it would have to wait. Each has its own
+ * left, and serving a client that the kernel has reported. Each has its own
  * floor_watch() and floor_unwatch(). */
 #pragma once
 
@@ -19,8 +19,8 @@ static char floor_request[REQUEST_SIZE];
 static void floor_watch(int fd);
 static void floor_unwatch(int fd);
 
-/* Serves a client that may have sent something. Returns whether it is still
- * connected. Nothing but its descriptor is remembered of it. */
+/* Serves a client that has sent something, or has left. Returns whether it is
+ * still connected. Nothing but its descriptor is remembered of it. */
 static bool floor_serve_ready(int fd)
 {
     ssize_t n = recv(fd, floor_request, sizeof floor_request, 0);
@@ -44,10 +44,8 @@ static void floor_accept(void)
                          SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0)
             floor_accept_pending = false;
-        else if (floor_serve_ready(fd))
-            floor_watch(fd);
         else
-            close(fd);
+            floor_watch(fd);
     }
 }
 
