@@ -21,10 +21,6 @@ enum { ACCEPT_TIMEOUT_SECONDS = 5 };
 /* How often a blocked send returns, so that its caller can look at the time. */
 enum { SEND_TIMEOUT_MS = 500 };
 
-/* How long the kernel keeps a client that sends nothing. It counts in repeated
- * SYN-ACKs, so it rounds up to 1, 3, 7, 15 ... seconds. */
-enum { DEFER_SECONDS = 7 };
-
 /* The most that one call sends of a file: for a slow client, a blocking
  * sendfile(2) returns only after the whole count. */
 enum { SENDFILE_MAX = 256 * 1024 };
@@ -115,11 +111,6 @@ void net_limit_wait(int fd)
 {
     const struct timeval wait = {.tv_sec = ACCEPT_TIMEOUT_SECONDS};
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
-}
-
-void net_defer_accept(int fd)
-{
-    set_option(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, DEFER_SECONDS);
 }
 
 /* accept(2), ERRORS and "Error handling": besides its own errors it returns

@@ -35,13 +35,6 @@ void net_never_wait(int fd);
  * signal(7)), in 02 once for each child that ends. */
 void net_limit_wait(int fd);
 
-/* TCP_DEFER_ACCEPT: accept(2) returns a client only when it has sent something,
- * or after DEFER_SECONDS. So an event loop can mostly read immediately. The
- * blocking designs do without: their accept queue is often full, and then
- * deferred clients also fill the SYN queue, the kernel's list of connections
- * whose handshake is not complete. */
-void net_defer_accept(int fd);
-
 /* What a failed accept(2) means for the server. */
 enum net_verdict {
     NET_NOBODY,     /* no client waits (EAGAIN), or the server stops (EINVAL) */

@@ -77,10 +77,8 @@ static void open_listeners(struct server *server)
     for (int i = 1; i < count; i++)
         listeners[i] = net_listen(o->host, server->port, o->backlog,
                                   NET_PORT_JOINED);
-    for (int i = 0; i < count && event_loop; i++) {
+    for (int i = 0; i < count && event_loop; i++)
         net_never_wait(listeners[i]);
-        net_defer_accept(listeners[i]);
-    }
     if (architecture->keeps_files)
         net_limit_wait(listeners[0]);
     server->listeners = listeners;

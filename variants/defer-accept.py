@@ -1,13 +1,22 @@
-"""Silent clients hold no worker: the kernel keeps them."""
+"""The kernel keeps silent clients: they hold no worker, and no descriptor."""
 
 import time
 
+from tests.support.processes import descriptors, session_members
+
+
+def held(server):
+    """Return how many descriptors are open in all processes of the server."""
+    return sum(len(descriptors(pid)) for pid in session_members(server.pid))
+
 
 def check(server):
+    before = held(server)
     silent = [server.connect() for _ in range(8)]   # twice as many as workers
     began = time.monotonic()
-    assert server.request("/hello").status == 200
+    assert server.request("/answer").status == 200
     assert time.monotonic() - began < 2
+    assert held(server) <= before + 1               # that client, if it is kept
     assert silent[0].request("/hello").status == 200
     for connection in silent:
         connection.close()

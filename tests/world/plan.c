@@ -86,7 +86,6 @@ void plan_make(struct plan *plan, const struct sim_server *server,
     plan_options_of(plan);
     plan->clients = chance_percent(40) ? 1 + chance_below(3)
                                        : 1 + chance_below(CLIENTS_MAX);
-    plan->defer_accept = server->event_loop && chance_percent(80);
     plan->preloaded = chance_percent(30) ? chance_below(120) : 0;
     plan->remark_size = 10;
     if (chance_percent(1)) {

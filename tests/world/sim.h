@@ -81,7 +81,7 @@ struct plan {
     uint32_t troubles;
     int clients;
     int keep_alive_ms, request_timeout_ms, drain_timeout_ms, max_connections;
-    bool pipeline, unix_redis, no_redis, defer_accept;
+    bool pipeline, unix_redis, no_redis;
     int preloaded;          /* remarks in the guestbook, and the size of each */
     int remark_size;
     int64_t call_cost_us;   /* at most */

@@ -125,12 +125,6 @@ static void send_reset(struct socket *s)
     time_at(sim.now_us + s->latency_us, peer_gets_reset, s, 0);
 }
 
-static void defer_ends(struct socket *s, int64_t argument)
-{
-    (void)argument;
-    hand_over(s);
-}
-
 static void handshake(struct socket *s, int64_t argument)
 {
     (void)argument;
@@ -144,10 +138,7 @@ static void handshake(struct socket *s, int64_t argument)
     }
     s->connected = true;
     s->last_data_us = sim.now_us;
-    if (sim.plan.defer_accept) /* until data arrives, or for 7 s */
-        time_at(sim.now_us + 7 * (int64_t)SECOND, defer_ends, s, 0);
-    else
-        hand_over(s);
+    hand_over(s);
     tell_peer(s);
 }
 
@@ -170,8 +161,6 @@ static void arrive(struct socket *s, int64_t upto)
         s->in.arrived = (uint64_t)upto;
     s->last_data_us = sim.now_us;
     rules_progress();
-    if (s->peer == PEER_CLIENT)
-        hand_over(s);
     ready_wake(s);
 }
 

@@ -43,9 +43,8 @@ struct answer {
 };
 
 /* What the listening socket has besides the options of all: a worker of 01, 03,
- * 04 and 05 looks up from accept(2) now and then, to close files; a loop defers
- * clients. */
-enum floor_kind { FLOOR_PLAIN, FLOOR_KEEPS_FILES, FLOOR_LOOP };
+ * 04 and 05 looks up from accept(2) now and then, to close files. */
+enum floor_kind { FLOOR_PLAIN, FLOOR_KEEPS_FILES };
 
 /* Listens on 127.0.0.1, with the options of net_listen() in common/net.c. The
  * kernel shortens the accept queue to net.core.somaxconn, so that it holds as
@@ -59,7 +58,7 @@ static inline int floor_listen(const char *port, enum floor_kind kind)
     };
     struct timeval send_tick = {.tv_usec = 500 * 1000};
     struct timeval look_up = {.tv_sec = 5};
-    int one = 1, seconds = 7;
+    int one = 1;
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0 ||
         setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) < 0 ||
@@ -69,9 +68,6 @@ static inline int floor_listen(const char *port, enum floor_kind kind)
         (kind == FLOOR_KEEPS_FILES &&
          setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &look_up,
                     sizeof look_up) < 0) ||
-        (kind == FLOOR_LOOP &&
-         setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &seconds,
-                    sizeof seconds) < 0) ||
         bind(fd, (struct sockaddr *)&address, sizeof address) < 0 ||
         listen(fd, INT_MAX) < 0)
         err(1, "cannot listen on 127.0.0.1:%s", port);

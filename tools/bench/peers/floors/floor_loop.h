@@ -71,7 +71,7 @@ static void floor_loop_init(int argc, char **argv, struct answer close,
         errx(2, "usage: %s PORT close|keep", argv[0]);
     floor_keeps = strcmp(argv[2], "keep") == 0;
     floor_answer = floor_keeps ? keep : close;
-    floor_listener = floor_listen(argv[1], FLOOR_LOOP);
+    floor_listener = floor_listen(argv[1], FLOOR_PLAIN);
     int flags = fcntl(floor_listener, F_GETFL);
     if (fcntl(floor_listener, F_SETFL, flags | O_NONBLOCK) < 0)
         err(1, "fcntl");
