@@ -22,8 +22,8 @@
  * keep all others waiting. */
 enum { STEPS_PER_ITERATION = 6 };
 
-/* How often a stopping loop checks the time, and one that has run out of
- * descriptors tries again. */
+/* How often a loop that may not accept looks again: one that stops looks at the
+ * time, one without room for another client looks for some. */
 enum { RECHECK_MS = 50 };
 
 static void client_replied(void *loop, void *client, const redisReply *reply);
@@ -296,7 +296,7 @@ void event_loop_ready(struct event_loop *loop, void *source, uint32_t events)
 
 int event_loop_timeout_ms(const struct event_loop *loop)
 {
-    bool tick = loop->worker.draining || loop->accept_exhausted;
+    bool may_accept = event_loop_may_accept(loop);
     const struct file_table *files = &loop->worker.http.files;
     int64_t now = loop->worker.http.clock.now_ms;
     int64_t next = redis_async_deadline_ms(&loop->redis);
@@ -307,9 +307,9 @@ int event_loop_timeout_ms(const struct event_loop *loop)
     }
     if (files->stale_ms != 0 && files->stale_ms < next)
         next = files->stale_ms;
-    if (next <= now || (loop->accept_pending && event_loop_may_accept(loop)))
+    if (next <= now || (loop->accept_pending && may_accept))
         return 0;
-    if (tick && next > now + RECHECK_MS)
+    if (!may_accept && next > now + RECHECK_MS)
         return RECHECK_MS;
     return next == INT64_MAX ? -1 : (int)(next - now);
 }

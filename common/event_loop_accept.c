@@ -9,6 +9,7 @@
 
 #include "accept.h"
 #include "net.h"
+#include "room.h"
 
 enum { ACCEPTS_PER_ITERATION = 64 };
 
@@ -17,19 +18,31 @@ static bool at_capacity(const struct event_loop *loop)
     return loop->clients >= loop->worker.server->options.max_connections;
 }
 
-bool event_loop_may_accept(const struct event_loop *loop)
+/* Returns the client that makes room when others wait, or NULL: the one that
+ * has been idle longest; if none is, the one that has been silent longest, once
+ * it has had its grace. One at a time. */
+static struct client *least_needed(const struct event_loop *loop)
 {
-    /* At capacity an idle client makes room, one at a time. */
-    return !loop->worker.draining && !loop->accept_exhausted &&
-           (!at_capacity(loop) || (loop->deadline_queues[HTTP_PHASE_IDLE] &&
-                                   !loop->deadline_queues[HTTP_PHASE_LINGER]));
+    struct client *idle = loop->deadline_queues[HTTP_PHASE_IDLE];
+    struct client *silent = loop->deadline_queues[HTTP_PHASE_NEW];
+    if (loop->deadline_queues[HTTP_PHASE_LINGER] != NULL)
+        return NULL;
+    if (idle != NULL || silent == NULL)
+        return idle;
+    return net_silent_ms(silent->fd) >= FIRST_BYTE_GRACE_MS ? silent : NULL;
 }
 
-/* Closes the client that has been idle longest, if there is one: now, or when
- * it has acknowledged its last answer. */
-static void close_longest_idle(struct event_loop *loop)
+bool event_loop_may_accept(const struct event_loop *loop)
 {
-    struct client *client = loop->deadline_queues[HTTP_PHASE_IDLE];
+    return !loop->worker.draining && !loop->accept_exhausted &&
+           (!at_capacity(loop) || least_needed(loop) != NULL);
+}
+
+/* Closes a client, if one may go: now, or when it has acknowledged its last
+ * answer. */
+static void make_room(struct event_loop *loop)
+{
+    struct client *client = least_needed(loop);
     if (client == NULL)
         return;
     http_conn_finish(&client->conn);
@@ -43,7 +56,7 @@ static void accept_client(struct event_loop *loop)
         /* No client is closed for one that is not there. */
         loop->accept_pending = net_accept_queue_length(loop->listener) > 0;
         if (loop->accept_pending)
-            close_longest_idle(loop);
+            make_room(loop);
         if (!loop->accept_pending || at_capacity(loop))
             return;
     }
@@ -55,10 +68,9 @@ static void accept_client(struct event_loop *loop)
         loop->accept_exhausted = verdict >= NET_NEEDS_ROOM;
         loop->accept_pending = verdict != NET_NOBODY;
         free(client);
-        if (verdict == NET_NEEDS_ROOM) { /* make some for the next attempt */
+        if (verdict == NET_NEEDS_ROOM) { /* for the next attempt */
             http_context_trim(&loop->worker.http);
-            if (loop->deadline_queues[HTTP_PHASE_LINGER] == NULL)
-                close_longest_idle(loop);
+            make_room(loop);
         }
         return;
     }

@@ -3,10 +3,6 @@
 
 #include "net.h"
 
-/* One lost packet costs a client 1 s (RFC 6298), and a load tool that opens
- * 15,000 connections needs 1.2 s to write to the last. */
-enum { FIRST_BYTE_GRACE_MS = 3000 };
-
 /* A client may send many requests without waiting for answers (pipelining). */
 enum { YIELD_EVERY = 64 };
 

@@ -15,7 +15,7 @@ FEW = pytest.mark.only("iterative", "epoll")
 
 # What a silent client of 01 may cost others; see test_models.py.
 GRACE = int(re.search(r"FIRST_BYTE_GRACE_MS = (\d+)",
-                      (TOP / "common/room.c").read_text())[1]) / 1000
+                      (TOP / "common/room.h").read_text())[1]) / 1000
 # Seconds that a browser may add: `make check` leaves it the processor that others do
 # not use. The test below tells a wait for a grace from one for --request-timeout.
 SLACK = 30.0

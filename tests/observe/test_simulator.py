@@ -56,7 +56,7 @@ def test_the_engine_has_the_times_of_the_servers():
     numbers = {name: float(number) for name, number in
                re.findall(r"\b([A-Z]{4,}) = ([\d.]+)", page.engine())}
     for name, unit, file, there in (
-            ("GRACE", 1000, "common/room.c", "FIRST_BYTE_GRACE_MS"),
+            ("GRACE", 1000, "common/room.h", "FIRST_BYTE_GRACE_MS"),
             ("TICK", 1000, "common/serve_blocking.c", "RECV_TIMEOUT_MS"),
             ("DEADLINE", 1000, "common/options.c", ".request_timeout_ms"),
             ("ACCEPTS", 1, "common/event_loop_accept.c",

@@ -140,11 +140,22 @@ static void check_held(const struct socket *s)
              "waits", s->number, (unsigned long long)s->out.held);
 }
 
-/* 01: while others wait, an idle client has to go, and after 3 s one that has
- * sent nothing since its handshake. */
+/* Is one leaving, or is there room? Then a loop closes no other client. */
+static bool loop_needs_no_room(void)
+{
+    for (int i = 0; i < sim.plan.clients; i++)
+        if (sim.sockets[i].accepted && !sim.sockets[i].closed &&
+            sim.sockets[i].shut)
+            return true;
+    return rules_open_clients() < sim.plan.max_connections;
+}
+
+/* While others wait, an idle client has to go, and after 3 s one that has sent
+ * nothing since its handshake; in 06 and 07, when there is no room. */
 static void check_room(const struct socket *s, const struct client *c)
 {
-    if (sim.plan.server->event_loop || sim.queue_length == 0 || s->shut ||
+    bool loop = sim.plan.server->event_loop;
+    if ((loop && loop_needs_no_room()) || sim.queue_length == 0 || s->shut ||
         s->reset || (sim.plan.per_connection && !sim.plan.at_capacity) ||
         s->out.end > s->out.arrived || c->excuse != NULL || c->unlogged)
         return;

@@ -259,11 +259,13 @@ static const char *reason_to_drop(const struct socket *s)
                 sim.queue_length > 0;
     bool short_of = sim.exhausted_us > 0 &&
                     sim.now_us - sim.exhausted_us < 20 * MS;
-    if (sim.plan.server->event_loop && c->lines > 0 && (full || short_of))
+    bool past_grace = sim.now_us - s->last_data_us >= (GRACE_MS - 60) *
+                                                      (int64_t)MS;
+    if (sim.plan.server->event_loop && (c->lines > 0 || past_grace) &&
+        (full || short_of))
         return "room for another client";
     if (!sim.plan.server->event_loop && sim.queue_length > 0 &&
-        (c->lines > 0 || sim.now_us - s->last_data_us >= (GRACE_MS - 60) *
-                                                             (int64_t)MS))
+        (c->lines > 0 || past_grace))
         return "others wait";
     return c->excuse;
 }

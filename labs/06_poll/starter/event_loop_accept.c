@@ -13,6 +13,7 @@
 
 #include "accept.h"
 #include "net.h"
+#include "room.h"
 
 enum { ACCEPTS_PER_ITERATION = 64 };
 
@@ -24,12 +25,24 @@ static bool at_capacity(const struct event_loop *loop)
     return loop->clients >= loop->worker.server->options.max_connections;
 }
 
+/* Returns the client that makes room when others wait, or NULL: the one that
+ * has been idle longest; if none is, the one that has been silent longest, once
+ * it has had its grace. One at a time. */
+static struct client *least_needed(const struct event_loop *loop)
+{
+    struct client *idle = loop->deadline_queues[HTTP_PHASE_IDLE];
+    struct client *silent = loop->deadline_queues[HTTP_PHASE_NEW];
+    if (loop->deadline_queues[HTTP_PHASE_LINGER] != NULL)
+        return NULL;
+    if (idle != NULL || silent == NULL)
+        return idle;
+    return net_silent_ms(silent->fd) >= FIRST_BYTE_GRACE_MS ? silent : NULL;
+}
+
 bool event_loop_may_accept(const struct event_loop *loop)
 {
-    /* At capacity an idle client makes room, one at a time. */
     return !loop->worker.draining && !loop->accept_exhausted &&
-           (!at_capacity(loop) || (loop->deadline_queues[HTTP_PHASE_IDLE] &&
-                                   !loop->deadline_queues[HTTP_PHASE_LINGER]));
+           (!at_capacity(loop) || least_needed(loop) != NULL);
 }
 
 /* Makes a client of a new socket and lets event_loop_serve() watch it. Without
@@ -49,12 +62,12 @@ TO_USE static void add_client(struct event_loop *loop, int fd)
     event_loop_serve(loop, client);
 }
 
-/* Ends the client that has been idle longest, if there is one, and if no client
- * is leaving already: now, or when it has acknowledged its last answer. */
-TO_USE static void end_longest_idle(struct event_loop *loop)
+/* Closes a client, if one may go: now, or when it has acknowledged its last
+ * answer. */
+TO_USE static void make_room(struct event_loop *loop)
 {
-    struct client *client = loop->deadline_queues[HTTP_PHASE_IDLE];
-    if (client == NULL || loop->deadline_queues[HTTP_PHASE_LINGER] != NULL)
+    struct client *client = least_needed(loop);
+    if (client == NULL)
         return;
     http_conn_finish(&client->conn);
     event_loop_serve(loop, client);
@@ -70,13 +83,13 @@ TO_USE static void end_longest_idle(struct event_loop *loop)
  *   NET_NEXT        accept again
  *   NET_NEEDS_ROOM  out of descriptors or memory: accept_exhausted becomes true
  *                   and accept_pending stays, so the loop tries again after a
- *                   pause; http_context_trim() and end_longest_idle() make room
+ *                   pause. http_context_trim() and make_room() free some
  *   NET_LATER       the same, without making room: that would not help
  *
  *   at capacity     check at_capacity() before you accept. If
  *                   net_accept_queue_length() is 0, accept_pending becomes
  *                   false: no client is ended for one that is not there.
- *                   Otherwise end_longest_idle(), and accept if that made room;
+ *                   Otherwise make_room(), and accept if that made room;
  *                   if not, return: that client lingers, and leaves later */
 void event_loop_accept(struct event_loop *loop)
 {
