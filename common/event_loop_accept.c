@@ -18,9 +18,17 @@ static bool at_capacity(const struct event_loop *loop)
     return loop->clients >= loop->worker.server->options.max_connections;
 }
 
+/* Has a client that was never read been silent for its grace? What it has sent
+ * counts even if this iteration has not come to it. */
+static bool is_silent(const struct client *client)
+{
+    return net_silent_ms(client->fd) >= FIRST_BYTE_GRACE_MS &&
+           !net_has_input(client->fd);
+}
+
 /* Returns the client that makes room when others wait, or NULL: the one that
- * has been idle longest; if none is, the one that has been silent longest, once
- * it has had its grace. One at a time. */
+ * has been idle longest; if none is, the one that has been silent longest. One
+ * at a time. */
 static struct client *least_needed(const struct event_loop *loop)
 {
     struct client *idle = loop->deadline_queues[HTTP_PHASE_IDLE];
@@ -29,7 +37,7 @@ static struct client *least_needed(const struct event_loop *loop)
         return NULL;
     if (idle != NULL || silent == NULL)
         return idle;
-    return net_silent_ms(silent->fd) >= FIRST_BYTE_GRACE_MS ? silent : NULL;
+    return is_silent(silent) ? silent : NULL;
 }
 
 bool event_loop_may_accept(const struct event_loop *loop)

@@ -158,6 +158,12 @@ int net_silent_ms(int fd)
     return (int)tcp_info(fd).tcpi_last_data_recv;
 }
 
+bool net_has_input(int fd)
+{
+    int unread = 0;
+    return ioctl(fd, SIOCINQ, &unread) == 0 && unread > 0; /* tcp(7) */
+}
+
 enum http_delivery net_delivery(int fd, struct net_delivery *d, int64_t now_ms,
                                 int stall_ms)
 {

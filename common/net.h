@@ -55,6 +55,9 @@ int net_accept_queue_limit(int listener);
  * its handshake or its last data. */
 int net_silent_ms(int fd);
 
+/* Has the client sent bytes that are not read yet? */
+bool net_has_input(int fd);
+
 /* What earlier looks have seen of an answer that is on its way. */
 struct net_delivery {
     int left;            /* bytes that were not acknowledged at the last look */

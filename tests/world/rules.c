@@ -261,8 +261,8 @@ static const char *reason_to_drop(const struct socket *s)
                     sim.now_us - sim.exhausted_us < 20 * MS;
     bool past_grace = sim.now_us - s->last_data_us >= (GRACE_MS - 60) *
                                                       (int64_t)MS;
-    if (sim.plan.server->event_loop && (c->lines > 0 || past_grace) &&
-        (full || short_of))
+    if (sim.plan.server->event_loop && (full || short_of) &&
+        (c->lines > 0 || (past_grace && s->in.arrived == 0)))
         return "room for another client";
     if (!sim.plan.server->event_loop && sim.queue_length > 0 &&
         (c->lines > 0 || past_grace))
