@@ -174,8 +174,9 @@ class World {
     });
   }
 
-  // The kernel lets a loop accept a client when its request has arrived
-  // (TCP_DEFER_ACCEPT), and spreads clients over the loops.
+  // The kernel spreads clients over the loops. A loop accepts a client and reads
+  // its request in two iterations, here in one. A silent client takes a place in
+  // its set, and nothing from others: it is left out.
   connect(client) {
     if (this.loops.length && client.manner === "silent") return;
     Object.assign(client, { opened: this.agenda.now, place: "queue" });
