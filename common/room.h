@@ -2,7 +2,7 @@
  * room - when a client of 01 to 05 must leave because others wait.
  *
  * Here a client occupies a process or a thread, also while nothing comes from
- * it. It may, as long as nobody else needs that. The rules:
+ * it. It may, as long as no other client needs that. The rules:
  *
  *   1. Others wait when more clients are in the accept queue than will be
  *      accepted soon: by idle workers, or by children or threads that may still
@@ -14,7 +14,7 @@
  *   4. Any other client from which nothing comes must leave when others wait at
  *      two looks in a row: at the first, an idle worker may have been about to
  *      accept them.
- *   5. After an answer a client may stay if nobody waits, or if its next
+ *   5. After an answer a client may stay if no other waits, or if its next
  *      request is already here; every YIELD_EVERYth time that does not count.
  *
  * In 06 and 07 a client occupies a descriptor, and one has to leave only when
