@@ -3,7 +3,7 @@
  *
  * For 06 and 07. The steps are those of serve_blocking.h, but where a call
  * would have to wait (EAGAIN), the client stays as it is, and the loop serves
- * others until the kernel says that the call would succeed now.
+ * others until the kernel says that the call would not have to wait now.
  *
  * A loop embeds struct event_loop and fills in three functions: how it watches
  * a client, how it stops watching one, how it watches Redis' socket. Everything
@@ -33,7 +33,7 @@ struct client {
     char *peer;                /* its address for the log, or NULL */
     struct net_delivery delivery; /* of its answer */
     int64_t deadline_ms;
-    struct client *prev, *next; /* in that queue */
+    struct client *prev, *next; /* in that queue; next in loop->ended, too */
 };
 
 /* The clients of one phase all have the same timeout. So a queue in order of
@@ -50,11 +50,11 @@ struct event_loop {
     bool accept_exhausted;  /* accept failed for lack of descriptors or memory:
                                pause before the next attempt */
 
-    /* Watches the client's socket for writing (HTTP_WANT_WRITE) or for reading
-     * (READ, LINGER); with REDIS, a client that is watched already, for
-     * neither. `share_used`: it had its share of this iteration, and its socket
-     * may still be ready. Returns false, with errno, when the kernel
-     * has no room for another client. */
+    /* Watches the client's socket for writing (HTTP_WANT_WRITE) or for
+     * reading (READ, LINGER). With REDIS it need not be watched: 06 stops, and
+     * in 07 an edge comes once and does no harm. `share_used`: it had its
+     * share of this iteration, and its socket may still be ready. Returns
+     * false, with errno, when the kernel has no room for another client. */
     bool (*watch)(struct event_loop *loop, struct client *client,
                   enum http_want want, bool share_used);
     /* Stops watching it; its descriptor is closed next. */

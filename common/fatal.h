@@ -1,5 +1,6 @@
 /*
- * fatal - errors that end the program, at its start only.
+ * fatal - what the operator is told: warnings, and errors that end the
+ * program, at its start only.
  *
  * Later, an error of one client ends that client only.
  */
@@ -18,7 +19,7 @@ void warn_user(const char *format, ...) __attribute__((format(printf, 1, 2)));
  * threads that share it share the minute. */
 bool warning_due(_Atomic int64_t *last_ms);
 
-/* The same, then exits: with 1 when the server cannot run, with 2 after wrong
- * usage. The message says the cause and the remedy. */
+/* warn_user(), then exit(3): with 1 when the server cannot run, with 2 after
+ * wrong usage. The message says the cause and the remedy. */
 #define die(...) (warn_user(__VA_ARGS__), exit(1))
 #define die_usage(...) (warn_user(__VA_ARGS__), exit(2))

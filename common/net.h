@@ -30,9 +30,10 @@ void net_share_port(int fd);
  * program. */
 void net_never_wait(int fd);
 
-/* accept(2) waits for some seconds, then fails with EAGAIN. Not where it is not
- * needed: a signal handler then always interrupts the call (SO_RCVTIMEO,
- * signal(7)), in 02 once for each child that ends. */
+/* Lets accept(2) fail with EAGAIN after some seconds. Only for servers whose
+ * workers keep files: with SO_RCVTIMEO, a signal handler always interrupts the
+ * call, whatever SA_RESTART says (signal(7)), and in 02 each child that ends
+ * would. Accepted sockets inherit the timeout. */
 void net_limit_wait(int fd);
 
 /* What a failed accept(2) means for the server. */
@@ -61,7 +62,7 @@ bool net_has_input(int fd);
 /* What earlier looks have seen of an answer that is on its way. */
 struct net_delivery {
     int left;            /* bytes that were not acknowledged at the last look */
-    int64_t progress_ms; /* when fewer than before were; monotonic */
+    int64_t progress_ms; /* when a look last found fewer; monotonic */
 };
 
 /* Begins to watch an answer: it has made progress just now. */
@@ -83,9 +84,9 @@ ssize_t net_discard(int fd, int flags);
 
 /* Sends part of an output, waiting if the socket blocks. Returns the number of
  * bytes that the kernel took, or -1 with errno: EIO when a file has become
- * shorter than promised; EINTR when a signal has come. sendfile(2) fails with
- * EINTR even if the socket does not wait: with a signal every 37 microseconds,
- * one of 26 calls did so on Linux 6.18. */
+ * shorter than promised; EINTR when a signal has come. (sendfile(2) fails so
+ * even if the socket does not wait: seen on Linux 6.18. And if a part of the
+ * file is not in memory, it waits for the disk, whatever the socket.) */
 ssize_t net_send(int fd, const struct http_output *output);
 
 /* Returns the client's address as text, to be freed by the caller; NULL when

@@ -16,7 +16,8 @@ enum {
     /* A guest gets a page or a 503 within a second, so everything that one
      * page asks of Redis may take this long ... */
     REDIS_TIMEOUT_MS = 700,
-    /* ... and each single wait for Redis, connecting included, this long. */
+    /* ... and each single wait for Redis, connecting included, this long.
+     * Both hold for 01 to 05; a loop has the rule of redis_async_flush(). */
     REDIS_WAIT_MS = 250,
 };
 

@@ -10,8 +10,8 @@
  * to write the access log. The kernel refuses everything else with EACCES, even
  * to root: to open /etc/passwd, to create or delete a file, to run a program.
  * Open descriptors stay open, and sockets are not files to Landlock. It does
- * not cover chmod(2), chown(2), stat(2) and signals: a server that root starts
- * still needs --user.
+ * not cover truncate(2), chmod(2), chown(2), utime(2), setxattr(2), stat(2) and
+ * signals: a server that root starts still needs --user.
  */
 #pragma once
 
@@ -27,6 +27,6 @@ void sandbox_become_user(const char *name);
 
 /* Enters the sandbox. The process may still read below the folder `site`, a
  * descriptor, and write to the folder of the file `log`, unless that is NULL.
- * Returns false on a kernel without Landlock; nothing has changed then. Call it
- * when everything is open. */
+ * Returns false on a kernel without Landlock; then only no_new_privs is set,
+ * for good (prctl(2)). Call it when everything is open. */
 bool sandbox_enter(int site, const char *log);

@@ -5,12 +5,14 @@
  * sockets down. A thread that waits in accept(2), or is just about to, finds
  * the socket shut; poll(2) and epoll_wait(2) report it. So there is no gap
  * between checking a flag and going to sleep in which the signal could be lost.
+ * (The kernel resets the clients that still wait in the accept queue.)
  *
  * SIGUSR1 and SIGHUP leave a note that server_act_on_signals() finds. Here there
  * is a gap: a signal that comes between the check and accept(2), poll(2) or
  * sem_wait(3) interrupts nothing, and an idle server would sleep on. So the
  * handler sets an alarm, and one second later SIGALRM interrupts the wait.
- * (Calls such as ppoll(2) close the gap without it, but accept(2) has none.)
+ * (Calls such as ppoll(2) close the gap without it, but accept(2) has no such
+ * form.)
  */
 #pragma once
 
@@ -46,7 +48,7 @@ struct signals_stop {
  * what is no reason to end. Called once, by the first process. */
 void signals_install(const struct signals_stop *stop);
 
-/* Sets *set to the signals handled here, and SIGCHLD. */
+/* Sets *set to the signals handled here, SIGCHLD included. */
 void signals_set(sigset_t *set);
 
 /* What the handler does, for threads that use sigwait(3). A second SIGINT or
