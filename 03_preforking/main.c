@@ -40,7 +40,7 @@ static void serve_clients(const struct server *server, int number)
 
 int main(int argc, char **argv)
 {
-    static struct server server; /* static: signal handlers use it */
+    static struct server server; /* static: freed with the process */
     static struct worker_processes workers; /* static: freed with the process */
     int number;
 

@@ -92,7 +92,7 @@ static void wait_for_stop(const struct server *server)
 
 int main(int argc, char **argv)
 {
-    static struct server server; /* static: signal handlers use it */
+    static struct server server; /* static: freed with the process */
 
     server_start(&server, &architecture, argc, argv);
     pthread_t *threads = create_threads(&server);

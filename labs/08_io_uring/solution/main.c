@@ -793,7 +793,7 @@ static void serve_clients(struct loop *loop)
 
 int main(int argc, char **argv)
 {
-    static struct server server; /* static: signal handlers use it */
+    static struct server server; /* static: freed with the process */
     static struct loop loop;
 
     server_start(&server, &architecture, argc, argv);
