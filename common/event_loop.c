@@ -232,10 +232,10 @@ void event_loop_serve(struct event_loop *loop, struct client *client)
         watch_failed(loop, client, want, share_used);
 }
 
-/* Nothing but its deadline brings this client back: in a second, if it has not
- * taken its answer. So a new one, whose request may be here, is read now; one
- * that would send more is closed, and one whose socket may be ready is served
- * beyond its share. */
+/* The kernel does not watch this client: only its deadline brings it back. So a
+ * new one is read now, because its request may be here. One that waits to send
+ * another request is closed, and one that has only used up its share is served
+ * on. */
 static void watch_failed(struct event_loop *loop, struct client *client,
                          enum http_want want, bool share_used)
 {

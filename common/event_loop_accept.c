@@ -27,8 +27,8 @@ static bool is_silent(const struct client *client)
 }
 
 /* Returns the client that makes room when others wait, or NULL: the one that
- * has been idle longest; if none is, the one that has been silent longest. One
- * at a time. */
+ * has been idle longest; if none is, the one that has been silent longest. NULL
+ * while another is closing (LINGER): that one makes room. */
 static struct client *least_needed(const struct event_loop *loop)
 {
     struct client *idle = loop->deadline_queues[HTTP_PHASE_IDLE];

@@ -22,7 +22,8 @@ enum { ACCEPT_TIMEOUT_SECONDS = 5 };
 enum { SEND_TIMEOUT_MS = 500 };
 
 /* The most that one call sends of a file: for a slow client, a blocking
- * sendfile(2) returns only after the whole count. */
+ * sendfile(2) goes on until the whole count is taken, or nothing for
+ * SEND_TIMEOUT_MS. */
 enum { SENDFILE_MAX = 256 * 1024 };
 
 /* The most that one call discards. */
@@ -189,7 +190,7 @@ ssize_t net_discard(int fd, int flags)
 ssize_t net_send(int fd, const struct http_output *output)
 {
     /* MSG_MORE holds back a packet that is not full until more follows, a file
-     * or the FIN of shutdown(2). That saves one packet to send, to receive and
+     * or the FIN of shutdown(2), or 200 ms have passed. That saves one packet to send, to receive and
      * to acknowledge, and one wake-up of the client. */
     if (output->data != NULL)
         return send(fd, output->data, output->count,
