@@ -2,48 +2,15 @@
 #include "redis.h"
 
 #include <errno.h>
-#include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
 #include "clock.h"
-#include "fatal.h"
 
 enum { BACKOFF_FIRST_MS = 10, BACKOFF_MAX_MS = 500 };
 enum { CONNECT_MEMORY = 32 * 1024 }; /* more than hiredis needs to connect */
-
-/* IPv4 goes first, as in hiredis: "localhost" is often ::1 before it is
- * 127.0.0.1, where Redis listens. */
-static const struct addrinfo *preferred(const struct addrinfo *found)
-{
-    for (const struct addrinfo *a = found; a != NULL; a = a->ai_next)
-        if (a->ai_family == AF_INET)
-            return a;
-    return found;
-}
-
-void redis_resolve(struct redis_address *address)
-{
-    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
-    struct addrinfo *found;
-    char numeric[NI_MAXHOST];
-    if (address->none || address->path != NULL)
-        return;
-    int error = getaddrinfo(address->host, NULL, &hints, &found);
-    if (error == 0) {
-        const struct addrinfo *a = preferred(found);
-        error = getnameinfo(a->ai_addr, a->ai_addrlen, numeric, sizeof numeric,
-                            NULL, 0, NI_NUMERICHOST);
-        freeaddrinfo(found);
-    }
-    if (error != 0)
-        die("the Redis host '%s' is unknown (%s); give --redis another name "
-            "or an address", address->host, gai_strerror(error));
-    if ((address->host = strdup(numeric)) == NULL)
-        die("out of memory");
-}
 
 bool redis_may_connect(const struct redis_address *address,
                        const struct redis_backoff *backoff, int64_t now_ms)

@@ -28,10 +28,6 @@ struct redis_address {
     int port;
 };
 
-/* Looks the host up and replaces its name by its address: once, at the start,
- * because getaddrinfo(3) blocks. Failure ends the program. */
-void redis_resolve(struct redis_address *address);
-
 /* When the next attempt to connect may be made. Without back-off a hundred
  * workers would try a Redis that is just starting with every request, and every
  * page would wait for one that hangs. */

@@ -14,6 +14,7 @@
 #include "file_table.h"
 #include "net.h"
 #include "output.h"
+#include "redis_resolve.h"
 #include "sandbox.h"
 #include "site_open.h"
 

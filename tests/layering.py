@@ -45,7 +45,7 @@ ROOTS = ["http_conn", "http_parser", "http_response", "router", "page",
          "guestbook", "text", "bytes"]
 
 # Objects that must not be in the pure layer.
-DRIVERS = {"serve_blocking", "event_loop", "redis", "redis_async", "net",
+DRIVERS = {"serve_blocking", "event_loop", "redis", "redis_async", "redis_resolve", "net",
            "worker", "worker_processes", "signals", "server", "sandbox",
            "options", "output", "access_log", "site_open", "fatal", "accept",
            "descriptors", "room"}
