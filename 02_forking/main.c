@@ -79,8 +79,8 @@ static void fork_child(const struct server *server,
     }
     server_warn_exhausted(server, "cannot fork: %s; serving one client after "
                           "the other", strerror(errno));
-    /* The parent accepts nobody meanwhile, as if all children ran. Afterwards
-     * there is room again, also for the child that was not made. */
+    /* While it serves, the parent accepts no other client, as if all children
+     * ran. Then there is room again, also for the child that was not made. */
     atomic_fetch_sub(room, most);
     serve_blocking(worker, fd);
     atomic_fetch_add(room, most + 1);

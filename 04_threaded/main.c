@@ -117,7 +117,7 @@ static void create_thread(const struct server *server, struct slot *slot,
         return;
     server_warn_exhausted(server, "cannot make a thread: %s; serving one "
                           "client after the other", strerror(error));
-    /* Nobody is accepted meanwhile, as if all threads ran. */
+    /* It accepts no other client until then, as if all threads ran. */
     atomic_fetch_sub(&server->shared->room, server->options.max_threads);
     serve_client(slot);
     atomic_fetch_add(&server->shared->room, server->options.max_threads);

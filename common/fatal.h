@@ -1,5 +1,5 @@
 /*
- * fatal - what the operator is told: warnings, and errors that end the
+ * fatal - what the operator reads: warnings, and errors that end the
  * program, at its start only.
  *
  * Later, an error of one client ends that client only.

@@ -190,8 +190,8 @@ ssize_t net_discard(int fd, int flags)
 ssize_t net_send(int fd, const struct http_output *output)
 {
     /* MSG_MORE holds back a packet that is not full until more follows, a file
-     * or the FIN of shutdown(2), or 200 ms have passed. That saves one packet to send, to receive and
-     * to acknowledge, and one wake-up of the client. */
+     * or the FIN of shutdown(2), or 200 ms have passed. That saves one packet to
+     * send, to receive and to acknowledge, and one wake-up of the client. */
     if (output->data != NULL)
         return send(fd, output->data, output->count,
                     output->more ? MSG_MORE : 0);

@@ -9,7 +9,7 @@
  * (http_response.h) or asks Redis and returns. Each command names the
  * function to call with its reply. That function answers, or asks again. So
  * the same page serves a worker that blocks until the reply arrives, and a
- * loop that serves others meanwhile.
+ * loop that serves others until then.
  */
 #pragma once
 

@@ -7,8 +7,8 @@
  *   1. Others wait when more clients are in the accept queue than will be
  *      accepted soon: by idle workers, or by children or threads that may still
  *      be made.
- *   2. Who waits is looked at only before an answer and while nothing comes; no
- *      request and no answer that has begun is given up for others.
+ *   2. A worker looks for others only before an answer and while nothing
+ *      comes: no request and no answer that has begun is given up for others.
  *   3. A client that has sent nothing yet must leave when others wait and
  *      FIRST_BYTE_GRACE_MS have passed since its handshake.
  *   4. Any other client from which nothing comes must leave when others wait at

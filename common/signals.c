@@ -12,9 +12,9 @@
 /* Two signals within SAME_REQUEST_MS are one request to stop. */
 enum { REMIND_SECONDS = 1, SAME_REQUEST_MS = 200 };
 
-/* A server ends at most a second after --drain-timeout by itself. When
- * something keeps it longer, such as a worker that waits for the reader of
- * standard output, SIGALRM ends it. */
+/* A server ends at most a second after --drain-timeout. When something keeps
+ * it longer, such as a worker that waits for the reader of standard output,
+ * SIGALRM ends it. */
 enum { STUCK_AFTER_MS = 3000 };
 
 /* The only writable globals in common/: a handler can reach nothing else.
@@ -130,7 +130,7 @@ void signals_reap_orphans(void)
     siginfo_t child = {0};
     if (first_process != 1) /* only process 1 inherits any */
         return;
-    /* WNOWAIT only looks: whoever made a child asks for its status. */
+    /* WNOWAIT only looks: the code that made a child asks for its status. */
     while (waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) == 0 &&
            child.si_pid != 0 && getpgid(child.si_pid) != getpgrp())
         waitpid(child.si_pid, NULL, WNOHANG);

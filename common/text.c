@@ -119,7 +119,7 @@ static size_t utf8_size(unsigned char first)
 size_t text_utf8_next(struct slice s, unsigned *code)
 {
     /* For characters of 1 to 4 bytes: the bits x of the first byte, and the
-     * smallest number that needs so many bytes. A smaller one is an
+     * smallest number that needs that many bytes. A smaller one is an
      * overlong form. */
     static const unsigned bits[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
     static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};

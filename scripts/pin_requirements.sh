@@ -1,7 +1,7 @@
 #!/bin/bash
 #
 # pin_requirements.sh [LIST...] - pins Python packages: makes each requirements.txt
-# from the requirements.in beside it, with the packages that those need, and the hashes
+# from the requirements.in next to it, with the packages that those need, and the hashes
 # of all files of each version.
 #
 #     scripts/pin_requirements.sh                           all lists

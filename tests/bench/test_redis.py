@@ -31,7 +31,7 @@ def over_tcp(one, *words):
 
 @pytest.fixture(name="theirs")
 def redis_of_another_program():
-    """A Redis whose guestbook somebody uses."""
+    """A Redis whose guestbook another program uses."""
     with redis.RedisServer(CORES) as theirs:
         over_tcp(theirs, "SET", "visitor_count", "7")
         yield theirs

@@ -92,7 +92,7 @@ def test_a_crash_loop_backs_off(launch, server_name):
                 os.kill(pid, signal.SIGKILL)
                 killed.add(pid)
         time.sleep(0.002)
-    # The first two at once; each of the others lives in a second of its own.
+    # The first two immediately; each of the others lives in a second of its own.
     assert time.monotonic() - began > 3 * 0.9
     assert cpu_seconds(server) - before < 1.0
     wait_for(lambda: len(children(server.pid)) == 2, "two workers that live")

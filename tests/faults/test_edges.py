@@ -257,7 +257,7 @@ def test_a_cut_line_of_the_log_ends_before_the_next(launch, own_site):
         [False, False, True, True, True, False]
 
 
-# A file that somebody holds a lease on
+# A file that another program holds a lease on
 
 F_SETLEASE = 1024
 

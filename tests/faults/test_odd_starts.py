@@ -1,4 +1,4 @@
-"""Started in ways that nobody would choose: without standard streams,
+"""Started in unusual ways: without standard streams,
 environment, arguments or /proc; as the first process; stopped and continued;
 with a log that cannot be written."""
 
@@ -232,7 +232,7 @@ def stop_and_continue(launch, site, server_name, choose):
     """Play it with the processes that choose(server) returns.
 
     For longer than a request may take and an idle client may stay. What the
-    server has begun arrives whole, nobody is replaced, and all goes on. A
+    server has begun arrives whole, no process is replaced, and all goes on. A
     request that was late for that reason alone is answered, too: 408 or 200.
     """
     large = os.urandom(3_000_000)

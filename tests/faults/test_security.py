@@ -73,7 +73,7 @@ def is_untouched(secret):
 @as_root
 @pytest.mark.parametrize("link", [os.symlink, os.link])
 def test_root_gives_no_file_away_as_a_log(executable, own_site, secret, link):
-    """The folder of the log is the user's, who has put a link there."""
+    """The folder of the log is the user's, and there is a link of the user's in it."""
     log = own_site.root / "logs/access.log"
     log.parent.mkdir()
     shutil.chown(log.parent, "nobody")

@@ -179,7 +179,7 @@ def test_a_host_is_prepared_and_restored():
         assert "epoll" in ask("/opt/zerohttpd-server/epoll", "--version")
         redis = ["redis-cli", "-h", address, "-p", "6390"]
         assert ask(*redis, "get", "theirs") == ""
-        # Everyone in the network may use it, and nobody may command it.
+        # Any host of the network may use it, and none may configure it.
         for words in ("config get dir", "eval 'return 1' 0", "save", "shutdown nosave",
                       "module list", "acl setuser default +@all"):
             assert "NOPERM" in ask(*redis, *shlex.split(words))

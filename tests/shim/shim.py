@@ -124,7 +124,7 @@ class Shim:
         self._write_header(on=1)
 
     def set_clock(self, seconds):
-        """Set the server's clock so many seconds ahead of ours, or behind."""
+        """Set the server's clock `seconds` ahead of ours, or behind."""
         self._write_header(clock=seconds)
 
     def stop(self):

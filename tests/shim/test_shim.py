@@ -88,7 +88,7 @@ class Run:
         assert cpu_seconds(self.server) - cpu < 0.1 + seconds / 4
 
     def check_recovery(self):
-        """Without faults it serves everything; Redis may take a moment."""
+        """Without faults it serves everything; Redis may need up to a second."""
         self.shim.stop()
         for target in ("/answer", "/", "/large.bin"):
             assert self.server.request(target).status == 200

@@ -66,7 +66,7 @@ void world_pass(struct world *world, int64_t milliseconds);
 struct client {
     struct world *world;
     struct http_conn conn;
-    /* Called with each log entry; NULL: nobody. */
+    /* Called with each log entry; NULL: no call. */
     void (*on_log)(struct client *client, const struct http_logged *entry);
     struct slice unread;    /* sent, and not yet read by the connection */
     struct buffer received; /* everything that was written to the client */

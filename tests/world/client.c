@@ -71,7 +71,7 @@ void client_make(struct client *c, int number)
     struct socket *s = c->socket = tcp_new(PEER_CLIENT, number);
     choose_habits(c, s);
     client_write_script(c);
-    if (c->piece_max < c->size / 50) /* a world has only so many events */
+    if (c->piece_max < c->size / 50) /* the number of events is limited */
         c->piece_max = c->size / 50;
     if (c->stray_line) { /* RFC 9112, 2.2: after a request, from old clients */
         c->script[c->size] = '\r';

@@ -56,11 +56,11 @@ static void late(const struct socket *s, const char *what, int64_t since_us,
 }
 
 /* How long Redis may keep a client waiting. A slow one is given more time with
- * each reply, whoever gets it. */
+ * each reply, for whichever client it is. */
 static int64_t redis_ms(void)
 {
     if (!sim.plan.server->event_loop)
-        return 1000; /* it gives up by itself, for each page */
+        return 1000; /* it gives up, for each page */
     return plan_has(&sim.plan, REDIS_SLOW) || plan_has(&sim.plan, REDIS_BUSY) ||
                    plan_has(&sim.plan, REDIS_DRIBBLES) ? 30000 : 2000;
 }

@@ -2,7 +2,7 @@
 """Plant faults in the servers, one at a time: does a simulated world find each?
 
     tests/world/mutants.py                every fault (--all)
-    tests/world/mutants.py --sample 8     so many of them, always the same
+    tests/world/mutants.py --sample 8     eight of them, always the same
     tests/world/mutants.py --only NAME    one of them
     tests/world/mutants.py --unseen       those that no world finds so far
     tests/world/mutants.py --apply        none of them: does each still apply?

@@ -9,7 +9,7 @@ enum { LINE_MAX_SHOWN = 960 }; /* access_log.c cuts longer ones */
 
 /* ---------------------------------------------------------- what goes wrong */
 
-/* Something was injected: who is connected now may suffer. */
+/* Something was injected: clients that are connected now may suffer. */
 void rules_fault(const char *excuse)
 {
     trace("fault     %s", excuse);

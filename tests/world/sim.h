@@ -57,12 +57,12 @@ enum trouble {       /* each is a bit of sim.plan.troubles */
     MALFORMED,       /* requests that are refused */
     REDIS_AWAY,      /* refuses, or never answers the handshake */
     REDIS_SLOW,
-    REDIS_BUSY,      /* slow, but nobody has reason to give up */
+    REDIS_BUSY,      /* slow, but no client has a reason to give up */
     REDIS_DRIBBLES,  /* replies byte by byte */
     REDIS_CLOSES,
     REDIS_ERRORS,    /* replies with errors */
     REDIS_GARBAGE,   /* replies that are not its protocol */
-    REDIS_UNASKED,   /* replies that nobody asked for */
+    REDIS_UNASKED,   /* replies that no command asked for */
     REDIS_ANNOUNCES, /* replies that announce two billion elements */
     ACCEPT_ERRORS,
     FEW_DESCRIPTORS,
@@ -303,7 +303,7 @@ struct sim {
     int64_t exhausted_us;      /* when accept last failed for lack of something,
                                   or the limit of clients was reached */
     int64_t redis_trouble_us;  /* until when a 503 is excused */
-    bool redis_lied;           /* it has sent a reply that nobody asked for */
+    bool redis_lied;           /* it has sent a reply to no command */
     int clients_left;
     struct fd fds[FDS_MAX];
     struct socket sockets[SOCKETS_MAX];

@@ -21,7 +21,7 @@
  * The first time (client->watched is false), adds its descriptor to the set with
  * epoll_ctl(2): for reading and the end of file, edge-triggered. The event shall
  * name the client, and client->watched becomes true. When it first wants
- * HTTP_WANT_WRITE, the set is told to watch for room to write, too
+ * HTTP_WANT_WRITE, epoll_ctl(2) adds room to write to what the set watches
  * (client->to_write); not before, because a new socket has room, and the kernel
  * would report it immediately. Else there is nothing to change, with one
  * exception. `share_used`: the loop has left the client although its socket may

@@ -618,8 +618,8 @@ static void accept_or_not(struct loop *loop)
     }
 }
 
-/* What the kernel still sends from has to stay, so the connection itself cannot
- * be told: its client waits on, or goes. The request behind "100 Continue" has
+/* What the kernel still sends from has to stay, so the connection itself must not
+ * change: its client waits on, or goes. The request behind "100 Continue" has
  * lasted too long; an answer goes on unless it has stalled. */
 static void expire_sending(struct loop *loop, struct client *client)
 {

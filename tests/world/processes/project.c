@@ -187,7 +187,7 @@ void __wrap_file_table_empty(struct file_table *files)
     sim.files_open = false;
 }
 
-/* What rules.h must know of a client: who serves it, and for how long. The real
+/* What rules.h must know of a client: its worker, and for how long. The real
  * function has its own world. */
 static void serve_until(const struct server *server, int64_t end)
 {

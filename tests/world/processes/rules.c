@@ -144,7 +144,7 @@ static void no_zombies(void)
 static void forking_may_wait(enum waiting why)
 {
     no_zombies();
-    /* A parent that serves a client itself accepts nobody. */
+    /* A parent that serves a client itself accepts no other. */
     int more = why == WAIT_SERVING ? sim.plan.limit + 1 : 0;
     if (room() != sim.plan.limit - sim.unreaped - more)
         sim_fail("the parent says room for %d, and %d children run", room(),

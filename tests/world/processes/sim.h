@@ -64,7 +64,7 @@ struct plan {
     int64_t serve_us;     /* how long a client is served, at most */
     int64_t crash_us;     /* how long a worker of a pool lives, at most; 0: it
                              does not die */
-    int stuck;            /* percent of children that never end by themselves */
+    int stuck;            /* percent of children that end only if killed */
     int fork_fails;       /* percent */
     int accept_fails;     /* percent */
     int eager;            /* percent of calls before which an event that is due
@@ -74,7 +74,7 @@ struct plan {
     int child_at;         /* the fork in which this world becomes the child's;
                              0: it stays the parent's */
     bool parent_dies;     /* before the child has asked for its signal */
-    int orphans;          /* it is process 1, and inherits so many of others;
+    int orphans;          /* it is process 1, and inherits this many of others;
                              0: it is another process */
     bool no_memory;       /* the first calloc() fails */
 };
@@ -95,7 +95,7 @@ struct child {
     int number;        /* worker of a pool, or -1 */
     enum { CHILD_RUNS, CHILD_ZOMBIE, CHILD_REAPED } state;
     int status;        /* as waitpid(2) stores it */
-    bool stuck;        /* does not end by itself */
+    bool stuck;        /* ends only when it is killed */
     int64_t ended_at, ended_stolen;
 };
 
