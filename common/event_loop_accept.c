@@ -57,6 +57,17 @@ static void make_room(struct event_loop *loop)
     event_loop_serve(loop, client);
 }
 
+/* Lets event_loop_serve() watch a new client with this socket. */
+static void add_client(struct event_loop *loop, struct client *client, int fd)
+{
+    client->fd = fd;
+    client->peer = worker_peer_name(&loop->worker, fd);
+    http_conn_open(&client->conn, &loop->worker.http);
+    stats_add(&loop->worker.slot->connections, 1);
+    loop->clients++;
+    event_loop_serve(loop, client);
+}
+
 static void accept_client(struct event_loop *loop)
 {
     const struct server *server = loop->worker.server;
@@ -82,12 +93,7 @@ static void accept_client(struct event_loop *loop)
         }
         return;
     }
-    client->fd = fd;
-    client->peer = worker_peer_name(&loop->worker, fd);
-    http_conn_open(&client->conn, &loop->worker.http);
-    stats_add(&loop->worker.slot->connections, 1);
-    loop->clients++;
-    event_loop_serve(loop, client);
+    add_client(loop, client, fd);
 }
 
 void event_loop_accept(struct event_loop *loop)
