@@ -2,7 +2,7 @@
 """Run several instances of a server behind a balancer, on this machine.
 
     make run-balanced N=3 SERVER=epoll      with a Redis of its own
-    tools/fleet/balancer/run.py epoll --instances 3 --redis 127.0.0.1:6379
+    python3 -m tools.fleet.balancer.run epoll --instances 3 --redis 127.0.0.1:6379
 
 While it runs:
     kill -HUP PID      restarts the instances, one after the other: drains one
