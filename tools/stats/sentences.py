@@ -54,13 +54,13 @@ def together(experiment, variant, servers):
     title = {name: server["title"] for name, server in servers.items()}
     base = experiment["baselines"][variant]
     place = f"At {x:,} {experiment['x_short']}"
-    if base in there:
+    if base in there and not there[base]["hollow"]:
         cost = there[base]["values"].get("cpu_us")
         yield (f"{place} a request costs {title[base]} {number(cost)} us of CPU time, so one "
                f"core can do {number(cost and 1e6 / cost)} a second; {title[base]} answers "
                f"{number(there[base]['rate']['middle'])} {experiment['unit']}.")
     else:
-        yield f"{place} {title[base]} has no figure, so nothing is compared."
+        yield f"{place} {title[base]} has no figure without a loss."
     full = {name for name, point in there.items()
             if (point["values"].get("server_busy") or 0) >= WHOLE_CORE}
     for what, metric, names in (

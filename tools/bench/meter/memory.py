@@ -32,7 +32,10 @@ class Memory(Metric):
         self.faults = sum(one.faults for one in meter.tree) - self.faults
 
     def finish(self, meter):
+        # A client that got an answer had a connection: with 0, no sample came while it was open.
         held = self.open if meter.count_connections else None
+        if not held and meter.answered:
+            held = None
         each = (self.peak - self.base) / held if (held or 0) >= ENOUGH else None
         return {"faults": max(0, self.faults) / meter.answered if meter.answered else None,
                 "pss_mib": self.peak / 2**20, "descriptors": self.descriptors,

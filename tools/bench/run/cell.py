@@ -7,6 +7,7 @@ import tempfile
 
 from tools.bench import load, plan
 from tools.bench.experiments import WrongAnswer, client
+from tools.bench.machine import quiet
 from tools.bench.meter import costs as cost_meter, cpu as cpu_meter, syscalls
 from tools.kit import procfs, servers
 from tools.results import rundir
@@ -22,6 +23,14 @@ def tool_for(experiment, asked, variant):
     """Return the name of the load tool: the variant's own, or the one `asked`
     for if the experiment knows it, or the experiment's first."""
     return variant.tool or (asked if asked in experiment.tools else experiment.tools[0])
+
+
+def not_measured(foreign, blind):
+    """Return in words why a run has no figure: other programs used `foreign` per cent of the
+    server's cores, or it was `blind`: no look at the server fell into the load."""
+    if foreign > quiet.FOREIGN or os.getloadavg()[0] > 2 * os.cpu_count():
+        return f"not measured: other programs used the cores (load {os.getloadavg()[0]:.0f})"
+    return "not measured: no look at its connections came while they were open" if blind else ""
 
 
 class Runner:
@@ -153,6 +162,11 @@ class Runner:
         if held is not None and held < 0.95 * cell.x:
             notes.append(f"it held {held:,} of {cell.x:,} connections open")
             status = "lossy" if status == "ok" else status
+        foreign = values.get("foreign") or 0.0
+        blind = cell.experiment.holds_connections and cell.server.metered and held is None
+        if status != "crashed" and (blind or status == "lossy" and foreign > quiet.FOREIGN):
+            status = "disturbed"
+            notes.insert(0, not_measured(foreign, blind))
         row.update(
             status=status, requests=result.good, served=live.served, note="; ".join(notes),
             **{key: getattr(result, key) for key in (
@@ -160,6 +174,8 @@ class Runner:
                 "sent_rate", "lag_percent")},
             mean_ms=result.mean, p50_ms=result.p50, p99_ms=result.p99, max_ms=result.max,
             **{**values, **result.extra})
+        if status == "disturbed":
+            row.update(dict.fromkeys(set(LOST_IN_A_CRASH) - {"foreign"}))
         if status == "crashed":
             row.update(dict.fromkeys(LOST_IN_A_CRASH))
             self.problems.append(f"{cell.label}: {notes[0]}")
