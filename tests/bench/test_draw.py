@@ -1,9 +1,9 @@
-"""Tables: what they say of a point, and how they are printed, also while it measures."""
+"""Tables: what they say of a point, and how they are printed."""
 
 import pytest
 
 from tests.bench.made_up import row, summed_up
-from tools.report import live, table
+from tools.report import table
 from tools.stats import summary
 
 
@@ -81,26 +81,12 @@ def test_what_a_study_counted_has_a_table():
     assert also.rows == [["Epoll", "100", "", "7"], ["Poll", "100", "3", "5"]]
 
 
-def test_everything_is_printed_within_the_width(monkeypatch, capsys):
+def test_everything_is_printed_within_the_width():
     """Each word of each table and note; wide has more tables."""
-    monkeypatch.setenv("COLUMNS", "80")
     made = summed_up(rows("poll") + rows(server_busy=60.0))
-    table.show_all(made, True)
-    shown = capsys.readouterr().out
+    shown = "\n".join(table.all_lines(made, 80, wide=True))
     assert max(map(len, shown.splitlines())) <= 80
     for one in tables(made).values():
         for text in [*one.notes, *sum(one.rows, [])]:
             assert all(word in shown for word in text.split())
-    table.show_all(made)
-    assert "Latency" in shown and "Latency" not in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("made, said", [
-    (None, ""), ([], "."), ([{"status": "not started"}], "not started"),
-    ([{"status": "not possible"}], "-"), ([{"rate": 9.0}], "?"),
-    ([{"rate": 9.0, "cpu_us": 34.84}], "34.8"),
-    ([{"rate": 9.0, "cpu_us": 34.84, "status": "lossy"}], f"{table.LOST}34.8"),
-    ([{"rate": 9.0, "cpu_us": 7.0}, {"status": "crashed"}], f"{table.LOST}7 1/2")])
-def test_figure_of_a_cell(made, said):
-    """A median; losses and missing runs are marked."""
-    assert live.figure(made and [{"status": "ok", **one} for one in made] or made) == said
+    assert "Latency" in shown and "Latency" not in "\n".join(table.all_lines(made, 80))

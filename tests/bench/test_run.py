@@ -11,7 +11,6 @@ import pytest
 
 from tools.bench import experiments, load, plan
 from tools.bench.machine.facts import Machine
-from tools.bench.plan import in_rounds
 from tools.bench.run import cell as cells
 from tools.kit import TOP, netns, process, servers
 
@@ -116,14 +115,11 @@ def test_a_server_that_is_out_stays_out(worker):
 
 
 def test_each_round_has_all_cells_in_an_order_of_its_own():
-    """And the seed repeats it. Each waits for quiet."""
-    waited = []
-    made = list(in_rounds("abcdef", rounds=3, seed=1, quiet=lambda: waited.append(1)))
-    orders = [order for _, order in made]
-    assert all(sorted(one) == list("abcdef") for one in orders)
-    assert orders[0] != orders[1] and len(waited) == 3
-    assert made == list(in_rounds("abcdef", rounds=3, seed=1))
-    [(_, near)] = in_rounds("aAbB", rounds=1, group=str.isupper)
+    """And the seed repeats it. What belongs to one group stays together."""
+    orders = [plan.shuffled("abcdef", 1, number, id) for number in (1, 2)]
+    assert all(sorted(one) == list("abcdef") for one in orders) and orders[0] != orders[1]
+    assert orders[0] == plan.shuffled("abcdef", 1, 1, id)
+    near = plan.shuffled("aAbB", 1, 1, str.isupper)
     assert sorted(near) == list("ABab") and near[0].isupper() == near[1].isupper()
 
 

@@ -14,6 +14,7 @@ from tests.bench.made_up import MACHINE, row
 from tools.bench import command, config, load, plan
 from tools.bench.run import session
 from tools.kit import TOP, procfs, servers
+from tools.report import live, table
 from tools.results import rundir
 from tools.stats.stats import LOOKS
 
@@ -62,11 +63,12 @@ def test_a_run_leaves_everything_behind(tmp_path):
     [made] = rundir.read_json(tmp_path / "latest" / "summary.json")["experiments"]
     assert made["calls"]["poll/"]["all"] >= 2 or \
         "system calls" in str(env["left_out"] + env["problems"])
-    # A line for each cell, then tables. No terminal: no colours.
-    assert "[4/4, " in output and "us of CPU a request, " in output
-    for title in ("CPU microseconds a request, by", "What a request costs at"):
-        assert title in output
-    assert "\x1b[" not in output
+    # A line for the experiment, then the answer; cells and tables are files. No colours.
+    assert "0 %  " in output and "us of CPU a request" not in output
+    assert "  CPU us " in output and "\x1b[" not in output
+    cells, tables = ((tmp_path / "latest" / name).read_text() for name in (live.LOG, table.FILE))
+    assert cells.count("us of CPU a request, ") == 4 and cells.startswith("[1/4] redirect ")
+    assert "What a request costs at" in tables
 
 
 @needs_servers
@@ -191,6 +193,12 @@ def differs(name, _):
     return 10.0 if name == "epoll" else 20.0
 
 
+def open_in(one):
+    """Return the (experiment, variant, server) of a Session that are not settled."""
+    return sorted((stage.experiment.name, *cell.key[:2]) for stage in one.stages
+                  for cell in one._unsettled(stage, stage.possible))
+
+
 @pytest.mark.parametrize("cost, seconds, repeat, rounds, looks", [
     (swings, 0, "", 6, [6]), (swings, 50, "", 12, [6, 12]), (swings, 1000, "", 48, [6, 12, 24]),
     (differs, 1000, "", 6, [6]), (differs, 1000, "8", 8, [])])
@@ -200,7 +208,7 @@ def test_rounds_are_added_while_there_is_time(cost, seconds, repeat, rounds, loo
     one = measured(monkeypatch, cost, seconds, EXPERIMENT="redirect", REPEAT=repeat)
     assert (one.rounds, one.looks) == ({"redirect": rounds}, {"redirect": looks})
     assert not seconds or time.monotonic() <= seconds
-    assert cost is swings or not one.left_open()
+    assert cost is swings or not open_in(one)
 
 
 def test_what_is_not_settled_goes_on_to_the_last_look(monkeypatch):
@@ -217,4 +225,35 @@ def test_what_is_not_settled_goes_on_to_the_last_look(monkeypatch):
         "epoll": 48, "poll": 48, "forking": 6, "iterative": 6}
     order = [row["experiment"] for row in made]
     assert order == sorted(order)
-    assert one.left_open()[0].endswith("hello, compared with epoll: poll")
+    assert open_in(one)[:2] == [("hello", "", "epoll"), ("hello", "", "poll")]
+
+
+def test_what_time_is_left_goes_to_what_is_open_anywhere(monkeypatch):
+    """All experiments have their planned rounds first. Then poll and threaded are open in two of
+    them: the loads of the tables come before the other points of the curve, and where there is
+    time for one server only, for the neighbour of epoll. What was lengthened is recorded."""
+    def cost(name, number):
+        return 8.0 + number % 2 * 4 if name in ("poll", "threaded") else {
+            "epoll": 10.0}.get(name, 30.0)
+    base = plan.total(plan.make(config.parse([], {
+        "SEED": "1", "EXPERIMENT": "guestbook,redirect"}), MACHINE, True))
+    calls = 14 * (plan.CALLS_SECONDS + plan.AROUND_CALLS)      # take no time here
+    one = measured(monkeypatch, cost, base - calls + 24, EXPERIMENT="guestbook,redirect")
+    made = one.worker.folder.rows
+    names = [row["experiment"] for row in made]
+    assert names.index("redirect") == 7 * (6 * 3 + 3)           # no more of the guestbook before
+    more = made[7 * (6 * 3 + 3) + 7 * 6:]
+    assert more and {row["x"] for row in more} == {100}
+    assert {row["experiment"] for row in more} == {"guestbook", "redirect"}
+    assert "poll" in {row["server"] for row in more}
+    assert set(one.lengthened["guestbook"]) | set(one.lengthened["redirect"]) >= {
+        "poll 100", "epoll 100"}
+    assert one.looks == {"guestbook": [6, 12], "redirect": [6, 12]}
+
+
+def test_time_for_one_server_goes_to_the_neighbour(monkeypatch):
+    """Of epoll, that is poll; the more distant threaded stays open."""
+    one = measured(monkeypatch, lambda name, number: 8.0 + number % 2 * 4
+                   if name in ("poll", "threaded") else 10.0 if name == "epoll" else 30.0,
+                   7 * 6 * 0.65 + 6 * (2 * 0.65 + 0.2) + 0.1, EXPERIMENT="redirect")
+    assert set(one.lengthened["redirect"]) == {"poll 100", "epoll 100"}

@@ -6,6 +6,7 @@
 A run looks at the machine and measures. At the end it prints, draws and explains.
 """
 
+import dataclasses
 import os
 import signal
 import sys
@@ -16,22 +17,27 @@ from tools.bench.meter import yardstick
 from tools.bench.run.session import Here, build_all, environment, measure, without_tools
 from tools.fleet import measure as fleet
 from tools.kit import redis, strace, venv
-from tools.report import join, live as terminal, report, table
+from tools.report import answer, join, live as terminal, report, table
 from tools.results import rundir
+from tools.stats.stats import LOOKS
 
 
-def tell(settings, folder, env, said):
-    """Write summary, pictures and report; print what was found, and where it is, and `said` last.
-    Return the exit status: 0, or 1 when it is not fit to be committed."""
+def tell(settings, folder, env, said, more):
+    """Write summary, pictures, tables and report; print the answer, and `said` below. `more` are
+    lines on how to get more. Return the exit status: 0, or 1 when it is not fit to be committed."""
     shown = os.path.relpath(folder.path)
     lines = [line for one in settings.experiments for line in one.finish(folder.path)]
     summary, left_out = report.make(folder.path, settings.experiments)
-    table.show_all(summary, settings.wide)
-    for line in lines:
-        print(line)
-    for one in left_out + env["problems"]:
-        table.say(f"Left out: {one}")
-    print(f"\nResults: {shown}/  (report.html, samples.csv, summary.json, raw/)", *said, sep="\n")
+    with open(os.path.join(folder.path, table.FILE), "w", encoding="utf-8") as file:
+        problems = [f"Left out: {one}" for one in env["left_out"] + left_out + env["problems"]]
+        print(*table.all_lines(summary, table.WIDTH, wide=True), "", *lines, *problems,
+              sep="\n", file=file)
+    if settings.wide:
+        print(*table.all_lines(summary, table.width(), wide=True), "", *lines, *problems, sep="\n")
+    env = {**env, "left_out": env["left_out"] + left_out}
+    end = [f"Report: {shown}/report.html", f"  also {terminal.LOG}, {table.FILE}, samples.csv",
+           *more, *said]
+    print("", *answer.lines(summary, env, end, table.width()), sep="\n")
     if settings.commit and env["complete"]:
         try:
             print(join.commit(folder.path, summary, settings.label))
@@ -39,6 +45,23 @@ def tell(settings, folder, env, said):
             print(f"Not committed: {error}", file=sys.stderr)
             return 1
     return 0
+
+
+def how_to_get_more(settings, machine):
+    """Return lines that name what measures more, and how long it takes at least."""
+    def lasts(**other):
+        stages = plan.make(dataclasses.replace(settings, points=(), **other), machine, True)
+        seconds = plan.total(stages)
+        return f"{seconds / 3600:.1f} hours" if seconds > 5400 else f"{seconds / 60:.0f} minutes"
+    if settings.label:
+        return []
+    full = [] if settings.full else [
+        f"More: make compare FULL=1 ({lasts(full=True, repeat=None, seconds=None)} or more)"]
+    if len(settings.experiments) == 1:
+        return full
+    one = settings.experiments[0]
+    return full + [f"      make compare EXPERIMENT={one.name} REPEAT={LOOKS[1]} "
+                   f"({lasts(full=False, experiments=(one,), repeat=LOOKS[1])})"]
 
 
 def compare(settings):
@@ -64,6 +87,8 @@ def compare(settings):
         print("", *plan.told(stages),
               f"Together {terminal.clock(plan.total(stages))} minutes; seed "
               f"{settings.seed}. Ctrl-C keeps what is measured.", sep="\n")
+        later = plan.left_to_full_in_words(stages)
+        table.say(*later)
         for one in left_out:
             table.say(f"Left out: {one}")
         if not any(stage.possible for stage in stages):
@@ -73,14 +98,14 @@ def compare(settings):
         folder = rundir.Folder(settings.out, settings.label)
         env = {**environment(settings, machine, findings, stages), "source": source,
                "machine": where.call(facts.facts), "versions": where.call(facts.versions),
-               "left_out": left_out}
+               "left_out": left_out, "left_to_full": later}
         rundir.write_json(os.path.join(folder.path, "env.json"), env)
         status, said = measure(where, settings, machine, folder, stages, env,
                                terminal.View)
         if not folder.rows:
             print(*said, "Nothing was measured.")
             return status
-        return tell(settings, folder, env, said) or status
+        return tell(settings, folder, env, said, how_to_get_more(settings, machine)) or status
 
 
 def run(words, command="run"):

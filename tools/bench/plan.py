@@ -4,23 +4,26 @@ A stage is an experiment, or a study. Each round visits all of its cells
 (server, variant, x) once, in random order.
 """
 
-import math
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
+from tools.kit import servers
 from tools.stats.stats import LOOKS
 
-QUICK_SECONDS = 275         # after which a quick run adds no rounds
+QUICK_SECONDS = 300         # after which a quick run adds no rounds
+CURVE_ROUNDS = 3            # of the points of a quick curve, but for the one that is compared
 QUICK_CELL = 0.45           # seconds of load for a quick cell: six rounds of everything fit
 CALLS_SECONDS = 0.3         # load while system calls are counted
 AROUND = 0.2                # to start, check, meter and end a server, as measured on two cores
 AROUND_CALLS = 0.45         # the same with strace
 AROUND_ROUND = 0.2          # to see whether the machine is quiet
+BLOCKING = {one.name for one in servers.ARCHITECTURES if one.model != servers.LOOP}
 
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """One thing to measure, once a round. `impossible` says why it cannot be measured here."""
+    """One thing to measure, once a round. `impossible` says why it cannot be measured here.
+    `first` is the number of its rounds before anything is looked at."""
 
     experiment: object
     server: object
@@ -28,6 +31,7 @@ class Cell:
     x: int
     repeat: int = 1             # the number of its round
     impossible: str = ""
+    first: int = LOOKS[0]
 
     @property
     def key(self):
@@ -54,6 +58,7 @@ class Stage:
     rounds      how many; None: until all comparisons are settled
     seconds     of load for a cell of weight 1
     calls       the (server, variant) whose system calls are counted
+    left_out    names of servers that a quick run leaves to FULL=1
     """
 
     experiment: object
@@ -61,6 +66,7 @@ class Stage:
     rounds: int
     seconds: float
     calls: list
+    left_out: list = field(default_factory=list)
 
     @property
     def possible(self):
@@ -72,6 +78,10 @@ class Stage:
         """How many rounds there are at least."""
         return self.rounds or LOOKS[0]
 
+    def in_round(self, number):
+        """Return the cells of a planned round, counted from 1."""
+        return [cell for cell in self.possible if self.rounds or number <= cell.first]
+
     def round_seconds(self, cells):
         """Return how many seconds a round of `cells` takes."""
         return AROUND_ROUND + sum(cell.lasts(self.seconds) for cell in cells)
@@ -79,8 +89,8 @@ class Stage:
     @property
     def duration(self):
         """How many seconds the planned rounds take, and counting the system calls."""
-        return self.planned * self.round_seconds(self.possible) \
-            + len(self.calls) * (CALLS_SECONDS + AROUND_CALLS)
+        return sum(self.round_seconds(self.in_round(number))
+                   for number in range(1, self.planned + 1)) + len(self.calls) * (CALLS_SECONDS + AROUND_CALLS)
 
     def baseline_of(self, variant):
         """Return the name of the server that the others are compared with, in the variant of this
@@ -101,46 +111,49 @@ def make(settings, machine, count_calls):
         rounds = settings.repeat or experiment.rounds or (
             LOOKS[0] if settings.seconds and not settings.full else None)
         seconds = settings.seconds or (experiment.seconds_full if settings.full else QUICK_CELL)
-        cells = [Cell(experiment, server, variant, x,
+        later = left_to_full(experiment, settings)
+        cells = [Cell(experiment, server, variant, x, first=first_rounds(experiment, xs, x),
                       impossible=experiment.obstacle(server, x, machine))
                  for variant in experiment.variants if settings.fleet or not variant.fleet
-                 for server in settings.servers if experiment.applies(server, variant)
-                 for x in settings.points or (variant.full if settings.full else variant.quick)]
+                 for server in settings.servers
+                 if experiment.applies(server, variant) and server.name not in later
+                 for xs in [settings.points or (
+                     variant.full if settings.full else variant.quick)] for x in xs]
+        if settings.full or settings.points:
+            cells = [replace(cell, first=LOOKS[0]) for cell in cells]
         calls = dict.fromkeys(
             (cell.server, cell.variant) for cell in cells
             if count_calls and experiment.counts_calls and not cell.impossible
             and not cell.variant.many_workers and not cell.variant.pause)
-        if cells:
-            stages.append(Stage(experiment, cells, rounds, seconds, list(calls)))
+        if cells or later:
+            stages.append(Stage(experiment, cells, rounds, seconds, list(calls), later))
     return stages
 
 
-def in_rounds(cells, *, rounds=None, unsettled=None, quiet=None, seed=0, group=id):
-    """Yield (round, [cell, ...]), rounds counted from 1, each in random order, so that a change
-    of the machine affects all alike. The caller measures these cells before it asks for more.
+def first_rounds(experiment, points, x):
+    """Return the rounds that a quick run plans for `x`, one of the `points` of a curve: enough
+    for a verdict at the one nearest to the reference, CURVE_ROUNDS at the others."""
+    nearest = min(points, key=lambda one: (abs(one - experiment.reference), one))
+    return LOOKS[0] if x == nearest else CURVE_ROUNDS
 
-    group       returns the same for cells that follow each other: what is to be compared is
-                measured while the machine is the same
-    rounds      how many; None: up to the last of LOOKS
-    unsettled   called at each look but the last, with the cells of the round;
-                returns those that need more rounds. None: all do
-    quiet       called before each round; may wait until the machine is quiet
-    seed        the same seed and cells give the same order
-    """
-    last = rounds or LOOKS[-1]
-    for number in range(1, last + 1):
-        if not cells:
-            return
-        if quiet:
-            quiet()
-        order = list(cells)
-        random.Random(f"{seed} {number}").shuffle(order)
-        together = {}
-        for cell in order:
-            together.setdefault(group(cell), []).append(cell)
-        yield number, sum(together.values(), [])
-        if unsettled and number in LOOKS and number < last:
-            cells = unsettled(cells)
+
+def left_to_full(experiment, settings):
+    """Return the names of the servers that never reach the connections of this experiment, each
+    of which takes a whole process or thread; CONCURRENCY= and FULL=1 measure them, too."""
+    if settings.full or settings.points or not experiment.holds_connections:
+        return []
+    return [server.name for server in settings.servers if server.name in BLOCKING]
+
+
+def shuffled(cells, seed, number, group):
+    """Return the cells of round `number` in random order, so that a change of the machine affects
+    all alike. The same seed and cells give the same order. Those of which `group` returns the
+    same follow each other: what is to be compared is measured while the machine is the same."""
+    order, together = list(cells), {}
+    random.Random(f"{seed} {number}").shuffle(order)
+    for cell in order:
+        together.setdefault(group(cell), []).append(cell)
+    return sum(together.values(), [])
 
 
 def total(stages):
@@ -150,6 +163,16 @@ def total(stages):
 
 def told(stages):
     """Return a line for each stage: cells, rounds and minutes."""
-    return [f"{stage.experiment.name}: {len(stage.possible)} cells in "
-            f"{stage.planned} rounds{'' if stage.rounds else ' or more'}, "
-            f"{math.ceil(stage.duration / 60)} min" for stage in stages]
+    made = []
+    for stage in stages:
+        few = sum(cell.first < LOOKS[0] for cell in stage.possible) if not stage.rounds else 0
+        rounds = f"{CURVE_ROUNDS} or {stage.planned}" if few else f"{stage.planned}"
+        made.append(f"{stage.experiment.name}: {len(stage.possible)} cells in {rounds} rounds"
+                    f"{'' if stage.rounds else ' or more'}, {stage.duration / 60:.1f} min")
+    return made
+
+
+def left_to_full_in_words(stages):
+    """Return a sentence for each stage that leaves servers to FULL=1."""
+    return [f"{stage.experiment.name} of {', '.join(stage.left_out)}: a process or thread for each "
+            "connection; FULL=1 measures them" for stage in stages if stage.left_out]

@@ -43,6 +43,7 @@ def draw(summary, folder):
             name = "_".join(filter(None, (experiment["name"], variant)))
             for kind, chart in (("cost", cost(page)), ("can_do", by_x(page, "can_do")),
                                 ("rate", by_x(page, "rate")),
+                                ("published_rate", published_curves(page)),
                                 ("published", published(page))):
                 if chart:
                     path = f"{name}_{kind}.svg".replace(", ", "_").replace(" ", "-")
@@ -160,6 +161,23 @@ def published(page):
         f"not drawn, because the core was never {table.BUSY:.0f} % busy: {absent}"
         if absent else "",
         form="%")
+
+
+def published_curves(page):
+    """Return the published rates of our servers by x, in their colours and as far as x was measured
+    here, to stand next to what was reached; None where one x was measured, or none published."""
+    given = page.experiment["published"]
+    xs = {point["x"] for one in page.curves for point in one["points"]}
+    rows = [{"server": page.titles[one["server"]], "x": int(x), "y": rate, "low": rate,
+             "high": rate, "mark": "", "text": number(rate), "model": None}
+            for one in page.curves if given
+            for x, rate in given["series"].get(one["server"], {}).items()
+            if min(xs) <= int(x) <= max(xs)]
+    if len(xs) < 2 or not rows or page.variant != page.experiment["variants"][0]:
+        return None
+    rates = [one["y"] for one in rows]
+    return page.chart(curves(page, rows, [min(rates) / 1.15, max(rates) * 1.15]),
+                      f"{page.experiment['unit']} published", given["where"], HEIGHT)
 
 
 def curves(page, rows, domain):

@@ -6,6 +6,7 @@ import textwrap
 from tools.stats.bottleneck import WHOLE_CORE as BUSY
 from tools.stats.sentences import number, points_at, reference_x
 
+FILE = "tables.txt"     # in the folder of a run: all tables
 WIDTH = 100         # of lines that do not go to a terminal
 LOAD, LOST = "\N{WHITE CIRCLE}", "\N{MULTIPLICATION SIGN}"
 SIGNS = {"lost": LOST, "load": LOAD, "": ""}
@@ -205,12 +206,15 @@ def say(*sentences):
         print(textwrap.fill(sentence, width()), flush=True)
 
 
-def show_all(summary, wide=False):
-    """Print sentences and tables of all experiments; `wide`: every table."""
+def all_lines(summary, size, wide=False):
+    """Return sentences and tables of all experiments as lines of `size` characters at most;
+    `wide`: every table."""
+    made = []
     for experiment in summary["experiments"]:
         for variant in experiment["variants"]:
-            print()
-            say(", ".join(filter(None, (experiment["title"], variant))),
-                *experiment["sentences"]["all"].get(variant, ()))
-            for table in tables(summary, experiment, variant, wide):
-                print("", *lines(table, width()), sep="\n")
+            said = [", ".join(filter(None, (experiment["title"], variant))),
+                    *experiment["sentences"]["all"].get(variant, ())]
+            made += ["", *(line for one in said for line in textwrap.wrap(one, size))]
+            for one in tables(summary, experiment, variant, wide):
+                made += ["", *lines(one, size)]
+    return made

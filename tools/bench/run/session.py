@@ -1,10 +1,11 @@
 """The only loop: it measures the published experiments and the studies alike.
 
-A run measures the experiments one after the other, each in shuffled rounds until its
-comparisons are settled. Before each round it waits until the machine is quiet. Ctrl-C keeps
+A run measures the experiments one after the other, in shuffled rounds, until their comparisons
+are settled or the time is over. Before each round it waits until the machine is quiet. Ctrl-C keeps
 what is measured by then. It draws nothing: see command.py.
 """
 
+import collections
 import contextlib
 import dataclasses
 import math
@@ -16,7 +17,7 @@ from tools.bench import load, plan
 from tools.bench.machine import facts, preflight, quiet
 from tools.bench.meter import yardstick
 from tools.bench.run import cell as cells
-from tools.kit import netns, process, redis
+from tools.kit import netns, process, redis, servers
 from tools.results import rundir
 from tools.stats import comparisons
 from tools.stats.stats import LOOKS
@@ -102,89 +103,130 @@ def environment(settings, machine, findings, stages):
 
 class Session:
     """Measures the stages of a plan with a cells.Runner. `looks` is {experiment: [rounds
-    after which it was looked at]}, `rounds` {experiment: how many there were}."""
+    after which it was looked at]}, `rounds` {experiment: how many there were}, `lengthened`
+    {experiment: {cell: its rounds}} of those that got more than were planned."""
 
     def __init__(self, stages, gate, deadline=math.inf):
         self.stages, self.gate, self.deadline = stages, gate, deadline
         self.worker = self.view = None
-        self.looks, self.rounds = {}, {}
+        self.looks, self.rounds, self.lengthened = {}, {}, {}
+        self.done = collections.Counter()       # {(experiment, key of a cell): rounds}
 
     def measure(self, worker, view):
-        """Measure all stages. One has more rounds than were planned only if it and the
-        following ones still end before the deadline (time.monotonic)."""
+        """Measure all stages. Without a deadline (time.monotonic) each goes on until it is
+        settled; with one, the planned rounds of all come first, and what time is left then goes
+        to what is open in any of them."""
         self.worker, self.view = worker, view
         for number, stage in enumerate(self.stages, 1):
-            following = plan.total(self.stages[number:])
             view.stage(stage)
-            self._rounds(stage, self.deadline - following)
+            self._planned(stage)
+            if self.deadline == math.inf:
+                self._settle([stage])
             for server, variant in stage.calls:
-                view.begin(f"system calls of {server.name}")
+                view.begin(f"{stage.experiment.name}: system calls of {server.name}")
                 worker.count_calls(stage.experiment, server, variant)
                 view.passed(plan.CALLS_SECONDS + plan.AROUND_CALLS)
-            view.left = following
-            view.end_stage()
+            view.left = plan.total(self.stages[number:])
+        if self.deadline != math.inf:
+            self._settle(self.stages)
 
-    def _rounds(self, stage, ends):
-        """Measure the cells of a stage, in rounds."""
+    def _planned(self, stage):
+        """Measure the planned rounds of a stage."""
         name = stage.experiment.name
-        self.looks[name] = []
+        self.looks[name], self.rounds[name], self.lengthened[name] = [], 0, {}
         for cell in stage.cells:
             if cell.impossible:
                 self.view.cell(self.worker.skip(cell, "not possible", cell.impossible), 0)
-        for number, some in plan.in_rounds(
-                stage.possible, rounds=stage.rounds, group=lambda cell: (cell.variant.name, cell.x),
-                seed=f"{self.worker.settings.seed} {name}", quiet=self.gate,
-                unsettled=None if stage.rounds else lambda seen: self._look(stage, seen, ends)):
-            self.rounds[name] = number
-            for cell in some:
-                self.view.begin(
-                    f"{name} {cell.variant.name} {cell.server.name} {cell.x:,}: round {number}")
-                row = self.worker.run(dataclasses.replace(cell, repeat=number),
-                                      stage.seconds * stage.experiment.weight)
-                self.view.cell(row, cell.lasts(stage.seconds))
+        for number in range(1, stage.planned + 1):
+            self._round(stage, stage.in_round(number))
+        if stage.possible and not stage.rounds:
+            self.looks[name].append(LOOKS[0])
 
-    def _look(self, stage, some, ends):
-        """Return those of the cells `some` that need more rounds; none if there is no time."""
-        seen = self.looks[stage.experiment.name]
-        seen.append(LOOKS[len(seen)])
-        left = self._unsettled(stage, some)
-        rounds = LOOKS[len(seen)] - seen[-1]
-        lasts = rounds * stage.round_seconds(left)
-        if not left or time.monotonic() + lasts > ends:
-            return []
-        self.view.more(lasts, rounds * len(left))
-        return left
+    def _round(self, stage, some):
+        """Measure the cells `some` of a stage once, in random order."""
+        if not some:
+            return
+        if self.gate:
+            self.gate()
+        name = stage.experiment.name
+        self.rounds[name] = number = self.rounds[name] + 1
+        for cell in plan.shuffled(some, f"{self.worker.settings.seed} {name}", number,
+                                  lambda cell: (cell.variant.name, cell.x)):
+            self.done[name, cell.key] += 1
+            self.view.begin(
+                f"{name} {cell.variant.name} {cell.server.name} {cell.x:,}: round {number}")
+            row = self.worker.run(dataclasses.replace(cell, repeat=number),
+                                  stage.seconds * stage.experiment.weight)
+            self.view.cell(row, cell.lasts(stage.seconds))
+
+    def _settle(self, stages):
+        """Give more rounds, up to the next look, to what is open in the stages: as long as there
+        is time, first to what is compared in the tables, and to what has the fewest rounds."""
+        while True:
+            parts = [(stage, part) for stage in stages for part in self._parts(stage)]
+            parts.sort(key=lambda one: (one[1][0].first < LOOKS[0], self._done(*one)))
+            for stage, part in parts:
+                if self._more(stage, part):
+                    break
+            else:
+                return
+
+    def _done(self, stage, part):
+        """Return how many rounds the cells of a part have at least."""
+        return min(self.done[stage.experiment.name, cell.key] for cell in part)
+
+    def _parts(self, stage):
+        """Return the open cells of a stage in parts, each with its baseline, that get more rounds
+        together: those of one load, as time may not do for all; all of them if there is no
+        deadline, because the points of a curve belong to the same rounds."""
+        parts = {}
+        for cell in self._unsettled(stage, stage.possible):
+            load = None if self.deadline == math.inf else (cell.variant.name, cell.x)
+            parts.setdefault(load, []).append(cell)
+        return [part for part in parts.values() if self._done(stage, part) < LOOKS[-1]]
+
+    def _more(self, stage, part):
+        """Measure a part up to its next look, or as many of its cells as there is time for: a
+        server whose architecture is next to the baseline's comes first. Return whether there was
+        time for any."""
+        name, done = stage.experiment.name, self._done(stage, part)
+        upto = next(look for look in LOOKS if look > done)
+        is_base = {cell: cell.server.name == stage.baseline_of(cell.variant.name) for cell in part}
+        place = {server.name: number for number, server in enumerate(servers.ARCHITECTURES)}
+        bases = [cell for cell in part if is_base[cell]]
+        others = sorted((cell for cell in part if not is_base[cell]
+                         and self.done[name, cell.key] < upto), key=lambda cell: abs(
+            place.get(cell.server.name, 99) - place.get(bases[0].server.name, 99)))
+        lasts = math.inf
+        while others and time.monotonic() + (
+                lasts := (upto - done) * stage.round_seconds(bases + others)) > self.deadline:
+            others.pop()
+        if not others:
+            return False
+        some = [cell for cell in part if cell in bases + others]
+        self.view.more(lasts, (upto - done) * len(some))
+        for _ in range(upto - done):
+            self._round(stage, some)
+        self.lengthened[name].update({" ".join(map(str, filter(None, cell.key))):
+                                      self.done[name, cell.key] for cell in some})
+        if upto < LOOKS[-1] and upto not in self.looks[name]:
+            self.looks[name].append(upto)
+        return True
 
     def _unsettled(self, stage, some):
         """Return those of the cells `some` whose comparison more rounds may settle."""
+        if stage.rounds:
+            return []
         rows = [row for row in self.worker.folder.rows
                 if row["experiment"] == stage.experiment.name]
         left = comparisons.unsettled(
-            steadied(rows)[0], [cell.key for cell in some], stage.baseline_of,
-            adaptive=not stage.rounds)
+            steadied(rows)[0], [cell.key for cell in some], stage.baseline_of)
         return [cell for cell in some if cell.key in left]
-
-    def left_open(self):
-        """Return sentences that name the servers whose comparison is not
-        settled yet, and say what helps; [] when all is settled."""
-        said, few = {}, False
-        for stage in self.stages:
-            name = stage.experiment.name
-            for cell in self._unsettled(stage, stage.possible):
-                few |= self.rounds[name] < LOOKS[-1]
-                base = stage.baseline_of(cell.variant.name)
-                if cell.server.name != base:
-                    where = f"{name} {cell.variant.name}".strip()
-                    said.setdefault(f"{where}, compared with {base}", {})[cell.server.name] = 1
-        lines = [f"Not settled yet: {where}: {', '.join(names)}" for where, names in said.items()]
-        if few:
-            lines.append(f"More rounds may tell: the same command with REPEAT={LOOKS[-1]}.")
-        return lines
 
 
 def measure(where, settings, machine, folder, stages, env, show):
     """Measure all stages into `folder`; return (exit status, [sentences for the end]). env.json
-    is updated in any case. show(seconds, stages) is a context manager that yields what has the
+    is updated in any case. show(seconds, stages, path of the folder) is a context manager that yields what has the
     methods of report.live.View, which tell of the progress."""
     status, said = 0, []
     gate = where.gate(machine, quiet.FULL if settings.full else quiet.QUICK)
@@ -192,9 +234,8 @@ def measure(where, settings, machine, folder, stages, env, show):
                       else time.monotonic() + plan.QUICK_SECONDS)
     try:
         with where.worker(settings, machine, folder) as worker, \
-                show(plan.total(stages), stages) as view:
+                show(plan.total(stages), stages, folder.path) as view:
             session.measure(worker, view)
-        said = session.left_open()
     except KeyboardInterrupt:
         status, said = 130, ["Stopped before the end: these are the figures until then."]
     except OSError as error:
@@ -202,7 +243,7 @@ def measure(where, settings, machine, folder, stages, env, show):
     finally:
         process.end_all()
     env.update(complete=not status, ended=rundir.now(), looks=session.looks,
-               problems=session.worker.problems if session.worker else [])
+               lengthened=session.lengthened, problems=session.worker.problems if session.worker else [])
     env["settings"]["repeat"].update(session.rounds)
     rundir.write_json(os.path.join(folder.path, "env.json"), env)
     return status, said

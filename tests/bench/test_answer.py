@@ -1,0 +1,144 @@
+"""The last screen of `make compare`, and the line of progress."""
+
+import os
+from types import SimpleNamespace
+from unittest import mock
+
+import pytest
+
+from tests.bench import made_up
+from tests.bench.made_up import MACHINE, row, summed_up
+from tools.bench import config, plan
+from tools.bench.meter import memory
+from tools.bench.run import cell as cells
+from tools.report import answer, live, summaries
+
+END = ["Report: results/20260101-120000/report.html", "  also cells.txt, tables.txt, samples.csv",
+       "More: make compare FULL=1 (3.4 hours or more)",
+       "      make compare EXPERIMENT=guestbook REPEAT=12 (6 minutes)"]
+
+
+@pytest.fixture(scope="module", name="stored")
+def summary_of_a_stored_run(tmp_path_factory):
+    """The summary of a run of all experiments: three rounds, so nothing is settled."""
+    return summaries.make(made_up.folder(tmp_path_factory.mktemp("results")))
+
+
+@pytest.mark.parametrize("wide", [40, 80, 120])
+def test_the_answer_is_one_screen(stored, wide):
+    """24 lines of 80 columns, with one left for the prompt; nothing wraps. Path and what to do
+    next are always there, and each experiment that is shown has its sentence and its row."""
+    shown = answer.lines(stored, {"left_out": ["x " * 99], "problems": ["y " * 99]}, END, wide)
+    assert len(shown) <= 23 and max(map(len, shown)) <= max(80, wide)
+    assert shown[-4:] == END
+    assert sum(line.startswith("  CPU us") for line in shown) >= 5
+    for title in ("Guestbook", "Answer", "Hello", "Redirect"):
+        assert any(line.startswith(title) for line in shown)
+    assert sum(line.startswith("Not settled, ") for line in shown) == 1
+    assert sum(line.startswith("Left out: ") for line in shown) == 1
+
+
+def test_a_quick_run_has_all_its_experiments_on_the_screen(stored):
+    """Five, and the second half of the answer: six sentences."""
+    quick = {**stored, "experiments": [
+        {**one, "variants": one["variants"][:1 + (one["name"] == "answer")]}
+        for one in stored["experiments"]]}
+    shown = answer.lines(quick, {}, END)
+    assert sum(line.startswith("  CPU us") for line in shown) == 6 and len(shown) <= 23
+    assert not any("more are in" in line for line in shown)
+
+
+def rows(server, cpu, rounds=6, **more):
+    """Return the rows of a server; its cost differs a little between rounds."""
+    return [row(1000.0, server=server, repeat=n, cpu_us=cpu + n / 100, **more)
+            for n in range(1, rounds + 1)]
+
+
+def test_what_is_said():
+    """The baseline's cost, how much more the most expensive one costs, and what is open."""
+    made = summed_up(rows("epoll", 50.0) + rows("forking", 150.0) + rows("poll", 50.0, 3))
+    _, names, said, costs, *foot = answer.lines(made, {}, ["end"])
+    assert said == "Answer, keep-alive, 100: epoll 50.0 us; most forking x3.00 (3.00 to 3.00)."
+    assert names.split()[-2:] == ["poll", "epoll"]
+    assert costs.split() == ["CPU", "us", "150", "50.0?", "50.0"]
+    assert foot == ["Not settled, 1 of 2: answer: poll.", "end"]
+
+
+def test_no_figure_stands_on_a_lost_run():
+    """A server whose runs were lost has no cost; when it is the baseline, the sentence says why,
+    and that the machine was disturbed has a line."""
+    lost = {"status": "disturbed", "note": "not measured: other programs used the cores (load 18)"}
+    lost_rows = [{**one, **lost, "rate": None, "cpu_us": None} for one in rows("epoll", 30.1)]
+    made = summed_up(lost_rows + rows("poll", 50.0) + rows("forking", 150.0, status="lossy"))
+    shown = "\n".join(answer.lines(made, {}, ["end"]))
+    assert "Answer, keep-alive: not measured: other programs used the cores (load 18)" in shown
+    assert "30.1" not in shown and "150" not in shown and "33,2" not in shown
+    assert "Disturbed, 1 of 3 cells: other programs used the cores (load 18)." in shown
+    said = " ".join(made["experiments"][0]["sentences"]["all"]["keep-alive"])
+    assert "one core can do" not in said
+
+
+def test_no_sample_is_not_no_connection():
+    """On a crowded machine no look at the server may come while its connections are open. Then
+    their number is not known; it is not 0."""
+    seen = memory.Memory()
+    seen.base = seen.peak = seen.open = seen.descriptors = seen.processes = seen.threads = 0
+    seen.faults = 0
+    meter = SimpleNamespace(count_connections=True, answered=5000)
+    assert seen.finish(meter)["open_connections"] is None
+    meter.answered = 0
+    assert seen.finish(meter)["open_connections"] == 0
+
+
+@pytest.mark.parametrize("name, failed, foreign, held, status", [
+    ("hello", 0, 0.0, 10000, "ok"), ("hello", 0, 60.0, None, "disturbed"),
+    ("hello", 0, 60.0, 200, "disturbed"), ("hello", 0, 0.0, 200, "lossy"),
+    ("redirect", 9, 60.0, None, "disturbed"), ("redirect", 9, 0.0, None, "lossy")])
+def test_a_disturbed_run_has_no_figure(name, failed, foreign, held, status, monkeypatch):
+    """If it lost anything while other programs used the server's core, or nothing is known of its
+    connections. Its row names them; a loss without them is the server's."""
+    monkeypatch.setattr(cells.os, "getloadavg", lambda: (18.0, 9.0, 9.0))
+    [stage] = plan.make(config.parse([], {"EXPERIMENT": name, "SERVERS": "epoll", "SEED": "1"}),
+                        MACHINE, False)
+    runner = cells.Runner(None, MACHINE, None, mock.Mock())
+    costs = mock.Mock(answered=5000, finish=lambda: {
+        "foreign": foreign, "open_connections": held, "cpu_us": 30.1, "server_busy": 50.0})
+    result = cells.load.Result(good=5000, seconds=1.0, failed=failed)
+    made = {"status": "", "tool": "wrk"}
+    # pylint: disable=protected-access
+    runner._fill(made, stage.cells[0], mock.Mock(exit=mock.Mock(early=False, code=0)), costs,
+                 result)
+    assert made["status"] == status
+    named = made["note"].startswith("not measured: other programs used the cores (load 18)")
+    assert named == (made["cpu_us"] is None) == (made["rate"] is None) == (status == "disturbed")
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_progress_is_one_line(terminal, tmp_path, monkeypatch, capsys):
+    """On a terminal it is written again in its place, and is narrower than the terminal; elsewhere
+    there is one for the experiment. Each cell is a line of the log."""
+    monkeypatch.setattr(live.sys.stdout, "isatty", lambda: terminal, raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
+    stages = plan.make(config.parse([], {"EXPERIMENT": "redirect", "SEED": "1"}), MACHINE, False)
+    with live.View(plan.total(stages), stages, tmp_path) as view:
+        view.stage(stages[0])
+        for cell in stages[0].cells:
+            view.begin(f"redirect {cell.server.name} 100: round 1 " + "x" * 90)
+            view.cell(row(experiment="redirect", cpu_us=9.0, server=cell.server.name), 0.65)
+    shown = capsys.readouterr().out
+    assert shown.count("\n") == (not terminal) and shown.count("\r") >= 8 * terminal
+    assert all(len(part) < 80 for part in shown.replace("\x1b[K", "").split("\r"))
+    assert len((tmp_path / live.LOG).read_text().splitlines()) == 7
+    assert "left  redirect" in shown
+
+
+def test_half_a_minute(tmp_path, monkeypatch, capsys):
+    """Where it is no terminal, that is how often a line comes within an experiment."""
+    now = [0.0]
+    monkeypatch.setattr(live.time, "monotonic", lambda: now[0])
+    stages = plan.make(config.parse([], {"EXPERIMENT": "redirect", "SEED": "1"}), MACHINE, False)
+    with live.View(60, stages, os.fspath(tmp_path)) as view:
+        view.stage(stages[0])
+        for now[0] in range(1, 100):
+            view.begin("redirect")
+    assert len(capsys.readouterr().out.splitlines()) == 1 + 99 // 30

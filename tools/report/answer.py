@@ -1,0 +1,159 @@
+"""The last screen of a run: what it found, what it did not, and where the rest is.
+
+It has at most LINES lines of at most 80 columns, or of the terminal's if that is wider.
+"""
+
+import textwrap
+
+from tools.report import table
+from tools.stats.sentences import number, points_at, reference_x
+from tools.stats.stats import EQUAL, FEW, LESS, MORE, UNKNOWN
+
+LINES = 23          # of a terminal of 24: the prompt needs one
+NARROW = 80
+LABEL = 8           # characters before the first column
+SLOT = 6            # of a column, at least
+LOST = "lost"
+HEAD = "CPU time a request costs; most, least: compared with the server named first"
+
+
+def lines(summary, env, end, wide=NARROW):
+    """Return the lines of the last screen. `env` is that of the run, `end` are the lines that
+    stand below all others, none of which is left out: path, and what to do next."""
+    wide = max(NARROW, wide)
+    shown = columns([one["name"] for one in summary["servers"]], wide)
+    parts = [(one, variant) for one in summary["experiments"] for variant in one["variants"]]
+    head = [HEAD, fitted("", {name: name for name in shown}, shown)]
+    body = [[sentence(one, variant, wide), row(one, variant, shown)] for one, variant in parts]
+    foot = [*filter(None, (unsettled(summary, wide), disturbed(summary, wide),
+                           left_out(summary, env, shown, wide))), *end]
+    room = LINES - len(head) - len(foot)
+    fit = len(body) if 2 * len(body) <= room else max(0, (room - 1) // 2)
+    rest = [f"{len(body) - fit} more are in {table.FILE}."] if fit < len(body) else []
+    return head + sum(body[:fit], []) + rest + foot
+
+
+def columns(names, wide):
+    """Return those of the servers that have a column in a line of `wide` characters."""
+    shown, used = [], LABEL
+    for name in names:
+        used += 1 + max(SLOT, len(name))
+        if used > wide:
+            break
+        shown.append(name)
+    return shown
+
+
+def fitted(label, cells, shown):
+    """Return a line with a column for each server in `shown`: what `cells` has for it."""
+    return label.ljust(LABEL) + "".join(
+        " " + cells.get(name, "").rjust(max(SLOT, len(name))) for name in shown)
+
+
+def sentence(experiment, variant, wide):
+    """Return what is said of a variant, in one line: the cost of the baseline, and how much more
+    the most expensive one costs. Parts that do not fit are left out."""
+    name = ", ".join(filter(None, (experiment["title"], variant)))
+    x = reference_x(experiment, variant)
+    base = experiment["baselines"][variant]
+    point = points_at(experiment, variant, x).get(base)
+    if point is None or point["hollow"]:
+        return whole(f"{name}: {reason(experiment, variant, base)}", wide)
+    said = [f"{name}, {x:,}: {base} {number(point['values'].get('cpu_us'))} us"]
+    known = [one for one in experiment["comparisons"] if one["metric"] == "cpu_us"
+             and (one["variant"], one["x"]) == (variant, x)]
+    for verdict, choose, word in ((MORE, max, "most"), (LESS, min, "least")):
+        some = [one for one in known if one["verdict"] == verdict]
+        if some:
+            one = choose(some, key=lambda one: one["ratio"])
+            said.append(f"{word} {one['server']} x{one['ratio']:.2f} "
+                        f"({one['low']:.2f} to {one['high']:.2f})")
+    same = [one["server"] for one in known if one["verdict"] == EQUAL]
+    if same:
+        said.append(f"the same within 5 %: {', '.join(same)}")
+    while len("; ".join(said)) >= wide and len(said) > 1:
+        said.pop()
+    return whole("; ".join(said) + ".", wide)
+
+
+def reason(experiment, variant, server):
+    """Return why a server has no figure: the first of the notes of its points."""
+    notes = [note for one in experiment["curves"]
+             if (one["server"], one["variant"]) == (server, variant)
+             for point in one["points"] for note in point["notes"]]
+    found = next((note for note in notes if note.startswith("not measured")), None)
+    return found or f"not measured: {server} lost requests or runs"
+
+
+def row(experiment, variant, shown):
+    """Return the line of costs: CPU microseconds a request, "?" after one whose comparison with the
+    baseline is open, LOST instead of one that stands on a lost run."""
+    x = reference_x(experiment, variant)
+    there = points_at(experiment, variant, x)
+    undecided = {one["server"] for one in open_ones(experiment)
+                 if (one["variant"], one["x"]) == (variant, x)}
+    lost = {one["server"] for one in experiment["curves"] if one["variant"] == variant
+            for point in one["points"] if point["x"] == x and point["hollow"]}
+    cells = {name: number(point["values"].get("cpu_us")) + ("?" if name in undecided else "")
+             for name, point in there.items()}
+    return fitted("  CPU us", {**cells, **dict.fromkeys(lost, LOST)}, shown)
+
+
+def open_ones(experiment):
+    """Return the comparisons of CPU time that are not settled."""
+    return [one for one in experiment["comparisons"]
+            if one["metric"] == "cpu_us" and one["verdict"] in (UNKNOWN, FEW)]
+
+
+def unsettled(summary, wide):
+    """Return which comparisons are not settled, in one line; "" when all are."""
+    total = sum(one["metric"] == "cpu_us" for experiment in summary["experiments"]
+                for one in experiment["comparisons"])
+    few, said = 0, {}
+    for experiment in summary["experiments"]:
+        for one in open_ones(experiment):
+            if one["x"] == reference_x(experiment, one["variant"]):
+                said.setdefault(experiment["name"], {})[one["server"]] = None
+            else:
+                few += 1
+    count = few + sum(one["x"] == reference_x(experiment, one["variant"])
+                      for experiment in summary["experiments"] for one in open_ones(experiment))
+    if not count:
+        return ""
+    parts = [f"{name}: {', '.join(some)}" for name, some in said.items()]
+    if few:
+        parts.append(f"{few} at other points of a curve")
+    return whole(f"Not settled, {count} of {total}: " + "; ".join(parts) + ".", wide)
+
+
+def disturbed(summary, wide):
+    """Return that other programs used the cores, in one line; "" when none did."""
+    points = [(one["name"], point) for one in summary["experiments"]
+              for curve in one["curves"] for point in curve["points"]]
+    lost = [note for _, point in points for note in point["notes"]
+            if note.startswith("not measured")]
+    count = sum(bool("foreign load" in point["noisy"] or any(
+        note.startswith("not measured") for note in point["notes"])) for _, point in points)
+    if not count:
+        return ""
+    why = lost[0].removeprefix("not measured: ").partition(";")[0] if lost \
+        else "other programs used the cores"
+    return whole(f"Disturbed, {count} of {len(points)} cells: {why}.", wide)
+
+
+def left_out(summary, env, shown, wide):
+    """Return what the run did not measure or the screen does not show, in one line."""
+    said = [*env.get("left_to_full", ()), *env.get("left_out", ()), *env.get("problems", ())]
+    hidden = len(summary["servers"]) - len(shown)
+    if hidden:
+        said.append(f"{hidden} servers have no column here")
+    if not said:
+        return ""
+    more = f" (and {len(said) - 1} more: {table.FILE})" if len(said) > 1 else ""
+    return whole(f"Left out: {said[0]}", wide - len(more)) + more
+
+
+def whole(text, wide):
+    """Return `text` in one line of less than `wide` characters; words that do not fit are left
+    out."""
+    return textwrap.shorten(text, wide - 1, placeholder=" ...")
