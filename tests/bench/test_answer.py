@@ -14,8 +14,8 @@ from tools.bench.run import cell as cells
 from tools.report import answer, live, summaries
 
 END = ["Report: results/20260101-120000/report.html", "  also cells.txt, tables.txt, samples.csv",
-       "More: make compare FULL=1 (3.4 hours or more)",
-       "      make compare EXPERIMENT=guestbook REPEAT=12 (6 minutes)"]
+       "More: the same with FULL=1 (3.4 hours or more)",
+       "      the same with EXPERIMENT=guestbook REPEAT=12 (6 minutes)"]
 
 
 @pytest.fixture(scope="module", name="stored")

@@ -19,7 +19,6 @@ from tools.fleet import measure as fleet
 from tools.kit import redis, strace, venv
 from tools.report import answer, join, live as terminal, report, table
 from tools.results import rundir
-from tools.stats.stats import LOOKS
 
 
 def tell(settings, folder, env, said, more):
@@ -56,12 +55,12 @@ def how_to_get_more(settings, machine):
     if settings.label:
         return []
     full = [] if settings.full else [
-        f"More: make compare FULL=1 ({lasts(full=True, repeat=None, seconds=None)} or more)"]
+        f"More: the same with FULL=1 ({lasts(full=True, repeat=None, seconds=None)} or more)"]
     if len(settings.experiments) == 1:
         return full
     one = settings.experiments[0]
-    return full + [f"      make compare EXPERIMENT={one.name} REPEAT={LOOKS[1]} "
-                   f"({lasts(full=False, experiments=(one,), repeat=LOOKS[1])})"]
+    return full + [f"      the same with EXPERIMENT={one.name} REPEAT={plan.LOOKS[1]} "
+                   f"({lasts(full=False, experiments=(one,), repeat=plan.LOOKS[1])})"]
 
 
 def compare(settings):

@@ -90,7 +90,8 @@ class Stage:
     def duration(self):
         """How many seconds the planned rounds take, and counting the system calls."""
         return sum(self.round_seconds(self.in_round(number))
-                   for number in range(1, self.planned + 1)) + len(self.calls) * (CALLS_SECONDS + AROUND_CALLS)
+                   for number in range(1, self.planned + 1)) \
+            + len(self.calls) * (CALLS_SECONDS + AROUND_CALLS)
 
     def baseline_of(self, variant):
         """Return the name of the server that the others are compared with, in the variant of this

@@ -28,7 +28,8 @@ class Guestbook(Experiment):
     def job(self, live, variant, x, seconds, machine, full):
         requests = max(PAGES, x) if full else None
         return load.Job(live.url(self.path), connections=x,
-                        seconds=60 if requests else self.lasts(x, seconds), requests=requests, keep_alive=False)
+                        seconds=60 if requests else self.lasts(x, seconds),
+                        requests=requests, keep_alive=False)
 
     def check(self, get):
         """The page shows the seeded remarks and a visitor count, which grows from one page to the

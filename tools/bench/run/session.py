@@ -226,8 +226,8 @@ class Session:
 
 def measure(where, settings, machine, folder, stages, env, show):
     """Measure all stages into `folder`; return (exit status, [sentences for the end]). env.json
-    is updated in any case. show(seconds, stages, path of the folder) is a context manager that yields what has the
-    methods of report.live.View, which tell of the progress."""
+    is updated in any case. show(seconds, stages, path of the folder) is a context manager that
+    yields what has the methods of report.live.View, which tell of the progress."""
     status, said = 0, []
     gate = where.gate(machine, quiet.FULL if settings.full else quiet.QUICK)
     session = Session(stages, gate, math.inf if settings.full
@@ -243,7 +243,8 @@ def measure(where, settings, machine, folder, stages, env, show):
     finally:
         process.end_all()
     env.update(complete=not status, ended=rundir.now(), looks=session.looks,
-               lengthened=session.lengthened, problems=session.worker.problems if session.worker else [])
+               lengthened=session.lengthened,
+               problems=session.worker.problems if session.worker else [])
     env["settings"]["repeat"].update(session.rounds)
     rundir.write_json(os.path.join(folder.path, "env.json"), env)
     return status, said
