@@ -48,6 +48,14 @@ def test_a_quick_run_has_all_its_experiments_on_the_screen(stored):
     assert not any("more are in" in line for line in shown)
 
 
+def test_more_than_a_screen_is_left_to_the_tables(stored):
+    """It says how many experiments; the path and what to do next stay."""
+    shown = answer.lines({**stored, "experiments": stored["experiments"] * 3}, {}, END)
+    assert len(shown) <= 23 and shown[-4:] == END
+    [said] = [line for line in shown if "more are in tables.txt" in line]
+    assert int(said.split()[0]) + sum(line.startswith("  CPU us") for line in shown) == 21
+
+
 def rows(server, cpu, rounds=6, **more):
     """Return the rows of a server; its cost differs a little between rounds."""
     return [row(1000.0, server=server, repeat=n, cpu_us=cpu + n / 100, **more)
