@@ -202,7 +202,7 @@ clean:
 SHARE = $(DESTDIR)$(PREFIX)/share/zerohttpd
 
 ## install: into $(DESTDIR)$(PREFIX): bin/zerohttpd-epoll ..., share/zerohttpd/
-install: all
+install: install-folder all
 	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)
 	for name in $(NAMES); do \
 	    install -m 755 $(BIN)/$$name $(DESTDIR)$(PREFIX)/bin/zerohttpd-$$name || exit; \
@@ -210,8 +210,17 @@ install: all
 	cp -R public templates $(SHARE)/
 	@echo 'Start one with:  $(PREFIX)/bin/zerohttpd-epoll --root $(PREFIX)/share/zerohttpd'
 
+# The folder, or the nearest one above it that exists, must let us write.
+install-folder:
+	@case '$(PREFIX)' in /?*) ;; *) \
+	    echo 'make: PREFIX=$(PREFIX): it has to be a whole path: PREFIX=/usr/local' >&2; exit 2;; esac; \
+	folder='$(DESTDIR)$(PREFIX)'; until [ -e "$$folder" ]; do folder=$$(dirname "$$folder"); done; \
+	[ -d "$$folder" ] && [ -w "$$folder" ] || { \
+	    echo "make: you cannot write to $$folder. Either sudo make $(firstword $(MAKECMDGOALS)), or" \
+	        'a folder of yours: make $(firstword $(MAKECMDGOALS)) PREFIX=$$HOME/.local' >&2; exit 2; }
+
 ## uninstall: removes what `make install` put there
-uninstall:
+uninstall: install-folder
 	rm -f $(NAMES:%=$(DESTDIR)$(PREFIX)/bin/zerohttpd-%)
 	rm -rf $(SHARE)
 
@@ -236,12 +245,17 @@ run-%: build/deps/run all
 	status=$$?; sleep 0.3; exit $$status
 
 ## run-balanced: instances of a server behind a balancer (N=3 SERVER=epoll BALANCER=haproxy PORT=8000)
-run-balanced: build/deps/balancer all $(VENV)
+run-balanced: balanced-settings build/deps/balancer all $(VENV)
 	@trap : INT; \
-	scripts/with_redis.sh $(VENV_PYTHON) -m tools.fleet.balancer.run '$(or $(SERVER),epoll)' \
-	    --instances '$(or $(N),3)' --balancer '$(or $(BALANCER),haproxy)' \
-	    --port '$(or $(PORT),8000)' --redis @REDIS@ $(ARGS); \
+	scripts/with_redis.sh $(VENV_PYTHON) -m tools.fleet.balancer.run $(BALANCED) \
+	    --redis @REDIS@ $(ARGS); \
 	status=$$?; sleep 0.3; exit $$status
+
+BALANCED = '$(or $(SERVER),epoll)' --instances='$(or $(N),3)' \
+           --balancer='$(or $(BALANCER),haproxy)' --port='$(or $(PORT),8000)'
+balanced-settings:
+	@! command -v $(PYTHON) >/dev/null || \
+	    $(PYTHON) -m tools.fleet.balancer.run --look $(BALANCED) $(ARGS)
 
 ## diff-01-02 ... diff-06-07: two servers side by side; any two numbers work
 diff-%:
@@ -260,7 +274,7 @@ watch-%: build/deps/watch all
 
 ## timeline: a picture of what clients and workers wait for (SERVER=05 CLIENTS=8; SERVER=all)
 timeline: build/deps/watch all
-	@$(OBSERVE) timeline $(or $(SERVER),all) $(if $(CLIENTS),--clients $(CLIENTS)) $(ARGS)
+	@$(OBSERVE) timeline '$(or $(SERVER),all)' $(if $(CLIENTS),--clients='$(CLIENTS)') $(ARGS)
 
 ## simulator: a page in which clients, workers and Redis move, with settings to try
 simulator:
@@ -359,7 +373,12 @@ check-balancer: build/deps/test build/deps/balancer
 
 ## fuzz: libFuzzer on parser, connection, form, template ... (TIME=60 seconds each)
 TIME = 60
-fuzz: build/deps/fuzz
+# Also reports a wrong time before building.
+time-setting:
+	@printf '%s\n' '$(TIME)' | grep -Eqx '[1-9][0-9]{0,5}' || \
+	    { echo 'make: TIME=$(TIME): it has to be a whole number of seconds, 1 to 999999' >&2; exit 2; }
+
+fuzz: time-setting build/deps/fuzz
 	TIME=$(TIME) tests/fuzz/run.sh
 
 ## soak: mixed load and faults against every server, half of it under the sanitizers (5 minutes)
@@ -368,7 +387,7 @@ soak: all build/deps/faults $(VENV)
 	$(VENV_PYTHON) -m tests.soak
 
 ## hostile: honest clients that check everything among hostile ones, sanitized (TIME=60 seconds each)
-hostile: build/deps/faults $(VENV)
+hostile: time-setting build/deps/faults $(VENV)
 	$(MAKE) SANITIZE=address,undefined all
 	$(VENV_PYTHON) -m tests.hostile --seconds $(TIME) --seed $(or $(SEED),1)
 
@@ -420,15 +439,15 @@ compare-settings:
 	@! command -v $(PYTHON) >/dev/null || $(PYTHON) -m tools.bench settings
 
 study-settings:
-	@! command -v $(PYTHON) >/dev/null || $(PYTHON) -m tools.bench settings study $(NAME)
+	@! command -v $(PYTHON) >/dev/null || $(PYTHON) -m tools.bench settings study '$(NAME)'
 
 ## study: measures one question in the same way (NAME=floors; without NAME: lists the studies)
-study: study-settings build/deps/compare all
-	@$(PYTHON) -m tools.bench study $(NAME)
+study: $(if $(NAME),study-settings build/deps/compare all)
+	@$(PYTHON) -m tools.bench $(if $(NAME),study '$(NAME)',studies)
 
 ## report: draws a run again (RUN=results/latest)
 report:
-	@$(PYTHON) -m tools.bench report $(RUN)
+	@$(PYTHON) -m tools.bench report $(if $(RUN),'$(RUN)')
 
 ## model: what the model predicts (SERVER=05 CLIENTS=1000 CORES=16 WORKERS=400 REDIS_MS=2 MACHINES=4)
 model:
@@ -443,20 +462,28 @@ peers-deps: build/deps/compare
 	@$(PYTHON) -m tools.bench peers
 
 ## fleet: prepares several hosts over ssh and measures on them (INVENTORY=hosts.ini EXPERIMENT=guestbook; CHECK=1: a dry run)
-fleet: compare-settings build/deps/hosts
+fleet: fleet-inventory compare-settings build/deps/hosts
 	@$(PYTHON) -m tools.fleet prepare $(if $(CHECK),--check) '$(INVENTORY)'
 	@$(if $(CHECK),:,$(PYTHON) -m tools.bench run --fleet '$(INVENTORY)')
 
+fleet-inventory:
+	@! command -v $(PYTHON) >/dev/null || $(PYTHON) -m tools.fleet look '$(INVENTORY)'
+
 ## fleet-clean: undoes that preparation (INVENTORY=hosts.ini; CHECK=1)
-fleet-clean: build/deps/hosts
+fleet-clean: fleet-inventory build/deps/hosts
 	@$(PYTHON) -m tools.fleet clean $(if $(CHECK),--check) '$(INVENTORY)'
 
 ## book: builds the documentation as a site in build/book/ (RUN=results/latest: on your figures)
 # A claim that the figures do not support is a warning, and warnings are errors.
-book: build/book-venv/requirements.txt
+book: book-run build/book-venv/requirements.txt
 	@build/book-venv/bin/python -m sphinx -E -a -q -W --keep-going \
 		$(if $(RUN),-D book_run='$(abspath $(RUN))') docs build/book
 	@echo 'The book: $(CURDIR)/build/book/index.html'
+
+book-run:
+	@[ -z '$(RUN)' ] || [ -f '$(RUN)/summary.json' ] || [ -f '$(RUN)/samples.csv.xz' ] || { \
+	    echo 'make: RUN=$(RUN): there is no summary.json in it; RUN is a folder that' \
+	        'make compare left in results/' >&2; exit 2; }
 
 # -------------------------------------------------------------- maintenance
 
@@ -489,7 +516,8 @@ help:
         compare compare-settings study study-settings report compare-runs peers-deps \
         book format tidy help timeline simulator demo-stuck predict predictions model \
         lines starter grade lab handout check-world break break-check fleet \
-        fleet-clean check-fleet
+        fleet-clean check-fleet fleet-inventory balanced-settings install-folder \
+        time-setting book-run
 
 # Deletes a file whose recipe failed: it would look finished next time.
 .DELETE_ON_ERROR:

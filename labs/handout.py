@@ -204,6 +204,10 @@ def write(labs, faulty=(), given=(), first_hour=False, collection=""):
     if unknown := set(given) - set(PARTS):
         raise LabError(f"GIVE={' '.join(unknown)} is no module that a lab asks "
                        f"for; there are: {' '.join(PARTS)}")
+    breaks = sorted(path.parent.name for path in (TOP / "labs" / "break").glob("*/README.md"))
+    if unknown := set(faulty) - set(breaks):
+        raise LabError(f"BREAK={' '.join(unknown)} is no server to repair; there are: "
+                       + " ".join(breaks))
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir(parents=True)
     numbers = {lab.number for lab in labs}

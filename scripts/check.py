@@ -327,6 +327,10 @@ def main():
     for name in names:
         if name not in known:
             sys.exit(f"check.py: no suite {name!r}; there are: {' '.join(known)}")
+    seven = [path.parent.name.split("_")[1] for path in sorted(TOP.glob("0?_*/main.c"))]
+    for name in re.findall(r"[^,\s]+", SETTING["SERVERS"]):
+        if name not in (*seven, "all"):
+            sys.exit(f"check.py: SERVERS={name}: there are {', '.join(seven)}")
 
     LOGS.mkdir(parents=True, exist_ok=True)
     signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -518,9 +518,9 @@ def main():
         "check", "build", "diff", "port", "pages", "measure"))
     parser.add_argument("words", nargs="*", metavar="NAME|VARIABLE=VALUE")
     parser.add_argument("--rounds", type=int,
-                        default=int(os.environ.get("ROUNDS") or 6))
+                        default=os.environ.get("ROUNDS") or 6)
     parser.add_argument("--seconds", type=float,
-                        default=float(os.environ.get("SECONDS") or 2))
+                        default=os.environ.get("SECONDS") or 2)
     options = parser.parse_args()
     words = [word for word in options.words if "=" in word]
     wanted = [word for word in options.words if "=" not in word]

@@ -101,11 +101,12 @@ def without_unused(text, named):
 
 def main(words):
     """Write one starter; return the exit status."""
-    if len(words) != 2:
-        print("usage: python3 -m labs.grade.starter LAB FOLDER", file=sys.stderr)
-        return 2
     try:
-        write(find(words[0]), words[1])
+        lab = find(words[0] if words else "")
+        if len(words) != 2:
+            raise LabError(f"where to? make starter LAB={lab.number} SUBMISSION=my{lab.number} "
+                           f"writes a new folder my{lab.number}")
+        write(lab, words[1])
     except LabError as error:
         print(f"labs.grade.starter: {error}", file=sys.stderr)
         return 2

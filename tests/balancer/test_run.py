@@ -93,11 +93,11 @@ def test_without_redis_the_other_pages_are_still_there(balanced, name,
 
 
 @pytest.mark.parametrize("words, said", [
-    (["apache"], "there is no server 'apache'"),
-    (["epoll", "--instances", "0"], "--instances: at least 1"),
-    (["epoll", "--balancer", "none"], "with --balancer none just 1"),
+    (["apache"], "SERVER=apache: there are 01_iterative"),
+    (["epoll", "--instances", "0"], "N=0: it has to be a whole number from 1"),
+    (["epoll", "--balancer", "none"], "without a balancer there is one instance: N=1"),
     (["epoll", "--port", "{taken}"], "port {taken} is taken"),
-    (["epoll", "--port", "65536"], "--port: 1 to 65535"),
+    (["epoll", "--port", "65536"], "PORT=65536: it has to be a whole number from 1 to 65535"),
     (["epoll", "--port", "65534", "--instances", "9"],
      "above port 65534 there are no 9 free ones"),
     (["epoll", "--", "--threads", "3"], "s1 ended with exit code 2"),

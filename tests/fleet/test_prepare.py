@@ -45,7 +45,7 @@ def changes(done):
 # ------------------------------------------------------- mistakes in the inventory
 
 @pytest.mark.parametrize("text, sentence", [
-    (None, "there is no inventory .*hosts.ini. Copy tools/fleet/hosts.ini.example"),
+    (None, "INVENTORY=.*hosts.ini: there is no such file. Copy tools/fleet/hosts.ini.example"),
     ("", r"no host in the group \[server\], which runs the web servers; its groups "
          "are: none"),
     (GOOD.replace("server", "sever"), r"\[server\].*its groups are: .*sever"),

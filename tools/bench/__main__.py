@@ -13,6 +13,7 @@ from tools.bench import peers
 COMMANDS = {    # name: (module, function, help)
     "run": ("tools.bench.command", "run", "measures the servers (make compare)"),
     "study": ("tools.bench.command", "study", "NAME: one of the studies (make study)"),
+    "studies": ("tools.bench.studies.study", "main", "lists the studies"),
     "settings": ("tools.bench.config", "main", "[COMMAND...] checks its settings only"),
     "report": ("tools.report.report", "main", "[FOLDER] draws a run again"),
     "diff": ("tools.report.diff", "main", "FOLDER FOLDER: do two runs agree?"),

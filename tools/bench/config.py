@@ -109,6 +109,7 @@ def architectures(text):
 
 
 MOST = 10**9       # of anything
+MOST_CLIENTS = 10**6    # or requests a second: more than a machine has descriptors for
 TOOLS = list(dict.fromkeys(
     tool for one in experiments.all_experiments() for tool in one.tools))
 OPTIONS = (
@@ -118,7 +119,7 @@ OPTIONS = (
     ("FULL", switch, "the published grid, in as many rounds as settle it (hours)"),
     ("SERVERS", architectures, "which of the seven, by name or number: epoll,06"),
     ("PEERS", peers.chosen, "other servers too: nginx,go or all"),
-    ("CONCURRENCY", lambda text: tuple(map(number(1, MOST), words(text))),
+    ("CONCURRENCY", lambda text: tuple(map(number(1, MOST_CLIENTS), words(text))),
      "these points instead of the grid's; for echo: demanded requests/s"),
     ("REPEAT", number(1, 1000),
      "number of rounds (default: until all is settled, or the time is over)"),

@@ -1,5 +1,6 @@
 """Prepare the hosts of an inventory for a measurement, and undo it.
 
+    python3 -m tools.fleet look hosts.ini                 is there such a file?
     python3 -m tools.fleet prepare hosts.ini [--check]    what make fleet does first
     python3 -m tools.fleet clean hosts.ini [--check]      what make fleet-clean does
 
@@ -18,7 +19,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tools.fleet.inventory import GROUPS, HERE, VENV, Mistake, ansible, read
+from tools.fleet.inventory import GROUPS, HERE, VENV, Mistake, ansible, look, read
 from tools.kit import TOP, venv
 
 WANTED = HERE / "requirements.txt"
@@ -76,6 +77,9 @@ def changed_files():
 def run(what, inventory, check, facts):
     """Run prepare.yml or clean.yml on an inventory; return the exit status of this
     program. Raises Mistake when it cannot be started."""
+    inventory = look(inventory)
+    if what == "look":
+        return 0
     install()
     read(inventory)
     changed = changed_files() if what == "prepare" else 0
@@ -97,15 +101,15 @@ def run(what, inventory, check, facts):
 def main():
     parser = argparse.ArgumentParser(
         prog="python3 -m tools.fleet", description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("prepare", "clean"))
-    parser.add_argument("inventory", type=Path, help="a file as tools/fleet/hosts.ini.example")
+    parser.add_argument("what", choices=("look", "prepare", "clean"))
+    parser.add_argument("inventory", help="a file as tools/fleet/hosts.ini.example")
     parser.add_argument("--check", action="store_true",
                         help="change nothing, and say what would change")
     parser.add_argument("--facts", type=Path, default=FACTS, metavar="FILE",
                         help="where to write what the hosts are (build/fleet/facts.json)")
     options = parser.parse_args()
     try:
-        return run(options.what, options.inventory.resolve(), options.check,
+        return run(options.what, options.inventory, options.check,
                    options.facts.resolve())
     except Mistake as mistake:
         print(f"fleet: {mistake}.", file=sys.stderr)

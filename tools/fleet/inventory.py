@@ -36,13 +36,20 @@ def ansible(program, *words, **settings):
                       "apt-get install ansible-core") from None
 
 
+def look(path):
+    """Return the whole Path of an inventory. Raises Mistake without one; a folder is none."""
+    if str(path) and Path(path).is_file():
+        return Path(path).resolve()
+    raise Mistake((f"INVENTORY={path}: there is no such file. " if str(path) else
+                   "which hosts? INVENTORY=hosts.ini names a file that lists them. ")
+                  + "Copy tools/fleet/hosts.ini.example to hosts.ini and write your hosts "
+                  "into it")
+
+
 def read(path):
     """Return {group: {host: {variable: value}}} of the GROUPS of an inventory; only
     `balancer` may have no host. Raises Mistake."""
-    path = Path(path).resolve()
-    if not path.exists():
-        raise Mistake(f"there is no inventory {path}. Copy tools/fleet/hosts.ini.example "
-                      "and write your hosts into it")
+    path = look(path)
     done = ansible("ansible-inventory", "-i", path, "--list", capture_output=True)
     if done.returncode:
         said = re.search(r"(?:Failed to parse|Error parsing|Unable to parse).*",

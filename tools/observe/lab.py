@@ -33,14 +33,15 @@ def folder_of(name):
                        + ", ".join(FOLDERS)) from None
 
 
-def above_zero(kind):
-    """Return a type for argparse: numbers above 0 of a kind, int or float."""
+def above_zero(kind, most=float("inf")):
+    """Return a type for argparse: numbers of a kind, int or float, above 0 and up to `most`."""
     def number(text):
         with contextlib.suppress(ValueError):
-            if kind(text) > 0:
+            if 0 < kind(text) <= most:
                 return kind(text)
         raise argparse.ArgumentTypeError(
-            f"{text} is no {'whole ' if kind is int else ''}number above 0")
+            f"{text} is no {'whole ' if kind is int else ''}number above 0"
+            + (f" and up to {most}" if most < float("inf") else ""))
     return number
 
 

@@ -22,6 +22,8 @@ def main(words):
     options = parser.parse_args(words)
     try:
         costs = model.load(options.costs)
+    except OSError as error:
+        raise lab.LabError(f"--costs {options.costs}: {error.strerror}") from error
     except ValueError as error:
         raise lab.LabError(str(error)) from error
     path = TOP / options.out

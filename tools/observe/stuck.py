@@ -49,7 +49,7 @@ def main(words):
                                      description=__doc__)
     parser.add_argument("--seconds", type=lab.above_zero(float), default=3,
                         help="how long the trouble lasts (3)")
-    parser.add_argument("--clients", type=int, default=4,
+    parser.add_argument("--clients", type=lab.above_zero(int, 1000), default=4,
                         help="that make trouble (4)")
     chosen = parser.parse_args(words)
     print(f"{chosen.clients} clients make trouble for {chosen.seconds:g} s. "

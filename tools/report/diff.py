@@ -8,6 +8,7 @@ and their intervals do not overlap.
 Exit status: 0 when none disagrees, 1 when some do, 2 when the runs have no comparison in common.
 """
 
+import os
 import sys
 
 from tools.report import summaries
@@ -34,8 +35,15 @@ def disagree(one, other):
 def main(words):
     """Do what the head of this file says; return the exit status."""
     if len(words) != 2:
-        print(__doc__.strip(), file=sys.stderr)
+        print(f"compare-runs: RUNS has to name two folders, and names {len(words)}: "
+              'RUNS="results/A results/B", as `make compare` leaves them', file=sys.stderr)
         return 2
+    for folder in words:
+        if not any(os.path.isfile(os.path.join(folder, name))
+                   for name in ("summary.json", "samples.csv.xz")):
+            print(f"compare-runs: RUNS: {folder} is no folder of a run: it has no summary.json. "
+                  "`make compare` leaves such folders in results/", file=sys.stderr)
+            return 2
     try:
         first, second = map(table, words)
     except (OSError, ValueError, KeyError) as error:

@@ -76,6 +76,11 @@ def simulate(summary, env, folder):
 def main(words):
     """Do what the head of this file says; return the exit status."""
     folder = words[0] if words else os.path.join(TOP, "results", "latest")
+    if not any(os.path.isfile(os.path.join(folder, name))
+               for name in ("samples.csv", "samples.csv.xz")):
+        print(f"report: RUN={folder}: it is no folder of a run: it has no samples.csv. "
+              "`make compare` leaves such folders in results/", file=sys.stderr)
+        return 2
     venv.enter()
     try:
         _, left_out = make(os.path.realpath(folder))

@@ -168,6 +168,14 @@ def load(name):
         raise ValueError(f"{path.name}: {error}") from error
 
 
+def main(_):
+    """Print the names and titles of the studies; return 0."""
+    print("make study NAME=... measures one of these:")
+    for name in names():
+        print(f"  {name:16} {load(name).title}")
+    return 0
+
+
 def make(name, told):
     """Return the Study of a TOML table. Raises ValueError."""
     known(told, (*TOP_KEYS, *KEYS), "at its top")

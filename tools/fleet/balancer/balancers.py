@@ -21,8 +21,8 @@ from pathlib import Path
 
 try:
     import jinja2
-except ImportError:
-    sys.exit("jinja2 is missing: run `make run-balanced`, or build/venv/bin/python")
+except ImportError:         # to look at options, no template is filled in
+    jinja2 = None
 
 from tools.kit import process, procfs, wait
 
@@ -76,6 +76,8 @@ class Balancer:
 
     def write(self):
         """Fill in the template."""
+        if not jinja2:
+            raise Failed("jinja2 is missing: run `make run-balanced`, or build/venv/bin/python")
         environment = jinja2.Environment(
             trim_blocks=True, keep_trailing_newline=True,
             undefined=jinja2.StrictUndefined)   # as Ansible has it

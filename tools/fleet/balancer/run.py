@@ -15,6 +15,7 @@ An instance that ends without being told is started again after
 """
 
 import argparse
+import contextlib
 import itertools
 import math
 import os
@@ -35,6 +36,7 @@ LOOP_SLOTS = 1000
 KEEP_ALIVE = 60
 BACKLOG = 4096
 LAST_PORT = 65535
+MOST = 100              # instances
 
 
 class Instance:
@@ -175,16 +177,16 @@ def read_options(words):
     """Return (the options, the server, the options for it)."""
     end = words.index("--") if "--" in words else len(words)
     parser = argparse.ArgumentParser(
+        usage="run.py SERVER [OPTION...] [-- OPTIONS FOR EACH INSTANCE]; --help lists them",
         description=__doc__.splitlines()[0],
         epilog="Words after -- are options for each instance.")
     parser.add_argument("server", help="its name or number: epoll, 07")
-    parser.add_argument("--instances", type=int, default=3, metavar="N",
+    parser.add_argument("--instances", default=3, metavar="N",
                         help="how many (%(default)s)")
     parser.add_argument("--balancer", default="haproxy",
-                        choices=[*BALANCERS, "none"],
-                        help="none: one instance, to compare with "
+                        help=f"{', '.join(BALANCERS)} or none: one instance, to compare with "
                         "(%(default)s)")
-    parser.add_argument("--port", type=int, default=8000,
+    parser.add_argument("--port", default=8000,
                         help="where clients connect; the instances take the "
                         "next ones that are free (%(default)s)")
     parser.add_argument("--redis", default="none", metavar="WHERE",
@@ -199,22 +201,38 @@ def read_options(words):
     parser.add_argument("--restart-after", type=float, default=3,
                         metavar="SEC", help="start an instance that ended "
                         "again after this time (%(default)s)")
+    parser.add_argument("--look", action="store_true",
+                        help="only look whether these options are right")
     options = parser.parse_args(words[:end])
     try:
         server = servers.named(options.server)
     except KeyError:
-        parser.error(f"there is no server {options.server!r}")
-    if not 0 < options.port <= LAST_PORT:
-        parser.error(f"--port: 1 to {LAST_PORT}")
-    if options.instances < 1 or options.balancer == "none" \
-            and options.instances != 1:
-        parser.error("--instances: at least 1, and with --balancer none just 1")
+        parser.error(f"SERVER={options.server}: there are "
+                     + ", ".join(one.folder for one in servers.ARCHITECTURES))
+    if options.balancer not in (*BALANCERS, "none"):
+        parser.error(f"BALANCER={options.balancer}: there are {', '.join(BALANCERS)}, none")
+    port = whole(parser, "PORT", options.port, LAST_PORT)
+    options.instances = whole(parser, "N", options.instances, MOST)
+    options.port = port
+    if options.balancer == "none" and options.instances != 1:
+        parser.error("BALANCER=none: without a balancer there is one instance: N=1")
     return options, server, words[end + 1:]
+
+
+def whole(parser, name, text, most):
+    """Return the number that the setting `name` was given as `text`; an error of `parser`
+    when it is none from 1 to `most`."""
+    with contextlib.suppress(ValueError):
+        if 1 <= int(text) <= most:
+            return int(text)
+    return parser.error(f"{name}={text}: it has to be a whole number from 1 to {most}")
 
 
 def main():
     """Run it; return the exit status: 0 after a signal, 1 after a failure."""
     options, server, more = read_options(sys.argv[1:])
+    if options.look:
+        return 0
     # The first two end the program wherever it is, the others only wake it.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)

@@ -13,7 +13,7 @@ def main(words):
     parser = argparse.ArgumentParser(prog="python3 -m tools.observe timeline",
                                      description=__doc__)
     parser.add_argument("server", help="05, prethreaded, 05_prethreaded; all")
-    parser.add_argument("--clients", type=lab.above_zero(int), default=8,
+    parser.add_argument("--clients", type=lab.above_zero(int, 1000), default=8,
                         help="how many ask together (8)")
     parser.add_argument("--delay", type=float, default=50,
                         help="ms until each reply of Redis (50); after "
