@@ -2,6 +2,7 @@
 
 import os
 import select
+import signal
 import subprocess
 import sys
 import threading
@@ -181,10 +182,15 @@ def test_an_error_of_the_other_line_is_not_lost():
 
 
 def test_an_interrupt_ends_both_lines_and_starts_no_other_suite():
+    # A job that a script started in the background inherits SIGINT as ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     plan = {"small": suite("sleep 1000", line="busy"),
             "large": suite(f"sh -c 'kill -INT {os.getpid()}; sleep 1000'"),
             "never": suite("echo 1 passed, 0 failed")}
-    results, interrupted = check.run_all(plan, ["make"])
+    try:
+        results, interrupted = check.run_all(plan, ["make"])
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert interrupted and [counted for counted, _ in results.values()] == [Count(0, 1)] * 2
 
 
