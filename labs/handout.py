@@ -157,13 +157,11 @@ def copy(name):
 
 def copy_break(names):
     """Copy break-it labs by name, with the faulty sources and without patch
-    and solution. Raises LabError when one does not exist."""
+    and solution."""
     home = "labs/break"
     for name in ("README.md", "__main__.py", "conftest.py"):
         copy(f"{home}/{name}")
     for name in names:
-        if not (TOP / home / name / "README.md").is_file():
-            raise LabError(f"there is no lab {home}/{name}")
         for file in ("README.md", "test_regression.py"):
             copy(f"{home}/{name}/{file}")
         subprocess.run([sys.executable, "-m", "labs.break", "source", name,

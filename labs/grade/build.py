@@ -144,7 +144,7 @@ def by_hand(words):
         return 2
     try:
         lab = find(words[0])
-        if not Path(words[-1]).exists() and len(words) > 1:
+        if len(words) > 1 and not Path(words[-1]).exists():
             raise BuildError(f"SUBMISSION={words[-1]}: there is no such file or folder")
         compiler, linker = packages(lab)
         program = TOP / "build" / "labs" / lab.folder.name / lab.server

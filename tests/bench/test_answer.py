@@ -34,7 +34,7 @@ def test_the_answer_is_one_screen(stored, wide):
     assert sum(line.startswith("  CPU us") for line in shown) >= 5
     for title in ("Guestbook", "Answer", "Hello", "Redirect"):
         assert any(line.startswith(title) for line in shown)
-    assert sum(line.startswith("Not settled, ") for line in shown) == 1
+    assert sum(line.startswith("Not settled: ") for line in shown) == 1
     assert sum(line.startswith("Left out: ") for line in shown) == 1
 
 
@@ -69,7 +69,7 @@ def test_what_is_said():
     assert said == "Answer, keep-alive, 100: epoll 50.0 us; most forking x3.00 (3.00 to 3.00)."
     assert names.split()[-2:] == ["poll", "epoll"]
     assert costs.split() == ["CPU", "us", "150", "50.0?", "50.0"]
-    assert foot == ["Not settled, 1 of 2: answer: poll.", "end"]
+    assert foot == ["Not settled: 1 of 2, marked ?.", "end"]
 
 
 def test_no_figure_stands_on_a_lost_run():

@@ -5,7 +5,7 @@ A stage is an experiment, or a study. Each round visits all of its cells
 """
 
 import random
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from tools.kit import servers
 from tools.stats.stats import LOOKS
@@ -113,15 +113,12 @@ def make(settings, machine, count_calls):
             LOOKS[0] if settings.seconds and not settings.full else None)
         seconds = settings.seconds or (experiment.seconds_full if settings.full else QUICK_CELL)
         later = left_to_full(experiment, settings)
-        cells = [Cell(experiment, server, variant, x, first=first_rounds(experiment, xs, x),
+        cells = [Cell(experiment, server, variant, x, first=first,
                       impossible=experiment.obstacle(server, x, machine))
                  for variant in experiment.variants if settings.fleet or not variant.fleet
                  for server in settings.servers
                  if experiment.applies(server, variant) and server.name not in later
-                 for xs in [settings.points or (
-                     variant.full if settings.full else variant.quick)] for x in xs]
-        if settings.full or settings.points:
-            cells = [replace(cell, first=LOOKS[0]) for cell in cells]
+                 for x, first in points_of(experiment, variant, settings)]
         calls = dict.fromkeys(
             (cell.server, cell.variant) for cell in cells
             if count_calls and experiment.counts_calls and not cell.impossible
@@ -131,11 +128,13 @@ def make(settings, machine, count_calls):
     return stages
 
 
-def first_rounds(experiment, points, x):
-    """Return the rounds that a quick run plans for `x`, one of the `points` of a curve: enough
-    for a verdict at the one nearest to the reference, CURVE_ROUNDS at the others."""
-    nearest = min(points, key=lambda one: (abs(one - experiment.reference), one))
-    return LOOKS[0] if x == nearest else CURVE_ROUNDS
+def points_of(experiment, variant, settings):
+    """Return [(x, rounds before anything is looked at)]: enough rounds for a verdict. A quick run
+    has so many only at the point that is nearest to the reference, and CURVE_ROUNDS elsewhere."""
+    if settings.full or settings.points:
+        return [(x, LOOKS[0]) for x in settings.points or variant.full]
+    nearest = min(variant.quick, key=lambda x: (abs(x - experiment.reference), x), default=None)
+    return [(x, LOOKS[0] if x == nearest else CURVE_ROUNDS) for x in variant.quick]
 
 
 def left_to_full(experiment, settings):

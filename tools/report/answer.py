@@ -13,7 +13,9 @@ LINES = 23          # of a terminal of 24: the prompt needs one
 NARROW = 80
 LABEL = 8           # characters before the first column
 SLOT = 6            # of a column, at least
+OPEN = (UNKNOWN, FEW)       # verdicts that more rounds may settle
 LOST = "lost"
+LOST_NOTE = "not measured: "    # how the note of such a run begins
 HEAD = "CPU time a request costs; most, least: compared with the server named first"
 
 
@@ -25,7 +27,7 @@ def lines(summary, env, end, wide=NARROW):
     parts = [(one, variant) for one in summary["experiments"] for variant in one["variants"]]
     head = [HEAD, fitted("", {name: name for name in shown}, shown)]
     body = [[sentence(one, variant, wide), row(one, variant, shown)] for one, variant in parts]
-    foot = [*filter(None, (unsettled(summary, wide), disturbed(summary, wide),
+    foot = [*filter(None, (unsettled(summary), disturbed(summary, wide),
                            left_out(summary, env, shown, wide))), *end]
     room = LINES - len(head) - len(foot)
     fit = len(body) if 2 * len(body) <= room else max(0, (room - 1) // 2)
@@ -81,8 +83,8 @@ def reason(experiment, variant, server):
     notes = [note for one in experiment["curves"]
              if (one["server"], one["variant"]) == (server, variant)
              for point in one["points"] for note in point["notes"]]
-    found = next((note for note in notes if note.startswith("not measured")), None)
-    return found or f"not measured: {server} lost requests or runs"
+    found = next((note for note in notes if note.startswith(LOST_NOTE)), None)
+    return found or f"{LOST_NOTE}{server} lost requests or runs"
 
 
 def row(experiment, variant, shown):
@@ -90,8 +92,9 @@ def row(experiment, variant, shown):
     baseline is open, LOST instead of one that stands on a lost run."""
     x = reference_x(experiment, variant)
     there = points_at(experiment, variant, x)
-    undecided = {one["server"] for one in open_ones(experiment)
-                 if (one["variant"], one["x"]) == (variant, x)}
+    undecided = {one["server"] for one in experiment["comparisons"]
+                 if (one["metric"], one["variant"], one["x"]) == ("cpu_us", variant, x)
+                 and one["verdict"] in OPEN}
     lost = {one["server"] for one in experiment["curves"] if one["variant"] == variant
             for point in one["points"] if point["x"] == x and point["hollow"]}
     cells = {name: number(point["values"].get("cpu_us")) + ("?" if name in undecided else "")
@@ -99,45 +102,33 @@ def row(experiment, variant, shown):
     return fitted("  CPU us", {**cells, **dict.fromkeys(lost, LOST)}, shown)
 
 
-def open_ones(experiment):
-    """Return the comparisons of CPU time that are not settled."""
-    return [one for one in experiment["comparisons"]
-            if one["metric"] == "cpu_us" and one["verdict"] in (UNKNOWN, FEW)]
-
-
-def unsettled(summary, wide):
-    """Return which comparisons are not settled, in one line; "" when all are."""
-    total = sum(one["metric"] == "cpu_us" for experiment in summary["experiments"]
-                for one in experiment["comparisons"])
-    few, said = 0, {}
+def unsettled(summary):
+    """Return how many comparisons are not settled, in one line; "" when all are. Those at the
+    points that the rows show are the ones that row() marks."""
+    count = {True: [0, 0], False: [0, 0]}       # {in a row: [open ones, all]}
     for experiment in summary["experiments"]:
-        for one in open_ones(experiment):
-            if one["x"] == reference_x(experiment, one["variant"]):
-                said.setdefault(experiment["name"], {})[one["server"]] = None
-            else:
-                few += 1
-    count = few + sum(one["x"] == reference_x(experiment, one["variant"])
-                      for experiment in summary["experiments"] for one in open_ones(experiment))
-    if not count:
-        return ""
-    parts = [f"{name}: {', '.join(some)}" for name, some in said.items()]
-    if few:
-        parts.append(f"{few} at other points of a curve")
-    return whole(f"Not settled, {count} of {total}: " + "; ".join(parts) + ".", wide)
+        for one in experiment["comparisons"]:
+            if one["metric"] == "cpu_us":
+                here = count[one["x"] == reference_x(experiment, one["variant"])]
+                here[0] += one["verdict"] in OPEN
+                here[1] += 1
+    said = [f"{some} of {total}{where}" for (some, total), where in
+            ((count[True], ", marked ?"), (count[False], " at other points of a curve")) if some]
+    return f"Not settled: {'; '.join(said)}." if said else ""
 
 
 def disturbed(summary, wide):
     """Return that other programs used the cores, in one line; "" when none did."""
-    points = [(one["name"], point) for one in summary["experiments"]
-              for curve in one["curves"] for point in curve["points"]]
-    lost = [note for _, point in points for note in point["notes"]
-            if note.startswith("not measured")]
-    count = sum(bool("foreign load" in point["noisy"] or any(
-        note.startswith("not measured") for note in point["notes"])) for _, point in points)
+    points = [point for one in summary["experiments"] for curve in one["curves"]
+              for point in curve["points"]]
+    why, count = "other programs used the cores", 0
+    for point in points:
+        lost = [note for note in point["notes"] if note.startswith(LOST_NOTE)]
+        count += bool(lost or "foreign load" in point["noisy"])
+        for note in lost[:1]:
+            why = note.removeprefix(LOST_NOTE).partition(";")[0]
     if not count:
         return ""
-    why = lost[0].removeprefix("not measured: ").partition(";")[0] if lost \
-        else "other programs used the cores"
     return whole(f"Disturbed, {count} of {len(points)} cells: {why}.", wide)
 
 

@@ -8,7 +8,6 @@ and their intervals do not overlap.
 Exit status: 0 when none disagrees, 1 when some do, 2 when the runs have no comparison in common.
 """
 
-import os
 import sys
 
 from tools.report import summaries
@@ -38,18 +37,15 @@ def main(words):
         print(f"compare-runs: RUNS has to name two folders, and names {len(words)}: "
               'RUNS="results/A results/B", as `make compare` leaves them', file=sys.stderr)
         return 2
+    tables = []
     for folder in words:
-        if not any(os.path.isfile(os.path.join(folder, name))
-                   for name in ("summary.json", "samples.csv.xz")):
-            print(f"compare-runs: RUNS: {folder} is no folder of a run: it has no summary.json. "
+        try:
+            tables.append(table(folder))
+        except (OSError, ValueError, KeyError) as error:
+            print(f"compare-runs: RUNS: {folder} is no folder of a run ({error!r}). "
                   "`make compare` leaves such folders in results/", file=sys.stderr)
             return 2
-    try:
-        first, second = map(table, words)
-    except (OSError, ValueError, KeyError) as error:
-        print(f"bench diff: {error!r}; give two folders that `make compare` left in results/",
-              file=sys.stderr)
-        return 2
+    first, second = tables
     both = [(key, first[key], second[key]) for key in first if key in second]
     if not both:
         print("bench diff: the runs have no comparison in common", file=sys.stderr)

@@ -76,8 +76,7 @@ def simulate(summary, env, folder):
 def main(words):
     """Do what the head of this file says; return the exit status."""
     folder = words[0] if words else os.path.join(TOP, "results", "latest")
-    if not any(os.path.isfile(os.path.join(folder, name))
-               for name in ("samples.csv", "samples.csv.xz")):
+    if rundir.stored(os.path.join(folder, "samples.csv")) is None:
         print(f"report: RUN={folder}: it is no folder of a run: it has no samples.csv. "
               "`make compare` leaves such folders in results/", file=sys.stderr)
         return 2
