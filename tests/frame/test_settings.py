@@ -1,7 +1,9 @@
 """A setting that is wrong: what make says, before it builds, installs or starts anything."""
 
 import os
+import pwd
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -34,26 +36,84 @@ WRONG = [
     ("handout LABS=77", "no lab '77'.*01_iterative"),
     ("handout BREAK=nope", "BREAK=nope.*there are: .*whole_seconds"),
 ]
+# Those of the other commands: in make check-all.
+MORE = [
+    ("compare PEERS=nope", "no peer 'nope'; there are .*nginx"),
+    ("compare CONCURRENCY=0", "CONCURRENCY=0.*from 1 to 1,000,000"),
+    ("compare CONCURRENCY=many", "CONCURRENCY=many.*from 1 to 1,000,000"),
+    ("compare REPEAT=many", "REPEAT=many.*from 1 to 1,000"),
+    ("compare SECONDS=-1", "SECONDS=-1.*number from 0.001"),
+    ("compare OUT=/proc/nope", "OUT=/proc/nope.*a folder that you can write to"),
+    ("compare SERVER_CPUS=many", "SERVER_CPUS=many.*0,2-3"),
+    ("fleet INVENTORY=.", "INVENTORY=.: there is no such file"),
+    ("run-balanced N=99999999999", "N=99999999999.*from 1 to"),
+    ("run-balanced N=-3", "N=-3.*from 1 to"),
+    ("run-balanced PORT=many", "PORT=many.*from 1 to 65535"),
+    ("run-balanced BALANCER=none", "BALANCER=none.*N=1"),
+    ("compare-runs", "RUNS has to name two folders, and names 0"),
+    ("report RUN=/", "RUN=/: it is no folder of a run"),
+    ("handout GIVE=nope", "GIVE=nope.*there are: .*event_loop.c"),
+    ("starter", "no lab ''.*03_preforking"),
+    ("starter LAB=77", "no lab '77'.*03_preforking"),
+    ("starter LAB=03", "make starter LAB=03 SUBMISSION=my03"),
+    ("grade", "no lab ''.*03_preforking"),
+    ("grade LAB=77", "no lab '77'.*03_preforking"),
+    ("grade LAB=03 SUBMISSION=/nope", "there is no /nope"),
+    ("lab LAB=03 SUBMISSION=/nope", "SUBMISSION=/nope: there is no such file or folder"),
+    ("break NAME=nope", "no lab 'nope'.*whole_seconds"),
+    ("break-check", "no lab ''.*whole_seconds"),
+    ("break-check NAME=whole_seconds DIR=/nope", "/nope.*make break NAME=whole_seconds"),
+    ("variant NAME=nope", "variants/nope.md.*leader-followers"),
+    ("variant-measure", "needs a name.*leader-followers"),
+    ("variant-measure NAME=leader-followers ROUNDS=many", "--rounds: invalid int value: 'many'"),
+    ("peers-deps PEERS=nope", "no peer 'nope'; there are .*nginx"),
+    ("run-08", "no server 08.*07_epoll"),
+    ("watch-08", "no server 08.*07_epoll"),
+    ("watch-07 ARGS=--nope", "unrecognized option '--nope'"),
+    ("diff-01-09", "make diff-06-07"),
+    ("timeline SERVER=nope", "no server 'nope'.*07_epoll"),
+    ("timeline SERVER=05 CLIENTS=many", "many is no whole number above 0 and up to 1000"),
+    ("timeline SERVER=05 CLIENTS=-3", "-3 is no whole number above 0"),
+    ("timeline SERVER=05 CLIENTS=99999999999", "above 0 and up to 1000"),
+    ("demo-stuck ARGS='--clients 0'", "0 is no whole number above 0"),
+    ("predict SERVER=nope", "SERVER=nope.*07_epoll"),
+    ("predict SERVER=05 CLIENTS=0", "CLIENTS=0.*above 0"),
+    ("predict SERVER=05 WHAT=nope", "WHAT=nope.*guestbook, answer"),
+    ("predict FILE=/nope", "/nope: No such file"),
+    ("predictions DIR=/nope", "there is none in /nope"),
+    ("model SERVER=nope", "SERVER=nope.*01 to 07"),
+    ("model CLIENTS=many", "CLIENTS=many.*from 1 to 1,000,000"),
+    ("model REDIS_MS=-1", "REDIS_MS=-1.*from 0"),
+    ("simulator ARGS='--costs /nope'", "--costs /nope: No such file"),
+    ("lines SINCE=nope", "not a valid object name: nope"),
+    ("check SERVERS=nope", "SERVERS=nope.*epoll"),
+    ("uninstall PREFIX=", "PREFIX=.*a whole path"),
+]
+if os.environ.get("FULL", "0") in ("", "0"):
+    MORE = []
+# A command that goes on in spite of a wrong value is ended after these seconds.
+LIMIT = 120
 
 
-def make(words):
+def make(words, *before):
     """Return (the exit status, what was printed, on one line) of make, which has no
-    terminal and may install nothing."""
+    terminal and may install nothing. `before`: words that start it."""
     settings = {name: value for name, value in os.environ.items()
                 if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "SERVERS")}
-    done = subprocess.run(f"make -s {words}", shell=True, cwd=TOP, timeout=120, check=False,
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True,
+    done = subprocess.run(f"{' '.join(before)} make -s {words}", shell=True, cwd=TOP,
+                          check=False, timeout=LIMIT, stdin=subprocess.DEVNULL, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           env={**settings, "NO_INSTALL": "1"})
     return done.returncode, re.sub(r"\s+", " ", done.stdout)
 
 
-@pytest.mark.parametrize("words, said", WRONG, ids=[words for words, _ in WRONG])
+@pytest.mark.parametrize("words, said", WRONG + MORE,
+                         ids=[words for words, _ in WRONG + MORE])
 def test_a_wrong_setting_is_named_with_what_may_stand_there(words, said):
     status, text = make(words)
     assert status == 2
     assert re.search(said, text)
-    assert "Traceback" not in text
+    assert "Traceback" not in text and "Errno" not in text
     # Nothing was begun: neither a compiler nor a package manager ran.
     assert not re.search(r" (CC|LINK) |Setting up|Installing", text)
 
@@ -62,3 +122,18 @@ def test_a_study_without_a_name_lists_the_studies():
     status, text = make("study")
     assert status == 0
     assert "floors" in text and "wake-up" in text
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"),
+                    reason="only root can become somebody else")
+@pytest.mark.parametrize("words, said", [
+    ("-o all install", "cannot write to /usr.*sudo make install.*PREFIX="),
+    ("-o all uninstall", "cannot write to /usr.*sudo make uninstall.*PREFIX="),
+    ("compare OUT=/root", "OUT=/root: it has to be a folder that you can write to"),
+    ("run-balanced BALANCER=nope", "there are haproxy, nginx, none")])
+def test_a_user_who_owns_nothing_and_has_no_home_is_told_what_to_do(words, said):
+    nobody = pwd.getpwnam("nobody")
+    status, text = make(words, "env HOME=/nonexistent COLUMNS=80 setpriv",
+                        f"--reuid={nobody.pw_uid}", f"--regid={nobody.pw_gid}", "--clear-groups")
+    assert status == 2 and re.search(said, text)
+    assert "Traceback" not in text
