@@ -66,6 +66,8 @@ static const struct rule rules[] = {
      "HOST:PORT, unix:PATH or none (127.0.0.1:6379)", NULL},
     {"  ", "--pipeline", NULL, FLAG, TO(pipeline), 0, 0,
      "send a page's Redis commands together", NULL},
+    {"  ", "--compute", NULL, FLAG, TO(compute), 0, 0,
+     "have /compute?ms=N, which uses CPU time", NULL},
     {"  ", "--keep-alive", "SEC", SECONDS, TO(keep_alive_ms), 0, 86400,
      "keep an idle connection this long; 0: never (5)", NULL},
     {"  ", "--request-timeout", "SEC", SECONDS, TO(request_timeout_ms), 0.001,

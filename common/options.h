@@ -30,7 +30,7 @@ struct options {
     int workers, threads, max_children, max_threads;
     int max_connections; /* 0: as many as descriptors allow */
     struct redis_address redis;
-    bool pipeline;
+    bool pipeline, compute;
     int keep_alive_ms; /* 0: no persistent connections */
     int request_timeout_ms;
     int drain_timeout_ms;

@@ -107,6 +107,7 @@ static void describe_site(struct server *server)
     snprintf(site->signature, sizeof site->signature, "%s (%s)",
              SERVER_VERSION, site->name);
     site->pipeline = options->pipeline;
+    site->compute = options->compute;
     site->keep_alive_ms = options->keep_alive_ms;
     site->request_timeout_ms = options->request_timeout_ms;
 }

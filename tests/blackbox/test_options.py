@@ -51,8 +51,8 @@ def test_help(executable, server_name, option):
     assert result.returncode == 0
     assert result.stderr == ""
     for name in ["--port", "--host", "--root", "--backlog", "--redis",
-                 "--pipeline", "--keep-alive", "--request-timeout",
-                 "--drain-timeout", "--access-log", "--user", "--quiet",
+                 "--pipeline", "--compute", "--keep-alive",
+                 "--request-timeout", "--drain-timeout", "--access-log", "--user", "--quiet",
                  "--verbose", "--help", "--version", "REDIS_HOST"]:
         assert name in result.stdout, name
     for name, takers in OWN.items():

@@ -95,6 +95,7 @@ TEST(without_options_there_are_defaults)
     assert_int_equal(options->redis.port, 6379);
     assert_false(options->redis.none);
     assert_false(options->pipeline);
+    assert_false(options->compute);
     assert_int_equal(options->keep_alive_ms, 5000);
     assert_int_equal(options->request_timeout_ms, 10000);
     assert_int_equal(options->drain_timeout_ms, 10000);
@@ -117,13 +118,14 @@ TEST(each_option_sets_what_it_names)
     assert_true(options->verbose);
 
     assert_int_equal(status_of(&epoll, "--port=81 --max-connections 9 "
-                                       "--pipeline --keep-alive 0 "
+                                       "--pipeline --compute --keep-alive 0 "
                                        "--request-timeout 0.25 "
                                        "--drain-timeout 86400 "
                                        "--access-log - --user nobody"), 0);
     assert_int_equal(options->port, 81);
     assert_int_equal(options->max_connections, 9);
     assert_true(options->pipeline);
+    assert_true(options->compute);
     assert_int_equal(options->keep_alive_ms, 0);
     assert_int_equal(options->request_timeout_ms, 250);
     assert_int_equal(options->drain_timeout_ms, 86400000);
