@@ -15,23 +15,25 @@ from tools.observe.slow_redis import SlowRedis
 from tools.observe.timeline.export import duration
 
 TROUBLES = {                    # kind of the client, its words, its path
-    "half": ("half a request", "half", "/answer"),
+    "half": ("half request", "half", "/answer"),
     "silent": ("silence", "silent", "/answer"),
     "slow": ("slow reader", "slow", "/large"),
     "redis": ("slow Redis", "again", "/guestbook"),
+    "compute": ("computing", "again", "/compute?ms=500"),
 }
 REASONS = {
-    "01": "one process: while it waits for one client, all others wait",
-    "02": "a process for each client: only its own process waits",
-    "03": "four workers: when all four wait, all other clients wait",
-    "04": "a thread for each client: only its own thread waits",
-    "05": "four threads: when all four wait, all other clients wait",
-    "06": "one loop, but no call in it waits for a single client",
-    "07": "one loop, but no call in it waits for a single client",
+    "01": "one process: while it waits or computes for one client, all others wait",
+    "02": "a process for each client: only its own process waits or computes",
+    "03": "four workers: when all four wait or compute, all other clients wait",
+    "04": "a thread for each client: only its own thread waits or computes",
+    "05": "four threads: when all four wait or compute, all other clients wait",
+    "06": "one loop: no call in it waits for a single client, but a page can compute",
+    "07": "one loop: no call in it waits for a single client, but a page can compute",
 }
 # A reply takes this long. After 250 ms the servers would give up.
 DELAY = 0.15
 INTERVAL = 0.1                  # between two requests of the normal client
+HELD = 0.25                     # a shorter wait may be for a processor that others use
 
 
 @dataclass(frozen=True)
@@ -71,12 +73,16 @@ def start(stack):
     redis = stack.enter_context(lab.Redis())
     slow = stack.enter_context(SlowRedis(redis.port, 0))
     return {folder: stack.enter_context(
-        lab.start(folder, slow.port, "--root", root))
+        lab.start(folder, slow.port, "--root", root, "--compute"))
         for folder in lab.FOLDERS}, slow
 
 
 async def meet(servers, trouble, count, seconds):
-    """Return {folder: Waited} of one kind of trouble; all servers together."""
+    """Return {folder: Waited} of one kind of trouble; all servers together. Those that compute
+    take turns, or each would wait for the processors that the others use."""
+    if trouble == "compute":
+        return {folder: await _meet_one(server.address, trouble, count, seconds)
+                for folder, server in servers.items()}
     found = await asyncio.gather(*(
         _meet_one(server.address, trouble, count, seconds)
         for server in servers.values()))
@@ -101,11 +107,14 @@ async def _meet_one(address, trouble, count, seconds):
 def table(results):
     """Return the lines of the table. `results`: {trouble: {folder: Waited}}.
     """
-    lines = ["", f"{'':15}" + "".join(f"{words:>16}" for words, *_
+    lines = ["", f"{'':15}" + "".join(f"{words:>13}" for words, *_
                                       in TROUBLES.values())]
     for folder in next(iter(results.values())):
         cells = [results[trouble][folder] for trouble in TROUBLES]
         lines.append(f"{folder.replace('_', ' '):15}" + "".join(
-            f"{duration(cell.longest):>16}" for cell in cells))
+            f"{duration(cell.longest):>13}" for cell in cells))
         lines.append(f"{'':3}{REASONS.get(folder[:2], '')}")
+    free = (" ".join(folder[:2] for folder, cell in results[trouble].items()
+                     if cell.longest < HELD) for trouble in TROUBLES)
+    lines.append(f"{'not held:':15}" + "".join(f"{names or 'none':>13}" for names in free))
     return lines
