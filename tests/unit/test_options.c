@@ -47,7 +47,8 @@ static int end(void **state)
  * *options. */
 static int status_of(const struct architecture *architecture, const char *line)
 {
-    char *argv[16];
+    char *argv[32];
+    const int argv_max = sizeof argv / sizeof argv[0];
     int argc = 0, out[2], status;
     snprintf(shared->words, sizeof shared->words, "%s %s", architecture->name,
              line);
@@ -55,6 +56,7 @@ static int status_of(const struct architecture *architecture, const char *line)
         char *word = strsep(&rest, " ");
         if (*word != '\0')
             argv[argc++] = word;
+        assert_true(argc < argv_max); /* room for the NULL at the end */
     }
     argv[argc] = NULL;
 
