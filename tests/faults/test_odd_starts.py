@@ -255,7 +255,7 @@ def stop_and_continue(launch, site, server_name, choose):
         newcomer.send(build("/answer", fields=last))
         until = time.monotonic() + 1.5          # longer than each limit
         while time.monotonic() < until:
-            if reader.readable():   # what the kernel had taken before the stop
+            if reader.arrived():    # what the kernel had taken before the stop
                 reader.receive(1000)
             time.sleep(0.02)
         for pid in stopped:

@@ -215,9 +215,12 @@ class Connection:
 
     def readable(self, seconds=0.0):
         """Whether bytes, or the end, are there within `seconds`."""
-        if self._received or self._ended:
-            return True
-        return bool(select.select([self.socket], [], [], seconds)[0])
+        return bool(self._received) or self.arrived(seconds)
+
+    def arrived(self, seconds=0.0):
+        """Whether, within `seconds`, receive() need not wait. What it has received
+        before, and nobody has read, does not count."""
+        return self._ended or bool(select.select([self.socket], [], [], seconds)[0])
 
     def receive(self, maximum=65536):
         """Read once into the buffer; False at the end of the connection, Reset when
