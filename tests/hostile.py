@@ -111,7 +111,7 @@ def ask(connection, requests, eager):
         return
     for _, data, _, _ in requests:
         connection.send(data)
-        if connection.readable(0.02):
+        if connection.arrived(0.02):
             connection.receive(2048)
 
 

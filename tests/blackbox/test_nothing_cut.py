@@ -109,7 +109,7 @@ class Play:
             before = time.monotonic()
             if self.has_ended(client):
                 return before
-            if client.readable(0.005):
+            if client.arrived(0.005):
                 client.receive(4096)
 
 
