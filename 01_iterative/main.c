@@ -2,10 +2,10 @@
  * 01 iterative - one process, one client after the other.
  *
  * The simplest server there is: accept a client, serve it until it is done,
- * accept the next. All other clients wait in the kernel's accept queue. While
- * this server waits, for its client's bytes or for Redis, the processor is idle
- * although clients are waiting. Each of the other six is a way to use that
- * time.
+ * accept the next. All other clients wait in the kernel's accept queue.
+ * While this server waits, for its client's bytes or for Redis, the
+ * processor is idle although clients are waiting. Each of the other six is
+ * a way to use that time.
  *
  *                 accept queue
  *   clients ---> [ ][ ][ ][ ] ---> accept -> serve -> accept -> serve ...
@@ -30,7 +30,7 @@ static void serve_clients(const struct server *server)
     int fd;
 
     blocking_worker_init(&worker, server, 0);
-    while ((fd = accept_next(server, blocking_worker_spare, &worker)) >= 0)
+    while ((fd = accept_next(server, blocking_worker_trim, &worker)) >= 0)
         serve_blocking(&worker, fd);
     blocking_worker_free(&worker);
 }

@@ -2,11 +2,11 @@
  * 02 forking - a new process for each client.
  *
  * The parent only accepts. fork(2) makes a copy of it for each client; the
- * child serves that client and exits. While one child waits, the kernel runs
- * another. A crash costs one client, and a leak ends with the child. The price
- * is the fork: for every client, page tables to copy, a process to create,
- * schedule and reap, and a connection to Redis, because processes cannot share
- * one.
+ * child serves that client and exits. While one child waits, the kernel
+ * runs another. A crash costs one client, and a leak ends with the child.
+ * The price is the fork: for every client, page tables to copy, a process
+ * to create, schedule and reap, and a connection to Redis, because
+ * processes cannot share one.
  *
  *   clients ---> [ ][ ][ ] ---> accept --fork--> child: serve, exit
  *                                  |  --fork--> child: serve, exit
@@ -30,10 +30,10 @@ static const struct architecture architecture = {
  * (room.h). */
 static atomic_int *room;
 
-/* A child that has ended remains a zombie until its parent asks for its status.
- * Signals do not queue: one SIGCHLD may stand for several children. 0: those of
- * its own process group. Others are orphans that process 1 of a container has
- * inherited, which must not count. */
+/* A child that has ended remains a zombie until its parent asks for its
+ * status. Signals do not queue: one SIGCHLD may stand for several children.
+ * 0: those of its own process group. Others are orphans that process 1 of a
+ * container has inherited, which must not count. */
 static void reap_children(int signal_number)
 {
     int saved = errno;
@@ -44,9 +44,9 @@ static void reap_children(int signal_number)
     errno = saved;
 }
 
-/* If there is room for fewer than `wanted`, waits until a child ends, at most
- * 100 ms. Only ppoll(2) lets signals in, so no child ends unnoticed between the
- * check and the wait. */
+/* If there is room for fewer than `wanted`, waits until a child ends, at
+ * most 100 ms. Only ppoll(2) lets signals in, so no child ends unnoticed
+ * between the check and the wait. */
 static void wait_for_children(const struct server *server, int wanted)
 {
     const struct timespec tick = {.tv_nsec = 100 * 1000000L};
@@ -59,7 +59,8 @@ static void wait_for_children(const struct server *server, int wanted)
     server_act_on_signals(server);
 }
 
-/* Makes a child that serves the client with its copy of the parent's worker. */
+/* Makes a child that serves the client with its copy of the parent's
+ * worker. */
 static void fork_child(const struct server *server,
                        struct blocking_worker *worker, int fd)
 {
@@ -77,10 +78,11 @@ static void fork_child(const struct server *server,
         close(fd); /* the child has its own */
         return;
     }
-    server_warn_exhausted(server, "cannot fork: %s; serving one client after "
-                          "the other", strerror(errno));
-    /* While it serves, the parent accepts no other client, as if all children
-     * ran. Then there is room again, also for the child that was not made. */
+    server_warn_rarely(server, "cannot fork: %s; serving one client after "
+                       "the other", strerror(errno));
+    /* While it serves, the parent accepts no other client, as if all
+     * children ran. Then there is room again, also for the child that was
+     * not made. */
     atomic_fetch_sub(room, most);
     serve_blocking(worker, fd);
     atomic_fetch_add(room, most + 1);

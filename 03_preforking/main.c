@@ -1,19 +1,21 @@
 /*
- * 03 preforking - a fixed number of processes, made before the clients come.
+ * 03 preforking - a fixed number of processes, made before the clients
+ * come.
  *
  * Forking is what is expensive in 02, so it happens in advance: --workers
- * processes each run the loop of 01, and all accept from the same socket. The
- * number of workers is the number of clients served together; the others wait
- * in the accept queue. Each worker keeps its connection to Redis. The parent
- * serves no client: it waits, and replaces a worker that dies.
+ * processes each run the loop of 01, and all accept from the same socket.
+ * The number of workers is the number of clients served together; the
+ * others wait in the accept queue. Each worker keeps its connection to
+ * Redis. The parent serves no client: it waits, and replaces a worker that
+ * dies.
  *
  *                          .-> worker: accept -> serve -> accept ...
  *   clients ---> [ ][ ] ---+-> worker: accept -> serve -> accept ...
  *                          '-> worker: accept -> serve -> accept ...
  *
- * The price: each new connection wakes a worker twice, once in accept(2) when
- * the handshake is complete, once more when the request arrives. (The kernel
- * wakes one worker for each connection, not all of them.)
+ * The price: each new connection wakes a worker twice, once in accept(2)
+ * when the handshake is complete, once more when the request arrives. (The
+ * kernel wakes one worker for each connection, not all of them.)
  */
 #include <unistd.h>
 
@@ -33,7 +35,7 @@ static void serve_clients(const struct server *server, int number)
     int fd;
 
     blocking_worker_init(&worker, server, number);
-    while ((fd = accept_next(server, blocking_worker_spare, &worker)) >= 0)
+    while ((fd = accept_next(server, blocking_worker_trim, &worker)) >= 0)
         serve_blocking(&worker, fd);
     blocking_worker_free(&worker);
 }

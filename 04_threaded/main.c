@@ -1,9 +1,9 @@
 /*
  * 04 threaded - a new thread for each client.
  *
- * Like 02, with threads. They share the memory of the process: no page tables
- * to copy, no process to reap. Making one is several times cheaper than a fork.
- * The price: a crash ends all, and shared data must be protected.
+ * Like 02, with threads, which share the memory of the process: no page
+ * tables to copy, no process to reap. Making one is several times cheaper
+ * than a fork. The price: a crash ends all, and shared data needs a lock.
  *
  * Each thread takes a slot: a worker with its own buffers, open files and
  * connection to Redis. Slots outlive their threads, because connecting is
@@ -68,12 +68,12 @@ static void *serve_client(void *data)
 }
 
 /* Gives back what slots without a client keep only to be faster later. */
-static void spare_slots(void *acquired)
+static void trim_slots(void *acquired)
 {
-    blocking_worker_spare(&((struct slot *)acquired)->worker);
+    blocking_worker_trim(&((struct slot *)acquired)->worker);
     pthread_mutex_lock(&lock);
     for (struct slot *slot = free_slots; slot != NULL; slot = slot->next)
-        blocking_worker_spare(&slot->worker);
+        blocking_worker_trim(&slot->worker);
     pthread_mutex_unlock(&lock);
 }
 
@@ -92,15 +92,13 @@ static struct slot *create_slots(const struct server *server)
     return slots;
 }
 
-/* A thread's stack is 8 MiB of address space by default. Ours needs little, and
- * glibc reuses the small stacks of ended threads. Signals are for the main
- * thread. */
+/* A small stack, and no signals: those are for the main thread. */
 static void init_attributes(pthread_attr_t *attributes)
 {
     sigset_t set;
     signals_set(&set);
     if (pthread_attr_init(attributes) != 0 ||
-        pthread_attr_setstacksize(attributes, 256 * 1024) != 0 ||
+        pthread_attr_setstacksize(attributes, BLOCKING_STACK_SIZE) != 0 ||
         pthread_attr_setsigmask_np(attributes, &set) != 0)
         die("out of memory");
 }
@@ -108,24 +106,24 @@ static void init_attributes(pthread_attr_t *attributes)
 static void create_thread(const struct server *server, struct slot *slot,
                           const pthread_attr_t *attributes)
 {
-    /* When there is no room for the clients that wait, threads close idle
-     * connections (room.h). Before the thread runs: it may look immediately. */
+    /* Before the thread runs: when no room is left for the clients that
+     * wait, it closes its connection once that is idle (room.h). */
     atomic_fetch_sub(&server->shared->room, 1);
     pthread_t id;
     int error = pthread_create(&id, attributes, serve_client, slot);
     if (error == 0)
         return;
-    server_warn_exhausted(server, "cannot make a thread: %s; serving one "
-                          "client after the other", strerror(error));
+    server_warn_rarely(server, "cannot make a thread: %s; serving one "
+                       "client after the other", strerror(error));
     /* It accepts no other client until then, as if all threads ran. */
     atomic_fetch_sub(&server->shared->room, server->options.max_threads);
     serve_client(slot);
     atomic_fetch_add(&server->shared->room, server->options.max_threads);
 }
 
-/* Accepts clients, and makes a thread for each. Takes a slot before it accepts:
- * without one, clients stay in the accept queue, where the threads see them
- * (room.h). */
+/* Accepts clients, and makes a thread for each. Takes a slot before it
+ * accepts: without one, clients stay in the accept queue, where the threads
+ * see them (room.h). */
 static void serve_clients(const struct server *server)
 {
     pthread_attr_t attributes;
@@ -133,7 +131,7 @@ static void serve_clients(const struct server *server)
 
     init_attributes(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    while ((slot->fd = accept_next(server, spare_slots, slot)) >= 0) {
+    while ((slot->fd = accept_next(server, trim_slots, slot)) >= 0) {
         create_thread(server, slot, &attributes);
         slot = acquire_slot(server);
     }
@@ -149,8 +147,7 @@ int main(int argc, char **argv)
     struct slot *slots = create_slots(&server);
     server_ready(&server, "up to %d threads", server.options.max_threads);
     serve_clients(&server);
-    /* When all slots have been acquired, all threads have served their
-     * client. */
+    /* Once it has all slots, all threads have served their client. */
     for (int i = 0; i < server.options.max_threads; i++)
         blocking_worker_free(&acquire_slot(&server)->worker);
     free(slots);

@@ -5,10 +5,9 @@
  * accept from the same socket. Each has a worker of its own: buffers, open
  * files, a connection to Redis. The main thread serves no client.
  *
- * Stevens put a mutex around accept, because kernels of that time woke every
- * waiting thread for one client (the "thundering herd"). Linux queues the
- * threads that wait, and wakes one for each connection, so there is no lock
- * here. The variants accept-mutex and queue-handover show the classic designs.
+ * Stevens put a mutex around accept: kernels of that time woke all waiting
+ * threads for one client (the "thundering herd"). Linux wakes one, so no
+ * lock is needed. accept-mutex and queue-handover in variants/ have one.
  *
  *                          .-> thread: accept -> serve -> accept ...
  *   clients ---> [ ][ ] ---+-> thread: accept -> serve -> accept ...
@@ -34,21 +33,19 @@ static void *serve_clients(void *data)
     int fd;
 
     blocking_worker_init(&worker, server, atomic_fetch_add(&next_number, 1));
-    while ((fd = accept_next(server, blocking_worker_spare, &worker)) >= 0)
+    while ((fd = accept_next(server, blocking_worker_trim, &worker)) >= 0)
         serve_blocking(&worker, fd);
     blocking_worker_free(&worker);
     return NULL;
 }
 
-/* A thread's stack is 8 MiB of address space by default. Ours needs little, and
- * glibc reuses the small stacks of ended threads. Signals are for the main
- * thread. */
+/* A small stack, and no signals: those are for the main thread. */
 static void init_attributes(pthread_attr_t *attributes)
 {
     sigset_t set;
     signals_set(&set);
     if (pthread_attr_init(attributes) != 0 ||
-        pthread_attr_setstacksize(attributes, 256 * 1024) != 0 ||
+        pthread_attr_setstacksize(attributes, BLOCKING_STACK_SIZE) != 0 ||
         pthread_attr_setsigmask_np(attributes, &set) != 0)
         die("out of memory");
 }
@@ -74,7 +71,7 @@ static pthread_t *create_threads(struct server *server)
 }
 
 /* Takes signals, and acts on them, until one of them says stop. They are
- * blocked in between: none arrives unnoticed between the check and the wait. */
+ * blocked in between: none comes unnoticed between check and wait. */
 static void wait_for_stop(const struct server *server)
 {
     sigset_t set;

@@ -1,12 +1,12 @@
 /*
  * 06 poll - one process, one loop, all clients together.
  *
- * No call here waits for a single client. poll(2) gets the descriptors of all
- * and sleeps until some are ready; the loop serves those as far as possible
- * without waiting. A client that waits costs a small struct, not a process.
+ * No call here waits for a single client. poll(2) gets the descriptors of
+ * all and sleeps until some are ready; the loop serves those as far as it
+ * can without waiting. A client that waits costs a struct, not a process.
  *
- * The price: the kernel keeps nothing between two calls. Each call passes all
- * descriptors, the kernel checks all of them, and we search all of them.
+ * The price: the kernel keeps nothing between two calls. Each call passes
+ * all descriptors, the kernel checks them all, and we search them all.
  *
  *   .--> wait for events --> each ready client: read, serve, write --.
  *   '----------------------------------------------------------------'
@@ -26,22 +26,22 @@ enum { LISTENER, REDIS, FIRST_CLIENT };
 struct loop {
     struct event_loop base; /* first: one pointer serves for both */
     struct pollfd *fds;
-    void **sources;         /* as event_loop_ready() takes them: sources[i] is
-                               what has the descriptor fds[i] */
+    void **sources;         /* sources[i]: whose descriptor is in fds[i] */
     int used;
 };
 
-/* Called whenever a client has to wait for its socket. The first time, it is
- * added. poll is level-triggered: it reports again what is left unread. */
+/* Called whenever a client has to wait for its socket. The first time, it
+ * is added. poll is level-triggered: what is left unread comes again. */
 static bool watch(struct event_loop *base, struct client *client,
                   enum http_want want, bool share_used)
 {
     struct loop *loop = (struct loop *)base;
-    struct pollfd event = {.fd = client->fd,
-                           .events = want == HTTP_WANT_WRITE   ? POLLOUT
-                                     : want == HTTP_WANT_REDIS ? 0
-                                                               : POLLIN};
+    struct pollfd event = {.fd = client->fd, .events = POLLIN};
     (void)share_used;
+    if (want == HTTP_WANT_WRITE)
+        event.events = POLLOUT;
+    else if (want == HTTP_WANT_REDIS)
+        event.events = 0;
     if (!client->watched)
         client->index = loop->used++;
     client->watched = true;
@@ -72,33 +72,32 @@ static void watch_redis(void *base, int fd, short events)
 }
 
 /* Waits until a descriptor is ready, a deadline passes or a signal arrives.
- * Returns how many are ready. */
+ * Returns how many are ready; -1: a signal came (EINTR). */
 static int wait_for_events(struct loop *loop)
 {
     loop->fds[LISTENER] = (struct pollfd){
-        loop->base.worker.draining ? -1 : loop->base.listener,
-        event_loop_may_accept(&loop->base) ? POLLIN : 0, 0};
+        loop->base.listener, event_loop_may_accept(&loop->base) ? POLLIN : 0, 0};
     return poll(loop->fds, (nfds_t)loop->used,
                 event_loop_timeout_ms(&loop->base));
 }
 
-/* Serves what is ready. */
+/* Serves what is ready, from the front: nearly the order of arrival. */
 static void serve_ready(struct loop *loop, int ready)
 {
-    /* All are searched, from the end: a client that ends is replaced by the
-     * last one, which has been served already. */
-    for (int i = loop->used; ready > 0 && i-- > 0;) {
+    for (int i = 0; ready > 0 && i < loop->used; i++) {
+        void *source = loop->sources[i];
         short events = loop->fds[i].revents;
         if (events != 0 && ready-- > 0)
-            event_loop_ready(&loop->base, loop->sources[i], (uint32_t)events);
+            event_loop_ready(&loop->base, source, (uint32_t)events);
+        if (loop->sources[i] != source)
+            i--; /* it has ended, and the last one has its place */
     }
 }
 
-/* Makes room for all clients: pages that are never touched cost no memory. */
+/* Makes room for all clients. Memory that is never touched costs nothing. */
 static void loop_init(struct loop *loop)
 {
-    int clients = loop->base.worker.server->options.max_connections;
-    size_t n = FIRST_CLIENT + (size_t)clients;
+    size_t n = FIRST_CLIENT + (size_t)loop->base.max_clients;
     loop->fds = calloc(n, sizeof *loop->fds);
     loop->sources = calloc(n, sizeof *loop->sources);
     if (loop->fds == NULL || loop->sources == NULL)

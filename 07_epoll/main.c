@@ -1,16 +1,16 @@
 /*
  * 07 epoll - one loop, all clients together, and the kernel remembers them.
  *
- * Like 06, but the kernel keeps the set of descriptors: a client is added once,
- * and epoll_wait(2) returns those that are ready, and only those. The cost of
- * an iteration depends on how many clients are busy, not on how many there are.
+ * Like 06, but the kernel keeps the set of descriptors: a client is added
+ * once, and epoll_wait(2) returns only those that are ready. What an
+ * iteration costs depends on how many are busy, not on how many there are.
  *
- * The price: with edge-triggered events (EPOLLET) the kernel reports a socket
- * when something changes, and not again because data is left. So the loop must
- * go on until the socket has nothing more to give or to take.
+ * The price: with edge-triggered events (EPOLLET) the kernel reports a
+ * socket when something changes, and not again because data is left. So the
+ * loop must go on until the socket has nothing more to give or to take.
  *
- * --workers N starts N processes, each with a loop and a listening socket of
- * its own on the same port (SO_REUSEPORT).
+ * --workers N starts N processes, each with a loop and a listening socket
+ * of its own on the same port (SO_REUSEPORT).
  *
  *   .--> wait for events --> each ready client: read, serve, write --.
  *   '----------------------------------------------------------------'
@@ -34,13 +34,12 @@ struct loop {
     int epoll;
 };
 
-/* Called whenever a client has to wait for its socket. The first time, it is
- * added, and stays. EPOLLET reports a change once: event_loop_serve() goes on
- * until EAGAIN. If it has stopped earlier (`share_used`), no new event would
- * come, but EPOLL_CTL_MOD makes the kernel look, and report the socket.
- *
- * EPOLLOUT is asked for only when a client first has to wait to write: a new
- * socket has room, and would wake the loop up for nothing. */
+/* Called whenever a client has to wait for its socket. The first time, it
+ * is added, and stays. EPOLLET reports a change once: event_loop_serve()
+ * goes on until EAGAIN or a short read. If it stops earlier (`share_used`),
+ * no event comes; EPOLL_CTL_MOD makes the kernel look, and report again.
+ * EPOLLOUT is asked for only when a client first has to wait to write: a
+ * new socket is writable, and would wake the loop up for nothing. */
 static bool watch(struct event_loop *base, struct client *client,
                   enum http_want want, bool share_used)
 {
@@ -63,7 +62,7 @@ static bool watch(struct event_loop *base, struct client *client,
 /* Called before a client's descriptor is closed. */
 static void unwatch(struct event_loop *base, struct client *client)
 {
-    (void)base; /* close(2) takes it out of the set */
+    (void)base; /* close(2) takes it out of the set: epoll(7), question 6 */
     client->watched = false;
 }
 
@@ -77,7 +76,7 @@ static void watch_redis(void *base, int fd, short events)
 }
 
 /* Waits until a descriptor is ready, a deadline passes or a signal arrives.
- * Returns how many are ready. */
+ * Returns how many are ready; -1: a signal came (EINTR). */
 static int wait_for_events(struct loop *loop)
 {
     return epoll_wait(loop->epoll, loop->events, EVENTS_PER_WAIT,
@@ -92,8 +91,8 @@ static void serve_ready(struct loop *loop, int ready)
                          loop->events[i].events);
 }
 
-/* The listening socket is edge-triggered too; base.accept_pending remembers
- * that its queue may not be empty. */
+/* The listening socket is edge-triggered, too: base.accept_pending remembers
+ * that clients may be left in its queue. */
 static void loop_init(struct loop *loop)
 {
     struct epoll_event event = {.events = EPOLLIN | EPOLLET,

@@ -17,13 +17,13 @@ static void warn_failed(const struct server *server)
     if (net_accept_verdict(saved) == NET_NEEDS_ROOM)
         advice = ". A higher descriptor limit (ulimit -n) or more memory would "
                  "help";
-    server_warn_exhausted(server, "cannot accept more clients now: %s; new "
-                          "clients wait in the accept queue%s",
-                          strerror(saved), advice);
+    server_warn_rarely(server, "cannot accept more clients now: %s; new "
+                       "clients wait in the accept queue%s",
+                       strerror(saved), advice);
     errno = saved;
 }
 
-int accept_next(const struct server *server, void (*spare)(void *data),
+int accept_next(const struct server *server, void (*trim)(void *data),
                 void *data)
 {
     for (;;) {
@@ -42,8 +42,8 @@ int accept_next(const struct server *server, void (*spare)(void *data),
             warn_failed(server);
             poll(NULL, 0, PAUSE_MS);
         }
-        if (spare != NULL)
-            spare(data);
+        if (trim != NULL)
+            trim(data);
     }
 }
 

@@ -10,8 +10,9 @@
 #include "output.h"
 #include "signals.h"
 
-/* Longer request lines are cut, with "...". So a line is at most PIPE_BUF bytes
- * long, even if each has to be escaped: a pipe takes all of it or nothing. */
+/* Longer request lines are cut, with "...". So a line is at most PIPE_BUF
+ * bytes long, even if each has to be escaped: a pipe takes all of it or
+ * nothing. */
 enum { LINE_REQUEST_MAX = 960 };
 
 static int open_path(const char *path)
@@ -26,8 +27,13 @@ int access_log_open(struct access_log *log, const char *path,
     *log = (struct access_log){.path = path, .fd = -1, .state = state};
     if (path == NULL)
         return 0;
-    log->fd = strcmp(path, "-") == 0 ? STDOUT_FILENO : open_path(path);
-    return log->fd < 0 ? -1 : 0;
+    if (strcmp(path, "-") == 0)
+        log->fd = STDOUT_FILENO;
+    else
+        log->fd = open_path(path);
+    if (log->fd < 0)
+        return -1;
+    return 0;
 }
 
 int access_log_reopen(const struct access_log *log)
@@ -37,11 +43,13 @@ int access_log_reopen(const struct access_log *log)
     int fd = open_path(log->path);
     if (fd < 0)
         return -1;
-    /* dup3(2) puts the new file under the old number in one step: other threads
-     * write to the old file or to the new one, never to none. */
+    /* dup3(2) puts the new file under the old number in one step: other
+     * threads write to the old file or to the new one, never to none. */
     int result = dup3(fd, log->fd, O_CLOEXEC);
     close(fd);
-    return result < 0 ? -1 : 0;
+    if (result < 0)
+        return -1;
+    return 0;
 }
 
 static void append_escaped(struct buffer *b, struct slice s)
@@ -58,13 +66,13 @@ static void append_escaped(struct buffer *b, struct slice s)
         buffer_append_literal(b, "...");
 }
 
-/* EAGAIN, and EINTR in a server that is stopping, mean that the reader is too
- * slow: see access_log.h. */
+/* EAGAIN, and EINTR in a server that is stopping, mean that the reader is
+ * too slow: see access_log.h. */
 static void write_line(const struct access_log *log, struct slice line)
 {
     struct access_log_state *state = log->state;
     if (log->fd == STDOUT_FILENO && signals_stopping() &&
-        !output_has_room(log->fd, 0))
+        !output_is_writable(log->fd, 0))
         return;
     /* Only one writer ends the line that was cut. */
     bool ends_cut = atomic_load(&state->cut) &&

@@ -134,7 +134,7 @@ static inline void buffer_reset(struct buffer *b, size_t keep)
     b->failed = false;
 }
 
-/* Makes room for n more bytes and returns where they go; NULL, with
+/* Makes space for n more bytes and returns where they go; NULL, with
  * `failed` set, when memory runs out. The caller adds to len what it has
  * written. */
 char *buffer_reserve(struct buffer *b, size_t n);

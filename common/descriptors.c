@@ -12,7 +12,8 @@
 
 void descriptors_open_standard(void)
 {
-    /* open(2) returns the lowest free descriptor: the one that is missing. */
+    /* open(2) returns the lowest free descriptor: the one that is
+     * missing. */
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
         if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
             die("descriptor %d is closed, and /dev/null cannot be opened in "

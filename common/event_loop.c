@@ -2,8 +2,9 @@
  * event_loop - serves many clients with non-blocking calls; see
  * event_loop.h.
  *
- * Read it next to serve_blocking.c: the same switch, the same steps. Where that
- * one waits, this one returns to its loop.
+ * Read it next to serve_blocking.c: the same switch, the same steps, in the
+ * same order. Where that one waits, this one returns to its loop; that file
+ * says what else differs, and why.
  */
 #include "event_loop.h"
 
@@ -16,14 +17,14 @@
 
 #include "net.h"
 
-/* How many steps one client may take before the others have their turn: enough
- * for a batch of pipelined requests, or for a request, the head of its answer
- * and three pieces of a file. With more, one fast reader of a huge file would
- * keep all others waiting. */
+/* How many steps one client may take before the loop serves others: enough
+ * for a batch of pipelined requests, or for a request, the head of its
+ * answer and three pieces of a file. With more, one fast reader of a huge
+ * file would keep all others waiting. */
 enum { STEPS_PER_ITERATION = 6 };
 
-/* How often a loop that may not accept looks again: one that stops looks at the
- * time, one without room for another client looks for some. */
+/* How often a loop that may not accept looks again: one that stops looks at
+ * the time, one without room for another client looks for some. */
 enum { RECHECK_MS = 50 };
 
 static void client_replied(void *loop, void *client, const redisReply *reply);
@@ -33,18 +34,29 @@ static void watch_failed(struct event_loop *loop, struct client *client,
 void event_loop_init(struct event_loop *loop, const struct server *server,
                      int number)
 {
-    worker_init(&loop->worker, server, number);
+    worker_init(&loop->base, server, number);
     loop->redis = (struct redis_async){.address = &server->options.redis,
-                                       .clock = &loop->worker.http.clock,
+                                       .clock = &loop->base.http.clock,
                                        .loop = loop,
                                        .watch = loop->watch_redis,
                                        .on_reply = client_replied};
     loop->listener = server->listeners[number];
+    loop->max_clients = server->options.max_connections;
+}
+
+/* Looks how far the client's answer has come. */
+static enum http_delivery look(const struct event_loop *loop,
+                               struct client *client)
+{
+    return net_delivery(client->fd, &client->delivery,
+                        loop->base.http.clock.now_ms,
+                        http_stall_timeout_ms(&loop->base.server->site));
 }
 
 static void remove_deadline(struct event_loop *loop, struct client *client)
 {
-    if (client->prev != NULL) /* queued: the first points to the last */
+    /* In a queue prev is never NULL: the first one's is the last one. */
+    if (client->prev != NULL)
         DL_DELETE(loop->deadline_queues[client->queue], client);
     client->prev = NULL;
 }
@@ -54,16 +66,17 @@ static void set_deadline(struct event_loop *loop, struct client *client)
     enum http_phase phase = http_conn_phase(&client->conn);
     remove_deadline(loop, client);
     if (client->queue != phase)
-        net_delivery_begin(&client->delivery, loop->worker.http.clock.now_ms);
+        net_delivery_begin(&client->delivery, loop->base.http.clock.now_ms);
     client->queue = (unsigned char)phase;
     client->deadline_ms =
-        loop->worker.http.clock.now_ms +
-        http_phase_timeout_ms(&loop->worker.server->site, phase);
+        loop->base.http.clock.now_ms +
+        http_phase_timeout_ms(&loop->base.server->site, phase);
     DL_APPEND(loop->deadline_queues[phase], client);
 }
 
-/* Events that the kernel has already reported may still point to this client,
- * and so may replies that are due: its memory is freed after both. */
+/* Events that the kernel has already reported may still point to this
+ * client, and so may replies that are due: its memory is freed after
+ * both. */
 static void end_client(struct event_loop *loop, struct client *client)
 {
     remove_deadline(loop, client);
@@ -81,21 +94,21 @@ static void end_client(struct event_loop *loop, struct client *client)
 
 static bool read_request(struct event_loop *loop, struct client *client)
 {
-    size_t room;
+    size_t space;
     if (!client->readable)
         return false;
-    char *input = http_conn_input(&client->conn, &room);
+    char *input = http_conn_input(&client->conn, &space);
     if (input == NULL) {
-        server_warn_exhausted(loop->worker.server,
-                              "out of memory; clients are closed");
+        server_warn_rarely(loop->base.server,
+                           "out of memory; clients are closed");
         http_conn_finish(&client->conn);
         return true;
     }
-    ssize_t n = recv(client->fd, input, room, 0);
+    ssize_t n = recv(client->fd, input, space, 0);
     if (n > 0) {
         /* The socket is empty: another read would only return EAGAIN
          * (epoll(7), question 9). */
-        if ((size_t)n < room && !client->hangup)
+        if ((size_t)n < space && !client->hangup)
             client->readable = false;
         http_conn_received(&client->conn, (size_t)n);
     } else if (n < 0 && errno == EAGAIN) {
@@ -107,16 +120,27 @@ static bool read_request(struct event_loop *loop, struct client *client)
     return true;
 }
 
+static bool answer_request(struct event_loop *loop, struct client *client)
+{
+    struct http_conn *conn = &client->conn;
+    if (http_conn_answer(conn, worker_may_keep(&loop->base, conn)))
+        worker_log_answer(&loop->base, conn, client->peer);
+    return true;
+}
+
 static bool queue_command(struct event_loop *loop, struct client *client,
                           const struct redis_command *command)
 {
     bool queued = redis_async_queue(&loop->redis, command, client) ||
-                  (http_context_relieve(&loop->worker.http, errno) &&
+                  (http_context_relieve(&loop->base.http, errno) &&
                    redis_async_queue(&loop->redis, command, client));
     client->replies_due += queued;
     return queued;
 }
 
+/* Queues the page's commands. One that cannot be queued gets no reply:
+ * NULL, now. For each of the others client_replied() will be called. Goes on
+ * only if there are none. */
 static bool ask_redis(struct event_loop *loop, struct client *client)
 {
     const struct redis_command *command;
@@ -124,7 +148,7 @@ static bool ask_redis(struct event_loop *loop, struct client *client)
            (command = http_conn_next_command(&client->conn)) != NULL) {
         if (!queue_command(loop, client, command) &&
             http_conn_reply(&client->conn, NULL))
-            worker_log_answer(&loop->worker, &client->conn, client->peer);
+            worker_log_answer(&loop->base, &client->conn, client->peer);
     }
     return client->replies_due == 0;
 }
@@ -142,18 +166,12 @@ static bool write_response(struct event_loop *loop, struct client *client)
         http_conn_finish(&client->conn);
         return true;
     }
+    /* A new deadline for what follows, even if that is another answer. (100
+     * Continue is no answer: the deadline of its request stays.) */
     if (http_conn_phase(&client->conn) == HTTP_PHASE_ANSWER)
-        remove_deadline(loop, client); /* the next phase has its own */
-    net_delivery_begin(&client->delivery, loop->worker.http.clock.now_ms);
+        remove_deadline(loop, client);
+    net_delivery_begin(&client->delivery, loop->base.http.clock.now_ms);
     http_conn_sent(&client->conn, (size_t)n);
-    return true;
-}
-
-static bool answer_request(struct event_loop *loop, struct client *client)
-{
-    struct http_conn *conn = &client->conn;
-    if (http_conn_answer(conn, worker_may_keep(&loop->worker, conn)))
-        worker_log_answer(&loop->worker, conn, client->peer);
     return true;
 }
 
@@ -165,23 +183,18 @@ static bool send_fin(struct client *client)
     return true;
 }
 
-/* Looks how far the client's answer has come. */
-static enum http_delivery look(const struct event_loop *loop,
-                               struct client *client)
-{
-    return net_delivery(client->fd, &client->delivery,
-                        loop->worker.http.clock.now_ms,
-                        http_stall_timeout_ms(&loop->worker.server->site));
-}
-
-/* Waits, as http_conn.h says. Mostly the client has its answer when we look for
- * the first time; if not, its FIN brings it back, or its deadline. */
+/* Waits until the client has acknowledged its last answer or closes, as
+ * http_conn.h says. Mostly it has when we look for the first time. If not,
+ * the client's FIN brings it back, or its deadline. */
 static bool linger(struct event_loop *loop, struct client *client)
 {
-    ssize_t n = client->readable ? net_discard(client->fd, 0) : -1;
-    if (client->readable && (n == 0 || (n < 0 && errno != EAGAIN))) {
-        http_conn_abort(&client->conn); /* end of file, or ECONNRESET */
-        return true;
+    ssize_t n = -1;
+    if (client->readable) {
+        n = net_discard(client->fd, 0);
+        if (n == 0 || (n < 0 && errno != EAGAIN)) {
+            http_conn_abort(&client->conn); /* end of file, or ECONNRESET */
+            return true;
+        }
     }
     client->readable = n > 0;
     http_conn_lingered(&client->conn, n > 0, look(loop, client));
@@ -221,8 +234,8 @@ void event_loop_serve(struct event_loop *loop, struct client *client)
         if (client->closed)
             return;
     }
-    /* A deadline starts with a phase. Bytes that the client sends do not extend
-     * it. */
+    /* A deadline starts with a phase. Bytes that the client sends do not
+     * extend it. */
     if (client->prev == NULL || client->queue != http_conn_phase(&client->conn))
         set_deadline(loop, client);
     /* Redis' reply brings a client back, not its socket. */
@@ -232,16 +245,16 @@ void event_loop_serve(struct event_loop *loop, struct client *client)
         watch_failed(loop, client, want, share_used);
 }
 
-/* The kernel does not watch this client: only its deadline brings it back. So a
- * new one is read now, because its request may be here. One that waits to send
- * another request is closed, and one that has only used up its share is served
- * on. */
+/* The kernel does not watch this client: only its deadline brings it back.
+ * So a new one is read now, because its request may be here. One that waits
+ * to send another request is closed, and one that has only used up its
+ * share is served on. */
 static void watch_failed(struct event_loop *loop, struct client *client,
                          enum http_want want, bool share_used)
 {
-    server_warn_exhausted(loop->worker.server, "cannot watch a client: %s",
-                          strerror(errno));
-    http_context_trim(&loop->worker.http);
+    server_warn_rarely(loop->base.server, "cannot watch a client: %s",
+                       strerror(errno));
+    http_context_trim(&loop->base.http);
     if (http_conn_phase(&client->conn) == HTTP_PHASE_NEW) {
         client->readable = true;
         read_request(loop, client);
@@ -252,10 +265,10 @@ static void watch_failed(struct event_loop *loop, struct client *client,
         event_loop_serve(loop, client);
 }
 
-/* Called for each reply, in the order of the commands; NULL when there will be
- * none. Passes it to the page and goes on serving the client. */
+/* Called for each reply, in the order of the commands; NULL when there will
+ * be none. Passes it to the page and goes on serving the client. */
 static void client_replied(void *loop_data, void *client_data,
-                     const redisReply *reply)
+                           const redisReply *reply)
 {
     struct event_loop *loop = loop_data;
     struct client *client = client_data;
@@ -266,7 +279,7 @@ static void client_replied(void *loop_data, void *client_data,
         return;
     }
     if (complete)
-        worker_log_answer(&loop->worker, &client->conn, client->peer);
+        worker_log_answer(&loop->base, &client->conn, client->peer);
     event_loop_serve(loop, client);
 }
 
@@ -276,8 +289,8 @@ static void client_ready(struct event_loop *loop, struct client *client,
     bool failed = events & (POLLHUP | POLLERR);
     client->hangup |= failed || (events & POLLRDHUP);
     client->readable |= client->hangup || (events & POLLIN);
-    /* After a failure the next call on the socket returns the error. While the
-     * client waits for Redis, there is no such call. */
+    /* After a failure the next call on the socket returns the error. While
+     * the client waits for Redis, there is no such call. */
     if (failed && client->replies_due > 0 && !client->closed)
         end_client(loop, client);
     else if (!client->closed)
@@ -297,8 +310,8 @@ void event_loop_ready(struct event_loop *loop, void *source, uint32_t events)
 int event_loop_timeout_ms(const struct event_loop *loop)
 {
     bool may_accept = event_loop_may_accept(loop);
-    const struct file_table *files = &loop->worker.http.files;
-    int64_t now = loop->worker.http.clock.now_ms;
+    const struct file_table *files = &loop->base.http.files;
+    int64_t now = loop->base.http.clock.now_ms;
     int64_t next = redis_async_deadline_ms(&loop->redis);
     for (int i = 0; i < HTTP_PHASES; i++) {
         const struct client *first = loop->deadline_queues[i];
@@ -314,15 +327,15 @@ int event_loop_timeout_ms(const struct event_loop *loop)
     return next == INT64_MAX ? -1 : (int)(next - now);
 }
 
-/* Ends what has lasted too long, and when the server is stopping, what has not
- * begun a request. */
+/* Ends what has lasted too long, and when the server is stopping, what has
+ * not begun a request. */
 static void expire(struct event_loop *loop, enum http_phase phase)
 {
-    bool all = loop->worker.draining &&
+    bool all = loop->base.draining &&
                (phase == HTTP_PHASE_NEW || phase == HTTP_PHASE_IDLE);
     struct client *client;
     while ((client = loop->deadline_queues[phase]) != NULL &&
-           (all || client->deadline_ms <= loop->worker.http.clock.now_ms)) {
+           (all || client->deadline_ms <= loop->base.http.clock.now_ms)) {
         remove_deadline(loop, client);
         http_conn_on_timeout(&client->conn, look(loop, client));
         event_loop_serve(loop, client);
@@ -331,8 +344,20 @@ static void expire(struct event_loop *loop, enum http_phase phase)
 
 void event_loop_begin_iteration(struct event_loop *loop)
 {
-    worker_update(&loop->worker);
+    worker_update(&loop->base);
     loop->accept_exhausted = false;
+    if (loop->base.draining)
+        loop->listener = -1;
+}
+
+/* A client that becomes ready during an iteration waits until its end: the
+ * longest one says how long this loop can hold a client. */
+static void record_length(struct event_loop *loop)
+{
+    _Atomic int64_t *longest = &loop->base.slot->longest_ms;
+    int64_t ms = clock_tick_ms() - loop->base.http.clock.now_ms;
+    if (ms > atomic_load_explicit(longest, memory_order_relaxed))
+        atomic_store_explicit(longest, ms, memory_order_relaxed);
 }
 
 void event_loop_end_iteration(struct event_loop *loop)
@@ -341,18 +366,19 @@ void event_loop_end_iteration(struct event_loop *loop)
     for (int i = 0; i < HTTP_PHASES; i++)
         expire(loop, (enum http_phase)i);
     redis_async_flush(&loop->redis);
-    file_table_expire(&loop->worker.http.files, loop->worker.http.clock.now_ms);
+    file_table_expire(&loop->base.http.files, loop->base.http.clock.now_ms);
     LL_FOREACH_SAFE(loop->ended, client, next) {
         free(client->peer);
         free(client);
     }
     loop->ended = NULL;
+    record_length(loop);
 }
 
 bool event_loop_is_over(const struct event_loop *loop)
 {
-    return loop->worker.draining &&
-           (loop->clients == 0 || loop->worker.drain_expired);
+    return loop->base.draining &&
+           (loop->clients == 0 || loop->base.drain_expired);
 }
 
 void event_loop_free(struct event_loop *loop)
@@ -362,5 +388,5 @@ void event_loop_free(struct event_loop *loop)
         while (loop->deadline_queues[i] != NULL)
             end_client(loop, loop->deadline_queues[i]);
     event_loop_end_iteration(loop);
-    http_context_free(&loop->worker.http);
+    http_context_free(&loop->base.http);
 }

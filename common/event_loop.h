@@ -2,12 +2,13 @@
  * event_loop - serves many clients with non-blocking calls.
  *
  * For 06 and 07. The steps are those of serve_blocking.h, but where a call
- * would have to wait (EAGAIN), the client stays as it is, and the loop serves
- * others until the kernel says that the call would not have to wait now.
+ * would have to wait (EAGAIN), the client stays as it is, and the loop
+ * serves others until the kernel says that the call would not have to wait
+ * now.
  *
- * A loop embeds struct event_loop and fills in three functions: how it watches
- * a client, how it stops watching one, how it watches Redis' socket. Everything
- * that poll and epoll do differently is behind them.
+ * A loop embeds struct event_loop and fills in three functions: how it
+ * watches a client, how it stops watching one, how it watches Redis'
+ * socket. Everything that poll and epoll do differently is behind them.
  */
 #pragma once
 
@@ -21,8 +22,8 @@ struct client {
     int fd;
     int index;                 /* 06: of its entry in poll's array */
     unsigned char replies_due; /* from Redis */
-    unsigned char queue;       /* its deadline queue, enum http_phase; in it
-                                  if prev != NULL */
+    unsigned char queue;       /* its deadline queue, enum http_phase; it is
+                                  in none if prev is NULL */
     bool readable;             /* recv() may find data: false for a new client,
                                   after EAGAIN and after a short read */
     bool hangup;               /* the client has closed its side: read to the
@@ -36,25 +37,29 @@ struct client {
     struct client *prev, *next; /* in that queue; next in loop->ended, too */
 };
 
-/* The clients of one phase all have the same timeout. So a queue in order of
- * arrival is in order of deadline too: setting a deadline appends, checking
- * looks at the head, however many clients there are. */
+/* The clients of one phase all have the same timeout. So a queue in order
+ * of arrival is in order of deadline too: setting a deadline appends,
+ * checking looks at the head, however many clients there are. */
 struct event_loop {
-    struct worker worker;
+    struct worker base;
     struct redis_async redis;
-    int listener;
+    int listener;           /* -1 when the server stops: poll(2) would report
+                               at every call that it has been shut down */
     struct client *deadline_queues[HTTP_PHASES];
     struct client *ended;   /* freed at the end of this iteration */
-    int clients;
+    int clients, max_clients;
     bool accept_pending;    /* the accept queue may not be empty */
     bool accept_exhausted;  /* accept failed for lack of descriptors or memory:
                                pause before the next attempt */
 
     /* Watches the client's socket for writing (HTTP_WANT_WRITE) or for
-     * reading (READ, LINGER). With REDIS it need not be watched: 06 stops, and
-     * in 07 an edge comes once and does no harm. `share_used`: it had its
-     * share of this iteration, and its socket may still be ready. Returns
-     * false, with errno, when the kernel has no room for another client. */
+     * reading (READ, LINGER). With REDIS the socket does not matter: 06
+     * asks for nothing, or poll(2) would report it again and again while
+     * the reply is due; 07 leaves it, since an edge is reported once.
+     * `share_used`: the client had its share of this iteration, and its
+     * socket may still be ready.
+     * Returns false, with errno, when the kernel has no room for another
+     * client. */
     bool (*watch)(struct event_loop *loop, struct client *client,
                   enum http_want want, bool share_used);
     /* Stops watching it; its descriptor is closed next. */
@@ -70,34 +75,39 @@ void event_loop_init(struct event_loop *loop, const struct server *server,
 /* Ends all clients and the connection to Redis. */
 void event_loop_free(struct event_loop *loop);
 
-/* May another client be accepted? If not, clients wait in the accept queue. */
+/* May another client be accepted? If not, clients wait in the accept
+ * queue. */
 bool event_loop_may_accept(const struct event_loop *loop);
 
 /* Passes on what the kernel reported. `source` is a client, &loop->redis or
- * &loop->listener; `events` are POLLIN and so on, and epoll's constants have
- * the same values. A client is served until its next step would have to wait,
- * or its share of this iteration is used up. It may be gone afterwards. */
+ * &loop->listener; `events` are POLLIN and so on, and epoll's constants
+ * have the same values. A client is served until its next step would have
+ * to wait, or its share of this iteration is used up. It may be gone
+ * afterwards. */
 void event_loop_ready(struct event_loop *loop, void *source, uint32_t events);
 
-/* Serves a client until its next step would have to wait, or until it has had
- * its share of this iteration. It may be gone afterwards. */
+/* Serves a client until its next step would have to wait, or until it has
+ * had its share of this iteration. It may be gone afterwards. */
 void event_loop_serve(struct event_loop *loop, struct client *client);
 
-/* Accepts clients that are waiting, and watches them. None is read before the
- * kernel reports it: a request comes after its connection, so mostly recv()
- * would find nothing. Stops after a fixed number. */
+/* Accepts clients that are waiting, and watches them. None is read before
+ * the kernel reports it: a request comes after its connection, so mostly
+ * recv() would find nothing. Stops after a fixed number. */
 void event_loop_accept(struct event_loop *loop);
 
-/* Returns for how many milliseconds the loop may wait; -1: without limit. */
+/* Returns for how many milliseconds the loop may wait; -1: without
+ * limit. */
 int event_loop_timeout_ms(const struct event_loop *loop);
 
 /* Begins an iteration, right after the wait: looks at the clock and at what
  * signal handlers recorded. */
 void event_loop_begin_iteration(struct event_loop *loop);
 
-/* Ends an iteration: closes clients past their deadline, sends what was queued
- * for Redis, frees clients that ended. */
+/* Ends an iteration: closes clients past their deadline, sends what was
+ * queued for Redis, frees clients that ended. Records how long the iteration
+ * has taken, if none took longer. */
 void event_loop_end_iteration(struct event_loop *loop);
 
-/* Is the server stopping, with no client left or no time to wait for one? */
+/* Is the server stopping, with no client left or no time to wait for
+ * one? */
 bool event_loop_is_over(const struct event_loop *loop);

@@ -15,20 +15,20 @@ enum { ACCEPTS_PER_ITERATION = 64 };
 
 static bool at_capacity(const struct event_loop *loop)
 {
-    return loop->clients >= loop->worker.server->options.max_connections;
+    return loop->clients >= loop->max_clients;
 }
 
-/* Has a client that was never read been silent for its grace? What it has sent
- * counts even if this iteration has not come to it. */
+/* Has a client that was never read been silent for its grace? What it has
+ * sent counts even if this iteration has not come to it. */
 static bool is_silent(const struct client *client)
 {
     return net_silent_ms(client->fd) >= FIRST_BYTE_GRACE_MS &&
            !net_has_input(client->fd);
 }
 
-/* Returns the client that makes room when others wait, or NULL: the one that
- * has been idle longest; if none is, the one that has been silent longest. NULL
- * while another is closing (LINGER): that one makes room. */
+/* Returns the client that makes room when others wait, or NULL: the one
+ * that has been idle longest; if none is, the one that has been silent
+ * longest. NULL while another is closing (LINGER): that one makes room. */
 static struct client *least_needed(const struct event_loop *loop)
 {
     struct client *idle = loop->deadline_queues[HTTP_PHASE_IDLE];
@@ -37,12 +37,14 @@ static struct client *least_needed(const struct event_loop *loop)
         return NULL;
     if (idle != NULL || silent == NULL)
         return idle;
-    return is_silent(silent) ? silent : NULL;
+    if (!is_silent(silent))
+        return NULL;
+    return silent;
 }
 
 bool event_loop_may_accept(const struct event_loop *loop)
 {
-    return !loop->worker.draining && !loop->accept_exhausted &&
+    return !loop->base.draining && !loop->accept_exhausted &&
            (!at_capacity(loop) || least_needed(loop) != NULL);
 }
 
@@ -61,16 +63,16 @@ static void make_room(struct event_loop *loop)
 static void add_client(struct event_loop *loop, struct client *client, int fd)
 {
     client->fd = fd;
-    client->peer = worker_peer_name(&loop->worker, fd);
-    http_conn_open(&client->conn, &loop->worker.http);
-    stats_add(&loop->worker.slot->connections, 1);
+    client->peer = worker_peer_name(&loop->base, fd);
+    http_conn_open(&client->conn, &loop->base.http);
+    stats_add(&loop->base.slot->connections, 1);
     loop->clients++;
     event_loop_serve(loop, client);
 }
 
 static void accept_client(struct event_loop *loop)
 {
-    const struct server *server = loop->worker.server;
+    const struct server *server = loop->base.server;
     if (at_capacity(loop)) {
         /* No client is closed for one that is not there. */
         loop->accept_pending = net_accept_queue_length(loop->listener) > 0;
@@ -88,7 +90,7 @@ static void accept_client(struct event_loop *loop)
         loop->accept_pending = verdict != NET_NOBODY;
         free(client);
         if (verdict == NET_NEEDS_ROOM) { /* for the next attempt */
-            http_context_trim(&loop->worker.http);
+            http_context_trim(&loop->base.http);
             make_room(loop);
         }
         return;

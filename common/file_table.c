@@ -8,9 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <linux/openat2.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -19,25 +17,6 @@ enum { OPEN_ATTEMPTS = 8 }; /* while openat2(2) fails with EAGAIN */
 
 /* O_NONBLOCK: otherwise opening a FIFO would wait for its writer. */
 enum { OPEN_FLAGS = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC };
-
-/* For kernels before 5.6, and sandboxes that do not know openat2(2): asks
- * the kernel where the file is that it has opened. */
-static int open_and_check(int folder, const char *path)
-{
-    char link[64], root[PATH_MAX], place[PATH_MAX];
-    int fd = openat(folder, path, OPEN_FLAGS);
-    if (fd < 0)
-        return -1;
-    snprintf(link, sizeof link, "/proc/self/fd/%d", folder);
-    ssize_t n = readlink(link, root, sizeof root);
-    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    if (n > 0 && readlink(link, place, sizeof place) > n &&
-        memcmp(place, root, (size_t)n) == 0 && place[n] == '/')
-        return fd;
-    close(fd);
-    errno = EXDEV;
-    return -1;
-}
 
 /* RESOLVE_BENEATH: the kernel itself refuses "..", absolute paths and
  * symbolic links that lead out of the folder, without the race between a
@@ -57,9 +36,16 @@ static int open_beneath(int folder, const char *path)
     errno = EAGAIN;
     for (int i = 0; i < OPEN_ATTEMPTS && fd < 0 && errno == EAGAIN; i++)
         fd = syscall(SYS_openat2, folder, path, &how, sizeof how);
-    if (fd < 0 && (errno == ENOSYS || errno == EPERM))
-        return open_and_check(folder, path);
     return (int)fd;
+}
+
+bool file_table_can_open(int folder)
+{
+    int fd = open_beneath(folder, ".");
+    if (fd < 0)
+        return false;
+    close(fd);
+    return true;
 }
 
 static int status_of(int error)
@@ -131,7 +117,7 @@ static void keep(struct file_table *table, struct open_file *file)
         table->stale_ms = file->opened_ms + FILE_TABLE_FRESH_MS;
 }
 
-static bool is_out_of_room(int error)
+static bool is_shortage(int error)
 {
     return error == EMFILE || error == ENFILE || error == ENOMEM;
 }
@@ -146,7 +132,7 @@ int file_table_open(struct file_table *table, const char *path, int64_t now_ms,
         return 0;
     }
     int status = open_new(table, path, now_ms, found);
-    if (status == 503 && is_out_of_room(errno)) {
+    if (status == 503 && is_shortage(errno)) {
         file_table_empty(table); /* files kept for later go */
         status = open_new(table, path, now_ms, found);
     }

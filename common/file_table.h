@@ -1,15 +1,17 @@
 /*
  * file_table - the files that a worker keeps open, below one folder.
  *
- * Opening a file costs a path walk and three system calls, more than the
- * rest of its answer. So a worker keeps the 8 files open that it used last,
- * in a hash table that is an LRU cache as uthash's user guide describes
- * one. A file that was opened 500 ms ago is dropped, because it may have
- * been replaced or changed. A worker that has nothing to do drops all, and
- * so does one that is short of descriptors or memory.
+ * To open a file, the kernel looks up each part of its path, and openat2(2),
+ * fstat(2) and later close(2) cost more than the rest of the answer. So a
+ * worker keeps open the 8 files that it used last. They are in a uthash
+ * table: when it is full, the file that was not used for longest gives way
+ * (an LRU cache, as in the user guide of uthash). After 500 ms a file is
+ * dropped in any case, because it may have been replaced or changed. A
+ * worker without work drops all files, and so does one that runs out of
+ * descriptors or memory.
  *
- * This is the one module below the drivers that makes system calls. It may
- * wait for the disk: for regular files, Linux offers no readiness.
+ * Of the modules below the drivers only this one opens anything. It may wait
+ * for the disk: for regular files, Linux offers no readiness.
  */
 #pragma once
 
@@ -40,9 +42,15 @@ struct open_file {
 struct file_table {
     int folder;    /* descriptor, not owned */
     unsigned size; /* files to keep, 1 to FILE_TABLE_SIZE */
-    int64_t stale_ms; /* when the oldest is too old; 0: none is open */
+    int64_t stale_ms; /* when the first of them is to be dropped; 0: none is
+                         open */
     struct open_file *files; /* by path; the least recently used is first */
 };
+
+/* Returns whether openat2(2) works below `folder`. If not, errno says why:
+ * ENOSYS on a kernel before Linux 5.6; ENOSYS or EPERM in a container whose
+ * seccomp profile does not allow the call. */
+bool file_table_can_open(int folder);
 
 /* Drops every file; responses in progress keep theirs until they release
  * it. The table is usable again. */

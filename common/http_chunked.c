@@ -136,13 +136,28 @@ static int next_state(enum http_chunk_state state, char c)
     return -400;
 }
 
+/* Returns whether a byte counts towards HTTP_CHUNK_OVERHEAD: all bytes of
+ * extensions and trailers do, and of a size its leading zeros. */
+static bool is_overhead(const struct http_chunked *d, char c)
+{
+    switch (d->state) {
+    case CHUNK_START:
+    case CHUNK_SIZE: return c == '0' && d->left == 0;
+    case CHUNK_SIZE_CR:
+    case CHUNK_DATA:
+    case CHUNK_DATA_END:
+    case CHUNK_DATA_CR: return false;
+    default: return true;
+    }
+}
+
 /* Reads one byte of the framing. Returns 0 or minus a status. */
 static int read_framing(struct http_chunked *d, char c)
 {
     int next = next_state(d->state, c);
     if (next < 0)
         return next;
-    if (d->state >= CHUNK_BLANK || (c == '0' && d->left == 0))
+    if (is_overhead(d, c))
         d->overhead++;
     if (next == CHUNK_SIZE)
         d->left = d->left * 16 + (unsigned)hex_value(c);

@@ -1,4 +1,5 @@
-/* http_conn - one client's connection as a state machine; see http_conn.h. */
+/* http_conn - one client's connection as a state machine; see
+ * http_conn.h. */
 #include "http_conn.h"
 
 #include <limits.h>
@@ -7,13 +8,13 @@
 #include "page.h"
 #include "router.h"
 
-/* A client may stay silent before its first request this many times as long as
- * a request may take: browsers open connections in advance. */
+/* A client may stay silent before its first request this many times as long
+ * as a request may take: browsers open connections in advance. */
 enum { FIRST_BYTE_FACTOR = 6 };
 
-/* How long a client that still sends is given to read the last answer and to
- * close: after close(2), what it sends makes the kernel send RST, and some
- * systems then throw away what they have received and not read. */
+/* How long a client that still sends is given to read the last answer and
+ * to close: after close(2), what it sends makes the kernel send RST, and
+ * some systems then throw away what they have received and not read. */
 enum { LINGER_MS = 1000 };
 
 /* How often to look how much of an answer a slow client has taken. */
@@ -46,8 +47,8 @@ static bool has_output(const struct http_conn *c)
 
 enum http_phase http_conn_phase(const struct http_conn *c)
 {
-    /* "100 Continue" is part of a request: it does not stop the clock of the
-     * body that the client then sends. */
+    /* "100 Continue" is part of a request: it does not stop the clock of
+     * the body that the client then sends. */
     if (has_output(c) && !c->x->only_continue)
         return HTTP_PHASE_ANSWER;
     switch ((enum http_conn_state)c->state) {
@@ -67,15 +68,6 @@ enum http_phase http_conn_phase(const struct http_conn *c)
 bool http_conn_has_pipelined(const struct http_conn *c)
 {
     return c->x->in_start < c->x->in_end;
-}
-
-/* Moves a request that has begun to the front of the buffer, where a request
- * of the largest size fits. */
-static void move_to_front(struct http_exchange *x)
-{
-    memmove(x->in, x->in + x->in_start, x->in_end - x->in_start);
-    x->in_end -= x->in_start;
-    x->in_start = 0;
 }
 
 /* The request is malformed or too large, so the start of the next one is
@@ -101,18 +93,18 @@ static void begin_body(struct http_conn *c, size_t length)
     }
     bool complete = !r->chunked && n - length >= r->content_length;
     if (!complete && x->in_start > 0) {
-        /* The body needs room behind the head. The request's slices point to
-         * the old place, so the head is parsed again; only a pipelined request
-         * with a body gets here. */
-        move_to_front(x);
+        /* The body needs space behind the head. The request's slices point
+         * to the old place, so the head is parsed again; only a pipelined
+         * request with a body gets here. */
+        http_exchange_compact(x);
         http_parse_head(x->in, n, &x->request);
     }
     x->in_start += length;
     x->request_body = (struct slice){x->in + x->in_start, 0};
     x->chunked = (struct http_chunked){0};
     c->state = HTTP_CONN_BODY;
-    /* The client waits for permission to send the body, unless part of it is
-     * already here (RFC 9110, 10.1.1). */
+    /* The client waits for permission to send the body, unless part of it
+     * is already here (RFC 9110, 10.1.1). */
     if (r->expect_continue && !complete && x->in_start == x->in_end) {
         x->only_continue = !has_output(c);
         buffer_append_literal(&x->out, "HTTP/1.1 100 Continue\r\n\r\n");
@@ -134,6 +126,7 @@ static void parse_head(struct http_conn *c)
 static void decode_chunks(struct http_conn *c)
 {
     struct http_exchange *x = c->x;
+    /* request_body.p, where this module may write: slices are const. */
     char *body = x->in + (x->request_body.p - x->in);
     size_t consumed, written;
     int status = http_chunked_decode(&x->chunked, body + x->request_body.n,
@@ -166,36 +159,15 @@ static void read_body(struct http_conn *c)
     }
 }
 
-/* Skips empty lines before a request line. Returns whether anything of a
- * request is there; the first half of an empty line is not. */
-static bool request_has_begun(struct http_exchange *x)
-{
-    while (x->in_start < x->in_end) {
-        const char *p = x->in + x->in_start;
-        size_t n = x->in_end - x->in_start;
-        if (p[0] == '\n')
-            x->in_start++;
-        else if (p[0] != '\r')
-            return true;
-        else if (n == 1)
-            return false;
-        else if (p[1] != '\n')
-            return true; /* http_parse_head() will refuse it */
-        else
-            x->in_start += 2;
-    }
-    return false;
-}
-
-/* Looks for a complete request in what has been read: IDLE, HEAD, BODY, ANSWER.
- * One without a body passes through BODY in the same call. */
+/* Looks for a complete request in what has been read: IDLE, HEAD, BODY,
+ * ANSWER. One without a body passes through BODY in the same call. */
 static void advance(struct http_conn *c)
 {
     struct http_exchange *x = c->x;
-    if (c->state == HTTP_CONN_IDLE && request_has_begun(x))
+    if (c->state == HTTP_CONN_IDLE && http_exchange_has_begun(x))
         c->state = HTTP_CONN_HEAD;
-    /* While part of a file, or HTTP_BATCH_MAX bytes of collected answers, wait
-     * to be sent, no further request is begun. */
+    /* While part of a file, or HTTP_BATCH_MAX bytes of collected answers,
+     * wait to be sent, no further request is begun. */
     if (c->state == HTTP_CONN_HEAD && x->body.left == 0 &&
         x->out.len < HTTP_BATCH_MAX)
         parse_head(c);
@@ -215,8 +187,8 @@ enum http_want http_conn_want(struct http_conn *c)
             advance(c);
     }
     switch ((enum http_conn_state)c->state) {
-    /* In these two states, output waits: the answers to pipelined requests are
-     * collected and sent together. */
+    /* In ANSWER and REDIS, output of earlier requests waits: the answers to
+     * pipelined requests are collected and sent together. */
     case HTTP_CONN_ANSWER: return HTTP_WANT_ANSWER;
     case HTTP_CONN_REDIS: return HTTP_WANT_REDIS;
     case HTTP_CONN_LINGER: return HTTP_WANT_LINGER;
@@ -234,7 +206,7 @@ enum http_want http_conn_want(struct http_conn *c)
     return HTTP_WANT_READ;
 }
 
-char *http_conn_input(struct http_conn *c, size_t *room)
+char *http_conn_input(struct http_conn *c, size_t *space)
 {
     if (c->x == NULL)
         c->x = http_exchange_acquire(c->context);
@@ -242,25 +214,27 @@ char *http_conn_input(struct http_conn *c, size_t *room)
     if (x == NULL)
         return NULL;
     if (c->state != HTTP_CONN_BODY && x->in_start > 0)
-        move_to_front(x);
-    *room = HTTP_INPUT_SIZE - x->in_end;
-    if (*room > HTTP_READ_MAX)
-        *room = HTTP_READ_MAX;
+        http_exchange_compact(x);
+    *space = HTTP_INPUT_SIZE - x->in_end;
+    if (*space > HTTP_READ_MAX)
+        *space = HTTP_READ_MAX;
     return x->in + x->in_end;
 }
 
 void http_conn_received(struct http_conn *c, size_t n)
 {
-    /* On a new connection the first byte starts the clock, whatever it is. */
+    /* On a new connection the first byte starts the clock, whatever it
+     * is. */
     if (n > 0 && c->state == HTTP_CONN_IDLE && c->requests == 0)
         c->state = HTTP_CONN_HEAD;
     c->x->in_end += n;
     advance(c);
 }
 
-/* Ends the answer unless the page waits for Redis; returns whether it did.
- * http_conn_want() looks for the next request, not this function: the caller
- * needs the log entry first, and its line is a slice of the input. */
+/* Returns false while the page waits for Redis; true when the answer is
+ * complete and its log entry is made. http_conn_want() looks for the next
+ * request, not this function: the caller needs the log entry first, and its
+ * line is a slice of the input. */
 static bool end_answer(struct http_conn *c)
 {
     struct http_exchange *x = c->x;
@@ -271,10 +245,9 @@ static bool end_answer(struct http_conn *c)
     c->requests++;
     x->logged = (struct http_logged){x->request.line, x->status,
                                      x->content_bytes, x->fault};
-    x->fault = NULL;
     c->state = x->close ? HTTP_CONN_CLOSING : HTTP_CONN_NEXT;
-    /* A client that has announced its last request sends no other. (Old ones
-     * send an empty line behind the body of a form: RFC 9112, 2.2.) */
+    /* A client that has announced its last request sends no other. (Old
+     * ones send an empty line behind the body of a form: RFC 9112, 2.2.) */
     c->linger = c->still_sending || x->request.keep_alive ||
                 x->request.content_length > 0 || http_conn_has_pipelined(c);
     if (x->out.len > HTTP_BATCH_MAX) /* a large page: keep one copy of it */
@@ -288,6 +261,7 @@ bool http_conn_answer(struct http_conn *c, bool may_keep)
     int refused = x->refused;
     x->close = refused != 0 || !may_keep || !x->request.keep_alive;
     x->refused = x->status = 0;
+    x->fault = NULL;
     x->only_continue = false;
     x->queued = x->sent = x->replied = 0;
     if (refused != 0)
@@ -311,7 +285,8 @@ bool http_conn_reply(struct http_conn *c, const struct redisReply *reply)
 void http_conn_output(const struct http_conn *c, struct http_output *output)
 {
     const struct http_exchange *x = c->x;
-    /* The end of an answer from memory leaves in one packet with the FIN. */
+    /* The end of an answer from memory leaves in one packet with the
+     * FIN. */
     bool more = x->body.left > 0 || c->state == HTTP_CONN_CLOSING;
     if (x->out_sent < x->out.len)
         *output = (struct http_output){x->out.data + x->out_sent,
@@ -375,8 +350,8 @@ void http_conn_on_timeout(struct http_conn *c, enum http_delivery delivery)
     struct http_exchange *x = c->x;
     switch (http_conn_phase(c)) {
     case HTTP_PHASE_REQUEST:
-        /* The input may have moved since it was parsed, and the log needs what
-         * there is of the request line. */
+        /* The input may have moved since it was parsed, and the log needs
+         * what there is of the request line. */
         if (c->state == HTTP_CONN_HEAD)
             http_parse_head(x->in + x->in_start, x->in_end - x->in_start,
                             &x->request);

@@ -25,14 +25,14 @@
  * There are two drivers: serve_blocking.c waits inside this loop;
  * event_loop.c leaves it where it would have to wait, and returns later.
  *
- * Nothing begun is lost. After close(2), the kernel answers further bytes
- * of the client with RST, and so it does if the server has left bytes
- * unread; then it discards the part of the last answer that the client has
- * not acknowledged. So whenever it is this server that ends a connection,
- * it goes through FIN and LINGER: the socket is closed when the client has
- * acknowledged all of its answers (RFC 9112, 9.6). A client that has
- * announced its last request (Connection: close, or HTTP/1.0 without
- * keep-alive) may send no other, and costs nothing: FIN, then CLOSE.
+ * An answer that has begun reaches its client whole (RFC 9112, 9.6). The
+ * danger is close(2). If the server has left bytes of the client unread, or
+ * if more bytes arrive later, the kernel sends RST and drops what the client
+ * has not acknowledged yet: the end of the last answer. So a connection that
+ * this server ends goes through FIN and LINGER, and its socket is closed
+ * when the client has acknowledged everything. A client that has announced
+ * its last request (Connection: close, or HTTP/1.0 without keep-alive) sends
+ * no more, so that close(2) is safe: FIN, then CLOSE.
  */
 #pragma once
 
@@ -43,7 +43,7 @@ enum http_want {
     HTTP_WANT_ANSWER, /* to be answered; no wait. The driver says whether the
                          connection may stay open */
     HTTP_WANT_REDIS,  /* replies to its Redis commands */
-    HTTP_WANT_WRITE,  /* room in the socket's send buffer */
+    HTTP_WANT_WRITE,  /* space in the socket's send buffer */
     HTTP_WANT_FIN,    /* to tell the client that no more will follow */
     HTTP_WANT_LINGER, /* to read what the client still sends, and discard it */
     HTTP_WANT_CLOSE   /* nothing: the connection is over */
@@ -59,6 +59,21 @@ enum http_phase {
     HTTP_PHASES         /* how many there are; also: none yet */
 };
 
+/* The one thing that a connection remembers of its progress. What it wants
+ * and which deadline applies follow from it:
+ *
+ *     state          wants     phase
+ *     IDLE           READ      NEW before the first answer, then IDLE
+ *     HEAD, BODY     READ      REQUEST
+ *     ANSWER         ANSWER    ANSWER
+ *     REDIS          REDIS     ANSWER
+ *     NEXT           http_conn_want() makes it IDLE, HEAD, BODY or ANSWER
+ *     CLOSING        FIN       LINGER
+ *     LINGER         LINGER    LINGER
+ *     OVER           CLOSE     LINGER
+ *
+ * As long as bytes of an answer are left to send, the phase is ANSWER, and
+ * where READ or FIN stands the connection wants WRITE. */
 enum http_conn_state {
     HTTP_CONN_IDLE,    /* between requests: nothing of the next has arrived */
     HTTP_CONN_HEAD,    /* part of a request's head has been read */
@@ -82,11 +97,12 @@ struct http_conn { /* small: this is what an idle client costs */
                                 LINGER lasts for LINGER_MS */
 };
 
-/* How far what was sent has come, at the time of a look: net_delivery(). */
+/* Whether the client has what was sent to it, when the driver last looked;
+ * net_delivery() tells. */
 enum http_delivery {
     HTTP_DELIVERED, /* the client has acknowledged all of it */
-    HTTP_UNDER_WAY, /* not yet, but lately more than before */
-    HTTP_STALLED,   /* nothing more for http_stall_timeout_ms() */
+    HTTP_UNDER_WAY, /* not all, but more than at an earlier look */
+    HTTP_STALLED,   /* no further byte for http_stall_timeout_ms() */
 };
 
 /* What to send next: a piece of memory or of a file. */
@@ -118,9 +134,9 @@ void http_conn_finish(struct http_conn *c);
 enum http_want http_conn_want(struct http_conn *c);
 enum http_phase http_conn_phase(const struct http_conn *c);
 
-/* READ: returns where to put bytes and sets *room to how many at most; NULL
+/* READ: returns where to put bytes and sets *space to how many at most; NULL
  * when memory runs out. */
-char *http_conn_input(struct http_conn *c, size_t *room);
+char *http_conn_input(struct http_conn *c, size_t *space);
 
 /* READ: n bytes were put there; 0: none yet, so the input may be released.
  * An empty line before a request line is skipped: it begins no request (RFC

@@ -59,11 +59,11 @@ struct http_exchange *http_exchange_acquire(struct http_context *context)
         context->spares--;
         return x;
     }
-    /* Not calloc: clearing would touch every page of the input, of which
-     * most requests need the first. A child of 02 copies each page that it
-     * writes to: so the exchange starts a page, which its members and the
-     * beginning of its input share, and the output gets its memory here,
-     * before the fork. */
+    /* Not calloc: clearing would touch every memory page of the input, of
+     * which most requests need the first. A child of 02 copies each memory
+     * page that it writes to. So the exchange starts at one, which its
+     * members and the beginning of its input share, and the output gets its
+     * memory here, before the fork. */
     x = aligned_alloc(_Alignof(struct http_exchange), sizeof *x);
     if (x == NULL)
         return NULL;
@@ -101,4 +101,30 @@ void http_exchange_release(struct http_exchange **released)
         LL_PREPEND(context->spare, x);
         context->spares++;
     }
+}
+
+void http_exchange_compact(struct http_exchange *x)
+{
+    memmove(x->in, x->in + x->in_start, x->in_end - x->in_start);
+    x->in_end -= x->in_start;
+    x->in_start = 0;
+}
+
+bool http_exchange_has_begun(struct http_exchange *x)
+{
+    while (x->in_start < x->in_end) {
+        const char *p = x->in + x->in_start;
+        size_t n = x->in_end - x->in_start;
+        if (p[0] == '\n')
+            x->in_start++;
+        else if (p[0] != '\r')
+            return true;
+        else if (n == 1)
+            return false;
+        else if (p[1] != '\n')
+            return true; /* http_parse_head() will refuse it */
+        else
+            x->in_start += 2;
+    }
+    return false;
 }

@@ -21,7 +21,7 @@ struct page;
 
 enum {
     HTTP_READ_MAX = 16384, /* bytes that one read takes */
-    /* Room for a head and a body, for what one read brings of the next
+    /* Space for a head and a body, for what one read brings of the next
      * request, and for the framing of chunks. */
     HTTP_INPUT_SIZE = HTTP_HEAD_MAX + HTTP_BODY_MAX + HTTP_READ_MAX + 4096,
     HTTP_BATCH_MAX = 65536, /* collected answers are sent from this size on */
@@ -39,7 +39,7 @@ struct http_logged {
     struct slice line; /* the request line, in the exchange's input */
     int status;
     uint64_t content_bytes;
-    const char *fault; /* what the page did wrong, or NULL; the status is 500 */
+    const char *fault; /* what the page did wrong, or NULL */
 };
 
 /* What answers are made from, one for each worker. The driver sets the
@@ -59,7 +59,8 @@ struct http_context {
     unsigned seed;      /* of rand_r(3) */
 };
 
-struct http_exchange { /* starts a page: http_exchange_acquire() says why */
+/* Starts at a memory page: http_exchange_acquire() says why. */
+struct http_exchange {
     _Alignas(4096) struct http_exchange *next; /* in the context's pool */
     struct http_context *context;
 
@@ -72,7 +73,7 @@ struct http_exchange { /* starts a page: http_exchange_acquire() says why */
     /* The page, what it asks of Redis, and what it remembers: page.h. */
     const struct page *page;
     unsigned char queued, sent, replied; /* commands */
-    const char *fault;       /* it asks too much, or forgets to answer */
+    const char *fault;       /* what it does wrong, or NULL */
     struct buffer commands, memory;
     struct buffer kept;      /* text that it collects between replies */
     struct buffer scratch;   /* decoded form fields */
@@ -81,6 +82,7 @@ struct http_exchange { /* starts a page: http_exchange_acquire() says why */
     /* The answer. `out` may start with answers to earlier requests. */
     int refused;            /* status of a malformed request, or 0 */
     int status;             /* 0: there is no answer yet */
+    bool ended;             /* the answer is complete */
     bool close;             /* the connection ends after this answer */
     uint64_t content_bytes; /* of the body */
     struct http_logged logged; /* the answer completed last */
@@ -92,7 +94,9 @@ struct http_exchange { /* starts a page: http_exchange_acquire() says why */
 
     /* Input: in[in_start..in_end) has been read and not been used yet. */
     size_t in_start, in_end;
-    char in[HTTP_INPUT_SIZE]; /* last: only the pages touched cost memory */
+    /* Last: most requests touch its first memory page only, and the kernel
+     * provides no other. */
+    char in[HTTP_INPUT_SIZE];
 };
 
 /* Initializes a context that serves this site. `seed` is rand_r(3)'s. */
@@ -121,3 +125,11 @@ void http_exchange_shrink(struct http_exchange *x);
 
 /* Puts *x back into the pool, unless it is NULL, and sets it to NULL. */
 void http_exchange_release(struct http_exchange **x);
+
+/* Moves what has not been used of the input to its front, where a request of
+ * the largest size fits. */
+void http_exchange_compact(struct http_exchange *x);
+
+/* Skips empty lines before a request line. Returns whether anything of a
+ * request is there; the first half of an empty line is not. */
+bool http_exchange_has_begun(struct http_exchange *x);

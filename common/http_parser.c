@@ -47,7 +47,9 @@ static inline bool cut_word(struct slice *s, bool (*in_class)(char),
         n++;
     *word = (struct slice){s->p, n};
     bool found = n > 0 && n < s->n && s->p[n] == separator;
-    *s = (struct slice){s->p + n + found, s->n - n - found};
+    if (found)
+        n++; /* the separator */
+    *s = (struct slice){s->p + n, s->n - n};
     return found;
 }
 
@@ -88,15 +90,18 @@ static bool is_authority(struct slice s)
         n = ipv6_length(s);
     else
         for (; n < s.n && byte_class[(unsigned char)s.p[n]] & IN_HOST; n++)
-            if (s.p[n] == '%' &&
-                slice_next_decoded(&(struct slice){s.p + n, s.n - n}) < 0)
-                return false;
+            if (s.p[n] == '%') {
+                struct slice escape = {s.p + n, s.n - n};
+                if (slice_next_decoded(&escape) < 0)
+                    return false;
+            }
     struct slice port = {s.p + n, s.n - n};
     if (port.n == 0)
         return true;
+    if (port.p[0] != ':')
+        return false;
     slice_skip(&port, 1);
-    return s.p[n] == ':' && slice_next_number(&port) <= UINT16_MAX &&
-           port.n == 0;
+    return slice_next_number(&port) <= UINT16_MAX && port.n == 0;
 }
 
 static enum http_method method_of(struct slice name) /* case-sensitive */
@@ -140,7 +145,7 @@ static int parse_target(struct slice target, struct http_request *r)
         target = (struct slice){target.p + n, target.n - n};
     }
     r->path = slice_next(&target, '?');
-    if (target.p > r->path.p + r->path.n) /* there was one */
+    if (target.p > r->path.p + r->path.n) /* behind a '?' */
         r->query = target;
     if (r->path.n == 0) /* "http://host", perhaps with a query */
         r->path = SLICE("/");

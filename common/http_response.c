@@ -91,10 +91,21 @@ void response_update_fields(struct http_context *context)
         "Server: %s\r\nDate: %s\r\n", context->site->signature, date);
 }
 
+void response_drop(struct http_exchange *x)
+{
+    file_release(x->body.file);
+    x->body = (struct http_body){0};
+    x->out.failed = false;
+    x->out.len = x->out_start;
+}
+
 void response_begin(struct http_exchange *x, int status)
 {
     struct http_context *context = x->context;
     response_update_fields(context);
+    if (x->status != 0)
+        response_drop(x);
+    x->ended = false;
     x->status = status;
     x->content_bytes = 0;
     x->out_start = x->out.len;
@@ -106,9 +117,18 @@ void response_begin(struct http_exchange *x, int status)
         buffer_append_literal(&x->out, "Connection: keep-alive\r\n");
 }
 
+/* The client would take what follows a complete answer for the start of the
+ * next one. */
+static void check_not_ended(struct http_exchange *x)
+{
+    if (x->ended)
+        x->fault = "adds to an answer that it has ended";
+}
+
 void response_field(struct http_exchange *x, const char *name,
                     struct slice value)
 {
+    check_not_ended(x);
     buffer_append_slice(&x->out, slice_of(name));
     buffer_append_literal(&x->out, ": ");
     for (size_t i = 0; i < value.n; i++)
@@ -119,6 +139,7 @@ void response_field(struct http_exchange *x, const char *name,
 
 static void end_head(struct http_exchange *x, struct slice type, size_t length)
 {
+    check_not_ended(x);
     buffer_append_literal(&x->out, "Content-Type: ");
     buffer_append_slice(&x->out, type);
     buffer_append_literal(&x->out, "\r\n");
@@ -131,14 +152,12 @@ static void end_head(struct http_exchange *x, struct slice type, size_t length)
 
 /* If memory ran out on the way, the connection closes without this
  * answer. */
-static void end_answer(struct http_exchange *x)
+static void complete_answer(struct http_exchange *x)
 {
+    x->ended = true;
     if (!x->out.failed)
         return;
-    file_release(x->body.file);
-    x->body = (struct http_body){0};
-    x->out.failed = false;
-    x->out.len = x->out_start;
+    response_drop(x);
     x->status = 503; /* for the log */
     x->content_bytes = 0;
     x->close = true;
@@ -152,10 +171,10 @@ void response_content(struct http_exchange *x, struct slice type,
         x->content_bytes = content.n;
         buffer_append_slice(&x->out, content);
     }
-    end_answer(x);
+    complete_answer(x);
 }
 
-void response_page(struct http_exchange *x, struct slice type)
+void response_buffer(struct http_exchange *x, struct slice type)
 {
     x->out.failed |= x->content.failed;
     response_content(x, type, buffer_slice(&x->content));
@@ -171,13 +190,14 @@ void response_file(struct http_exchange *x, struct slice type,
     } else {
         file_release(file);
     }
-    end_answer(x);
+    complete_answer(x);
 }
 
 void response_no_content(struct http_exchange *x)
 {
+    check_not_ended(x);
     buffer_append_literal(&x->out, "\r\n");
-    end_answer(x);
+    complete_answer(x);
 }
 
 void response_error_page(struct http_exchange *x, const char *detail)
@@ -200,7 +220,7 @@ void response_error_page(struct http_exchange *x, const char *detail)
                   n, title, n, title, detail);
     if (x->status == 503)
         buffer_append_literal(&x->out, "Retry-After: 1\r\n");
-    response_page(x, HTTP_TYPE_HTML);
+    response_buffer(x, HTTP_TYPE_HTML);
 }
 
 void response_error(struct http_exchange *x, int status, const char *detail)

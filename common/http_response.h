@@ -23,7 +23,8 @@ void http_date_format(char out[HTTP_DATE_LENGTH + 1], time_t t);
 /* Makes the fields that all answers of this second share, once. */
 void response_update_fields(struct http_context *context);
 
-/* Begins an answer: status line, Server, Date, Connection. */
+/* Begins an answer: status line, Server, Date, Connection. An answer that
+ * the same request has already got is replaced. */
 void response_begin(struct http_exchange *x, int status);
 
 /* Adds a field. Control bytes in the value are omitted: with them a client
@@ -35,8 +36,8 @@ void response_field(struct http_exchange *x, const char *name,
 void response_content(struct http_exchange *x, struct slice type,
                       struct slice content);
 
-/* The same with the content of x->content. */
-void response_page(struct http_exchange *x, struct slice type);
+/* The same with what the page has appended to x->content. */
+void response_buffer(struct http_exchange *x, struct slice type);
 
 /* The same with part of a file; takes over the caller's reference. */
 void response_file(struct http_exchange *x, struct slice type,
@@ -51,3 +52,6 @@ void response_error_page(struct http_exchange *x, const char *detail);
 
 /* Begins and ends an error. */
 void response_error(struct http_exchange *x, int status, const char *detail);
+
+/* Takes back everything from out_start on, and a file. */
+void response_drop(struct http_exchange *x);

@@ -1,4 +1,4 @@
-/* net - the socket calls that all seven servers make; see net.h. */
+/* net - how a server listens and sends; see net.h. */
 #include "net.h"
 
 #include <errno.h>
@@ -18,7 +18,8 @@
 /* After this time accept(2) returns without a client. */
 enum { ACCEPT_TIMEOUT_SECONDS = 5 };
 
-/* How often a blocked send returns, so that its caller can look at the time. */
+/* How often a blocked send returns, so that its caller can look at the
+ * time. */
 enum { SEND_TIMEOUT_MS = 500 };
 
 /* The most that one call sends of a file: for a slow client, a blocking
@@ -29,8 +30,8 @@ enum { SENDFILE_MAX = 256 * 1024 };
 /* The most that one call discards. */
 enum { DISCARD_MAX = 16 * 1024 };
 
-/* Each option improves the server, none is necessary: when a kernel lacks one,
- * the server works without it. */
+/* Each option improves the server, none is necessary: when a kernel lacks
+ * one, the server works without it. */
 static void set_option(int fd, int level, int name, int value)
 {
     setsockopt(fd, level, name, &value, sizeof value);
@@ -39,11 +40,11 @@ static void set_option(int fd, int level, int name, int value)
 /* What accepted sockets inherit. */
 static void set_client_options(int fd)
 {
-    /* Nagle's algorithm would hold back the last short piece of an answer until
-     * the client has acknowledged the rest. */
+    /* Nagle's algorithm would hold back the last short piece of an answer
+     * until the client has acknowledged the rest. */
     set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-    /* A blocked send looks up, so that a client that takes nothing of its
-     * answer can be closed. */
+    /* A send that blocks returns now and then: a client that takes nothing
+     * of its answer for too long can be closed. */
     struct timeval wait = {.tv_usec = SEND_TIMEOUT_MS * 1000L};
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait);
 }
@@ -72,8 +73,8 @@ int net_listen(const char *host, int port, int backlog, enum net_port shared)
     int fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         die("cannot make a socket: %s", strerror(errno));
-    /* Otherwise a restart fails while an old connection is in TIME_WAIT, which
-     * lasts a minute. */
+    /* Otherwise a restart fails while an old connection is in TIME_WAIT,
+     * which lasts a minute. */
     set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
     set_client_options(fd);
     if (shared == NET_PORT_JOINED)
@@ -132,15 +133,16 @@ enum net_verdict net_accept_verdict(int error)
     }
 }
 
-/* Returns what the kernel knows of a connection; all 0 when it does not say.
- * There is no page tcp_info(7): for a listening socket tcpi_unacked and
- * tcpi_sacked are the length and the limit of the accept queue, as `ss -lt`
- * shows them. */
+/* Returns what the kernel knows of a connection; all 0 when it does not
+ * say. There is no page tcp_info(7): for a listening socket tcpi_unacked
+ * and tcpi_sacked are the length and the limit of the accept queue, as `ss
+ * -lt` shows them. */
 static struct tcp_info tcp_info(int fd)
 {
-    struct tcp_info info = {0};
+    struct tcp_info info;
     socklen_t size = sizeof info;
-    getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size);
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) < 0)
+        info = (struct tcp_info){0};
     return info;
 }
 
@@ -169,10 +171,10 @@ enum http_delivery net_delivery(int fd, struct net_delivery *d, int64_t now_ms,
                                 int stall_ms)
 {
     int left = 0;
-    /* SIOCOUTQ: "not sent + not acked" (linux/sockios.h; tcp(7) names only the
-     * first). Linux counts the FIN as one byte, the last one. TCP_USER_TIMEOUT
-     * would not do: its clock goes on while a client makes room in small steps
-     * (tcp_ack_probe() in net/ipv4/tcp_input.c). */
+    /* SIOCOUTQ: "not sent + not acked" (linux/sockios.h; tcp(7) names only
+     * the first). Linux counts the FIN as one byte, the last one.
+     * TCP_USER_TIMEOUT would not do: its clock goes on while a client opens
+     * its window in small steps (tcp_ack_probe() in net/ipv4/tcp_input.c). */
     if (ioctl(fd, SIOCOUTQ, &left) < 0 || left <= 1)
         return HTTP_DELIVERED;
     if (left < d->left)
@@ -189,13 +191,15 @@ ssize_t net_discard(int fd, int flags)
 
 ssize_t net_send(int fd, const struct http_output *output)
 {
-    /* MSG_MORE holds back a packet that is not full until more follows, a file
-     * or the FIN of shutdown(2), or 200 ms have passed. That saves one packet to
-     * send, to receive and to acknowledge, and one wake-up of the client. */
+    /* MSG_MORE holds back a packet that is not full until more follows, a
+     * file or the FIN of shutdown(2), or 200 ms have passed. That saves one
+     * packet to send, to receive and to acknowledge, and one wake-up of the
+     * client. */
     if (output->data != NULL)
         return send(fd, output->data, output->count,
                     output->more ? MSG_MORE : 0);
-    /* From the page cache to the socket, without a copy through user space. */
+    /* From the page cache to the socket, without a copy through user
+     * space. */
     off_t offset = output->offset;
     size_t count = output->count < SENDFILE_MAX ? output->count : SENDFILE_MAX;
     ssize_t n = sendfile(fd, output->file, &offset, count);

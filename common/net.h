@@ -1,5 +1,9 @@
 /*
- * net - the socket calls that all seven servers make.
+ * net - sockets: how a server listens, how it sends, and what the kernel
+ * knows of a connection.
+ *
+ * accept.c calls accept(2); the drivers call recv(2), shutdown(2) and
+ * close(2) themselves.
  */
 #pragma once
 
@@ -10,11 +14,12 @@
 /* Whether other sockets listen on the same port. SO_REUSEPORT gives each an
  * accept queue of its own, and the kernel spreads connections over them. */
 enum net_port {
-    NET_PORT_OWN,    /* none yet: fails if another server uses the port */
-    NET_PORT_JOINED, /* those on which net_share_port() was called */
+    NET_PORT_OWN,    /* none: fails if another socket has the port */
+    NET_PORT_JOINED, /* others may, if net_share_port() was called on them */
 };
 
-/* Returns a listening socket. Failure ends the program. */
+/* Returns a listening socket on the first address that getaddrinfo(3) finds
+ * for host. Failure ends the program. */
 int net_listen(const char *host, int port, int backlog, enum net_port shared);
 
 /* Returns the port of a listening socket; for port 0 it is the one that the
@@ -22,18 +27,20 @@ int net_listen(const char *host, int port, int backlog, enum net_port shared);
 int net_port(int fd);
 
 /* Lets other sockets join the port of this one. Called after net_listen():
- * before bind(2), it would let the server start on a port that another server
- * shares in the same way. Failure ends the program. */
+ * before bind(2), it would let the server start on a port that another
+ * server shares in the same way. Failure ends the program. */
 void net_share_port(int fd);
 
 /* accept(2) on this listening socket does not wait. Failure ends the
  * program. */
 void net_never_wait(int fd);
 
-/* Lets accept(2) fail with EAGAIN after some seconds. Only for servers whose
- * workers keep files: with SO_RCVTIMEO, a signal handler always interrupts the
- * call, whatever SA_RESTART says (signal(7)), and in 02 each child that ends
- * would. Accepted sockets inherit the timeout. */
+/* Lets accept(2) fail with EAGAIN when no client has come for some seconds,
+ * so that an idle worker can close the files that it keeps. Not for 02,
+ * which keeps none: with SO_RCVTIMEO a signal handler interrupts the call
+ * whatever SA_RESTART says (signal(7)), and there each child that ends runs
+ * one. Accepted sockets inherit the timeout; serve_blocking.c sets a
+ * shorter one before it waits. */
 void net_limit_wait(int fd);
 
 /* What a failed accept(2) means for the server. */
@@ -47,13 +54,13 @@ enum net_verdict {
 /* Returns what an errno of accept(2) means. */
 enum net_verdict net_accept_verdict(int error);
 
-/* Return how many clients wait in the accept queue, and how many it holds: of
- * --backlog the kernel takes at most net.core.somaxconn. */
+/* Return how many clients wait in the accept queue, and how many it holds:
+ * of --backlog the kernel takes at most net.core.somaxconn. */
 unsigned net_accept_queue_length(int listener);
 int net_accept_queue_limit(int listener);
 
-/* Returns for how many milliseconds the client has sent nothing, counted from
- * its handshake or its last data. */
+/* Returns for how many milliseconds the client has sent nothing, counted
+ * from its handshake or its last data. */
 int net_silent_ms(int fd);
 
 /* Has the client sent bytes that are not read yet? */
@@ -72,8 +79,8 @@ static inline void net_delivery_begin(struct net_delivery *d, int64_t now_ms)
 }
 
 /* Looks how far everything that was sent, except perhaps the FIN, has come.
- * Nothing must have been sent since the last look. HTTP_STALLED: no progress
- * for stall_ms. */
+ * Nothing must have been sent since the last look. HTTP_STALLED: no
+ * progress for stall_ms. */
 enum http_delivery net_delivery(int fd, struct net_delivery *d, int64_t now_ms,
                                 int stall_ms);
 
@@ -82,13 +89,14 @@ enum http_delivery net_delivery(int fd, struct net_delivery *d, int64_t now_ms,
  * MSG_DONTWAIT. */
 ssize_t net_discard(int fd, int flags);
 
-/* Sends part of an output, waiting if the socket blocks. Returns the number of
- * bytes that the kernel took, or -1 with errno: EIO when a file has become
- * shorter than promised; EINTR when a signal has come. (sendfile(2) fails so
- * even if the socket does not wait: seen on Linux 6.18. And if a part of the
- * file is not in memory, it waits for the disk, whatever the socket.) */
+/* Sends part of an output, waiting if the socket blocks. Returns the number
+ * of bytes that the kernel took, or -1 with errno: EIO when a file has
+ * become shorter than promised; EINTR when a signal has come, even if the
+ * socket does not wait: since Linux 4.4 sendfile(2) looks for one before it
+ * sends (fs/splice.c). And if a part of the file is not in memory, it waits
+ * for the disk, whatever the socket. */
 ssize_t net_send(int fd, const struct http_output *output);
 
-/* Returns the client's address as text, to be freed by the caller; NULL when
- * the client has left or memory runs out. */
+/* Returns the client's address as text, to be freed by the caller; NULL
+ * when the client has left or memory runs out. */
 char *net_peer_name(int fd);

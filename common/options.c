@@ -12,8 +12,9 @@
 enum kind { INTEGER, SECONDS, TEXT, FLAG, REDIS, HELP, VERSION };
 
 /* The servers that have an option. */
+enum { MOST_OWNERS = 2 };
 struct owners {
-    const char *folders[2];
+    const char *folders[MOST_OWNERS];
     const char *why; /* names them, and says why they have it */
 };
 
@@ -42,7 +43,8 @@ struct rule {
 
 #define TO(member) offsetof(struct options, member)
 
-/* One line for each option. getopt_long(3), the help and all checks use it. */
+/* One line for each option. getopt_long(3), the help and all checks use
+ * it. */
 static const struct rule rules[] = {
     {"-p", "--port", "N", INTEGER, TO(port), 0, 65535,
      "listen on port N; 0: any free one (8000)", NULL},
@@ -86,14 +88,15 @@ static const struct rule rules[] = {
 
 enum { RULES = sizeof rules / sizeof rules[0], LONG_OPTION = 256 };
 
-/* The letters of these rules; a colon follows one that takes an argument. */
+/* The letters of these rules; a colon follows one that takes an
+ * argument. */
 #define LETTERS "p:H:r:b:w:t:qvhV"
 
 static bool applies(const struct rule *r, const char *folder)
 {
     if (r->owners == NULL)
         return true;
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < MOST_OWNERS; i++)
         if (r->owners->folders[i] != NULL &&
             strcmp(r->owners->folders[i], folder) == 0)
             return true;
@@ -133,22 +136,24 @@ static double parse_number(const char *name, const char *text, bool whole,
  * without the brackets the end of the address is ambiguous. */
 static void parse_redis(struct redis_address *redis, char *text)
 {
-    const size_t path_room = sizeof((struct sockaddr_un *)NULL)->sun_path;
+    const size_t path_size = sizeof((struct sockaddr_un *)NULL)->sun_path;
     char *colon = strrchr(text, ':'), *bracket = strrchr(text, ']');
     *redis = (struct redis_address){.port = 6379, .host = text,
                                     .none = strcmp(text, "none") == 0};
     if (strncmp(text, "unix:", 5) == 0 && text[5] != '\0') {
         redis->path = text + 5;
-        if (strlen(redis->path) >= path_room)
+        if (strlen(redis->path) >= path_size)
             die_usage("the path of a unix socket has at most %zu bytes; give "
                       "--redis a shorter one, or a symbolic link",
-                      path_room - 1);
+                      path_size - 1);
         return;
     }
     if (text[0] == '[' && bracket != NULL) {
         redis->host = text + 1;
         *bracket = '\0';
-        colon = bracket[1] != '\0' ? bracket + 1 : NULL;
+        colon = NULL;
+        if (bracket[1] != '\0')
+            colon = bracket + 1;
     } else if (strchr(text, ':') != colon) { /* an IPv6 address alone */
         colon = NULL;
     }
@@ -174,8 +179,9 @@ static void apply(struct options *options, const struct rule *r, char *text,
     case SECONDS:
         number = parse_number(r->name, text, r->kind == INTEGER, r->low,
                               r->high);
-        *(int *)member = (int)(r->kind == INTEGER ? number
-                                                  : number * 1000 + 0.5);
+        if (r->kind == SECONDS)
+            number = number * 1000 + 0.5; /* to the nearest ms */
+        *(int *)member = (int)number;
         break;
     case TEXT: *(const char **)member = text; break;
     case FLAG: *(bool *)member = true; break;
@@ -187,8 +193,8 @@ static void apply(struct options *options, const struct rule *r, char *text,
     }
 }
 
-/* Returns the rule that getopt_long(3) found: it returns the letter of a short
- * option, and what options_parse() gave it for a long one. */
+/* Returns the rule that getopt_long(3) found: it returns the letter of a
+ * short option, and what options_parse() gave it for a long one. */
 static const struct rule *find_rule(int found)
 {
     for (int i = 0; i < RULES; i++)

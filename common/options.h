@@ -13,17 +13,19 @@ enum architecture_kind {
     EVENT_LOOP,     /* a worker serves many clients together: 06, 07 */
 };
 
-/* What distinguishes a server from its six neighbours, apart from its code. */
+/* What distinguishes a server from its six neighbours, apart from its
+ * code. */
 struct architecture {
     const char *folder; /* "07_epoll" */
     const char *name;   /* "epoll" */
     enum architecture_kind kind;
-    bool keeps_files;     /* workers that wait in accept(2) have files open */
+    bool keeps_files;     /* a worker that waits in accept(2) may have files
+                             open, and wakes up to close them */
     int workers, threads; /* defaults of the options; 0: it has none */
 };
 
 struct options {
-    const char *host; /* numeric address to listen on */
+    const char *host; /* address or name to listen on */
     int port;         /* 0: the kernel picks one */
     const char *root; /* the folder that holds public/ and templates/ */
     int backlog;
@@ -39,8 +41,8 @@ struct options {
     bool quiet, verbose;
 };
 
-/* Reads the command line. Does not return for --help and --version (exit 0) and
- * for wrong usage (exit 2, with a sentence on standard error). */
+/* Reads the command line. Does not return for --help and --version (exit 0)
+ * and for wrong usage (exit 2, with a sentence on standard error). */
 void options_parse(struct options *options,
                    const struct architecture *architecture, int argc,
                    char **argv);

@@ -23,13 +23,21 @@ static const struct page_command *command_at(const struct http_exchange *x,
     return (const struct page_command *)(const void *)x->commands.data + i;
 }
 
-static void queue_command(struct http_exchange *x, struct page_command command,
-                          va_list words)
+/* Part of what the page has collected or asked may be missing. */
+static bool is_out_of_memory(const struct http_exchange *x)
+{
+    return x->commands.failed || x->kept.failed || x->scratch.failed;
+}
+
+static void add_command(struct http_exchange *x, struct page_command command,
+                        va_list words)
 {
     struct redis_command *redis = &command.redis;
     const char *word;
     if (x->status != 0)
         return; /* the page has answered */
+    if (is_out_of_memory(x))
+        return; /* a word may lack its end, or be NULL */
     while ((word = va_arg(words, const char *)) != NULL) {
         if (redis->argc == REDIS_ARGS_MAX) {
             x->fault = "asks Redis a command of too many words";
@@ -49,20 +57,23 @@ static void queue_command(struct http_exchange *x, struct page_command command,
 void page_ask(struct http_exchange *x, page_on_reply *on_reply, int reply_type,
               ...)
 {
+    const struct page_command command = {
+        .redis.reply_type = reply_type, .on_reply = on_reply};
     va_list words;
     va_start(words, reply_type);
-    queue_command(x, (struct page_command){{.reply_type = reply_type},
-                                           on_reply, false}, words);
+    add_command(x, command, words);
     va_end(words);
 }
 
 void page_ask_also(struct http_exchange *x, page_on_reply *on_reply,
                    int reply_type, ...)
 {
+    const struct page_command command = {.redis.reply_type = reply_type,
+                                         .on_reply = on_reply,
+                                         .with_previous = true};
     va_list words;
     va_start(words, reply_type);
-    queue_command(x, (struct page_command){{.reply_type = reply_type},
-                                           on_reply, true}, words);
+    add_command(x, command, words);
     va_end(words);
 }
 
@@ -71,34 +82,95 @@ void *page_memory(const struct http_exchange *x)
     return x->memory.data;
 }
 
-void page_fill(struct http_exchange *x, const struct template_value *values,
-               size_t n)
+void page_show(struct http_exchange *x, int status,
+               const struct template_value *values, size_t n)
 {
     const struct site_template *template;
+    if (x->page->template == NULL) {
+        x->fault = "shows a template that it does not name";
+        return;
+    }
     HASH_FIND_STR(x->context->site->templates, x->page->template, template);
     buffer_reset(&x->content, HTTP_BATCH_MAX);
     template_render(&x->content, template->text, values, n);
+    response_begin(x, status);
+    response_field(x, "Cache-Control", SLICE("no-store"));
+    response_buffer(x, HTTP_TYPE_HTML);
+}
+
+struct slice page_element(const struct redisReply *reply, size_t i,
+                          const char *missing)
+{
+    if (i >= reply->elements ||
+        reply->element[i]->type != REDIS_REPLY_STRING)
+        return slice_of(missing);
+    return (struct slice){reply->element[i]->str, reply->element[i]->len};
+}
+
+/* Answers with an error; what the page has begun is not sent. */
+static void refuse(struct http_exchange *x, int status, const char *detail)
+{
+    response_drop(x);
+    response_error(x, status, detail);
+}
+
+/* A function of the page has returned. Returns what it did wrong, or
+ * NULL. */
+static const char *find_fault(const struct http_exchange *x)
+{
+    if (x->fault != NULL)
+        return x->fault; /* the function that was misused has said so */
+    if (x->status != 0 && !x->ended)
+        return "begins an answer and does not end it";
+    if (x->status == 0 && x->out.len > x->out_start)
+        return "does not begin its answer with a status";
+    if (x->status == 0 && !is_out_of_memory(x) && x->queued == x->replied)
+        return "neither answers nor asks Redis";
+    return NULL;
 }
 
 /* A function of the page has returned: it should have answered or asked. */
 static void check_page(struct http_exchange *x)
 {
-    if (x->status != 0)
-        x->fault = NULL; /* an answer counts, whatever else it asked */
-    else if (x->fault == NULL && x->commands.failed)
-        response_error(x, 503, NULL);
-    else if (x->fault == NULL && x->queued == x->replied)
-        x->fault = "neither answers nor asks Redis";
+    x->fault = find_fault(x);
     if (x->fault != NULL)
-        response_error(x, 500, NULL);
+        refuse(x, 500, NULL);
+    else if (is_out_of_memory(x))
+        refuse(x, 503, NULL);
     if (x->status != 0)
         x->queued = x->sent; /* do not send the remaining commands */
+}
+
+/* Redis is away, or has not replied what the page asked for. */
+static void refuse_without_redis(struct http_exchange *x,
+                                 const struct redisReply *reply)
+{
+    const char *detail = x->page->without_redis;
+    if (detail == NULL)
+        detail = redis_is_away;
+    if (reply != NULL && reply->type == REDIS_REPLY_ERROR)
+        x->fault = "gets an error from Redis";
+    else if (reply != NULL)
+        x->fault = "gets a reply of another type than it asked for";
+    refuse(x, 503, detail);
+    x->queued = x->sent;
+}
+
+/* Has on_request left the answer to work() and on_worked()? */
+static bool is_left_to_work(const struct http_exchange *x)
+{
+    return x->page->work != NULL && x->status == 0 && x->queued == 0 &&
+           x->out.len == x->out_start && x->fault == NULL &&
+           !is_out_of_memory(x);
 }
 
 void page_begin(struct http_exchange *x, const struct page *page)
 {
     x->page = page;
-    buffer_reset(&x->commands, SIZE_MAX); /* 9 KB at most */
+    buffer_reset(&x->commands, SIZE_MAX); /* keep it: 16 KiB at most */
+    buffer_reset(&x->kept, HTTP_BATCH_MAX);
+    buffer_reset(&x->scratch, HTTP_BATCH_MAX);
+    buffer_reset(&x->content, HTTP_BATCH_MAX);
     if (page->memory > 0) {
         buffer_reset(&x->memory, HTTP_BATCH_MAX);
         if (buffer_reserve(&x->memory, page->memory) == NULL) {
@@ -107,7 +179,13 @@ void page_begin(struct http_exchange *x, const struct page *page)
         }
         memset(x->memory.data, 0, page->memory);
     }
+    x->ended = false;
+    x->out_start = x->out.len;
     page->on_request(x);
+    if (is_left_to_work(x)) {
+        page->work(page_memory(x));
+        page->on_worked(x);
+    }
     check_page(x);
 }
 
@@ -128,12 +206,12 @@ void page_reply(struct http_exchange *x, const struct redisReply *reply)
     const struct page_command *command = command_at(x, x->replied++);
     if (x->status != 0)
         return;
-    const char *detail = x->page->without_redis;
-    if (detail == NULL)
-        detail = redis_is_away;
-    if (reply == NULL || reply->type != command->redis.reply_type)
-        response_error(x, 503, detail);
-    else if (command->on_reply != NULL)
+    x->out_start = x->out.len;
+    if (reply == NULL || reply->type != command->redis.reply_type) {
+        refuse_without_redis(x, reply);
+        return;
+    }
+    if (command->on_reply != NULL)
         command->on_reply(x, reply);
     check_page(x);
 }

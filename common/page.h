@@ -16,17 +16,29 @@
 #include "http_exchange.h"
 #include "text.h"
 
-enum { PAGE_COMMANDS_MAX = 100 }; /* that a page may ask for one answer: 500 */
+enum { PAGE_COMMANDS_MAX = 100 }; /* for one answer; with more it is a 500 */
 
+/* A page has three buffers, which are empty when the request arrives:
+ * x->scratch for decoded fields, x->kept for text that it collects from
+ * several replies, and x->content for an answer that it makes itself. If
+ * memory runs out for one of them, the client gets a 503, and Redis is asked
+ * nothing more: a page need not look at `failed`. */
 struct page {
     const char *path; /* without escapes: "/guestbook" */
     unsigned methods; /* of enum http_method, besides OPTIONS */
     /* Answers the request, or asks Redis. */
     void (*on_request)(struct http_exchange *x);
-    size_t memory; /* bytes that it remembers between replies */
+    size_t memory; /* bytes that it remembers: page_memory() */
+    /* Of a page that computes: where on_request has neither answered nor
+     * asked, work() computes, then on_worked() answers or asks. work() uses
+     * the page's memory and nothing else that may change, so a variant of
+     * 07 can call it in another thread. Both are NULL, or none. */
+    void (*work)(void *memory);
+    void (*on_worked)(struct http_exchange *x);
     /* Of a page that fills templates/TEMPLATE/index.html: all places that
-     * it fills, "$PLACE$", the last followed by NULL. The server does not
-     * start with a template that is missing or has another place. */
+     * it fills, "$PLACE$", the last followed by NULL; or NULL: none. The
+     * server does not start with a template that is missing or has another
+     * place. */
     const char *template;
     const char *const *places;
     const char *without_redis; /* trusted HTML of its 503; NULL: the usual */
@@ -55,18 +67,24 @@ __attribute__((sentinel)) void page_ask_also(struct http_exchange *x,
                                              int reply_type, ...);
 
 /* Returns page->memory bytes. They are zero when the request arrives, and
- * keep what the page writes there until it has answered. */
+ * keep what the page writes there until it has answered: between replies, and
+ * for work(). */
 void *page_memory(const struct http_exchange *x);
 
-/* Puts the page's template into x->content, with its places replaced by the
- * n values. response_page() sends it. */
-void page_fill(struct http_exchange *x, const struct template_value *values,
-               size_t n);
+/* Answers with the page's template, its places replaced by the n values. A
+ * browser asks again each time (Cache-Control: no-store). */
+void page_show(struct http_exchange *x, int status,
+               const struct template_value *values, size_t n);
+
+/* Returns the text of element i of a reply that is an array, valid as long
+ * as the reply; `missing` when Redis has no value there (nil). */
+struct slice page_element(const struct redisReply *reply, size_t i,
+                          const char *missing);
 
 /* ---------------------------------------- for router and http_conn only */
 
-/* Has the page answer the request in x, or ask Redis. If it forgets both or
- * asks too much, the answer is a 500 and x->fault says why. */
+/* Has the page answer the request in x, or ask Redis. A page that does
+ * neither, or does it wrong, gets a 500, and x->fault says why. */
 void page_begin(struct http_exchange *x, const struct page *page);
 
 /* Returns the next command to send, valid until the next call to this

@@ -21,14 +21,18 @@ bool redis_may_connect(const struct redis_address *address,
     /* volatile: or the compiler removes both calls. */
     void *volatile probe = malloc(CONNECT_MEMORY);
     free(probe);
-    errno = probe != NULL ? 0 : ENOMEM;
+    if (probe == NULL)
+        errno = ENOMEM;
     return probe != NULL;
 }
 
 void redis_backoff_failed(struct redis_backoff *backoff, int64_t now_ms)
 {
-    int ms = backoff->delay_ms > 0 ? 2 * backoff->delay_ms : BACKOFF_FIRST_MS;
-    backoff->delay_ms = ms < BACKOFF_MAX_MS ? ms : BACKOFF_MAX_MS;
+    backoff->delay_ms *= 2;
+    if (backoff->delay_ms == 0)
+        backoff->delay_ms = BACKOFF_FIRST_MS;
+    if (backoff->delay_ms > BACKOFF_MAX_MS)
+        backoff->delay_ms = BACKOFF_MAX_MS;
     backoff->retry_ms = now_ms + backoff->delay_ms;
 }
 
@@ -54,7 +58,9 @@ static void *create_array(const redisReadTask *task, element_count elements)
 static void *create_string(const redisReadTask *task, char *text, size_t length)
 {
     struct redis_bounds *bounds = task->privdata;
-    bounds->bytes = length + (task->parent != NULL ? bounds->bytes : 0);
+    if (task->parent == NULL)
+        bounds->bytes = 0; /* the whole reply is one string */
+    bounds->bytes += length;
     if (bounds->bytes > REDIS_REPLY_BYTES_MAX)
         return NULL;
     return bounds->original->createString(task, text, length);
@@ -104,8 +110,8 @@ static bool try_connect(struct redis *redis, int64_t now_ms)
                              : redisConnectWithTimeout(a->host, a->port, wait);
     } while (redis->context != NULL && redis->context->err == REDIS_ERR_IO &&
              errno == EINTR && clock_monotonic_ms() < now_ms + REDIS_WAIT_MS);
-    /* Without a timeout for reading, a Redis that hangs would hold this worker
-     * for ever. */
+    /* Without a timeout for reading, a Redis that hangs would hold this
+     * worker for ever. */
     if (redis->context == NULL || redis->context->err != 0 ||
         redisSetTimeout(redis->context, wait) != REDIS_OK) {
         fail(redis);
@@ -116,9 +122,9 @@ static bool try_connect(struct redis *redis, int64_t now_ms)
 }
 
 /* Has Redis closed the connection since we used it, or sent something that
- * was not asked for? Finding out before a POST matters: when a command is lost
- * with its connection, it may or may not have been executed, so it must not be
- * sent again. */
+ * was not asked for? Finding out before a POST matters: when a command is
+ * lost with its connection, it may or may not have been executed, so it
+ * must not be sent again. */
 static bool is_stale(const redisContext *context)
 {
     char byte;
@@ -137,15 +143,16 @@ bool redis_begin(struct redis *redis, int64_t now_ms)
 
 bool redis_queue(struct redis *redis, const struct redis_command *command)
 {
-    /* hiredis takes no pointer to const pointers, but does not write there. */
+    /* hiredis takes no pointer to const pointers, but does not write
+     * there. */
     return redis->context != NULL &&
            redisAppendCommandArgv(redis->context, command->argc,
                                   (const char **)(uintptr_t)command->argv,
                                   NULL) == REDIS_OK;
 }
 
-/* redisGetReply() in its three steps, with a deadline between them: Redis could
- * satisfy the socket's timeout for ever by sending single bytes. */
+/* redisGetReply() in its three steps, with a deadline between them: Redis
+ * could satisfy the socket's timeout for ever by sending single bytes. */
 redisReply *redis_receive(struct redis *redis)
 {
     redisContext *context = redis->context;

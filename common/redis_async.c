@@ -6,9 +6,9 @@
 
 enum { READS_PER_EVENT = 16 };
 
-/* The adapter: hiredis calls these to say what it waits for. It calls add_write
- * for every command, so they only set a flag; tell_loop() makes at most one
- * system call an iteration of it. */
+/* The adapter: hiredis calls these to say what it waits for. It calls
+ * add_write for every command, so they only set a flag; tell_loop() makes
+ * at most one system call an iteration of it. */
 static void add_read(void *data)
 {
     ((struct redis_async *)data)->wanted |= POLLIN;
@@ -117,19 +117,24 @@ bool redis_async_queue(struct redis_async *redis,
 
 void redis_async_ready(struct redis_async *redis, uint32_t events)
 {
-    if (events & (POLLERR | POLLHUP)) /* the next call returns the error */
+    if (events & (POLLERR | POLLHUP)) /* the calls below find out why */
         events |= POLLIN | POLLOUT;
     if (redis->context != NULL && ((unsigned)redis->wanted & events & POLLOUT))
         redisAsyncHandleWrite(redis->context);
     if (!(events & POLLIN))
         return;
-    if (redis->due == 0) /* Redis has closed, or sends something unasked */
+    /* Redis owes no reply: it has closed, or sends what nobody asked
+     * for. */
+    if (redis->due == 0)
         redis_async_close(redis);
-    /* hiredis reads 16 KiB at a time, about three lists of remarks. Going back
-     * to the loop for each 16 KiB would make poll look at every client. */
+    /* hiredis reads 16 KiB at a time, about three lists of remarks. If
+     * there is more, it is read now, up to READS_PER_EVENT times: otherwise
+     * 06 would look at all its clients between two pieces. */
     int unread = 1;
     for (int i = 0; i < READS_PER_EVENT && unread > 0 && redis->due > 0; i++) {
-        redisAsyncHandleRead(redis->context); /* may free it: due is 0 then */
+        /* If this closes the connection, all replies have been delivered,
+         * as NULL: none is due. */
+        redisAsyncHandleRead(redis->context);
         if (redis->due > 0 && redis_reply_is_too_long(redis->context->c.reader))
             redis_async_close(redis);
         if (redis->due > 0)
@@ -141,7 +146,7 @@ void redis_async_flush(struct redis_async *redis)
 {
     if (redis_async_deadline_ms(redis) <= redis->clock->now_ms)
         redis_async_close(redis);
-    /* The socket mostly has room, so write without asking the kernel first.
+    /* Mostly the socket takes all, so write without asking the kernel first.
      * This may find the connection broken, and free the context. */
     if (redis->context != NULL && (redis->wanted & POLLOUT) &&
         (redis->context->c.flags & REDIS_CONNECTED))

@@ -3,13 +3,13 @@
  *
  * The commands of all clients share a connection, and replies arrive in the
  * order of the commands, so they need no tags. Everything queued during one
- * iteration of the loop leaves in one write at its end: the busier the loop,
- * the fewer system calls a page.
+ * iteration of the loop leaves in one write at its end: the busier the
+ * loop, the fewer system calls a page.
  *
  * hiredis' asynchronous API does the work. It needs to know what happens on
- * its socket, and says what to watch that socket for: this file is the adapter
- * between hiredis and our loops, as hiredis' adapters/ are for libevent and
- * others.
+ * its socket, and says what to watch that socket for: this file is the
+ * adapter between hiredis and our loops, as hiredis' adapters/ are for
+ * libevent and others.
  */
 #pragma once
 
@@ -26,8 +26,8 @@ struct redis_async {
     /* Tells the loop what to watch fd for, level-triggered. 0: nothing any
      * longer, because fd is about to be closed. */
     void (*watch)(void *loop, int fd, short events);
-    /* Delivers a reply to a client, or NULL when there will be none. The reply
-     * stays hiredis'. */
+    /* Delivers a reply to a client, or NULL when there will be none. The
+     * reply stays hiredis'. */
     void (*on_reply)(void *loop, void *client, const redisReply *reply);
 
     redisAsyncContext *context; /* NULL: no connection */
@@ -42,21 +42,24 @@ struct redis_async {
 };
 
 /* Queues a command, and starts to connect if necessary. Returns false when
- * Redis is away, with errno if the system said why; there will be no reply. */
+ * Redis is away, with errno if the system said why; there will be no
+ * reply. */
 bool redis_async_queue(struct redis_async *redis,
                       const struct redis_command *command, void *client);
 
-/* Passes on what poll or epoll reported for the socket: POLLIN and so on. */
+/* Passes on what poll or epoll reported for the socket: POLLIN and so
+ * on. */
 void redis_async_ready(struct redis_async *redis, uint32_t events);
 
-/* Ends an iteration of the loop: sends what was queued. When replies are due
- * and none has arrived for REDIS_TIMEOUT_MS, closes the connection, and all
- * replies are NULL. (The limit is not for each reply: with ten thousand
- * clients, the last one waits long for a Redis that is in perfect health.) */
+/* Ends an iteration of the loop: sends what was queued. When replies are
+ * due and none has arrived for REDIS_TIMEOUT_MS, closes the connection, and
+ * all replies are NULL. (The limit is not for each reply: with ten thousand
+ * clients, the last one waits long for a Redis that is in perfect
+ * health.) */
 void redis_async_flush(struct redis_async *redis);
 
-/* Returns when Redis has been silent for too long, in monotonic milliseconds;
- * INT64_MAX: no reply is due. */
+/* Returns when Redis has been silent for too long, in monotonic
+ * milliseconds; INT64_MAX: no reply is due. */
 int64_t redis_async_deadline_ms(const struct redis_async *redis);
 
 /* Closes the connection; replies that are due are NULL. */

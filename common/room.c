@@ -3,7 +3,8 @@
 
 #include "net.h"
 
-/* A client may send many requests without waiting for answers (pipelining). */
+/* A client may send many requests without waiting for answers
+ * (pipelining). */
 enum { YIELD_EVERY = 64 };
 
 /* Does the accept queue hold more clients than will be accepted soon? */
@@ -20,19 +21,19 @@ static bool others_wait(const struct server *server)
     return waiting > idle;
 }
 
-void room_begin_grace(struct room *room, int fd, int64_t now_ms)
+void room_begin_grace(struct room_looks *looks, int fd, int64_t now_ms)
 {
-    room->grace_end_ms = now_ms + FIRST_BYTE_GRACE_MS - net_silent_ms(fd);
+    looks->grace_end_ms = now_ms + FIRST_BYTE_GRACE_MS - net_silent_ms(fd);
 }
 
-bool room_is_needed(struct room *room, const struct server *server,
+bool room_is_needed(struct room_looks *looks, const struct server *server,
                     enum http_phase phase, int64_t now_ms)
 {
-    bool waited = room->others_waited;
-    room->others_waited = others_wait(server);
+    bool waited = looks->others_waited;
+    looks->others_waited = others_wait(server);
     if (phase == HTTP_PHASE_NEW)
-        return room->others_waited && now_ms >= room->grace_end_ms;
-    return room->others_waited && waited;
+        return looks->others_waited && now_ms >= looks->grace_end_ms;
+    return looks->others_waited && waited;
 }
 
 bool room_for_more(const struct server *server, const struct http_conn *conn)

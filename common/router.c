@@ -4,6 +4,8 @@
 #include "http_response.h"
 #include "static_file.h"
 
+/* pages/list.h has a line PAGE(name) for each page. It is included twice:
+ * here each line declares a page, and below it becomes an element. */
 #define PAGE(name) extern const struct page page_##name;
 #include "pages/list.h"
 #undef PAGE
@@ -67,8 +69,9 @@ void router_dispatch(struct http_exchange *x)
         return;
     }
     const struct page *page = page_at(x->path);
-    const unsigned methods = page == NULL ? HTTP_GET | HTTP_HEAD
-                                          : page->methods;
+    unsigned methods = HTTP_GET | HTTP_HEAD; /* of a file */
+    if (page != NULL)
+        methods = page->methods;
     if (method == HTTP_OPTIONS)
         answer_allow(x, 204, methods);
     else if ((method & methods) == 0)

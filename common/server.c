@@ -18,9 +18,11 @@
 #include "sandbox.h"
 #include "site_open.h"
 
-/* A thread needs a descriptor for its client, one for Redis and at least one for
- * a file: a quarter of the limit is for each of the three. If the clients of an
- * event loop took them all, none would be left to serve them with. */
+/* Divides the descriptors that the limit allows. A thread may need three:
+ * for its client, for Redis and for a file. So there are at most as many
+ * threads as a quarter of the limit, and the fourth quarter is for
+ * everything else. The clients of an event loop get three quarters: if they
+ * had all, none would be left for the files that they ask for. */
 static void share_descriptors(struct server *server)
 {
     struct options *options = &server->options;
@@ -38,8 +40,9 @@ static void share_descriptors(struct server *server)
     else if (server->architecture->kind == PER_CONNECTION)
         sharing = options->max_threads;
     int files = quarter / sharing;
-    server->site.files_per_worker =
-        files < FILE_TABLE_SIZE ? (unsigned)files : FILE_TABLE_SIZE;
+    if (files > FILE_TABLE_SIZE)
+        files = FILE_TABLE_SIZE;
+    server->site.files_per_worker = (unsigned)files;
 }
 
 static void make_shared(struct server *server)
@@ -50,15 +53,16 @@ static void make_shared(struct server *server)
         server->slots = (unsigned)options->workers;
     else if (options->threads > 0)
         server->slots = (unsigned)options->threads;
-    /* MAP_SHARED: parent and children write to the same pages, where fork(2)
-     * would copy ordinary memory at the first write. They start zeroed. */
+    /* MAP_SHARED: parent and children write to the same memory pages, where
+     * fork(2) would copy ordinary ones at the first write. They start
+     * zeroed. */
     size_t size = sizeof *server->shared +
                   server->slots * sizeof server->shared->slots[0];
     server->shared = mmap(NULL, size, PROT_READ | PROT_WRITE,
                           MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (server->shared == MAP_FAILED)
         die("no memory for the counters: %s", strerror(errno));
-    server->shared->room = INT_MAX; /* 02 and 04 know better */
+    server->shared->room = INT_MAX; /* 02 and 04 set their limit */
 }
 
 static void open_listeners(struct server *server)
@@ -67,7 +71,9 @@ static void open_listeners(struct server *server)
     const struct architecture *architecture = server->architecture;
     bool event_loop = architecture->kind == EVENT_LOOP;
     /* Loops each have a listening socket of their own. */
-    int count = event_loop ? (int)server->slots : 1;
+    int count = 1;
+    if (event_loop)
+        count = (int)server->slots;
     int *listeners = calloc((size_t)count, sizeof *listeners);
     if (listeners == NULL)
         die("out of memory");
@@ -123,9 +129,10 @@ static void open_log(struct server *server)
 static void enter_sandbox(const struct server *server)
 {
     /* Standard output is open, and is not opened again. */
-    bool has_file = server->log.fd > STDERR_FILENO;
-    bool entered = sandbox_enter(server->site.public_folder,
-                                 has_file ? server->log.path : NULL);
+    const char *log = NULL;
+    if (server->log.fd > STDERR_FILENO)
+        log = server->log.path;
+    bool entered = sandbox_enter(server->site.public_folder, log);
     if (!server->options.verbose)
         return;
     if (entered)
@@ -142,9 +149,10 @@ static void install_signals(const struct server *server)
         .listener_count = server->listener_count,
         .drain_timeout_ms = server->options.drain_timeout_ms};
     signals_install(&stop);
-    /* Process 1 of a container inherits the orphans of all others. SIG_IGN: the
-     * kernel reaps children itself (waitpid(2), NOTES). A server that makes
-     * children replaces this, and tells them by their process group. */
+    /* Process 1 of a container becomes the parent of every orphan in it.
+     * With SIG_IGN the kernel reaps them (waitpid(2), NOTES). 02, 03 and 07
+     * have children of their own, and reap both kinds: theirs are in the
+     * process group that setpgid(2) makes here. */
     if (server->pid == 1) {
         signal(SIGCHLD, SIG_IGN);
         setpgid(0, 0);
@@ -168,8 +176,8 @@ void server_start(struct server *server,
         sandbox_become_user(server->options.user);
     site_open(&server->site, server->options.root);
     open_log(server);
-    /* strftime(3) reads /etc/localtime once for each process: here, where the
-     * file can be opened, and not in every child of 02. */
+    /* strftime(3) reads /etc/localtime once for each process: here, where
+     * the file can be opened, and not in every child of 02. */
     tzset();
     enter_sandbox(server);
     install_signals(server);
@@ -187,8 +195,9 @@ void server_ready(const struct server *server, const char *model, ...)
     va_start(args, model);
     vsnprintf(text, sizeof text, model, args);
     va_end(args);
-    /* Not by stdio: it would keep the line for a pipe until its buffer is full,
-     * and each child of fork(2) would print what the buffer holds again. */
+    /* Not by stdio: it would keep the line for a pipe until its buffer is
+     * full, and each child of fork(2) would print what the buffer holds
+     * again. */
     buffer_printf(&line, "listening on http://%s%s%s:%d/ (%s, %s, "
                   "backlog %d)\n", ipv6 ? "[" : "", options->host,
                   ipv6 ? "]" : "", server->port, server->architecture->folder,

@@ -12,9 +12,9 @@
 /* Two signals within SAME_REQUEST_MS are one request to stop. */
 enum { REMIND_SECONDS = 1, SAME_REQUEST_MS = 200 };
 
-/* A server ends at most a second after --drain-timeout. When something keeps
- * it longer, such as a worker that waits for the reader of standard output,
- * SIGALRM ends it. */
+/* A server ends at most a second after --drain-timeout. If it is still
+ * there this long after it, because a worker waits for the reader of
+ * standard output, for example, SIGALRM ends it. */
 enum { STUCK_AFTER_MS = 3000 };
 
 /* The only writable globals in common/: a handler can reach nothing else.
@@ -28,8 +28,8 @@ static const int handled[] = {SIGINT, SIGTERM, SIGUSR1, SIGHUP, SIGALRM,
                               SIGCHLD /* only interrupts a wait */};
 enum { HANDLED = sizeof handled / sizeof handled[0] };
 
-/* Signals whose default action ends the process, and that a client, an operator
- * or a limit can cause without wanting that (signal(7)):
+/* Signals whose default action ends the process, and that a client, an
+ * operator or a limit can cause without wanting that (signal(7)):
  *   SIGPIPE  a client has gone: send(2) fails with EPIPE, its own error
  *   SIGXFSZ  the log is as long as `ulimit -f` allows: write(2) fails with
  *            EFBIG, and lines of the log are lost
@@ -38,8 +38,8 @@ enum { HANDLED = sizeof handled / sizeof handled[0] };
  *   SIGVTALRM, SIGPROF  a timer of the program that started us, which execve(2)
  *            keeps (setitimer(2)), has run out
  * Those that stay as they are do mean an end: SIGQUIT asks for a core dump,
- * SIGXCPU says that the CPU time an operator granted is used up, SIGSEGV and
- * the like report a fault. */
+ * SIGXCPU says that the CPU time an operator granted is used up, SIGSEGV
+ * and the like report a fault. */
 static const int ignored[] = {SIGPIPE, SIGXFSZ, SIGUSR2, SIGIO,
                               SIGVTALRM, SIGPROF};
 
@@ -47,8 +47,9 @@ static void request_stop(void)
 {
     int64_t since = 0, now = clock_monotonic_ms();
     if (!atomic_compare_exchange_strong(signals_stop_ms, &since, now)) {
-        /* timeout(1) and other supervisors signal the process and then its
-         * group, which includes it: that must not cut answers off. */
+        /* timeout(1) and other supervisors signal first this process, then
+         * its whole group: the same request comes twice. Only a second
+         * request may cut answers off. */
         if (now - since >= SAME_REQUEST_MS)
             _exit(1); /* children follow by PR_SET_PDEATHSIG */
         return;
@@ -57,9 +58,10 @@ static void request_stop(void)
         shutdown(stop.listeners[i], SHUT_RDWR);
 }
 
-/* When to send SIGALRM: soon for a note that the interrupted code may have
- * missed, else when a stop has lasted too long. alarm(2) knows one time
- * only. */
+/* Sets the time of the next SIGALRM: soon if there is a note that the
+ * interrupted code may have missed, else when a stop has lasted too long.
+ * (A process has one alarm(2): the first use takes precedence, and SIGALRM
+ * itself comes here again.) */
 static void set_alarm(void)
 {
     int64_t left = stop.drain_timeout_ms + STUCK_AFTER_MS -
@@ -111,18 +113,20 @@ void signals_in_child(void)
     sigset_t set;
     signals_set(&set);
     sigprocmask(SIG_BLOCK, &set, NULL);
-    /* A note for the parent. Without one: do not write, it copies a page. */
+    /* The note is the parent's business. Only if there is one: a write
+     * copies the memory page, which parent and child share until then. */
     if (atomic_load(&signals_recorded) != 0)
         atomic_store(&signals_recorded, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != first_process)
-        _exit(1); /* it died before the call above */
+        _exit(1); /* it died before prctl(), which then sends nothing */
 }
 
 int64_t signals_stopping_ms(void)
 {
-    return signals_stopping()
-               ? clock_monotonic_ms() - atomic_load(signals_stop_ms) : 0;
+    if (!signals_stopping())
+        return 0;
+    return clock_monotonic_ms() - atomic_load(signals_stop_ms);
 }
 
 void signals_reap_orphans(void)
@@ -130,7 +134,8 @@ void signals_reap_orphans(void)
     siginfo_t child = {0};
     if (first_process != 1) /* only process 1 inherits any */
         return;
-    /* WNOWAIT only looks: the code that made a child asks for its status. */
+    /* WNOWAIT only looks: a child of the server is left to the code that
+     * made it, and ends the search. */
     while (waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) == 0 &&
            child.si_pid != 0 && getpgid(child.si_pid) != getpgrp())
         waitpid(child.si_pid, NULL, WNOHANG);

@@ -1,4 +1,5 @@
-/* site_open - opens the folders and reads the templates; see site_open.h. */
+/* site_open - opens the folders and reads the templates; see
+ * site_open.h. */
 #include "fatal.h"
 #define uthash_fatal(message) die("out of memory")
 #include "site_open.h"
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "file_table.h"
 #include "router.h"
 
 static int open_below(const char *root, const char *name, int flags)
@@ -44,6 +46,8 @@ static struct slice read_template(const char *root, const char *path)
 
 static bool page_fills(const struct page *page, struct slice place)
 {
+    if (page->places == NULL)
+        return false;
     for (const char *const *name = page->places; *name != NULL; name++)
         if (slice_equal(slice_of(*name), place))
             return true;
@@ -103,6 +107,11 @@ void site_open(struct site *site, const char *root)
 {
     /* O_PATH: a place to start a path walk from, with nothing to read. */
     site->public_folder = open_below(root, "public", O_PATH | O_DIRECTORY);
+    if (!file_table_can_open(site->public_folder) &&
+        (errno == ENOSYS || errno == EPERM))
+        die("openat2(2), which keeps requests inside public/, is missing "
+            "(%s): it needs Linux 5.6 or newer, and a container that allows "
+            "it", strerror(errno));
     find_pictures(site);
     for (const struct page *const *page = router_pages; *page != NULL; page++)
         if ((*page)->template != NULL)

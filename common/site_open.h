@@ -1,7 +1,7 @@
 /*
  * site_open - opens the folders of a site and reads its templates, once,
- * before the first fork(2). Apart from site.h, because it knows all pages and
- * each page knows its site.
+ * before the first fork(2). Apart from site.h, because it knows all pages
+ * and each page knows its site.
  */
 #pragma once
 

@@ -11,7 +11,9 @@ static inline void stats_add(_Atomic uint64_t *counter, uint64_t n)
     atomic_fetch_add_explicit(counter, n, memory_order_relaxed); /* no order */
 }
 
-/* Prints, in one write, "served R requests on C connections; CPU U s user, S s
- * system": the CPU time is that of this process and of its children, to a
- * hundredth of a second. Waits for no reader (output.h). */
+/* Prints three lines in one write: "served R requests on C connections", the
+ * CPU time of this process, and that of its children, as getrusage(2) tells
+ * them. A child counts once it has ended and its parent has asked for its
+ * status: the workers of 03 and 07 mostly in the last report only. Waits
+ * for no reader (output.h). */
 void stats_report(uint64_t requests, uint64_t connections);

@@ -3,8 +3,7 @@
 
 #include <ctype.h>
 
-/* -------------------------------------------------------------------
- * forms */
+/* -------------------------------------------------------------- forms */
 
 /* No name has a space, so '+' needs no decoding here. */
 static bool name_matches(struct slice encoded, struct slice name)
@@ -50,8 +49,7 @@ size_t text_unify_line_ends(char *text, size_t n)
     return length;
 }
 
-/* ---------------------------------------------------------------
- * templates */
+/* ---------------------------------------------------------- templates */
 
 /* Returns the value whose name the text begins with, or NULL. */
 static const struct template_value *
@@ -86,8 +84,7 @@ void template_render(struct buffer *out, struct slice text,
     buffer_append_slice(out, text);
 }
 
-/* ------------------------------------------------------- UTF-8 and
- * escaping */
+/* ------------------------------------------------- UTF-8 and escaping */
 
 /* Noncharacters, surrogates, and control characters other than white
  * space. */
@@ -116,26 +113,44 @@ static size_t utf8_size(unsigned char first)
     return 0;
 }
 
+/* Returns the bits x of the first byte of a character of n bytes. */
+static unsigned utf8_first_bits(unsigned char first, size_t n)
+{
+    switch (n) {
+    case 1: return first;
+    case 2: return first & 0x1f;
+    case 3: return first & 0x0f;
+    default: return first & 0x07;
+    }
+}
+
+/* Returns the least number that needs n bytes. A smaller one in n bytes is
+ * an overlong form. */
+static unsigned utf8_least(size_t n)
+{
+    switch (n) {
+    case 1: return 0;
+    case 2: return 0x80;
+    case 3: return 0x800;
+    default: return 0x10000;
+    }
+}
+
 size_t text_utf8_next(struct slice s, unsigned *code)
 {
-    /* For characters of 1 to 4 bytes: the bits x of the first byte, and the
-     * smallest number that needs that many bytes. A smaller one is an
-     * overlong form. */
-    static const unsigned bits[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
-    static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
     const unsigned char *p = (const unsigned char *)s.p;
     if (s.n == 0)
         return 0;
     size_t n = utf8_size(p[0]);
     if (n == 0 || n > s.n)
         return 0;
-    *code = p[0] & bits[n];
+    *code = utf8_first_bits(p[0], n);
     for (size_t i = 1; i < n; i++) {
-        if ((p[i] & 0xc0) != 0x80)
+        if ((p[i] & 0xc0) != 0x80) /* 10xxxxxx: six further bits */
             return 0;
         *code = *code << 6 | (p[i] & 0x3fu);
     }
-    if (*code < least[n] || is_forbidden(*code))
+    if (*code < utf8_least(n) || is_forbidden(*code))
         return 0;
     return n;
 }

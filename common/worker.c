@@ -29,9 +29,9 @@ void worker_update(struct worker *worker)
     worker->draining = signals_stopping();
     worker->drain_expired = worker->draining &&
         signals_stopping_ms() > server->options.drain_timeout_ms;
-    /* SIGHUP reaches the parent only, and a forked worker has a descriptor of
-     * its own to replace. (Threads share the parent's.) It tries once for each
-     * SIGHUP: when that fails, the parent has already said so. */
+    /* SIGHUP reaches the parent only, and a forked worker has a descriptor
+     * of its own to replace. (Threads share the parent's.) It tries once
+     * for each SIGHUP: when that fails, the parent has already said so. */
     unsigned generation = atomic_load_explicit(&server->shared->log_generation,
                                                memory_order_relaxed);
     if (generation != worker->log_generation) {
@@ -50,7 +50,8 @@ void worker_before_fork(struct worker *worker)
 
 bool worker_may_keep(const struct worker *worker, const struct http_conn *conn)
 {
-    /* When the server stops, requests that it has already read are answered. */
+    /* When the server stops, requests that it has already read are
+     * answered. */
     return worker->server->options.keep_alive_ms > 0 &&
            (!worker->draining || http_conn_has_pipelined(conn));
 }
@@ -68,8 +69,9 @@ void worker_log_answer(struct worker *worker, const struct http_conn *conn,
     const struct http_exchange *x = conn->x;
     stats_add(&worker->slot->requests, 1);
     if (x->logged.fault != NULL)
-        server_warn_exhausted(worker->server, "the page %s %s: its client "
-                              "gets a 500", x->page->path, x->logged.fault);
+        server_warn_rarely(worker->server, "the page %s %s: its client "
+                           "gets a %d", x->page->path, x->logged.fault,
+                           x->logged.status);
     if (peer != NULL)
         access_log_write(&worker->server->log, peer, &x->logged,
                          worker->http.clock.seconds);

@@ -24,15 +24,20 @@ void worker_processes_init(struct worker_processes *workers,
         die("out of memory");
     signals_set(&set);
     sigprocmask(SIG_BLOCK, &set, &workers->unblocked);
-    signal(SIGCHLD, signals_record); /* process 1 has ignored it until now */
+    /* Process 1 has ignored it so far (server.c). Then the kernel keeps no
+     * status of a child for is_running(). */
+    signal(SIGCHLD, signals_record);
 }
 
-/* ppoll(2) unblocks signals and goes to sleep in one step, so a signal that
- * arrived since the last check, SIGCHLD for example, ends the wait. */
+/* Waits for a signal; with `tick`, for TICK_MS at most. ppoll(2) unblocks
+ * signals and goes to sleep in one step, so a signal that arrived since the
+ * last check, SIGCHLD for example, ends the wait. */
 static void wait_for_signal(const struct worker_processes *workers, bool tick)
 {
     const struct timespec time = {.tv_nsec = TICK_MS * 1000000L};
-    signals_reap_orphans(); /* after is_running(): no worker hides one */
+    /* Its search ends at a worker that is a zombie. Here there is none:
+     * is_running() has just reaped those that ended. */
+    signals_reap_orphans();
     ppoll(NULL, 0, tick ? &time : NULL, &workers->unblocked);
     server_act_on_signals(workers->server);
 }
@@ -47,11 +52,14 @@ static bool is_running(struct worker_processes *workers, int number)
         return worker->pid != 0;
     worker->pid = 0;
     atomic_store(&workers->server->shared->slots[number].idle, false);
-    if (!signals_stopping())
-        warn_user("worker %d %s %d; starting another", number,
-                  WIFSIGNALED(status) ? "was killed by signal"
-                                      : "ended with status",
-                  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    if (signals_stopping())
+        return false;
+    if (WIFSIGNALED(status))
+        warn_user("worker %d was killed by signal %d; starting another",
+                  number, WTERMSIG(status));
+    else
+        warn_user("worker %d ended with status %d; starting another",
+                  number, WEXITSTATUS(status));
     return false;
 }
 
@@ -79,8 +87,8 @@ bool record_fork(struct worker_processes *workers, int number, pid_t pid)
         return true;
     }
     if (pid < 0)
-        server_warn_exhausted(workers->server, "cannot start worker %d: %s; "
-                              "trying again", number, strerror(errno));
+        server_warn_rarely(workers->server, "cannot start worker %d: %s; "
+                           "trying again", number, strerror(errno));
     workers->processes[number] = (struct worker_process){
         .pid = pid > 0 ? pid : 0,
         .due_ms = clock_monotonic_ms() + RESTART_INTERVAL_MS};

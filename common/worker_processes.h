@@ -1,10 +1,10 @@
 /*
  * worker_processes - which workers run, and which have to be started.
  *
- * For 03, and for 07 with several loops. main() forks. This module reaps the
- * children that end and says which worker to start next. A worker starts at
- * most once a second: if each crashes immediately, the parent must not spend
- * all its time forking.
+ * For 03, and for 07 with several loops. main() forks. This module reaps
+ * the children that end and says which worker to start next. A worker
+ * starts at most once a second: if each crashes immediately, the parent
+ * must not spend all its time forking.
  */
 #pragma once
 
@@ -32,11 +32,11 @@ void worker_processes_init(struct worker_processes *workers,
 int wait_for_missing_worker(struct worker_processes *workers);
 
 /* Records what fork(2) returned for a worker. Returns whether this is the
- * child. After a failure, which it reports, the worker is due again a second
- * later. */
+ * child. After a failure, which it reports, the worker is due again a
+ * second later. */
 bool record_fork(struct worker_processes *workers, int number, pid_t pid);
 
 /* Waits until all workers have ended, but not longer than a second after
- * --drain-timeout: when the parent exits, the kernel kills those still running
- * (signals_in_child()). */
+ * --drain-timeout: when the parent exits, the kernel kills those still
+ * running (signals_in_child()). */
 void wait_for_workers_to_end(struct worker_processes *workers);

@@ -27,9 +27,10 @@ static int64_t cpu_time_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static void use_cpu(int64_t ms)
+static void use_cpu(void *memory)
 {
-    const int64_t end = cpu_time_ns() + ms * 1000000;
+    const int64_t *ms = memory;
+    const int64_t end = cpu_time_ns() + *ms * 1000000;
     volatile unsigned result = 1; /* or the compiler drops the loop */
     while (cpu_time_ns() < end)
         for (int i = 0; i < STEPS_PER_LOOK; i++)
@@ -43,7 +44,6 @@ static const char *read_ms(struct http_exchange *x, int64_t *ms)
     struct slice query = x->request.query;
     struct buffer *value = &x->scratch;
     int fields = 0;
-    buffer_reset(value, HTTP_BATCH_MAX);
     while (query.n > 0) {
         int found = form_get(slice_next(&query, '&'), SLICE("ms"), value);
         if (found < 0)
@@ -59,34 +59,34 @@ static const char *read_ms(struct http_exchange *x, int64_t *ms)
     return NULL;
 }
 
+static void answer(struct http_exchange *x)
+{
+    const int64_t *ms = page_memory(x);
+    buffer_append_uint(&x->content, (uint64_t)*ms);
+    buffer_append_literal(&x->content, " ms of CPU time");
+    response_begin(x, 200);
+    response_field(x, "Cache-Control", SLICE("no-store"));
+    response_buffer(x, HTTP_TYPE_TEXT);
+}
+
 static void compute(struct http_exchange *x)
 {
-    int64_t ms;
     if (!x->context->site->compute) {
         response_error(x, 404, NULL);
         return;
     }
-    const char *wrong = read_ms(x, &ms);
-    if (x->scratch.failed) { /* no memory */
-        response_error(x, 503, NULL);
-        return;
-    }
-    if (wrong != NULL) {
+    const char *wrong = read_ms(x, page_memory(x));
+    if (wrong != NULL)
         response_error(x, 400, wrong);
-        return;
-    }
-    if (x->request.method != HTTP_HEAD) /* HEAD asks for the fields only */
-        use_cpu(ms);
-    buffer_reset(&x->content, HTTP_BATCH_MAX);
-    buffer_append_uint(&x->content, (uint64_t)ms);
-    buffer_append_literal(&x->content, " ms of CPU time");
-    response_begin(x, 200);
-    response_field(x, "Cache-Control", SLICE("no-store"));
-    response_page(x, HTTP_TYPE_TEXT);
+    else if (x->request.method == HTTP_HEAD)
+        answer(x); /* HEAD asks for the fields only */
 }
 
 const struct page page_compute = {
     .path = "/compute",
     .methods = HTTP_GET | HTTP_HEAD,
     .on_request = compute,
+    .memory = sizeof(int64_t), /* the milliseconds */
+    .work = use_cpu,
+    .on_worked = answer,
 };

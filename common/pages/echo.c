@@ -5,8 +5,6 @@
 static void echo(struct http_exchange *x)
 {
     struct buffer *content = &x->content, *value = &x->scratch;
-    buffer_reset(value, HTTP_BATCH_MAX);
-    buffer_reset(content, HTTP_BATCH_MAX);
     int found = form_get(x->request.query, SLICE("value"), value);
     if (found < 0) {
         response_error(x, 400, NULL);
@@ -21,9 +19,8 @@ static void echo(struct http_exchange *x)
     buffer_printf(content, "<http_test><%s>", tag);
     text_append_escaped(content, text);
     buffer_printf(content, "</%s></http_test>", tag);
-    content->failed |= value->failed;
     response_begin(x, 200);
-    response_page(x, SLICE("text/xml; charset=utf-8"));
+    response_buffer(x, SLICE("text/xml; charset=utf-8"));
 }
 
 const struct page page_echo = {

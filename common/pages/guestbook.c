@@ -29,17 +29,16 @@ static const char *const places[] = {
     "$GUEST_REMARKS$", "$VISITOR_COUNT$", "$MESSAGE$", "$GUEST_NAME$",
     "$GUEST_TEXT$", "$SERVER$", NULL};
 
-/* --------------------------------------------------- the list, in 3 steps */
+/* --------------------------------------------- the list, in 3 steps */
 
 /* Step 1: keeps the remarks, as HTML, in x->kept. */
 static void on_remarks(struct http_exchange *x, const redisReply *reply)
 {
     for (size_t i = reply->elements; i-- > 0;) {
-        const redisReply *remark = reply->element[i];
-        if (remark->type != REDIS_REPLY_STRING)
+        if (reply->element[i]->type != REDIS_REPLY_STRING)
             continue;
         buffer_append_literal(&x->kept, "<li>");
-        text_append_escaped(&x->kept, (struct slice){remark->str, remark->len});
+        text_append_escaped(&x->kept, page_element(reply, i, ""));
         buffer_append_literal(&x->kept, "</li>\n");
     }
 }
@@ -48,7 +47,10 @@ static void on_remarks(struct http_exchange *x, const redisReply *reply)
 static void on_count(struct http_exchange *x, const redisReply *reply)
 {
     const struct guestbook *g = page_memory(x);
-    const bool refused = x->request.method == HTTP_POST; /* a remark */
+    /* A remark that is accepted ends in on_stored(). So if the method is
+     * POST, guestbook_check() has refused the remark: show the form again,
+     * with what was typed and what to change. */
+    const bool refused = x->request.method == HTTP_POST;
     char message[160] = "";
     if (g->message != NULL)
         snprintf(message, sizeof message,
@@ -62,25 +64,21 @@ static void on_count(struct http_exchange *x, const redisReply *reply)
         {SLICE("$GUEST_TEXT$"), g->text, false},
         {SLICE("$SERVER$"), slice_of(x->context->site->name), false},
     };
-    page_fill(x, values, sizeof values / sizeof values[0]);
-    x->content.failed |= x->kept.failed;
-    response_begin(x, refused ? 400 : 200);
-    response_field(x, "Cache-Control", SLICE("no-store"));
-    response_page(x, HTTP_TYPE_HTML);
+    page_show(x, refused ? 400 : 200, values,
+              sizeof values / sizeof values[0]);
 }
 
 /* GET returns the number that INCR has just returned; the third command is
  * deliberate, as in the article that this collection follows. */
 static void ask_for_list(struct http_exchange *x)
 {
-    buffer_reset(&x->kept, HTTP_BATCH_MAX);
     page_ask(x, on_remarks, REDIS_REPLY_ARRAY, "LRANGE", REMARKS, "-100", "-1",
              NULL);
     page_ask(x, NULL, REDIS_REPLY_INTEGER, "INCR", VISITORS, NULL);
     page_ask(x, on_count, REDIS_REPLY_STRING, "GET", VISITORS, NULL);
 }
 
-/* ----------------------------------------------------------- a new remark */
+/* ---------------------------------------------------- a new remark */
 
 /* The remark is stored. See Other: the browser gets the page with GET, so
  * that reloading it does not sign again. */
@@ -120,7 +118,6 @@ static int read_form(struct http_exchange *x, struct guestbook *g)
         !slice_equal_nocase(slice_trim(slice_next(&type, ';')),
                             SLICE("application/x-www-form-urlencoded")))
         return 415;
-    buffer_reset(b, HTTP_BATCH_MAX);
     if (form_get(x->request_body, SLICE("guest-remarks"), b) < 0)
         return 400;
     size_t n = b->len = text_unify_line_ends(b->data, b->len);
@@ -146,15 +143,10 @@ static void sign(struct http_exchange *x, struct guestbook *g)
         ask_for_list(x); /* the form again, with what was typed */
         return;
     }
-    buffer_reset(remark, HTTP_BATCH_MAX);
     buffer_append_slice(remark, g->text);
     buffer_append_literal(remark, " - ");
     buffer_append_slice(remark, g->name);
     buffer_append(remark, "", 1); /* NUL: no remark contains one */
-    if (remark->failed) {
-        response_error(x, 503, NULL);
-        return;
-    }
     page_ask(x, on_stored, REDIS_REPLY_INTEGER, "RPUSH", REMARKS, remark->data,
              NULL);
     /* Untrimmed, the list would grow until Redis runs out of memory. If

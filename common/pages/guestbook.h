@@ -1,5 +1,6 @@
 /*
- * guestbook - the rules for what a guest may write; guestbook.c has the page.
+ * guestbook - the rules for what a guest may write; guestbook.c has the
+ * page.
  */
 #pragma once
 

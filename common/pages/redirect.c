@@ -14,10 +14,8 @@ static void redirect(struct http_exchange *x)
         return;
     }
     uint32_t i = (unsigned)rand_r(&x->context->seed) % site->picture_count;
-    buffer_reset(location, HTTP_BATCH_MAX);
     buffer_append_slice(location, SLICE("/pictures/"));
     text_append_percent_encoded(location, slice_of(site->pictures[i]->d_name));
-    x->out.failed |= location->failed;
     response_begin(x, 302);
     response_field(x, "Location", buffer_slice(location));
     response_content(x, SLICE("text/plain"), SLICE(""));
