@@ -5,15 +5,14 @@ import os
 import signal
 import time
 
-from tests.support.processes import children, system_calls, wait_for
+from tools.kit.procfs import children
 
 
 def check(server):
     groups = min(4, len(os.sched_getaffinity(0)))
     # Followers, if there are any, are in futex(2).
-    wait_for(lambda: sorted(system_calls(*children(server.pid)).values()) ==
-             sorted(n for n in (groups, 4 - groups) if n),
-             f"{groups} of 4 workers to be in accept", deadline=10)
+    server.wait_for(lambda: server.calls() == sorted(n for n in (groups, 4 - groups) if n),
+                    f"{groups} of 4 workers to be in accept")
     silent = [server.connect() for _ in range(3)]
     began = time.monotonic()
     assert server.request("/hello").status == 200
@@ -22,5 +21,5 @@ def check(server):
         connection.close()
     for worker in children(server.pid):
         os.kill(worker, signal.SIGKILL)
-        wait_for(lambda: worker not in children(server.pid), "its end")
+        server.wait_for(lambda: worker not in children(server.pid), "its end")
         assert server.request("/hello").status == 200

@@ -2,9 +2,8 @@
 
 import os
 
-from tests.support.processes import children
+from tools.kit.procfs import children
 
 
 def check(server):
-    assert {os.sched_getscheduler(pid) for pid in children(server.pid)} == \
-        {os.SCHED_BATCH}
+    assert set(map(os.sched_getscheduler, children(server.pid))) == {os.SCHED_BATCH}
