@@ -8,7 +8,6 @@ A run looks at the machine and measures. At the end it prints, draws and explain
 
 import dataclasses
 import os
-import signal
 import sys
 
 from tools.bench import config, plan
@@ -16,14 +15,15 @@ from tools.bench.machine import facts
 from tools.bench.meter import yardstick
 from tools.bench.run.session import Here, build_all, environment, measure, without_tools
 from tools.fleet import measure as fleet
-from tools.kit import redis, strace, venv
+from tools.kit import process, progress, redis, strace, venv
 from tools.report import answer, join, live as terminal, report, table
 from tools.results import rundir
 
 
 def tell(settings, folder, env, said, more):
-    """Write summary, pictures, tables and report; print the answer, and `said` below. `more` are
-    lines on how to get more. Return the exit status: 0, or 1 when it is not fit to be committed."""
+    """Write summary, pictures, tables and report; print the last screen (report/answer.py), with
+    `said` and `more` below: lines on what went wrong, and on how to get more. Return the exit
+    status: 0, or 1 when it is not fit to be committed."""
     shown = os.path.relpath(folder.path)
     lines = [line for one in settings.experiments for line in one.finish(folder.path)]
     summary, left_out = report.make(folder.path, settings.experiments)
@@ -84,7 +84,7 @@ def compare(settings):
              if not stage.experiment.open_loop), default=1))
         table.say(*map(str, findings))
         print("", *plan.told(stages),
-              f"Together {terminal.clock(plan.total(stages))} minutes; seed "
+              f"Together {progress.clock(plan.total(stages))} minutes; seed "
               f"{settings.seed}. Ctrl-C keeps what is measured.", sep="\n")
         later = plan.left_to_full_in_words(stages)
         table.say(*later)
@@ -111,8 +111,7 @@ def run(words, command="run"):
     """Measure what `words` and the environment ask for; return the exit
     status. What goes wrong is a sentence."""
     try:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, signal.default_int_handler)
+        process.end_on_signals()
         return compare(config.read(command, words, os.environ))
     except config.SettingsError as error:
         print(f"bench: {error}", file=sys.stderr)

@@ -10,6 +10,9 @@ code and pictures, resolved when the book is built.
     :::{costs} guestbook epoll                   costs by number of clients
     :::{across} guestbook 100                    costs of all servers
     :::{calls} guestbook iterative epoll         system calls a request
+    :::{times} mixed p99_ms                      response times by x, of a study
+    :::{response} mixed                          the same as curves
+    :::{counted} fairness ms, the longest iteration      a figure of its hooks
     :::{published} guestbook                     what was published, drawn alike
     :::{quote} 07_epoll/main.c serve_clients     a definition in C
     :::{picture} epoll                           a drawing of pictures.py
@@ -20,6 +23,7 @@ does not hold or a figure that is missing is an error. With a reader's run
 (`make book RUN=...`) the page marks it.
 """
 
+import statistics
 import tomllib
 from html import escape
 from pathlib import Path
@@ -27,19 +31,18 @@ from pathlib import Path
 import altair
 from docutils import nodes
 from docutils.parsers.rst import directives
-from sphinx.errors import ExtensionError
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from tools.bench.machine import facts
 from tools.book import curves, figures, pictures, source
-from tools.kit import TOP
+from tools.book.data import RESULTS, Data
+from tools.kit import TOP, states
 from tools.kit.servers import ARCHITECTURES
 from tools.model import model
 from tools.model.simulator import page as simulator
-from tools.report import charts, join, styles
+from tools.report import charts, styles, table
 
-RESULTS = TOP / "docs" / "results"
 WRONG = (figures.FigureError, source.SourceError, OSError, ValueError, TypeError)
 SEVEN = [one.name for one in ARCHITECTURES]
 GRID = (20, 100, 500, 1000, 5000, 10000, 15000)     # rows of a table
@@ -48,34 +51,6 @@ COLUMNS = {     # of a table of costs: title, digits
     "can_do": ("one core can do", 0), "rate": ("rate reached", 0),
     "switches": ("context switches", 2), "pss_mib": ("MiB", 1)}
 LOGGER = logging.getLogger(__name__)
-
-
-class Data:
-    """The run that the book is built on, and what pages may name: read before
-    the pages. Raises ExtensionError when the folder is not one of a run."""
-
-    def __init__(self, app):
-        app.book_data, self.strict = self, app.config.book_strict
-        try:
-            self.run = figures.Run(app.config.book_run or join.REFERENCE)
-        except figures.FigureError as error:
-            raise ExtensionError(f"RUN: {error}; name a folder that make compare "
-                                 "has left, such as results/latest") from None
-        self.studies = {
-            path.parent.name: figures.Run(path.parent)
-            for path in (RESULTS / "studies").glob("*/samples.csv*")}
-        self.runs = self.studies | {name: self.run
-                                    for name in self.run.experiments}
-        self.names = figures.everything(self.run, self.studies)
-
-    def machine(self):
-        """Return what a caption says of the run."""
-        env, noisy = self.run.env, join.noisy_cells(self.run.summary)
-        said = (f"{env['machine']['cpu']}, commit "
-                f"{env['source']['commit'][:7]}, {env['started'][:10]}")
-        return said if sum(noisy) <= join.NOISY * len(noisy) else (
-            f"{said}; provisional: {100 * sum(noisy) / len(noisy):.0f} % of the "
-            "cells are noisy")
 
 
 class Resolved:
@@ -159,10 +134,11 @@ class Block(SphinxDirective, Resolved):
     # ------------------------------------------------------ what they are of
 
     def page(self, name, servers=SEVEN):
-        """Return the charts.Page of an experiment: the variant asked for, else
-        the first, of `servers`; None stands for all."""
-        experiment = self.data.run.experiments[name]
-        page = charts.Page(self.data.run.summary, experiment, self.options.get(
+        """Return the charts.Page of an experiment or a study: the variant asked
+        for, else the first, of `servers`; None stands for all."""
+        run = self.data.runs.get(name, self.data.run)
+        experiment = run.experiments[name]
+        page = charts.Page(run.summary, experiment, self.options.get(
             "variant", experiment["variants"][0]))
         page.curves = [one for one in page.curves
                        if servers is None or one["server"] in servers]
@@ -178,13 +154,13 @@ class Block(SphinxDirective, Resolved):
         """Return a paragraph below a table or a picture."""
         return nodes.paragraph("", words, classes=["run-note"])
 
-    def table(self, heads, rows):
+    def table(self, heads, rows, study=""):
         """Return a table with its first column as words, others as figures,
-        and a note about the run below it."""
+        and a note about the run, or the study, below it."""
         lines = [heads, [":--", *["--:"] * (len(heads) - 1)], *rows]
         return [*self.parse_text_to_nodes("\n".join(
             f"| {' | '.join(line)} |" for line in lines)),
-            self.note(self.data.machine())]
+            self.note(self.data.machine(study))]
 
     def of_columns(self, first, cells, keys):
         """Return the table of these COLUMNS, with a row for each of {name:
@@ -234,6 +210,44 @@ class Block(SphinxDirective, Resolved):
             [call, *(f"{one[call]:.2f}" if one.get(call) else "–"
                      for one in told)] for call in often]
             + [["all", *(f"{one['all']:.1f}" for one in told)]])
+
+    def times(self, name, key):
+        """A percentile of the response times of an open loop, in milliseconds:
+        a row a server, a column for each x, the lowest and the highest round in
+        parentheses. Of a study that compares ways, a row a way."""
+        page, found = self.page(name), {}   # {(server, x): [milliseconds]}
+        if not page.curves:
+            page = self.page(name, None)
+        for row in self.data.runs[name].rows:
+            if row["variant"] == page.variant and row[key] is not None:
+                found.setdefault((row["server"], row["x"]), []).append(row[key])
+        servers = [one["server"] for one in page.curves]
+        heads = sorted({x for _, x in found})
+        title = page.experiment["x_short"]
+        return self.table(["server", *(f"{x:,} {title}" for x in heads)], [
+            [server, *("{} ({} to {})".format(*map(table.number, (
+                statistics.median(some), min(some), max(some))))
+                if (some := found.get((server, x))) else "–" for x in heads)]
+            for server in servers], name)
+
+    def response(self, name):
+        """The curves of the times within which 99 % of the answers came."""
+        page = self.page(name)
+        told = [f"{one['server']}: " + ", ".join(
+            f"{table.number(point['values']['p99_ms'])} at {point['x']:,}"
+            for point in one["points"] if point["values"].get("p99_ms"))
+            for one in page.curves]
+        words = page.variant.replace(" ", "-").replace(",", "")
+        return self.image(
+            f"response-{name}-{words}", charts.svg(charts.response_time(page)),
+            f"99th percentiles of {name} in ms. {'; '.join(told)}.")
+
+    def counted(self, name, *figure):
+        """The curves of a figure that a hook of a study counted."""
+        page, words = self.page(name), " ".join(figure)
+        chart, told = charts.counted(page, words)
+        kind = page.variant.replace(" ", "-").replace(",", "")
+        return self.image(f"counted-{name}-{kind}", charts.svg(chart), f"{words}, {name}. {told}.")
 
     def metrics(self):
         """The columns of samples.csv."""
@@ -330,9 +344,8 @@ class Block(SphinxDirective, Resolved):
 
     def timeline(self, name):
         """The picture that `make timeline SERVER=name` drew."""
-        light, dark = ((RESULTS / "timelines" / f"{name}{theme}.svg").read_text(
-            "utf-8") for theme in ("", "-dark"))
-        return self.image(f"timeline-{name}", light, dark=dark, alt=(
+        light = (RESULTS / "timelines" / f"{name}.svg").read_text("utf-8")
+        return self.image(f"timeline-{name}", light, dark=states.dark(light), alt=(
             f"Timeline of {name}: a row for each worker and for each of eight "
             "clients; the text says what to see."))
 
@@ -354,11 +367,9 @@ def add_times(app, doctree):
 
 
 def give_levels(_app, _page, _template, context, _doctree):
-    """Give the headings of the sidebar a level, which screen readers need and
-    Sphinx leaves out."""
-    tree = context.get("furo_navigation_tree", "")
-    context["furo_navigation_tree"] = tree.replace(
-        'role="heading"', 'role="heading" aria-level="2"')
+    """Give the headings of the sidebar a level, which screen readers need and Sphinx leaves out."""
+    key, heading = "furo_navigation_tree", 'role="heading"'
+    context[key] = context.get(key, "").replace(heading, heading + ' aria-level="2"')
 
 
 def add_simulator(app, exception):
@@ -378,7 +389,8 @@ def setup(app):
         app.add_role(role, Figure())
     app.add_directive("claim", Claim)
     for name in ("curve", "published", "shape", "costs", "across", "calls",
-                 "quote", "picture", "timeline", "metrics", "runs"):
+                 "times", "response", "counted", "quote", "picture", "timeline", "metrics",
+                 "runs"):
         app.add_directive(name, Block)
     app.connect("builder-inited", Data)
     app.connect("build-finished", add_simulator)

@@ -16,7 +16,7 @@ import re
 from pathlib import Path
 
 from tools.bench import experiments
-from tools.kit import TOP
+from tools.kit import TOP, servers
 from tools.report import summaries
 from tools.results import rundir
 from tools.stats import comparisons, stats
@@ -103,10 +103,13 @@ def _published():
 
 
 def _constants():
-    """Return the enumerators of common/ that have a number, by module."""
+    """Return the enumerators that have a number, by module of common/ and by server."""
     found = Names()
-    for path in sorted((TOP / "common").rglob("*.[ch]"), reverse=True):
-        found.setdefault(path.stem, Names()).update(
+    modules = [(path, path.stem) for path in sorted(
+        (TOP / "common").rglob("*.[ch]"), reverse=True)]
+    mains = [(TOP / one.folder / "main.c", one.name) for one in servers.ARCHITECTURES]
+    for path, name in modules + mains:
+        found.setdefault(name, Names()).update(
             (name, int(value) * int(factor or 1)) for name, value, factor in
             reversed(re.findall(r"\b(\w+) = (\d+)(?: \* (\d+))?\b",
                                 path.read_text(encoding="utf-8"))))

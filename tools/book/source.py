@@ -20,7 +20,7 @@ from pygments.lexers import CLexer
 
 from tools.kit import TOP
 
-SEVEN = sorted(path.parent.name for path in TOP.glob("0[1-7]_*/main.c"))
+SEVEN = sorted(path.parent.name for path in TOP.glob("0[1-9]_*/main.c"))
 PAIRS = sorted(path.stem for path in (TOP / "docs" / "source").glob("*.toml"))
 DEFINITION = re.compile(
     r"^(?:#define (?P<macro>\w+)|(?:struct|enum|union) (?P<type>\w+) \{"

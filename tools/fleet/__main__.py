@@ -20,7 +20,7 @@ import sys
 from pathlib import Path
 
 from tools.fleet.inventory import GROUPS, HERE, VENV, Mistake, ansible, look, read
-from tools.kit import TOP, venv
+from tools.kit import TOP, process, venv
 
 WANTED = HERE / "requirements.txt"
 FACTS = TOP / "build" / "fleet" / "facts.json"
@@ -108,6 +108,7 @@ def main():
     parser.add_argument("--facts", type=Path, default=FACTS, metavar="FILE",
                         help="where to write what the hosts are (build/fleet/facts.json)")
     options = parser.parse_args()
+    process.end_on_signals()
     try:
         return run(options.what, options.inventory, options.check,
                    options.facts.resolve())

@@ -8,8 +8,6 @@ import contextlib
 import hashlib
 import os
 import pathlib
-import shutil
-import tempfile
 import time
 from dataclasses import replace
 from types import SimpleNamespace
@@ -20,7 +18,7 @@ from tools.bench.run import cell as cells
 from tools.fleet import agent, inventory
 from tools.fleet.hosts import Host, HostError
 from tools.fleet.load import Generators
-from tools.kit import TOP, procfs, redis
+from tools.kit import TOP, procfs, redis, scratch
 
 BOOT = "/proc/sys/kernel/random/boot_id"
 LONG = 3600.0           # seconds to build servers, or for a cell
@@ -96,8 +94,7 @@ class Fleet:
     def __enter__(self):
         """Reach all hosts. Raises HostError."""
         with self.stack as stack:
-            folder = tempfile.mkdtemp(prefix="bench-fleet-")
-            stack.callback(shutil.rmtree, folder, ignore_errors=True)
+            folder = stack.enter_context(scratch.folder("fleet"))
             (self.server, *_), (self.redis, *_), self.load = (
                 [stack.enter_context(Host(name, told, folder))
                  for name, told in self.told[group].items()] for group in inventory.NEEDED)
@@ -159,7 +156,7 @@ class Fleet:
         return wait
 
     @contextlib.contextmanager
-    def worker(self, *what):
+    def runner(self, *what):
         """Return a Runner while Redis runs."""
         self.start_redis()
         yield Runner(self, *what)

@@ -3,3 +3,7 @@
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]       # of the project
+
+from tools.kit import unpacked  # noqa: E402  it asks for TOP
+
+unpacked.enter()

@@ -9,7 +9,8 @@ import socket
 import subprocess
 from dataclasses import dataclass, replace
 
-PR_SET_PDEATHSIG = 1
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+ENDING = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 _libc = ctypes.CDLL(None, use_errno=True)
 _running = {}           # {pid: process} of those not waited for yet
 
@@ -29,13 +30,33 @@ class Exit:
 
 @contextlib.contextmanager
 def uninterrupted():
-    """Hold Ctrl-C back while a process starts or ends and is recorded;
-    yields the signal mask from before."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    """Hold Ctrl-C back while a process starts or ends and is recorded; yields the signal mask
+    from before.
+
+    Another thread that does not block these signals gets them instead. Python then raises
+    KeyboardInterrupt here all the same, and where that happens between fork() and exec() it is
+    lost, with a lock of logging. So a thread that runs at the same time has to be started in here:
+    it keeps the mask.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     try:
         yield before
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def end_on_signals():
+    """Have SIGTERM and SIGHUP raise KeyboardInterrupt, as SIGINT does, but only the first of them:
+    when a terminal is closed both come (scripts/guardian.c), and the second would cut short what
+    undoes all. A program that we start has neither handler."""
+    def end(*_):
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, lambda *_: None)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, end)
 
 
 def spawn(argv, cores, output, folder=None):
@@ -45,7 +66,7 @@ def spawn(argv, cores, output, folder=None):
         def prepare():
             os.sched_setaffinity(0, cores)
             _libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask - ENDING)
 
         process = subprocess.Popen(
             argv, stdin=subprocess.DEVNULL, stdout=output,
@@ -96,6 +117,21 @@ def end_all():
     """End whatever was started and still runs."""
     for process in list(_running.values()):
         stop(process)
+
+
+def adopt_orphans():
+    """Become the parent of all that descend from us and lose theirs; reap_orphans() has to be
+    called now and then."""
+    _libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def reap_orphans():
+    """Wait for adopted children that have ended: as zombies they would look as if they ran. Those
+    that spawn() started are left to wait()."""
+    with contextlib.suppress(ChildProcessError):
+        while (ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)) \
+                and ended.si_pid not in _running:
+            os.waitpid(ended.si_pid, 0)
 
 
 def kill_session(leader):

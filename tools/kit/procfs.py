@@ -8,7 +8,10 @@ import contextlib
 import os
 import re
 import time
+from collections import Counter
 from dataclasses import dataclass
+
+from tools.kit import wait
 
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -83,6 +86,13 @@ def threads(pid):
     return sorted(map(int, listed(f"/proc/{pid}/task")))
 
 
+def system_calls(pids):
+    """Return {number: how many threads of these processes are in that system call}; -1 stands for
+    a page fault, "running" for none."""
+    paths = (f"/proc/{pid}/task/{thread}/syscall" for pid in pids for thread in threads(pid))
+    return Counter(words[0] for words in (read(path).split() for path in paths) if words)
+
+
 def children(pid, threads_of=threads):
     """Return the process ids of a process's children, zombies too: a child is listed with the
     thread that forked it."""
@@ -108,11 +118,13 @@ def tree(root):
 def settle(root):
     """Wait until processes and threads below `root` stay the same for 20 ms,
     half a second at most."""
-    until = time.monotonic() + 0.5
-    before, now = None, []
-    while now != before and time.monotonic() < until:
-        time.sleep(0.02)
-        before, now = now, [(p.pid, p.threads) for p in tree(root)]
+    seen = [None]
+
+    def is_same():
+        seen.append([(one.pid, one.threads) for one in tree(root)])
+        return seen[-1] == seen[-2]
+
+    wait.until(is_same, 0.5, every=0.02)
 
 
 def cpu_time(processes):

@@ -10,14 +10,13 @@ import math
 import os
 import re
 import shlex
-import socket
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from tools.kit import TOP, colours, netns, process as child, procfs, sockets, wait
 
 READY = re.compile(r"listening on http://(\[[0-9a-f:]+\]|[0-9.]+):(\d+)/")
-SERVED = re.compile(r"served (\d+) requests? on \d+ connections?; CPU ")
+SERVED = re.compile(r"served (\d+) requests? on \d+ connections?$", re.MULTILINE)
 
 
 class ServerError(Exception):
@@ -46,6 +45,7 @@ class Server:
     model: str              # SEQUENTIAL, WORKER_EACH, POOL or LOOP
     at_a_time: float        # clients that it serves at a time, by default
     colour: tuple           # of colours
+    says: str               # in a sentence or two: who waits
     slots: str = ""         # the option that sets at_a_time
     one_core: bool = False  # whether a single thread computes
     has_workers: bool = False       # whether --workers gives it more loops
@@ -85,13 +85,26 @@ LOOP = "an event loop"
 # All of them, in the order of every table and legend. at_a_time is the default of the option
 # in C, which a test compares.
 ARCHITECTURES = (
-    Server("01_iterative", SEQUENTIAL, 1, colours.GREY, one_core=True),
-    Server("02_forking", WORKER_EACH, 128, colours.ORANGE, "--max-children"),
-    Server("03_preforking", POOL, 100, colours.SKY, "--workers"),
-    Server("04_threaded", WORKER_EACH, 256, colours.GREEN, "--max-threads"),
-    Server("05_prethreaded", POOL, 100, colours.PINK, "--threads"),
-    Server("06_poll", LOOP, math.inf, colours.RED, one_core=True),
-    Server("07_epoll", LOOP, math.inf, colours.BLUE, has_workers=True),
+    Server("01_iterative", SEQUENTIAL, 1, colours.GREY,
+           "One process serves one client after the other. While it waits, all others wait "
+           "in the accept queue.", one_core=True),
+    Server("02_forking", WORKER_EACH, 128, colours.ORANGE,
+           "A new process for each client. While one waits, the kernel runs another; each "
+           "costs a fork.", "--max-children"),
+    Server("03_preforking", POOL, 100, colours.SKY,
+           "A fixed number of processes. When all of them wait, new clients stay in the "
+           "accept queue.", "--workers"),
+    Server("04_threaded", WORKER_EACH, 256, colours.GREEN,
+           "A new thread for each client: as 02, but a thread costs less than a process.",
+           "--max-threads"),
+    Server("05_prethreaded", POOL, 100, colours.PINK,
+           "A fixed number of threads: as 03, in one process.", "--threads"),
+    Server("06_poll", LOOP, math.inf, colours.RED,
+           "One loop serves all clients. It waits for all of them together and passes each "
+           "descriptor to poll() every time.", one_core=True),
+    Server("07_epoll", LOOP, math.inf, colours.BLUE,
+           "A loop on each core. The kernel remembers the descriptors, and clients that wait "
+           "cost nothing.", has_workers=True),
 )
 # By each of its names: epoll, 07, 7, 07_epoll.
 NAMES = {name: one for one in ARCHITECTURES
@@ -186,7 +199,7 @@ def _is_ready(live):
         live.port = (ready(live.log()) or ("", 0))[1]
         return live.port
     try:
-        socket.create_connection(("127.0.0.1", live.port), 0.5).close()
-        return any(sockets.listeners(one.pid, live.port) for one in procfs.tree(live.pid))
-    except OSError:
+        return sockets.accepts(live.port) and any(
+            sockets.listeners(one.pid, live.port) for one in procfs.tree(live.pid))
+    except OSError:     # no sock_diag
         return False

@@ -4,6 +4,7 @@ No root is needed. OSError where the kernel has no sock_diag. /proc/net/tcp is n
 lists every connection of the machine.
 """
 
+import contextlib
 import functools
 import socket
 import struct
@@ -24,7 +25,7 @@ _HEADER = struct.Struct("=IHHII")               # struct nlmsghdr
 _ASK = struct.Struct("=BBBBI2s2s16s16sI8s")     # struct inet_diag_req_v2
 _TELL = struct.Struct("=BBBB2s2s16s16sI8sIIIII")    # struct inet_diag_msg
 _INFO = 2                                       # an attribute
-_PATIENCE = 1           # seconds for the kernel
+_PATIENCE = 1           # seconds for the kernel, or for a handshake
 
 
 @dataclass(slots=True)
@@ -69,6 +70,16 @@ def tcp(states=OPEN, details=False, families=(4, 6), wanted=None, local=0, remot
         found += filter(None, (_tcp(body, wanted) for body
                                in _exchange(ask, _REQUEST | _DUMP)))
     return found
+
+
+def accepts(port, host="127.0.0.1"):
+    """Return whether a program accepts connections at `port`. For it, this is one of them."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.settimeout(_PATIENCE)
+        with contextlib.suppress(OSError):
+            probe.connect((host, port))
+            return True
+    return False
 
 
 def accept_queue(port):

@@ -4,6 +4,8 @@ A kind is one of the keys of KINDS: the colour of a bar. A meaning is a pair
 (kind, words): the words name the client or the address.
 """
 
+import re
+
 from tools.kit import colours
 
 # kind: (its words in a legend, colour on light ground, on dark ground)
@@ -17,6 +19,10 @@ KINDS = {
     "other": ("waits for something else", "#7a5230", "#b08a62"),
     "idle": ("idle", "#dfe3e8", "#46525f"),
 }
+# What else a picture has: ground, text, quiet text, grid.
+GROUND, TEXT = ("#ffffff", "#14181e"), ("#1d2430", "#e6eaf0")
+QUIET, GRID = ("#5b6675", "#9aa7b6"), ("#e3e7ec", "#2a323c")
+DARK = dict((GROUND, TEXT, QUIET, GRID, *(colours for _, *colours in KINDS.values())))
 
 ACCEPT = frozenset(("accept", "accept4"))
 RECEIVE = frozenset(("read", "readv", "recvfrom", "recvmsg", "recvmmsg"))
@@ -32,6 +38,11 @@ DISK = frozenset(("fsync", "fdatasync", "openat", "pread64", "pwrite64"))
 
 # Roles of a descriptor: see role_of().
 LISTENER, CLIENT, REDIS = "listener", "client", "redis"
+
+
+def dark(picture):
+    """Return an SVG in these colours, drawn for light ground, as one for dark ground."""
+    return re.sub("(?<=')#[0-9a-f]{6}(?=')", lambda found: DARK[found[0]], picture)
 
 
 def role_of(local, remote, ports, redis):

@@ -1,13 +1,12 @@
-"""strace on processes that run already. To follow one takes root, or
-kernel.yama.ptrace_scope = 0."""
+"""strace: on processes that run already, and on a program from its start. To follow one that
+runs takes root, or kernel.yama.ptrace_scope = 0; to start one takes neither."""
 
 import contextlib
 import os
 import shutil
 import signal
-import tempfile
 
-from tools.kit import process, procfs, wait
+from tools.kit import process, procfs, scratch, wait
 
 SECONDS = 20            # until it must have begun, or ended
 
@@ -18,7 +17,13 @@ class StraceError(Exception):
 
 def missing():
     """Return why there is no strace, "" if it is here."""
-    return "" if shutil.which("strace") else "strace is not installed (apt-get install strace)"
+    return "" if shutil.which("strace") else "strace is missing; scripts/deps.sh watch fetches it"
+
+
+def words(options, output):
+    """Return the words that go in front of the command of a program to trace it and all that it
+    starts. Unlike following(), the system calls that `options` leave out cost nothing."""
+    return ["strace", "-f", "--seccomp-bpf", *options, "-o", str(output)]
 
 
 def _until(look, ends):
@@ -33,7 +38,7 @@ def following(pids, options, output, cores=None, until=_until):
     if missing():
         raise StraceError(missing())
     threads = [thread for pid in pids for thread in procfs.threads(pid)]
-    with tempfile.NamedTemporaryFile(prefix="strace-") as log:
+    with scratch.file("strace") as log:
         strace = process.spawn(["strace", *options, "-o", str(output),
                                 "-p", ",".join(map(str, pids))],
                                cores or os.sched_getaffinity(0), log)

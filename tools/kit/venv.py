@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 
-from tools.kit import TOP
+from tools.kit import TOP, unpacked
 
 FOLDER = os.path.join(TOP, "build", "venv")
 PYTHON = os.path.join(FOLDER, "bin", "python")
@@ -23,6 +23,20 @@ WANTED = [path for path in (os.path.join(TOP, part, "requirements.txt")
 WHAT = "Python packages (pytest, rich, altair ...)"
 BOOK = (os.path.join(TOP, "build", "book-venv"),
         [os.path.join(TOP, "tools", "book", "requirements.txt")], "Sphinx")
+
+# Debian's pip reads the system's list of certificates when it starts, even if it is told of
+# another one. Without the package ca-certificates, there is none.
+FROM_WHEEL = """
+import os, sys
+wheel, certificates = sys.argv[1:3]
+del sys.argv[1:3]
+sys.path.insert(0, wheel)
+if os.path.exists(certificates):
+    from pip._vendor import certifi
+    certifi.where = lambda: certificates
+from pip._internal.cli.main import main
+sys.exit(main())
+"""
 
 
 def enter():
@@ -55,14 +69,25 @@ def make(folder=FOLDER, wanted=WANTED, what=WHAT):
             return f"NO_INSTALL is set, and {shown} is not there yet"
         print(f"Installing {what} into {shown}, once ...", flush=True)
         shutil.rmtree(folder, ignore_errors=True)
-        reason = run(sys.executable, "-m", "venv", folder) or run(
-            python, "-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes",
+        before, pip = pip_of(python)
+        reason = run(sys.executable, "-m", "venv", *before, folder) or run(
+            *pip, "install", "--quiet", "--no-deps", "--require-hashes",
             "--retries", "1", "--disable-pip-version-check", "--timeout", "15",
             *(word for path in wanted for word in ("-r", path)))
         if not reason:
             with open(installed, "w", encoding="utf-8") as file:
                 file.write(lists)
         return reason
+
+
+def pip_of(python):
+    """Return options for venv, and the words that start pip in the environment of `python`.
+    Where Debian's python3-venv is unpacked below build/deps/, pip runs from its wheel."""
+    wheels = sorted(unpacked.ROOT.glob("usr/share/python-wheels/pip-*.whl"))
+    if not wheels:
+        return [], [python, "-m", "pip"]
+    return ["--without-pip"], [python, "-c", FROM_WHEEL, str(wheels[-1]),
+                               str(unpacked.FOLDER / "certificates.crt")]
 
 
 def read(path):

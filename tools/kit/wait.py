@@ -8,8 +8,9 @@ from tools.kit import process
 EVERY = 0.01        # seconds between two looks
 
 
-def until(look, seconds, ends=None, most=math.inf):
-    """Call look() until it returns something true; return its last value.
+def until(look, seconds, ends=None, most=math.inf, every=EVERY):
+    """Call look() `every` so many seconds until it returns something true; return its last
+    value.
 
     After `seconds` that is a false one, as when the process `ends` has ended before. A look
     counts for `most` seconds at most: on a busy machine, a program that is waited for runs as
@@ -23,6 +24,6 @@ def until(look, seconds, ends=None, most=math.inf):
         if found or spent > seconds:
             return found
         if not ends:
-            time.sleep(EVERY)
-        elif process.wait(ends, EVERY):
+            time.sleep(every)
+        elif process.wait(ends, every):
             return look()       # what it left behind

@@ -64,6 +64,8 @@ class Setting:
     redis_ms: float = 0.0   # added to each round trip
     machines: int = 1
     idle: int = 0           # connections that are open and silent
+    computing: float = 0.0  # share (0 to 1) of pages that compute, each for `compute_ms` of CPU
+    compute_ms: float = 20.0
 
     @property
     def slots(self):
@@ -163,7 +165,8 @@ def demands(costs, setting):
         server=1e-6 * (
             cost["server_us"]
             + fetched(costs, one.clients * held, memory["server_kib"])
-            + fetched(costs, active * (held + memory["worker_kib"]), memory["worker_kib"])),
+            + fetched(costs, active * (held + memory["worker_kib"]), memory["worker_kib"]))
+        + 1e-3 * one.computing * one.compute_ms,
         redis=1e-6 * cost["redis_us"],
         load=1e-6 * (cost["load_us"] + fetched(
             costs, one.clients / one.machines * held, memory["load_kib"])),

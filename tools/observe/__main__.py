@@ -15,6 +15,7 @@
 import importlib
 import sys
 
+from tools.kit import process
 from tools.observe.lab import LabError
 
 COMMANDS = {"watch": "tools.observe.watch.command",
@@ -32,6 +33,7 @@ def main(words):
     if not words or words[0] not in COMMANDS:
         print(__doc__.strip())
         return 0 if words[:1] in (["-h"], ["--help"]) else 2
+    process.end_on_signals()
     try:
         return importlib.import_module(COMMANDS[words[0]]).main(words[1:])
     except (LabError, OSError) as error:

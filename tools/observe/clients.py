@@ -1,10 +1,11 @@
 """Clients: a burst, and four kinds that make a server wait."""
 
 import asyncio
-import re
 import socket
 import time
 from dataclasses import dataclass
+
+from tools.kit import client
 
 
 @dataclass(frozen=True)
@@ -18,10 +19,9 @@ class Client:
     status: int         # of the answer, 0 without one
 
 
-def request(path, host="localhost"):
+def request(path):
     """Return the bytes of a GET request that ends its connection."""
-    return (f"GET {path} HTTP/1.1\r\nHost: {host}\r\n"
-            "Connection: close\r\n\r\n").encode()
+    return client.request(path, fields=["Connection: close"])
 
 
 def burst(address, count, path="/guestbook",
@@ -55,11 +55,9 @@ async def _one(number, address, path, on_connect, limit):
 
 def _status(answer):
     """Return the status of an answer, 0 if it is none or has been cut."""
-    head, _, body = answer.partition(b"\r\n\r\n")
-    length = re.search(rb"\r\ncontent-length: *(\d+)", head.lower())
-    whole = length is None or len(body) == int(length[1])
-    words = head.split()
-    return int(words[1]) if len(words) > 1 and whole else 0
+    status, headers, size = client.head(answer) or (0, {}, 0)
+    body = len(answer) - size
+    return status if body == int(headers.get("content-length", body)) else 0
 
 
 async def ask(address, path, limit=30.0):

@@ -5,10 +5,9 @@ import contextlib
 import os
 import shutil
 import signal
-import tempfile
 from pathlib import Path
 
-from tools.kit import TOP, process, procfs, servers, wait
+from tools.kit import TOP, process, procfs, scratch, servers, wait
 from tools.kit.redis import RedisError, RedisServer
 
 FOLDERS = [one.folder for one in servers.ARCHITECTURES]
@@ -98,10 +97,10 @@ class Server:
         """
         for word in (*before[:1], command[0]):
             if not shutil.which(word):
-                raise LabError(f"{word} is not installed; "
-                               "`scripts/deps.sh observe` installs it")
+                raise LabError(f"{word} is missing; "
+                               "scripts/deps.sh observe fetches it")
         self._before = bool(before)
-        self._log = tempfile.NamedTemporaryFile()
+        self._log = scratch.file("server")
         self._process = process.spawn([*before, *command],
                                       os.sched_getaffinity(0), self._log, TOP)
         self.pid = self._process.pid

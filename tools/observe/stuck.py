@@ -7,11 +7,11 @@ have workers, while a normal client asks for /answer every 100 ms.
 import argparse
 import asyncio
 import contextlib
-import tempfile
 from dataclasses import dataclass
 
+from tools.kit import scratch
 from tools.observe import clients, lab
-from tools.observe.slow_redis import SlowRedis
+from tools.kit.slow_redis import SlowRedis
 from tools.observe.timeline.export import duration
 
 TROUBLES = {                    # kind of the client, its words, its path
@@ -69,7 +69,7 @@ def main(words):
 
 def start(stack):
     """Start the seven on one slow Redis; return ({folder: Server}, slow)."""
-    root = lab.site(stack.enter_context(tempfile.TemporaryDirectory()))
+    root = lab.site(stack.enter_context(scratch.folder("site")))
     redis = stack.enter_context(lab.Redis())
     slow = stack.enter_context(SlowRedis(redis.port, 0))
     return {folder: stack.enter_context(

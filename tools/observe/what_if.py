@@ -37,7 +37,8 @@ def servers_of(text):
     if text in ("", "all"):
         return servers.ARCHITECTURES
     if text not in servers.NAMES:
-        raise ValueError(f"there are 01 to 07, {', '.join(model.WORKERS)}, all")
+        raise ValueError(f"there are 01 to {servers.ARCHITECTURES[-1].folder[:2]}, "
+                         f"{', '.join(model.WORKERS)}, all")
     return [servers.named(text)]
 
 
@@ -68,7 +69,10 @@ def main(words):
             description="Predict rates. Each option is also an environment variable: CORES=4."),
             SETTINGS, words, os.environ)
         path, chosen, clients = map(asked.pop, ("costs", "server", "clients"))
-        print(*lines(model.load(path), chosen, clients, asked), sep="\n")
+        costs = model.load(path)
+        # All are those that it knows: a new server has no costs yet.
+        chosen = [one for one in chosen if one.name in costs["servers"]] or chosen
+        print(*lines(costs, chosen, clients, asked), sep="\n")
     except (OSError, ValueError, config.SettingsError) as error:
         print(f"model: {error}", file=sys.stderr)
         return 2

@@ -11,7 +11,7 @@ from tools.stats.stats import EQUAL, FEW, LESS, MORE, UNKNOWN
 
 LINES = 23          # of a terminal of 24: the prompt needs one
 NARROW = 80
-LABEL = 8           # characters before the first column
+LABEL = 9           # characters before the first column
 SLOT = 6            # of a column, at least
 OPEN = (UNKNOWN, FEW)       # verdicts that more rounds may settle
 LOST = "lost"
@@ -26,13 +26,17 @@ def lines(summary, env, end, wide=NARROW):
     shown = columns([one["name"] for one in summary["servers"]], wide)
     parts = [(one, variant) for one in summary["experiments"] for variant in one["variants"]]
     head = [HEAD, fitted("", {name: name for name in shown}, shown)]
-    body = [[sentence(one, variant, wide), row(one, variant, shown)] for one, variant in parts]
+    body = [[sentence(one, variant, wide), *rows(one, variant, shown)] for one, variant in parts]
     foot = [*filter(None, (unsettled(summary), disturbed(summary, wide),
                            left_out(summary, env, shown, wide))), *end]
     room = LINES - len(head) - len(foot)
-    fit = len(body) if 2 * len(body) <= room else max(0, (room - 1) // 2)
-    rest = [f"{len(body) - fit} more are in {table.FILE}."] if fit < len(body) else []
-    return head + sum(body[:fit], []) + rest + foot
+    rest = []
+    while len(sum(body, rest)) > max(0, room):
+        body.pop()
+        rest = [f"{len(parts) - len(body)} more are in {table.FILE}."]
+        if not body:
+            break
+    return head + sum(body, []) + rest + foot
 
 
 def columns(names, wide):
@@ -87,9 +91,10 @@ def reason(experiment, variant, server):
     return found or f"{LOST_NOTE}{server} lost requests or runs"
 
 
-def row(experiment, variant, shown):
-    """Return the line of costs: CPU microseconds a request, "?" after one whose comparison with the
-    baseline is open, LOST instead of one that stands on a lost run."""
+def rows(experiment, variant, shown):
+    """Return the lines of figures: CPU microseconds a request, "?" after one whose comparison with
+    the baseline is open; below it, of an open loop, the milliseconds within which 99 % of the
+    answers came. LOST instead of a figure that stands on a lost run."""
     x = reference_x(experiment, variant)
     there = points_at(experiment, variant, x)
     undecided = {one["server"] for one in experiment["comparisons"]
@@ -97,9 +102,14 @@ def row(experiment, variant, shown):
                  and one["verdict"] in OPEN}
     lost = {one["server"] for one in experiment["curves"] if one["variant"] == variant
             for point in one["points"] if point["x"] == x and point["hollow"]}
-    cells = {name: number(point["values"].get("cpu_us")) + ("?" if name in undecided else "")
+    lost = dict.fromkeys(lost, LOST)
+    costs = {name: number(point["values"].get("cpu_us")) + ("?" if name in undecided else "")
              for name, point in there.items()}
-    return fitted("  CPU us", {**cells, **dict.fromkeys(lost, LOST)}, shown)
+    times = {name: number(point["values"].get("p99_ms")) for name, point in there.items()}
+    made = [fitted("  CPU us", {**costs, **lost}, shown)]
+    if experiment["open_loop"]:
+        made.append(fitted("  99 % ms", {**times, **lost}, shown))
+    return made
 
 
 def unsettled(summary):

@@ -43,6 +43,7 @@ def draw(summary, folder):
             name = "_".join(filter(None, (experiment["name"], variant)))
             for kind, chart in (("cost", cost(page)), ("can_do", by_x(page, "can_do")),
                                 ("rate", by_x(page, "rate")),
+                                ("p99_ms", response_time(page)),
                                 ("published_rate", published_curves(page)),
                                 ("published", published(page))):
                 if chart:
@@ -137,6 +138,34 @@ def by_x(page, key):
     return page.chart(layers, text, said, HEIGHT)
 
 
+def response_time(page):
+    """Return curves of the time within which 99 % of the answers came, by x; None in a closed
+    loop, whose response times are its rate once more, and without figures."""
+    rows = page.rows("p99_ms")
+    known = [one for one in rows if one["y"]]
+    if not page.experiment["open_loop"] or not known:
+        return None
+    text = "99 % of the answers come within this time, ms"
+    said = f"from the time when a request was due; {WHISKERS}; {LOST}"
+    if len({one["x"] for one in rows}) == 1:
+        return bars(page, known, f"{text}, {rows[0]['x']:,} {page.experiment['x_short']}", said)
+    ends = [one[end] for one in known for end in ("low", "high")]
+    return page.chart(curves(page, rows, [min(ends) / 1.15, max(ends) * 1.15]), text, said, HEIGHT)
+
+
+def counted(page, figure):
+    """Return (curves of a figure that a hook of a study counted, medians by x; the same in
+    words). ValueError without any."""
+    rows = [{"server": page.titles[one["server"]], "x": one["x"], "y": one["median"],
+             "low": one["median"], "high": one["median"], "mark": "", "model": None}
+            for one in page.experiment.get("counted", ())
+            if (one["variant"], one["figure"]) == (page.variant, figure)]
+    ends = [one["y"] for one in rows]
+    layers = curves(page, rows, [min(ends) / 1.15, max(ends) * 1.15])
+    return page.chart(layers, figure, "medians of all rounds", HEIGHT), "; ".join(
+        f"{one['server']} {one['x']:,}: {number(one['y'])}" for one in rows)
+
+
 def published(page):
     """Return the best figure of each server, ours above the published ones, each as a share
     of the best. Of ours, only points count at which the server was the limit: the best rate
@@ -188,7 +217,8 @@ def curves(page, rows, domain):
     looks = [page.looks[name] for name in names]
     base = alt.Chart(alt.Data(values=rows)).encode(
         x=alt.X("x:Q", title=page.experiment["x_title"], axis=alt.Axis(values=xs, format=","),
-                scale=alt.Scale(type="log", nice=False, domain=[xs[0] / 1.1, xs[-1] * 1.1])),
+                scale=alt.Scale(type="log" if xs[0] else "symlog", nice=False,
+                                domain=[xs[0] / 1.1, xs[-1] * 1.1])),
         y=alt.Y("y:Q", title=None, axis=alt.Axis(format=",", tickCount=6),
                 scale=alt.Scale(type="log", domain=domain, nice=False)),
         color=alt.Color("server:N", sort=names, scale=alt.Scale(

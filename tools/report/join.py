@@ -13,10 +13,9 @@ and a whole of which more than a tenth of the cells is noisy.
 import os
 import pathlib
 import sys
-import tempfile
 
 from tools.bench import experiments
-from tools.kit import TOP
+from tools.kit import TOP, scratch
 from tools.report import summaries
 from tools.results import rundir
 
@@ -52,14 +51,12 @@ def join(folder, runs):
             row["repeat"] += before.get(load, 0)
             rounds[load] = max(rounds.get(load, 0), row["repeat"])
             samples.append(row)
-        for row in rundir.read_rows(os.path.join(run, "calls.csv")):
+        for row in rundir.rows_of(run, "calls.csv"):
             calls[tuple(row[key] for key in CALL)] = row
-        counts = os.path.join(run, "counted.csv")
-        if rundir.stored(counts):
-            for row in rundir.read_rows(counts):
-                row["repeat"] += before.get(tuple(row[key] for key in LOAD), 0)
-                counted.append(row)
-    with tempfile.TemporaryDirectory() as new:
+        for row in rundir.rows_of(run, "counted.csv"):
+            row["repeat"] += before.get(tuple(row[key] for key in LOAD), 0)
+            counted.append(row)
+    with scratch.folder("join") as new:
         rundir.write_rows(os.path.join(new, "samples.csv"), samples, list(samples[0]))
         rundir.write_rows(os.path.join(new, "calls.csv"), calls.values(), rundir.CALLS)
         if counted:

@@ -22,8 +22,8 @@ def make(folder, more=()):
     """Return the summary of the results in `folder`. `more` are experiments in addition to
     the published ones, such as a study. Raises OSError when the files of a run are not
     there, and ValueError for a study that is not there any more."""
-    rows, calls = (rundir.read_rows(os.path.join(folder, name))
-                   for name in ("samples.csv", "calls.csv"))
+    rows = rundir.read_rows(os.path.join(folder, "samples.csv"))
+    calls = rundir.rows_of(folder, "calls.csv")
     env = rundir.read_json(os.path.join(folder, "env.json"))
     names = dict.fromkeys(row["experiment"] for row in rows)
     known = {one.name: one for one in (*experiments.all_experiments(), *more)}
@@ -40,15 +40,13 @@ def make(folder, more=()):
             tools={name: tool.latency for name, tool in load.TOOLS.items()},
             adaptive=bool(env.get("looks", {}).get(one.name))) for one in measured],
         "unavailable": peers.unavailable()}
-    counted = os.path.join(folder, "counted.csv")
-    if rundir.stored(counted):
-        rows = rundir.read_rows(counted)
+    counted = rundir.rows_of(folder, "counted.csv")
+    if counted:
         for one in made["experiments"]:
             one["counted"] = summary.counted(
-                row for row in rows if row["experiment"] == one["name"])
-    fleet = os.path.join(folder, "hosts.csv")
-    if rundir.stored(fleet):
-        parts = rundir.read_rows(fleet)
+                row for row in counted if row["experiment"] == one["name"])
+    parts = rundir.rows_of(folder, "hosts.csv")
+    if parts:
         for one in made["experiments"]:
             one["hosts"] = {variant: each_host.of_runs(*(
                 [row for row in some if row["experiment"] == one["name"]

@@ -18,6 +18,8 @@ MEANINGS = {        # under each table that has the sign
 # Columns of words; the last one of a table may wrap.
 WORDS = ("server", "figure", "compared", "why without percentiles")
 LATENCY = {"p50_ms": "median", "p99_ms": "99 % below", "max_ms": "longest"}
+NAMES = {"cpu_us": "CPU time", "p50_ms": "median ms", "p99_ms": "99 % ms"}   # of a comparison
+RESPONSE = {"p50_ms": "Median response time", "p99_ms": "99 % of the answers within"}
 # Which have a table of their own.
 SHOWN = ("rate", "cpu_us", "cpu_user_us", "cpu_system_us", "switches", "mean_ms", *LATENCY)
 
@@ -69,6 +71,7 @@ def tables(summary, experiment, variant, wide):
              if one["x"] == x and one["metric"] == "cpu_us"}
     made = [cost(experiment, variant, place, titles, found, costs),
             reached(experiment, variant, titles),
+            *(response_time(experiment, variant, titles, *one) for one in RESPONSE.items()),
             counted(experiment, variant, titles),
             hosts(*experiment.get("hosts", {}).get(variant, ((), ())))]
     if wide and found:
@@ -118,6 +121,27 @@ def reached(experiment, variant, titles):
                  [[f"{x:,}", *map(cells[x].get, curves)] for x in sorted(cells)])
 
 
+def response_time(experiment, variant, titles, key, title):
+    """Of an open loop: a percentile of the time from when a request was due to its last byte, by
+    x, a column a server, with the ends of its interval."""
+    curves = {one["server"]: one["points"] for one in experiment["curves"]
+              if one["variant"] == variant and experiment["open_loop"]}
+    cells = {}          # {x: {server: text}}
+    for server, points in curves.items():
+        for point in points:
+            found = known(point, key)
+            if found:
+                middle, low, high = map(number, found)
+                ends = f" ({low} to {high})" if point["intervals"][key] else ""
+                cells.setdefault(point["x"], {})[server] = SIGNS[
+                    "lost" if point["hollow"] else ""] + middle + ends
+    return Table(f"{title} in milliseconds, by {experiment['x_title']}",
+                 ["", *map(titles.get, curves)],
+                 [[f"{x:,}", *map(cells[x].get, curves)] for x in sorted(cells)],
+                 ["From the time when a request was due; those that failed have none."]
+                 if cells else ())
+
+
 def counted(experiment, variant, titles):
     """What the hooks of a study counted: a line a cell, a column a figure."""
     cells = {}          # {(x, server): {figure: median}}
@@ -147,7 +171,7 @@ def compared(experiment, said, titles):
     return Table(f"Compared with {base}, round by round",
                  [experiment["x_short"], "server", "figure", "compared"],
                  [[f"{one['x']:,}", titles[one["server"]],
-                   one["metric"].replace("cpu_us", "CPU time"), one["words"]] for one in said])
+                   NAMES.get(one["metric"], one["metric"]), one["words"]] for one in said])
 
 
 def latency(experiment, place, found):

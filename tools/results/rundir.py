@@ -2,6 +2,7 @@
 
 import csv
 import datetime
+import io
 import json
 import lzma
 import math
@@ -117,9 +118,17 @@ def read_rows(path):
                 for row in csv.DictReader(file)]
 
 
+def rows_of(folder, name):
+    """Return the rows of a table that a run need not have; [] without it. Raises OSError."""
+    path = os.path.join(folder, name)
+    return read_rows(path) if stored(path) else []
+
+
 def copy(run, folder, compressed):
     """Copy the CSV files and env.json of `run` to `folder`, which may have older ones. The CSV
-    files are then compressed, or not. Raises OSError."""
+    files are then compressed, or not. What is compressed is to be kept for long: without the
+    names of files in raw/, which stay behind, and without tables that have no row. Raises
+    OSError."""
     os.makedirs(folder, exist_ok=True)
     for name in os.listdir(run):
         source, table = os.path.join(run, name), os.path.join(folder, name.removesuffix(".xz"))
@@ -131,10 +140,24 @@ def copy(run, folder, compressed):
             for old in (table, f"{table}.xz"):
                 pathlib.Path(old).unlink(missing_ok=True)
             if compressed:
-                pathlib.Path(f"{table}.xz").write_bytes(
-                    lzma.compress(data, preset=9 | lzma.PRESET_EXTREME))
+                data = _without_raw(data)
+                if data.count(b"\n") > 1:
+                    pathlib.Path(f"{table}.xz").write_bytes(
+                        lzma.compress(data, preset=9 | lzma.PRESET_EXTREME))
             else:
                 pathlib.Path(table).write_bytes(data)
+
+
+def _without_raw(data):
+    """Return a CSV file as bytes with its column `raw`, if it has one, empty."""
+    rows = csv.DictReader(io.StringIO(data.decode(), newline=""))
+    if "raw" not in (rows.fieldnames or ()):
+        return data
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, rows.fieldnames, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({**row, "raw": ""} for row in rows)
+    return text.getvalue().encode()
 
 
 def as_value(key, text):

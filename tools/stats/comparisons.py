@@ -6,7 +6,11 @@ import operator
 from tools.stats import stats
 
 # {figure: (word for more of it, word for less of it)}
-METRICS = {"cpu_us": ("more expensive", "cheaper"), "rate": ("faster", "slower")}
+METRICS = {"cpu_us": ("more expensive", "cheaper"), "rate": ("faster", "slower"),
+           "p50_ms": ("longer", "shorter"), "p99_ms": ("longer", "shorter")}
+# In a closed loop a client that waits longer asks less often: its response times are its rate
+# once more. From an open loop they are a figure of their own.
+CLOSED, OPEN = ("cpu_us", "rate"), tuple(METRICS)
 
 
 def by_round(rows, metric):
@@ -20,16 +24,18 @@ def by_round(rows, metric):
     return found
 
 
-def comparisons(rows, baseline_of, adaptive=True):
+def comparisons(rows, baseline_of, adaptive=True, metrics=CLOSED):
     """Return how each server compares with its baseline, as a list of {"variant", "x", "server",
     "base", "metric": one of METRICS, "words": what is printed, and what stats.compare() says}.
 
     rows            of one experiment
     baseline_of     function: name of a variant -> name of a server
     adaptive        as for stats.compare()
+    metrics         CLOSED or OPEN
     """
     found = []
-    for metric, (more, less) in METRICS.items():
+    for metric in metrics:
+        more, less = METRICS[metric]
         for (variant, x), servers in by_round(rows, metric).items():
             base = baseline_of(variant)
             for server, figures in servers.items():

@@ -8,7 +8,7 @@ import statistics
 
 from tools.stats import stats
 from tools.stats.bottleneck import BUSY, LOAD
-from tools.stats.comparisons import comparisons
+from tools.stats.comparisons import CLOSED, OPEN, comparisons
 from tools.stats.sentences import explain
 from tools.stats.steady import TIMES, steadied
 
@@ -34,7 +34,8 @@ def counted(rows):
     """Return [{"variant", "server", "x", "figure", "median"}] of rows of counted.csv."""
     seen = {}
     for row in rows:
-        key = tuple((name, row[name] or "") for name in ("variant", "server", "x", "figure"))
+        key = tuple((name, "" if row[name] is None else row[name])
+                    for name in ("variant", "server", "x", "figure"))
         seen.setdefault(key, []).append(row["value"])
     return [dict(key, median=statistics.median(values)) for key, values in seen.items()]
 
@@ -124,7 +125,8 @@ def point(rows, keys, clients=None, leads="cpu_us"):
     run = min(measured, key=lambda row: (abs(row["rate"] - middle), row["rate"]))
     return {**one, "values": values,
             "rate": {"middle": middle, "low": min(rates), "high": max(rates)},
-            "intervals": {"rate": stats.interval(rates), "cpu_us": stats.interval(costs)},
+            "intervals": {"rate": stats.interval(rates), "cpu_us": stats.interval(costs),
+                          **{key: stats.interval(figures(measured, key)) for key in PERCENTILES}},
             "noisy": noise(judged, values),
             "limit": run.get("limit"), "evidence": run.get("evidence")}
 
@@ -165,7 +167,8 @@ def summarise(experiment, rows, calls, known, *, keys, tools, adaptive):
     one.update(
         latency={row["tool"]: tools.get(row["tool"], "") for row in rows},
         steadied=exponents, variants=list(bases), baselines=bases, curves=curves, calls=counted,
-        comparisons=comparisons(rows, bases.get, adaptive),
+        comparisons=comparisons(rows, bases.get, adaptive,
+                                OPEN if experiment.open_loop else CLOSED),
         published=experiment.published and vars(experiment.published))
     one["sentences"] = explain(one, known)
     return one

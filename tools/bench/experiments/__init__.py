@@ -4,15 +4,15 @@ What no file can say, such as that a counter grows, is in five.py.
 """
 
 import functools
-import http.client
 import pathlib
 import re
 import tomllib
 import types
-from contextlib import closing, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 from tools.bench import load
+from tools.kit import client as http
 
 FOLDER = pathlib.Path(__file__).parent
 ORDER = ("guestbook", "answer", "hello", "redirect", "echo")    # the published ones
@@ -20,7 +20,7 @@ ORDER = ("guestbook", "answer", "hello", "redirect", "echo")    # the published 
 # connect(2) first tries the local ports of one parity. When all 32,256 of them are taken, it
 # looks at each of them before it tries the others. Then ten connections take a second, the
 # load tool's thread does nothing else, and it looks as if the server lost its clients.
-PORTS = 32_000      # clients of a load host at most (run/netns.py sets the range of ports)
+PORTS = 32_000      # clients of a load host at most (kit/netns.py sets the range of ports)
 SPARE = 100         # descriptors of a process that are no connections
 
 
@@ -49,6 +49,8 @@ class Variant:
     tool: str = ""              # a key of load.TOOLS
     requests_each: int = 0      # each client ends its run after this number
     busy: int = 0               # clients that ask, where those of x are idle
+    other: str = ""             # path of other requests, where x is their share in per cent
+    rate: float = 0.0           # requests a second, where x is such a share
 
 
 class Experiment:
@@ -153,12 +155,9 @@ def client(port):
     """Return the `get` for Experiment.check."""
     def get(path):
         try:
-            with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=5)) as connection:
-                connection.request("GET", path, headers={"Connection": "close"})
-                response = connection.getresponse()
-                headers = {k.lower(): v for k, v in response.getheaders()}
-                return response.status, headers, response.read()
-        except (OSError, http.client.HTTPException) as error:
+            answer = http.get(("127.0.0.1", port), path)
+            return answer.status, answer.headers, answer.body
+        except OSError as error:
             raise WrongAnswer(f"GET {path}: {error!r}") from error
     return get
 

@@ -11,19 +11,19 @@ import math
 import os
 import shlex
 import signal
-import tempfile
 import time
 from dataclasses import replace
 
 from tools.bench.load.ab import Ab
+from tools.bench.load.arrivals import Arrivals
 from tools.bench.load.base import Job, LoadError, Result, last_line
 from tools.bench.load.httperf import Httperf
 from tools.bench.load.openloop import OpenLoop
 from tools.bench.load.wrk import Wrk
-from tools.kit import process as child, procfs, sockets
+from tools.kit import process as child, procfs, scratch, sockets
 
 __all__ = ["Job", "LoadError", "Result", "TOOLS", "last_line", "missing", "run"]
-TOOLS = {tool.name: tool for tool in (Ab(), Wrk(), Httperf(), OpenLoop())}
+TOOLS = {tool.name: tool for tool in (Ab(), Wrk(), Httperf(), OpenLoop(), Arrivals())}
 
 
 def missing(name):
@@ -39,7 +39,7 @@ def run(name, job, cores, tick=None):
     tool = TOOLS[name]
     if missing(name):
         raise LoadError(f"{name} is not installed: {missing(name)}")
-    with tempfile.TemporaryDirectory(prefix="bench-load-") as folder:
+    with scratch.folder("load") as folder:
         argv, log = tool.command(job, folder), os.path.join(folder, "output")
         begun = time.monotonic()
         with open(log, "wb") as output:

@@ -14,7 +14,7 @@ class Ab(Tool):
     """ab: a closed loop, one thread, and no more clients than MOST."""
 
     name = "ab"
-    remedy = "apt-get install apache2-utils"
+    remedy = "scripts/deps.sh load fetches it"
     latency = ("ab: from connect (on a kept connection: from send) to the "
                "last byte; not corrected for coordinated omission")
     whole_seconds = True

@@ -31,6 +31,9 @@ class Job:
     script: str = None          # a Lua file (wrk)
     pause: float = 0.0          # seconds between two requests of a client (wrk)
     keep_times: bool = False    # of each answer, where the tool can (ab)
+    other: str = ""             # the path of the other kind of request (arrivals)
+    share: float = 0.0          # of the requests that are of that kind (arrivals)
+    seed: int = 0               # of what is drawn by chance (arrivals)
 
     @property
     def asked(self):
@@ -78,6 +81,7 @@ class Result:
     output: str = ""
     began: float = 0.0          # time.monotonic() when its process ran
     times: dict = None          # {microseconds: answers}, with keep_times
+    queue: dict = field(default_factory=dict)   # what a queue predicts, {figure: ms} (arrivals)
     extra: dict = field(default_factory=dict)   # columns that only a fleet has
 
     @property
@@ -97,7 +101,7 @@ class Tool:
     job, folder)`, which returns a Result; `folder` is a scratch folder of that one process."""
 
     name = ""
-    remedy = ""             # the command that installs it
+    remedy = ""             # how to get it
     latency = ""            # what its percentiles measure, in a sentence
     open_loop = False       # its clients arrive at a rate of their own
     busy_waits = False      # its core is busy whatever the load

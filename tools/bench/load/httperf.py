@@ -9,7 +9,7 @@ class Httperf(Tool):
     """httperf: an open loop; a new connection every 1/rate seconds."""
 
     name = "httperf"
-    remedy = "apt-get install httperf"
+    remedy = "scripts/deps.sh load fetches it"
     latency = ("httperf: mean only, in steps of 0.1 ms, from send to the first byte; time lost "
                "before a connection opens is not counted")
     open_loop = busy_waits = True

@@ -15,7 +15,7 @@ class Wrk(Tool):
     """wrk: a closed loop over epoll, keep-alive unless told otherwise."""
 
     name = "wrk"
-    remedy = "apt-get install wrk"
+    remedy = "scripts/deps.sh load fetches it"
     # The clock starts when the socket becomes writable: after connect, and after the other
     # clients that wrk serves first. Then stats_correct() adds samples: for a latency n of
     # at least twice the mean cycle c = clients / rate those of n-c, n-2c, ... down to c.

@@ -9,12 +9,11 @@ everything, and ends with "ready" or with at most three things to do first.
 import os
 import platform
 import re
-import socket
 import subprocess
 from dataclasses import dataclass
 
 from tools.bench.machine import facts, quiet
-from tools.kit import TOP, netns, procfs
+from tools.kit import TOP, netns, procfs, sockets
 
 STOPS, SPOILS, LESS = 3, 2, 1       # how much a finding matters
 WORDS = {STOPS: "MISSING", SPOILS: "WARNING", LESS: "note"}
@@ -99,8 +98,7 @@ def cores(machine):
 def doctor():
     """Return all Findings, of building and testing too."""
     free = int(procfs.find(r"^MemAvailable:\s*(\d+)", "/proc/meminfo")) // 1024
-    with socket.socket() as probe:
-        taken = probe.connect_ex(("127.0.0.1", 8000)) == 0
+    taken = sockets.accepts(8000)
     return [
         Finding("kernel", f"{platform.system()} {platform.release()}"),
         *look(facts.layout(), 15000, netns.problem()),
@@ -120,9 +118,9 @@ def packages(group):
         env={**os.environ, "NO_INSTALL": "1"}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         text=True, check=False)
     if not done.returncode:
-        return Finding(f"packages: {group}", "all that is needed is installed")
+        return Finding(f"packages: {group}", "all that is needed is there")
     names = re.findall(r"^  (\S+)  .*", done.stdout, re.MULTILINE)
-    remedy = f"`scripts/deps.sh {group}` installs {' '.join(names)}" if names else \
+    remedy = f"`scripts/deps.sh {group}` fetches {' '.join(names)}" if names else \
         "docs/howto/install.md: " + " ".join(done.stdout.splitlines()[:1])  # too old
     return Finding(f"packages: {group}", "some are missing" if names else "of no use here",
                    remedy, STOPS if group == "run" else LESS)

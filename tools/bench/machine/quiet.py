@@ -5,7 +5,7 @@ import os
 import statistics
 import time
 
-from tools.kit import procfs
+from tools.kit import procfs, wait
 
 SLOWER = 30.0       # per cent more time for the same work than usual
 FOREIGN = 10.0      # per cent of the server's cores
@@ -29,10 +29,8 @@ class Gate:
 
     def __call__(self):
         """Return when it is quiet, or when the limit is reached."""
-        begun = time.monotonic()
-        while (why := self.disturbed()) and time.monotonic() - begun < self.patience:
-            time.sleep(PAUSE)
-        self.patience = self.patience / 2 if why else self.limit
+        quiet = wait.until(lambda: not self.disturbed(), self.patience, every=PAUSE)
+        self.patience = self.limit if quiet else self.patience / 2
 
     def disturbed(self):
         """Return in words what is not quiet, "" if all is."""

@@ -1,4 +1,4 @@
-"""What a server costs: the only place that reads /proc and control groups."""
+"""What a server costs, from /proc (tools/kit/procfs.py) and control groups (cpu.py)."""
 
 
 class Metric:

@@ -33,7 +33,7 @@ METRICS = (sockets.AcceptQueue, cpu_meter.CpuTime, memory.Memory, switches.Switc
 class CostMeter:
     """All metrics together, for one run of a load tool, and what they may look at."""
 
-    live: object                # the running server, a bench.run.servers.Live
+    live: object                # the running server, a kit.servers.Live
     redis_pid: int = None       # the private Redis
     count_connections: bool = False     # whether the load holds its connections open
     cpu: object = None          # from cpu.of_tree(); without it CPU time comes from /proc

@@ -9,13 +9,12 @@ and threads that live for 50 us, as in 02 and 04, and loses their last context s
 
 import os
 import statistics
-import time
 from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from tools.bench.meter import Metric
-from tools.kit import procfs
+from tools.kit import procfs, wait
 
 ROOT = Path("/sys/fs/cgroup")
 
@@ -59,14 +58,14 @@ class Group:
 
     def close(self):
         """Move the processes back and delete the group."""
-        until = time.monotonic() + 2
-        while time.monotonic() < until:
+        def is_gone():
             for pid in procfs.read(self.folder / "cgroup.procs").split():
                 _move(pid, self.parent)
-            try:
-                return self.folder.rmdir()
-            except OSError:     # a task that is ending still belongs to it
-                time.sleep(0.01)
+            with suppress(OSError):     # a task that is ending still belongs to it
+                self.folder.rmdir()
+            return not self.folder.exists()
+
+        wait.until(is_gone, 2)
 
 
 def _move(pid, folder):

@@ -7,10 +7,9 @@ many clients one epoll_wait() returns, or how often a read finds nothing yet.
 """
 
 import re
-import tempfile
 from pathlib import Path
 
-from tools.kit import procfs, strace
+from tools.kit import procfs, scratch, strace
 
 ROW = re.compile(r"^\s*[\d.]+\s+[\d.]+\s+\d+\s+(\d+)\s+(?:\d+\s+)?((?!total$)\w+)$", re.MULTILINE)
 
@@ -29,7 +28,7 @@ def count(live, cores, work, options=("-f", "-c"), parse=table):
     were answered; strace runs on `cores`, and parse() returns {name: calls} from what it writes
     with `options`. Returns {name: calls a request}, most frequent first, with the sum as "all".
     Raises SyscallError."""
-    with tempfile.TemporaryDirectory(prefix="bench-calls-") as name:
+    with scratch.folder("calls") as name:
         folder = Path(name)
         pids = [one.pid for one in procfs.tree(live.pid)]
         try:

@@ -2,8 +2,9 @@
 
     python3 -m tools.bench peers [NAME...]        default: those in PEERS, or all
 
-Packages come from the distribution; NO_INSTALL=1 only prints the command. Exit
-status: 0 if every peer can be started, 1 if one cannot, 2 for a wrong name.
+Packages come from the distribution. scripts/install.sh says which, asks on a terminal, and
+starts no service; NO_INSTALL=1 only prints the command. Exit status: 0 if every peer can be
+started, 1 if one cannot, 2 for a wrong name.
 """
 
 import os
@@ -12,18 +13,16 @@ import shutil
 import subprocess
 
 from tools.bench import peers
+from tools.kit import TOP
 
 
 def install(packages):
-    """Install `packages`; return whether that worked."""
-    command = [*(["sudo"] if os.getuid() else []), "apt-get", "-o", "DPkg::Lock::Timeout=600",
-               "install", "-y", "--no-install-recommends", *packages]
+    """Install those of `packages` that this release has, or say how."""
+    command = [str(TOP / "scripts/install.sh"), *packages]
     if os.environ.get("NO_INSTALL"):
         print("NO_INSTALL is set. Please run:\n  " + shlex.join(command))
-        return True
-    print("Running:", shlex.join(command), flush=True)
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    return subprocess.run(command, env=environment, check=False).returncode == 0
+    else:
+        subprocess.run(command, check=False)
 
 
 def main(words):
@@ -31,9 +30,8 @@ def main(words):
     wanted = peers.chosen(" ".join(words) or os.environ.get("PEERS") or "all")
     packages = sorted({package for peer in wanted if peer.unready()
                        for package in peer.told.get("packages", ())})
-    if packages and shutil.which("apt-get") and not install(packages):
-        for package in packages:    # this release may lack one of them
-            install([package])
+    if packages and shutil.which("apt-get"):
+        install(packages)
     problems = [peer.unready() for peer in wanted]
     for peer, why in zip(wanted, problems):
         print(f"{peer.name:22} {why or 'ready'}")

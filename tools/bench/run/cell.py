@@ -1,22 +1,22 @@
 """Run cells: start a server, check it, load it, end it, and write a row."""
 
 import contextlib
+import dataclasses
 import os
 import signal
-import tempfile
 
 from tools.bench import load, plan
 from tools.bench.experiments import WrongAnswer, client
 from tools.bench.machine import quiet
 from tools.bench.meter import costs as cost_meter, cpu as cpu_meter, syscalls
-from tools.kit import procfs, servers
+from tools.kit import procfs, scratch, servers
 from tools.results import rundir
 from tools.stats import bottleneck
 
-# A crash takes the accounts of the children with it, and all that the server
-# did after the last sample.
-LOST_IN_A_CRASH = ("rate", "cpu_us", "cpu_user_us", "cpu_system_us",
-                   "server_busy", "foreign", "faults", "switches")
+# Figures of a run that mean nothing after a crash, which takes the accounts of the children
+# with it, and all that the server did after the last sample; nor when the run was disturbed.
+VOID = ("rate", "cpu_us", "cpu_user_us", "cpu_system_us",
+        "server_busy", "foreign", "faults", "switches")
 
 
 def tool_for(experiment, asked, variant):
@@ -55,7 +55,7 @@ class Runner:
             backlog=self.settings.backlog, host=self.host,
             workers=experiment.workers(cell.server, variant, self.machine, cell.x),
             extra=tuple(variant.options.get(cell.server.name, ())))
-        with tempfile.TemporaryDirectory(prefix="bench-cell-") as folder, \
+        with scratch.folder("cell") as folder, \
                 servers.running(cell.server, start, os.path.join(folder, "server")) as live:
             yield live
 
@@ -106,9 +106,10 @@ class Runner:
                 self._warm_up(cell, live)
                 costs = cost_meter.CostMeter(live, redis, experiment.holds_connections, cpu)
                 row["descriptor_limit"] = procfs.descriptor_limit(live.pid)
-                job = experiment.job(live, cell.variant, cell.x, seconds,
-                                     self.machine, self.settings.full)
-                told = {}
+                job = dataclasses.replace(experiment.job(
+                    live, cell.variant, cell.x, seconds, self.machine, self.settings.full),
+                    seed=cell.repeat)
+                told = {}   # what a study counts while the load runs; others count nothing
                 with experiment.beside(cell, live, told) as seen:
                     costs.begin(job.least_seconds, job.requests)
                     result = self.load(tool.name, job, self.machine.load_cores,
@@ -175,9 +176,9 @@ class Runner:
             mean_ms=result.mean, p50_ms=result.p50, p99_ms=result.p99, max_ms=result.max,
             **{**values, **result.extra})
         if status == "disturbed":
-            row.update(dict.fromkeys(set(LOST_IN_A_CRASH) - {"foreign"}))
+            row.update(dict.fromkeys(set(VOID) - {"foreign"}))    # "foreign" is why
         if status == "crashed":
-            row.update(dict.fromkeys(LOST_IN_A_CRASH))
+            row.update(dict.fromkeys(VOID))
             self.problems.append(f"{cell.label}: {notes[0]}")
 
     def count_calls(self, experiment, server, variant):

@@ -2,7 +2,8 @@
 
 A run measures the experiments one after the other, in shuffled rounds, until their comparisons
 are settled or the time is over. Before each round it waits until the machine is quiet. Ctrl-C keeps
-what is measured by then. It draws nothing: see command.py.
+what is measured by then. Each cell is run by a Runner (cell.py). Nothing
+is drawn here: see command.py.
 """
 
 import collections
@@ -73,7 +74,7 @@ class Here(contextlib.nullcontext):
         return preflight.look(machine, clients, self.no_network)
 
     @contextlib.contextmanager
-    def worker(self, settings, machine, folder):
+    def runner(self, settings, machine, folder):
         """Return a cells.Runner while its Redis runs."""
         with redis.RedisServer(machine.load_cores) as private, yardstick.running(machine):
             yield cells.Runner(settings, machine, private, folder)
@@ -108,15 +109,15 @@ class Session:
 
     def __init__(self, stages, gate, deadline=math.inf):
         self.stages, self.gate, self.deadline = stages, gate, deadline
-        self.worker = self.view = None
+        self.runner = self.view = None
         self.looks, self.rounds, self.lengthened = {}, {}, {}
         self.done = collections.Counter()       # {(experiment, key of a cell): rounds}
 
-    def measure(self, worker, view):
+    def measure(self, runner, view):
         """Measure all stages. Without a deadline (time.monotonic) each goes on until it is
         settled; with one, the planned rounds of all come first, and what time is left then goes
         to what is open in any of them."""
-        self.worker, self.view = worker, view
+        self.runner, self.view = runner, view
         for number, stage in enumerate(self.stages, 1):
             view.stage(stage)
             self._planned(stage)
@@ -124,7 +125,7 @@ class Session:
                 self._settle([stage])
             for server, variant in stage.calls:
                 view.begin(f"{stage.experiment.name}: system calls of {server.name}")
-                worker.count_calls(stage.experiment, server, variant)
+                runner.count_calls(stage.experiment, server, variant)
                 view.passed(plan.CALLS_SECONDS + plan.AROUND_CALLS)
             view.left = plan.total(self.stages[number:])
         if self.deadline != math.inf:
@@ -136,7 +137,7 @@ class Session:
         self.looks[name], self.rounds[name], self.lengthened[name] = [], 0, {}
         for cell in stage.cells:
             if cell.impossible:
-                self.view.cell(self.worker.skip(cell, "not possible", cell.impossible), 0)
+                self.view.cell(self.runner.skip(cell, "not possible", cell.impossible), 0)
         for number in range(1, stage.planned + 1):
             self._round(stage, stage.in_round(number))
         if stage.possible and not stage.rounds:
@@ -150,12 +151,12 @@ class Session:
             self.gate()
         name = stage.experiment.name
         self.rounds[name] = number = self.rounds[name] + 1
-        for cell in plan.shuffled(some, f"{self.worker.settings.seed} {name}", number,
+        for cell in plan.shuffled(some, f"{self.runner.settings.seed} {name}", number,
                                   lambda cell: (cell.variant.name, cell.x)):
             self.done[name, cell.key] += 1
             self.view.begin(
                 f"{name} {cell.variant.name} {cell.server.name} {cell.x:,}: round {number}")
-            row = self.worker.run(dataclasses.replace(cell, repeat=number),
+            row = self.runner.run(dataclasses.replace(cell, repeat=number),
                                   stage.seconds * stage.experiment.weight)
             self.view.cell(row, cell.lasts(stage.seconds))
 
@@ -217,7 +218,7 @@ class Session:
         """Return those of the cells `some` whose comparison more rounds may settle."""
         if stage.rounds:
             return []
-        rows = [row for row in self.worker.folder.rows
+        rows = [row for row in self.runner.folder.rows
                 if row["experiment"] == stage.experiment.name]
         left = comparisons.unsettled(
             steadied(rows)[0], [cell.key for cell in some], stage.baseline_of)
@@ -233,9 +234,9 @@ def measure(where, settings, machine, folder, stages, env, show):
     session = Session(stages, gate, math.inf if settings.full
                       else time.monotonic() + plan.QUICK_SECONDS)
     try:
-        with where.worker(settings, machine, folder) as worker, \
+        with where.runner(settings, machine, folder) as runner, \
                 show(plan.total(stages), stages, folder.path) as view:
-            session.measure(worker, view)
+            session.measure(runner, view)
     except KeyboardInterrupt:
         status, said = 130, ["Stopped before the end: these are the figures until then."]
     except OSError as error:
@@ -244,7 +245,7 @@ def measure(where, settings, machine, folder, stages, env, show):
         process.end_all()
     env.update(complete=not status, ended=rundir.now(), looks=session.looks,
                lengthened=session.lengthened,
-               problems=session.worker.problems if session.worker else [])
+               problems=session.runner.problems if session.runner else [])
     env["settings"]["repeat"].update(session.rounds)
     rundir.write_json(os.path.join(folder.path, "env.json"), env)
     return status, said

@@ -8,13 +8,14 @@ import os
 import pathlib
 import re
 import shutil
-import socket
 import statistics
 import threading
 
 from tools.bench import load
 from tools.bench.load.base import Tool
-from tools.kit import TOP, procfs, redis, sockets
+from tools.kit import TOP, client, procfs, redis, sockets
+from tools.kit.counters import Counters
+from tools.kit.slow_redis import SlowRedis
 
 FOLDER = pathlib.Path(__file__).parent
 FILES = {"/10k": 10 * 1024, "/1m": 1024 * 1024}
@@ -41,13 +42,21 @@ def unix_socket(address):
     return f"unix:{answer.splitlines()[-1].decode()}/{redis.SOCKET}"
 
 
+@functools.cache
+def slow_redis(address, ms):
+    """Start a proxy before the Redis at HOST:PORT whose replies take `ms` longer; return its
+    HOST:PORT. It runs until the session ends."""
+    proxy = SlowRedis(int(address.rpartition(":")[2]), ms / 1e3).__enter__()
+    return f"127.0.0.1:{proxy.port}"
+
+
 # ---------------------------------------------------------------- load tools
 
 class RedisBenchmark(Tool):
     """redis-benchmark: the commands of a guestbook page, one after the other,
     `depth` of each in one write. The server is Redis."""
 
-    remedy = "apt-get install redis-tools"
+    remedy = "scripts/deps.sh run fetches it"
 
     def __init__(self, depth):
         self.depth, self.name = depth, f"redis-benchmark -P {depth}"
@@ -108,9 +117,9 @@ def idle(cell, live, seen, told):
     before = memory()
     with contextlib.ExitStack() as kept:
         for _ in range(cell.x):
-            client = kept.enter_context(socket.create_connection(("127.0.0.1", live.port), 30))
-            client.sendall(b"GET /answer HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            if not client.recv(4096).startswith(b"HTTP/1.1 200"):
+            one = kept.enter_context(client.Connection(("127.0.0.1", live.port), 30))
+            one.request("/answer")
+            if one.response().status != 200:
                 raise load.LoadError(f"{cell.x:,} idle connections were not opened")
         live.before = cell.x
         if cell.x >= 1000:
@@ -180,4 +189,25 @@ def balancer(cell, live, seen, told):
     return growth(read, "us/request in {}", 1e6, seen, told)
 
 
-HOOKS = {"idle": idle, "kernel": kernel, "spread": spread, "balancer": balancer}
+@contextlib.contextmanager
+def queue(cell, live, seen, told):
+    """Tell what the same arrivals would take in a queue with one server, see load/arrivals.py."""
+    yield
+    if seen:
+        told |= {f"ms in a queue with one server, {name}": ms
+                 for name, ms in seen[0].queue.items()}
+
+
+@contextlib.contextmanager
+def iteration(cell, live, seen, told):
+    """Tell how long the longest iteration of a loop took, in ticks of the kernel."""
+    yield
+    counters = Counters(live.pid)
+    workers = counters.read()
+    counters.close()
+    if workers and counters.loop:
+        told["ms, the longest iteration"] = max(worker.longest_ms for worker in workers)
+
+
+HOOKS = {"idle": idle, "kernel": kernel, "spread": spread, "balancer": balancer, "queue": queue,
+         "iteration": iteration}

@@ -44,15 +44,19 @@ KEYS = {                    # of a load, with their defaults
     "keep_alive": True,
     "tool": "",             # of load.TOOLS; else wrk, for new connections ab
     "script": "",           # a Lua file for wrk
-    "options": "",          # of our servers
+    "options": "",          # of our servers; a table: {server: its own}
     "requests_each": 0,     # each client ends its run after this number
     "busy": 0,              # clients that ask; those of `clients` are idle
+    "other": "",            # a path; `clients` are the per cent of requests that ask for it
+    "rate": 0,              # requests a second, with `other`: an open loop
+    "redis_ms": 0,          # how much longer each reply of Redis takes
     "all_cores": False,     # whether the server may run on the load's, too
     "floor": False,         # whether to compare with the server's floor
 }
 GROUPS = {"seven": [one.name for one in servers.ARCHITECTURES],
           "peers": sorted(name for name, told in peers.found().items()
                           if told["kind"] != "floor")}
+SLOW = "slow Redis "    # followed by milliseconds: an address that studies.hooks makes
 A_SECOND = 1000         # connections that a tool opens in a second, at least
 AT_LEAST = 20000        # requests of a run with `requests_each`
 
@@ -77,6 +81,8 @@ class Started:
         OSError."""
         argv, folder = self.server.command(dataclasses.replace(
             start, public=hooks.site() + "/public"), port, folder)
+        argv = [hooks.slow_redis(start.redis, float(word[len(SLOW):])) if word.startswith(SLOW)
+                else word for word in argv]
         for word in self.way:
             limit = re.fullmatch(r"net\.(\S+)=(\S+)", word)
             if limit:
@@ -103,6 +109,9 @@ class Study(experiments.Experiment):
         self.path, self.tools, self.reference = first.path, [first.tool], max(first.full)
         if first.busy:
             self.x_title = self.x_short = "idle connections"
+        if first.other:
+            self.open_loop, self.unit = True, "answers/s"
+            self.x_title = self.x_short = "% slow requests"
 
     def chosen(self, names):
         """Return the servers that go by one of `names` (all without a name), and those that they
@@ -125,6 +134,10 @@ class Study(experiments.Experiment):
         for one in experiments.all_experiments():
             if one.path == variant.path and live.server.kind == "architecture":
                 one.check(experiments.client(live.port))
+        if variant.other:
+            return loads.Job(live.url(variant.path), connections=round(seconds * variant.rate),
+                             seconds=seconds, rate=variant.rate, keep_alive=False,
+                             other=variant.other, share=x / 100)
         clients, requests = variant.busy or x, variant.requests_each * x
         least = 60.0 if requests else clients / A_SECOND
         return loads.Job(
@@ -204,7 +217,8 @@ def read_load(table, ways):
     name, where = table["name"], f"in load {table['name']!r}"
     known(table, KEYS, where)
     for key, value in table.items():
-        if not isinstance(value, type(KEYS[key])):
+        both = (str, dict) if key == "options" else type(KEYS[key])
+        if not isinstance(value, both):
             raise ValueError(f"{key} = {value!r} {where} is of a wrong type")
     tool = table["tool"] or ("wrk" if table["keep_alive"] else "ab")
     known([tool], loads.TOOLS, where)
@@ -215,16 +229,28 @@ def read_load(table, ways):
     each = {name: members}
     if ways or table["floor"]:
         kept = "-kept" if table["keep_alive"] else ""
-        each = {f"{name}, {one}": ([f"floor-{one}{kept}"] if table["floor"] else [])
+        # A new server has no floor yet.
+        floors = {one for one in members if table["floor"] and f"floor-{one}" in peers.found()}
+        each = {f"{name}, {one}": ([f"floor-{one}{kept}"] if one in floors else [])
                 + ([f"{one}, {way}" for way in ways] or [one]) for one in members}
-    words = shlex.split(table["options"])
+    if bool(table["other"]) != bool(table["rate"]) or table["other"] and tool != "arrivals":
+        raise ValueError(f'`other`, `rate` and tool = "arrivals" need each other {where}')
+    own = table["options"] if isinstance(table["options"], dict) else {}
+    known(own, members, f"in options {where}")
+    words = [] if own else shlex.split(table["options"] or "")
+    if table["other"].startswith("/compute"):
+        words.append("--compute")
+    if table["redis_ms"]:
+        words += ["--redis", f"{SLOW}{table['redis_ms']}"]
     if table["path"] in hooks.FILES:
         words += ["--root", hooks.site()]
     return [experiments.Variant(
         label, servers=some, baseline=some[0], tool=tool,
         quick=table["clients"], full=table["clients"],
-        options=dict.fromkeys(some, words), many_workers=table["all_cores"],
-        redis="tcp" if table["path"] == "/guestbook" else "none",
+        options={one: words + shlex.split(own.get(one, "")) for one in some},
+        many_workers=table["all_cores"],
+        redis="tcp" if "/guestbook" in (table["path"], table["other"]) else "none",
         script=table["script"] and str(hooks.FOLDER / table["script"]),
-        **{key: table[key] for key in ("path", "keep_alive", "requests_each", "busy")})
+        **{key: table[key] for key in ("path", "keep_alive", "requests_each", "busy", "other",
+                                       "rate")})
             for label, some in each.items()]

@@ -24,7 +24,7 @@ try:
 except ImportError:         # to look at options, no template is filled in
     jinja2 = None
 
-from tools.kit import process, procfs, wait
+from tools.kit import process, procfs, sockets, wait
 
 FOLDER = Path(__file__).resolve().parent
 START_SECONDS = 30
@@ -52,8 +52,7 @@ def start(name, argv, port, output):
         ended = process.wait(child, 0)
         if ended:
             raise Failed(f"{name} ended with {ended}: {shlex.join(argv)}")
-        with socket.socket() as sock:
-            return sock.connect_ex(("127.0.0.1", port)) == 0
+        return sockets.accepts(port)
 
     wait_for(ready, f"{name} to accept connections", START_SECONDS)
     return child
@@ -91,8 +90,8 @@ class Balancer:
         path = f"{os.environ.get('PATH', '')}:/usr/sbin"
         program = shutil.which(self.program, path=path)
         if not program:
-            raise Failed(f"{self.program} is not installed: "
-                         f"apt-get install {self.program}")
+            raise Failed(f"{self.program} is missing; "
+                         "scripts/deps.sh balancer fetches it")
         self.process = start(
             self.program, [program, *self.arguments, str(self.file)],
             self.settings["balancer_port"], sys.stdout)

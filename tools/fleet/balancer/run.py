@@ -22,12 +22,11 @@ import os
 import signal
 import socket
 import sys
-import tempfile
 import time
 from pathlib import Path
 
 from tools.fleet.balancer.balancers import BALANCERS, DRAIN_SECONDS, Failed, start
-from tools.kit import process, procfs, servers
+from tools.kit import process, procfs, scratch, servers
 
 # An event loop has no number of workers. This one limits what is lost when an
 # instance dies.
@@ -241,7 +240,7 @@ def main():
     signals, woken_by = socket.socketpair()
     woken_by.setblocking(False)
     signal.set_wakeup_fd(woken_by.fileno(), warn_on_full_buffer=False)
-    with tempfile.TemporaryDirectory(prefix="balanced-") as folder:
+    with scratch.folder("balanced") as folder:
         try:
             run(options, server, more, Path(folder), signals)
         except KeyboardInterrupt:

@@ -9,7 +9,7 @@ const ONE_CORE = /*ONE_CORE*/;
 const MAKERS = /*MAKERS*/;
 const PARENT = 0.5, FULL = 0.9;
 const DEFAULTS = { server: "epoll", page: "guestbook", clients: 100, cores: 1,
-                   workers: null, redisMs: 0, machines: 1 };
+                   workers: null, redisMs: 0, machines: 1, computing: 0, computeMs: 20 };
 
 // How many clients are served at the same time, at most.
 function slotsOf(setting) {
@@ -48,7 +48,8 @@ function demands(costs, setting) {
   const made = own.answer.server_us - servers.iterative.answer.server_us;
   return {
     server: 1e-6 * (cost("server_us") + fetched(machine, clients * held, memory.server_kib) +
-                    fetched(machine, active * (held + worker), worker)),
+                    fetched(machine, active * (held + worker), worker)) +
+            1e-3 * setting.computing * setting.computeMs,
     redis: 1e-6 * cost("redis_us"),
     load: 1e-6 * (cost("load_us") + fetched(machine, clients / machines * held,
                                             memory.load_kib)),

@@ -6,11 +6,12 @@ import html
 import json
 from pathlib import Path
 
-from tools.kit import states
+from tools.kit import servers, states
 from tools.model import explain, model
 
 # The kinds of tools/kit/states.py that can occur here.
 USED = ("run", "client", "redis", "cpu", "queue", "idle")
+SHOWN = "prethreaded"       # first
 
 _HERE = Path(__file__).parent
 
@@ -30,6 +31,8 @@ def draw(costs):
     page = (_HERE / "page.html").read_text(encoding="utf-8")
     view = (_HERE / "view.js").read_text(encoding="utf-8")
     for mark, text in (
+            ("SERVERS", "\n".join(map(_button, (
+                one for one in servers.ARCHITECTURES if one.name in costs["servers"])))),
             ("LIGHT", _colours(1)), ("DARK", _colours(2)),
             ("LEGEND", "\n".join(
                 f'<span><i style="background: var(--{kind})"></i>'
@@ -40,6 +43,14 @@ def draw(costs):
             ("SCRIPTS", engine() + "\n" + view)):
         page = page.replace(f"/*{mark}*/", text)
     return page
+
+
+def _button(server):
+    """Return the button of a server; the model knows no server without costs."""
+    number = server.folder[:2]
+    return (f'<label data-says="{html.escape(server.says)}"><input type="radio" name="server"'
+            f' value="{server.name}" data-hotkey="{number[1]}"'
+            f'{" checked" if server.name == SHOWN else ""}>{number} {server.name}</label>')
 
 
 def _colours(column):

@@ -65,11 +65,11 @@ class Thread extends Actor {
   }
 }
 
-// Some cores and one queue before them. A thread that has computed for a slice
-// goes to the end of the queue.
+// Some cores, and the threads that wait for one: the one that has computed least comes
+// first, as in Linux. One that has slept counts as if it had computed until a slice ago.
 class Cores {
   constructor(agenda, count, slice) {
-    Object.assign(this, { agenda, slice, count, waiting: [], busy: 0 });
+    Object.assign(this, { agenda, slice, count, waiting: [], busy: 0, least: 0 });
     this.idle = Array.from({ length: count }, (_, i) => count - 1 - i);
   }
 
@@ -77,22 +77,27 @@ class Cores {
   use(thread, seconds, done) {
     thread.left = seconds;
     thread.done = done;
+    thread.used = Math.max(thread.used || 0, this.least - this.slice);
     if (this.idle.length) this.run(thread, this.idle.pop());
     else this.wait(thread);
   }
 
   wait(thread) {
     thread.show("cpu");
-    this.waiting.push(thread);
+    let i = this.waiting.length;
+    while (i > 0 && this.waiting[i - 1].used > thread.used) i--;
+    this.waiting.splice(i, 0, thread);
   }
 
   run(thread, core) {
     const slice = Math.min(thread.left, this.slice);
     thread.show("run");
+    this.least = Math.max(this.least, thread.used);
     this.agenda.after(slice, () => {
       const over = thread.left <= slice;
       this.busy += slice;
       thread.left -= slice;
+      thread.used += slice;
       if (!over && !this.waiting.length) return this.run(thread, core);
       if (!over) this.wait(thread);
       if (this.waiting.length) this.run(this.waiting.shift(), core);
@@ -129,11 +134,11 @@ class World {
     const setting = { silent: 0, slow: 0, slowMs: 1000, seed: 1, vary: true,
                       ...DEFAULTS, ...asked };
     const agenda = new Agenda(), shared = setting.machines === 1;
-    const few = Math.min(setting.clients, slotsOf(setting));
+    const few = Math.min(setting.clients, slotsOf(setting)), asks = { ...setting, computing: 0 };
     Object.assign(this, { setting, agenda, kept: isKept(setting),
       random: generator(setting.seed), trips: TRIPS[setting.page] || 0,
-      need: { fresh: demands(costs, { ...setting, page: fresh(setting.page) }),
-              kept: demands(costs, { ...setting, clients: few }) },
+      need: { fresh: demands(costs, { ...asks, page: fresh(setting.page) }),
+              kept: demands(costs, { ...asks, clients: few }) },
       cores: new Cores(agenda, coresOf(setting), SLICE),
       tokens: new Set() });     // commands on their way to Redis and back
     this.tools = Array.from({ length: setting.machines }, (_, i) => new Serial(
@@ -161,12 +166,14 @@ class World {
 
   // A client at the load tool, which prepares its next request.
   think(client) {
+    const { setting } = this;
     client.place = "tool";
     client.show("idle");
     if (client.manner === "silent") return this.connect(client);
     const tool = this.tools[client.number % this.tools.length];
     tool.ask(this.draw(this.needOf(client).load), () => {
       client.came = this.agenda.now;
+      client.computes = setting.computing > 0 && this.random() < setting.computing;
       if (!client.open) return this.connect(client);
       client.place = "server";
       if (this.loops.length) this.ready(client, 0);
@@ -193,6 +200,8 @@ class World {
   answered(client) {
     this.measure.pages++;
     this.measure.seconds += this.agenda.now - client.came;
+    if (this.setting.computing && !client.computes)
+      this.measure.short.push(this.agenda.now - client.came);
     client.pages++;
   }
 
@@ -201,6 +210,9 @@ class World {
   // ------------------------------------------------- what a thread can yield
 
   run(thread, mean) { return resume => this.cores.use(thread, this.draw(mean), resume); }
+
+  // A page that computes gives its core to others after a slice, as any thread does.
+  compute(thread) { return resume => this.cores.use(thread, this.setting.computeMs / 1e3, resume); }
 
   accept(thread) {
     return resume => {
@@ -271,6 +283,7 @@ class World {
       yield resume => this.command(client, need, resume);
     }
     yield this.run(thread, part);
+    if (client.computes) yield this.compute(thread);
     if (client.manner === "slow") {
       thread.show("client");
       yield resume => this.agenda.after(this.setting.slowMs / 1000, resume);
@@ -386,6 +399,7 @@ class World {
     if (client.step <= this.trips) {
       loop.client = client;
       yield this.run(loop, need.server / (this.trips + 1));
+      if (client.computes && client.step === this.trips) yield this.compute(loop);
       loop.client = null;
     }
     if (client.step < this.trips) {
@@ -419,15 +433,18 @@ class World {
   // ------------------------------------------------------------- the measuring
 
   mark() {
-    this.measure = { begin: this.agenda.now, pages: 0, seconds: 0, busy: this.cores.busy };
+    this.measure = { begin: this.agenda.now, pages: 0, seconds: 0, short: [],
+                     busy: this.cores.busy };
   }
 
   // Since mark(): pages a second, mean seconds a page from the connection or request
-  // to the answer, how busy the server's cores were (0 to 1).
+  // to the answer, the seconds within which 99 % of the pages that do not compute
+  // came (0 where none computes), how busy the server's cores were (0 to 1).
   result() {
-    const { begin, pages, seconds, busy } = this.measure, { cores } = this;
+    const { begin, pages, seconds, busy, short } = this.measure, { cores } = this;
     const time = this.agenda.now - begin || Infinity;
-    return { rate: pages / time, seconds: seconds / (pages || 1), pages, time,
+    const late = short.sort((a, b) => a - b)[Math.ceil(.99 * short.length) - 1] || 0;
+    return { rate: pages / time, seconds: seconds / (pages || 1), pages, time, late,
              busy: (cores.busy - busy) / cores.count / time };
   }
 

@@ -276,10 +276,12 @@ function draw(seconds) {
   drawStrips();
   measure(2);
   drawChart();
-  const { pages, seconds: waited } = world.measure;
+  const { pages, seconds: waited, late } = world.result();
+  const short = setting.computing
+    ? `; 99 % of those that do not compute, ${duration(late)} at most` : "";
   $("now").textContent = `${duration(world.agenda.now)} simulated, slowed down ` +
     `${number(1 / pace, 2)} times. ${plural(pages, "page")}` +
-    (pages ? `, each took ${duration(waited / pages)} on average.` : ".");
+    (pages ? `, each took ${duration(waited)} on average${short}.` : ".");
 }
 
 function frame(time) {

@@ -6,7 +6,6 @@ import copy
 import dataclasses
 import io
 import os
-import signal
 import sys
 from pathlib import Path
 
@@ -164,8 +163,6 @@ def measure(settings):
     before = latest.resolve()
     print(f"Measuring for {settings.repeat * settings.seconds:g} s. Ctrl-C "
           "keeps what is measured.", flush=True)
-    for each in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(each, signal.default_int_handler)
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
         status = bench.compare(settings)

@@ -3,7 +3,7 @@
 import argparse
 import datetime
 
-from tools.kit import TOP
+from tools.kit import TOP, states
 from tools.observe import lab
 from tools.observe.timeline import export, page, run, svg
 
@@ -66,9 +66,9 @@ def write(timelines, lines, out=None):
         datetime.timezone.utc).strftime("%Y%m%dT%H%M%SZ-timeline") \
         if out is None else TOP / out
     folder.mkdir(parents=True, exist_ok=True)
+    picture = svg.draw(timelines, lines)
     for name, text in (
-            ("timeline.svg", svg.draw(timelines, lines)),
-            ("timeline-dark.svg", svg.draw(timelines, lines, "dark")),
+            ("timeline.svg", picture), ("timeline-dark.svg", states.dark(picture)),
             ("timeline.html", page.draw(timelines, lines)),
             ("trace.json", export.trace_json(timelines))):
         (folder / name).write_text(text, encoding="utf-8")

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, replace
 
 from tools.kit import states
-from tools.observe.slow_redis import frames
+from tools.kit.slow_redis import frames
 from tools.observe.timeline.strace import socket_of
 
 

@@ -2,14 +2,14 @@
 
 import contextlib
 import os
-import tempfile
 import threading
 import time
 from dataclasses import dataclass, replace
 
-from tools.kit import procfs, sockets
+from tools.kit import procfs, scratch, sockets
+from tools.kit.strace import words
 from tools.observe import clients, lab
-from tools.observe.slow_redis import SlowRedis
+from tools.kit.slow_redis import SlowRedis
 from tools.observe.timeline import rows, strace
 
 # Only what says something about waiting: the fewer, the cheaper.
@@ -18,6 +18,7 @@ TRACED = ("accept,accept4,connect,recvfrom,recvmsg,sendto,sendmsg,read,readv,"
           "epoll_pwait,epoll_pwait2,epoll_ctl,futex,flock,fcntl,nanosleep,"
           "clock_nanosleep,clone,clone3,fork,vfork,wait4,waitid,"
           "rt_sigtimedwait,rt_sigsuspend,pause")
+OPTIONS = ("-ttt", "-T", "-y", "-s", "1024", "-e", f"trace={TRACED}", "-e", "signal=none")
 MARGIN = 0.02                   # of the burst, left and right of it
 
 
@@ -34,13 +35,6 @@ class Timeline:
     failed: int         # clients without a page
 
 
-def strace_words(path):
-    """Return the words that go in front of a traced command."""
-    return ["strace", "-f", "-ttt", "-T", "-y", "-s", "1024",
-            "--seccomp-bpf", "-e", f"trace={TRACED}", "-e", "signal=none",
-            "-o", path]
-
-
 def record(folder, count, delay, path, options=()):
     """Return the Timeline of `count` clients that ask one of the seven.
 
@@ -51,9 +45,9 @@ def record(folder, count, delay, path, options=()):
         slow = stack.enter_context(SlowRedis(redis.port, delay))
         with lab.start(folder, slow.port, *options) as server:
             plain = _length(clients.burst(server.address, count, path))
-        file = stack.enter_context(tempfile.NamedTemporaryFile("r"))
+        file = stack.enter_context(scratch.file("timeline", "r"))
         with lab.start(folder, slow.port, *options,
-                       before=strace_words(file.name)) as server, \
+                       before=words(OPTIONS, file.name)) as server, \
                 Sampler(server) as sampler:
             came = clients.burst(server.address, count, path, sampler.watch)
             server.stop()

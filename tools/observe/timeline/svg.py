@@ -1,4 +1,4 @@
-"""Timelines as an SVG picture, for light or dark ground. Pure."""
+"""Timelines as an SVG picture for light ground; states.dark() makes its twin. Pure."""
 
 from html import escape
 
@@ -7,10 +7,8 @@ from tools.observe.timeline.export import duration
 
 WIDTH, LEFT, RIGHT = 960, 150, 16
 ROW = {"worker": (13, 9), "client": (11, 7)}     # pitch, height of the bar
-LOOKS = {       # ground, text, quiet text, grid
-    "light": ("#ffffff", "#1d2430", "#5b6675", "#e3e7ec"),
-    "dark": ("#14181e", "#e6eaf0", "#9aa7b6", "#2a323c"),
-}
+GROUND, TEXT, QUIET, GRID = (pair[0] for pair in (
+    states.GROUND, states.TEXT, states.QUIET, states.GRID))
 LESSONS = {
     "01": "one process waits for Redis; the other clients wait for the process",
     "02": "a process for each client: they wait at the same time",
@@ -24,29 +22,28 @@ HEAD, TITLE, AXIS = 62, 24, 34
 _FONT = "font-family='system-ui,sans-serif'"
 
 
-def draw(timelines, caption, look="light"):
+def draw(timelines, caption):
     """Return the SVG text: the servers stacked on one time axis.
 
-    `caption`: lines below the picture; `look`: a key of LOOKS.
+    `caption`: lines below the picture.
     """
-    ground, text, quiet, _ = LOOKS[look]
     span = max(t.end - t.begin for t in timelines)
     scale = (WIDTH - LEFT - RIGHT) / span
     parts, y = [], HEAD
     for timeline in timelines:
-        block, y = _block(timeline, y, scale, look)
+        block, y = _block(timeline, y, scale)
         parts += block
     height = y + AXIS + 16 * len(caption) + 10
     return "\n".join([
         f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {WIDTH} "
         f"{height}' width='{WIDTH}' height='{height}' {_FONT} role='img'>",
-        f"<title>{escape(heading(timelines))}</title>", _patterns(look),
-        f"<rect width='100%' height='100%' fill='{ground}'/>",
-        f"<text x='16' y='24' font-size='16' font-weight='600' fill='{text}'>"
+        f"<title>{escape(heading(timelines))}</title>", _patterns(),
+        f"<rect width='100%' height='100%' fill='{GROUND}'/>",
+        f"<text x='16' y='24' font-size='16' font-weight='600' fill='{TEXT}'>"
         f"{escape(heading(timelines))}</text>",
-        *_legend(timelines, look), *_axis(span, scale, y, look), *parts,
+        *_legend(timelines), *_axis(span, scale, y), *parts,
         *(f"<text x='16' y='{y + AXIS + 14 + 16 * i}' font-size='11' "
-          f"fill='{quiet}'>{escape(line)}</text>"
+          f"fill='{QUIET}'>{escape(line)}</text>"
           for i, line in enumerate(caption)), "</svg>\n"])
 
 
@@ -58,19 +55,18 @@ def heading(timelines):
         "what does each wait for?"
 
 
-def _patterns(look):
-    colour = states.KINDS["queue"][1 + (look == "dark")]
+def _patterns():
+    colour = states.KINDS["queue"][1]
     return ("<defs><pattern id='queue' width='5' height='5' "
             "patternUnits='userSpaceOnUse' patternTransform='rotate(45)'>"
             f"<rect width='1.6' height='5' fill='{colour}'/></pattern></defs>")
 
 
-def _fill(kind, look):
-    return "url(#queue)" if kind == "queue" else \
-        states.KINDS[kind][1 + (look == "dark")]
+def _fill(kind):
+    return "url(#queue)" if kind == "queue" else states.KINDS[kind][1]
 
 
-def _legend(timelines, look):
+def _legend(timelines):
     shown = {bar.kind for t in timelines for row in t.rows
              for bar in row.bars if (bar.end - bar.begin) * 300 >
              t.end - t.begin}
@@ -79,35 +75,33 @@ def _legend(timelines, look):
         if kind not in shown:
             continue
         parts.append(f"<rect x='{x}' y='38' width='14' height='9' "
-                     f"fill='{_fill(kind, look)}'/><text x='{x + 19}' y='46.5' "
-                     f"font-size='11.5' fill='{LOOKS[look][1]}'>{words}</text>")
+                     f"fill='{_fill(kind)}'/><text x='{x + 19}' y='46.5' "
+                     f"font-size='11.5' fill='{TEXT}'>{words}</text>")
         x += 36 + 6.1 * len(words)
     return parts
 
 
-def _axis(span, scale, bottom, look):
-    _, _, quiet, grid = LOOKS[look]
+def _axis(span, scale, bottom):
     step = next(s for s in (.01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 20)
                 if span / s <= 10)
     parts, tick = [], 0
     while tick * step <= span:
         x = LEFT + tick * step * scale
         parts.append(f"<path d='M{x:.1f} {HEAD - 4}V{bottom + 6}' "
-                     f"stroke='{grid}'/><text x='{x:.1f}' y='{bottom + 20}' "
-                     f"font-size='11' text-anchor='middle' fill='{quiet}'>"
+                     f"stroke='{GRID}'/><text x='{x:.1f}' y='{bottom + 20}' "
+                     f"font-size='11' text-anchor='middle' fill='{QUIET}'>"
                      f"{tick * step * 1000:.0f}"
                      f"{' ms' if tick == 0 else ''}</text>")
         tick += 1
     return parts
 
 
-def _block(timeline, y, scale, look):
-    _, text, quiet, _ = LOOKS[look]
+def _block(timeline, y, scale):
     number, *more = timeline.title.split()
     lesson = LESSONS.get(number, "") if len(more) == 1 else ""
     parts = [f"<text x='16' y='{y + 15}' font-size='13' font-weight='600' "
-             f"fill='{text}'>{escape(timeline.title)}</text>"
-             f"<text x='{LEFT}' y='{y + 15}' font-size='11' fill='{quiet}'>"
+             f"fill='{TEXT}'>{escape(timeline.title)}</text>"
+             f"<text x='{LEFT}' y='{y + 15}' font-size='11' fill='{QUIET}'>"
              f"{duration(timeline.seconds)}{lesson and ': ' + lesson}"
              "</text>"]
     y, role = y + TITLE, "worker"
@@ -118,14 +112,14 @@ def _block(timeline, y, scale, look):
         size = 10.5 if row.role == "worker" else 9.5
         parts.append(f"<text x='{LEFT - 8}' y='{y + height - 0.5}' "
                      f"font-size='{size}' text-anchor='end' fill='"
-                     f"{text if row.role == 'worker' else quiet}'>"
+                     f"{TEXT if row.role == 'worker' else QUIET}'>"
                      f"{escape(row.name)}</text>")
-        parts += _bars(row, timeline, y, height, scale, look)
+        parts += _bars(row, timeline, y, height, scale)
         y += pitch
     return parts, y + 12
 
 
-def _bars(row, timeline, y, height, scale, look):
+def _bars(row, timeline, y, height, scale):
     """Return the row's bars; those narrower than 0.2 units join the next."""
     parts = []
     for bar in row.bars:
@@ -138,6 +132,6 @@ def _bars(row, timeline, y, height, scale, look):
         parts.append(
             f"<rect x='{x:.1f}' y='{y + (height / 2 - 1 if thin else 0):.1f}' "
             f"width='{max(width, 0.6):.1f}' height='{2 if thin else height}' "
-            f"fill='{_fill(bar.kind, look)}'><title>{escape(bar.words)}, "
+            f"fill='{_fill(bar.kind)}'><title>{escape(bar.words)}, "
             f"{duration(bar.end - bar.begin)}</title></rect>")
     return parts

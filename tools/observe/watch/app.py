@@ -12,6 +12,7 @@ from tools.observe import clients
 from tools.observe.watch import plain, view
 
 FRAMES = 10                     # a second
+COMPUTE_MS = 500                # long enough to be seen
 STAY = 60.0                     # seconds that a troublesome client stays
 
 
@@ -84,12 +85,13 @@ class Watch:
             "?": ("help",), "k": ("kill",), "f": ("freeze",),
             "KEY_UP": ("choose", -1), "KEY_DOWN": ("choose", 1),
             "n": ("client", "normal"), "s": ("client", "slow"),
-            "i": ("client", "silent"), "h": ("client", "half")}
+            "i": ("client", "silent"), "h": ("client", "half"),
+            "c": ("compute",)}
 
     def __init__(self, sampler, started=None):
         self.sampler, self.started = sampler, started
         self.sort, self.chosen, self.show_help = view.SORTS[0], None, False
-        self.said = "? help"
+        self.said, self._victim = "", None      # the process that k asks about
         self._cpu, self._frame, self._order = plain.Cpu(), None, []
         self._free, self._first = True, 0   # no row is chosen; the first row shown
         self._over, self._sent = asyncio.Event(), []
@@ -100,8 +102,8 @@ class Watch:
         for number in signal.SIGTERM, signal.SIGINT:
             loop.add_signal_handler(number, self._over.set)
         while not self._over.is_set():
-            for name, *words in filter(None, map(self.KEYS.get, board.keys())):
-                getattr(self, f"_{name}")(*words)
+            for key in board.keys():
+                self._press(key)
             if not self.sampler.paused or self._frame is None:
                 self._frame = self.sampler.frame()
             board.show(self.lines(*board.size()))
@@ -121,7 +123,7 @@ class Watch:
         top.append(view.titles(width))
         end = [((line, ""),) for line in view.HELP.splitlines()] \
             if self.show_help else []
-        end.append(((f"{self.said}   sorted by {self.sort}", "dim"),))
+        end += [((self.said, "bold"),), ((f"{view.KEYS}  by {self.sort}", "dim"),)]
         room = max(1, height - len(top) - len(end))
         few = min(len(frame.clients), max(3, room - len(self._order)))
         rows = self._visible(max(1, room - few))
@@ -129,7 +131,8 @@ class Watch:
                            item.tid == self.chosen, width) for item in rows]
         middle += [view.client(frame.client(item)) for item
                    in frame.clients[:max(0, room - len(middle))]]
-        return top + middle + [(("", ""),)] * (room - len(middle)) + end
+        middle += [(("", ""),)] * (room - len(middle))
+        return [view.fit_line(line, width) for line in top + middle + end]
 
     def _visible(self, room):
         """Return the rows on the screen: the chosen one is among them."""
@@ -138,6 +141,17 @@ class Watch:
         self._first = max(0, min(self._first, len(tids) - room, at))
         self._first = max(self._first, at - room + 1)
         return self._order[self._first:self._first + room]
+
+    def _press(self, key):
+        """Do what a key means, or answer the question of k."""
+        if self._victim is not None:
+            pid, self._victim = self._victim, None
+            self.said = "" if key == "y" else f"process {pid} lives on"
+            if key == "y":
+                self._end(pid)
+        elif key in self.KEYS:
+            name, *words = self.KEYS[key]
+            getattr(self, f"_{name}")(*words)
 
     def _quit(self):
         self._over.set()
@@ -169,12 +183,18 @@ class Watch:
                     if item.tid == self.chosen), None)
         if self.started is None:
             self.said = "only a server that watch has started can be harmed"
+        elif pid and pid == self.started.server.pid:    # its children end with it
+            self._victim = pid
+            self.said = f"kill process {pid}? The whole server ends with it: y/n"
         elif pid:
-            self.said = f"killed process {pid}"
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                self.said = f"process {pid} had ended"
+            self._end(pid)
+
+    def _end(self, pid):
+        self.said = f"killed process {pid}"
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            self.said = f"process {pid} had ended"
 
     def _freeze(self):
         if self.started is None:
@@ -194,6 +214,14 @@ class Watch:
         self._sent.append(asyncio.ensure_future(
             clients.trouble(kind, address, path, STAY)))
         self.said = f"sent a {kind} client"
+
+    def _compute(self):
+        if self.started is None:    # --compute is off unless watch has started it
+            self.said = "only a server that watch has started computes"
+            return
+        self._sent.append(asyncio.ensure_future(clients.trouble(
+            "normal", self._address(), f"/compute?ms={COMPUTE_MS}", STAY)))
+        self.said = f"sent a client that computes for {COMPUTE_MS} ms"
 
     def _address(self):
         if self.started:

@@ -5,12 +5,10 @@ import asyncio
 import contextlib
 import curses
 import os
-import signal
 import sys
-import tempfile
 import time
 
-from tools.kit import procfs
+from tools.kit import procfs, scratch
 from tools.observe import lab
 from tools.observe.watch import plain, proc
 from tools.observe.watch.app import Board, Watch
@@ -27,10 +25,11 @@ class Started:
     def __init__(self, folder, options=()):
         self._stack = contextlib.ExitStack()
         with self._stack:
-            root = self._stack.enter_context(tempfile.TemporaryDirectory())
+            root = self._stack.enter_context(scratch.folder("site"))
             self.redis = self._stack.enter_context(lab.Redis())
             self.server = self._stack.enter_context(lab.start(
-                folder, self.redis.port, "--root", lab.site(root), *options))
+                folder, self.redis.port, "--root", lab.site(root), "--compute",
+                *options))
             self._stack = self._stack.pop_all()
 
     def __enter__(self):
@@ -105,8 +104,6 @@ def main(words):
     parser.epilog = "Options after -- are for the server that is started."
     own = words.index("--") if "--" in words else len(words)
     chosen = parser.parse_args(words[:own])
-    # So that SIGTERM, too, undoes what we have done to the session.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with contextlib.ExitStack() as stack:
         started = None
         if chosen.what.isdigit() and len(chosen.what) > 2:

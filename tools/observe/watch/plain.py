@@ -1,5 +1,7 @@
 """A Frame as one line, for where there is no terminal. Pure."""
 
+from tools.kit import counters
+
 
 def ago(seconds):
     """Return a duration in a few characters: "0.4 s", "12 s", "11 min".
@@ -8,6 +10,11 @@ def ago(seconds):
     """
     return f"{seconds:.1f} s" if seconds < 1.95 else \
         f"{seconds:.0f} s" if seconds < 600 else f"{seconds / 60:.0f} min"
+
+
+def iteration(longest):
+    """Return how long the longest iteration of a loop took, in `longest` milliseconds."""
+    return f"{longest} ms" if longest else f"below {counters.TICK_MS:.0f} ms"
 
 
 def line(frame, cpu):
@@ -20,7 +27,9 @@ def line(frame, cpu):
                          counts.items(), key=lambda item: -item[1])[:5])
     queue = sum(length for _, length, _ in frame.queues)
     rate = "" if frame.rate is None else f"{frame.rate:.0f} requests/s, "
-    return (f"{frame.title}: {rate}accept queue {queue}, "
+    longest = "" if frame.longest is None else \
+        f"longest iteration {iteration(frame.longest)}, "
+    return (f"{frame.title}: {rate}{longest}accept queue {queue}, "
             f"connections {sum(frame.connections.values())}, "
             f"CPU {sum(cpu.values()) * 100:.0f} %; {said}")
 

@@ -6,12 +6,11 @@ import os
 import resource
 import socket
 
-from tools.kit import procfs, servers
+from tools.kit import procfs
 from tools.observe import lab
 
 _PIDFD_GETFD = 438             # the same number on every architecture
 _LIBC = ctypes.CDLL(None, use_errno=True)
-_HEADER, _SLOT = 64, 64         # of the counters that the seven share
 
 
 class Task:
@@ -135,38 +134,3 @@ def socket_inodes(pid):
     """Return the inodes of all sockets that a process has open."""
     return {int(what[8:-1]) for what in procfs.open_files(pid).values()
             if what.startswith("socket:[")}
-
-
-class Counters:
-    """The requests that one of the seven has counted, a number per worker.
-
-    Its workers share one page of memory: 64 bytes, then 64 for each worker,
-    which begin with the number of requests. Other programs have none.
-    """
-
-    def __init__(self, pid):
-        self._memory = None
-        if procfs.read(f"/proc/{pid}/comm").strip() not in servers.NAMES:
-            return
-        for line in procfs.read(f"/proc/{pid}/maps").splitlines():
-            if " rw-s " in line and "/dev/zero" in line:
-                self._begin, end = (int(part, 16) for part
-                                    in line.split()[0].split("-"))
-                self._size = end - self._begin
-                with contextlib.suppress(OSError):
-                    self._memory = os.open(f"/proc/{pid}/mem", os.O_RDONLY)
-                return
-
-    def read(self):
-        """Return the requests of each worker, or None when not known.
-
-        Zeros follow, up to the end of the last page.
-        """
-        if self._memory is None:
-            return None
-        try:
-            data = os.pread(self._memory, self._size, self._begin)
-        except OSError:
-            return None
-        return [int.from_bytes(data[at:at + 8], "little")
-                for at in range(_HEADER, len(data) - 7, _SLOT)]

@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass
 
 from tools.kit import procfs, sockets, states
+from tools.kit.counters import Counters
 from tools.observe.watch import proc, words
 from tools.observe.watch.history import History, Slots
 from tools.observe.watch.tables import Tables
@@ -50,6 +51,7 @@ class Frame:
     connections: int
     rate: float
     total: int
+    longest: int        # milliseconds, of a loop's iterations; None: no loop
     notes: list
 
 
@@ -78,7 +80,7 @@ class Sampler:
         self.pid, self.title, self.rate = pid, title, rate
         self.histories = {}
         self.tables = Tables(redis_ports)
-        self.counters = proc.Counters(pid)
+        self.counters = Counters(pid)
         self.paused = False
         self.hidden = self.rounds = 0
         self._tasks = {}        # tid: Task, in the order of the rows
@@ -100,6 +102,7 @@ class Sampler:
         self._thread.join()
         for task in self._tasks.values():
             task.close()
+        self.counters.close()
 
     def _run(self):
         due = time.monotonic()
@@ -227,7 +230,9 @@ class Sampler:
         with self._lock:
             now = time.monotonic()
             counted = self.counters.read()
-            total = sum(counted) if counted else None
+            total = sum(worker.requests for worker in counted) if counted else None
+            longest = max(worker.longest_ms for worker in counted) \
+                if counted and self.counters.loop else None
             self._rates.append((now, total or 0))
             first, last = self._rates[0], self._rates[-1]
             rate = (last[1] - first[1]) / (last[0] - first[0]) \
@@ -243,7 +248,7 @@ class Sampler:
                 lambda tcp: self._client(tcp, owed, said),
                 self._queues(), collections.Counter(
                     tcp.state for tcp in self.tables.clients),
-                rate, total, self._notes())
+                rate, total, longest, self._notes())
 
     def _queues(self):
         families = {6 if ":" in s.local[0] else 4
@@ -265,7 +270,7 @@ class Sampler:
         if counted and task.tid == task.pid:
             slot = 0 if len(self._tasks) == 1 else slots.get(task.pid, 9999)
             if slot < len(counted):
-                return str(counted[slot])
+                return str(counted[slot].requests)
         seen = len(self._seen[task.tid])
         return f"≥{seen}" if seen else ""
 

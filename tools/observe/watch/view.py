@@ -7,15 +7,38 @@ import functools
 import itertools
 
 from tools.kit import states
-from tools.observe.watch.plain import ago
+from tools.observe.watch.plain import ago, iteration
 
 SORTS = ("tree", "CPU", "longest", "state")
 HELP = """\
 n  a normal client       s  one that reads slowly     i  one that is silent
-h  one that sends half a request                      ↑↓ choose a row
-k  kill the chosen worker                             f  freeze, resume Redis
+c  one that computes     h  one that sends half a request
+k  kill the chosen worker (↑↓ choose)                 f  freeze, resume Redis
 space  pause    .  step    o  sort    ?  help    q  quit
 A row is a process or a thread; the strip shows its last ten seconds."""
+
+
+# Always in view, in 80 columns.
+KEYS = "n normal  s slow  i silent  h half  c compute  k kill  ? help  q quit"
+
+
+def fit(text, width):
+    """Return a text that fits: it ends with a whole word and …, not within a word."""
+    if len(text) <= width:
+        return text
+    words = text[:width - 1]
+    if not text[width - 1:width].isspace():
+        words = words.rpartition(" ")[0] or words
+    return words.rstrip(" ,:") + "…"
+
+
+def fit_line(line, width):
+    """Return a line that fits."""
+    parts = []
+    for text, style in line:
+        parts.append((fit(text, width) if width > 0 else "", style))
+        width -= len(text)
+    return tuple(parts)
 
 
 def columns(width):
@@ -54,6 +77,9 @@ def head(frame, paused, redis):
         if word:
             line += [("   ", ""), (f" {word} ", "reverse")]
     lines = [tuple(line)]
+    if frame.longest is not None:
+        lines.append(((f"longest iteration {iteration(frame.longest)}: as long, all other "
+                       "clients have waited", ""),))
     lines += [queue_bar(*queue) for queue in merge_queues(frame.queues)]
     if frame.connections:
         lines.append((("connections   " + "   ".join(
@@ -89,7 +115,7 @@ def row(row, cpu, selected, width):
     words, cells = columns(width)
     line = ((f"{row.name:15.15}", "reverse" if selected else ""),
             (" ● ", colour(row.kind)),
-            (f"{row.words:{words}.{words}} {ago(row.since):>6} "
+            (f"{fit(row.words, words):{words}} {ago(row.since):>6} "
              f"{row.served:>7} {cpu * 100:4.0f} % ", ""))
     return line + _bars(tuple(row.history.strip(cells)))
 
@@ -113,4 +139,4 @@ def titles(width):
     """Return the line above the rows."""
     words, cells = columns(width)
     return ((f"{'':15}   {'does now':{words}} {'for':>6} {'served':>7} "
-             f"{'CPU':>6} {'the last ten seconds'[-cells:]}", "bold"),)
+             f"{'CPU':>6} {'the last ten seconds' if cells >= 20 else 'last 10 s'}", "bold"),)

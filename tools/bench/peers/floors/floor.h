@@ -81,7 +81,7 @@ static inline bool floor_is_request(const char *bytes, ssize_t n)
     return n >= 4 && memcmp(bytes + n - 4, "\r\n\r\n", 4) == 0;
 }
 
-/* Like enable_blocking_reads() in common/serve_blocking.c. */
+/* Like limit_reads() in common/serve_blocking.c. */
 static inline void floor_begin_to_wait(int fd)
 {
     const struct timeval tick = {.tv_usec = 50 * 1000};

@@ -1,0 +1,38 @@
+"""What the pages of the book may name: the run that it is built on, and the studies."""
+
+from sphinx.errors import ExtensionError
+
+from tools.book import figures
+from tools.kit import TOP
+from tools.report import join
+
+RESULTS = TOP / "docs" / "results"
+
+
+class Data:
+    """The run that the book is built on, and what pages may name: read before
+    the pages. Raises ExtensionError when the folder is not one of a run."""
+
+    def __init__(self, app):
+        app.book_data, self.strict = self, app.config.book_strict
+        try:
+            self.run = figures.Run(app.config.book_run or join.REFERENCE)
+        except figures.FigureError as error:
+            raise ExtensionError(f"RUN: {error}; name a folder that make compare "
+                                 "has left, such as results/latest") from None
+        self.studies = {
+            path.parent.name: figures.Run(path.parent)
+            for path in (RESULTS / "studies").glob("*/samples.csv*")}
+        self.runs = self.studies | {name: self.run
+                                    for name in self.run.experiments}
+        self.names = figures.everything(self.run, self.studies)
+
+    def machine(self, name=""):
+        """Return what a caption says of the run, or of the study `name`."""
+        run = self.runs.get(name, self.run)
+        env, noisy = run.env, join.noisy_cells(run.summary)
+        said = (f"{env['machine']['cpu']}, commit "
+                f"{env['source']['commit'][:7]}, {env['started'][:10]}")
+        return said if sum(noisy) <= join.NOISY * len(noisy) else (
+            f"{said}; provisional: {100 * sum(noisy) / len(noisy):.0f} % of the "
+            "cells are noisy")
