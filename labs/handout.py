@@ -1,4 +1,5 @@
-"""Writes build/handout/ and a tarball: the labs for a class, without solutions.
+"""Writes build/handout/ and a tarball: the labs for a class, without solutions; and
+build/instructor/ for Gradescope and Autolab (labs/lms).
 
     python3 -m labs.handout 00 01 03    these labs; without a number, all
     BREAK="whole_seconds" ...           with these servers to repair
@@ -19,18 +20,21 @@ import sys
 import tarfile
 from pathlib import Path
 
+from labs import lms
 from labs.grade import starter
 from labs.grade.lab import LabError, all_folders, find
 from tools.kit import TOP
 
 FOLDER = TOP / "build" / "handout"
-PLAIN = ("public", "templates", "LICENSE", "scripts/deps.sh",
-         "scripts/packages.txt", "scripts/minimum.txt",
+INSTRUCTOR = "instructor"        # next to it
+PLAIN = ("public", "templates", "LICENSE", "scripts/deps.sh", "scripts/unpack.sh",
+         "scripts/install.sh", "scripts/packages.txt", "scripts/minimum.txt",
          "scripts/with_redis.sh", "labs/requirements.txt", "tools/__init__.py",
          *(f"tools/kit/{name}.py" for name in
-           ("__init__", "netns", "process", "procfs", "redis", "sockets", "strace", "venv",
-            "wait")),
-         "labs/__init__.py", "labs/README.md")
+           ("__init__", "client", "netns", "process", "procfs", "progress", "redis",
+            "scratch", "sockets", "strace", "unpacked", "venv", "wait")),
+         "tools/report/assets/report.css", "labs/__init__.py", "labs/README.md",
+         "labs/lms/autolab.sh")
 # What students write themselves in one lab, and the labs that link it.
 PARTS = {"event_loop.c": (), "event_loop_accept.c": (),
          "worker_processes.c": ("07",), "worker_processes.h": ("07",)}
@@ -41,7 +45,8 @@ BLOCK = re.compile(r"^:::\{(\w+)\} *(.*)\n((?:.*\n)*?):::\n", re.MULTILINE)
 OPTION = re.compile(r"^:\w+:.*\n", re.MULTILINE)
 ROLE = re.compile(r"\{(\w+)\}`([^`<]*)(<[^`]*)?`")
 # What lab.toml says of files that a handout does not have.
-OURS = re.compile(r"^(?:#.*\n)?\[(?:mutants|starter)\].*?(?=^\[|^#|\Z)", re.MULTILINE | re.DOTALL)
+OURS = re.compile(r"^(?:product = .*?$\n|(?:#.*\n)?\[(?:mutants|starter)\].*?(?=^\[|^#|\Z))",
+                  re.MULTILINE | re.DOTALL)
 
 START = """\
 # Labs: one web server, seven ways to wait
@@ -63,6 +68,7 @@ MAKEFILE = """\
 #     make starter LAB=03 SUBMISSION=DIR  copies labs/03_.../starter to DIR, a new folder
 #     make grade LAB=03                   grades labs/03_.../starter
 #     make grade LAB=03 SUBMISSION=DIR    grades DIR/main.c
+#     make grade-all LAB=03 DIR=FOLDER    grades a class: each folder of FOLDER
 #     make lab LAB=03 SUBMISSION=DIR      builds it in build/labs/, to run it by hand
 #     make break NAME=...                 a server to repair, if there is one
 #     make break-check NAME=...           runs its test
@@ -95,6 +101,9 @@ starter:
 grade: $(LIB) $(VENV)
 \t@$(PYTHON) -m labs.grade '$(LAB)' $(SUBMITTED) $(ARGS)
 
+grade-all: $(LIB) $(VENV)
+\t@$(PYTHON) -m labs.grade.batch
+
 lab: $(LIB) $(VENV)
 \t@$(PYTHON) -m labs.grade.build '$(LAB)' $(SUBMITTED)
 
@@ -117,7 +126,7 @@ $(ELSEWHERE):
 \t@echo "make $@ needs the whole collection; README.md says where it is" >&2
 \t@exit 1
 
-.PHONY: all starter grade lab break break-check deps clean $(ELSEWHERE)
+.PHONY: all starter grade grade-all lab break break-check deps clean $(ELSEWHERE)
 .DELETE_ON_ERROR:
 """
 
@@ -189,13 +198,20 @@ def copy_first_hour():
     copy("docs/tutorial/first_hour.md")
 
 
-def write(labs, faulty=(), given=(), first_hour=False, collection=""):
-    """Write the folder for some Labs; return the path of the tarball.
+def write_top(labs, first_hour, collection):
+    """Write the page with which a class begins, and its Makefile; see write()."""
+    (FOLDER / "README.md").write_text(START.format(
+        lab=labs[0].folder.name, number=labs[0].number,
+        first=f"Your class begins with [lab 00](labs/{FIRST}/README.md).\n"
+        if first_hour else "",
+        collection=f"<{collection}>" if collection else
+        "ask your instructor for its address."),
+        encoding="utf-8")
+    (FOLDER / "Makefile").write_text(MAKEFILE, encoding="utf-8")
 
-    faulty      names of break-it labs        given  modules that students get
-    first_hour  whether lab 00 is part of it  collection  its address
-    Raises LabError.
-    """
+
+def check(labs, faulty, given):
+    """Raise LabError unless these can be a handout; see write()."""
     if not labs:
         raise LabError(f"{FIRST} needs the whole collection, not a handout; "
                        "name the labs that follow, too: LABS=\"00 01\"")
@@ -206,6 +222,29 @@ def write(labs, faulty=(), given=(), first_hour=False, collection=""):
     if unknown := set(faulty) - set(breaks):
         raise LabError(f"BREAK={' '.join(unknown)} is no server to repair; there are: "
                        + " ".join(breaks))
+
+
+def write_lab(lab):
+    """Write one lab: its pages, its starter and the chapter that it belongs to."""
+    into = FOLDER / lab.folder.relative_to(TOP)
+    starter.write(lab, into / "starter")
+    for name in ("README.md", "exercises.md", "lab.toml"):
+        if (lab.folder / name).exists():
+            text = (lab.folder / name).read_text(encoding="utf-8")
+            if name == "lab.toml":
+                text = OURS.sub("", text)
+            (into / name).write_text(text, encoding="utf-8")
+    copy_chapter(lab)
+
+
+def write(labs, faulty=(), given=(), first_hour=False, collection=""):
+    """Write the folder for some Labs; return the path of the tarball.
+
+    faulty      names of break-it labs        given  modules that students get
+    first_hour  whether lab 00 is part of it  collection  its address
+    Raises LabError.
+    """
+    check(labs, faulty, given)
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir(parents=True)
     numbers = {lab.number for lab in labs}
@@ -219,32 +258,18 @@ def write(labs, faulty=(), given=(), first_hour=False, collection=""):
                 numbers.intersection(needed):
             copy(path.relative_to(TOP))
     for lab in labs:
-        into = FOLDER / lab.folder.relative_to(TOP)
-        starter.write(lab, into / "starter")
-        for name in ("README.md", "exercises.md", "lab.toml"):
-            if (lab.folder / name).exists():
-                text = (lab.folder / name).read_text(encoding="utf-8")
-                (into / name).write_text(OURS.sub("", text)
-                                         if name == "lab.toml" else text,
-                                         encoding="utf-8")
-        copy_chapter(lab)
+        write_lab(lab)
     if first_hour:
         copy_first_hour()
     if faulty:
         copy_break(faulty)
-    (FOLDER / "README.md").write_text(START.format(
-        lab=labs[0].folder.name, number=labs[0].number,
-        first=f"Your class begins with [lab 00](labs/{FIRST}/README.md).\n"
-        if first_hour else "",
-        collection=f"<{collection}>" if collection else
-        "ask your instructor for its address."),
-        encoding="utf-8")
-    (FOLDER / "Makefile").write_text(MAKEFILE, encoding="utf-8")
+    write_top(labs, first_hour, collection)
     for unwanted in FOLDER.rglob("__pycache__"):
         shutil.rmtree(unwanted)
     tarball = FOLDER.with_suffix(".tar.gz")
     with tarfile.open(tarball, "w:gz") as tar:
-        tar.add(FOLDER, "zerohttpd-labs")
+        tar.add(FOLDER, lms.INSIDE)
+    lms.write(labs, FOLDER, FOLDER.with_name(INSTRUCTOR))
     return tarball
 
 
@@ -264,7 +289,8 @@ def main(words):
     names = [FIRST] if first_hour or not words else []
     names += [lab.folder.name for lab in labs]
     print(f"{FOLDER.relative_to(TOP)}/ and {tarball.relative_to(TOP)}: "
-          f"{', '.join(names)}")
+          f"{', '.join(names)}\n"
+          f"{FOLDER.with_name(INSTRUCTOR).relative_to(TOP)}/: the same for Gradescope and Autolab")
     return 0
 
 

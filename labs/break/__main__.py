@@ -86,8 +86,8 @@ def write(lab, target):
     if given.is_dir():
         shutil.copytree(given, target)
         return
-    variant, faulty = as_variant(lab, target)
-    call(variant, variant.apply, faulty)
+    copy, faulty = as_variant(lab, target)
+    call(copy.apply, faulty)
 
 
 def build(lab, target):
@@ -98,29 +98,30 @@ def build(lab, target):
         return make(lab, target)
     if target.exists():
         raise BreakError(f"{target} exists; delete it to begin again")
-    variant, faulty = as_variant(lab, target)
-    return call(variant, variant.build, faulty)[0]
+    copy, faulty = as_variant(lab, target)
+    return call(copy.build, faulty)[0]
 
 
 def as_variant(lab, target):
-    """Return tools/variant.py and the lab as one of its variants, whose
-    patch plants the fault and whose copy is `target`."""
-    from tools import variant
+    """Return tools/variant/copy.py, which a handout has not, and the lab as a
+    variant, whose patch plants the fault and whose copy is `target`."""
+    from tools.variant import copy, what
 
-    class Faulty(variant.Variant):
+    class Faulty(what.Variant):
         """A variant with its patch and its copy in other places."""
         patch = lab.home / "fault.patch"
         copy = target
 
-    return variant, Faulty(lab.name, lab.about, (lab.folder,), lab.options,
-                           "one-shot-100")
+    return copy, Faulty(lab.name, lab.about, (lab.folder,), lab.options,
+                        "one-shot-100")
 
 
-def call(variant, function, *arguments):
-    """Call a function of tools/variant.py; its errors become BreakError."""
+def call(function, variant):
+    """Call a function of tools/variant/copy.py; its errors become BreakError."""
+    from tools.variant.what import VariantError
     try:
-        return function(*arguments)
-    except variant.VariantError as error:
+        return function(variant)
+    except VariantError as error:
         raise BreakError(str(error)) from error
 
 

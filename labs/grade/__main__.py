@@ -4,9 +4,7 @@ import argparse
 import contextlib
 import io
 import os
-import signal
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -14,6 +12,7 @@ import pytest
 from labs.grade import build, outputs, sandbox, screen, starter
 from labs.grade.lab import LabError, find
 from labs.grade.plugin import Built, Grading
+from tools.kit import process, scratch
 
 HERE = Path(__file__).parent
 SECONDS = 50            # for the tests that fail, together
@@ -29,7 +28,8 @@ def read_arguments():
     parser.add_argument("submission", nargs="?", help="a folder with main.c, or "
                         "the file (default: the starter)")
     for name, what in outputs.FILES.items():
-        parser.add_argument(f"--{name}", metavar="FILE", help=what.__doc__)
+        parser.add_argument(f"--{name}", metavar="FILE", help=what.__doc__
+                            + " (-: at the end of the output)")
     parser.add_argument("--isolation", choices=("auto", "required", "none"),
                         default="auto", help="whether namespaces keep the "
                         "submission apart: where possible (auto), or else do "
@@ -48,14 +48,13 @@ def read_arguments():
 def main():
     """Grade; return the exit status."""
     options = read_arguments()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    process.end_on_signals()
     try:
         lab = find(options.lab)
         if options.submission and not Path(options.submission).exists():
             raise LabError(f"there is no {options.submission}")
     except LabError as error:
-        print(f"labs.grade: {error}", file=sys.stderr)
-        return 2
+        return cannot_grade(None, options, str(error))
     isolation = sandbox.enter() if options.isolation != "none" \
         else sandbox.Isolation(False, "--isolation none")
     if not isolation.namespaces:
@@ -64,8 +63,8 @@ def main():
               " Only its time, memory and number of files are limited.",
               file=sys.stderr)
         if options.isolation == "required":
-            return 2
-    with tempfile.TemporaryDirectory(prefix="grade-") as folder:
+            return cannot_grade(lab, options, "the grader may not run it here")
+    with scratch.folder("grade") as folder:
         os.chmod(folder, 0o711)
         try:
             if not options.submission:
@@ -73,13 +72,29 @@ def main():
                 starter.write(lab, options.submission)
             grade = grade_in(folder, lab, options, isolation)
         except (LabError, sandbox.SandboxError) as error:
-            print(f"labs.grade: {error}", file=sys.stderr)
-            return 2
+            return cannot_grade(lab, options, str(error))
     screen.show(grade, options.plain)
-    for name, write in outputs.FILES.items():
-        if path := getattr(options, name):
-            Path(path).write_text(write(grade), encoding="utf-8")
+    write_files(grade, options)
     return 0 if grade.points == grade.total else 1
+
+
+def write_files(grade, options):
+    """Write the files that were asked for; "-" is standard output."""
+    for name, write in outputs.FILES.items():
+        path = getattr(options, name)
+        if path == "-":
+            print(write(grade).rstrip("\n"), flush=True)
+        elif path:
+            Path(path).write_text(write(grade), encoding="utf-8")
+
+
+def cannot_grade(lab, options, why):
+    """Say why nothing could be graded, in the files too if the lab is known:
+    a course's web site waits for them. Return the exit status."""
+    print(f"labs.grade: {why}", file=sys.stderr)
+    if lab:
+        write_files(outputs.not_graded(lab, why), options)
+    return 2
 
 
 def grade_in(folder, lab, options, isolation):

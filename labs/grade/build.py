@@ -1,6 +1,7 @@
 """Compiles a submission and links it with common/, inside the sandbox."""
 
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -9,8 +10,8 @@ from pathlib import Path
 
 from labs.grade import starter
 from labs.grade.lab import LabError, find
-from labs.grade.sandbox import MIB, Sandboxed, SandboxError
-from tools.kit import TOP
+from labs.grade.sandbox import COMPILER, MIB, Sandboxed, SandboxError
+from tools.kit import TOP, unpacked
 
 ARCHIVE = TOP / "build" / "default" / "libzerohttpd.a"
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-I{common}", "-Wall", "-Wextra", "-O1",
@@ -18,6 +19,7 @@ FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-I{common}", "-Wall", "-Wextra", "-O1",
 CPU_SECONDS = 10        # a main.c compiles in one
 SECONDS = 60            # ... which takes longer on a busy machine
 LIMITS = {"nproc": 32, "cpu": CPU_SECONDS, "fsize": 32 * MIB}
+LIBRARIES = ("hiredis", "uring")        # that submissions are linked with
 MOST_FILES, MOST_BYTES = 20, MIB        # of a submission
 
 
@@ -43,20 +45,41 @@ def prepare(folder):
         shutil.copytree(TOP / name, folder / "site" / name)
     with open(folder / "site" / "public" / "large", "wb") as file:
         file.truncate(16 * MIB)     # no socket's buffer takes all of it
+    names = ["common", "site"]
+    if unpacked.ROOT.is_dir():
+        names.append("unpacked")
+        copy_libraries(unpacked.ROOT, folder / "unpacked")
     for path in [folder, *folder.rglob("*")]:
         os.chmod(path, 0o755 if path.is_dir() else 0o644)
-    return {name: folder / name for name in ("common", "site")}
+    return {name: folder / name for name in names}
 
 
-def take(submission, folder):
+def copy_libraries(root, target):
+    """Copy headers and static libraries of unpacked packages; a program that is linked
+    with them needs nothing of `root` when it runs."""
+    target.mkdir()
+    if (root / "usr/include").is_dir():     # there may be programs only
+        shutil.copytree(root / "usr/include", target / "usr/include", dirs_exist_ok=True)
+    for library in LIBRARIES:
+        for path in (root / "usr/lib").rglob(f"lib{library}.a"):
+            copy = target / path.relative_to(root)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, copy)
+
+
+def take(lab, submission, folder):
     """Copy the C files of a submission (a folder, or one file) into `folder`;
     return their names. Raises BuildError when there are none, or too many.
+    The collection's own server comes with the files of common/ that it uses
+    for what the lab asks for.
 
     No link is followed: it might lead to files that only the grader may read.
     """
     path = Path(submission)
     names = [path] if path.is_file() else sorted(
         one for one in path.glob("*") if one.suffix in (".c", ".h"))
+    if lab.is_solution(path):
+        names = lab.solution_files()
     if len(names) > MOST_FILES:
         raise BuildError(f"more than {MOST_FILES} files in {path}")
     for name in names:
@@ -92,7 +115,8 @@ def packages(lab):
             needed = " ".join(f"{name}-dev" for name in lab.libraries)
             raise BuildError(f"{done.stderr.strip()}\nlab {lab.number} needs: "
                              f"apt-get install libhiredis-dev {needed}")
-        return done.stdout.split()
+        return [word.replace(str(unpacked.ROOT), "{unpacked}")
+                for word in done.stdout.split() if not word.startswith("-Wl,-rpath")]
     return ask("--cflags"), ask("--libs")
 
 
@@ -107,17 +131,21 @@ def build(lab, submission, folder, shown, isolation):
     for path in (source, folder / "program"):
         path.mkdir()
         os.chmod(path, 0o755)
-    names = take(submission, source)
+    names = take(lab, submission, source)
+    for name in sorted(set(lab.required) - set(names)):
+        raise BuildError(f"there is no {name}: lab {lab.number} asks for it")
     compiler, linker = packages(lab)
     command = [
-        shutil.which(os.environ.get("CC", "gcc")) or "/usr/bin/gcc", *FLAGS,
+        # The sandbox has /usr, and no folder of links that may be on the PATH.
+        os.path.realpath(shutil.which(os.environ.get("CC", "gcc")) or "/usr/bin/gcc"), *FLAGS,
         *compiler, "-o", "{scratch}/program",
         *(f"{{submission}}/{name}" for name in names),
-        f"{{common}}/{ARCHIVE.name}", *linker]
+        f"{{common}}/{ARCHIVE.name}", *linker,
+        *(f"-Wl,--trace-symbol={name}" for name in lab.forbidden)]
     box = folder / "compiler"
     box.mkdir()
     with Sandboxed(command, {**shown, "submission": source}, isolation, box,
-                   LIMITS) as run:
+                   LIMITS, system=COMPILER) as run:
         status = run.wait(SECONDS)
         if status != 0 or run.fault:
             why = run.fault or (f"the compiler took more than {SECONDS} s"
@@ -132,7 +160,27 @@ def build(lab, submission, folder, shown, isolation):
     program = folder / "program" / lab.server
     program.write_bytes(data)
     os.chmod(program, 0o755)
-    return program, run.output.replace("/submission/", "")
+    said, called = without_trace(run.output)
+    if called:
+        raise BuildError("it uses " + ", ".join(f"{name}()" for name in called)
+                         + " of common/, which is what the lab asks you to write")
+    return program, said.replace("/submission/", "")
+
+
+def without_trace(output):
+    """Return (the output without the linker's lines about forbidden symbols,
+    those that the submission uses and an object of common/ defines). The
+    linker names such an object as ARCHIVE(OBJECT)."""
+    rest, used, given = [], {}, set()
+    for line in output.splitlines(keepends=True):
+        match = re.match(r"(?:\S+: )?(\S+): (reference to|definition of) (\w+)$", line)
+        if not match:
+            rest.append(line)
+        elif not match[1].endswith(")"):
+            used[match[3]] = True   # or defined, by a weak symbol too
+        elif match[2] == "definition of":
+            given.add(match[3])
+    return "".join(rest), [name for name in used if name in given]
 
 
 def by_hand(words):

@@ -1,7 +1,7 @@
 """A control group for a submission: the kernel counts all memory of its processes, also what
 they share, what waits in their sockets, and files in memory (cgroups(7)).
 
-Possible where the grader may make a group below its own (version 1, mostly as root) or beside
+Possible where the grader may make a group below its own (version 1, mostly as root) or next to
 it (version 2, where the memory controller is delegated to the user). make() tells.
 """
 
@@ -9,9 +9,11 @@ import contextlib
 import itertools
 import os
 import re
-import time
 from pathlib import Path
 
+from tools.kit import scratch, wait
+
+PREFIX = "zerohttpd-grade-"
 TCP_PART = 4            # version 1: TCP may use this part of the limit, on top of it
 _numbers = itertools.count(1)
 
@@ -21,7 +23,12 @@ class Group:
 
     def __init__(self, folder, limits):
         self.folder = folder
-        folder.mkdir()
+        # What a killed grader has left. A group with processes is not removed.
+        scratch.sweep(folder.parent, PREFIX, os.rmdir)
+        self._held = None
+        while self._held is None:
+            folder.mkdir()
+            self._held = scratch.hold(folder)
         try:
             for name, value, needed in limits:
                 if needed or (folder / name).exists():
@@ -44,18 +51,20 @@ class Group:
         return False
 
     def remove(self):
-        """Remove it. Its processes have ended; the kernel may need a moment to see that."""
-        for _ in range(1000):
+        """Remove it. Its processes have ended; the kernel may need some milliseconds to see that."""
+        def is_gone():
             with contextlib.suppress(OSError):
                 self.folder.rmdir()
-                return
-            time.sleep(0.005)
+            return not self.folder.exists()
+
+        wait.until(is_gone, 5)
+        os.close(self._held)
 
 
 def make(limit):
     """Return a new Group whose processes may use `limit` bytes together, or None where that
     is not possible."""
-    name = f"zerohttpd-grade-{os.getpid()}-{next(_numbers)}"
+    name = f"{PREFIX}{os.getpid()}-{next(_numbers)}"
     for kind, folder in _ours():
         with contextlib.suppress(OSError):
             if kind == "cgroup":

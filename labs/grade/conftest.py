@@ -10,9 +10,11 @@ import contextlib
 import pytest
 
 from labs.grade import lab as labs
+from labs.grade.observe import Seen
 from labs.grade.plugin import BUILT, SERVERS
 from labs.grade.redis import Redis
 from labs.grade.server import Server
+from labs.grade.test_robust import begin_slow_answer
 
 
 def pytest_addoption(parser):
@@ -56,6 +58,25 @@ def own_redis():
     """A Redis that the test may stop and start: see redis.Redis."""
     with Redis() as running:
         yield running
+
+
+@pytest.fixture(scope="session", autouse=True)
+def stopping(request, lab, redis):
+    """What test_finishes_slow_answers looks at when the other tests have run, as
+    it takes seconds: begin_slow_answer() of a server, None if the test is not
+    run, or the Seen of its failure."""
+    with contextlib.ExitStack() as started:
+        found = None
+        if any(item.originalname == "test_finishes_slow_answers"
+               for item in request.session.items):
+            built = request.config.stash[BUILT]
+            try:
+                found = begin_slow_answer(started.enter_context(Server(
+                    built.program, lab.args, built.shown, built.isolation,
+                    redis.address)))
+            except (Seen, OSError) as error:
+                found = error
+        yield found
 
 
 @pytest.fixture

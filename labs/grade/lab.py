@@ -1,6 +1,5 @@
 """Reads lab.toml: what a lab asks for, and how many points each test gives."""
 
-import re
 import shutil
 import subprocess
 import tomllib
@@ -44,6 +43,9 @@ class Lab:
     libraries: tuple = ()           # further names for pkg-config
     origins: dict = field(default_factory=dict)     # [starter]
     mutants: dict = field(default_factory=dict)
+    required: tuple = ()            # files that a submission has
+    forbidden: tuple = ()           # functions of common/ that it writes itself
+    product: tuple = ()             # files of common/ that do what the lab asks for
 
     @property
     def number(self):
@@ -62,6 +64,18 @@ class Lab:
             return self.folder / "solution"
         return TOP / self.folder.name
 
+    def is_solution(self, path):
+        """Return whether a path is the collection's own server of this lab, one
+        that uses `product`. A link to it is none: a student may hand that in."""
+        path = Path(path)
+        return bool(self.product) and not path.is_symlink() and \
+            path.resolve() in (self.solution, self.solution / "main.c")
+
+    def solution_files(self):
+        """Return the paths of the collection's own server as a submission: its
+        main.c, and the files of common/ that do what the lab asks for."""
+        return [self.solution / "main.c", *(TOP / name for name in self.product)]
+
     def test(self, name):
         """Return the Test of that name. Raises KeyError."""
         for test in self.tests:
@@ -72,22 +86,18 @@ class Lab:
     def make_mutant(self, name, folder):
         """Write the mutant's C files into `folder`.
 
-        A patch changes the solution's main.c; one that names another file,
-        such as event_loop.c, changes that file of common/. Raises LabError
+        A patch changes files of the solution, solution_files(). Raises LabError
         when there is no such mutant or its patch no longer applies.
         """
         whole = self.folder / "mutants" / f"{name}.c"
         patch = self.folder / "mutants" / f"{name}.patch"
+        if not whole.exists() and not patch.exists():
+            raise LabError(f"{self.folder.name} has no mutant {name!r}")
+        for path in self.solution_files():
+            shutil.copy(path, folder)
         if whole.exists():
             shutil.copy(whole, Path(folder) / "main.c")
             return
-        if not patch.exists():
-            raise LabError(f"{self.folder.name} has no mutant {name!r}")
-        shutil.copy(self.solution / "main.c", folder)
-        for other in re.findall(r"^\+\+\+ b/(\w+\.c)", patch.read_text(),
-                                re.MULTILINE):
-            if other != "main.c":
-                shutil.copy(TOP / "common" / other, folder)
         done = subprocess.run(
             ["patch", "-p1", "--fuzz=0", "--silent", "-d", str(folder), "-i",
              str(patch)], capture_output=True, text=True, check=False)
@@ -123,7 +133,7 @@ def read(folder):
         tests = tuple(Test(**test) for test in text.pop("test", []))
         mutants = text.pop("mutants", {})
         origins = text.pop("starter", {})
-        for name in ("args", "libraries"):
+        for name in ("args", "libraries", "required", "forbidden", "product"):
             text[name] = tuple(text.get(name, ()))
         lab = Lab(folder=folder, tests=tests, mutants=mutants,
                   origins=origins, **text)

@@ -13,9 +13,8 @@ import ctypes
 import os
 import re
 import signal
-import tempfile
 
-from tools.kit import procfs, sockets, strace, wait
+from tools.kit import procfs, scratch, sockets, strace, wait
 from tools.kit.procfs import children, open_files as descriptors, read, state, threads
 
 HOST = "127.0.0.1"
@@ -124,10 +123,8 @@ def must_read(pid, port, client_port):
 
     def look():
         nonlocal last
-        slept = re.search(r"^voluntary_ctxt_switches:\s*(\d+)",
-                          read(f"/proc/{pid}/status"), re.MULTILINE)
-        now = slept and state(pid) == "S" and \
-            not is_read(port, client_port) and slept[1]
+        now = state(pid) == "S" and not is_read(port, client_port) and \
+            waits(pid, pid)
         if now and now == last:
             raise Seen("the server sleeps although it has not read all that "
                        "a client sent", "that it reads until EAGAIN, or asks "
@@ -170,7 +167,7 @@ class Trace:
     def __init__(self, pids, calls=None, options=("-f", "-yy")):
         self.pids = [pids] if isinstance(pids, int) else list(pids)
         self.calls, self.options = calls, options
-        self._output = tempfile.NamedTemporaryFile("w+")
+        self._output = scratch.file("strace", "w+")
         self._running = contextlib.ExitStack()
         self._strace = None
 
@@ -256,6 +253,26 @@ def own_number(pid):
     match = re.search(r"^NSpid:.*?(\d+)$", read(f"/proc/{pid}/status"),
                       re.MULTILINE)
     return match[1] if match else str(pid)
+
+
+def waits(pid, thread):
+    """Return how many times a thread has gone to sleep."""
+    match = re.search(r"^voluntary_ctxt_switches:\s*(\d+)",
+                      read(f"/proc/{pid}/task/{thread}/status"), re.MULTILINE)
+    return int(match[1]) if match else 0
+
+
+def resident(pid):
+    """Return the bytes of memory that the tree of `pid` uses, without files."""
+    return sum(int(size) << 10 for one in tree(pid) for size in re.findall(
+        r"^Rss(?:Anon|Shmem):\s*(\d+)", read(f"/proc/{one}/status"),
+        re.MULTILINE))
+
+
+def open_files(pid):
+    """Return how many descriptors the tree of `pid` has that are no sockets."""
+    return sum(not what.startswith("socket:") for one in tree(pid)
+               for what in descriptors(one).values())
 
 
 def mappings(pid):

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from labs.grade.lab import LEVELS, Lab, Test
 
 MOST = 600              # characters of one line in a report
+COMPILER = "what the compiler says"
+NOT_GRADED = "This could not be graded, which is not known to be your fault:"
 CONTROL = re.compile(r"[^\n\t\x20-\x7e\xa0-\ud7ff\ue000-\ufffd]")
 
 
@@ -44,13 +46,15 @@ class Grade:
     """All Results of a submission, in the order of lab.toml.
 
     `warnings` is what the compiler said; `compiled` is False when it refused,
-    and all tests have failed then.
+    and all tests have failed then. `fault` says why nothing could be graded,
+    which is not the submission's fault.
     """
 
     lab: Lab
     results: tuple
     warnings: str = ""
     compiled: bool = True
+    fault: str = ""
 
     @property
     def points(self):
@@ -79,10 +83,38 @@ def not_compiled(lab, text):
         for test in lab.tests), text, compiled=False)
 
 
-def _explained(result):
+def not_graded(lab, why):
+    """Return the Grade, without points, of what could not be graded."""
+    return Grade(lab, tuple(
+        Result(test, False, "it could not be graded", "a grade", ran=False)
+        for test in lab.tests), fault=why)
+
+
+def _hint(grade, result):
+    """Return where to look when a test failed; "" when it says nothing about
+    that test, since no test was run."""
+    return result.test.hint if grade.compiled and not grade.fault else ""
+
+
+def _first(grade):
+    """Return what to look at first, None when all tests passed."""
+    if not grade.compiled:
+        return COMPILER
+    return grade.first.test.hint if grade.first else None
+
+
+def _said(grade):
+    """Return what is to be said about the submission as a whole."""
+    return clean(f"{NOT_GRADED} {grade.fault}" if grade.fault
+                 else grade.warnings, 10_000)
+
+
+def _explained(grade, result):
     """Return what a test has to say, as lines of text."""
     if result.passed:
         return ""
+    if not _hint(grade, result):
+        return clean(result.seen)
     return (f"seen: {clean(result.seen)}\nexpected: {clean(result.expected)}\n"
             f"hint: {result.test.hint}")
 
@@ -92,12 +124,12 @@ def result(grade):
     return json.dumps({
         "lab": grade.lab.folder.name, "points": grade.points,
         "total": grade.total, "compiled": grade.compiled,
-        "compiler": clean(grade.warnings, 10_000),
-        "first_hint": grade.first.test.hint if grade.first else None,
+        "compiler": clean(grade.warnings, 10_000), "fault": clean(grade.fault),
+        "first_hint": _first(grade),
         "tests": {r.test.name: {
             "level": r.test.level, "passed": r.passed, "points": r.points,
             "of": r.test.points, "seen": clean(r.seen),
-            "expected": clean(r.expected), "hint": r.test.hint,
+            "expected": clean(r.expected), "hint": _hint(grade, r),
             "seconds": round(r.seconds, 2)} for r in grade.results}}, indent=1)
 
 
@@ -105,12 +137,12 @@ def gradescope(grade):
     """results.json, as Gradescope reads it"""
     return json.dumps({
         "score": grade.points,
-        "output": clean(grade.warnings, 10_000),
+        "output": _said(grade),
         "tests": [{
             "name": r.test.name.replace("_", " "), "score": r.points,
             "max_score": r.test.points,
             "status": "passed" if r.passed else "failed",
-            "tags": [r.test.level], "output": _explained(r)}
+            "tags": [r.test.level], "output": _explained(grade, r)}
             for r in grade.results]}, indent=1)
 
 
@@ -135,7 +167,7 @@ def junit(grade):
         if not r.passed:
             failure = ElementTree.SubElement(case, "failure",
                                              message=clean(r.seen))
-            failure.text = _explained(r)
+            failure.text = _explained(grade, r)
     ElementTree.indent(suite)
     return ElementTree.tostring(suite, encoding="unicode") + "\n"
 

@@ -2,8 +2,9 @@
 
 import os
 
+from labs.grade.observe import Seen
 from tools.kit import process
-from tools.kit.redis import RedisError, RedisServer
+from tools.kit.redis import RedisServer
 
 
 class Redis(RedisServer):
@@ -26,6 +27,8 @@ class Redis(RedisServer):
         process.stop(self.process, seconds=5)
 
     def again(self):
-        """Start one on the port, with a guestbook."""
+        """Start one on the port, with a guestbook. Raises Seen when the port is
+        taken: only the submission can have done that."""
         if not self._start():
-            raise RedisError(f"another program listens at {self.address} now")
+            raise Seen(f"a program that took the port of Redis, {self.address}",
+                       "a port that stays free while Redis is away")

@@ -8,8 +8,8 @@ What a program in the sandbox has (namespaces(7)):
     processes   a pid namespace: it sees and signals its own processes only.
                 When the first process of the namespace is killed, the kernel
                 kills all others, however they tried to hide.
-    files       a mount namespace: the system's programs and libraries and the
-                folders of `shown`, read-only, and /scratch, a small file
+    files       a mount namespace: the system's libraries and the
+                folders of `shown`, read-only, and /tmp, a small file
                 system in memory. Nothing else of the machine is there.
     network     the grader's own: a loopback device and nothing behind it.
     rights      a user of its own (another one than root's, where root
@@ -53,14 +53,18 @@ LIMITS = {              # as ulimit names them; see setrlimit(2)
 MEMORY = 1 << 30        # bytes for all processes of a program together
 RESERVE = 0.05          # of the machine's memory stays free
 OUTPUT = 1 * MIB        # bytes of output; then the writer waits
-SCRATCH = 64 * MIB      # bytes in /scratch
+SCRATCH = 64 * MIB      # bytes in {scratch}
 WATCH = 0.1             # seconds between two looks at the memory
 START = 60              # seconds that preparing a sandbox may take: busy machines
 NICE = 5                # a submission that spins must not stop the grader
 
-# What a compiler and a dynamically linked program need of the machine.
-SYSTEM = ("/usr", "/bin", "/lib", "/lib32", "/lib64", "/libx32",
-          "/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime")
+# What a dynamically linked program needs of the machine, and what a compiler. A
+# submission finds no other program: a finished server may be installed here.
+SYSTEM = ("/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libx32", "/usr/local/lib",
+          "/lib", "/lib32", "/lib64", "/libx32", "/etc/ld.so.cache", "/etc/localtime")
+COMPILER = ("/usr", "/bin", "/lib", "/lib32", "/lib64", "/libx32",
+            "/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime")
+SCRATCH_AT = "/tmp"     # as on any machine: no name that tells a program of the grader
 DEVICES = ("null", "zero", "full", "random", "urandom")
 
 CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x20000, 0x4000000, 0x8000000
@@ -108,17 +112,34 @@ def enter():
 
 
 def _try_namespaces():
-    """Raise OSError where namespaces are forbidden: a child tries them."""
+    """Raise OSError where namespaces are forbidden, or no file system can be
+    mounted in them, as after chroot(2): a child tries both."""
     flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS
     flags |= CLONE_NEWUSER if os.getuid() != 0 else 0
+    reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
-        os._exit(0 if _libc.unshare(flags) == 0 else
-                 min(ctypes.get_errno(), 125))
-    _, status = os.waitpid(child, 0)
-    error = os.waitstatus_to_exitcode(status)
+        try:
+            _call("unshare(2)", _libc.unshare(flags))
+            _mount(None, "/", None, MS_REC | MS_PRIVATE)
+        except OSError as error:
+            os.write(writer, json.dumps([error.errno, error.strerror]).encode())
+        os._exit(0)
+    os.close(writer)
+    with open(reader, encoding="utf-8") as said:
+        error = said.read()
+    os.waitpid(child, 0)
     if error:
-        raise OSError(error, f"unshare(2): {os.strerror(error)}")
+        raise OSError(*json.loads(error))
+
+
+def why_not_apart():
+    """Return why this system cannot keep a submission apart; "" if it can."""
+    try:
+        _try_namespaces()
+        return ""
+    except OSError as error:
+        return str(error)
 
 
 class Sandboxed:
@@ -130,6 +151,7 @@ class Sandboxed:
     `isolation` what enter() returned
     `limits`    changes LIMITS for this program
     `folder`    an empty folder of the grader's for this program
+    `system`    what it may read of the machine: SYSTEM, or COMPILER
 
     .pid        its first process, as the grader sees it in /proc
     .fault      why it was killed, in words; "" if it was not
@@ -138,22 +160,23 @@ class Sandboxed:
     """
 
     def __init__(self, command, shown, isolation, folder, limits=None,
-                 memory=MEMORY):
+                 memory=MEMORY, system=SYSTEM):
         self.isolation, self.folder = isolation, Path(folder)
         self.memory, self.fault, self._status = memory, "", None
         self.init = self.group = None
         self._said, self._over = bytearray(), threading.Event()
+        self._full = threading.Event()      # see stop_reading()
         (self.folder / "scratch").mkdir(exist_ok=True)
         os.chmod(self.folder / "scratch", 0o777)
         paths = {name: f"/{name}" if isolation.namespaces else str(path)
                  for name, path in shown.items()}
-        paths["scratch"] = "/scratch" if isolation.namespaces \
+        paths["scratch"] = SCRATCH_AT if isolation.namespaces \
             else str(self.folder / "scratch")
         plan = {
             "command": [_fill(word, paths) for word in command],
             "shown": {name: str(path) for name, path in shown.items()},
             "namespaces": isolation.namespaces, "folder": str(self.folder),
-            "scratch": paths["scratch"],
+            "scratch": paths["scratch"], "system": system,
             "limits": {**LIMITS, **(limits or {})},
             "user": OWN_USERS + os.getpid() if os.getuid() == 0 and
             _is_real_root() else None}
@@ -216,9 +239,11 @@ class Sandboxed:
         if self._status is None:
             # The init says how it ended; if the init was killed, nothing.
             if select.select([self._control], [], [], max(0, seconds))[0]:
-                line = self._lines.readline()
-                self._status = json.loads(line)["ended"] if line \
-                    else -signal.SIGKILL
+                word = json.loads(self._lines.readline() or "{}")
+                if "error" in word:     # execve(2) refused it; its end follows
+                    self.fault = f"it cannot be run: {word['error']}"
+                    word = json.loads(self._lines.readline() or "{}")
+                self._status = word.get("ended", -signal.SIGKILL)
         return self._status
 
     def send(self, number):
@@ -226,18 +251,32 @@ class Sandboxed:
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(self._pidfd, number)
 
+    def stop_reading(self):
+        """Read what it prints no more, and fill the pipe, until it is full after
+        the last look of _watch()."""
+        self._full.set()
+        pipe = os.open(f"/proc/self/fd/{self._reader}", os.O_WRONLY | os.O_NONBLOCK)
+        try:
+            for _ in range(3):
+                with contextlib.suppress(BlockingIOError):
+                    while os.write(pipe, bytes(4096)):
+                        pass
+                time.sleep(WATCH)
+        finally:
+            os.close(pipe)
+
     def processes(self):
         """Return the process ids of all that it runs, also of those that no
         longer descend from the first."""
         return _descendants(self.init)
 
     def read(self, name, limit=SCRATCH):
-        """Return the bytes of a file in its /scratch. Raises SandboxError when
+        """Return the bytes of a file in its {scratch}. Raises SandboxError when
         there is no such file, or it is none that may be trusted.
 
         No link is followed: it would lead the grader to the grader's files.
         """
-        path = f"/proc/{self.init}/root/scratch/{name}" \
+        path = f"/proc/{self.init}/root{SCRATCH_AT}/{name}" \
             if self.isolation.namespaces else self.folder / "scratch" / name
         try:
             with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW |
@@ -257,6 +296,7 @@ class Sandboxed:
         """
         reading, due = True, 0.0
         while not self._over.is_set():
+            reading = reading and not self._full.is_set()
             if reading and select.select([self._reader], [], [], WATCH)[0]:
                 data = os.read(self._reader, min(1 << 16,
                                                  OUTPUT - len(self._said)))
@@ -562,7 +602,7 @@ def _make_root(plan):
     os.makedirs(root, exist_ok=True)
     _mount(None, "/", None, MS_REC | MS_PRIVATE)
     _mount("root", root, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755,size=1m")
-    for path in SYSTEM:
+    for path in plan["system"]:
         if os.path.islink(path):        # /bin -> usr/bin
             with contextlib.suppress(FileExistsError):
                 os.makedirs(os.path.dirname(root + path), exist_ok=True)
@@ -574,8 +614,8 @@ def _make_root(plan):
             _show(path, root + path)
     for name, path in plan["shown"].items():
         _show(path, f"{root}/{name}")
-    os.mkdir(f"{root}/scratch")
-    _mount("scratch", f"{root}/scratch", "tmpfs", MS_NOSUID | MS_NODEV,
+    os.mkdir(root + SCRATCH_AT)
+    _mount("scratch", root + SCRATCH_AT, "tmpfs", MS_NOSUID | MS_NODEV,
            f"mode=777,size={SCRATCH},nr_inodes=4096")
     os.mkdir(f"{root}/dev")
     for name in DEVICES:

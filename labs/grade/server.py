@@ -1,23 +1,25 @@
 """Starts a submission in its sandbox, and stops it."""
 
+import random
 import re
 import shutil
 import signal
 import tempfile
-import time
 from pathlib import Path
 
 from labs.grade.observe import PATIENCE, Seen
 from labs.grade.sandbox import Sandboxed
+from tools.kit import wait
 
 READY = re.compile(r"listening on http://127\.0\.0\.1:(\d+)/")
 # Seconds until the line with the port must be there. If it was missing once,
 # and no server has started yet, the next has half of that.
 START, LEAST = 10.0, 0.5
 # On a busy machine, a test is slow: no time-out of the server may end what it
-# holds, a kept connection for example.
-PATIENT = ("--keep-alive", "100", "--request-timeout", "100",
-           "--drain-timeout", "100")
+# holds, a kept connection for example. The seconds differ from start to start,
+# or a program could know the grader by them.
+PATIENT = ("--keep-alive", "--request-timeout", "--drain-timeout")
+LONG = range(101, 140)
 
 
 class Server:
@@ -42,7 +44,8 @@ class Server:
         Path(self._folder).chmod(0o711)
         self._run = Sandboxed(
             [f"{{program}}/{program.name}", "--root", "{site}", "--host",
-             "127.0.0.1", "--port", "0", "--redis", redis, *PATIENT,
+             "127.0.0.1", "--port", "0", "--redis", redis,
+             *(word for name in PATIENT for word in (name, str(random.choice(LONG)))),
              *map(str, args)],
             {"program": program.parent, "site": shown["site"]}, isolation,
             self._folder, limits)
@@ -64,16 +67,14 @@ class Server:
         return self._run.fault
 
     def _read_port(self):
-        until = time.monotonic() + Server.patience
-        while time.monotonic() < until:
-            match = READY.search(self.output)
-            if match:
-                Server.patience = START
-                return int(match[1])
-            if self._run.wait(0.01) is not None:
-                raise Seen(f"the program ended: {self.ending}; it said: "
-                           f"{self.output[-300:].strip()!r}",
-                           "a running server")
+        found = wait.until(lambda: READY.search(self.output) or self.ending,
+                           Server.patience)
+        if isinstance(found, re.Match):
+            Server.patience = START
+            return int(found[1])
+        if found:
+            raise Seen(f"the program ended: {self.ending}; it said: "
+                       f"{self.output[-300:].strip()!r}", "a running server")
         waited, Server.patience = Server.patience, \
             max(LEAST, Server.patience / 2)
         raise Seen(f"no line with the address after {waited:g} s; it said: "
@@ -109,6 +110,10 @@ class Server:
         """Send a signal and wait; see wait()."""
         self.send(number)
         return self.wait(seconds)
+
+    def stop_reading(self):
+        """Read its output no more, and fill the pipe: who writes, waits."""
+        self._run.stop_reading()
 
     def end(self):
         """Kill whatever is left of it."""

@@ -18,6 +18,7 @@ from labs.grade.test_works import LARGE
 SMALL = 4096            # bytes of a slow client's receive buffer
 RESETS = 3
 MANY = 40               # clients, more than any lab's server has workers
+SLOW = 6.0              # seconds of a client that reads nothing
 PAUSE = 1.0             # seconds in which failed calls are counted
 MOST_FAILURES = 100     # of a thread; one that pauses 50 ms fails 20 times
 REPORT = re.compile(r"served (\d+) requests")
@@ -141,6 +142,28 @@ def test_finishes_begun_answers(server, expect):
                    "the last answer", "exit status 0")
 
 
+def begin_slow_answer(server):
+    """Send SIGTERM to a server whose client reads nothing of a begun answer;
+    return (the server, the client, the time)."""
+    client = start_large(server.port)
+    server.send(signal.SIGTERM)
+    return server, client, time.monotonic()
+
+
+def test_finishes_slow_answers(stopping):
+    """A client that needs seconds for its answer gets all of it, although the
+    server is stopping: --drain-timeout allows that."""
+    if isinstance(stopping, Exception):
+        raise stopping
+    server, client, began = stopping
+    time.sleep(max(0, SLOW - (time.monotonic() - began)))
+    if server.wait(0) is not None:
+        raise Seen(f"the server ended ({server.ending}) within {SLOW:.0f} s of "
+                   "SIGTERM, before its client had read its answer",
+                   "an end after the last answer, or after --drain-timeout")
+    finish_large(client)
+
+
 def accepts(port):
     """Return whether the kernel still accepts connections to a port."""
     try:
@@ -176,6 +199,9 @@ def test_survives_signals(server):
         expect_hello(server, "after SIGUSR1 interrupted its system call")
     if not REPORT.search(server.output):
         raise Seen("no report after SIGUSR1", "\"served N requests\"")
+    server.send(signal.SIGHUP)
+    expect_alive(server, "after SIGHUP", 0.2)
+    expect_hello(server, "after SIGHUP")
 
 
 def limit_descriptors(pid, most=None):

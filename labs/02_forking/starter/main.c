@@ -65,7 +65,7 @@ static void wait_for_fewer_children(const struct server *server, int most)
  * socket. serve_blocking() closes the child's descriptor.
  *
  * fork fails with EAGAIN or ENOMEM when there are too many processes or too
- * little memory. Then say so with server_warn_exhausted(), and serve the client
+ * little memory. Then say so with server_warn_rarely(), and serve the client
  * in the parent, as now. After that call redis_close() and file_table_empty():
  * the next child would inherit what is open, and a connection to Redis would
  * belong to two processes. */

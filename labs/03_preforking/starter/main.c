@@ -47,7 +47,7 @@ static void serve_clients(const struct server *server, int number)
     int fd;
 
     blocking_worker_init(&worker, server, number);
-    while ((fd = accept_next(server, blocking_worker_spare, &worker)) >= 0)
+    while ((fd = accept_next(server, blocking_worker_trim, &worker)) >= 0)
         serve_blocking(&worker, fd);
     blocking_worker_free(&worker);
 }
@@ -62,7 +62,7 @@ static void serve_clients(const struct server *server, int number)
  * time forking.
  *
  * fork fails with EAGAIN or ENOMEM when there are too many processes or too
- * little memory. Then say so with server_warn_exhausted(); the worker does not
+ * little memory. Then say so with server_warn_rarely(); the worker does not
  * run, and is due again at not_before. */
 static void start_worker(const struct server *server,
                          struct pool_member *member, int number)

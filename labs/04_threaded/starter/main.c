@@ -72,9 +72,9 @@ static struct slot *take_slot(const struct server *server)
  * TODO 1: lock. */
 static void trim_slots(void *taken)
 {
-    blocking_worker_spare(&((struct slot *)taken)->worker);
+    blocking_worker_trim(&((struct slot *)taken)->worker);
     for (struct slot *slot = first_free; slot != NULL; slot = slot->next)
-        blocking_worker_spare(&slot->worker);
+        blocking_worker_trim(&slot->worker);
 }
 
 /* Makes one slot for each thread that may run. Failure ends the program. */
@@ -121,7 +121,7 @@ static void init_attributes(pthread_attr_t *attributes)
  *
  * TODO 3: pthread_create(3). It returns the error instead of setting errno:
  * EAGAIN when there are too many threads or too little memory. Then say so with
- * server_warn_exhausted(), and serve the client in this thread, as now.
+ * server_warn_rarely(), and serve the client in this thread, as now.
  *
  * TODO 4: keep in server->shared->room (server.h, an atomic_int) how many more
  * threads may run: --max-threads at first, one less before each thread is made,

@@ -40,7 +40,7 @@ static void *run_thread(void *data)
     int fd;
 
     blocking_worker_init(&worker, server, 0);
-    while ((fd = accept_next(server, blocking_worker_spare, &worker)) >= 0)
+    while ((fd = accept_next(server, blocking_worker_trim, &worker)) >= 0)
         serve_blocking(&worker, fd);
     blocking_worker_free(&worker);
     return NULL;

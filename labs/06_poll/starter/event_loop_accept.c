@@ -31,7 +31,7 @@
 void event_loop_accept(struct event_loop *loop)
 {
     /* Until you write it, clients are turned away. */
-    int fd = accept_nonblocking(loop->worker.server, loop->listener);
+    int fd = accept_nonblocking(loop->base.server, loop->listener);
     if (fd >= 0)
         close(fd);
 }

@@ -39,8 +39,7 @@ static void unwatch(struct event_loop *base, struct client *client)
 /* TO WRITE. Calls poll(2) with all descriptors in use, for at most
  * event_loop_timeout_ms() milliseconds. Before that, sets up the place of the
  * listener: POLLIN if event_loop_may_accept(), otherwise nothing. When the
- * server is stopping (base.worker.draining), its descriptor is -1 (poll skips
- * it).
+ * server is stopping, base.listener is -1, which poll skips.
  * Returns what poll returns. EINTR only means that a signal has come: -1 is
  * then passed on, and serve_ready() does nothing. */
 static int wait_for_events(struct loop *loop)

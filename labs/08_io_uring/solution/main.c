@@ -75,7 +75,7 @@ struct client {
 };
 
 struct loop {
-    struct worker worker;
+    struct worker base;
     struct redis_async redis;
     struct io_uring ring;
     struct io_uring_buf_ring *pool;
@@ -133,7 +133,7 @@ static void submit_accept(struct loop *loop)
     struct io_uring_sqe *entry = next_entry(loop);
     /* The flags are those of accept4(2). net_send() needs SOCK_NONBLOCK for
      * files; io_uring does not: no request of ours makes the loop wait. */
-    io_uring_prep_multishot_accept(entry, loop->worker.server->listeners[0],
+    io_uring_prep_multishot_accept(entry, loop->base.server->listeners[0],
                                    NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     tag(entry, NULL, ACCEPTED);
     loop->accepting = true;
@@ -213,11 +213,11 @@ static void set_deadline(struct loop *loop, struct client *client)
         return;
     remove_deadline(loop, client);
     if (client->queue != phase)
-        net_delivery_begin(&client->delivery, loop->worker.http.clock.now_ms);
+        net_delivery_begin(&client->delivery, loop->base.http.clock.now_ms);
     client->queue = (unsigned char)phase;
     client->deadline_ms =
-        loop->worker.http.clock.now_ms +
-        http_phase_timeout_ms(&loop->worker.server->site, phase);
+        loop->base.http.clock.now_ms +
+        http_phase_timeout_ms(&loop->base.server->site, phase);
     DL_APPEND(loop->deadline_queues[phase], client);
 }
 
@@ -251,16 +251,16 @@ static void end_client(struct loop *loop, struct client *client)
 static size_t feed(struct loop *loop, struct client *client, const char *bytes,
                    size_t n)
 {
-    size_t room;
-    char *input = http_conn_input(&client->conn, &room);
+    size_t space;
+    char *input = http_conn_input(&client->conn, &space);
     if (input == NULL) {
-        server_warn_exhausted(loop->worker.server,
+        server_warn_rarely(loop->base.server,
                               "out of memory; clients are closed");
         http_conn_finish(&client->conn);
         return 0;
     }
-    if (n > room)
-        n = room;
+    if (n > space)
+        n = space;
     memcpy(input, bytes, n);
     http_conn_received(&client->conn, n);
     return n;
@@ -282,7 +282,7 @@ static bool read_request(struct loop *loop, struct client *client)
         return true;
     }
     if (unread->failed) { /* bytes are missing from here on */
-        server_warn_exhausted(loop->worker.server,
+        server_warn_rarely(loop->base.server,
                               "out of memory; clients are closed");
         http_conn_finish(&client->conn);
         return true;
@@ -299,8 +299,8 @@ static bool read_request(struct loop *loop, struct client *client)
 static bool answer_request(struct loop *loop, struct client *client)
 {
     struct http_conn *conn = &client->conn;
-    if (http_conn_answer(conn, worker_may_keep(&loop->worker, conn)))
-        worker_log_answer(&loop->worker, conn, client->peer);
+    if (http_conn_answer(conn, worker_may_keep(&loop->base, conn)))
+        worker_log_answer(&loop->base, conn, client->peer);
     return true;
 }
 
@@ -308,7 +308,7 @@ static bool queue_command(struct loop *loop, struct client *client,
                           const struct redis_command *command)
 {
     bool queued = redis_async_queue(&loop->redis, command, client) ||
-                  (http_context_relieve(&loop->worker.http, errno) &&
+                  (http_context_relieve(&loop->base.http, errno) &&
                    redis_async_queue(&loop->redis, command, client));
     client->replies_due += queued;
     return queued;
@@ -321,7 +321,7 @@ static bool ask_redis(struct loop *loop, struct client *client)
            (command = http_conn_next_command(&client->conn)) != NULL) {
         if (!queue_command(loop, client, command) &&
             http_conn_reply(&client->conn, NULL))
-            worker_log_answer(&loop->worker, &client->conn, client->peer);
+            worker_log_answer(&loop->base, &client->conn, client->peer);
     }
     return client->replies_due == 0;
 }
@@ -336,7 +336,7 @@ static void sent(struct loop *loop, struct client *client, ssize_t n)
         http_conn_finish(&client->conn);
         return;
     }
-    net_delivery_begin(&client->delivery, loop->worker.http.clock.now_ms);
+    net_delivery_begin(&client->delivery, loop->base.http.clock.now_ms);
     http_conn_sent(&client->conn, (size_t)n);
 }
 
@@ -381,8 +381,8 @@ static bool send_fin(struct client *client)
 static enum http_delivery look(const struct loop *loop, struct client *client)
 {
     return net_delivery(client->fd, &client->delivery,
-                        loop->worker.http.clock.now_ms,
-                        http_stall_timeout_ms(&loop->worker.server->site));
+                        loop->base.http.clock.now_ms,
+                        http_stall_timeout_ms(&loop->base.server->site));
 }
 
 /* Waits until the client has acknowledged its last answer or closes, as
@@ -450,7 +450,7 @@ static bool end_longest_idle(struct loop *loop)
  * goes on (IORING_CQE_F_MORE). */
 static void accepted(struct loop *loop, int fd, unsigned flags)
 {
-    const struct server *server = loop->worker.server;
+    const struct server *server = loop->base.server;
     if (!(flags & IORING_CQE_F_MORE))
         loop->accepting = false;
     struct client *client = fd < 0 ? NULL : calloc(1, sizeof *client);
@@ -459,22 +459,22 @@ static void accepted(struct loop *loop, int fd, unsigned flags)
         if (fd == -ECANCELED || verdict < NET_NEEDS_ROOM)
             return; /* at capacity, or stopping; or the client left early */
         /* Trying again now would fail again: pause, make room. */
-        server_warn_exhausted(server, "cannot accept more clients now: %s; new "
+        server_warn_rarely(server, "cannot accept more clients now: %s; new "
                               "clients wait in the accept queue",
                               strerror(fd < 0 ? -fd : ENOMEM));
-        loop->accept_again_ms = loop->worker.http.clock.now_ms + RECHECK_MS;
+        loop->accept_again_ms = loop->base.http.clock.now_ms + RECHECK_MS;
         if (fd >= 0)
             close(fd);
         if (verdict == NET_NEEDS_ROOM) {
-            http_context_trim(&loop->worker.http);
+            http_context_trim(&loop->base.http);
             end_longest_idle(loop);
         }
         return;
     }
     client->fd = fd;
-    client->peer = worker_peer_name(&loop->worker, fd);
-    http_conn_open(&client->conn, &loop->worker.http);
-    stats_add(&loop->worker.slot->connections, 1);
+    client->peer = worker_peer_name(&loop->base, fd);
+    http_conn_open(&client->conn, &loop->base.http);
+    stats_add(&loop->base.slot->connections, 1);
     loop->clients++;
     run_client(loop, client);
 }
@@ -596,7 +596,7 @@ static void client_replied(void *loop_data, void *client_data,
         return;
     }
     if (complete)
-        worker_log_answer(&loop->worker, &client->conn, client->peer);
+        worker_log_answer(&loop->base, &client->conn, client->peer);
     run_client(loop, client);
 }
 
@@ -605,9 +605,9 @@ static void client_replied(void *loop_data, void *client_data,
 /* Hands an accept over, or takes it back when there are enough clients. */
 static void accept_or_not(struct loop *loop)
 {
-    int64_t now = loop->worker.http.clock.now_ms;
-    bool full = loop->clients >= loop->worker.server->options.max_connections;
-    bool wanted = !loop->worker.draining && now >= loop->accept_again_ms;
+    int64_t now = loop->base.http.clock.now_ms;
+    bool full = loop->clients >= loop->base.server->options.max_connections;
+    bool wanted = !loop->base.draining && now >= loop->accept_again_ms;
     if (full && !end_longest_idle(loop))
         wanted = false;
     if (wanted && !loop->accepting)
@@ -634,11 +634,11 @@ static void expire_sending(struct loop *loop, struct client *client)
  * begun a request. */
 static void expire(struct loop *loop, enum http_phase phase)
 {
-    bool all = loop->worker.draining &&
+    bool all = loop->base.draining &&
                (phase == HTTP_PHASE_NEW || phase == HTTP_PHASE_IDLE);
     struct client *client;
     while ((client = loop->deadline_queues[phase]) != NULL &&
-           (all || client->deadline_ms <= loop->worker.http.clock.now_ms)) {
+           (all || client->deadline_ms <= loop->base.http.clock.now_ms)) {
         remove_deadline(loop, client);
         if (client->sending) {
             expire_sending(loop, client);
@@ -652,8 +652,8 @@ static void expire(struct loop *loop, enum http_phase phase)
 /* Returns for how many milliseconds the loop may wait; -1: without limit. */
 static int64_t timeout_ms(const struct loop *loop)
 {
-    const struct file_table *files = &loop->worker.http.files;
-    int64_t now = loop->worker.http.clock.now_ms;
+    const struct file_table *files = &loop->base.http.files;
+    int64_t now = loop->base.http.clock.now_ms;
     int64_t next = redis_async_deadline_ms(&loop->redis);
     for (int i = 0; i < HTTP_PHASES; i++) {
         const struct client *first = loop->deadline_queues[i];
@@ -662,7 +662,7 @@ static int64_t timeout_ms(const struct loop *loop)
     }
     if (files->stale_ms != 0 && files->stale_ms < next)
         next = files->stale_ms;
-    if ((loop->worker.draining || loop->accept_again_ms > now) &&
+    if ((loop->base.draining || loop->accept_again_ms > now) &&
         next > now + RECHECK_MS)
         next = now + RECHECK_MS;
     if (next == INT64_MAX)
@@ -749,9 +749,9 @@ static void pool_init(struct loop *loop)
 static void loop_init(struct loop *loop, const struct server *server)
 {
     mallopt(M_TRIM_THRESHOLD, KEPT_FREE_BYTES);
-    worker_init(&loop->worker, server, 0);
+    worker_init(&loop->base, server, 0);
     loop->redis = (struct redis_async){.address = &server->options.redis,
-                                       .clock = &loop->worker.http.clock,
+                                       .clock = &loop->base.http.clock,
                                        .loop = loop,
                                        .watch = watch_redis,
                                        .on_reply = client_replied};
@@ -771,8 +771,8 @@ static void loop_free(struct loop *loop)
 
 static bool is_over(const struct loop *loop)
 {
-    return loop->worker.draining &&
-           (loop->clients == 0 || loop->worker.drain_expired);
+    return loop->base.draining &&
+           (loop->clients == 0 || loop->base.drain_expired);
 }
 
 static void serve_clients(struct loop *loop)
@@ -780,13 +780,13 @@ static void serve_clients(struct loop *loop)
     while (!is_over(loop)) {
         accept_or_not(loop);
         submit_and_wait(loop);
-        worker_update(&loop->worker);
+        worker_update(&loop->base);
         serve_completions(loop);
         for (int i = 0; i < HTTP_PHASES; i++)
             expire(loop, (enum http_phase)i);
         redis_async_flush(&loop->redis);
-        file_table_expire(&loop->worker.http.files,
-                          loop->worker.http.clock.now_ms);
+        file_table_expire(&loop->base.http.files,
+                          loop->base.http.clock.now_ms);
         watch_redis_again(loop);
     }
 }

@@ -26,7 +26,7 @@
 static void submit_accept(struct loop *loop)
 {
     /* Until you write it, clients are turned away. */
-    const struct server *server = loop->worker.server;
+    const struct server *server = loop->base.server;
     int fd = accept_nonblocking(server, server->listeners[0]);
     if (fd >= 0)
         close(fd);
