@@ -11,6 +11,7 @@ from tests.bench.made_up import MACHINE, row, summed_up
 from tools.bench import config, plan
 from tools.bench.meter import memory
 from tools.bench.run import cell as cells
+from tools.kit import progress
 from tools.report import answer, live, summaries
 
 END = ["Report: results/20260101-120000/report.html", "  also cells.txt, tables.txt, samples.csv",
@@ -27,7 +28,7 @@ def summary_of_a_stored_run(tmp_path_factory):
 @pytest.mark.parametrize("wide", [40, 80, 120])
 def test_the_answer_is_one_screen(stored, wide):
     """24 lines of 80 columns, with one left for the prompt; nothing wraps. Path and what to do
-    next are always there, and each experiment that is shown has its sentence and its row."""
+    next are always there, and each experiment that is shown has its sentence and its rows."""
     shown = answer.lines(stored, {"left_out": ["x " * 99], "problems": ["y " * 99]}, END, wide)
     assert len(shown) <= 23 and max(map(len, shown)) <= max(80, wide)
     assert shown[-4:] == END
@@ -70,6 +71,16 @@ def test_what_is_said():
     assert names.split()[-2:] == ["poll", "epoll"]
     assert costs.split() == ["CPU", "us", "150", "50.0?", "50.0"]
     assert foot == ["Not settled: 1 of 2, marked ?.", "end"]
+
+
+def test_an_open_loop_also_says_how_long_answers_take():
+    """A row below that of the costs; there is none in a closed loop."""
+    made = summed_up(rows("epoll", 50.0, p99_ms=2.5) + rows("forking", 150.0, p99_ms=14.0))
+    assert not any("99 %" in line for line in answer.lines(made, {}, ["end"]))
+    made["experiments"][0]["open_loop"] = True
+    _, _, _, costs, times, *_ = answer.lines(made, {}, ["end"])
+    assert costs.split()[2:] == ["150", "50.0"]
+    assert times.split() == ["99", "%", "ms", "14", "2.5"]
 
 
 def test_no_figure_stands_on_a_lost_run():
@@ -125,7 +136,7 @@ def test_a_disturbed_run_has_no_figure(name, failed, foreign, held, status, monk
 def test_progress_is_one_line(terminal, tmp_path, monkeypatch, capsys):
     """On a terminal it is written again in its place, and is narrower than the terminal; elsewhere
     there is one for the experiment. Each cell is a line of the log."""
-    monkeypatch.setattr(live.sys.stdout, "isatty", lambda: terminal, raising=False)
+    monkeypatch.setattr(progress.sys.stdout, "isatty", lambda: terminal, raising=False)
     monkeypatch.setenv("COLUMNS", "80")
     stages = plan.make(config.parse([], {"EXPERIMENT": "redirect", "SEED": "1"}), MACHINE, False)
     with live.View(plan.total(stages), stages, tmp_path) as view:
@@ -143,7 +154,7 @@ def test_progress_is_one_line(terminal, tmp_path, monkeypatch, capsys):
 def test_half_a_minute(tmp_path, monkeypatch, capsys):
     """Where it is no terminal, that is how often a line comes within an experiment."""
     now = [0.0]
-    monkeypatch.setattr(live.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
     stages = plan.make(config.parse([], {"EXPERIMENT": "redirect", "SEED": "1"}), MACHINE, False)
     with live.View(60, stages, os.fspath(tmp_path)) as view:
         view.stage(stages[0])

@@ -118,7 +118,7 @@ def session_in_this_process(monkeypatch, tmp_path):
     """Lets command.run(words) run here: no signal handlers, no other cores or
     network. Returns a function that calls it."""
     monkeypatch.setattr(command.venv, "enter", lambda: "not asked for")
-    monkeypatch.setattr(command.signal, "signal", lambda *_: None)
+    monkeypatch.setattr(command.process, "end_on_signals", lambda: None)
     monkeypatch.setattr(session.os, "sched_setaffinity", lambda *_: None)
     monkeypatch.setattr(session.netns, "enter", lambda: None)
 
@@ -163,7 +163,7 @@ def test_what_the_system_refuses_is_a_row(inside, tmp_path):
 def measured(monkeypatch, cost, *deadline, **environment):
     """Measure servers whose costs are known, with the plan for these settings. No time passes but
     the planned one, from 0 on. `cost(server, round)` is the CPU time of a request, None for no
-    figure. Return the Session; its worker has the rows."""
+    figure. Return the Session; its runner has the rows."""
     clock, made = [0.0], []
 
     def run(cell, seconds):
@@ -175,11 +175,11 @@ def measured(monkeypatch, cost, *deadline, **environment):
         return made[-1]
 
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
-    worker = mock.Mock(run=run)
-    worker.folder.rows, worker.settings.seed = made, 1
+    runner = mock.Mock(run=run)
+    runner.folder.rows, runner.settings.seed = made, 1
     one = session.Session(plan.make(
         config.parse([], {"SEED": "1", **environment}), MACHINE, True), None, *deadline)
-    one.measure(worker, mock.Mock())
+    one.measure(runner, mock.Mock())
     return one
 
 
@@ -220,7 +220,7 @@ def test_what_is_not_settled_goes_on_to_the_last_look(monkeypatch):
                    SERVERS="epoll,poll,forking,iterative")
     assert one.rounds == {"hello": LOOKS[-1], "redirect": LOOKS[-1]}
     assert one.looks["hello"] == list(LOOKS[:-1])
-    made = one.worker.folder.rows
+    made = one.runner.folder.rows
     assert {row["server"]: row["repeat"] for row in made} == {
         "epoll": 48, "poll": 48, "forking": 6, "iterative": 6}
     order = [row["experiment"] for row in made]
@@ -239,7 +239,7 @@ def test_what_time_is_left_goes_to_what_is_open_anywhere(monkeypatch):
         "SEED": "1", "EXPERIMENT": "guestbook,redirect"}), MACHINE, True))
     calls = 14 * (plan.CALLS_SECONDS + plan.AROUND_CALLS)      # take no time here
     one = measured(monkeypatch, cost, base - calls + 24, EXPERIMENT="guestbook,redirect")
-    made = one.worker.folder.rows
+    made = one.runner.folder.rows
     names = [row["experiment"] for row in made]
     assert names.index("redirect") == 7 * (6 * 3 + 3)           # no more of the guestbook before
     more = made[7 * (6 * 3 + 3) + 7 * 6:]

@@ -109,6 +109,21 @@ def test_a_compressed_run_is_read_as_any_other(whole, tmp_path):
     assert (tmp_path / "joined/samples.csv").read_bytes() == (whole / "samples.csv").read_bytes()
 
 
+def test_what_is_kept_for_long_names_no_file_that_stays_behind(whole, tmp_path):
+    """Nor has it a table without a row; all else is as it was."""
+    run, kept = tmp_path / "run", tmp_path / "kept"
+    run.mkdir()
+    rows = [row | {"raw": "raw/0001.txt", "note": 'of "two" lines,\nor one'}
+            for row in rundir.read_rows(whole / "samples.csv")]
+    rundir.write_rows(run / "samples.csv", rows, list(rows[0]))
+    rundir.write_rows(run / "calls.csv", [], rundir.CALLS)
+    rundir.write_json(run / "env.json", rundir.read_json(whole / "env.json"))
+    rundir.copy(run, kept, compressed=True)
+    assert {path.name for path in kept.iterdir()} == {"samples.csv.xz", "env.json"}
+    assert rundir.read_rows(kept / "samples.csv") == [row | {"raw": None} for row in rows]
+    assert summaries.make(kept) == summaries.make(run)
+
+
 @pytest.mark.parametrize("noisy, changed, refused", [
     (1, False, False), (2, False, True), (1, True, True)])
 def test_a_tenth_of_the_cells_may_be_noisy(noisy, changed, refused):

@@ -13,7 +13,7 @@ from tests.bench import made_up
 from tests.bench.made_up import MACHINE
 from tools.bench import config, load, peers, plan
 from tools.bench.studies import hooks, self_check, study
-from tools.kit import TOP, servers
+from tools.kit import TOP, client, servers
 from tools.results import rundir
 
 LOAD = '[[load]]\nname = "x"\nservers = ["poll", "epoll"]\n'
@@ -66,6 +66,8 @@ def test_a_chosen_server_comes_with_its_baselines():
     (LOAD + 'tool = "curl"', "'curl' in load 'x' is unknown"),
     (LOAD + "clients = 5", "clients = 5 in load 'x' is of a wrong type"),
     (LOAD + "keepalive = true", "'keepalive' in load 'x' is unknown"),
+    (LOAD + 'other = "/compute?ms=5"', "need each other"),
+    (LOAD + 'options = { threaded = "-v" }', "'threaded' in options in load 'x' is unknown"),
     ('count = ["heat"]\n[[load]]\nname = "x"', "'heat' in count is unknown")])
 def test_a_wrong_file_is_refused_with_a_sentence(text, said):
     with pytest.raises(ValueError) as error:
@@ -111,6 +113,19 @@ def test_how_many_clients_ask_and_how_often(name, x, clients, requests):
     assert (job.connections, job.requests) == (clients, requests)
 
 
+def test_a_share_of_slow_requests():
+    """Of an open loop: x is the share, and the server is started so that it has the page."""
+    live = types.SimpleNamespace(server=peers.Peer("floor-epoll"), url=lambda path: path)
+    one = study.load("mixed")
+    job = one.job(live, one.variants[0], 5, 2, MACHINE, True)
+    assert (job.url, job.other, job.share) == ("/answer", "/compute?ms=5", 0.05)
+    assert (job.asked, job.rate, job.keep_alive) == (800, 400, False)
+    assert one.variants[0].options["epoll"] == ["--compute"]
+    assert "--max-threads 4" in " ".join(one.variants[1].options["threaded"])
+    slow = next(each for each in one.variants if each.name.startswith("waiting"))
+    assert slow.redis == "tcp" and "slow Redis 20" in slow.options["poll"]
+
+
 @pytest.mark.skipif(bool(servers.named("epoll").problem()), reason="needs `make all`")
 def test_idle_connections_are_no_requests_of_the_load(tmp_path):
     start = servers.Start(frozenset(os.sched_getaffinity(0)))
@@ -118,6 +133,20 @@ def test_idle_connections_are_no_requests_of_the_load(tmp_path):
         with hooks.idle(types.SimpleNamespace(x=7), live, [], {}):
             pass
     assert live.before == 7 and live.served == 0
+
+
+@pytest.mark.parametrize("name, told_of", [("epoll", True), ("iterative", False)])
+@pytest.mark.skipif(bool(servers.named("epoll").problem()), reason="needs `make all`")
+def test_the_longest_iteration_is_a_loops_own(tmp_path, name, told_of):
+    """In ticks of the kernel; a server without a loop has none."""
+    start, told = servers.Start(frozenset(os.sched_getaffinity(0)), extra=("--compute",)), {}
+    with servers.running(servers.named(name), start, str(tmp_path / "log")) as live:
+        with hooks.iteration(None, live, [], told):
+            with client.Connection(("127.0.0.1", live.port), 60) as one:
+                one.request("/compute?ms=200")
+                assert one.response().status == 200
+    longest = told.get("ms, the longest iteration")
+    assert longest >= 190 if told_of else longest is None
 
 
 def test_what_a_hook_counts_is_on_disk_after_each_round(tmp_path, monkeypatch):

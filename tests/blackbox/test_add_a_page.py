@@ -35,7 +35,8 @@ class Tree:
             shutil.copy2(TOP / "build/default/flags", plain)
             for name in ("common", *FOLDERS.values()):
                 shutil.copytree(TOP / "build/default" / name, plain / name)
-        shutil.copytree(TOP / "build/deps", self.top / "build/deps")
+        (self.top / "build").mkdir(exist_ok=True)
+        (self.top / "build/deps").symlink_to(TOP / "build/deps")
 
     def add(self, path, text):
         """Write a file; lines for one that is there go to its end."""
@@ -124,6 +125,18 @@ def test_a_wrong_template_is_a_sentence(tree, server_name, own_site, text,
     assert sentence in done.stderr
 
 
+@pytest.mark.only("iterative")
+def test_a_page_may_fill_no_place(faulty_tree, server_name, own_site):
+    template = own_site.root / "templates/plain/index.html"
+    template.parent.mkdir()
+    template.write_text("<p>$PRICE$")
+    done = subprocess.run([faulty_tree.top / server_name, "-p", "0", "--root",
+                           own_site.root], stdin=subprocess.DEVNULL, text=True,
+                          check=False, stderr=subprocess.PIPE, timeout=60)
+    assert done.returncode == 1
+    assert "$PRICE$, which the page /plain does not fill" in done.stderr
+
+
 FAULTY = """
 #include <hiredis/hiredis.h>
 #include "http_response.h"
@@ -133,13 +146,38 @@ static void again(struct http_exchange *x, const redisReply *reply)
     (void)reply;
     page_ask(x, again, REDIS_REPLY_INTEGER, "INCR", "n", NULL);
 }
+static void begin(struct http_exchange *x, const redisReply *reply)
+{
+    (void)reply;
+    response_begin(x, 200);
+}
 static void ask(struct http_exchange *x)
 {
-    if (x->request.query.n == 0)
+    if (slice_equal(x->request.query, SLICE("again")))
         again(x, NULL);
+    if (slice_equal(x->request.query, SLICE("begin")))
+        begin(x, NULL);
+    if (slice_equal(x->request.query, SLICE("begin-later")))
+        page_ask(x, begin, REDIS_REPLY_INTEGER, "INCR", "n", NULL);
+    if (slice_equal(x->request.query, SLICE("add"))) {
+        response_error(x, 404, NULL);
+        response_field(x, "X", SLICE("y"));
+    }
+    if (slice_equal(x->request.query, SLICE("show")))
+        page_show(x, 200, NULL, 0);
+    if (slice_equal(x->request.query, SLICE("type")))
+        page_ask(x, begin, REDIS_REPLY_STRING, "INCR", "n", NULL);
+    if (slice_equal(x->request.query, SLICE("refused")))
+        page_ask(x, begin, REDIS_REPLY_STRING, "NONSENSE", NULL);
 }
 const struct page page_faulty = {.path = "/faulty", .methods = HTTP_GET,
                                  .on_request = ask};
+static void show(struct http_exchange *x)
+{
+    page_show(x, 200, NULL, 0);
+}
+const struct page page_plain = {.path = "/plain", .methods = HTTP_GET,
+                                .on_request = show, .template = "plain"};
 """
 
 
@@ -147,20 +185,32 @@ const struct page page_faulty = {.path = "/faulty", .methods = HTTP_GET,
 def faulty_tree():
     instance = Tree()
     instance.add("common/pages/faulty.c", FAULTY)
-    instance.add("common/pages/list.h", "PAGE(faulty)\n")
+    instance.add("common/pages/list.h", "PAGE(faulty)\nPAGE(plain)\n")
+    instance.add("templates/plain/index.html", "<p>No place: $5\n")
     instance.make()
     yield instance
     remove_folder(instance.top)
 
 
-@pytest.mark.parametrize("query, fault", [
-    ("", "asks Redis too many commands"), ("?x", "neither answers nor asks")])
-def test_a_faulty_page_is_a_500_and_a_warning(faulty_tree, server_name, redis,
-                                              query, fault):
+@pytest.mark.parametrize("query, fault, status", [
+    ("again", "asks Redis too many commands", 500),
+    ("", "neither answers nor asks", 500),
+    ("begin", "begins an answer and does not end it", 500),
+    ("begin-later", "begins an answer and does not end it", 500),
+    ("add", "adds to an answer that it has ended", 500),
+    ("show", "shows a template that it does not name", 500),
+    ("type", "gets a reply of another type", 503),
+    ("refused", "gets an error from Redis", 503)])
+def test_a_faulty_page_is_an_error_and_a_warning(faulty_tree, server_name, redis,
+                                                 query, fault, status):
+    """On a kept connection, whose next answer is where it belongs."""
     server = Server(faulty_tree.top / server_name, "-p", 0, "--root",
                     faulty_tree.top, "--redis", redis.address,
                     *SMALL_POOL.get(server_name, ()))
-    assert server.request("/faulty" + query).status == 500
-    assert server.request("/hello").status == 200
-    assert "the page /faulty " + fault in server.stderr()
+    with server.connect() as client:
+        assert client.request("/faulty?" + query).status == status
+        assert client.request("/hello").body == b"Hello, World!"
+        assert client.request("/plain").body == b"<p>No place: $5\n"
+    assert f"the page /faulty {fault}" in server.stderr()
+    assert f"gets a {status}" in server.stderr()
     server.stop()

@@ -6,7 +6,8 @@ import re
 import pytest
 
 from tests.support.client import build
-from tests.blackbox.compliance import CASES, SECRET, last, refused, served, waits
+from tests.blackbox.compliance import CASES
+from tests.blackbox.compliance.make import SECRET, last, refused, served, waits
 from tests.support.servers import TOP
 
 pytestmark = pytest.mark.protocol

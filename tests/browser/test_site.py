@@ -13,7 +13,7 @@ from tests.support.servers import TOP
 # servers suffice, the least alike: a browser opens several connections.
 FEW = pytest.mark.only("iterative", "epoll")
 
-# What a silent client of 01 may cost others; see test_models.py.
+# What a silent client of 01 may cost others; see test_silent_clients.py.
 GRACE = int(re.search(r"FIRST_BYTE_GRACE_MS = (\d+)",
                       (TOP / "common/room.h").read_text())[1]) / 1000
 # Seconds that a browser may add: `make check` leaves it the processor that others do

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.servers import FOLDERS
+
 TOP = Path(__file__).resolve().parents[2]
 
 FOLDER = TOP / "build" / "containers"
@@ -21,8 +23,7 @@ BASE_TAR = FOLDER / "base.tar"
 NOT_IN_BASE = ["usr/share/doc", "usr/share/info", "usr/share/locale",
                "usr/share/man", "var/cache", "var/lib/apt/lists", "var/log"]
 BUILD_SECONDS = 600
-NAMES = ["iterative", "forking", "preforking", "threaded", "prethreaded", "poll",
-         "epoll"]
+NAMES = list(FOLDERS)
 
 
 def run(*command, seconds=60, **settings):
@@ -51,7 +52,7 @@ def need(*programs):
         pytest.skip("this root may not make a mount namespace")
     for program in programs:
         if not shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin"):
-            pytest.skip(f"{program} is missing; scripts/deps.sh containers installs it")
+            pytest.skip(f"{program} is missing; INSTALL=system scripts/deps.sh containers installs it")
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ difference between a run with many requests and one with few, so that starting
 and stopping the server do not count.
 """
 
+import functools
 import http.client
 import os
 import pathlib
@@ -59,6 +60,20 @@ def talk_on_new_connections(address, talk, count, process):
             client.close()
 
 
+@functools.cache
+def preloaded():
+    """Return the environment that gives a program the calls valgrind does not know:
+    openat2.c is compiled. Raises OSError if it cannot be."""
+    library = TOP / "build/cost/openat2.so"
+    library.parent.mkdir(parents=True, exist_ok=True)
+    source = pathlib.Path(__file__).with_name("openat2.c")
+    done = subprocess.run(["gcc", "-D_GNU_SOURCE", "-O2", "-shared", "-fPIC", "-o", library,
+                           source], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise OSError(f"cannot compile {source}: {done.stderr}")
+    return os.environ | {"LD_PRELOAD": str(library)}
+
+
 def instructions(program, options, talk, count):
     """Run one server under callgrind; return the instructions that it and its
     children executed in user space while it served `count` requests."""
@@ -68,7 +83,7 @@ def instructions(program, options, talk, count):
              # A forked child begins with the count of its parent.
              "--zero-before=signals_in_child", str(program), "--port", "0", "--root", str(TOP),
              "--redis", "none", *options], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            text=True, start_new_session=True)
+            text=True, start_new_session=True, env=preloaded())
         try:
             found = re.search(r":(\d+)/", process.stdout.readline())
             if not found:

@@ -143,7 +143,7 @@ def test_other_program_has_these_options(words):
     # of docker what it takes.
     own = itertools.takewhile(lambda word: "/" not in word and word != "zerohttpd",
                               words[1:])
-    program = words[:3] if words[1:2] == ["-m"] else \
+    program = [sys.executable, *words[1:3]] if words[:2] == ["python3", "-m"] else \
         words[:2] if words[0] in ("docker", "podman") else words[:1]
     for option in long_options(own):
         assert any(option.lstrip("-") in help_of(*program, *ask) for ask in

@@ -1,4 +1,4 @@
-"""Workers that die. tests/blackbox/test_models.py tests that they are replaced,
+"""Workers that die. tests/blackbox/test_workers.py tests that they are replaced,
 and that no zombie and no orphan is left."""
 
 import contextlib

@@ -1,47 +1,24 @@
-"""What surrounds a server: its standard descriptors, the readers of what it
-prints, limits of the shell that started it, and process 1 of a container."""
+"""What surrounds a server: its standard descriptors, limits of the shell that started
+it, odd kernels, and process 1 of a container."""
 
 import contextlib
 import fcntl
 import os
 import resource
-import select
 import shutil
 import signal
 import socket
 import subprocess
-import time
 
 import pytest
 
+from tests.support.by_hand import answers, free_address, with_strace, without_redis
 from tests.support.client import Closed, Connection, build
-from tests.support.processes import (DEADLINE, children, descriptors, end, session_members,
-                                     spawn, system_calls, wait_for, zombies)
+from tests.support.processes import (DEADLINE, children, descriptors, end,
+                                     session_members, spawn, wait_for, zombies)
 from tests.support.servers import READY, SMALL_POOL, Server, run
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
-
-
-def answers(address):
-    """Whether a server answers at that address."""
-    try:
-        with Connection(address) as connection:
-            return connection.request("/answer").body == b"42"
-    except ConnectionRefusedError:
-        return False
-
-
-def free_address():
-    """Return an address that the kernel has just shown to be free."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()
-
-
-def options(executable, site, *more):
-    """Return the command for a small server without Redis."""
-    return [str(executable), "--root", str(site.root), "--redis", "none",
-            *SMALL_POOL.get(executable.name, []), *map(str, more)]
 
 
 # Started with its standard descriptors closed
@@ -52,7 +29,7 @@ def test_closed_standard_descriptors(executable, own_site):
     address = free_address()
     log = own_site.root / "logs/access.log"
     log.parent.mkdir()
-    process = spawn(options(executable, own_site, "-p", address[1],
+    process = spawn(without_redis(executable, own_site, "-p", address[1],
                             "--access-log", log),
                     preexec_fn=lambda: os.closerange(0, 3))
     try:
@@ -74,126 +51,6 @@ def test_closed_standard_descriptors(executable, own_site):
         assert process.wait(DEADLINE) == 0
     finally:
         end(process)
-
-
-# Readers of standard output and standard error that have stopped reading
-
-class FullPipe:
-    """A pipe for a server to print to; `fill()` leaves no room in it."""
-
-    def __init__(self):
-        self.reader, self.writer = os.pipe()
-        fcntl.fcntl(self.writer, fcntl.F_SETPIPE_SZ, 4096)
-
-    def fill(self):
-        """Write to it as long as that needs no wait."""
-        while select.select([], [self.writer], [], 0)[1]:
-            os.write(self.writer, b"x" * 4096)
-
-    def close(self):
-        """Close both ends."""
-        os.close(self.reader)
-        os.close(self.writer)
-
-
-@pytest.fixture
-def pipe():
-    """A FullPipe that is not full yet."""
-    instance = FullPipe()
-    yield instance
-    instance.close()
-
-
-@contextlib.contextmanager
-def printing_to(pipe, command, stderr=None):
-    """Run a server that prints to the pipe, from its ready line on; with
-    stderr=True, its warnings too. Yields (process, address)."""
-    process = spawn(command, stdin=subprocess.DEVNULL, stdout=pipe.writer,
-                    stderr=pipe.writer if stderr else None)
-    try:
-        assert select.select([pipe.reader], [], [], DEADLINE)[0]
-        match = READY.fullmatch(os.read(pipe.reader, 4096).decode())
-        yield process, (match[1], int(match[2]))
-    finally:
-        end(process)
-
-
-def test_the_last_report_waits_for_no_reader(executable, site, pipe):
-    """SIGTERM ends the server with status 0. The report is lost."""
-    with printing_to(pipe, options(executable, site, "-p", 0)) as \
-            (process, address):
-        assert answers(address)
-        pipe.fill()
-        process.terminate()
-        assert process.wait(DEADLINE) == 0
-        wait_for(lambda: not session_members(process.pid), "its children's end")
-
-
-def test_a_report_waits_for_no_reader(executable, site, pipe):
-    """Nor does it keep clients waiting; when there is room, the next one
-    appears."""
-    with printing_to(pipe, options(executable, site, "-p", 0)) as \
-            (process, address):
-        pipe.fill()
-        process.send_signal(signal.SIGUSR1)
-        for _ in range(5):
-            assert answers(address)
-        fill = os.read(pipe.reader, 65536)
-        assert set(fill) == {ord("x")}
-        process.send_signal(signal.SIGUSR1)
-        assert select.select([pipe.reader], [], [], DEADLINE)[0]
-        assert os.read(pipe.reader, 4096).startswith(b"served ")
-        process.terminate()
-        assert process.wait(DEADLINE) == 0
-
-
-def test_the_ready_line_waits_for_no_reader(executable, site, pipe):
-    """A server whose first line finds no room serves all the same."""
-    address = free_address()
-    pipe.fill()
-    process = spawn(options(executable, site, "-p", address[1]),
-                    stdin=subprocess.DEVNULL, stdout=pipe.writer)
-    try:
-        wait_for(lambda: answers(address), "the server")
-        process.terminate()
-        assert process.wait(DEADLINE) == 0
-    finally:
-        end(process)
-
-
-def test_a_warning_waits_for_no_reader(executable, own_site, pipe):
-    """Standard error is a full pipe, too, and a SIGHUP makes the server warn."""
-    log = own_site.root / "logs/access.log"
-    log.parent.mkdir()
-    command = options(executable, own_site, "-p", 0, "--access-log", log)
-    with printing_to(pipe, command, stderr=True) as (process, address):
-        log.parent.rename(own_site.root / "elsewhere")
-        pipe.fill()
-        process.send_signal(signal.SIGHUP)
-        for _ in range(5):
-            assert answers(address)
-        process.terminate()
-        assert process.wait(DEADLINE) == 0
-
-
-def test_a_log_on_a_full_pipe_does_not_hold_a_server_that_stops(
-        executable, site, pipe):
-    """While it runs, workers wait for the reader of `--access-log -`: that is
-    documented. They have until --drain-timeout after SIGTERM."""
-    command = options(executable, site, "-p", 0, "--access-log", "-",
-                      "--drain-timeout", 1)
-    with printing_to(pipe, command) as (process, address):
-        pipe.fill()
-        clients = [Connection(address) for _ in range(8)]
-        for client in clients:
-            client.send(build("/answer"))
-        with socket.create_connection(address):     # accepted, or in the queue
-            time.sleep(0.1)                         # some workers are stuck now
-        process.terminate()
-        assert process.wait(DEADLINE) == 0
-        wait_for(lambda: not session_members(process.pid), "its children's end")
-        for client in clients:
-            client.close()
 
 
 # Limits of the shell that started it
@@ -333,14 +190,20 @@ def test_a_name_of_redis_means_its_ipv4_address(executable, site, tmp_path):
 
 # A kernel that refuses, or says what is not so, played by strace
 
-with_strace = pytest.mark.skipif(not shutil.which("strace"),
-                                 reason="needs strace")
-
-
 def refusing(call, error, executable, *more, tracer=()):
     """Return the command for a program whose calls of that name fail."""
     return ["strace", *tracer, "-f", "-o", "/dev/null", "-e", f"trace={call}",
             "-e", f"inject={call}:error={error}", executable, *more]
+
+
+@with_strace
+@pytest.mark.parametrize("error", ["ENOSYS", "EPERM"])
+def test_a_kernel_without_openat2_is_named_at_the_start(executable, site, error):
+    """Linux before 5.6, and a container that refuses what it does not know."""
+    done = subprocess.run(refusing("openat2", error, *without_redis(executable, site, "-p", 0)),
+                          capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1 and not done.stdout
+    assert "openat2(2)" in done.stderr and "Linux 5.6 or newer" in done.stderr
 
 
 @with_strace
@@ -352,7 +215,7 @@ def refusing(call, error, executable, *more, tracer=()):
 def test_an_idle_client_stays_where_fewer_clients_would_not_help(
         executable, site, error, said):
     """accept4 fails four times, and neither descriptors nor memory are short."""
-    command = refusing("accept4", f"{error}:when=2..5", *options(
+    command = refusing("accept4", f"{error}:when=2..5", *without_redis(
         executable, site, "-p", 0, "--keep-alive", 3600), tracer=["-D"])
     server = Server(*command)
     try:
@@ -367,39 +230,14 @@ def test_an_idle_client_stays_where_fewer_clients_would_not_help(
 
 
 @with_strace
-@pytest.mark.only("preforking", "epoll")
-def test_a_second_signal_ends_a_server_that_is_stuck_in_its_last_report(
-        executable, site, pipe):
-    """Another writer has taken the room that poll(2) saw: here, poll says that
-    there is some, and there is none. The parents of these two have blocked the
-    signals until then."""
-    command = ["strace", "-D", "-o", "/dev/null", "-e", "trace=poll", "-e",
-               "inject=poll:retval=1", *options(
-                   executable, site, "-p", 0, "--drain-timeout", 3600,
-                   "--workers", 2)]
-    write = {"x86_64": "1", "aarch64": "64"}[os.uname().machine]
-    with printing_to(pipe, command) as (process, _):
-        wait_for(lambda: len(children(process.pid)) >= 2, "its workers")
-        pipe.fill()
-        process.terminate()
-        wait_for(lambda: system_calls(process.pid)[write] == 1, "the last report")
-
-        def has_ended():    # what comes within 0.2 s is no second time
-            process.terminate()
-            return process.poll() is not None
-        wait_for(has_ended, "the second signal to be obeyed")
-        assert process.returncode in (0, 1)
-
-
-@with_strace
 @pytest.mark.only("epoll")
 def test_loops_that_cannot_share_a_port(executable, site):
     """Without SO_REUSEPORT: not an address that is in use."""
-    result = run(*refusing("setsockopt", "ENOPROTOOPT", *options(
+    result = run(*refusing("setsockopt", "ENOPROTOOPT", *without_redis(
         executable, site, "-p", 0, "--workers", 2)))
     assert result.returncode == 1
     assert "SO_REUSEPORT" in result.stderr and "--workers 1" in result.stderr
-    one = run(*refusing("setsockopt", "ENOPROTOOPT", *options(
+    one = run(*refusing("setsockopt", "ENOPROTOOPT", *without_redis(
         executable, site, "-p", 0, "--workers", 1, "--user", "no-such-user")))
     assert "no-such-user" in one.stderr     # every other option may be missing
 
@@ -411,7 +249,7 @@ def test_loops_that_cannot_share_a_port(executable, site):
                     reason="needs unshare and nsenter")
 def test_process_1_reaps_orphans(executable, site):
     """It serves, replaces its workers and stops as always."""
-    container = spawn(["unshare", "--pid", "--mount-proc", "--fork", *options(
+    container = spawn(["unshare", "--pid", "--mount-proc", "--fork", *without_redis(
         executable, site, "-p", 0)], stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE)
     try:

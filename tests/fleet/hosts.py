@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Several hosts on one machine: what the tests of the fleet measure with.
 
-    python3 tests/fleet/hosts.py --names server,redis,balancer,load1,load2 -- COMMAND...
+    python3 -m tests.fleet.hosts --names server,redis,balancer,load1,load2 -- COMMAND...
 
 runs COMMAND with the path of an Ansible inventory in $INVENTORY, and removes the
 hosts again. Tests use the context manager:
@@ -26,6 +26,7 @@ Needs root, openssh-server and iproute2.
 
 import argparse
 import contextlib
+import fcntl
 import itertools
 import os
 import re
@@ -40,6 +41,8 @@ import threading
 import time
 from pathlib import Path
 from typing import Dict, List, NamedTuple
+
+from tools.kit import scratch
 
 PATIENCE = 60                   # seconds until a new host must answer
 SSHD = "/usr/sbin/sshd"         # sshd insists on an absolute path
@@ -146,8 +149,7 @@ def hosts(names):
 
 def make(undo, names):
     """Make the hosts; return their Fleet. `undo` gets what removes them."""
-    folder = Path(tempfile.mkdtemp(prefix="zerohttpd-fleet-"))
-    undo.callback(shutil.rmtree, folder)
+    folder = Path(undo.enter_context(scratch.folder("hosts")))
     bridge, network = make_bridge(undo)
     address = {name: f"{network}.{number}" for number, name in enumerate(names, 1)}
     keys = make_keys(folder, address)
@@ -220,21 +222,40 @@ def make_bridge(undo):
     """Make a bridge in a free /24; return its name and the network, as "10.77.3".
 
     The name has the network's number, and the kernel refuses a second bridge of the
-    same name, so two fleets never take the same addresses.
+    same name, so two fleets never take the same addresses. What a killed run has left
+    of its network is removed: no process has the lock.
     """
     reason = None
     for number in range(256):
         bridge, network = f"zf{number}", f"10.77.{number}"
-        try:
-            command("ip", "link", "add", bridge, "type", "bridge")
-        except OSError as error:
-            reason = error
-            continue
+        with contextlib.ExitStack() as attempt:
+            try:
+                lock = attempt.enter_context(open(f"/run/lock/fleet-{bridge}", "wb"))
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                remove_left(bridge)
+                command("ip", "link", "add", bridge, "type", "bridge")
+            except OSError as error:
+                reason = error
+                continue
+            undo.push(attempt.pop_all())
         undo.callback(command, "ip", "link", "del", bridge)
         command("ip", "address", "add", f"{network}.254/24", "dev", bridge)
         command("ip", "link", "set", bridge, "up")
         return bridge, network
     raise OSError(f"no bridge can be made: {reason}")
+
+
+def remove_left(bridge):
+    """Remove the namespaces and the bridge of a run that was killed. OSError when a
+    process is in one of them."""
+    for path in Path("/run/netns").glob(f"{bridge}-*"):
+        done = subprocess.run(["ip", "netns", "pids", path.name], capture_output=True,
+                              text=True, check=True)
+        if done.stdout:
+            raise OSError(f"processes run in the namespace {path.name}")
+        command("ip", "netns", "del", path.name)
+    if Path("/sys/class/net", bridge).exists():
+        command("ip", "link", "del", bridge)
 
 
 def make_keys(folder, address):

@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -13,9 +14,10 @@ import pytest
 
 from tests.fleet import hosts as namespaces
 from tests.fleet.hosts import GROUPS, hosts
+from tools.kit import scratch
 
 pytestmark = pytest.mark.namespaces
-PROGRAM = Path(__file__).with_name("hosts.py")
+PROGRAM = (sys.executable, "-m", "tests.fleet.hosts")
 
 
 def system(*words):
@@ -109,8 +111,8 @@ def test_nothing_remains_when_a_host_does_not_start(monkeypatch):
 def test_nothing_remains_after_a_signal(number):
     show = 'echo "$INVENTORY"; exec sleep 1000'
     # A shell's background jobs ignore SIGINT, and so would all that this test starts there.
-    child = subprocess.Popen(["env", "--default-signal=INT", sys.executable, PROGRAM, "--names",
-                              "server,load1", "--", "sh", "-c", show],
+    child = subprocess.Popen(["env", "--default-signal=INT", *PROGRAM, "--names", "server,load1",
+                              "--", "sh", "-c", show],
                              stdout=subprocess.PIPE, text=True)
     inventory = Path(child.stdout.readline().strip())
     text = inventory.read_text()
@@ -121,10 +123,10 @@ def test_nothing_remains_after_a_signal(number):
     assert of_the_network(bridge) == []
 
 
-def test_no_process_remains_after_sigkill():
-    """Nothing can be undone then. The kernel ends the hosts; their network stays."""
-    child = subprocess.Popen([sys.executable, PROGRAM, "--names", "server", "--", "sh",
-                              "-c", 'echo "$INVENTORY $$"; exec sleep 1000'],
+def test_no_process_remains_after_sigkill_and_nothing_after_the_next_start():
+    """Nothing can be undone then: the kernel ends the hosts, and their network stays."""
+    child = subprocess.Popen([*PROGRAM, "--names", "server", "--", "sh", "-c",
+                              'echo "$INVENTORY $$"; exec sleep 1000'],
                              stdout=subprocess.PIPE, text=True)
     inventory, command = child.stdout.readline().split()
     bridge = "zf" + Path(inventory).read_text().split("ansible_host=")[1].split(".")[2]
@@ -136,21 +138,23 @@ def test_no_process_remains_after_sigkill():
         while system("ip", "netns", "pids", f"{bridge}-server"):
             assert time.monotonic() < until
             time.sleep(0.02)
+        assert of_the_network(bridge)
+        namespaces.remove_left(bridge)
+        assert not of_the_network(bridge)
+        scratch.sweep(tempfile.gettempdir(), scratch.PREFIX, shutil.rmtree)
+        assert not Path(inventory).exists()
     finally:
         os.kill(int(command), signal.SIGKILL)
-        system("ip", "netns", "del", f"{bridge}-server")
-        system("ip", "link", "del", bridge)
-        shutil.rmtree(Path(inventory).parent)
 
 
 def test_the_exit_status_is_the_commands():
-    done = subprocess.run([sys.executable, PROGRAM, "--names", "server", "--",
+    done = subprocess.run([*PROGRAM, "--names", "server", "--",
                            "sh", "-c", "exit 7"], check=False)
     assert done.returncode == 7
 
 
 def test_a_wrong_name_is_refused():
-    done = subprocess.run([sys.executable, PROGRAM, "--names", "sever", "--", "true"],
+    done = subprocess.run([*PROGRAM, "--names", "sever", "--", "true"],
                           capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "'sever' is no host of a fleet" in done.stderr

@@ -102,6 +102,7 @@ def test_cleaning_needs_no_commit(tmp_path, monkeypatch, capsys):
 def test_a_host_that_cannot_be_reached_is_named(tmp_path):
     inventory = tmp_path / "hosts.ini"
     inventory.write_text(GOOD + "[all:vars]\nansible_connection=local\n"
+                         f"ansible_python_interpreter={sys.executable}\n"
                          "[load:vars]\nansible_connection=ssh\n"
                          "ansible_host=127.0.0.1\nansible_port=1\n")
     done = run("prepare", inventory)

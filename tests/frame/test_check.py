@@ -2,24 +2,26 @@
 
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
 
-from scripts import check
-from scripts.check import TOP, Count
+from scripts import check, counts, suites
+from scripts.counts import Count
+from scripts.suites import TOP
+from tools.kit import progress
 
 
 @pytest.fixture(autouse=True)
 def own_settings(tmp_path, monkeypatch):
     """Logs of the test's own, and no setting of the caller or of CI."""
-    monkeypatch.setattr(check, "LOGS", tmp_path)
-    monkeypatch.setattr(check, "SETTING", dict.fromkeys(check.OURS, ""))
-    monkeypatch.setattr(check, "FULL", False)
+    monkeypatch.setattr(counts, "LOGS", tmp_path)
+    monkeypatch.setattr(suites, "SETTING", dict.fromkeys(suites.OURS, ""))
+    monkeypatch.setattr(suites, "FULL", False)
     monkeypatch.delenv("CI", raising=False)
 
 
@@ -29,7 +31,7 @@ def suite(*run, **settings):
 
 def result_of(one):
     """Run a suite; return its Count and why it was ended."""
-    return check.run("one", one, ["make"], threading.Event())
+    return check.Run({"one": one}, ["make"]).suite("one")
 
 
 @pytest.mark.parametrize("text, status, counted", [
@@ -44,7 +46,7 @@ def result_of(one):
     ("0 passed, 0 failed\n", 0, Count(0, 1)),
     ("", 0, Count(0, 1))])
 def test_what_a_program_printed_is_counted_and_its_status_too(text, status, counted):
-    assert check.judge(check.count(text), status) == counted
+    assert counts.judge(counts.count(text), status) == counted
 
 
 def test_a_suite_that_crashes_has_failed():
@@ -57,9 +59,9 @@ def test_a_suite_that_cannot_start_has_failed():
 
 
 def test_a_suite_that_hangs_is_ended_with_all_it_started(tmp_path, monkeypatch):
-    monkeypatch.setattr(check, "SUITE_LIMIT", 1)
+    monkeypatch.setattr(check, "SILENT_LIMIT", 1)
     counted, why = result_of(suite(f"sh -c 'sleep 1000 & echo $! > {tmp_path}/pid; wait'"))
-    assert counted == Count(0, 1) and "more than 1 s" in why
+    assert counted == Count(0, 1) and "nothing for 1 s" in why
     try:
         descriptor = os.pidfd_open(int((tmp_path / "pid").read_text()))
     except ProcessLookupError:
@@ -94,7 +96,7 @@ HANGS = "def test_hangs(): signal.pause()\n"
     (FLAKY, 1, Count(1, 1)), (FLAKY + FIXTURE, 1, Count(1, 2, 1)), ("syntax error", 1, Count(0, 1)),
     (FLAKY + CRASH, 1, Count(0, 1)), (FLAKY + CRASH, 2, Count(1, 2)), (FLAKY + HANGS, 2, Count(1, 2))])
 def test_a_test_that_does_not_pass_at_once_has_failed(tmp_path, monkeypatch, text, workers, counted):
-    monkeypatch.setattr(check, "TEST_LIMIT", 1)
+    monkeypatch.setattr(suites, "TEST_LIMIT", 1)
     monkeypatch.setenv("CI", "true")    # there too
     (tmp_path / "test_made_up.py").write_text(text)
     assert result_of(suite(pytest=str(tmp_path), workers=workers))[0] == counted
@@ -103,16 +105,16 @@ def test_a_test_that_does_not_pass_at_once_has_failed(tmp_path, monkeypatch, tex
 # Which servers.
 
 def words(name):
-    return " ".join(check.commands(check.read_suites()[name], ["make"])[0])
+    return " ".join(suites.commands(suites.read()[name], ["make"])[0])
 
 
 @pytest.mark.parametrize("name", ["blackbox", "blackbox-asan", "blackbox-tsan"])
 def test_what_the_servers_share_is_sampled_unless_the_user_asks_for_more(monkeypatch, name):
     assert "--sample" in words(name)
-    monkeypatch.setitem(check.SETTING, "SERVERS", "threaded poll")
+    monkeypatch.setitem(suites.SETTING, "SERVERS", "threaded poll")
     assert "--sample" not in words(name) and "--servers threaded" in words(name)
-    monkeypatch.setitem(check.SETTING, "SERVERS", "")
-    monkeypatch.setattr(check, "FULL", True)
+    monkeypatch.setitem(suites.SETTING, "SERVERS", "")
+    monkeypatch.setattr(suites, "FULL", True)
     assert "--sample" not in words(name)
 
 
@@ -122,7 +124,7 @@ def test_faults_are_not_sampled():
 
 def test_the_quick_suite_has_a_server_of_each_kind(monkeypatch):
     assert "--servers prethreaded,epoll" in words("quick") and "not slow" in words("quick")
-    monkeypatch.setitem(check.SETTING, "SERVERS", "epoll")
+    monkeypatch.setitem(suites.SETTING, "SERVERS", "epoll")
     assert "--servers epoll" in words("quick")
 
 
@@ -161,44 +163,106 @@ def test_suites_run_next_to_each_other_and_are_reported_in_order(tmp_path):
     plan = {"small": suite(meet.format(tmp_path, "a", "b"), line="busy"),
             "large": suite(meet.format(tmp_path, "b", "a")),
             "last": suite("echo 2 passed, 1 failed", line="alone")}
-    results, interrupted = check.run_all(plan, ["make"])
+    run = check.Run(plan, ["make"])
+    results = run.all()
     assert [(name, counted) for name, (counted, _) in results.items()] == [
         ("small", Count(1, 0)), ("large", Count(1, 0)), ("last", Count(2, 1))]
-    assert not interrupted
+    assert not run.stop.is_set()
 
 
 def test_what_needs_a_broken_build_has_failed():
     plan = {"build": suite(make=["false", "true"]), "build-other": suite(make=["true"]),
             "needs": suite("echo 5 passed, 0 failed", needs=["build"]),
             "other": suite("echo 1 passed, 0 failed", needs=["build-other"])}
-    results, _ = check.run_all(plan, ["make"])
+    results = check.Run(plan, ["make"]).all()
     assert [counted for counted, _ in results.values()] == [
         Count(0, 1), Count(1, 0), Count(0, 1), Count(1, 0)]
 
 
 def test_an_error_of_the_other_line_is_not_lost():
     with pytest.raises(KeyError):
-        check.run_all({"small": {"about": "has no command", "line": "busy"}}, ["make"])
+        check.Run({"small": {"about": "has no command", "line": "busy"}}, ["make"]).all()
 
 
-def test_an_interrupt_ends_both_lines_and_starts_no_other_suite():
-    # A job that a script started in the background inherits SIGINT as ignored.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    plan = {"small": suite("sleep 1000", line="busy"),
-            "large": suite(f"sh -c 'kill -INT {os.getpid()}; sleep 1000'"),
-            "never": suite("echo 1 passed, 0 failed")}
-    try:
-        results, interrupted = check.run_all(plan, ["make"])
-    finally:
-        signal.signal(signal.SIGINT, before)
-    assert interrupted and [counted for counted, _ in results.values()] == [Count(0, 1)] * 2
+# A process of its own: a thread of pytest would get the signal, too.
+INTERRUPTED = """
+import os, pathlib, sys
+from scripts import check, counts
+from tools.kit import process
+process.end_on_signals()    # a job in the background inherits SIGINT as ignored
+counts.LOGS = pathlib.Path(sys.argv[1])
+def suite(*run, **more):
+    return {"about": "a suite of this test", "needs": [], "run": run, **more}
+run = check.Run({"small": suite("sleep 1000", line="busy"),
+                 "large": suite(f"sh -c 'kill -INT {os.getpid()}; sleep 1000'"),
+                 "never": suite("echo 1 passed, 0 failed")}, ["make"])
+results = run.all()
+print("ended", run.stop.is_set(), *(str(counted) for counted, _ in results.values()), sep="|")
+"""
+
+
+def test_an_interrupt_ends_both_lines_and_starts_no_other_suite(tmp_path):
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED, str(tmp_path)], cwd=TOP, check=True,
+                          stdout=subprocess.PIPE, text=True, timeout=300)
+    assert done.stdout.splitlines()[-1] == "ended|True" + f"|{Count(0, 1)}" * 2
+
+
+# How long it takes.
+
+def test_two_lines_take_as_long_as_the_longer_one(monkeypatch, capsys):
+    monkeypatch.setattr(suites, "CORES", 2)
+    monkeypatch.setattr(suites, "crowd", lambda: 1.0)
+    plan = {"build": suite(make=["true"], seconds=50), "a": suite("true", seconds=100),
+            "b": suite("true", seconds=100), "c": suite("true", seconds=150, line="busy"),
+            "d": suite("true", seconds=70, line="alone")}
+    run = check.Run(plan, ["make"])
+    run.announce()
+    assert run.left() == 320
+    assert capsys.readouterr().out == "5 suites and builds: about 5 minutes on 2 cores\n"
+    run.results["a"] = Count(1, 0), 900
+    assert run.left() == 270
+    monkeypatch.setattr(suites, "CORES", 8)         # make uses all of them
+    monkeypatch.setattr(suites, "crowd", lambda: 3.0)
+    check.Run({"build": plan["build"], "c": plan["c"]}, ["make"]).announce()
+    assert "about 3 minutes on 8 cores; longer, because other programs" in capsys.readouterr().out
+
+
+def test_every_suite_of_make_check_says_how_long_it_takes():
+    known = suites.read()
+    assert not [name for name in known if "seconds" not in known[name]
+                and not known[name].get("rare")]
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_one_line_of_progress(monkeypatch, capsys, terminal):
+    """On a terminal it alone is seen, and what failed; it is narrower than the terminal. In a
+    log, a suite has a line when it begins and one when it ends."""
+    monkeypatch.setattr(check, "LOOK", 0.01)
+    monkeypatch.setattr(progress.sys.stdout, "isatty", lambda: terminal, raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
+    names = ["one", "two", "three", "four", "a name of" + 5 * " many words"]
+    plan = {name: suite("echo 1 passed, 0 failed", line="busy" if "o" in name else "waits")
+            for name in names}
+    check.Run({**plan, "bad": suite("false", line="alone")}, ["make"]).all()
+    shown = capsys.readouterr().out
+    assert "bad: 0 passed, 1 failed" in shown
+    parts = shown.replace("\x1b[K", "").replace("\n", "\r").split("\r")
+    if terminal:
+        assert max(map(len, parts)) < 80 and shown.count("\n") == 2     # a log of one line
+        for name in names:
+            assert any(" left  " in part and name[:20] in part for part in parts)
+    else:
+        assert "\r" not in shown
+        for name in names:
+            assert parts.count(f"{name}: a suite of this test") == 1
+            assert sum(part.startswith(f"        {name}: 1 passed") for part in parts) == 1
 
 
 # What is reported, and what is left out.
 
 def sum_up(capsys, results, left=()):
     """Return whether report() is content, and the lines that it prints."""
-    return check.report({name: (counted, 1.0) for name, counted in results.items()},
+    return counts.report({name: (counted, 1.0) for name, counted in results.items()},
                         dict(left)), capsys.readouterr().out.splitlines()
 
 
@@ -223,44 +287,46 @@ def test_a_suite_that_lacks_something_is_named_and_in_ci_it_has_failed(capsys, m
 
 
 def test_only_check_all_runs_suites_that_take_minutes(monkeypatch):
-    names = check.usual(check.read_suites())
+    names = suites.usual(suites.read())
     assert {"unit", "shape", "layering"} <= set(names)
     assert not {"build", "quick", "containers"} & set(names)
-    monkeypatch.setattr(check, "FULL", True)
-    assert "containers" in check.usual(check.read_suites())
+    monkeypatch.setattr(suites, "FULL", True)
+    assert "containers" in suites.usual(suites.read())
 
 
 def test_what_is_not_wanted_is_not_looked_for(monkeypatch):
-    monkeypatch.setitem(check.SETTING, "WITHOUT", "browser,fuzz")
+    monkeypatch.setitem(suites.SETTING, "WITHOUT", "browser,fuzz")
     asked = []
-    monkeypatch.setattr(check, "missing", lambda names: asked.extend(names) or {})
-    assert list(check.left_out(["unit", "browser", "fuzz"])) == ["browser", "fuzz"]
+    monkeypatch.setattr(suites, "missing", lambda names: asked.extend(names) or {})
+    assert list(suites.left_out(["unit", "browser", "fuzz"])) == ["browser", "fuzz"]
     assert asked == ["unit"]
 
 
 def test_every_suite_says_what_it_needs():
     """A group of packages.txt has its name; deps.sh ends with 2 for another one."""
-    check.missing([name for name in check.read_suites() if not name.startswith("build")])
+    suites.missing([name for name in suites.read() if not name.startswith("build")])
     with pytest.raises(subprocess.CalledProcessError):
-        check.missing(["nonsense"])
+        suites.missing(["nonsense"])
 
 
 def test_the_rest_runs_when_a_library_is_missing(tmp_path):
     """pkg-config finds hiredis and no cmocka, so the unit tests cannot be built."""
-    found = subprocess.run(["pkg-config", "--variable=pcfiledir", "hiredis"],
-                           stdout=subprocess.PIPE, text=True, check=True)
-    (tmp_path / "hiredis.pc").symlink_to(Path(found.stdout.strip()) / "hiredis.pc")
+    asked = tmp_path / "pkg-config"
+    asked.write_text("#!/bin/sh\ncase $* in *cmocka*) exit 1 ;; esac\n"
+                     f'exec {shutil.which("pkg-config")} "$@"\n')
+    asked.chmod(0o755)
     environment = {name: value for name, value in os.environ.items()
                    if not name.startswith(("MAKE", "CI", "WITHOUT"))}
+    path = f"{tmp_path}:{os.environ['PATH']}"
     for ci, status in (("", 0), ("true", 1)):
         done = subprocess.run(
             [sys.executable, TOP / "scripts/check.py", "unit", "shape"],
             capture_output=True, text=True, check=False, timeout=300,
-            env={**environment, "CI": ci, "PKG_CONFIG_LIBDIR": str(tmp_path)})
+            env={**environment, "CI": ci, "PATH": path})
         lines = done.stdout.splitlines()
         assert lines[0] == "unit is left out: needs libcmocka-dev (unit tests in C)"
         assert done.returncode == status
-        assert check.count(done.stdout).passed > 0
+        assert counts.count(done.stdout).passed > 0
         assert lines[-1].endswith(f"passed, {status} failed")
     done = subprocess.run([sys.executable, TOP / "scripts/check.py", "nonsense"],
                           capture_output=True, text=True, check=False)

@@ -187,8 +187,10 @@ def script(tmp_path):
             import os, signal, subprocess, sys, time
             def exit(status): os._exit(status)
             def report():
-                print("served 3 requests on 2 connections; "
-                      "CPU 0.001 s user, 0.000 s system", flush=True)
+                print("served 3 requests on 2 connections\\n"
+                      "CPU time of the server: 0.01 s user, 0.00 s system\\n"
+                      "CPU time of its children that ended: 0.00 s user, "
+                      "0.00 s system", flush=True)
             def stop(*_):
                 {stop}
             signal.signal(signal.SIGTERM, stop)

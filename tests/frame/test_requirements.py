@@ -7,8 +7,7 @@ import zipfile
 
 import pytest
 
-from tools.kit import venv
-from scripts.check import TOP
+from tools.kit import TOP, venv
 
 FILES = subprocess.run(["git", "-C", TOP, "ls-files", "*requirements.in"], check=True,
                        capture_output=True, text=True).stdout.split()

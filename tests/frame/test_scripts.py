@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.servers import FOLDERS
+
 TOP = Path(__file__).resolve().parents[2]
-NAMES = "iterative forking preforking threaded prethreaded poll epoll".split()
+NAMES = list(FOLDERS)
 
 
 def run(*command, **settings):
@@ -53,7 +55,7 @@ def test_a_missing_program_is_named(tmp_path, there, missing):
     done = subprocess.run([WITH_REDIS, "true"], env={"PATH": str(tmp_path)},
                           capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 1
-    assert f"no {missing} here; scripts/deps.sh run installs it" in done.stderr
+    assert f"no {missing} here; scripts/deps.sh run fetches it" in done.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])

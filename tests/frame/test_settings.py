@@ -35,6 +35,8 @@ WRONG = [
     ("hostile TIME=0", "TIME=0.*seconds"),
     ("handout LABS=77", "no lab '77'.*01_iterative"),
     ("handout BREAK=nope", "BREAK=nope.*there are: .*whole_seconds"),
+    ("grade-all LAB=03 DIR=/nope", "DIR=/nope: there is no such folder"),
+    ("grade-all LAB=03 DIR=labs JOBS=many", "JOBS=many.*from 1 to 256"),
 ]
 # Those of the other commands: in make check-all.
 MORE = [
@@ -59,6 +61,12 @@ MORE = [
     ("grade", "no lab ''.*03_preforking"),
     ("grade LAB=77", "no lab '77'.*03_preforking"),
     ("grade LAB=03 SUBMISSION=/nope", "there is no /nope"),
+    ("grade-all", "no lab ''.*03_preforking"),
+    ("grade-all LAB=03", "make grade-all LAB=03 DIR=submissions"),
+    ("grade-all LAB=03 DIR=labs/slides", "DIR=labs/slides has no folder"),
+    ("grade-all LAB=03 DIR=labs ONLY=nope", "ONLY=nope.*there are .*03_preforking"),
+    ("grade-all LAB=03 DIR=labs OUT=labs/grades", "OUT=labs/grades is in the folder"),
+    ("grade-all LAB=03 DIR=labs ISOLATION=nope", "ISOLATION=nope.*required, auto, none"),
     ("lab LAB=03 SUBMISSION=/nope", "SUBMISSION=/nope: there is no such file or folder"),
     ("break NAME=nope", "no lab 'nope'.*whole_seconds"),
     ("break-check", "no lab ''.*whole_seconds"),
@@ -67,8 +75,8 @@ MORE = [
     ("variant-measure", "needs a name.*leader-followers"),
     ("variant-measure NAME=leader-followers ROUNDS=many", "--rounds: invalid int value: 'many'"),
     ("peers-deps PEERS=nope", "no peer 'nope'; there are .*nginx"),
-    ("run-08", "no server 08.*07_epoll"),
-    ("watch-08", "no server 08.*07_epoll"),
+    ("run-99", "no server 99.*07_epoll"),
+    ("watch-99", "no server 99.*07_epoll"),
     ("watch-07 ARGS=--nope", "unrecognized option '--nope'"),
     ("diff-01-09", "make diff-06-07"),
     ("timeline SERVER=nope", "no server 'nope'.*07_epoll"),

@@ -79,7 +79,7 @@ def test_a_server_that_cannot_be_built_is_a_failure(tree, capsys):
 
 
 def test_lines_are_added_up_by_folder():
-    done = subprocess.run([TOP / "scripts/lines.py"], capture_output=True, text=True,
+    done = subprocess.run([sys.executable, TOP / "scripts/lines.py"], capture_output=True, text=True,
                           check=True)
     rows = {tuple(line.split()[:2]): int(line.split()[2])
             for line in done.stdout.splitlines()[1:]}

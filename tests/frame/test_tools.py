@@ -1,6 +1,7 @@
-"""tools/ and labs/: arrows between packages go one way, and one line has 100 columns."""
+"""Python: arrows between packages go one way, lines and functions and modules are short."""
 
 import ast
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -20,14 +21,14 @@ ARROWS = {
     "tools.bench.__main__": "bench",
     "tools.observe": "kit stats results model report bench bench.command",
     "tools.book": "kit stats results model report bench",
-    "tools.variant": "kit stats results",    # and TESTED below
+    "tools.variant": "kit stats results",
     "labs": "kit variant",
+    "variants": "kit",
 }
-# Checking a variant is testing it: it starts servers as the tests do, and variants/NAME.py asks
-# them with the tests' client. Nothing else in tools/ or labs/ may.
-TESTED = {"tools.variant": "tests.support"}
+# What tools/kit/client.py does for all.
+HTTP = ("http", "urllib.request", "requests")
 WIDTH = 100
-FILES = sorted(path for part in ("tools", "labs") for path in (TOP / part).rglob("*.py"))
+FILES = sorted(path for part in ("tools", "labs", "variants") for path in (TOP / part).rglob("*.py"))
 
 
 def owner_of(module):
@@ -49,9 +50,8 @@ def backward(module, text):
     """Return the imports of `module` that ARROWS does not have."""
     mine = owner_of(module)
     allowed = {mine, *(f"tools.{one}" for one in ARROWS[mine].split())}
-    tested = TESTED.get(module, "none")
     return [name for name in imports(text) if name.partition(".")[0] in ("tools", "labs", "tests")
-            and owner_of(name) not in allowed and not name.startswith(f"{tested}.")]
+            and owner_of(name) not in allowed]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(TOP)))
@@ -60,6 +60,13 @@ def test_arrows_go_one_way(path):
     module = ".".join(path.relative_to(TOP).with_suffix("").parts)
     if module != "tools.__init__":
         assert not backward(module, path.read_text())
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(TOP)))
+def test_http_has_one_client(path):
+    """Of tools/kit."""
+    assert not [name for name in imports(path.read_text())
+                if any(f"{name}.".startswith(f"{one}.") for one in HTTP)]
 
 
 def test_an_arrow_that_points_backwards_is_seen():
@@ -78,3 +85,32 @@ def test_a_line_has_100_columns_at_most(path):
     """One width for all of tools/."""
     assert not [number for number, line in enumerate(path.read_text().splitlines(), 1)
                 if len(line) > WIDTH]
+
+
+# Python is read, too: no longer functions than in C, no longer modules.
+FUNCTION, MODULE = 50, 400
+LONGER = {"labs/grade/sandbox.py"}     # being cut, too
+
+
+def too_long(path, text):
+    """Return what is too long in a module: its functions, or its path."""
+    functions = [f"{path}: {node.name}" for node in ast.walk(ast.parse(text))
+                 if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+                 and node.end_lineno - node.lineno >= FUNCTION]
+    return functions + [path] * (text.count("\n") > MODULE)
+
+
+def test_no_module_and_no_function_is_too_long():
+    """And none is an exception that is none any more."""
+    done = subprocess.run(["git", "ls-files", "*.py"], cwd=TOP, capture_output=True,
+                          text=True, check=True)
+    found = {one for path in done.stdout.split() if (TOP / path).exists()
+             for one in too_long(path, (TOP / path).read_text())}
+    assert found == LONGER
+
+
+def test_one_line_too_many_is_seen():
+    """Of a function, and of a module."""
+    body = "def f():\n" + "    x = 1\n" * (FUNCTION - 1)
+    assert not too_long("a.py", body) and too_long("a.py", body + "    x = 1\n") == ["a.py: f"]
+    assert not too_long("a.py", "\n" * MODULE) and too_long("a.py", "\n" * (MODULE + 1)) == ["a.py"]

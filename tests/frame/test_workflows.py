@@ -41,6 +41,14 @@ def test_both_architectures_run_what_a_developer_runs():
     assert "run: make book" in FILES["book"] and "build/book" in FILES["book"]
 
 
+def test_debian_runs_it_too_and_a_user_without_root_does_what_the_readme_says():
+    debian, _, user = FILES["check"].partition("\n  debian:\n")[2].partition("\n  first-hour:\n")
+    for job in (debian, user):
+        assert "debian: ['12', '13']\n" in job and "image: debian:${{ matrix.debian }}\n" in job
+    assert "- run: .ci/run\n" in debian and ".ci/run" not in user
+    assert "make test" in user and "make compare" in user and "dpkg -l | diff" in user
+
+
 def test_the_releases_are_those_that_are_the_least():
     least = dict(re.findall(r"^(\w+) +([\d.]+) ",
                             (TOP / "scripts/minimum.txt").read_text(), re.M))

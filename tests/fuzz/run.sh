@@ -10,7 +10,7 @@
 #   ENGINE=afl       AFL++ (Debian: afl++) instead of clang's libFuzzer
 #   JOBS=1           targets at a time
 #
-# Every target starts from its seeds, tests/fuzz/corpus/TARGET/, and from what
+# Every target starts from its seeds in tests/fuzz/seeds.toml, and from what
 # earlier runs found worth keeping, build/fuzz/corpus/TARGET/. An input that
 # makes one fail is kept in build/fuzz/findings/, and the line that repeats it is
 # shown. Closes with `N passed, N failed`, a target each; exits 1 for a finding.
@@ -40,7 +40,8 @@ mkdir -p "$out"/{corpus,findings,log,tmp}
 # Coverage is counted in common/ alone. What a finding ends is left in tmp/.
 ignore=$PWD/tests/fuzz/ignorelist
 export TMPDIR=$PWD/$out/tmp AFL_LLVM_DENYLIST=$ignore AFL_QUIET=1
-rm -rf "$TMPDIR"/*
+rm -rf "$TMPDIR"/* "$out/seeds"
+tests/fuzz/seeds.py "$out/seeds" || exit 1
 build() {
     ${MAKE:-make} -s -j"$(nproc)" FLAVOUR=$flavour SANITIZE=address,undefined "$@" fuzzers
 }
@@ -69,13 +70,13 @@ fuzz() {
         AFL_NO_AFFINITY=1 AFL_AUTORESUME=1 \
         ASAN_OPTIONS=abort_on_error=1:symbolize=0:detect_leaks=0 \
             $fixed afl-fuzz -V "$TIME" -m none -t 2000 ${words:+-x "$words"} \
-            -i "tests/fuzz/corpus/$1" -o "$out/corpus/$1" -- "$out/fuzz/$1" \
+            -i "$out/seeds/$1" -o "$out/corpus/$1" -- "$out/fuzz/$1" \
             >"$out/log/$1" 2>&1
     else
         $fixed "$out/fuzz/$1" -max_total_time="$TIME" -timeout=20 -max_len=2048 \
             ${words:+-dict="$words"} -print_final_stats=1 \
             -artifact_prefix="$out/findings/$1-" \
-            "$out/corpus/$1" "tests/fuzz/corpus/$1" >"$out/log/$1" 2>&1
+            "$out/corpus/$1" "$out/seeds/$1" >"$out/log/$1" 2>&1
     fi
     echo $? >"$out/log/$1.status"
 }

@@ -3,6 +3,7 @@
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
 import tomllib
@@ -270,9 +271,9 @@ def test_at_a_terminal(drawing, tmp_path):
     ours, theirs = pty.openpty()
     process = start(tmp_path, "07", "--what", "answer", stdin=theirs,
                     stdout=theirs, stderr=theirs, start_new_session=True,
-                    preexec_fn=lambda: command.signal.signal(
-                        command.signal.SIGINT,
-                        command.signal.default_int_handler),
+                    preexec_fn=lambda: signal.signal(
+                        signal.SIGINT,
+                        signal.default_int_handler),
                     env={"SECONDS": "600", "NO_COLOR": "1", "TERM": "xterm"})
     os.close(theirs)
     seen = ""
@@ -292,7 +293,7 @@ def test_at_a_terminal(drawing, tmp_path):
             ("Measuring for 600 s", "")):
         until(prompt)
         os.write(ours, answer.encode())
-    process.send_signal(command.signal.SIGINT)
+    process.send_signal(signal.SIGINT)
     assert process.wait(LIMIT) == 130
     os.close(ours)
     stored = tmp_path / "out/predictions/07_epoll-answer-100.toml"

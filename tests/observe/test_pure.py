@@ -12,9 +12,9 @@ from tools.kit import states
 from tools.kit.sockets import Tcp
 from tools.observe.clients import Client
 from tools.observe.lab import FOLDERS, LabError, folder_of
-from tools.observe.slow_redis import frames
+from tools.kit.slow_redis import frames
 from tools.observe.timeline import export, page, rows, run, strace, svg
-from tools.observe.watch import words
+from tools.observe.watch import view, words
 from tools.observe.watch.history import History, Slots
 
 TRACE = r"""
@@ -130,11 +130,13 @@ def test_each_picture_shows_every_state():
     assert {e["cat"] for e in trace if e["ph"] == "X"} == set(states.KINDS)
     assert {(e["dur"], e["pid"]) for e in trace if e["ph"] == "X"} == \
         {(10000, 1)}
-    for look in svg.LOOKS:
-        picture = svg.draw(made, ["<caption>"], look)
+    light = svg.draw(made, ["<caption>"])
+    for number, picture in enumerate((light, states.dark(light)), 1):
         assert "&lt;caption&gt;" in picture and "worker 1" in picture
         for kind, colours in states.KINDS.items():
-            assert colours[0] in picture, kind
+            assert f"'{colours[number]}'" in picture, kind
+            assert colours[3 - number] == colours[number] \
+                or f"'{colours[3 - number]}'" not in picture, kind
 
 
 def test_a_page_stays_small_and_asks_no_other_host():
@@ -237,3 +239,12 @@ def test_a_server_has_several_names(name):
     assert folder_of(name) == "05_prethreaded" and len(FOLDERS) == 7
     with pytest.raises(LabError, match="06_poll"):
         folder_of("apache")
+
+
+def test_a_line_that_is_too_long_ends_with_a_whole_word():
+    assert view.fit("waits for client 12", 19) == "waits for client 12"
+    assert view.fit("waits for client 12", 18) == "waits for client…"
+    assert view.fit("waits for client 12", 12) == "waits for…"
+    assert view.fit("accepting", 5) == "acce…"
+    line = view.fit_line((("03", "bold"), ("   12 requests/s", "")), 8)
+    assert line == (("03", "bold"), ("   12…", ""))

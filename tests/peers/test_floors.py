@@ -44,7 +44,7 @@ CORES = frozenset(os.sched_getaffinity(0))
 PIDFD_GETFD = 438       # pidfd_getfd(2)
 # What changes without a call: the state of a connection, where it is, which program wrote the options.
 NOT_OPTIONS = ("TCP_INFO", "TCP_CC_INFO", "SO_INCOMING_CPU", "SO_MEMINFO", "SO_COOKIE",
-               "SO_INCOMING_NAPI_ID", "SO_PEERCRED", "SO_PEERSEC")
+               "SO_INCOMING_NAPI_ID", "SO_PEERCRED", "SO_PEERSEC", "TCP_TIMESTAMP")
 VARIABLE = [            # what differs from run to run: calls, pattern, name
     (r"\w+", r'"[^"]*"(\.\.\.)?', "bytes"),
     (r"\w+", r" => \{.*\}", ""),                # what clone3 returns

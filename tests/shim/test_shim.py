@@ -187,13 +187,18 @@ def test_what_a_call_leaves_the_next_one_does(run, seed):
 
 
 def test_a_call_that_fails_costs_its_own_client(run, seed):
-    """Without a file, without Redis: 503. Without memory for a client, that one
-    is closed, and all others are served."""
+    """Without a file, without Redis, without memory for a page: 503. Without
+    memory for a client, that one is closed, and all others are served."""
     faults = {**SOFT, **LACKING, **HARD}
     began = time.monotonic()
     traffic = run.play(faults, seed)
     lost = len(traffic.cut) + len(traffic.refused)
     assert lost <= run.shim.injected(HARD)
+    # These two pages need nothing but memory.
+    without_memory = [request for request, response in traffic.answers
+                      if response.status == 503
+                      and request.target.startswith(("/answer", "/echo"))]
+    assert len(without_memory) <= run.shim.injected(["malloc_memory"])
     check_all(run, traffic, faults, time.monotonic() - began)
 
 

@@ -122,8 +122,8 @@ class Traffic:
         if kind == 9:
             return Request("GET", "/nothing", name, (404, 503))
         if kind == 10:
-            return Request("GET", "/answer", name, (200,), b"42")
-        return Request("GET", f"/echo?value={name}", name, (200,),
+            return Request("GET", "/answer", name, (200, 503), b"42")
+        return Request("GET", f"/echo?value={name}", name, (200, 503),
                        f"<http_test><value>{name}</value></http_test>".encode())
 
     def _client(self, number, dice, batches):

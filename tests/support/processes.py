@@ -14,7 +14,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
 from pathlib import Path
@@ -215,7 +214,9 @@ def make_folder(name):
 
     Remove it with `remove_folder()`.
     """
-    folder = Path(tempfile.mkdtemp(prefix=f"zerohttpd-{name}-"))
+    from tools.kit import scratch       # not for the guardian, which runs this file alone
+
+    folder = Path(scratch.make(name))
     guardian.watch(folder)
     folder.chmod(0o755)                 # for servers that gave up being root
     return folder
@@ -223,7 +224,9 @@ def make_folder(name):
 
 def remove_folder(folder):
     """Remove a folder and all that is in it, if it is there."""
-    shutil.rmtree(folder, ignore_errors=True)
+    from tools.kit import scratch
+
+    scratch.remove(str(folder))
     guardian.forget(folder)
 
 

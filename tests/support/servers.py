@@ -13,27 +13,24 @@ from tests.support.client import Connection
 from tests.support.processes import (DEADLINE, end, kill_session, session_members, spawn,
                                      wait_for)
 from tests.support.sock_diag import unread
+from tools.kit.servers import ARCHITECTURES, LOOP, POOL
 
 TOP = Path(__file__).resolve().parents[2]       # of the project
 
 # executable -> its folder, which it names in its ready line
-FOLDERS = {
-    "iterative": "01_iterative", "forking": "02_forking",
-    "preforking": "03_preforking", "threaded": "04_threaded",
-    "prethreaded": "05_prethreaded", "poll": "06_poll", "epoll": "07_epoll",
-}
-
-LOOPS = ("poll", "epoll")       # these are event loops; the others block
+FOLDERS = {one.name: one.folder for one in ARCHITECTURES}
+LOOPS = tuple(one.name for one in ARCHITECTURES if one.model == LOOP)     # the others block
 
 # Four workers or threads are enough for most tests. A hundred of each, in several
 # sanitizer builds at the same time, would only take longer to start.
-SMALL_POOL = {"preforking": ["--workers", "4"],
-              "prethreaded": ["--threads", "4"]}
+SMALL_POOL = {one.name: [one.slots, "4"] for one in ARCHITECTURES if one.model == POOL}
 
 READY = re.compile(r"listening on http://(\[[0-9a-f:]+\]|[0-9.]+):(\d+)/ "
                    r"\((\w+), .+, backlog (\d+)\)\n")
-REPORT = re.compile(r"served (\d+) requests? on (\d+) connections?; "
-                    r"CPU (\d+\.\d+) s user, (\d+\.\d+) s system\n")
+REPORT = re.compile(
+    r"served (\d+) requests on (\d+) connections\n"
+    r"CPU time of the server: (\d+\.\d+) s user, (\d+\.\d+) s system\n"
+    r"CPU time of its children that ended: (\d+\.\d+) s user, (\d+\.\d+) s system\n")
 SANITIZER_REPORT = re.compile(
     "ERROR: AddressSanitizer|ERROR: LeakSanitizer|LeakSanitizer:|"
     "WARNING: ThreadSanitizer|FATAL: ThreadSanitizer|runtime error:|"
@@ -115,11 +112,11 @@ class Server:
         return line.decode() + "\n"
 
     def read_report(self):
-        """Return (requests, connections) of the next report line."""
-        line = self.read_line()
-        match = REPORT.fullmatch(line)
+        """Return (requests, connections) of the next report."""
+        lines = "".join(self.read_line() for _ in range(3))
+        match = REPORT.fullmatch(lines)
         if not match:
-            raise ServerFault(f"report line {line!r}")
+            raise ServerFault(f"report {lines!r}")
         return int(match[1]), int(match[2])
 
     def hang_up(self):
@@ -185,6 +182,7 @@ class Server:
             if left:
                 raise ServerFault(f"{self.name} left processes behind: "
                                   f"{left}")
+            self.cpu_seconds = [float(one) for one in match.groups()[2:]]
             return int(match[1]), int(match[2])
         finally:
             self.end()

@@ -598,5 +598,6 @@ int main(void)
         TALK(a_file_from_before_1970_has_the_date_that_can_be_written),
         TALK(a_date_within_the_last_second_is_no_strong_validator),
     };
+    need_openat2(LENGTH(tests));
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

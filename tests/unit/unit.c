@@ -1,8 +1,12 @@
 /* unit - what every unit test needs; see unit.h. */
 #include "unit.h"
 
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { GUARDED_SIZE = 256 * 1024, MANY_SIZE = 128 * 1024 };
@@ -14,6 +18,19 @@ void assert_slice_at(struct slice slice, const char *text, int line)
         return;
     fail_msg("line %d: expected \"%s\", got \"%.*s\"", line, text,
              (int)slice.n, slice.p != NULL ? slice.p : "");
+}
+
+bool has_openat2(void)
+{
+    return syscall(SYS_openat2, -1, NULL, NULL, 0u) >= 0 || errno != ENOSYS;
+}
+
+void need_openat2(size_t tests)
+{
+    if (has_openat2())
+        return;
+    fprintf(stderr, "[  SKIPPED ] %zu test(s): openat2(2) is not here\n", tests);
+    exit(EXIT_SUCCESS);
 }
 
 char *before_guard_page(const void *bytes, size_t n)

@@ -31,6 +31,12 @@ void assert_slice_at(struct slice slice, const char *text, int line);
  * 256 KiB. */
 char *before_guard_page(const void *bytes, size_t n);
 
+/* Is there an openat2(2)? Emulators have none, and a test that opens files of a
+ * site is skipped there. */
+bool has_openat2(void);
+/* For a program that does nothing else: says so, and ends it with status 0. */
+void need_openat2(size_t tests);
+
 /* Returns n times the same character, with a NUL, valid for the next three
  * calls; n is at most 128 KiB. */
 const char *many(char c, size_t n);

@@ -234,16 +234,18 @@ int __wrap_redisAppendCommandArgv(redisContext *context, int argc,
                                   const char **argv, const size_t *lengths);
 char *__real_sdsempty(void);
 char *__wrap_sdsempty(void);
-void *__real_hi_malloc(size_t n);
-char *__real_hi_strdup(const char *s);
 int __real_redisAsyncCommandArgv(redisAsyncContext *context,
                                  redisCallbackFn *replied, void *data, int argc,
                                  const char **argv, const size_t *lengths);
-void *__wrap_hi_malloc(size_t n);
-char *__wrap_hi_strdup(const char *s);
 int __wrap_redisAsyncCommandArgv(redisAsyncContext *context,
                                  redisCallbackFn *replied, void *data, int argc,
                                  const char **argv, const size_t *lengths);
+
+#if HIREDIS_MAJOR < 1 /* since then both are inline functions */
+void *__real_hi_malloc(size_t n);
+char *__real_hi_strdup(const char *s);
+void *__wrap_hi_malloc(size_t n);
+char *__wrap_hi_strdup(const char *s);
 
 void *__wrap_hi_malloc(size_t n)
 {
@@ -260,6 +262,7 @@ char *__wrap_hi_strdup(const char *s)
     spared--;
     return copy;
 }
+#endif
 
 char *__wrap_sdsempty(void)
 {

@@ -169,9 +169,9 @@ void __wrap_worker_before_fork(struct worker *worker)
 }
 
 /* Only what no client uses may be given back. */
-void __wrap_blocking_worker_spare(void *bw)
+void __wrap_blocking_worker_trim(void *bw)
 {
-    sim_step("blocking_worker_spare");
+    sim_step("blocking_worker_trim");
     if (thread_serves(bw))
         sim_fail("takes files from a worker that serves a client");
 }
@@ -249,7 +249,7 @@ int __wrap_wait_for_missing_worker(struct worker_processes *workers)
 void __wrap_event_loop_init(struct event_loop *loop,
                             const struct server *server, int number)
 {
-    loop->worker.server = server;
+    loop->base.server = server;
     loop->listener = server->listeners[number];
     check_child(number);
     sim.blocking_count++;
@@ -275,7 +275,7 @@ int __wrap_event_loop_timeout_ms(const struct event_loop *loop)
 
 void __wrap_event_loop_begin_iteration(struct event_loop *loop)
 {
-    server_act_on_signals(loop->worker.server);
+    server_act_on_signals(loop->base.server);
 }
 
 void __wrap_event_loop_ready(struct event_loop *loop, void *source,

@@ -1,0 +1,273 @@
+"""Pools without a lock around accept; workers that die; several loops."""
+
+import contextlib
+import os
+import re
+import signal
+import socket
+import subprocess
+import threading
+
+import pytest
+
+from tests.support.client import Closed, build
+from tests.support.halves import complete, half
+from tests.support.processes import (DEADLINE, children, descriptors, expect_below,
+                                     is_stopped, session_members, wait_for, zombies)
+
+POOLS = {"preforking": "--workers", "prethreaded": "--threads"}
+
+
+@pytest.fixture
+def pool(launch, server_name):
+    """A pool on one core, with deadlines that no test reaches: a worker that
+    stood in the way of the others would do so until the test's own deadline."""
+    def on_one_core():
+        os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
+
+    def start(workers=2, **settings):
+        return launch(POOLS[server_name], workers, "--keep-alive", "86400",
+                      "--request-timeout", "3600", preexec_fn=on_one_core,
+                      **settings)
+    return start
+
+
+STUCK = {
+    "silent": b"",
+    "in a head": build("/answer")[:-2],
+    "in a body": build("/guestbook", "POST", body=b"name=a&remark=b")[:-1],
+    "in a second head": build("/answer") + build("/answer")[:-2],
+    "idle": build("/answer"),
+    "in a large answer": build("/large.bin"),
+    "in many answers": build("/large.bin") * 3,
+}
+
+
+@pytest.mark.only(*POOLS)
+@pytest.mark.parametrize("data", STUCK.values(), ids=STUCK)
+def test_a_worker_that_waits_for_its_client_delays_no_other(pool, own_site,
+                                                            data):
+    own_site.write("large.bin", os.urandom(1 << 20) * 16)
+    server = pool(root=own_site.root)
+    with server.connect(receive_buffer=8192) as stuck:
+        if data:
+            stuck.send(data)
+            server.wait_until_read(stuck)
+        for _ in range(5):
+            assert server.request("/answer").body == b"42"
+
+
+@pytest.mark.only(*POOLS)
+def test_a_worker_that_waits_for_redis_delays_no_other(pool, own_redis):
+    server = pool(redis=own_redis.address)
+
+    def the_other_comes_first():
+        """If not, it waited for Redis, too, or the machine stood still for that long."""
+        wait_for(lambda: server.request("/guestbook").status == 200, "Redis")
+        own_redis.freeze()
+        with server.connect() as stuck:
+            stuck.send(build("/guestbook"))
+            server.wait_until_read(stuck)
+            assert server.request("/answer").body == b"42"
+            first = not stuck.readable()
+            assert stuck.read_response().status == 503
+        own_redis.thaw()
+        return first
+
+    wait_for(the_other_comes_first, "an answer that waits for no other")
+
+
+@pytest.mark.only(*POOLS)
+def test_an_endless_pipeline_holds_one_worker_only(pool):
+    """The other clients are served by the second worker."""
+    server = pool()
+
+    def others_are_served_beside_it():
+        """False if the server has ended the greedy client's connection: it may, while the
+        second worker has not started or is still busy with the client before."""
+        over, received, ended = threading.Event(), threading.Event(), threading.Event()
+
+        def ask():
+            while not over.is_set() and greedy.send(build("/answer") * 1000):
+                pass
+            with contextlib.suppress(OSError):
+                greedy.socket.shutdown(socket.SHUT_WR)
+
+        def read():
+            with contextlib.suppress(ConnectionResetError):
+                while greedy.socket.recv(65536):
+                    received.set()
+            ended.set()
+            received.set()
+
+        with server.connect() as greedy:
+            both = [threading.Thread(target=ask), threading.Thread(target=read)]
+            for thread in both:
+                thread.start()
+            assert received.wait(DEADLINE)
+            for _ in range(3):
+                assert server.request("/answer").body == b"42"
+            beside = not ended.is_set()
+            over.set()
+            for thread in both:
+                thread.join()
+        return beside
+
+    wait_for(others_are_served_beside_it, "two workers")
+
+
+@pytest.mark.only(*POOLS)
+def test_no_kept_client_is_closed_while_a_worker_is_idle(pool):
+    """A client in the accept queue does not mean that it waits for a worker."""
+    server = pool(16)
+
+    def both_are_kept():
+        with server.connect() as first, server.connect() as second:
+            first.send(build("/answer"))
+            second.send(build("/answer"))
+            return not (first.read_response().closes or
+                        second.read_response().closes)
+
+    wait_for(both_are_kept, "the workers to start")
+    for _ in range(5):  # workers may still be busy with the clients before
+        wait_for(both_are_kept, "two idle workers")
+    with server.connect() as idle:
+        assert not idle.request("/answer").closes
+        for _ in range(200):
+            server.request("/answer")
+        assert not idle.readable()
+        assert idle.request("/answer").body == b"42"
+
+
+@pytest.mark.only("preforking")
+def test_clients_are_accepted_while_idle_workers_die(pool):
+    """All workers wait in accept, and are killed one after the other."""
+    server = pool(4)
+    first = wait_for(lambda: len(children(server.pid)) == 4
+                     and children(server.pid), "four workers")
+    assert server.request("/answer").body == b"42"
+    for victim in first:
+        os.kill(victim, signal.SIGKILL)
+        wait_for(lambda: victim not in children(server.pid), "its end")
+        assert server.request("/answer").body == b"42"
+
+
+@pytest.mark.only("preforking")
+def test_clients_are_accepted_while_an_idle_worker_is_stopped(pool):
+    """As by a debugger. All workers wait in accept."""
+    server = pool(4)
+    workers = wait_for(lambda: len(children(server.pid)) == 4
+                       and children(server.pid), "four workers")
+    assert server.request("/answer").body == b"42"
+    for victim in workers:
+        os.kill(victim, signal.SIGSTOP)
+        wait_for(lambda: is_stopped(victim), "its stop")
+        assert server.request("/answer").body == b"42"
+        os.kill(victim, signal.SIGCONT)
+
+
+@pytest.mark.only(*POOLS)
+def test_first_in_first_out_under_a_crowd(pool, own_redis):
+    """ab connects all of its clients before it sends anything. None of them may
+    wait until the end of the run.
+
+    With a Redis of its own: the pages of the shared one are 300 KB when other
+    tests have signed, and a sanitized pool asks for them faster than it can
+    read them."""
+    server = pool(32, redis=own_redis.address)
+
+    def longest_part_of_the_run():
+        load = subprocess.run(
+            ["ab", "-q", "-n", "6000", "-c", "300",
+             f"http://127.0.0.1:{server.address[1]}/guestbook"],
+            capture_output=True, text=True, check=True, timeout=240).stdout
+        run_s = float(re.search(r"Time taken for tests: +([\d.]+)", load)[1])
+        longest_ms = int(re.search(r"100% +(\d+)", load)[1])
+        return longest_ms / 1000 / run_s if "Non-2xx" not in load else 1
+
+    expect_below(0.5, longest_part_of_the_run)
+
+
+# Workers that die
+
+WORKERS = {"preforking": ["--workers", "3"], "epoll": ["--workers", "3"]}
+
+
+@pytest.mark.only(*WORKERS)
+def test_a_worker_that_dies_is_replaced(launch, server_name):
+    server = launch(*WORKERS[server_name])
+    wait_for(lambda: len(children(server.pid)) == 3, "three workers")
+    for _ in range(2):
+        before = set(children(server.pid))
+        victim = min(before)
+        os.kill(victim, signal.SIGKILL)
+        wait_for(lambda: len(set(children(server.pid)) - {victim}) == 3,
+                 "a new worker")
+        assert not zombies(server.pid)
+        for _ in range(10):
+            assert server.request("/answer").body == b"42"
+
+
+@pytest.mark.only(*WORKERS)
+def test_all_workers_that_die_together_are_replaced(launch, server_name):
+    server = launch(*WORKERS[server_name])
+    before = set(wait_for(lambda: len(children(server.pid)) == 3
+                          and children(server.pid), "three workers"))
+    for victim in before:
+        os.kill(victim, signal.SIGKILL)
+    wait_for(lambda: len(set(children(server.pid)) - before) == 3,
+             "three new workers")
+    for _ in range(10):
+        assert server.request("/guestbook").status == 200
+
+
+@pytest.mark.only("forking")
+def test_a_child_that_dies_costs_only_its_own_client(launch):
+    server = launch()
+    with half(server) as victim:
+        [child] = children(server.pid)
+        with half(server) as other:
+            os.kill(child, signal.SIGKILL)
+            with pytest.raises(Closed):
+                victim.read_response()
+            complete(other)
+    wait_for(lambda: not children(server.pid) and not zombies(server.pid),
+             "the dead child to be reaped")
+
+
+@pytest.mark.only("preforking", "forking", "epoll")
+def test_no_child_outlives_a_parent_that_was_killed(launch, server_name):
+    server = launch(*WORKERS.get(server_name, ()))
+    with half(server):
+        wait_for(lambda: len(session_members(server.pid)) > 1, "children")
+        server.send_signal(signal.SIGKILL)
+        server.wait()
+        wait_for(lambda: not session_members(server.pid),
+                 "the children to end, too")
+    server.end()
+
+
+# Several loops
+
+def two_loops(launch, **settings):
+    """A server with two loops, when both run."""
+    server = launch("--workers", "2", **settings)
+    wait_for(lambda: len(children(server.pid)) == 2, "two workers")
+    return server
+
+
+@pytest.mark.only("epoll")
+def test_two_epoll_loops(launch):
+    """Each has a listening socket of its own; together they are one server."""
+    server = two_loops(launch)
+    connections = [server.connect() for _ in range(60)]
+    for connection in connections:
+        assert connection.request("/guestbook").status == 200
+    sockets = [sum("socket:" in target for target in
+                   descriptors(pid).values())
+               for pid in children(server.pid)]
+    assert min(sockets) > 10, "all clients ended up with one of the two"
+    for connection in connections:
+        assert connection.request("/answer").body == b"42"
+        connection.close()
+    assert server.stop() == (120, 60)
