@@ -14,8 +14,8 @@ WORKDIR /src
 # so that a change in the C does not install the compiler again.
 RUN apt-get update && apt-get install -y --no-install-recommends make
 COPY Makefile ./
-COPY scripts/deps.sh scripts/packages.txt scripts/minimum.txt scripts/
-RUN make build/deps/build
+COPY scripts/deps.sh scripts/install.sh scripts/packages.txt scripts/minimum.txt scripts/
+RUN make build/deps/build INSTALL=system
 COPY . .
 # Without -g: debugging information is half of each executable. hiredis is the only
 # library that the base does not have; the link under its full version is not needed.

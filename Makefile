@@ -16,7 +16,7 @@
 CC      = gcc
 CFLAGS  = -O2 -g
 PREFIX  = /usr/local
-PYTHON  = /usr/bin/python3
+PYTHON  = $(or $(wildcard /usr/bin/python3),$(UNPACKED)/root/usr/bin/python3)
 FLAVOUR = $(or $(SANITIZE),default)
 
 # `make UNAME=Darwin` shows what a Mac is told.
@@ -27,6 +27,16 @@ On $(UNAME), use the container: docs/howto/containers.md, or open this folder in
 that reads .devcontainer/)
 endif
 
+# Where scripts/unpack.sh unpacks packages that this machine lacks. Programs, headers and
+# libraries there are found after those that are installed.
+UNPACKED = $(CURDIR)/build/deps
+export PATH := $(PATH):$(UNPACKED)/bin
+export PKG_CONFIG_PATH := $(if $(PKG_CONFIG_PATH),$(PKG_CONFIG_PATH):)$(UNPACKED)/pkgconfig
+export C_INCLUDE_PATH := $(if $(C_INCLUDE_PATH),$(C_INCLUDE_PATH):)$(UNPACKED)/include
+export LIBRARY_PATH := $(if $(LIBRARY_PATH),$(LIBRARY_PATH):)$(UNPACKED)/lib
+# make 4.3 does not export to $(shell).
+PKG_CONFIG = PATH='$(PATH)' PKG_CONFIG_PATH='$(PKG_CONFIG_PATH)' pkg-config
+
 # Where things go. Only the default flavour's executables are in this folder.
 OBJ = build/$(FLAVOUR)
 BIN = $(if $(filter default,$(FLAVOUR)),.,$(OBJ)/bin)
@@ -34,8 +44,7 @@ LIB = $(OBJ)/libzerohttpd.a
 HTTP_LIB = $(OBJ)/libhttp.a
 
 # The seven: the folder 07_epoll becomes the executable epoll.
-FOLDERS  = 01_iterative 02_forking 03_preforking 04_threaded 05_prethreaded \
-           06_poll 07_epoll
+FOLDERS  = $(patsubst %/main.c,%,$(sort $(wildcard 0[1-9]_*/main.c)))
 NAMES    = $(foreach f,$(FOLDERS),$(word 2,$(subst _, ,$(f))))
 PROGRAMS = $(NAMES:%=$(BIN)/%)
 
@@ -74,10 +83,10 @@ LINK    = $(CC) $(HARDEN_LD) -Wl,--as-needed $(SANITIZERS) $(CFLAGS) -pthread $(
 # pkg-config runs when a rule first needs its answer, after scripts/deps.sh has
 # run: when make reads this file, pkg-config may not be installed yet. The $(eval)
 # stores the answer. -isystem instead of -I: our warnings are for our own code.
-HIREDIS_CFLAGS = $(eval HIREDIS_CFLAGS := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags hiredis)))$(HIREDIS_CFLAGS)
-HIREDIS_LIBS   = $(eval HIREDIS_LIBS := $(shell pkg-config --libs hiredis))$(HIREDIS_LIBS)
-CMOCKA_CFLAGS  = $(eval CMOCKA_CFLAGS := $(shell pkg-config --cflags cmocka))$(CMOCKA_CFLAGS)
-CMOCKA_LIBS    = $(eval CMOCKA_LIBS := $(shell pkg-config --libs cmocka))$(CMOCKA_LIBS)
+HIREDIS_CFLAGS = $(eval HIREDIS_CFLAGS := $(patsubst -I%,-isystem %,$(shell $(PKG_CONFIG) --cflags hiredis)))$(HIREDIS_CFLAGS)
+HIREDIS_LIBS   = $(eval HIREDIS_LIBS := $(shell $(PKG_CONFIG) --libs hiredis))$(HIREDIS_LIBS)
+CMOCKA_CFLAGS  = $(eval CMOCKA_CFLAGS := $(shell $(PKG_CONFIG) --cflags cmocka))$(CMOCKA_CFLAGS)
+CMOCKA_LIBS    = $(eval CMOCKA_LIBS := $(shell $(PKG_CONFIG) --libs cmocka))$(CMOCKA_LIBS)
 
 # V=1 shows each command in full instead of a single word.
 Q = $(if $(V),,@)
@@ -88,13 +97,7 @@ Q = $(if $(V),,@)
 all: $(PROGRAMS)
 
 # Each server is its own main.o; what they share comes from the archive.
-$(BIN)/iterative:   $(OBJ)/01_iterative/main.o
-$(BIN)/forking:     $(OBJ)/02_forking/main.o
-$(BIN)/preforking:  $(OBJ)/03_preforking/main.o
-$(BIN)/threaded:    $(OBJ)/04_threaded/main.o
-$(BIN)/prethreaded: $(OBJ)/05_prethreaded/main.o
-$(BIN)/poll:        $(OBJ)/06_poll/main.o
-$(BIN)/epoll:       $(OBJ)/07_epoll/main.o
+$(foreach f,$(FOLDERS),$(eval $(BIN)/$(word 2,$(subst _, ,$f)): $(OBJ)/$f/main.o))
 
 # The linker takes from an archive only the objects that main.o asks for.
 $(PROGRAMS): $(LIB)
@@ -169,7 +172,7 @@ build/shim.so: tests/shim/calls.c tests/shim/faults.c tests/shim/faults.h Makefi
 
 ## lines: lines of C and Python by folder (SINCE=v1.0.0: then and now)
 lines:
-	@scripts/lines.py $(SINCE)
+	@$(PYTHON) scripts/lines.py $(SINCE)
 
 ## unit-tests: the programs of tests/unit, built and not run (`make check-unit` does)
 unit-tests: $(UNIT_TESTS)
@@ -193,9 +196,14 @@ build/book-venv/requirements.txt: tools/book/requirements.txt | build/deps/book
 # make must not take these files for intermediate ones, and delete them.
 .PRECIOUS: build/deps/%
 
-## clean: deletes what was built (measured results stay)
+## clean: deletes what was built (measured results stay, and what was fetched)
 clean:
-	rm -rf build $(NAMES) compile_commands.json
+	rm -rf $(filter-out build/deps build/%venv build/%venv.lock,$(wildcard build/*)) \
+	    $(NAMES) compile_commands.json
+
+## clean-all: that, the unpacked packages and the Python environments: all of build/
+clean-all: clean
+	rm -rf build
 
 # -------------------------------------------------------------- installing
 
@@ -224,7 +232,7 @@ uninstall: install-folder
 	rm -f $(NAMES:%=$(DESTDIR)$(PREFIX)/bin/zerohttpd-%)
 	rm -rf $(SHARE)
 
-## deps: installs what every target but check-all needs, or says what (NO_INSTALL=1)
+## deps: fetches what every target but check-all needs (INSTALL=system; NO_INSTALL=1: says what)
 deps:
 	PYTHON='$(PYTHON)' scripts/deps.sh check tidy compare watch
 
@@ -234,20 +242,27 @@ doctor:
 	    { echo 'Do this first: install Python 3.11 as $(PYTHON)'; exit 1; }
 	@$(PYTHON) -m tools.bench doctor
 
+# Programs that start others run under a guardian, which ends all of them when make or the
+# terminal is gone: scripts/guardian.c. A shell's PPID is make.
+GUARD = build/guardian $$PPID
+build/guardian: scripts/guardian.c | build/deps/build
+	@mkdir -p build
+	@$(CC) -std=c11 -O1 -Wall -Wextra -o $@ $<
+
 # ------------------------------------------------------------ trying it out
 
 ## run-01 ... run-07: builds and starts that server and a Redis of its own (ARGS='--port 8080')
 # Ctrl-C ends make too. The shell outlives the server by 0.3 s: make reports an
 # error when it has no child left ("wait: No child processes").
-run-%: build/deps/run all
+run-%: build/deps/run all build/guardian
 	@trap : INT; \
-	scripts/with_redis.sh $(BIN)/$(call name_of,$*) --redis @REDIS@ $(ARGS); \
+	$(GUARD) scripts/with_redis.sh $(BIN)/$(call name_of,$*) --redis @REDIS@ $(ARGS); \
 	status=$$?; sleep 0.3; exit $$status
 
 ## run-balanced: instances of a server behind a balancer (N=3 SERVER=epoll BALANCER=haproxy PORT=8000)
-run-balanced: balanced-settings build/deps/balancer all $(VENV)
+run-balanced: balanced-settings build/deps/balancer all $(VENV) build/guardian
 	@trap : INT; \
-	scripts/with_redis.sh $(VENV_PYTHON) -m tools.fleet.balancer.run $(BALANCED) \
+	$(GUARD) scripts/with_redis.sh $(VENV_PYTHON) -m tools.fleet.balancer.run $(BALANCED) \
 	    --redis @REDIS@ $(ARGS); \
 	status=$$?; sleep 0.3; exit $$status
 
@@ -266,51 +281,51 @@ name_of = $(or $(word 2,$(subst _, ,$(filter $(1)_%,$(FOLDERS)))),$(error There 
 
 # ---------------------------------------------------------------- observing
 
-OBSERVE = $(PYTHON) -m tools.observe
+OBSERVE = $(GUARD) $(PYTHON) -m tools.observe
 
 ## watch-01 ... watch-07: starts that server and shows what each worker does now (ARGS='--threads 8')
-watch-%: build/deps/watch all
+watch-%: build/deps/watch all build/guardian
 	@$(OBSERVE) watch $(call name_of,$*) -- $(ARGS)
 
 ## timeline: a picture of what clients and workers wait for (SERVER=05 CLIENTS=8; SERVER=all)
-timeline: build/deps/watch all
+timeline: build/deps/watch all build/guardian
 	@$(OBSERVE) timeline '$(or $(SERVER),all)' $(if $(CLIENTS),--clients='$(CLIENTS)') $(ARGS)
 
 ## simulator: a page in which clients, workers and Redis move, with settings to try
 simulator:
-	@$(OBSERVE) simulator $(ARGS)
+	@$(PYTHON) -m tools.observe simulator $(ARGS)
 
 ## demo-stuck: four clients make trouble: how long does a normal one wait, at each server?
-demo-stuck: build/deps/watch all
+demo-stuck: build/deps/watch all build/guardian
 	@$(OBSERVE) demo-stuck $(ARGS)
 
 ## predict: asks what you expect of a server, measures it, and compares (SERVER=05 CLIENTS=100; FILE=predict.toml)
-predict: build/deps/compare build/deps/watch all
+predict: build/deps/compare build/deps/watch all build/guardian
 	@$(OBSERVE) predict $(if $(SERVER),'$(SERVER)') $(if $(CLIENTS),--clients '$(CLIENTS)') \
 	    $(if $(WHAT),--what '$(WHAT)') $(if $(FILE),--file '$(FILE)') \
 	    $(if $(NAME),--name '$(NAME)')
 
 ## predictions: the predictions of a class next to what was measured (DIR=results/predictions)
 predictions: build/deps/watch
-	@$(OBSERVE) predictions $(if $(DIR),'$(DIR)')
+	@$(PYTHON) -m tools.observe predictions $(if $(DIR),'$(DIR)')
 
 # ----------------------------------------------------------------- checking
 #
 # scripts/check.py builds what a suite needs by calling make again, with the
 # variables of this command line.
 
-SUITES = $(PYTHON) scripts/check.py --make '$(MAKE)' $(MAKEOVERRIDES)
+SUITES = $(GUARD) $(PYTHON) scripts/check.py --make '$(MAKE)' $(MAKEOVERRIDES)
 
 ## check: all suites, then one line: N passed, N failed (WERROR=1: warnings are errors)
-check: build/deps/check
+check: build/deps/check build/guardian
 	@$(SUITES)
 
 ## check-all: the same, each case on all seven instead of a sample, and the suites that take longest
-check-all: build/deps/check-all
+check-all: build/deps/check-all build/guardian
 	@FULL=1 $(SUITES)
 
 ## test: unit tests and two servers, in less than 30 seconds: the loop while you edit
-test: build/deps/test
+test: build/deps/test build/guardian
 	@$(SUITES) unit quick
 
 ## check-unit: the pure modules of common/, with cmocka
@@ -324,7 +339,7 @@ test: build/deps/test
 ## check-mutants: plants faults in the servers: does a simulated world find each? (FULL=1: all)
 ## check-containers: builds the image and runs compose.yaml, without a daemon (needs root)
 ## check-aarch64: builds for 64-bit Arm without a warning, runs the unit tests in qemu
-## check-install: what `make all` tells a user without root on a bare Debian
+## check-install: the first hour on a bare Debian 12 and 13, with and without root (needs root)
 ## check-workflows: actionlint on what GitHub runs, .github/workflows/
 ## check-peers: other people's servers do the same work, floors make the same calls (ARGS='-k nginx')
 ## check-labs: the grader, on starters, solutions, mutants and hostile programs (FULL=1: all)
@@ -332,15 +347,15 @@ test: build/deps/test
 # The names come from the lines of help above, without those that have a rule of their own.
 CHECKS := $(filter-out all asan tsan world fleet balancer, \
             $(shell sed -n 's/^## check-\([a-z0-9]*\):.*/\1/p' $(firstword $(MAKEFILE_LIST))))
-$(CHECKS:%=check-%): check-%: build/deps/%
+$(CHECKS:%=check-%): check-%: build/deps/% build/guardian
 	@$(SUITES) $*
 
 ## check-asan: unit, blackbox and shim, with the address and undefined-behaviour sanitizers
-check-asan: build/deps/blackbox build/deps/unit
+check-asan: build/deps/blackbox build/deps/unit build/guardian
 	@$(SUITES) unit-asan blackbox-asan shim-asan
 
 ## check-tsan: the threaded servers with the thread sanitizer
-check-tsan: build/deps/blackbox
+check-tsan: build/deps/blackbox build/guardian
 	@$(SUITES) blackbox-tsan
 
 ## variant: builds one variant of a server in build/variants/NAME/ (NAME=leader-followers)
@@ -348,19 +363,19 @@ variant: build/deps/variants all
 	@$(PYTHON) -m tools.variant build $(NAME) $(MAKEOVERRIDES)
 
 ## variant-measure: CPU time of a variant, its plain server and its floor (NAME=... ROUNDS=6)
-variant-measure: build/deps/compare all
-	@$(PYTHON) -m tools.variant measure $(NAME) $(MAKEOVERRIDES)
+variant-measure: build/deps/compare all build/guardian
+	@$(GUARD) $(PYTHON) -m tools.variant measure $(NAME) $(MAKEOVERRIDES)
 
 ## variants-check: applies each patch of variants/ and tests what it makes
-variants-check: build/deps/variants
+variants-check: build/deps/variants build/guardian
 	@$(SUITES) variants
 
 ## check-world: drivers and parents in simulated worlds (COVERAGE=1: which branches they take)
-check-world: build/deps/world
+check-world: build/deps/world build/guardian
 	$(if $(COVERAGE),tests/world/coverage.py,@FULL=1 $(SUITES) world)
 
 ## check-fleet: fleet and fleet-clean on five hosts that are namespaces of this machine
-check-fleet: build/deps/fleet
+check-fleet: build/deps/fleet-hosts build/guardian
 	@FULL=1 $(SUITES) fleet
 
 # compose.yaml needs a file, not a template. A test compares the two.
@@ -368,7 +383,7 @@ tools/fleet/balancer/compose.cfg: FORCE $(VENV)
 	$(VENV_PYTHON) -m tests.containers.balancer
 
 ## check-balancer: HAProxy and nginx before servers that die and are restarted, under load
-check-balancer: build/deps/test build/deps/balancer
+check-balancer: build/deps/test build/deps/balancer build/guardian
 	@$(SUITES) balancer
 
 ## fuzz: libFuzzer on parser, connection, form, template ... (TIME=60 seconds each)
@@ -382,18 +397,18 @@ fuzz: time-setting build/deps/fuzz
 	TIME=$(TIME) tests/fuzz/run.sh
 
 ## soak: mixed load and faults against every server, half of it under the sanitizers (5 minutes)
-soak: all build/deps/faults $(VENV)
+soak: all build/deps/faults $(VENV) build/guardian
 	$(MAKE) SANITIZE=address,undefined all
-	$(VENV_PYTHON) -m tests.soak
+	$(GUARD) $(VENV_PYTHON) -m tests.soak
 
 ## hostile: honest clients that check everything among hostile ones, sanitized (TIME=60 seconds each)
-hostile: time-setting build/deps/faults $(VENV)
+hostile: time-setting build/deps/faults $(VENV) build/guardian
 	$(MAKE) SANITIZE=address,undefined all
-	$(VENV_PYTHON) -m tests.hostile --seconds $(TIME) --seed $(or $(SEED),1)
+	$(GUARD) $(VENV_PYTHON) -m tests.hostile --seconds $(TIME) --seed $(or $(SEED),1)
 
 ## reliability: measures what docs/reference/promises.md promises, on a quiet machine (5 minutes)
-reliability: all build/deps/faults $(VENV)
-	$(VENV_PYTHON) -m tests.faults.measure
+reliability: all build/deps/faults $(VENV) build/guardian
+	$(GUARD) $(VENV_PYTHON) -m tests.faults.measure
 
 # --------------------------------------------------------------------- labs
 
@@ -404,8 +419,16 @@ starter:
 	@$(PYTHON) -m labs.grade.starter '$(LAB)' $(SUBMITTED)
 
 ## grade: grades a submission of a lab (LAB=03 SUBMISSION=DIR; ARGS='--junit report.xml')
-grade: build/deps/grade $(LIB) $(VENV)
-	@$(VENV_PYTHON) -m labs.grade '$(LAB)' $(SUBMITTED) $(ARGS)
+grade: build/deps/grade $(LIB) $(VENV) build/guardian
+	@$(GUARD) $(VENV_PYTHON) -m labs.grade '$(LAB)' $(SUBMITTED) $(ARGS)
+
+## grade-all: grades a class, a folder for each submission (LAB=03 DIR=submissions ONLY=NAME OUT=DIR)
+grade-all: grade-all-settings build/deps/grade-all $(LIB) $(VENV)
+	@$(VENV_PYTHON) -m labs.grade.batch
+
+# Reports a wrong setting before building (if Python is installed already).
+grade-all-settings:
+	@! command -v $(PYTHON) >/dev/null || $(PYTHON) -m labs.grade.batch settings
 
 ## lab: builds a submission, to run it by hand (LAB=03 SUBMISSION=DIR)
 lab: build/deps/grade $(LIB) $(VENV)
@@ -416,8 +439,8 @@ break: build/deps/grade all $(VENV)
 	@$(VENV_PYTHON) -m labs.break $(if $(NAME),build '$(NAME)' $(DIR),list)
 
 ## break-check: builds that folder again and runs the lab's test (NAME=whole_seconds DIR=build/break/whole_seconds)
-break-check: build/deps/grade $(LIB) $(VENV)
-	@$(VENV_PYTHON) -m labs.break check '$(NAME)' $(DIR)
+break-check: build/deps/grade $(LIB) $(VENV) build/guardian
+	@$(GUARD) $(VENV_PYTHON) -m labs.break check '$(NAME)' $(DIR)
 
 ## handout: the labs for a class, without solutions, in build/handout/ (LABS="00 01 03" BREAK=whole_seconds)
 handout:
@@ -431,8 +454,8 @@ handout:
 # COMMIT. make exports those that are set on its command line.
 
 ## compare: measures the seven under load and draws their curves (EXPERIMENT=guestbook FULL=1 ...)
-compare: compare-settings build/deps/compare all
-	@$(PYTHON) -m tools.bench run
+compare: compare-settings build/deps/compare all build/guardian
+	@$(GUARD) $(PYTHON) -m tools.bench run
 
 # Reports a wrong setting before building (if Python is installed already).
 compare-settings:
@@ -442,8 +465,8 @@ study-settings:
 	@! command -v $(PYTHON) >/dev/null || $(PYTHON) -m tools.bench settings study '$(NAME)'
 
 ## study: measures one question in the same way (NAME=floors; without NAME: lists the studies)
-study: $(if $(NAME),study-settings build/deps/compare all)
-	@$(PYTHON) -m tools.bench $(if $(NAME),study '$(NAME)',studies)
+study: $(if $(NAME),study-settings build/deps/compare all) build/guardian
+	@$(GUARD) $(PYTHON) -m tools.bench $(if $(NAME),study '$(NAME)',studies)
 
 ## report: draws a run again (RUN=results/latest)
 report:
@@ -462,16 +485,16 @@ peers-deps: build/deps/compare
 	@$(PYTHON) -m tools.bench peers
 
 ## fleet: prepares several hosts over ssh and measures on them (INVENTORY=hosts.ini EXPERIMENT=guestbook; CHECK=1: a dry run)
-fleet: fleet-inventory compare-settings build/deps/hosts
-	@$(PYTHON) -m tools.fleet prepare $(if $(CHECK),--check) '$(INVENTORY)'
-	@$(if $(CHECK),:,$(PYTHON) -m tools.bench run --fleet '$(INVENTORY)')
+fleet: fleet-inventory compare-settings build/deps/hosts build/guardian
+	@$(GUARD) $(PYTHON) -m tools.fleet prepare $(if $(CHECK),--check) '$(INVENTORY)'
+	@$(if $(CHECK),:,$(GUARD) $(PYTHON) -m tools.bench run --fleet '$(INVENTORY)')
 
 fleet-inventory:
 	@! command -v $(PYTHON) >/dev/null || $(PYTHON) -m tools.fleet look '$(INVENTORY)'
 
 ## fleet-clean: undoes that preparation (INVENTORY=hosts.ini; CHECK=1)
-fleet-clean: fleet-inventory build/deps/hosts
-	@$(PYTHON) -m tools.fleet clean $(if $(CHECK),--check) '$(INVENTORY)'
+fleet-clean: fleet-inventory build/deps/hosts build/guardian
+	@$(GUARD) $(PYTHON) -m tools.fleet clean $(if $(CHECK),--check) '$(INVENTORY)'
 
 ## book: builds the documentation as a site in build/book/ (RUN=results/latest: on your figures)
 # A claim that the figures do not support is a warning, and warnings are errors.
@@ -510,13 +533,13 @@ help:
 
 # Names of commands, not of files. (A pattern such as run-% cannot be named
 # here, so its members are.)
-.PHONY: $(CHECKS:%=check-%) FORCE all unit-tests fuzzers clean install uninstall deps \
+.PHONY: $(CHECKS:%=check-%) FORCE all unit-tests fuzzers clean clean-all install uninstall deps \
         doctor check check-all test check-asan check-tsan variant variant-measure \
         variants-check check-balancer run-balanced fuzz soak hostile reliability \
         compare compare-settings study study-settings report compare-runs peers-deps \
         book format tidy help timeline simulator demo-stuck predict predictions model \
-        lines starter grade lab handout check-world break break-check fleet \
-        fleet-clean check-fleet fleet-inventory balanced-settings install-folder \
+        lines starter grade grade-all grade-all-settings lab handout check-world break break-check \
+        fleet fleet-clean check-fleet fleet-inventory balanced-settings install-folder \
         time-setting book-run
 
 # Deletes a file whose recipe failed: it would look finished next time.

@@ -1,17 +1,19 @@
 #!/bin/sh
 #
-# deps.sh GROUP... - checks what a part of the project needs, and installs what is
-# missing where that needs no password; otherwise it says how to get it.
+# deps.sh GROUP... - checks what a part of the project needs, and fetches what is missing;
+# otherwise it says how to get it.
 #
 #   scripts/deps.sh build            what `make` needs; scripts/packages.txt has the groups
 #   scripts/deps.sh --missing unit   prints `GROUP: PACKAGE (WHAT FOR)` for each that is
-#                                    missing and not optional; installs nothing
+#                                    missing and not optional; fetches nothing
 #
-# It installs only on Debian and Ubuntu, as root or with a sudo that asks for no
-# password. Elsewhere it prints the packages by the distribution's own names, and
-# exits 1. When all that is missing is optional, it says so and exits 0.
+# On Debian and Ubuntu, it unpacks the packages below build/deps/, and the machine stays
+# as it is (scripts/unpack.sh). Elsewhere it prints the packages by the distribution's
+# own names, and exits 1. When all that is missing is optional, it says so and exits 0.
 #
-#   NO_INSTALL=1     installs nothing
+#   INSTALL=system   installs them with the package manager instead: as root, or with
+#                    sudo. On a terminal, it asks before. No service is started.
+#   NO_INSTALL=1     fetches nothing
 #   STAMP=FILE       is touched when nothing is missing, so that make need not ask again
 #   PYTHON, CC       the programs that make uses
 #   OS_RELEASE=FILE  is read in place of /etc/os-release
@@ -19,8 +21,17 @@
 set -u
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
 PACKAGES=$here/packages.txt MINIMUM=$here/minimum.txt
+unpacked=${here%/*}/build/deps
+# What has been unpacked is found, too. The Makefile and tools/kit/unpacked.py do the same.
+PATH=$PATH:$unpacked/bin:/usr/sbin:/sbin # sbin: a user's PATH does not lead there
+export PKG_CONFIG_PATH="${PKG_CONFIG_PATH:+$PKG_CONFIG_PATH:}$unpacked/pkgconfig"
+export C_INCLUDE_PATH="${C_INCLUDE_PATH:+$C_INCLUDE_PATH:}$unpacked/include"
+export LIBRARY_PATH="${LIBRARY_PATH:+$LIBRARY_PATH:}$unpacked/lib"
 PYTHON=${PYTHON:-/usr/bin/python3}
-PATH=$PATH:/usr/sbin:/sbin # where a user's PATH does not lead
+case ${INSTALL:-} in '' | system) ;; *)
+    echo "deps.sh: INSTALL is '$INSTALL'; it can be empty or 'system'" >&2
+    exit 2 ;;
+esac
 
 # ------------------------------------------------------------ the distribution
 
@@ -103,6 +114,17 @@ header() { echo "#include <$1>" | ${CC:-gcc} -E -; }
 python_works() {
     $PYTHON -c "import sys; sys.exit(sys.version_info < tuple(map(int, '$(least python)'.split('.'))))"
 }
+# A Debian without python3-venv has no ensurepip; the package brings pip as a wheel.
+venv_works() {
+    $PYTHON -c "import ensurepip" || ls "$unpacked"/root/usr/share/python-wheels/pip-*.whl
+}
+certificates_work() {
+    for file in /etc/ssl/certs/ca-certificates.crt \
+        /etc/pki/tls/certs/ca-bundle.crt "$unpacked/certificates.crt"; do
+        [ ! -s "$file" ] || return 0
+    done
+    return 1
+}
 libfuzzer_works() {
     set -- "$(clang -print-resource-dir)"/lib/*/libclang_rt.fuzzer*
     [ -e "$1" ]
@@ -116,7 +138,8 @@ works() { # FOUND-AS, as in packages.txt
     library:*) pkg-config --exists "${1#*:}" ;;
     header:*) header "${1#*:}" ;;
     file:*) [ -e "${1#*:}" ] ;;
-    python:*) $PYTHON -c "import ${1#*:}" ;;
+    venv) venv_works ;;
+    certificates) certificates_work ;;
     environment) # make and check.py make it; --missing asks whether they could
         [ -z "$only_asked" ] || (cd "$here/.." &&
             cat tools/requirements.txt labs/requirements.txt tests/requirements.txt |
@@ -130,6 +153,7 @@ works() { # FOUND-AS, as in packages.txt
 }
 
 missing=''   # packages, each once
+fixed=''     # those of them that cannot be unpacked
 reasons=''   # a line for each of them
 vital=''     # those that are not optional
 known=' '    # `thing:yes` or `thing:no` for each that was tried
@@ -138,9 +162,9 @@ known=' '    # `thing:yes` or `thing:no` for each that was tried
 look() {
     thing=$1
     [ "$only_asked$2" = yesmay ] && return
-    [ "$thing" = compiler ] && case $CC in *clang*) thing=clang ;; esac
+    [ "$thing" = compiler ] && case $CC in *clang*) thing=clang-compiler ;; esac
     # shellcheck disable=SC2046  # a line of the table as words
-    set -- "$2" $(sed -n "s/^$thing  *//p" "$PACKAGES")
+    set -- "$2" $(sed -n "/^# The second part/q; s/^$thing  *//p" "$PACKAGES")
     [ $# -gt 6 ] || { echo "deps.sh: packages.txt has no '$thing'" >&2; exit 2; }
     case $known in
     *" $thing:yes "*) return ;;
@@ -163,9 +187,17 @@ look() {
     reasons="$reasons
   $(printf '%-22s' "$name") $*"
     for one in $package; do
-        case " $missing " in *" $one "*) ;; *) missing="$missing $one" ;; esac
+        case " $missing " in *" $one "*) continue ;; esac
+        missing="$missing $one"
+        ! stays "$thing" || fixed="$fixed $one"
     done
 }
+
+# stays THING: is it of use only where the package manager puts it? On Ubuntu,
+# Chromium's package only tells snapd what to fetch.
+system=" $(sed -n 's/^system  *= //p' "$PACKAGES") "
+[ -z "$ubuntu" ] || system="$system chromium chromedriver "
+stays() { case $system in *" $1 "*) return 0 ;; esac; return 1; }
 
 # look_for GROUP want|may
 look_for() {
@@ -185,7 +217,12 @@ look_for() {
 }
 
 look_for_all() {
-    missing='' reasons='' vital='' known=' '
+    # That of the system, unless there is none; an installation may have changed that.
+    case $PYTHON in /usr/bin/python3 | "$unpacked"/*)
+        PYTHON=/usr/bin/python3
+        [ -x "$PYTHON" ] || PYTHON=$unpacked/root/usr/bin/python3 ;;
+    esac
+    missing='' fixed='' reasons='' vital='' known=' '
     for group; do look_for "$group" want; done
 }
 
@@ -216,6 +253,9 @@ ways_out() {
     echo "What you can do:"
     if [ -z "$missing" ]; then
         echo "  1. Use a newer release of this distribution, or another one."
+    elif [ -z "$command" ]; then
+        echo "  1. Look at the lines above: they say why the packages could not be unpacked."
+        echo "     INSTALL=system has the package manager install them."
     elif [ "$(id -u)" -eq 0 ]; then
         echo "  1. Install the packages:"
         echo "       $command"
@@ -237,62 +277,62 @@ give_up() {
         ways_out
         exit 1
     fi
-    echo "Continuing without them; what needs them is left out. To install them:"
-    echo "  $command"
+    echo "Continuing without them; what needs them is left out."
+    [ -z "$command" ] || printf '%s\n  %s\n' 'To install them:' "$command"
     exit 0
 }
 
+may_unpack() {
+    [ -z "${NO_INSTALL:-}${INSTALL:-}" ] && [ -z "$old" ] &&
+        [ "$distribution" = debian ] && command -v apt-get >/dev/null
+}
+may_install() {
+    [ -z "${NO_INSTALL:-}" ] && [ "${INSTALL:-}" = system ] && [ -z "$old" ] &&
+        [ -n "$missing" ] && command -v apt-get >/dev/null &&
+        { [ "$(id -u)" -eq 0 ] || [ -n "$sudo" ]; }
+}
+
+# say_what: prints what is missing, and sets $command, which installs what we cannot get.
+say_what() {
+    command="$missing"
+    may_unpack && command=$fixed
+    [ -z "$command" ] || command="$sudo$install$command"
+    [ -z "$command" ] || [ "$distribution" != debian ] ||
+        command="${sudo}apt-get update && $command"
+    echo "$1:$reasons"
+}
+
+command=''
 old_release
 old=$(too_old)
 [ -z "$old" ] || echo "$old"
 look_for_all "$@"
 [ -n "$reasons$old" ] || complete
 
-sudo=
+sudo=''
 if [ "$(id -u)" -ne 0 ] && command -v sudo >/dev/null; then sudo='sudo '; fi
-command="$sudo$install$missing"
-[ "$distribution" = debian ] && command="${sudo}apt-get update && $command"
-[ -z "$reasons" ] || echo "Missing for '$*':$reasons"
+if [ -n "$reasons" ]; then say_what "Missing for '$*'"; fi
 [ -n "$distribution" ] || echo "(Debian's names: this distribution is none of Debian, Fedora, Arch, Alpine.)"
 
-may_install() {
-    [ -z "${NO_INSTALL:-}" ] && [ -z "$old" ] && [ -n "$missing" ] &&
-        command -v apt-get >/dev/null &&
-        { [ "$(id -u)" -eq 0 ] || { [ -n "$sudo" ] && sudo -n true 2>/dev/null; }; }
-}
-may_install || give_up
-
-echo "Running:  $sudo$install$missing"
-lock='-o DPkg::Lock::Timeout=600' # wait if another apt-get is running
-apt_get() { ${sudo:+sudo} env DEBIAN_FRONTEND=noninteractive apt-get $lock "$@"; }
-apt_get -qq update || echo "apt-get update failed; trying with the old package lists"
-look_for_all "$@" # again: a package's name may be known only now
-
-# apt-get installs nothing when it does not know one of the names.
-for package in $missing; do
-    [ -n "$(apt-cache show "$package" 2>/dev/null)" ] && continue
-    echo "This release has no package $package."
-    missing=$(echo " $missing " | sed "s/ $package / /")
-done
-apt_get install -y --no-install-recommends $missing || {
-    echo "The installation failed; the lines above say why."
-    look_for_all "$@" # some of them may be installed now
+if may_unpack; then
+    # What cannot be done without, and cannot be unpacked, is asked for first.
+    for thing in $vital; do
+        if stays "$thing"; then give_up; fi
+    done
+    loose=''
+    for package in $missing; do
+        case " $fixed " in *" $package "*) ;; *) loose="$loose $package" ;; esac
+    done
+    [ -n "$loose" ] || give_up
+    "$here/unpack.sh" $loose
+elif may_install; then
+    "$here/install.sh" $missing
+else
     give_up
-}
+fi
 
-# Debian starts a service when it is installed. The project does not need this one:
-# every test and measurement starts a private Redis and ends it.
-case " $missing " in
-*" redis-server "*)
-    if [ -d /run/systemd/system ]; then
-        echo "Switching off the Redis service that came with the package"
-        ${sudo:+sudo} systemctl disable --now redis-server
-    fi
-    ;;
-esac
-
-# Check again: a package counts only when it works.
+# A package counts only when it works.
 look_for_all "$@"
 [ -n "$reasons" ] || complete
-echo "Installed, yet still not found:$reasons"
+say_what "Still not found"
 give_up

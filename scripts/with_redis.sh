@@ -15,12 +15,21 @@ set -u
 
 die() { echo "with_redis.sh: $*" >&2; exit 1; }
 
+PATH=$PATH:$(cd "$(dirname "$0")/.." && pwd)/build/deps/bin # see scripts/unpack.sh
 [ $# -gt 0 ] || { echo "usage: $0 COMMAND [ARGUMENT...]" >&2; exit 2; }
-for program in redis-server redis-cli; do
-    command -v "$program" >/dev/null || die "no $program here; scripts/deps.sh run installs it"
+for program in redis-server redis-cli flock; do
+    command -v "$program" >/dev/null || die "no $program here; scripts/deps.sh run fetches it"
 done
 
-folder=$(mktemp -d "${TMPDIR:-/tmp}/zerohttpd-redis.XXXXXX") || die "cannot make a temporary folder"
+# Its folder is locked while Redis runs. One that a killed run has left is not, and goes now:
+# tools/kit/scratch.py.
+temporary=${TMPDIR:-/tmp}
+for left in "$temporary"/zerohttpd.*; do
+    [ -L "$left" ] || [ ! -O "$left" ] || flock -n "$left" rm -rf "$left"
+done
+until folder=$(mktemp -d "$temporary/zerohttpd.redis.XXXXXX") ||
+    die "cannot make a folder in $temporary; TMPDIR=FOLDER names another place"
+    exec 8<"$folder" && flock 8 && [ -d "$folder" ]; do :; done # or another run took it for left
 socket=$folder/redis.sock
 mkfifo "$folder/alive" || { rm -rf "$folder"; die "cannot make a pipe in $folder"; }
 
@@ -28,9 +37,10 @@ mkfifo "$folder/alive" || { rm -rf "$folder"; die "cannot make a pipe in $folder
 # means that the last process that holds its other end is gone. That works after
 # kill -9 too, when no trap of a shell would run. setsid takes both out of the
 # terminal's foreground group, so that Ctrl-C does not reach them: the server needs
-# Redis while it finishes its work.
+# Redis while it finishes its work. SIGTERM (scripts/guardian.c) ends cat alone.
 # shellcheck disable=SC2016  # $1 and $! are the guardian's
 setsid sh -c '
+    trap : TERM
     redis-server --port 0 --unixsocket "$1/redis.sock" --dir "$1" \
         --save "" --appendonly no --daemonize no >"$1/log" 2>&1 &
     cat "$1/alive"
@@ -40,7 +50,7 @@ setsid sh -c '
 ' guardian "$folder" </dev/null >/dev/null 2>&1 &
 
 # Our end of the pipe; opening it waits for the guardian to open the other.
-exec 9>"$folder/alive"
+exec 9>"$folder/alive" 8<&-
 
 tries=0
 until [ "$(redis-cli -s "$socket" ping 2>/dev/null)" = PONG ]; do

@@ -1,0 +1,76 @@
+"""The PATH that a suite of `make check` sees: without the programs of scripts/packages.txt
+that its group does not name. So a suite that runs one of them fails on every machine, not
+only where nobody has installed it.
+"""
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+TABLE = Path(__file__).resolve().with_name("packages.txt")
+# What make and check.py themselves need, and git, which names the commit of what runs.
+ALL_USE = ("build", "python", "git", "patch")
+MORE = {"fleet": "fleet-hosts"}     # what a suite also uses where root has installed it
+
+
+def read_table(text):
+    """Return ({thing: its programs}, {group: its members}) of packages.txt."""
+    things, _, groups = text.partition("# The second part")
+    found = re.findall(r"^(\S+) +command:(\S+) ", things, re.M)
+    return ({thing: set(names.split(",")) for thing, names in found},
+            {name: words.split() for name, words in
+             re.findall(r"^([\w-]+) +=\s+(.+)$", groups, re.M)})
+
+
+def things_of(names, groups):
+    """Return the things that groups need, optional ones too; a thing stands for itself."""
+    found = set()
+    for name in names:
+        members = [member.lstrip("?@") for member in groups.get(name, ())]
+        found |= things_of(members, groups) if members else {name}
+    return found
+
+
+def own_and_all(suite, text=None):
+    """Return the programs of the table that a suite may see, and all of the table."""
+    programs, groups = read_table(TABLE.read_text("utf-8") if text is None else text)
+    own = things_of([suite, MORE.get(suite), *ALL_USE], groups) & programs.keys()
+    return (set().union(*(programs[thing] for thing in own)),
+            set().union(*programs.values()))
+
+
+def places_without(names, folder, path):
+    """Return the folders of a PATH, each once. In place of one that has a program of
+    `names` stands a folder with links to its others, below `folder`."""
+    places = []
+    for number, place in enumerate(dict.fromkeys(map(os.path.realpath, path.split(os.pathsep)))):
+        programs = set(os.listdir(place)) if os.path.isdir(place) else set()
+        if programs & names:
+            copy = Path(folder, str(number))
+            if not copy.exists():
+                copy.mkdir(parents=True)
+                for name in programs - names:
+                    (copy / name).symlink_to(Path(place, name))
+            place = str(copy)
+        places.append(place)
+    return places
+
+
+def lay(folder, suites, path):
+    """Return {suite: settings of its environment}: its PATH, which is `path` without what the
+    suite must not see. The folders that it consists of are laid out below `folder`."""
+    os.chmod(folder, 0o755)     # some tests become another user
+    found = {}
+    for suite in suites:
+        own, names = own_and_all(suite)
+        places = places_without(names, folder, path)
+        first = Path(folder, suite)
+        first.mkdir(parents=True)
+        for name in own:
+            if program := shutil.which(name, path=path):
+                # No link: valgrind looks for its parts next to the name that it is called by.
+                (first / name).write_text(f'#!/bin/sh\nexec "{program}" "$@"\n', "utf-8")
+                (first / name).chmod(0o755)
+        found[suite] = ["PATH=" + os.pathsep.join([str(first), *places]), "OWN_PATH=1"]
+    return found
