@@ -1,0 +1,1 @@
+"""What a request costs in instructions, counted on a simulated machine."""

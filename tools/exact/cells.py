@@ -1,0 +1,72 @@
+"""The cells: which kinds of requests are counted, and the plan that the guest follows."""
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+WINDOWS = 5
+BODY = b"0123456789" * 100
+_FILE = tomllib.loads(Path(__file__).with_name("cells.toml").read_text(encoding="utf-8"))
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One kind of request; cells.toml says what the fields mean."""
+
+    name: str
+    says: str
+    request: str
+    requests: int
+    connections: int = 1
+    keep: bool = False
+    pipelined: int = 1
+    more: bool = False
+
+    @property
+    def file(self):
+        """The name of the file with its request."""
+        return self.request + ("" if self.keep else "-close")
+
+    def line(self, windows=WINDOWS, warm_up=None):
+        """Return its line in the plan (guest/init.c). `warm_up` None: as many requests as a
+        window has."""
+        numbers = (self.connections, int(self.keep), self.pipelined,
+                   self.requests if warm_up is None else warm_up, windows, self.requests)
+        return f"cell /requests/{self.file} {' '.join(map(str, numbers))}"
+
+
+CELLS = {one["name"]: Cell(**one) for one in _FILE["cell"]}
+
+
+class UnknownCell(Exception):
+    """The text names the cells that there are."""
+
+
+def chosen(names):
+    """Return the cells of a comma-separated list: "" means those of every day, "all" all of them.
+    Raises UnknownCell."""
+    if names == "all":
+        return list(CELLS.values())
+    wanted = [name for name in names.replace(",", " ").split()]
+    if unknown := [name for name in wanted if name not in CELLS]:
+        raise UnknownCell(f"EXPERIMENT has '{unknown[0]}'; it can have all, or {', '.join(CELLS)}")
+    return [CELLS[name] for name in wanted] or [one for one in CELLS.values() if not one.more]
+
+
+def requests():
+    """Return {name of a file: bytes} of all requests, with and without `Connection: close`."""
+    files = {}
+    for name, head in _FILE["request"].items():
+        body = BODY if "Content-Length" in head else b""
+        for end, field in (("", ""), ("-close", "Connection: close\r\n")):
+            files[name + end] = f"{head}{field}\r\n".encode() + body
+    return files
+
+
+def plan(program, options, cells, symbols=False, windows=WINDOWS, warm_up=None):
+    """Return the plan (bytes) that counts `cells` at one server: `program` is its name, `options`
+    are its command line besides port and root."""
+    lines = ["redis /bin/redis-server /redis.conf"] + ["symbols"] * symbols
+    lines += [" ".join(["server", f"/bin/{program}", "--port 8000 --root /site", *options]), "maps"]
+    lines += [cell.line(windows, warm_up) for cell in cells]
+    return ("\n".join([*lines, "stop"]) + "\n").encode()

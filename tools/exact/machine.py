@@ -1,0 +1,118 @@
+"""Boots the exact machine, and reads what it printed.
+
+    booted = machine.boot(files, kernel, plugin, detail=False)
+    booted.cells        a list of Cell, in the order of the plan
+    booted.maps, booted.symbols     lines, if the plan asked for them
+"""
+
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+
+from tools.exact import image
+from tools.exact.tree import MACHINE
+from tools.kit import scratch
+
+PATIENCE = 900          # seconds of the host, for one boot and all its cells
+GROUPS = ("server", "redis", "load")
+
+
+class MachineError(Exception):
+    """The machine did not do what its plan says; the text says why."""
+
+
+@dataclass
+class Window:
+    """Instructions of one window: {group: number} as the kernel charged them to the control group,
+    and {group: (user, kernel)} as the plugin counted them."""
+
+    charged: dict
+    counted: dict
+    blocks: list = field(default_factory=list)      # (role, address, instructions), with detail
+
+
+@dataclass
+class Booted:
+    """What a machine printed before it was switched off."""
+
+    cells: list             # of lists of Window
+    symbols: list           # lines of /proc/kallsyms
+    maps: list              # of lists of lines of /proc/PID/maps, for each server
+
+
+def qemu():
+    """Return (path of QEMU, its version as a pair of numbers). Raises MachineError."""
+    path = shutil.which(MACHINE["qemu"]["program"])
+    if not path:
+        raise MachineError("QEMU is missing: install qemu-system-x86, or run `make deps`")
+    told = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout
+    found = re.search(r"version (\d+)\.(\d+)", told)
+    if not found:
+        raise MachineError(f"{path} does not say its version")
+    return path, (int(found[1]), int(found[2]))
+
+
+def command(archive, kernel, plugin, folder, detail):
+    """Return the command line of QEMU (a list of words)."""
+    options = MACHINE["qemu"]
+    return [qemu()[0], *options["options"], "-cpu", options["cpu"], "-kernel", str(kernel),
+            "-initrd", str(archive), "-append", MACHINE["kernel"]["options"],
+            "-chardev", f"file,id=output,path={folder}/output",
+            "-device", "isa-debugcon,iobase=0xe9,chardev=output",
+            "-plugin", f"{plugin},out={folder}/counts" + (",detail=on" if detail else "")]
+
+
+def boot(files, kernel, plugin, detail=False):
+    """Boot a machine whose first file system has `files` (see image.contents()); return Booted.
+    Raises MachineError, and OSError."""
+    with scratch.folder("exact") as folder:
+        archive = f"{folder}/initramfs"
+        image.archive(files, archive)
+        try:
+            done = subprocess.run(command(archive, kernel, plugin, folder, detail), text=True,
+                                  capture_output=True, check=False, timeout=PATIENCE,
+                                  stdin=subprocess.DEVNULL)
+        except subprocess.TimeoutExpired as error:
+            raise MachineError(f"the machine was not done after {PATIENCE} s") from error
+        with open(f"{folder}/output", encoding="utf-8", errors="replace") as file:
+            output = file.read()
+        if done.returncode or not output.endswith("done\n"):
+            last = "\n".join([*output.splitlines()[-8:], done.stderr.strip()])
+            raise MachineError(f"the machine stopped early; its last lines:\n{last}")
+        with open(f"{folder}/counts", encoding="ascii") as file:
+            return read(output, file)
+
+
+def read(output, counts):
+    """Return what the text `output` of the guest and the lines `counts` of the plugin say."""
+    booted = Booted([], [], [])
+    into = None
+    for line in output.splitlines():
+        words = line.split()
+        if line in ("symbols", "maps"):
+            into = booted.symbols
+            if line == "maps":
+                into = []
+                booted.maps.append(into)
+        elif line.startswith("end of "):
+            into = None
+        elif into is not None:
+            into.append(line)
+        elif line.startswith("cell "):
+            booted.cells.append([])
+        elif line.startswith("window "):
+            booted.cells[-1].append(Window(dict(zip(GROUPS, map(int, words[1:]))), {}))
+    windows = iter([window for cell in booted.cells for window in cell])
+    current = next(windows, None)
+    blocks = []
+    for line in counts:
+        what, role, *numbers = line.split()
+        if what == "block":
+            blocks.append((role, int(numbers[0], 16), int(numbers[1])))
+            continue
+        current.counted[role] = tuple(map(int, numbers))
+        if role == "holder":            # the last of a window
+            current.blocks, blocks = blocks, []
+            current = next(windows, None)
+    return booted
