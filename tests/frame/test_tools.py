@@ -22,6 +22,7 @@ ARROWS = {
     "tools.observe": "kit stats results model report bench bench.command",
     "tools.book": "kit stats results model report bench",
     "tools.variant": "kit stats results",
+    "tools.exact": "kit",
     "labs": "kit variant",
     "variants": "kit",
 }

@@ -80,8 +80,8 @@ def measure(settings):
     lines = table(chosen, cells, counted)
     widest = max(cell.width for by_cell in counted.values() for cell in by_cell.values())
     gap = max((cell.gap for by_cell in counted.values() for cell in by_cell.values()), key=abs)
-    lines += ["", f"Five windows of a cell differ by {100 * widest:.1f} % at most; all parts together "
-              f"are within {100 * abs(gap):.2f} % of the time that the kernel charged."]
+    lines += ["", f"Five windows of a cell differ by {100 * widest:.1f} % at most; all parts "
+              f"together are within {100 * abs(gap):.2f} % of the time that the kernel charged."]
     print(*lines, sep="\n")
     settings.out.mkdir(parents=True, exist_ok=True)
     result = {"machine": bench.facts(), "cells": in_numbers(counted)}

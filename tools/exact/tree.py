@@ -46,8 +46,8 @@ class Tree:
         space = ["unshare", "--mount"] + (["--map-root-user"] if os.geteuid() else [])
         done = subprocess.run([*space, "sh", "-c", script, "sh", *argv], text=True, check=False,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
-                                                             "LC_ALL": "C"})
+                              stderr=subprocess.STDOUT,
+                              env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"})
         if done.returncode:
             raise TreeError(f"{' '.join(map(str, argv[:6]))} failed in the unpacked Debian "
                             f"(it needs root, or user namespaces):\n{done.stdout[-2000:]}")
