@@ -198,7 +198,7 @@ build/book-venv/requirements.txt: tools/book/requirements.txt | build/deps/book
 
 ## clean: deletes what was built (measured results stay, and what was fetched)
 clean:
-	rm -rf $(filter-out build/deps build/%venv build/%venv.lock,$(wildcard build/*)) \
+	rm -rf $(filter-out build/deps build/exact build/%venv build/%venv.lock,$(wildcard build/*)) \
 	    $(NAMES) compile_commands.json
 
 ## clean-all: that, the unpacked packages and the Python environments: all of build/
@@ -467,6 +467,17 @@ study-settings:
 ## study: measures one question in the same way (NAME=floors; without NAME: lists the studies)
 study: $(if $(NAME),study-settings build/deps/compare all) build/guardian
 	@$(GUARD) $(PYTHON) -m tools.bench $(if $(NAME),study '$(NAME)',studies)
+
+## exact: what a request costs in instructions, on a simulated machine (SERVER=02,03 WHY=1 FLOOR=1 PEERS=nginx ...)
+# CLIENTS EXPERIMENT VARIANT KERNEL, too: tools/exact/README.md.
+EXACT = -m tools.exact --servers '$(SERVER)' --cells '$(EXPERIMENT)' --clients '$(CLIENTS)' \
+    --variant '$(VARIANT)' --peers '$(PEERS)' --kernel '$(KERNEL)' \
+    $(if $(FLOOR),--floor) $(if $(WHY),--why) $(if $(OUT),--out '$(OUT)')
+exact: exact-settings build/deps/exact build/guardian
+	@$(GUARD) $(PYTHON) $(EXACT)
+
+exact-settings:
+	@! command -v $(PYTHON) >/dev/null || $(PYTHON) $(EXACT) --settings
 
 ## report: draws a run again (RUN=results/latest)
 report:

@@ -137,7 +137,7 @@ works() { # FOUND-AS, as in packages.txt
     archive:*) [ -e "$(${CC:-gcc} -print-file-name="lib${1#*:}.a")" ] ;;
     library:*) pkg-config --exists "${1#*:}" ;;
     header:*) header "${1#*:}" ;;
-    file:*) [ -e "${1#*:}" ] ;;
+    file:*) [ -e "${1#*:}" ] || [ -e "$unpacked/root${1#*:}" ] ;;
     venv) venv_works ;;
     certificates) certificates_work ;;
     environment) # make and check.py make it; --missing asks whether they could

@@ -22,7 +22,7 @@ ARROWS = {
     "tools.observe": "kit stats results model report bench bench.command",
     "tools.book": "kit stats results model report bench",
     "tools.variant": "kit stats results",
-    "tools.exact": "kit",
+    "tools.exact": "kit report variant",
     "labs": "kit variant",
     "variants": "kit",
 }

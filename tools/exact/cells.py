@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 WINDOWS = 5
-BODY = b"0123456789" * 100
+MOST = 2000             # connections at a time, as guest/load.c has room for
+BODY = 1000             # bytes
 _FILE = tomllib.loads(Path(__file__).with_name("cells.toml").read_text(encoding="utf-8"))
 
 
@@ -57,16 +58,20 @@ def requests():
     """Return {name of a file: bytes} of all requests, with and without `Connection: close`."""
     files = {}
     for name, head in _FILE["request"].items():
-        body = BODY if "Content-Length" in head else b""
+        body = _FILE["body"].get(name, "").encode()
+        body = body and body.ljust(BODY, b"x")
         for end, field in (("", ""), ("-close", "Connection: close\r\n")):
             files[name + end] = f"{head}{field}\r\n".encode() + body
     return files
 
 
-def plan(program, options, cells, symbols=False, windows=WINDOWS, warm_up=None):
-    """Return the plan (bytes) that counts `cells` at one server: `program` is its name, `options`
-    are its command line besides port and root."""
-    lines = ["redis /bin/redis-server /redis.conf"] + ["symbols"] * symbols
-    lines += [" ".join(["server", f"/bin/{program}", "--port 8000 --root /site", *options]), "maps"]
-    lines += [cell.line(windows, warm_up) for cell in cells]
+def plan(program, cells, windows=WINDOWS, warm_up=None):
+    """Return the plan (bytes) that counts `cells` at a Program."""
+    lines, running = ["redis /bin/redis-server /redis.conf"], None
+    for cell in cells:
+        if (words := program.command(cell.keep)) != running:
+            lines += ["stop"] * bool(running)
+            lines += [" ".join(["peer" if program.peer else "server", *words]), "maps"]
+            running = words
+        lines.append(cell.line(windows, warm_up))
     return ("\n".join([*lines, "stop"]) + "\n").encode()

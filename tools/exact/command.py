@@ -6,10 +6,12 @@ import os
 import shutil
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
-from tools.exact import cells as all_cells, count, machine, tree as trees, why
-from tools.kit import TOP, process, progress, servers
+from tools.exact import cells as all_cells, count, machine, programs, tree as trees, why
+from tools.kit import TOP, process, progress, scratch, servers, venv
+from tools.variant.what import VariantError
 
 OUT = TOP / "results/exact"
 SECONDS = {"forking": 90.0}     # of one core, for five cells; others: OTHERS
@@ -19,35 +21,64 @@ OTHERS = 40.0
 def arguments(words):
     """Return the settings from the command line, or end with a sentence and status 2."""
     parser = argparse.ArgumentParser(prog="tools.exact", description=__doc__)
-    parser.add_argument("--servers", default="", help="comma-separated (all seven)")
-    parser.add_argument("--cells", default="", help="comma-separated, or all")
-    parser.add_argument("--kernel", default="", help="a release of machine.toml")
-    parser.add_argument("--why", action="store_true", help="also where the instructions go")
-    parser.add_argument("--out", type=Path, default=OUT, help="a folder")
+    add = parser.add_argument
+    add("--servers", default="", help="of the seven, comma-separated (all; none: only others)")
+    add("--cells", default="", help="kinds of requests, comma-separated, or all")
+    add("--variant", default="", help="also servers with these patches of variants/")
+    add("--peers", default="", help="also nginx, libev, go, node")
+    add("--floor", action="store_true", help="also the least that each design needs")
+    add("--clients", default="", help="connections at a time, of cells with new ones (20)")
+    add("--kernel", default="", help="a release of machine.toml")
+    add("--why", action="store_true", help="also where the instructions go")
+    add("--out", type=Path, default=OUT, help="a folder")
+    add("--settings", action="store_true", help="only say what is wrong with these")
     return parser.parse_args(words)
 
 
+def split(text):
+    """Return the words of a comma-separated list."""
+    return tuple(text.replace(",", " ").split())
+
+
 def chosen_servers(text):
-    """Return the servers of a comma-separated list of numbers or names. Raises ValueError."""
-    wanted = text.replace(",", " ").split()
+    """Return the names of the servers of a comma-separated list of numbers or names, all for "".
+    Raises ValueError."""
+    wanted = split(text)
+    if wanted == ("none",):
+        return ()
     if unknown := [word for word in wanted if word.lower() not in servers.NAMES]:
         names = ", ".join(one.folder for one in servers.ARCHITECTURES)
         raise ValueError(f"SERVER has '{unknown[0]}'; it can have {names}")
-    return [servers.named(word) for word in wanted] or list(servers.ARCHITECTURES)
+    return tuple(servers.named(word).name for word in wanted) or programs.Choice.names
+
+
+def chosen_cells(settings):
+    """Return the cells that `settings` ask for. Raises UnknownCell and ValueError."""
+    cells = all_cells.chosen(settings.cells)
+    if not settings.clients:
+        return cells
+    if not settings.clients.isdecimal() or not 1 <= int(settings.clients) <= all_cells.MOST:
+        raise ValueError(f"CLIENTS is {settings.clients}; it can be 1 to {all_cells.MOST}")
+    return [cell if cell.keep else replace(cell, connections=int(settings.clients))
+            for cell in cells]
 
 
 def table(chosen, cells, counted):
-    """Return lines: instructions a request, in thousands, of each server and cell."""
+    """Return lines: instructions a request, in thousands, of each Program and cell."""
     widths = [max(9, len(cell.name)) for cell in cells]
+    first = max(len(one.title) for one in chosen) + 2
     lines = ["Instructions of the server for one request, in thousands (in user mode):",
-             " " * 14 + "  ".join(cell.name.rjust(width + 6) for cell, width
-                                  in zip(cells, widths))]
-    for server in chosen:
+             " " * first + "  ".join(cell.name.rjust(width + 6) for cell, width
+                                     in zip(cells, widths))]
+    for one in chosen:
         figures = []
         for cell, width in zip(cells, widths):
-            user, kernel = counted[server.name][cell.name].cost("server")
+            if cell.name not in counted[one.name]:
+                figures.append("-".rjust(width) + " " * 6)
+                continue
+            user, kernel = counted[one.name][cell.name].cost("server")
             figures.append(f"{(user + kernel) / 1e3:{width}.1f} {f'({user / 1e3:.1f})':>5}")
-        lines.append(server.folder.ljust(14) + "  ".join(figures))
+        lines.append(one.title.ljust(first) + "  ".join(figures))
     return lines
 
 
@@ -60,33 +91,60 @@ def in_numbers(counted):
         for name, cell in by_cell.items()} for program, by_cell in counted.items()}
 
 
-def measure(settings):
-    """Count, print and write what `settings` ask for. Raises what the modules below raise."""
-    chosen = chosen_servers(settings.servers)
-    cells = all_cells.chosen(settings.cells)
-    bench = count.Bench(settings.kernel or None)
-    plan = {one.name: SECONDS.get(one.name, OTHERS) * len(cells) / 5 for one in chosen}
+def counted_with_progress(bench, cells, why_too):
+    """Return what count.count_all() does, with a line that says what is done."""
+    plan = {one.name: SECONDS.get(one.name, OTHERS) * len(cells) / 5 for one in bench.programs}
     cores = len(os.sched_getaffinity(0))
     line, lock, left = progress.Line(sum(plan.values()) / cores), threading.Lock(), dict(plan)
 
     def done(program):
         with lock:
-            del left[program]
-            line.show(sum(left.values()) / cores, f"{program} is counted", new=True)
+            del left[program.name]
+            line.show(sum(left.values()) / cores, f"{program.title} is counted", new=True)
 
-    line.show(line.plan, f"{len(chosen)} servers, {len(cells)} cells", new=True)
-    counted = count.count_all(bench, [one.name for one in chosen], cells, done)
+    line.show(line.plan, f"{len(plan)} servers, {len(cells)} cells", new=True)
+    counted = count.count_all(bench, cells, done, why_too)
     line.clear()
-    lines = table(chosen, cells, counted)
-    widest = max(cell.width for by_cell in counted.values() for cell in by_cell.values())
-    gap = max((cell.gap for by_cell in counted.values() for cell in by_cell.values()), key=abs)
-    lines += ["", f"Five windows of a cell differ by {100 * widest:.1f} % at most; all parts "
-              f"together are within {100 * abs(gap):.2f} % of the time that the kernel charged."]
-    print(*lines, sep="\n")
+    return counted
+
+
+def sure(chosen, counted):
+    """Return lines: how far the figures can be trusted."""
+    every = [(cell, one, name) for one in chosen for name, cell in counted[one.name].items()]
+    widest, one, name = max(every, key=lambda found: found[0].width)
+    gap = max((cell.gap for cell, *_ in every), key=abs)
+    return [f"Five windows of a cell differ by {100 * widest.width:.1f} % at most ({one.title}, "
+            f"{name}).", f"Server, Redis and load together are within {100 * abs(gap):.2f} % of "
+            "the time that the kernel charged them."]
+
+
+def chosen(settings):
+    """Return (programs.Choice, cells) of the settings. Raises a sentence about what is wrong."""
+    try:
+        choice = programs.Choice(chosen_servers(settings.servers), split(settings.variant),
+                                 split(settings.peers), settings.floor)
+        choice.check()
+    except VariantError as error:
+        raise ValueError(f"VARIANT: {error}") from error
+    kernels = [one["name"] for one in trees.MACHINE["kernel"]["release"]]
+    if settings.kernel and settings.kernel not in kernels:
+        raise ValueError(f"KERNEL is '{settings.kernel}'; it can be {', '.join(kernels)}")
+    return choice, chosen_cells(settings)
+
+
+def measure(settings, choice, cells, folder):
+    """Count, print and write what `settings` ask for; servers are built in `folder`. Raises what
+    the modules that it calls raise."""
+    bench = count.Bench(choice, folder, settings.kernel or None)
+    counted = counted_with_progress(bench, cells, settings.why)
+    print(*table(bench.programs, cells, counted), "", *sure(bench.programs, counted), sep="\n")
     settings.out.mkdir(parents=True, exist_ok=True)
     result = {"machine": bench.facts(), "cells": in_numbers(counted)}
     if settings.why:
-        result["why"] = why.of_all(bench, [one.name for one in chosen], cells, settings.out)
+        print("", *why.tables(bench.programs, cells, counted), sep="\n")
+        result["why"] = why.in_numbers(counted)
+        drawn = why.draw(bench.programs, cells, counted, settings.out)
+        print(f"Pictures: {len(drawn)} in {os.path.relpath(settings.out)}")
     path = settings.out / "exact.json"
     path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     print(f"Figures: {os.path.relpath(path)}")
@@ -96,12 +154,18 @@ def run(words):
     """Do what `words` ask for; return the exit status. What goes wrong is a sentence."""
     settings = arguments(words)
     try:
+        choice, cells = chosen(settings)
+        if settings.settings:
+            return 0
         process.end_on_signals()
-        measure(settings)
+        if settings.why:
+            venv.enter()
+        with scratch.folder("exact") as folder:
+            measure(settings, choice, cells, folder)
     except (ValueError, all_cells.UnknownCell) as error:
         print(f"exact: {error}", file=sys.stderr)
         return 2
-    except (trees.TreeError, machine.MachineError, OSError, shutil.Error) as error:
+    except (trees.TreeError, machine.MachineError, VariantError, OSError, shutil.Error) as error:
         print(f"exact: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

@@ -1,20 +1,21 @@
 """Counts: builds what runs in the exact machine, boots it, and returns what a request costs.
 
-A cost is a dict {"user": ..., "kernel": ...}, in instructions a request, for each role: the
-server, Redis and the load. Roles are told apart by process, so what the kernel does for a
-process counts as that process's, and what an interrupt does as that of whoever it interrupts.
+A cost is a pair (user, kernel) of instructions a request, for each role: the server, Redis and
+the load. Roles are told apart by process, so what the kernel does for a process counts as that
+process's, and what an interrupt does as that of whoever it interrupts.
 """
 
+import functools
 import os
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 
-from tools.exact import cells as all_cells, image, machine, tree as trees
+from tools.exact import cells as all_cells, image, machine, parts, programs, tree as trees
 from tools.kit import TOP
 
 ROLES = ("server", "redis", "load")
-OPTIONS = {}            # of servers, besides port and root
 
 
 @dataclass
@@ -23,10 +24,17 @@ class Counted:
 
     windows: list       # of {role: (user, kernel)}
     charged: list       # of {role: what the kernel says}, in all its groups
+    where: parts.Where = field(default=None, repr=False)    # of the middle window, with `why`
+
+    @property
+    def middle(self):
+        """Return the place of the middle window, by what the server cost."""
+        places = sorted(range(len(self.windows)), key=lambda i: sum(self.windows[i]["server"]))
+        return places[len(places) // 2]
 
     def cost(self, role):
-        """Return (user, kernel): the middle window's, by their sum."""
-        return sorted((window[role] for window in self.windows), key=sum)[len(self.windows) // 2]
+        """Return (user, kernel) of a role in the middle window."""
+        return self.windows[self.middle][role]
 
     @property
     def width(self):
@@ -46,17 +54,17 @@ class Counted:
 class Bench:
     """All that is built before the first boot: the tree, the programs, the plugin."""
 
-    def __init__(self, kernel=None, source=TOP, say=print):
-        """Build what is missing; say() is told what takes long. Raises TreeError, MachineError
-        and OSError."""
+    def __init__(self, choice, folder, kernel=None, say=print):
+        """Build the servers of a programs.Choice and what they need into a `folder` that lasts as
+        long as the Bench; say() is told what takes long. Raises TreeError, MachineError,
+        VariantError and OSError."""
+        folder = Path(folder)
         self.qemu = machine.qemu()
         self.tree = trees.unpack(kernel or trees.MACHINE["kernel"]["default"], say)
-        self.init = image.build_guest(self.tree)
-        self.plugin = image.build_plugin(self.qemu[1])
-        self.servers = trees.FOLDER / "servers"
-        say("Building the seven with the guest's compiler ...")
-        image.build_servers(self.tree, source, self.servers)
-        self.files = image.contents(self.tree, self.servers, self.init, all_cells.requests())
+        self.plugin = image.build_plugin(self.qemu[1], folder)
+        self.programs = programs.build(self.tree, choice, folder, say)
+        self.files = image.contents(self.tree, self.programs, image.build_guest(self.tree, folder),
+                                    all_cells.requests())
 
     def facts(self):
         """Return what a count depends on, for the results."""
@@ -67,15 +75,42 @@ class Bench:
                 "cpu": config["qemu"]["cpu"], "kernel options": config["kernel"]["options"],
                 "packages": self.tree.versions, "source": commit}
 
-    def boot(self, program, cells, detail=False, symbols=False, **windows):
-        """Boot a machine in which the server `program` gets the requests of `cells`; return
-        Booted."""
-        plan = all_cells.plan(program, OPTIONS.get(program, ()), cells, symbols, **windows)
-        return machine.boot(self.files | {"plan": plan}, self.tree.kernel, self.plugin, detail)
+    def boot(self, program, cells, why=False, **windows):
+        """Boot a machine in which a Program gets the requests of `cells`; return Booted, with
+        `why` also with the blocks of code that ran."""
+        plan = all_cells.plan(program, cells, **windows)
+        plugin = str(self.plugin)
+        if why:
+            first, end = self.kernel().softirq()
+            plugin += f",detail=on,softirq={first:x}-{end:x}"
+        return machine.boot(self.files | {"plan": plan}, self.tree.kernel, plugin)
 
-    def count(self, program, cells, **windows):
-        """Return {name of a cell: Counted} of one server. Raises MachineError."""
-        return per_request(self.boot(program, cells, **windows), cells)
+    @functools.cache
+    def kernel(self):
+        """Return the functions of the kernel (parts.Kernel). They are at the same addresses each
+        time, so that what a first machine says of them is kept beside the kernel."""
+        kept = self.tree.kernel.with_name("symbols")
+        if not kept.exists():
+            booted = machine.boot(self.files | {"plan": b"symbols\n"}, self.tree.kernel,
+                                  self.plugin)
+            part = kept.with_suffix(".part")
+            part.write_text("\n".join(booted.symbols) + "\n", encoding="ascii")
+            part.replace(kept)
+        return parts.Kernel(kept.read_text(encoding="ascii").splitlines())
+
+    def count(self, program, cells, why=False, **windows):
+        """Return {name of a cell: Counted} of a Program, for those of `cells` that it can be asked.
+        Raises MachineError."""
+        cells = [cell for cell in cells if program.can(cell)]
+        booted = self.boot(program, cells, why, **windows)
+        counted = per_request(booted, cells)
+        if why:
+            server = parts.Code(booted.maps[0], program.path)
+            for cell, seen in zip(cells, booted.cells, strict=True):
+                one = counted[cell.name]
+                one.where = parts.where(seen[one.middle].blocks, cell.requests,
+                                        self.kernel(), server)
+        return counted
 
 
 def per_request(booted, cells):
@@ -87,12 +122,16 @@ def per_request(booted, cells):
         for cell, windows in zip(cells, booted.cells, strict=True)}
 
 
-def count_all(bench, programs, cells, done, **windows):
-    """Return {program: {name of a cell: Counted}}, with a machine for each server and as many at
-    a time as there are cores; done(program) is called after each. Raises MachineError."""
+def count_all(bench, cells, done, why=False):
+    """Return {name of a Program: {name of a cell: Counted}}, with a machine for each program and as
+    many at a time as there are cores; done(program) is called after each. Raises MachineError."""
+    if why:
+        bench.kernel()      # once, not in each of the threads
+
     def one(program):
-        counted = bench.count(program, cells, **windows)
+        counted = bench.count(program, cells, why)
         done(program)
         return counted
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        return dict(zip(programs, pool.map(one, programs), strict=True))
+        return dict(zip([program.name for program in bench.programs],
+                        pool.map(one, bench.programs), strict=True))

@@ -10,7 +10,7 @@ import stat
 import subprocess
 from pathlib import Path
 
-from tools.exact.tree import FOLDER, TreeError
+from tools.exact.tree import TreeError
 from tools.kit import TOP, scratch
 
 HERE = Path(__file__).parent
@@ -33,20 +33,21 @@ def build_servers(tree, source, out):
         shutil.copytree(Path(folder) / "build/exact/bin", out, dirs_exist_ok=True)
 
 
-def build_guest(tree):
-    """Build the guest's first process; return its path. Raises TreeError and OSError."""
+def build_guest(tree, out):
+    """Build the guest's first process; return its path in the folder `out`. Raises TreeError and
+    OSError."""
     with scratch.folder("exact") as folder:
         shutil.copytree(HERE / "guest", folder, dirs_exist_ok=True)
         tree.run(["gcc", "-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror",
                   "-static", "-o", "init", "init.c", "load.c"], source=folder)
-        return shutil.copy2(Path(folder) / "init", FOLDER / "init")
+        return shutil.copy2(Path(folder) / "init", out / "init")
 
 
-def build_plugin(qemu_version):
+def build_plugin(qemu_version, out):
     """Build the plugin for QEMU's version (a pair of numbers) with this machine's compiler; return
-    its path. Raises TreeError."""
+    its path in the folder `out`. Raises TreeError."""
     interface = 1 if qemu_version < (9, 0) else 2 if qemu_version < (9, 1) else 3
-    path = FOLDER / f"plugin-{interface}.so"
+    path = out / "plugin.so"
     done = subprocess.run(
         ["gcc", "-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-shared", "-fPIC",
          "-fvisibility=hidden", f"-DQEMU_PLUGIN_VERSION={interface}", "-o", path,
@@ -56,27 +57,28 @@ def build_plugin(qemu_version):
     return path
 
 
-def libraries(tree, program):
-    """Return the paths, in the tree, of the libraries that a program (a path in the tree) loads."""
-    listed = tree.run([LOADER, "--list", program])
+def libraries(tree, path):
+    """Return the paths, in the tree, of the libraries that the program at `path` loads; none if it
+    names no loader."""
+    with open(path, "rb") as file:
+        if LOADER.encode() not in file.read(4096):
+            return []
+    listed = tree.run([LOADER, "--list", f"/src/{path.name}"], path.parent)
     return [word for word in listed.split() if word.startswith("/")]
 
 
-def contents(tree, servers, init, requests):
-    """Return {path in the archive: bytes or path} of all files but the plan: `servers` is a folder
-    with programs, `requests` are {name: bytes}."""
-    files = {"init": Path(init), "redis.conf": REDIS_CONF.encode(),
-             "etc/hosts": b"127.0.0.1 localhost\n"}
-    needed = set()
-    for program in sorted(servers.iterdir()):
-        files[f"bin/{program.name}"] = program
-    files["bin/redis-server"] = (tree.root / "usr/bin/redis-server").resolve()
-    staged = tree.root / "exact-programs"
-    staged.mkdir(exist_ok=True)
-    for name, path in list(files.items()):
-        if name.startswith("bin/"):
-            shutil.copy2(path, staged / Path(name).name)
-            needed.update(libraries(tree, f"/exact-programs/{Path(name).name}"))
+def contents(tree, programs, init, requests):
+    """Return {path in the archive: bytes or path} of all files but the plan: `programs` are
+    Programs, `requests` are {name: bytes}."""
+    redis = tree.found("redis-server")
+    files = {"init": Path(init), "redis.conf": REDIS_CONF.encode(), "bin/redis-server": redis,
+             "etc/hosts": b"127.0.0.1 localhost\n", "etc/passwd": b"root:x:0:0::/:/bin/sh\n",
+             "etc/group": b"root:x:0:\n"}
+    needed = set(libraries(tree, redis))
+    for program in programs:
+        files[f"bin/{program.name}"] = program.path
+        files.update(program.files)
+        needed.update(libraries(tree, program.path))
     for library in needed:
         files[library.lstrip("/")] = tree.root / library.lstrip("/")
     for folder in SITE:

@@ -1,6 +1,6 @@
 """Boots the exact machine, and reads what it printed.
 
-    booted = machine.boot(files, kernel, plugin, detail=False)
+    booted = machine.boot(files, kernel, plugin)
     booted.cells        a list of Cell, in the order of the plan
     booted.maps, booted.symbols     lines, if the plan asked for them
 """
@@ -29,7 +29,8 @@ class Window:
 
     charged: dict
     counted: dict
-    blocks: list = field(default_factory=list)      # (role, address, instructions), with detail
+    # (role, inside a soft interrupt?, address, instructions), with detail
+    blocks: list = field(default_factory=list)
 
 
 @dataclass
@@ -53,24 +54,25 @@ def qemu():
     return path, (int(found[1]), int(found[2]))
 
 
-def command(archive, kernel, plugin, folder, detail):
-    """Return the command line of QEMU (a list of words)."""
+def command(archive, kernel, plugin, folder):
+    """Return the command line of QEMU (a list of words); `plugin` is the path of the plugin, and
+    may have options behind it."""
     options = MACHINE["qemu"]
     return [qemu()[0], *options["options"], "-cpu", options["cpu"], "-kernel", str(kernel),
             "-initrd", str(archive), "-append", MACHINE["kernel"]["options"],
             "-chardev", f"file,id=output,path={folder}/output",
             "-device", "isa-debugcon,iobase=0xe9,chardev=output",
-            "-plugin", f"{plugin},out={folder}/counts" + (",detail=on" if detail else "")]
+            "-plugin", f"{plugin},out={folder}/counts"]
 
 
-def boot(files, kernel, plugin, detail=False):
+def boot(files, kernel, plugin):
     """Boot a machine whose first file system has `files` (see image.contents()); return Booted.
     Raises MachineError, and OSError."""
     with scratch.folder("exact") as folder:
         archive = f"{folder}/initramfs"
         image.archive(files, archive)
         try:
-            done = subprocess.run(command(archive, kernel, plugin, folder, detail), text=True,
+            done = subprocess.run(command(archive, kernel, plugin, folder), text=True,
                                   capture_output=True, check=False, timeout=PATIENCE,
                                   stdin=subprocess.DEVNULL)
         except subprocess.TimeoutExpired as error:
@@ -109,7 +111,8 @@ def read(output, counts):
     for line in counts:
         what, role, *numbers = line.split()
         if what == "block":
-            blocks.append((role, int(numbers[0], 16), int(numbers[1])))
+            inside, address, executed = numbers
+            blocks.append((role, inside == "1", int(address, 16), int(executed)))
             continue
         current.counted[role] = tuple(map(int, numbers))
         if role == "holder":            # the last of a window

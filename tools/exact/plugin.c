@@ -10,7 +10,7 @@
 //   One that runs in user mode and has said nothing is a thread or a child of the program
 //   that was started last: a worker of the server, for instance.
 //
-//   -plugin FILE,out=OUTPUT[,detail=on]
+//   -plugin FILE,out=OUTPUT[,detail=on][,softirq=FIRST-END]
 //
 // OUTPUT gets, for each window between two marks, a line for each role,
 //
@@ -19,7 +19,11 @@
 // with the instructions executed in user mode and in the kernel, and with detail a line for
 // each block of code that ran, with the executed instructions, before those:
 //
-//     block ROLE ADDRESS INSTRUCTIONS
+//     block ROLE SOFTIRQ ADDRESS INSTRUCTIONS
+//
+// SOFTIRQ is 1 for what ran inside the kernel function at the addresses FIRST to END (in
+// hexadecimal), the one that handles soft interrupts: on the loopback interface, that is
+// the work of the receiver, which the kernel does as soon as the sender has sent.
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -74,7 +78,7 @@ struct block {
     struct block *next;
     uint64_t address;
     uint32_t instructions;
-    uint64_t runs[ROLES];
+    uint64_t runs[ROLES][2]; // [1]: inside a soft interrupt
 };
 
 struct task {
@@ -91,6 +95,8 @@ static FILE *output;
 static bool detail;
 static enum role started;   // the program that was started last: the server, or Redis
 static bool window;         // between MARK_BEGIN and MARK_END
+static uint64_t softirq_first, softirq_end;
+static bool softirq;        // inside that function. It never sleeps, so no task leaves it.
 static struct task nowhere; // before the first switch
 static struct task *current = &nowhere;
 
@@ -164,12 +170,13 @@ static void end(void)
     window = false;
     for (size_t i = 0; i < BUCKETS; i++)
         for (struct block *block = blocks[i]; block; block = block->next)
-            for (int role = 0; role < ROLES; role++) {
-                uint64_t executed = block->runs[role] * block->instructions;
+            for (int k = 0; k < 2 * ROLES; k++) {
+                int role = k / 2, inside = k % 2;
+                uint64_t executed = block->runs[role][inside] * block->instructions;
                 *(block->address >= KERNEL ? &kernel[role] : &user[role]) += executed;
                 if (executed && detail)
-                    fprintf(output, "block %s %" PRIx64 " %" PRIu64 "\n", role_names[role],
-                            block->address, executed);
+                    fprintf(output, "block %s %d %" PRIx64 " %" PRIu64 "\n", role_names[role],
+                            inside, block->address, executed);
             }
     for (int role = 0; role < ROLES; role++)
         fprintf(output, "window %s %" PRIu64 " %" PRIu64 "\n", role_names[role], user[role],
@@ -187,7 +194,13 @@ static void on_block(unsigned cpu, void *data)
     if (current->role == NOBODY && block->address < KERNEL)
         current->role = started;
     if (window)
-        block->runs[current->role]++;
+        block->runs[current->role][softirq]++;
+}
+
+static void on_softirq(unsigned cpu, void *inside)
+{
+    (void)cpu;
+    softirq = inside != NULL;
 }
 
 static void on_switch(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
@@ -245,6 +258,11 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
         struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
         uint8_t bytes[LONGEST + 1] = {0};
         size_t size = bytes_of(insn, bytes);
+        uint64_t address = qemu_plugin_insn_vaddr(insn);
+        bool returns = bytes[0] == 0xc3 && address > softirq_first && address < softirq_end;
+        if (address == softirq_first || returns)
+            qemu_plugin_register_vcpu_insn_exec_cb(insn, on_softirq, QEMU_PLUGIN_CB_NO_REGS,
+                                                   returns ? NULL : &softirq);
         if (size == 7 && stores_stack_pointer && memcmp(bytes, load, sizeof load) == 0)
             qemu_plugin_register_vcpu_mem_cb(insn, on_switch, QEMU_PLUGIN_CB_NO_REGS,
                                              QEMU_PLUGIN_MEM_RW, NULL);
@@ -265,6 +283,11 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc, 
             output = fopen(argv[i] + 4, "w");
         else if (strcmp(argv[i], "detail=on") == 0)
             detail = true;
+        else if (strncmp(argv[i], "softirq=", 8) == 0) {
+            char *rest;
+            softirq_first = strtoull(argv[i] + 8, &rest, 16);
+            softirq_end = *rest ? strtoull(rest + 1, NULL, 16) : 0;
+        }
     }
     if (!output) {
         fputs("plugin.c: out=FILE is missing or cannot be written\n", stderr);

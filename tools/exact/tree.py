@@ -36,10 +36,12 @@ class Tree:
     kernel: Path
     versions: dict
 
-    def run(self, argv, source=None):
-        """Run a program of the tree with the tree as its root, and the folder `source` (a path) as
-        /src and its working folder. Raises TreeError with its output if it fails."""
-        binds = f'mount --bind "{source}" "{self.root}/src" && ' if source else ""
+    def run(self, argv, source=None, out=None):
+        """Run a program of the tree with the tree as its root, the folder `source` (a path) as
+        /src and its working folder, and the folder `out` as /out. Return what it printed. Raises
+        TreeError with that if it fails."""
+        binds = "".join(f'mount --bind "{folder}" "{self.root}/{name}" && '
+                        for folder, name in ((source, "src"), (out, "out")) if folder)
         script = f'{binds}mount --rbind /dev "{self.root}/dev" && ' \
                  f'exec chroot "{self.root}" /bin/sh -c \'cd /src && exec "$@"\' sh "$@"'
         # Root in a user namespace of its own is enough to change the root folder.
@@ -47,11 +49,37 @@ class Tree:
         done = subprocess.run([*space, "sh", "-c", script, "sh", *argv], text=True, check=False,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT,
-                              env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"})
+                              env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C",
+                                   "HOME": "/tmp"})
         if done.returncode:
             raise TreeError(f"{' '.join(map(str, argv[:6]))} failed in the unpacked Debian "
                             f"(it needs root, or user namespaces):\n{done.stdout[-2000:]}")
         return done.stdout
+
+    def add(self, name, packages, say):
+        """Unpack further packages and what they need, once; `name` is what they are for. Return
+        {package: version}. Raises TreeError."""
+        def make(folder):
+            guest = MACHINE["guest"]
+            apt = _apt(folder, [guest["suite"], guest["suite"] + "-security"])
+            apt("apt-get", "-qq", "update")
+            say(f"Unpacking {name} below build/exact/, once ...")
+            apt("apt-get", "-qq", "install", "-y", "--no-install-recommends", "--download-only",
+                *packages)
+            _unpack(folder / "archives", self.root)
+            return _versions(apt, packages)
+        with _lock():
+            versions = _once(FOLDER / f"added-{name}", make)
+        self.versions.update(versions)
+        return versions
+
+    def found(self, name):
+        """Return the path of one of its programs. Raises TreeError."""
+        paths = [self.root / folder / name for folder in ("usr/sbin", "usr/bin")]
+        path = next((path for path in paths if path.exists()), None)
+        if not path:
+            raise TreeError(f"{name} is not in the unpacked Debian")
+        return path.resolve()
 
 
 def _apt(folder, suites):
@@ -109,7 +137,7 @@ def _make_system(root, say):
     apt("apt-get", "-qq", "install", "-y", "--no-install-recommends", "--download-only",
         *guest["packages"])
     _unpack(FOLDER / "apt/archives", root)
-    for name in ("src", "tmp", "dev", "proc"):
+    for name in ("src", "out", "tmp", "dev", "proc"):
         (root / name).mkdir(exist_ok=True)
     with contextlib.suppress(FileNotFoundError):
         shutil.rmtree(root / "usr/share/doc")
@@ -141,20 +169,25 @@ def _once(folder, make):
     return dict(line.split() for line in done.read_text(encoding="utf-8").splitlines())
 
 
+@contextlib.contextmanager
+def _lock():
+    """Of two runs, let the second wait; it finds all there."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with open(FOLDER / "lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def unpack(release, say):
     """Return the Tree with the kernel `release` of machine.toml, unpacking what is not there yet;
     say() is told what takes long. Raises TreeError."""
     known = {one["name"]: one for one in MACHINE["kernel"]["release"]}
-    if release not in known:
-        raise TreeError(f"KERNEL is '{release}'; it can be {', '.join(known)}")
     missing = [name for name in ("apt-get", "dpkg-deb", "unshare", "chroot")
                if not shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")]
     if missing:
         raise TreeError(f"{', '.join(missing)} is missing: the guest is unpacked from packages of "
                         "Debian, which this machine cannot read")
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    with open(FOLDER / "lock", "w", encoding="utf-8") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)    # of two runs, the second waits and finds all there
+    with _lock():
         root, kernel = FOLDER / "root", FOLDER / f"kernel-{release}"
         versions = _once(root, lambda folder: _make_system(folder, say))
         versions |= _once(kernel, lambda folder: _make_kernel(known[release], folder, say))

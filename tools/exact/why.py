@@ -1,6 +1,70 @@
-"""Where a server's instructions go (a stand-in until the parts are there)."""
+"""Where the instructions of a request go, in the terminal and as pictures."""
+
+from itertools import pairwise
+
+from tools.exact import parts
 
 
-def of_all(bench, programs, cells, folder):
-    """Return {}."""
-    return {}
+def table(chosen, cell, counted):
+    """Return lines: thousands of instructions a request of `cell`, of each part and Program."""
+    where = {one: counted[one.name][cell.name].where for one in chosen
+             if cell.name in counted[one.name]}
+    columns = [one.parts() for one in where.values()]
+    widths = [max(8, len(short(one)) + 2) for one in where]
+
+    def row(title, figures):
+        return title.ljust(28) + "".join(
+            f"{figure / 1e3:{width}.1f}" for figure, width in zip(figures, widths))
+    lines = [f"Where they go, in thousands: {cell.name}, {cell.says}",
+             " " * 28 + "".join(short(one).rjust(width) for one, width in zip(where, widths))]
+    for name in parts.NAMES:
+        figures = [sum(column[name]) for column in columns]
+        if any(figure >= 50 for figure in figures):
+            lines.append(row(name, figures))
+    return lines + [
+        row("in soft interrupts of these", [sum(both[1] for both in one.values())
+                                            for one in columns]),
+        row("and in those of the load", [sum(one.load.values()) for one in where.values()])]
+
+
+def short(program):
+    """Return the head of a Program's column."""
+    return program.title.partition("_")[0]
+
+
+def tables(chosen, cells, counted):
+    """Return the lines of the tables of all cells."""
+    return [line for cell in cells for line in [*table(chosen, cell, counted), ""]]
+
+
+def in_numbers(counted):
+    """Return the parts, and the functions of 10 instructions or more, as JSON has them."""
+    def shown(functions):
+        return {name: round(executed, 1) for name, executed
+                in sorted(functions.items(), key=lambda one: -one[1]) if executed >= 10}
+    return {program: {name: {
+        "parts": {part: [round(n, 1) for n in both] for part, both in cell.where.parts().items()},
+        "parts in soft interrupts of the load":
+            {part: round(n, 1) for part, n in cell.where.load_parts().items()},
+        "user": shown(cell.where.user), "kernel": shown(cell.where.kernel),
+        "softirq": shown(cell.where.softirq)} for name, cell in by_cell.items()}
+        for program, by_cell in counted.items()}
+
+
+def draw(chosen, cells, counted, folder):
+    """Write a picture for each server, and for each two neighbours, into `folder` (a Path); return
+    the names of their files."""
+    # pylint: disable-next=import-outside-toplevel     # altair, which only this needs
+    from tools.exact import pictures
+    of = {one.name: {cell.name: counted[one.name][cell.name].where for cell in cells
+                     if cell.name in counted[one.name]} for one in chosen}
+    drawn = {f"parts_{one.name}.svg": pictures.of_server(one.title, of[one.name])
+             for one in chosen}
+    for one, other in pairwise(chosen):
+        both = {name: (where, of[other.name][name]) for name, where in of[one.name].items()
+                if name in of[other.name]}
+        drawn[f"from_{one.name}_to_{other.name}.svg"] = pictures.difference(
+            one.title, other.title, both)
+    for name, svg in drawn.items():
+        (folder / name).write_text(svg, encoding="utf-8")
+    return list(drawn)

@@ -17,7 +17,7 @@ from tools.kit import TOP, netns, procfs, sockets
 
 STOPS, SPOILS, LESS = 3, 2, 1       # how much a finding matters
 WORDS = {STOPS: "MISSING", SPOILS: "WARNING", LESS: "note"}
-GROUPS = ("run", "test", "browser", "tidy", "compare", "fuzz")
+GROUPS = ("run", "test", "browser", "tidy", "compare", "exact", "fuzz")
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@
 //     symbols                      print what the kernel's functions are called
 //     maps                         print where the server's code is
 //     redis WORD...                start Redis with this command line
-//     server WORD...               start the server, and wait until it listens
+//     server WORD...               start the server, and wait until it says that it listens
+//     peer WORD...                 start a server that does not say so, and try until it does
 //     set FILE VALUE               set a parameter of the kernel
 //     idle N                       open N connections that never ask
 //     cell FILE N...               run a cell; the numbers are those of struct cell
@@ -17,6 +18,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -30,6 +32,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "guest.h"
@@ -180,7 +183,29 @@ static void start_redis(char **words)
     relay(from, "Ready to accept connections");
 }
 
-static void start_server(char **words)
+// Tries to connect until someone listens, for ten seconds; then prints what the server said.
+static void await_listener(FILE *from)
+{
+    const struct sockaddr_in address = {.sin_family = AF_INET,
+                                        .sin_port = htons(PORT),
+                                        .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
+    for (int i = 0; i < 1000; i++) {
+        int fd = socket(AF_INET, SOCK_STREAM, 0);
+        if (fd < 0)
+            fail("socket");
+        int failed = connect(fd, (const struct sockaddr *)&address, sizeof address);
+        close(fd);
+        if (!failed)
+            return;
+        nanosleep(&pause, NULL);
+    }
+    if (fcntl(fileno(from), F_SETFL, O_NONBLOCK) == 0)
+        relay(from, NULL);
+    fail("the server does not listen");
+}
+
+static void start_server(char **words, int says_when)
 {
     FILE *from;
     server = start(&from, "server");
@@ -188,7 +213,10 @@ static void start_server(char **words)
         MARK(MARK_SERVER);
         run(words);
     }
-    relay(from, "listening on");
+    if (says_when)
+        relay(from, "listening on");
+    else
+        await_listener(from);
 }
 
 static void hold_idle(int count)
@@ -268,7 +296,9 @@ static void obey(char **words)
     else if (strcmp(words[0], "redis") == 0)
         start_redis(words + 1);
     else if (strcmp(words[0], "server") == 0)
-        start_server(words + 1);
+        start_server(words + 1, 1);
+    else if (strcmp(words[0], "peer") == 0)
+        start_server(words + 1, 0);
     else if (strcmp(words[0], "idle") == 0)
         hold_idle(words[1] ? (int)strtol(words[1], NULL, 10) : 0);
     else if (strcmp(words[0], "set") == 0)

@@ -29,10 +29,11 @@ static bool floor_serve_ready(int fd)
     if (n > 0 && !floor_is_request(floor_request, n))
         return true;
     if (n > 0 && send(fd, floor_answer.bytes, floor_answer.length,
-                      floor_keeps ? 0 : MSG_MORE) > 0) {
+                      floor_keeps || !FLOOR_POLICY ? 0 : MSG_MORE) > 0) {
         if (floor_keeps)
             return true;
-        shutdown(fd, SHUT_WR);
+        if (FLOOR_POLICY)
+            shutdown(fd, SHUT_WR);
     }
     return false;
 }
@@ -60,7 +61,9 @@ static void floor_client_ready(int fd)
 /* How long may the loop sleep? The server's idle clients have deadlines. */
 static int floor_timeout_ms(void)
 {
-    return floor_accept_pending ? 0 : floor_watched > 0 ? IDLE_TIMEOUT_MS : -1;
+    if (floor_accept_pending)
+        return 0;
+    return FLOOR_POLICY && floor_watched > 0 ? IDLE_TIMEOUT_MS : -1;
 }
 
 static void floor_loop_init(int argc, char **argv, struct answer close,
