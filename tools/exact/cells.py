@@ -21,6 +21,7 @@ class Cell:
     connections: int = 1
     keep: bool = False
     pipelined: int = 1
+    warm_up: int = 0
     more: bool = False
 
     @property
@@ -29,10 +30,9 @@ class Cell:
         return self.request + ("" if self.keep else "-close")
 
     def line(self, windows=WINDOWS, warm_up=None):
-        """Return its line in the plan (guest/init.c). `warm_up` None: as many requests as a
-        window has."""
+        """Return its line in the plan (guest/init.c)."""
         numbers = (self.connections, int(self.keep), self.pipelined,
-                   self.requests if warm_up is None else warm_up, windows, self.requests)
+                   warm_up or self.warm_up or self.requests, windows, self.requests)
         return f"cell /requests/{self.file} {' '.join(map(str, numbers))}"
 
 

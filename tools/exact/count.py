@@ -33,12 +33,13 @@ class Counted:
         return places[len(places) // 2]
 
     def cost(self, role):
-        """Return (user, kernel) of a role in the middle window."""
-        return self.windows[self.middle][role]
+        """Return (user, kernel) of a role: the mean of the windows."""
+        return tuple(sum(window[role][mode] for window in self.windows) / len(self.windows)
+                     for mode in (0, 1))
 
     @property
     def width(self):
-        """Return by how much the windows of the server differ, as a share of the middle one."""
+        """Return by how much the windows of the server differ, as a share of their mean."""
         sums = [sum(window["server"]) for window in self.windows]
         return (max(sums) - min(sums)) / sum(self.cost("server"))
 
@@ -122,16 +123,21 @@ def per_request(booted, cells):
         for cell, windows in zip(cells, booted.cells, strict=True)}
 
 
-def count_all(bench, cells, done, why=False):
+def count_all(bench, cells, done, why=False, **windows):
     """Return {name of a Program: {name of a cell: Counted}}, with a machine for each program and as
-    many at a time as there are cores; done(program) is called after each. Raises MachineError."""
+    many at a time as there are cores; `cells` are for all, or {name of a Program: cells}.
+    done(program) is called after each. Raises MachineError."""
     if why:
         bench.kernel()      # once, not in each of the threads
 
     def one(program):
-        counted = bench.count(program, cells, why)
+        mine = cells[program.name] if isinstance(cells, dict) else cells
+        counted = bench.count(program, mine, why, **windows)
         done(program)
         return counted
+    # A process for each request takes longest, so that comes first.
+    ordered = sorted(bench.programs, key=lambda program: "forking" not in program.name)
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        return dict(zip([program.name for program in bench.programs],
-                        pool.map(one, bench.programs), strict=True))
+        counted = dict(zip([program.name for program in ordered], pool.map(one, ordered),
+                           strict=True))
+    return {program.name: counted[program.name] for program in bench.programs}

@@ -53,6 +53,7 @@ class Choice:
     variants: tuple = ()
     peers: tuple = ()
     floors: bool = False
+    source: Path = TOP          # the tree that has the servers
 
     def check(self):
         """Raise ValueError or VariantError, which say what there is, if a name is not known."""
@@ -73,9 +74,9 @@ def _own(name, path, title=None, words=()):
                    ("--port", PORT, "--root", "/site", *words))
 
 
-def _seven(tree, names, out):
+def _seven(tree, names, source, out):
     """Return the Programs of servers, built into the folder `out`."""
-    image.build_servers(tree, TOP, out)
+    image.build_servers(tree, source, out)
     return [_own(name, out / name) for name in names]
 
 
@@ -146,7 +147,7 @@ def build(tree, choice, out, say):
     found = []
     if choice.names:
         say("Building the servers with the guest's compiler ...")
-        found += _seven(tree, choice.names, out)
+        found += _seven(tree, choice.names, choice.source, out)
     for name in choice.variants:
         found += _variant(tree, name, out)
     if choice.floors:

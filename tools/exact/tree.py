@@ -160,7 +160,7 @@ def _make_kernel(release, folder, say):
 def _once(folder, make):
     """Return what make(folder) returned when it was called, once, in a run that was not killed
     on its way."""
-    done = folder.with_suffix(".done")
+    done = folder.with_name(f"{folder.name}.done")
     if not done.exists():
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)

@@ -17,6 +17,7 @@
 #include "guest.h"
 
 enum { MAX_CONNECTIONS = 2000, MAX_REQUEST = 64 << 10, BUFFER = 64 << 10 };
+enum { SECOND = 1000 * 1000 * 1000, SETTLE = SECOND / 50 }; // nanoseconds
 
 static char request[MAX_REQUEST];
 static size_t request_length;
@@ -119,8 +120,29 @@ static void ask(const struct cell *cell, int count)
 // to them; 02's parent waits for its child, for instance. Then the machine's clock jumps.
 static void settle(void)
 {
-    const struct timespec pause = {.tv_nsec = 20 * 1000 * 1000};
+    const struct timespec pause = {.tv_nsec = SETTLE};
     nanosleep(&pause, NULL);
+}
+
+static long long now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_REALTIME, &time);
+    return (long long)time.tv_sec * SECOND + time.tv_nsec;
+}
+
+// A server renews the date of its answers each second, in each of its workers. A window in
+// which that happens costs more than the next one, so no window lies across the end of a
+// second: if less than `need` nanoseconds of this one are left, waits for the next one and
+// lets the workers renew the date. Waiting takes no time of the host.
+static void stay_within_a_second(const struct cell *cell, long long need)
+{
+    long long left = SECOND - now() % SECOND;
+    if (left > need)
+        return;
+    const struct timespec pause = {.tv_sec = left / SECOND, .tv_nsec = left % SECOND};
+    nanosleep(&pause, NULL);
+    ask(cell, cell->warm_up);
 }
 
 // What the processes of a group have used, in nanoseconds, which are instructions here.
@@ -150,8 +172,11 @@ void run_cell(const struct cell *cell)
     if (cell->keep)
         for (int i = 0; i < cell->connections; i++)
             ring[i] = connect_to_server();
+    long long began = now();
     ask(cell, cell->warm_up);
+    long long need = (now() - began) * cell->requests / cell->warm_up;
     for (int i = 0; i < cell->windows; i++) {
+        stay_within_a_second(cell, need * 5 / 4 + 2 * SETTLE);
         settle();
         unsigned long long server = used("server"), redis = used("redis"), load = used("load");
         MARK(MARK_BEGIN);

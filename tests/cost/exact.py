@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""Guards what a request costs, in user mode and in the kernel, on the exact machine.
+
+The machine of tools/exact/ counts the same instructions each time, however busy this one is. What
+is left is dependence on the start: a window differs from the next by up to 3 %, the mean of all by
+less than 1 %. So a count may differ from the table in exact.json by 1 % either way, and
+by 2 % for 02, unless the table is changed in the same commit:
+
+    python3 -m tests.cost.exact --update
+
+Another compiler, library or kernel makes other counts. Then the commit that the table names is
+built and counted as well, and both are compared.
+
+FULL=1 counts every kind of request. Without QEMU, callgrind counts what runs in user mode:
+tests/cost/instructions.py.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+
+from tests.cost import instructions
+from tools.exact import cells as all_cells, count, machine, programs
+from tools.kit import TOP, scratch
+
+TABLE = pathlib.Path(__file__).with_name("exact.json")
+WINDOWS = 2
+# {cell: (requests of its warm-up, of a window)} that are enough, with one client that keeps its
+# connection where there can be one; and what they are divided by for a process each.
+SIZES = {"answer": (250, 350), "answer-kept": (600, 150), "guestbook-kept": (200, 100)}
+LESS = {"forking": 3}
+ALLOWED, ALLOWED_OF = 0.01, {"forking": 0.02}
+MODES = ("user", "kernel")
+SHOWN = 3               # parts that are named when a count differs
+
+
+def chosen(everything):
+    """Return {server: cells}."""
+    if everything:
+        cells = all_cells.chosen("all")
+        return {name: cells for name in programs.Choice.names}
+
+    def of(server, name):
+        warm_up, requests = (n // LESS.get(server, 1) for n in SIZES[name])
+        return replace(all_cells.CELLS[name], warm_up=warm_up, requests=requests)
+    return {server: [of(server, name) for name in SIZES] for server in programs.Choice.names}
+
+
+def measure(cells, source=TOP):
+    """Return (what the counts depend on, {server: {cell: {"user", "kernel", "parts"}}}) of the
+    seven of a source tree; `cells` are those of chosen()."""
+    with scratch.folder("exact-cost") as folder:
+        bench = count.Bench(programs.Choice(source=pathlib.Path(source)), folder)
+        counted = count.count_all(bench, cells, lambda program: None, why=True, windows=WINDOWS)
+    facts = {key: value for key, value in bench.facts().items() if key != "source"}
+    return facts, {server: {name: figures(cell) for name, cell in by_cell.items()}
+                   for server, by_cell in counted.items()}
+
+
+def figures(cell):
+    """Return what the table has of a count.Counted."""
+    return {**dict(zip(MODES, map(round, cell.cost("server")))),
+            "parts": {name: round(sum(both)) for name, both in cell.where.parts().items()
+                      if sum(both) >= 1}}
+
+
+def grown(before, now):
+    """Return the parts that differ most, in words."""
+    changes = {name: now.get(name, 0) - before.get(name, 0) for name in {**before, **now}}
+    most = sorted(changes, key=lambda name: -abs(changes[name]))[:SHOWN]
+    return ", ".join(f"{name} {changes[name]:+,}" for name in most)
+
+
+def compare(before, now):
+    """Yield (is it as it was?, line) for each count."""
+    for server, by_cell in now.items():
+        allowed = ALLOWED_OF.get(server, ALLOWED)
+        for name, cell in by_cell.items():
+            for mode in MODES:
+                old, new = before[server][name][mode], cell[mode]
+                fine = abs(new / old - 1) <= allowed
+                why = "" if fine else ": " + grown(before[server][name]["parts"], cell["parts"])
+                yield fine, f"{server:12} {name:15} {mode:7} {new:8,} instructions, " \
+                            f"{new / old:.3f} of {old:,}{why}"
+
+
+def at_commit(commit, cells):
+    """Return the counts of the servers of another commit; None if this clone lacks it."""
+    packed = subprocess.run(["git", "archive", commit], cwd=TOP, capture_output=True, check=False)
+    if packed.returncode:
+        return None
+    with scratch.folder("exact-commit") as folder:
+        subprocess.run(["tar", "-x", "-C", folder], input=packed.stdout, check=True)
+        return measure(cells, folder)[1]
+
+
+def update():
+    """Count all and write the table, which names the commit that is checked out."""
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=TOP, check=True, text=True,
+                          capture_output=True).stdout.strip()
+    facts, sample = measure(chosen(False))
+    table = {"machine": facts, "commit": head, "sample": sample, "full": measure(chosen(True))[1]}
+    TABLE.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
+
+
+def before_of(table, facts, kind, cells):
+    """Return the counts to compare with: the table's, or those of its commit on this machine; None
+    if there are none."""
+    differs = [key for key in facts if facts[key] != table["machine"].get(key)]
+    if not differs:
+        return table[kind]
+    print(f"Other than in the table: {', '.join(differs)}. Counting its commit as well ...")
+    return at_commit(table["commit"], cells)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--update", action="store_true", help="write what is counted to exact.json")
+    wanted = parser.parse_args()
+    if not shutil.which(machine.MACHINE["qemu"]["program"]):
+        print("No QEMU here: callgrind counts what runs in user mode.")
+        sys.argv[1:] = []
+        return instructions.main()
+    kind = "full" if os.environ.get("FULL") else "sample"
+    if wanted.update:
+        update()
+        return 0
+    cells = chosen(kind == "full")
+    facts, now = measure(cells)
+    before = before_of(json.loads(TABLE.read_text(encoding="utf-8")), facts, kind, cells)
+    if before is None:
+        print("This clone lacks the commit of the table, so there is nothing to compare with.\n"
+              "0 passed, 0 failed, 1 skipped")
+        return 0
+    results = list(compare(before, now))
+    for fine, line in results:
+        print("ok    " if fine else "FAILED", line)
+    failed = [line for fine, line in results if not fine]
+    print(f"{len(results) - len(failed)} passed, {len(failed)} failed")
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
