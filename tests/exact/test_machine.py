@@ -48,12 +48,13 @@ def spin(seconds):
 
 def test_two_boots_count_the_same_on_an_idle_and_on_a_crowded_host(bench):
     """To the last digit, each block of code."""
-    idle = bench.boot(bench.programs[0], FEW, why=True, windows=2)
+    plan = cells.plan(bench.programs[0], FEW, windows=2)
+    idle = bench.boot(plan, why=True)
     crowd = [multiprocessing.Process(target=spin, args=(120,)) for _ in range(4)]
     for one in crowd:
         one.start()
     try:
-        assert raw(bench.boot(bench.programs[0], FEW, why=True, windows=2)) == raw(idle)
+        assert raw(bench.boot(plan, why=True)) == raw(idle)
     finally:
         for one in crowd:
             one.kill()
@@ -86,7 +87,7 @@ def test_a_server_that_does_not_start_is_a_sentence(bench):
     """Which has what it said."""
     broken = replace(bench.programs[0], words=("--port", "0x"))
     with pytest.raises(machine.MachineError, match="--port"):
-        bench.boot(broken, [FEW[1]], windows=1)
+        bench.boot(cells.plan(broken, [FEW[1]], windows=1))
 
 
 PLANTED = {

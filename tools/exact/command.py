@@ -9,7 +9,7 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
-from tools.exact import cells as all_cells, count, machine, programs, tree as trees, why
+from tools.exact import cells as all_cells, count, curves, machine, programs, tree as trees, why
 from tools.kit import TOP, process, progress, scratch, servers, venv
 from tools.variant.what import VariantError
 
@@ -29,6 +29,7 @@ def arguments(words):
     add("--floor", action="store_true", help="also the least that each design needs")
     add("--clients", default="", help="connections at a time, of cells with new ones (20)")
     add("--kernel", default="", help="a release of machine.toml")
+    add("--curve", default="", help="only how costs grow: idle, workers, memory, or all")
     add("--why", action="store_true", help="also where the instructions go")
     add("--out", type=Path, default=OUT, help="a folder")
     add("--settings", action="store_true", help="only say what is wrong with these")
@@ -126,26 +127,47 @@ def chosen(settings):
         choice.check()
     except VariantError as error:
         raise ValueError(f"VARIANT: {error}") from error
+    curves.chosen(settings.curve)
     kernels = [one["name"] for one in trees.MACHINE["kernel"]["release"]]
     if settings.kernel and settings.kernel not in kernels:
         raise ValueError(f"KERNEL is '{settings.kernel}'; it can be {', '.join(kernels)}")
     return choice, chosen_cells(settings)
 
 
-def measure(settings, choice, cells, folder):
-    """Count, print and write what `settings` ask for; servers are built in `folder`. Raises what
-    the modules that it calls raise."""
-    bench = count.Bench(choice, folder, settings.kernel or None)
+def measure_curves(settings, bench):
+    """Count, print and return as JSON the curves that `settings` ask for."""
+    result = {}
+    for curve in curves.chosen(settings.curve):
+        costs = curves.count_all(bench, curve, lambda program: None)
+        print(*curves.table(bench.programs, curve, costs), "", sep="\n", flush=True)
+        result[curve.name] = curves.in_numbers(costs)
+        if costs:
+            why.draw_curve(bench.programs, curve, costs, settings.out)
+    return {"curves": result}
+
+
+def measure_cells(settings, bench, cells):
+    """Count, print and return as JSON what `cells` cost the servers of a bench."""
     counted = counted_with_progress(bench, cells, settings.why)
     print(*table(bench.programs, cells, counted), "", *sure(bench.programs, counted), sep="\n")
-    settings.out.mkdir(parents=True, exist_ok=True)
-    result = {"machine": bench.facts(), "cells": in_numbers(counted)}
+    result = {"cells": in_numbers(counted)}
     if settings.why:
         print("", *why.tables(bench.programs, cells, counted), sep="\n")
         result["why"] = why.in_numbers(counted)
         drawn = why.draw(bench.programs, cells, counted, settings.out)
         print(f"Pictures: {len(drawn)} in {os.path.relpath(settings.out)}")
-    path = settings.out / "exact.json"
+    return result
+
+
+def measure(settings, choice, cells, folder):
+    """Count, print and write what `settings` ask for; servers are built in `folder`. Raises what
+    the modules that it calls raise."""
+    bench = count.Bench(choice, folder, settings.kernel or None)
+    settings.out.mkdir(parents=True, exist_ok=True)
+    result = {"machine": bench.facts(), **(
+        measure_curves(settings, bench) if settings.curve else
+        measure_cells(settings, bench, cells))}
+    path = settings.out / ("curves.json" if settings.curve else "exact.json")
     path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     print(f"Figures: {os.path.relpath(path)}")
 
@@ -158,7 +180,7 @@ def run(words):
         if settings.settings:
             return 0
         process.end_on_signals()
-        if settings.why:
+        if settings.why or settings.curve:
             venv.enter()
         with scratch.folder("exact") as folder:
             measure(settings, choice, cells, folder)

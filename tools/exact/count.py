@@ -64,8 +64,8 @@ class Bench:
         self.tree = trees.unpack(kernel or trees.MACHINE["kernel"]["default"], say)
         self.plugin = image.build_plugin(self.qemu[1], folder)
         self.programs = programs.build(self.tree, choice, folder, say)
-        self.files = image.contents(self.tree, self.programs, image.build_guest(self.tree, folder),
-                                    all_cells.requests())
+        self.files = image.contents(self.tree, self.programs, all_cells.requests())
+        self.files |= image.build_guest(self.tree, folder)
 
     def facts(self):
         """Return what a count depends on, for the results."""
@@ -76,10 +76,9 @@ class Bench:
                 "cpu": config["qemu"]["cpu"], "kernel options": config["kernel"]["options"],
                 "packages": self.tree.versions, "source": commit}
 
-    def boot(self, program, cells, why=False, **windows):
-        """Boot a machine in which a Program gets the requests of `cells`; return Booted, with
-        `why` also with the blocks of code that ran."""
-        plan = all_cells.plan(program, cells, **windows)
+    def boot(self, plan, why=False):
+        """Boot a machine with a plan (bytes); return Booted, with `why` also with the blocks of
+        code that ran. Raises MachineError."""
         plugin = str(self.plugin)
         if why:
             first, end = self.kernel().softirq()
@@ -103,7 +102,11 @@ class Bench:
         """Return {name of a cell: Counted} of a Program, for those of `cells` that it can be asked.
         Raises MachineError."""
         cells = [cell for cell in cells if program.can(cell)]
-        booted = self.boot(program, cells, why, **windows)
+        return self.count_plan(program, all_cells.plan(program, cells, **windows), cells, why)
+
+    def count_plan(self, program, plan, cells, why=False):
+        """Return {name of a cell: Counted} of a plan (bytes) that counts `cells` at a Program."""
+        booted = self.boot(plan, why)
         counted = per_request(booted, cells)
         if why:
             server = parts.Code(booted.maps[0], program.path)

@@ -52,3 +52,19 @@ def difference(one, other, by_cell):
     return _figure(rows, f"From {one} to {other}", "Thousands of instructions a request.",
                    alt.Color("kind:N", sort=[more, less], title=None, scale=alt.Scale(
                        domain=[more, less], range=[styles.OTHERS[5], styles.OTHERS[2]])))
+
+
+def of_curve(curve, costs):
+    """Return the SVG of lines, one for each {name of a server: (title, {size: Counted})}."""
+    rows = [{"server": title, "x": size, "thousands": sum(cell.cost("server")) / 1e3}
+            for title, by_size in costs.values() for size, cell in by_size.items()]
+    titles = [title for title, _ in costs.values()]
+    base = alt.Chart(alt.Data(values=rows)).encode(
+        x=alt.X("x:Q", title=curve.x, axis=alt.Axis(format=",")),
+        y=alt.Y("thousands:Q", title=None, axis=alt.Axis(format=",", tickCount=6)),
+        color=alt.Color("server:N", sort=titles, title=None, scale=alt.Scale(
+            domain=titles, range=[styles.style(name)["light"] for name in costs])))
+    chart = alt.layer(base.mark_line(), base.mark_point(filled=True, size=50)).properties(
+        width=charts.WIDTH, height=240, title=alt.Title(
+            f"{curve.says[0].upper()}{curve.says[1:]}", subtitle="Thousands of instructions."))
+    return styles.adapted(charts.svg(chart))

@@ -68,3 +68,12 @@ def draw(chosen, cells, counted, folder):
     for name, svg in drawn.items():
         (folder / name).write_text(svg, encoding="utf-8")
     return list(drawn)
+
+
+def draw_curve(chosen, curve, costs, folder):
+    """Write a picture of a curve into `folder` (a Path): {name of a Program: {size: Counted}}."""
+    # pylint: disable-next=import-outside-toplevel
+    from tools.exact import pictures
+    svg = pictures.of_curve(curve, {one.name: (one.title, costs[one.name]) for one in chosen
+                                    if one.name in costs})
+    (folder / f"curve_{curve.name}.svg").write_text(svg, encoding="utf-8")

@@ -8,7 +8,7 @@
 //     redis WORD...                start Redis with this command line
 //     server WORD...               start the server, and wait until it says that it listens
 //     peer WORD...                 start a server that does not say so, and try until it does
-//     set FILE VALUE               set a parameter of the kernel
+//     environment NAME VALUE       set a variable for all that is started from now on
 //     idle N                       open N connections that never ask
 //     cell FILE N...               run a cell; the numbers are those of struct cell
 //     stop                         end the server and the idle connections
@@ -115,15 +115,6 @@ static void set_up(void)
     int fd = socket(AF_INET, SOCK_DGRAM, 0);
     if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &loopback) != 0)
         fail("the loopback interface");
-    close(fd);
-}
-
-// Sets a value below /proc/sys that a run of all cells needs.
-static void set(const char *path, const char *value)
-{
-    int fd = open(path, O_WRONLY);
-    if (fd < 0 || write(fd, value, strlen(value)) < 0)
-        fail(path);
     close(fd);
 }
 
@@ -301,8 +292,8 @@ static void obey(char **words)
         start_server(words + 1, 0);
     else if (strcmp(words[0], "idle") == 0)
         hold_idle(words[1] ? (int)strtol(words[1], NULL, 10) : 0);
-    else if (strcmp(words[0], "set") == 0)
-        set(words[1], words[2]);
+    else if (strcmp(words[0], "environment") == 0)
+        setenv(words[1], words[2] ? words[2] : "", 1);
     else if (strcmp(words[0], "cell") == 0)
         load(words + 1);
     else if (strcmp(words[0], "stop") == 0) {

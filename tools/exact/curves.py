@@ -1,0 +1,125 @@
+"""Curves: how the cost of a request grows with idle connections, workers, or memory.
+
+    for curve in curves.chosen("idle"):
+        costs = curves.count_all(bench, curve, done)    # {name of a Program: {size: Counted}}
+        print(*curves.table(bench.programs, curve, costs), sep="\n")
+"""
+
+import os
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tools.exact import cells as all_cells, parts
+from tools.kit import servers
+
+WINDOWS = 3
+GROWN = 3           # parts that are named
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One curve; curves.toml says what the fields mean."""
+
+    name: str
+    says: str
+    x: str
+    of: str
+    servers: list
+    at: list
+    cell: str
+    requests: int
+    each: int = 0
+    connections: int = 1
+    words: tuple = ()
+
+    def cell_at(self, size):
+        """Return the Cell of a point, with enough of a warm-up that each worker has served."""
+        return replace(all_cells.CELLS[self.cell], requests=self.requests,
+                       connections=self.connections, warm_up=self.requests + self.each * size)
+
+    def lines(self, program, size):
+        """Return the lines of the plan that count a point."""
+        words = [*program.command(True), *self.words]
+        before, after = [], []
+        if self.of == "workers":
+            words += [servers.named(program.name).slots, str(size)]
+        elif self.of == "memory":
+            before = ["environment LD_PRELOAD /touch.so", f"environment TOUCH_MIB {size}"]
+        else:
+            after = [f"idle {size}"] * bool(size)
+        return [*before, "server " + " ".join(words), "maps", *after,
+                self.cell_at(size).line(WINDOWS), "stop"]
+
+
+CURVES = {one["name"]: Curve(**one) for one in tomllib.loads(
+    Path(__file__).with_name("curves.toml").read_text(encoding="utf-8"))["curve"]}
+
+
+def chosen(text):
+    """Return the curves of a comma-separated list, or "all". Raises ValueError."""
+    wanted = list(CURVES) if text == "all" else text.replace(",", " ").split()
+    if unknown := [name for name in wanted if name not in CURVES]:
+        raise ValueError(f"CURVE has '{unknown[0]}'; it can have all, or {', '.join(CURVES)}")
+    return [CURVES[name] for name in wanted]
+
+
+def count_all(bench, curve, done):
+    """Return {name of a Program: {size: Counted}} of those of the bench that a curve is for, with
+    a machine for each; done(program) is called after each. Raises MachineError."""
+    bench.kernel()
+
+    def one(program):
+        plan = [line for size in curve.at for line in curve.lines(program, size)]
+        sizes = [replace(curve.cell_at(size), name=str(size)) for size in curve.at]
+        counted = bench.count_plan(program, ("\n".join(plan) + "\n").encode(), sizes, True)
+        done(program)
+        return {int(name): cell for name, cell in counted.items()}
+    programs = [program for program in bench.programs if program.name in curve.servers]
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        return dict(zip([program.name for program in programs], pool.map(one, programs),
+                        strict=True))
+
+
+def slope(costs):
+    """Return (instructions a request that each unit adds, those without any): the straight line
+    with the smallest squares through {size: instructions}."""
+    mean_x = sum(costs) / len(costs)
+    mean_y = sum(costs.values()) / len(costs)
+    grows = sum((x - mean_x) * (y - mean_y) for x, y in costs.items()) \
+        / sum((x - mean_x) ** 2 for x in costs)
+    return grows, mean_y - grows * mean_x
+
+
+def totals(by_size):
+    """Return {size: instructions of the server for a request}."""
+    return {size: sum(cell.cost("server")) for size, cell in by_size.items()}
+
+
+def table(programs, curve, costs):
+    """Return lines: thousands of instructions a request at each size, and what adds to them."""
+    mine = [program for program in programs if program.name in costs]
+    lines = [f"{curve.says[0].upper()}{curve.says[1:]}, in thousands of instructions:",
+             curve.x.rjust(34) + "".join(program.title.rjust(16) for program in mine)]
+    of = {program: totals(costs[program.name]) for program in mine}
+    for size in curve.at:
+        lines.append(f"{size:34,}" + "".join(f"{of[one][size] / 1e3:16.1f}" for one in mine))
+    lines.append("instructions that each one adds".rjust(34) + "".join(
+        f"{slope(of[one])[0]:16.1f}" for one in mine))
+    for program in mine:
+        first, last = (costs[program.name][size].where.parts() for size in (
+            curve.at[0], curve.at[-1]))
+        more = {name: sum(last[name]) - sum(first[name]) for name in parts.NAMES}
+        most = sorted(more, key=lambda name: -more[name])[:GROWN]
+        lines.append(f"  {program.title}: " + ", ".join(
+            f"{name} {more[name] / 1e3:+.1f}" for name in most))
+    return lines
+
+
+def in_numbers(costs):
+    """Return {program: {size: {"user", "kernel", "parts"}}} as JSON has it."""
+    return {name: {size: {
+        **dict(zip(("user", "kernel"), (round(n, 1) for n in cell.cost("server")))),
+        "parts": {part: round(sum(both), 1) for part, both in cell.where.parts().items()}}
+        for size, cell in by_size.items()} for name, by_size in costs.items()}
