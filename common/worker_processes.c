@@ -63,16 +63,22 @@ static bool is_running(struct worker_processes *workers, int number)
     return false;
 }
 
+/* The search begins behind the worker that was started last. If it began with
+ * the first one, to start a thousand would take half a million waitpid(2). */
 int wait_for_missing_worker(struct worker_processes *workers)
 {
+    const int count = workers->server->options.workers;
     while (!signals_stopping()) {
         int64_t now = clock_monotonic_ms();
         bool one_is_dead = false;
-        for (int i = 0; i < workers->server->options.workers; i++) {
+        for (int n = 0; n < count; n++) {
+            int i = (workers->next + n) % count;
             if (is_running(workers, i))
                 continue;
-            if (workers->processes[i].due_ms <= now)
+            if (workers->processes[i].due_ms <= now) {
+                workers->next = i + 1;
                 return i;
+            }
             one_is_dead = true;
         }
         wait_for_signal(workers, one_is_dead);

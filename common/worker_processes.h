@@ -19,6 +19,7 @@ struct worker_processes {
         pid_t pid;      /* 0: not running */
         int64_t due_ms; /* start it then at the earliest; monotonic */
     } *processes;       /* options.workers of them */
+    int next;           /* which of them is looked at first */
     sigset_t unblocked; /* the signal mask for waiting */
 };
 
