@@ -33,7 +33,7 @@ WINDOWS = 2
 # {cell: (requests of its warm-up, of a window)} that are enough with one client at a time. With
 # more, it depends on chance how many workers are awake. Each of a hundred workers serves as often
 # as the others. LESS: what the numbers are divided by for a process for each request.
-SIZES = {"answer": (200, 300), "answer-kept": (600, 150), "guestbook": (200, 100)}
+SIZES = {"answer": (200, 300), "answer-kept": (600, 150), "guestbook": (300, 100)}
 LESS = {"forking": 3}
 ALLOWED, ALLOWED_OF = 0.01, {"forking": 0.02}
 MODES = ("user", "kernel")

@@ -6,7 +6,8 @@ import subprocess
 
 import pytest
 
-from tools.exact import cells, command, count, image, machine, parts, programs, why
+from tools.exact import cells, command, count, curves, image, machine, parts, programs, \
+    results, why
 
 OUTPUT = """\
 symbols
@@ -229,3 +230,27 @@ def test_tables_and_pictures():
     assert "TCP in" in pictures.of_server("one", {"guestbook": where[0]})
     svg = pictures.difference("one", "other", {"guestbook": where})
     assert "other needs more" in svg and "TCP in" not in svg    # equal in both
+
+
+def test_results_come_back(tmp_path):
+    """As they were counted, for the book."""
+    cell = counted(100, 102, 104)
+    cell.where = parts.Where({"f": 30}, {"tcp_ack": 50}, {"tcp_ack": 20}, {"tcp_ack": 7})
+    results.write(tmp_path, "exact.json", {"qemu": "7.2"}, {"epoll": {
+        "answer": results.of_cell(cell)}})
+    results.write(tmp_path, "curves.json", {}, {"idle/epoll": {1000: results.of_cell(cell)}})
+    table = results.read(tmp_path)
+    assert table.machine == {"qemu": "7.2"} and table.cell("epoll", "answer").total == 102
+    assert table.cell("epoll", "answer").parts()["TCP in"] == (50, 20)
+    assert table.curves["idle"]["epoll"][1000].user == 51
+
+
+def test_a_slope_is_what_each_unit_adds():
+    """By the smallest squares."""
+    assert curves.slope({0: 10, 10: 40, 20: 70}) == pytest.approx((3, 10))
+    curve = curves.CURVES["workers"]
+    assert curve.lines(program("preforking"), 300) == [
+        "server /bin/preforking --port 8000 --workers 300", "maps",
+        "cell /requests/answer-close 1 0 1 1700 3 200", "stop"]
+    with pytest.raises(ValueError, match="CURVE has 'tea'; it can have all, or idle"):
+        curves.chosen("idle,tea")

@@ -1,7 +1,6 @@
 """What `make exact` starts: counts what a request costs, and prints and writes it down."""
 
 import argparse
-import json
 import os
 import shutil
 import sys
@@ -9,7 +8,8 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
-from tools.exact import cells as all_cells, count, curves, machine, programs, tree as trees, why
+from tools.exact import cells as all_cells, count, curves, machine, programs, results, \
+    tree as trees, why
 from tools.kit import TOP, process, progress, scratch, servers, venv
 from tools.variant.what import VariantError
 
@@ -83,15 +83,6 @@ def table(chosen, cells, counted):
     return lines
 
 
-def in_numbers(counted):
-    """Return what Counted holds as JSON has it."""
-    return {program: {name: {
-        "windows": [{role: [round(n, 2) for n in window[role]] for role in count.ROLES}
-                    for window in cell.windows], "width": round(cell.width, 5),
-        "charged": [{role: round(n, 2) for role, n in window.items()} for window in cell.charged]}
-        for name, cell in by_cell.items()} for program, by_cell in counted.items()}
-
-
 def counted_with_progress(bench, cells, why_too):
     """Return what count.count_all() does, with a line that says what is done."""
     plan = {one.name: SECONDS.get(one.name, OTHERS) * len(cells) / 5 for one in bench.programs}
@@ -135,40 +126,43 @@ def chosen(settings):
 
 
 def measure_curves(settings, bench):
-    """Count, print and return as JSON the curves that `settings` ask for."""
-    result = {}
+    """Count, print, draw and write the curves that `settings` ask for; return a file's path."""
+    told = {}
     for curve in curves.chosen(settings.curve):
         costs = curves.count_all(bench, curve, lambda program: None)
+        if not costs:
+            continue
         print(*curves.table(bench.programs, curve, costs), "", sep="\n", flush=True)
-        result[curve.name] = curves.in_numbers(costs)
-        if costs:
-            why.draw_curve(bench.programs, curve, costs, settings.out)
-    return {"curves": result}
+        why.draw_curve(bench.programs, curve, costs, settings.out)
+        told |= {f"{curve.name}/{name}": {size: results.of_cell(cell) for size, cell
+                                          in by_size.items()} for name, by_size in costs.items()}
+    return results.write(settings.out, "curves.json", bench.facts(), told)
 
 
 def measure_cells(settings, bench, cells):
-    """Count, print and return as JSON what `cells` cost the servers of a bench."""
+    """Count, print, draw and write what `cells` cost the servers of a bench; return a file's
+    path."""
     counted = counted_with_progress(bench, cells, settings.why)
     print(*table(bench.programs, cells, counted), "", *sure(bench.programs, counted), sep="\n")
-    result = {"cells": in_numbers(counted)}
     if settings.why:
         print("", *why.tables(bench.programs, cells, counted), sep="\n")
-        result["why"] = why.in_numbers(counted)
         drawn = why.draw(bench.programs, cells, counted, settings.out)
-        print(f"Pictures: {len(drawn)} in {os.path.relpath(settings.out)}")
-    return result
+        results.write(settings.out, "why.json", bench.facts(), {
+            program: {name: results.functions(cell) for name, cell in by_cell.items()}
+            for program, by_cell in counted.items()})
+        print(f"Pictures: {len(drawn)} in {os.path.relpath(settings.out)}, functions: why.json")
+    return results.write(settings.out, "exact.json", bench.facts(), {
+        program: {name: results.of_cell(cell) for name, cell in by_cell.items()}
+        for program, by_cell in counted.items()})
 
 
 def measure(settings, choice, cells, folder):
-    """Count, print and write what `settings` ask for; servers are built in `folder`. Raises what
-    the modules that it calls raise."""
+    """Count what `settings` ask for with servers that are built in `folder`. Raises what the
+    modules that it calls raise."""
     bench = count.Bench(choice, folder, settings.kernel or None)
     settings.out.mkdir(parents=True, exist_ok=True)
-    result = {"machine": bench.facts(), **(
-        measure_curves(settings, bench) if settings.curve else
-        measure_cells(settings, bench, cells))}
-    path = settings.out / ("curves.json" if settings.curve else "exact.json")
-    path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    path = measure_curves(settings, bench) if settings.curve else \
+        measure_cells(settings, bench, cells)
     print(f"Figures: {os.path.relpath(path)}")
 
 

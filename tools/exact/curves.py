@@ -116,10 +116,3 @@ def table(programs, curve, costs):
             f"{name} {more[name] / 1e3:+.1f}" for name in most))
     return lines
 
-
-def in_numbers(costs):
-    """Return {program: {size: {"user", "kernel", "parts"}}} as JSON has it."""
-    return {name: {size: {
-        **dict(zip(("user", "kernel"), (round(n, 1) for n in cell.cost("server")))),
-        "parts": {part: round(sum(both), 1) for part, both in cell.where.parts().items()}}
-        for size, cell in by_size.items()} for name, by_size in costs.items()}

@@ -55,9 +55,9 @@ def difference(one, other, by_cell):
 
 
 def of_curve(curve, costs):
-    """Return the SVG of lines, one for each {name of a server: (title, {size: Counted})}."""
-    rows = [{"server": title, "x": size, "thousands": sum(cell.cost("server")) / 1e3}
-            for title, by_size in costs.values() for size, cell in by_size.items()]
+    """Return the SVG of lines, one for each {name of a server: (title, {size: instructions})}."""
+    rows = [{"server": title, "x": size, "thousands": executed / 1e3}
+            for title, by_size in costs.values() for size, executed in by_size.items()]
     titles = [title for title, _ in costs.values()]
     base = alt.Chart(alt.Data(values=rows)).encode(
         x=alt.X("x:Q", title=curve.x, axis=alt.Axis(format=",")),

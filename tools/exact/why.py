@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from tools.exact import parts
+from tools.exact import curves, parts
 
 
 def table(chosen, cell, counted):
@@ -37,20 +37,6 @@ def tables(chosen, cells, counted):
     return [line for cell in cells for line in [*table(chosen, cell, counted), ""]]
 
 
-def in_numbers(counted):
-    """Return the parts, and the functions of 10 instructions or more, as JSON has them."""
-    def shown(functions):
-        return {name: round(executed, 1) for name, executed
-                in sorted(functions.items(), key=lambda one: -one[1]) if executed >= 10}
-    return {program: {name: {
-        "parts": {part: [round(n, 1) for n in both] for part, both in cell.where.parts().items()},
-        "parts in soft interrupts of the load":
-            {part: round(n, 1) for part, n in cell.where.load_parts().items()},
-        "user": shown(cell.where.user), "kernel": shown(cell.where.kernel),
-        "softirq": shown(cell.where.softirq)} for name, cell in by_cell.items()}
-        for program, by_cell in counted.items()}
-
-
 def draw(chosen, cells, counted, folder):
     """Write a picture for each server, and for each two neighbours, into `folder` (a Path); return
     the names of their files."""
@@ -74,6 +60,6 @@ def draw_curve(chosen, curve, costs, folder):
     """Write a picture of a curve into `folder` (a Path): {name of a Program: {size: Counted}}."""
     # pylint: disable-next=import-outside-toplevel
     from tools.exact import pictures
-    svg = pictures.of_curve(curve, {one.name: (one.title, costs[one.name]) for one in chosen
-                                    if one.name in costs})
+    svg = pictures.of_curve(curve, {one.name: (one.title, curves.totals(costs[one.name]))
+                                    for one in chosen if one.name in costs})
     (folder / f"curve_{curve.name}.svg").write_text(svg, encoding="utf-8")

@@ -9,11 +9,13 @@ import pathlib
 import re
 import shutil
 import statistics
+import subprocess
+import sys
 import threading
 
 from tools.bench import load
 from tools.bench.load.base import Tool
-from tools.kit import TOP, client, procfs, redis, sockets
+from tools.kit import TOP, client, process, procfs, redis, sockets
 from tools.kit.counters import Counters
 from tools.kit.slow_redis import SlowRedis
 
@@ -189,6 +191,26 @@ def balancer(cell, live, seen, told):
     return growth(read, "us/request in {}", 1e6, seen, told)
 
 
+# Programs that use a core whenever nothing else does: one computes in a register, one reads more
+# memory than a cache has.
+NEIGHBOURS = {"awake": "while True: pass",
+              "cold": "memory = bytes(32 << 20)\nwhile True: memory.find(1)"}
+
+
+@contextlib.contextmanager
+def neighbours(_cell, live, _seen, _told):
+    """Run the neighbour that the server's way names on each core, below all other work."""
+    names = [word.partition("=")[2] for word in live.server.way if word.startswith("neighbour=")]
+    code = "import os\nos.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))\n"
+    with contextlib.ExitStack() as running:
+        for name in names:
+            for core in os.sched_getaffinity(0):
+                one = process.spawn([sys.executable, "-c", code + NEIGHBOURS[name]], {core},
+                                    subprocess.DEVNULL)
+                running.callback(process.stop, one)
+        yield
+
+
 @contextlib.contextmanager
 def queue(cell, live, seen, told):
     """Tell what the same arrivals would take in a queue with one server, see load/arrivals.py."""
@@ -209,5 +231,5 @@ def iteration(cell, live, seen, told):
         told["ms, the longest iteration"] = max(worker.longest_ms for worker in workers)
 
 
-HOOKS = {"idle": idle, "kernel": kernel, "spread": spread, "balancer": balancer, "queue": queue,
-         "iteration": iteration}
+HOOKS = {"idle": idle, "neighbours": neighbours, "kernel": kernel, "spread": spread,
+         "balancer": balancer, "queue": queue, "iteration": iteration}

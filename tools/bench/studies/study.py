@@ -9,8 +9,9 @@ one that its others are compared with.
 
 [ways] starts every server in several ways. Each server then has a load of its own, where its
 ways are compared with the first. A way is a line of words: options of the server, kernel
-settings (net.NAME=VALUE), and a folder (with / at its end) whose executables are started
-instead of the plain ones. `floor = true` compares each server with the floor of its design,
+settings (net.NAME=VALUE), a folder (with / at its end) whose executables are started
+instead of the plain ones, core=load (the server runs where the load does) and neighbour=NAME,
+which is for hooks.neighbours(). `floor = true` compares each server with the floor of its design,
 likewise. [check] is for self_check.py, and a cell is noisy where the figure that `leads` is not
 known well, see stats/summary.py.
 
@@ -87,6 +88,11 @@ class Started:
             limit = re.fullmatch(r"net\.(\S+)=(\S+)", word)
             if limit:
                 netns.set_limits({limit[1].replace(".", "/"): limit[2]})
+            elif word == "core=load":
+                others = sorted(os.sched_getaffinity(0) - start.cores)
+                argv = ["taskset", "-c", ",".join(map(str, others)), *argv]
+            elif word.startswith("neighbour="):
+                pass
             elif word.endswith("/"):
                 argv[0] = os.path.join(TOP, word, self.server.name)
             else:
