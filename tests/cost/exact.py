@@ -4,7 +4,7 @@
 The machine of tools/exact/ counts the same instructions each time, however busy this one is. What
 is left is dependence on the start: a window differs from the next by up to 3 %, the mean of all by
 less than 1 %. So a count may differ from the table in exact.json by 1 % either way, and
-by 2 % for 02, unless the table is changed in the same commit:
+by 2 % for 02 and 3 % for 05, unless the table is changed in the same commit:
 
     python3 -m tests.cost.exact --update
 
@@ -35,7 +35,8 @@ WINDOWS = 2
 # as the others. LESS: what the numbers are divided by for a process for each request.
 SIZES = {"answer": (200, 300), "answer-kept": (600, 150), "guestbook": (300, 100)}
 LESS = {"forking": 3}
-ALLOWED, ALLOWED_OF = 0.01, {"forking": 0.02}
+# Threads share the arenas of malloc(3); which of them meet depends on the start.
+ALLOWED, ALLOWED_OF = 0.01, {"forking": 0.02, "prethreaded": 0.03}
 MODES = ("user", "kernel")
 SHOWN = 3               # parts that are named when a count differs
 

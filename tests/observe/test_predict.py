@@ -213,6 +213,48 @@ def test_a_class_is_a_distribution_beside_the_measured_value(
     assert group.main([str(tmp_path / "out")]) == 1
 
 
+# ------------------------------------------------------ requests that compute
+
+SHORT = {"server": "07_epoll", "what": "computing", "p50_ms": 1, "p99_ms": 2, "why": "",
+         "name": "", "measured": {}}
+
+
+def test_a_prediction_of_waits_has_other_figures(write):
+    """And says so, when it has those of a page."""
+    told = files.read(write(files.EXAMPLE_WAITS))
+    assert told == {**SHORT, "p50_ms": 2, "p99_ms": 50, "why": "a line"}
+    for line, why in (("rate = 5\n", "line 6: rate: it is not asked for with what = .computing"),
+                      ("limit = 'Redis'\n", "line 6: limit: it is not asked for")):
+        with pytest.raises(files.FileError, match=why):
+            files.read(write(files.EXAMPLE_WAITS + line))
+    with pytest.raises(files.FileError, match="p99_ms = ...  is missing"):
+        files.read(write(files.EXAMPLE_WAITS.replace("p99_ms", "#")))
+    with pytest.raises(files.FileError, match="p50_ms: it is not asked for"):
+        files.read(write(TEXT + "p50_ms = 3\n"))
+
+
+def test_waits_are_compared_and_explained():
+    """With the server that was asked for, not with the one that it is compared with."""
+    def curve(server, p50, p99):
+        return {"server": server, "variant": "computing 20 ms", "points": [{
+            "rate": {"middle": 100}, "notes": ["a note"], "noisy": [], "limit": "",
+            "evidence": "", "values": {"p50_ms": p50, "p99_ms": p99}}]}
+    summary = {"experiments": [{"calls": {}, "curves": [
+        curve("epoll", 2, 55), curve("threaded", 0.6, 3)]}]}
+    found, more = compare.measured(summary, SHORT)
+    assert (found, more["notes"]) == ({"p50_ms": 2, "p99_ms": 55}, ["a note"])
+    assert compare.measured(summary, {**SHORT, "server": "04_threaded"})[0]["p99_ms"] == 3
+    rows = compare.table(SHORT, found).rows
+    assert [row[-1] for row in rows] == ["2 times too low", "27.5 times too low"]
+    assert compare.explain(SHORT, found, more) == [
+        "You expected 2 ms until 99 % of them are there; it takes 55: a short request waits "
+        "until all that came before it have computed.",
+        "You expected 1 ms until half of the short answers are there; it takes 2: a short "
+        "request waits until all that came before it have computed.",
+        "Read docs/tutorial/07_epoll.md, then docs/explanation/computing.md."]
+    assert "limit" not in " ".join(group.lines([{**SHORT, "measured": found}]))
+
+
 # -------------------------------------------------------------------- for real
 
 LIMIT = 240                     # seconds: ends a test that hangs
@@ -247,6 +289,16 @@ def test_the_whole(write, tmp_path):
     assert "Read docs/tutorial/07_epoll.md" in out and "report.html" in out
     assert (tmp_path / "out/latest/samples.csv").read_text().count(
         "\nguestbook") == 1
+
+
+def test_a_computing_question_is_measured(write, tmp_path):
+    """The study's load, with the server that is asked for and 07."""
+    path = write(files.EXAMPLE_WAITS.replace("07", "05"), "guess.toml")
+    status, out, error = ended(tmp_path, "--file", str(path))
+    assert status == 0, error
+    stored = files.read(tmp_path / "out/predictions/guess.toml")
+    assert stored["measured"]["p99_ms"] >= stored["measured"]["p50_ms"] > 0
+    assert re.search(r"^ms until 99 % of them are there +50 ", out, re.MULTILINE)
 
 
 @pytest.mark.parametrize("words, why", [

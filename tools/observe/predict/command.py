@@ -18,10 +18,14 @@ from tools.results import rundir
 
 # 30 s: as many rounds as an interval of the median needs.
 DEFAULTS = {"SECONDS": "5", "REPEAT": "6"}
+# The study `mixed` compares with 07, which is measured as well.
+COMPUTING_DEFAULTS, LOAD, SHARE = {"SECONDS": "4", "REPEAT": "3"}, "computing 20 ms", 20
 PASSED_ON = ("BACKLOG", "SERVER_CPUS", "LOAD_CPUS", "TOOL", "OUT", "SEED")
 SAID = {
     "guestbook": "Each client opens a connection, asks for /guestbook (three "
                  "commands to Redis), reads the page, and begins again.",
+    files.COMPUTING: "A hundred requests a second arrive, each when it is due: 20 of them "
+                     "compute for 20 ms, the others ask for /answer.",
     "answer": "Each client keeps its connection and asks for /answer (two "
               "bytes, no Redis) again and again.",
 }
@@ -36,7 +40,7 @@ def main(words):
         "(of each round), REPEAT, OUT, TOOL, SERVER_CPUS ...")
     parser.add_argument("server", nargs="?", help="05, prethreaded")
     parser.add_argument("--clients", help="how many (100)")
-    parser.add_argument("--what", help="guestbook (default) or answer")
+    parser.add_argument("--what", help="guestbook (default), answer or computing")
     parser.add_argument("--file", help="a prediction in TOML; does not ask")
     parser.add_argument("--name", help="whose prediction it is")
     try:
@@ -60,17 +64,20 @@ def run(options):
     elif "server" not in given:
         raise files.FileError("SERVER=05 or FILE=predict.toml is needed")
     elif not (sys.stdin.isatty() and sys.stdout.isatty()):
+        example = files.EXAMPLE_WAITS if given.get("what") == files.COMPUTING else files.EXAMPLE
         raise files.FileError("there is no terminal to ask at; FILE=... names "
-                              f"a file like this:\n\n{files.EXAMPLE}")
+                              f"a file like this:\n\n{example}")
     else:
         topic = {"clients": 100, **files.OPTIONAL, **given}
+        if topic["what"] == files.COMPUTING:
+            del topic["clients"]
     settings = settings_of(topic)
     lab.executable_of(topic["server"])
     reason = venv.enter()           # before we ask: it starts us again
     prediction = topic if options.file else ask(topic, reason)
     path = files.store(
         Path(settings.out) / "predictions", prediction["name"] or Path(
-            options.file or "{server}-{what}-{clients}".format(**topic)).stem,
+            options.file or "{server}-{what}-{clients}".format(**{"clients": "20", **topic})).stem,
         prediction)
     print(f"The prediction is in {os.path.relpath(path)}", flush=True)
     status, folder, doubts = measure(settings)
@@ -103,12 +110,15 @@ def checked(options):
 def settings_of(topic):
     """Return bench's Settings for one cell. Raises SettingsError."""
     there = {key: os.environ.get(key, "") for key in PASSED_ON}
-    settings = config.read("run", [
-        "--experiment", topic["what"], "--servers", topic["server"],
-        "--concurrency", str(topic["clients"])], {**there, **{
-            key: os.environ.get(key) or DEFAULTS[key] for key in DEFAULTS}})
+    computes = topic["what"] == files.COMPUTING
+    defaults = DEFAULTS | COMPUTING_DEFAULTS if computes else DEFAULTS
+    settings = config.read(*(("study", ["mixed"]) if computes else (
+        "run", ["--experiment", topic["what"]])), {**there, **{
+            key: os.environ.get(key) or value for key, value in defaults.items()},
+            "SERVERS": topic["server"], "CONCURRENCY": str(topic.get("clients", SHARE))})
     one = copy.copy(settings.experiments[0])
-    one.variants = one.variants[:1]
+    one.variants = [variant for variant in one.variants if variant.name == LOAD] \
+        if computes else one.variants[:1]
     return dataclasses.replace(settings, experiments=(one,))
 
 
@@ -140,11 +150,12 @@ def ask(topic, reason):
                 f"[/bold]\n{SAID[topic['what']]} The server has a core of its "
                 "own.\n")
     told = {key: answer(words, number)
-            for key, words in files.QUANTITIES.items()}
-    shown.print("\nWhat ends the rate?", *(
-        f"  [bold]{name:12}[/bold] {words}"
-        for name, words in files.LIMITS.items()), sep="\n")
-    told["limit"] = answer("one of these", files.CHECKS["limit"])
+            for key, words in files.quantities(topic).items()}
+    if "limit" in files.needed(topic):
+        shown.print("\nWhat ends the rate?", *(
+            f"  [bold]{name:12}[/bold] {words}"
+            for name, words in files.LIMITS.items()), sep="\n")
+        told["limit"] = answer("one of these", files.CHECKS["limit"])
     told["why"] = answer("why, in a line", files.line)
     return {**topic, **told}
 

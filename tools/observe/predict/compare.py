@@ -1,7 +1,7 @@
 """Prediction and measurement side by side: what was off, and why."""
 
 from tools.model import model
-from tools.observe.predict.files import LIMITS, QUANTITIES, title
+from tools.observe.predict.files import COMPUTING, LIMITS, QUANTITIES, WAITS, quantities, title
 from tools.report.table import Table
 from tools.stats.bottleneck import WHOLE_CORE
 from tools.stats.sentences import number
@@ -14,7 +14,13 @@ SLEEPS = {                      # by the last digit of the server's number
     "67": "the loop sleeps only when no client and no reply is ready",
 }
 # What to read after the server's chapter, by what was off.
-PAGES = {"cpu_us": "docs/howto/read_a_report.md",
+SHARES = {                      # likewise, of requests that compute
+    "167": "a short request waits until all that came before it have computed",
+    "2345": "the kernel divides the core among all that compute, so a short request "
+            "waits for its turn and not for their 20 ms",
+}
+PAGES = {**dict.fromkeys(WAITS, "docs/explanation/computing.md"),
+         "cpu_us": "docs/howto/read_a_report.md",
          "calls": "docs/explanation/sans_io.md",
          "load tool": "docs/explanation/fooling_yourself.md",
          "Redis": "docs/explanation/waiting.md"}
@@ -29,10 +35,15 @@ def measured(summary, prediction):
     (what the file gets, more). `more` has "calls" ({name: a request}),
     "user_us" and "notes" (sentences). Raises NoFigure."""
     experiment = summary["experiments"][0]
-    curve = experiment["curves"][0]
+    name = prediction["server"].partition("_")[2]
+    curve = next((one for one in experiment["curves"] if one["server"] == name),
+                 experiment["curves"][0])
     point = curve["points"][0]
     if not point["rate"] or not point["rate"]["middle"]:
         raise NoFigure("; ".join(point["notes"]) or "no request was answered")
+    if prediction["what"] == COMPUTING:
+        return {key: float(f"{point['values'][key]:.6g}") for key in WAITS
+                if point["values"].get(key)}, {"calls": {}, "notes": point["notes"]}
     values = {**point["values"], "rate": point["rate"]["middle"]}
     calls = dict(experiment["calls"].get(
         f"{curve['server']}/{curve['variant']}", {}))
@@ -71,13 +82,13 @@ def factor(one, other):
 def off(prediction, found):
     """Return [(factor, key of QUANTITIES)], the worst first."""
     return sorted(((factor(prediction[key], found[key]), key)
-                   for key in QUANTITIES if key in found), reverse=True)
+                   for key in quantities(prediction) if key in found), reverse=True)
 
 
 def table(prediction, found):
     """Return the Table of both, side by side."""
     rows = []
-    for key, words in QUANTITIES.items():
+    for key, words in quantities(prediction).items():
         expected, value, said = prediction[key], found.get(key), "not counted"
         if value:
             times = factor(expected, value)
@@ -85,31 +96,33 @@ def table(prediction, found):
             said = f"{number(times)} times too {side}" if times >= 1.05 \
                 else "right"
         rows.append([words, expected, value, said])
-    rows.append(["limit of the rate", prediction["limit"], found["limit"],
-                 "right" if ends_right(prediction, found) else "another"])
+    if "limit" in prediction:
+        rows.append(["limit of the rate", prediction["limit"], found["limit"],
+                     "right" if ends_right(prediction, found) else "another"])
     return Table(title(prediction),
                  ["quantity", "predicted", "measured", "compared"], rows)
 
 
 def ends_right(prediction, found):
-    """Return whether the limit is the predicted one."""
-    return prediction["limit"] in found["limit"].split(" and ")
+    """Return whether the limit is the predicted one, if one was asked for."""
+    return "limit" not in prediction or \
+        prediction["limit"] in found["limit"].split(" and ")
 
 
 def explain(prediction, found, more):
     """Return sentences: which assumptions were off, the worst first, and
     what to read."""
     wrong = [one for one in off(prediction, found) if one[0] >= AGREE]
-    lines = [f"You expected {number(prediction[key])} {QUANTITIES[key]}; "
+    lines = [f"You expected {number(prediction[key])} {quantities(prediction)[key]}; "
              + actual(key, prediction, found, more) for _, key in wrong] or \
         [f"All figures are right within a factor of {AGREE:g}."]
-    ends = " and ".join(LIMITS.get(one, one)
-                        for one in found["limit"].split(" and "))
     if not ends_right(prediction, found):
+        ends = " and ".join(LIMITS.get(one, one)
+                            for one in found["limit"].split(" and "))
         lines.append(f"You expected that {LIMITS[prediction['limit']]}; here "
                      f"the limit is: {ends} ({found['evidence']}).")
-    used = prediction["rate"] * prediction["cpu_us"] / 1e6
-    if prediction["limit"] == "server core" and not 0.8 < used < 1.1:
+    used = prediction.get("rate", 0) * prediction.get("cpu_us", 0) / 1e6
+    if prediction.get("limit") == "server core" and not 0.8 < used < 1.1:
         lines.append(f"Your figures contradict each other: rate times CPU time"
                      f" keeps {number(used)} cores busy, not one.")
     keys = [key for _, key in wrong] + ([] if ends_right(prediction, found)
@@ -122,6 +135,9 @@ def explain(prediction, found, more):
 def actual(key, prediction, found, more):
     """Return the second half of a sentence: a measured figure, and why."""
     value = found[key]
+    if key in WAITS:
+        why = next(why for digits, why in SHARES.items() if prediction["server"][1] in digits)
+        return f"it takes {number(value)}: {why}."
     if key == "switches":
         why = next(why for digits, why in SLEEPS.items()
                    if prediction["server"][1] in digits)

@@ -27,6 +27,18 @@ QUANTITIES = {
     "switches": "context switches a request",
     "calls": "system calls a request",
 }
+COMPUTING = "computing"         # the question how long short requests wait for others
+WAITS = {
+    "p50_ms": "ms until half of the short answers are there",
+    "p99_ms": "ms until 99 % of them are there",
+}
+EXAMPLE_WAITS = """\
+server = "07"           # number or name
+what = "computing"
+p50_ms = 2              # milliseconds until half of the short answers are there
+p99_ms = 50             # milliseconds until 99 % of them are there
+why = "a line"
+"""
 LIMITS = {
     "server core": "the server's core is always busy",
     "load tool": "the load tool cannot ask faster",
@@ -90,13 +102,24 @@ def measured(table):
     """Return the table that add() wrote. Raises ValueError."""
     if not isinstance(table, dict):
         raise ValueError("it has to be a table, [measured]")
-    return {key: (figure if key in QUANTITIES else line)(value)
+    return {key: (figure if key in {**QUANTITIES, **WAITS} else line)(value)
             for key, value in table.items()}
 
 
+def quantities(prediction):
+    """Return {key: in words} of the figures that a prediction has."""
+    return WAITS if prediction["what"] == COMPUTING else QUANTITIES
+
+
+def needed(prediction):
+    """Return the keys that a prediction must have."""
+    page = ("clients", "limit") if quantities(prediction) is QUANTITIES else ()
+    return ["server", *page, *quantities(prediction), "why"]
+
+
 CHECKS = {"server": server, "clients": whole,
-          **dict.fromkeys(QUANTITIES, figure), "limit": one_of(*LIMITS),
-          "why": line, "what": one_of("guestbook", "answer"), "name": line,
+          **dict.fromkeys({**QUANTITIES, **WAITS}, figure), "limit": one_of(*LIMITS),
+          "why": line, "what": one_of("guestbook", "answer", COMPUTING), "name": line,
           "measured": measured}
 OPTIONAL = {"what": "guestbook", "name": "", "measured": {}}
 
@@ -136,10 +159,15 @@ def read(path, **given):
         except ValueError as error:
             raise FileError(f"{path}, line {line_of(text, key)}: {key}: "
                             f"{error}") from error
-    for key in CHECKS:
-        if key not in found and key not in OPTIONAL:
+    found = {**OPTIONAL, **found}
+    for key in needed(found):
+        if key not in found:
             raise FileError(f"{path}: the line  {key} = ...  is missing")
-    return {**OPTIONAL, **found}
+    if unasked := found.keys() - {*needed(found), *OPTIONAL}:
+        key = next(key for key in CHECKS if key in unasked)
+        raise FileError(f"{path}, line {line_of(text, key)}: {key}: it is not asked for with "
+                        f"what = \"{found['what']}\"")
+    return found
 
 
 def line_of(text, key):
@@ -151,6 +179,8 @@ def line_of(text, key):
 
 def title(prediction):
     """Return what is predicted, in words."""
+    if prediction["what"] == COMPUTING:
+        return f"{prediction['server'].replace('_', ' ')}, 20 % of the requests compute for 20 ms"
     many = "s" if prediction["clients"] != 1 else ""
     return (f"{prediction['server'].replace('_', ' ')}, /{prediction['what']}"
             f", {prediction['clients']:,} client{many}")
@@ -173,7 +203,7 @@ def store(folder, name, prediction):
         try:
             with open(path, "x", encoding="utf-8") as file:
                 file.write(written({key: prediction[key] for key in CHECKS
-                                    if key != "measured"}))
+                                    if key != "measured" and key in prediction}))
             return path
         except FileExistsError:
             number += 1

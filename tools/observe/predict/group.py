@@ -86,7 +86,7 @@ def lines(class_):
     """Return a picture of the predictions of a class as lines of text: bars
     over a log axis, on which ▲ is the measured value."""
     made = []
-    for key, words in files.QUANTITIES.items():
+    for key, words in files.quantities(class_[0]).items():
         ends, goal = axis(class_, key), true(class_, key)
         counts = collections.Counter(place(one[key], ends) for one in class_)
         most = max(counts.values())
@@ -100,6 +100,8 @@ def lines(class_):
             LEVELS[math.ceil(8 * counts[at] / most)]
             for at in range(WIDTH)).rstrip(), "".join(rule),
             first + last.rjust(WIDTH - len(first))]
+    if "limit" not in class_[0]:
+        return made
     said = collections.Counter(one["measured"]["limit"] for one in class_
                                if "limit" in one["measured"])
     made += ["", "limit of the rate: " + (
@@ -118,7 +120,7 @@ def draw(questions, path):
     from tools.report import charts, styles
     rows = []
     for name, class_ in sorted(questions.items()):
-        for key, words in files.QUANTITIES.items():
+        for key, words in files.quantities(class_[0]).items():
             ends, counts, dots = axis(class_, key), collections.Counter(), []
             for one in class_:          # equal ones are stacked
                 at = place(one[key], ends)
