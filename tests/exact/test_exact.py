@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from tools.book import figures
 from tools.exact import cells, command, count, curves, image, machine, parts, programs, \
     results, why
 
@@ -254,3 +255,15 @@ def test_a_slope_is_what_each_unit_adds():
         "cell /requests/answer-close 1 0 1 1700 3 200", "stop"]
     with pytest.raises(ValueError, match="CURVE has 'tea'; it can have all, or idle"):
         curves.chosen("idle,tea")
+
+
+def test_pages_can_name_what_was_counted():
+    """As the roles of the book have it."""
+    def cost(kernel):
+        return results.Cost(10, kernel, {"user": 10, "parts": {"TCP in": [3, 4]}})
+    found = figures.counted(results.Table({}, {"epoll": {"answer": cost(20)}}, {
+        "idle": {"poll": {0: cost(0), 1000: cost(5000)}}}))
+    assert found["exact"].epoll["answer"].total == 30
+    assert found["exact"].epoll["answer"].parts["TCP in"] == 7
+    assert found["exact_curve"].idle.poll[1000].total == 5010
+    assert found["exact_slope"].idle.poll == pytest.approx(5)

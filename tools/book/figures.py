@@ -16,6 +16,7 @@ import re
 from pathlib import Path
 
 from tools.bench import experiments
+from tools.exact import curves
 from tools.kit import TOP, servers
 from tools.report import summaries
 from tools.results import rundir
@@ -123,6 +124,26 @@ def everything(run, studies):
         name: _cells(one) for name, one in run.experiments.items()},
         study=Names({name.replace("-", "_"): _cells(
             one.summary["experiments"][0]) for name, one in studies.items()}))
+
+
+def counted(table):
+    """Return {name: Names} of what the exact machine counted, a results.Table: `exact`,
+    `exact_curve`, and `exact_slope`, the instructions that each unit of a curve adds."""
+    def of_cost(cost):
+        return Names({**cost.told, "total": cost.total, "parts": Names(
+            {name: sum(both) for name, both in cost.parts().items()})})
+
+    def nested(costs):
+        return Names((key, of_cost(cost)) for key, cost in costs.items())
+    slopes = {curve: {name: curves.slope({size: cost.total for size, cost in by_size.items()})[0]
+                      for name, by_size in by_server.items()}
+              for curve, by_server in table.curves.items()}
+    return {
+        "exact": Names((name, nested(by_cell)) for name, by_cell in table.cells.items()),
+        "exact_curve": Names((curve, Names((name, nested(by_size))
+                                           for name, by_size in by_server.items()))
+                             for curve, by_server in table.curves.items()),
+        "exact_slope": Names((curve, Names(by_server)) for curve, by_server in slopes.items())}
 
 
 def evaluate(text, names):

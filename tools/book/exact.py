@@ -1,0 +1,135 @@
+"""Tables and pictures of what the exact machine counted, in docs/results/exact/.
+
+    :::{exact-table} answer guestbook            instructions of these cells, of all servers
+    :::{exact-times} answer "answer" 100         beside microseconds of an experiment
+    :::{exact-ways} work-and-time guestbook iterative epoll     its ways, microseconds
+    :::{exact-parts} epoll answer guestbook      what they are for, one server
+    :::{exact-difference} forking preforking answer
+    :::{exact-curve} idle
+
+Roles have the figures as exact.epoll["answer"].total, .user, .kernel, .parts["TCP in"],
+exact_curve.idle.poll[1000].total and exact_slope.idle.poll: instructions a request.
+"""
+
+from tools.book import figures
+from tools.book.data import RESULTS
+from tools.book.extension import SEVEN, WRONG, Block
+from tools.exact import curves, parts, pictures, results
+from tools.kit import servers
+
+FOLDER = RESULTS / "exact"
+
+
+def title(name):
+    """Return what a table calls a server."""
+    return servers.named(name).folder if name in SEVEN else name
+
+
+class Exact(Block):
+    """Directives of this module; a method for each."""
+
+    def run(self):
+        try:
+            return getattr(self, self.name.replace("-", "_"))(*self.arguments)
+        except (*WRONG, KeyError) as error:
+            return [self.refuse(repr(error))]
+
+    @property
+    def counted(self):
+        """The results.Table of the book."""
+        return self.data.exact
+
+    def told(self):
+        """Return the note below what was counted."""
+        machine = self.counted.machine
+        kernel = next(name for name in machine["packages"] if name.startswith("linux-image"))
+        return self.note(f"Counted in QEMU {machine['qemu']}, {kernel}, "
+                         f"gcc {machine['packages']['gcc-12']}, commit {machine['source'][:7]}; "
+                         "python3 -m tools.exact")
+
+    def exact_table(self, *cells):
+        """Thousands of instructions of each server, and how many of them in user mode."""
+        rows = []
+        for name, by_cell in self.counted.cells.items():
+            row = [title(name)]
+            for cell in cells:
+                one = by_cell.get(cell)
+                row.append(f"{one.total / 1e3:.1f} ({one.user / 1e3:.1f})" if one else "–")
+            if set(row[1:]) != {"–"}:
+                rows.append(row)
+        return [*self.plain(["server", *cells], rows), self.told()]
+
+    def plain(self, heads, rows):
+        """Return a table without a note."""
+        return self.table(heads, rows)[:-1]
+
+    def exact_times(self, cell, experiment, x, variant=""):
+        """Thousands of instructions beside CPU microseconds, and both as multiples of 07's."""
+        found = self.data.names[experiment]
+        found = found[variant] if variant else found
+        both = {name: (self.counted.cell(name, cell).total / 1e3, found[name][int(x)].cpu_us)
+                for name in SEVEN if int(x) in found.get(name, {})}
+        work, time = both["epoll"]
+        return [*self.plain(["server", "thousand instructions", "of 07's", "CPU µs", "of 07's"], [
+            [title(name), f"{n:.1f}", f"{n / work:.2f}", f"{us:.1f}", f"{us / time:.2f}"]
+            for name, (n, us) in both.items()]), self.told(), self.note(self.data.machine())]
+
+    def exact_ways(self, study, load, *names):
+        """CPU microseconds of each way of a study, one load, and as multiples of the first."""
+        found, rows = self.data.names["study"][study.replace("-", "_")], []
+        for name in names:
+            ways = {key.partition(", ")[2]: next(
+                cell for x, cell in cells.items() if isinstance(x, int))
+                for key, cells in found[f"{load}, {name}"].items()}
+            first = next(iter(ways.values())).cpu_us
+            rows.append([title(name), *(f"{cell.cpu_us:.1f} ({cell.cpu_us / first:.2f})"
+                                        for cell in ways.values())])
+        return self.table(["server", *ways], rows, study)
+
+    def exact_parts(self, server, *cells):
+        """Bars of the parts of one server."""
+        costs = {cell: self.counted.cell(server, cell) for cell in cells}
+        most = "; ".join(f"{cell}: " + ", ".join(
+            f"{name} {sum(both) / 1e3:.1f}" for name, both in sorted(
+                cost.parts().items(), key=lambda one: -sum(one[1]))[:5])
+            for cell, cost in costs.items())
+        return [*self.image(f"exact-parts-{server}", pictures.of_server(title(server), costs),
+                            f"What the instructions of {title(server)} are for, thousands a "
+                            f"request. {most}."), self.told()]
+
+    def exact_difference(self, one, other, *cells):
+        """Bars of what the second server needs more or less than the first."""
+        costs = {cell: (self.counted.cell(one, cell), self.counted.cell(other, cell))
+                 for cell in cells}
+        told = "; ".join(f"{cell}: " + ", ".join(
+            f"{name} {change / 1e3:+.1f}" for name in parts.NAMES if abs(change := sum(
+                b.parts()[name]) - sum(a.parts()[name])) >= 500)
+            for cell, (a, b) in costs.items())
+        return [*self.image(f"exact-{one}-{other}", pictures.difference(
+            title(one), title(other), costs), f"From {title(one)} to {title(other)}, thousands of "
+            f"instructions a request. {told}."), self.told()]
+
+    def exact_curve(self, name):
+        """Lines of a curve."""
+        costs = {server: (title(server), {size: cost.total for size, cost in by_size.items()})
+                 for server, by_size in self.counted.curves[name].items()}
+        told = "; ".join(f"{called}: " + ", ".join(f"{n / 1e3:.1f} at {size:,}" for size, n
+                                                  in by_size.items())
+                         for called, by_size in costs.values())
+        return [*self.image(f"exact-curve-{name}", pictures.of_curve(curves.CURVES[name], costs),
+                            f"{curves.CURVES[name].says}, thousands of instructions. {told}."),
+                self.told()]
+
+
+def read(app):
+    """Give the book's Data what was counted."""
+    app.book_data.exact = results.read(FOLDER)
+    app.book_data.names.update(figures.counted(app.book_data.exact))
+
+
+def setup(app):
+    """Register the directives of this module."""
+    for name in ("table", "times", "parts", "difference", "curve", "ways"):
+        app.add_directive(f"exact-{name}", Exact)
+    app.connect("builder-inited", read, priority=600)   # after Data
+    return {"parallel_read_safe": True}
