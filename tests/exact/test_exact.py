@@ -32,6 +32,8 @@ window server {0} {1}
 window redis 5 15
 window load 100 200
 window holder 0 0
+window worker 1 2
+window ending 0 3
 """
 COUNTS = "".join(WINDOW.format(n, 10 * n) for n in (10, 12, 4))
 
@@ -41,7 +43,7 @@ def test_what_a_machine_printed():
     booted = machine.read(OUTPUT, COUNTS.splitlines())
     assert [len(windows) for windows in booted.cells] == [2, 1]
     assert booted.cells[0][1].charged == {"server": 110, "redis": 20, "load": 300}
-    assert booted.cells[1][0].counted["server"] == (4, 40)
+    assert booted.cells[1][0].counted["server"] == (5, 45)      # with its workers and their end
     assert booted.cells[1][0].blocks == [("server", False, 0x555555555010, 4),
                                          ("server", True, 0xffffffff81000104, 40)]
     assert booted.symbols == ["ffffffff81000000 T first"]
@@ -50,7 +52,8 @@ def test_what_a_machine_printed():
 
 def counted(*sums):
     """Return a Counted whose windows cost the server these sums, half of each in user mode."""
-    return count.Counted([{"server": (n / 2, n / 2), "redis": (0, 0), "load": (0, 0)}
+    return count.Counted([{"server": (n / 2, n / 2), "redis": (0, 0), "load": (0, 0),
+                           "worker": (0, 0), "ending": (0, 0)}
                           for n in sums],
                          [{"server": n, "redis": 0, "load": 0} for n in sums])
 

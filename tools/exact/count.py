@@ -16,6 +16,7 @@ from tools.exact import cells as all_cells, image, machine, parts, programs, tre
 from tools.kit import TOP
 
 ROLES = ("server", "redis", "load")
+WORKERS = ("worker", "ending")      # of the server, its children and threads; their end, with `why`
 
 
 @dataclass
@@ -82,7 +83,9 @@ class Bench:
         plugin = str(self.plugin)
         if why:
             first, end = self.kernel().softirq()
-            plugin += f",detail=on,softirq={first:x}-{end:x}"
+            exits = (self.kernel().address(name) for name in ("do_exit", "do_task_dead"))
+            plugin += f",detail=on,softirq={first:x}-{end:x},exit=" + "-".join(
+                f"{address:x}" for address in exits)
         return machine.boot(self.files | {"plan": plan}, self.tree.kernel, plugin)
 
     @functools.cache
@@ -120,7 +123,8 @@ class Bench:
 def per_request(booted, cells):
     """Return {name of a cell: Counted} of what a machine printed."""
     return {cell.name: Counted(
-        [{role: tuple(n / cell.requests for n in window.counted[role]) for role in ROLES}
+        [{role: tuple(n / cell.requests for n in window.counted[role])
+          for role in ROLES + WORKERS}
          for window in windows],
         [{role: window.charged[role] / cell.requests for role in ROLES} for window in windows])
         for cell, windows in zip(cells, booted.cells, strict=True)}

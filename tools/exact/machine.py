@@ -16,6 +16,9 @@ from tools.kit import scratch
 
 PATIENCE = 900          # seconds of the host, for one boot and all its cells
 GROUPS = ("server", "redis", "load")
+# Roles of the plugin that are the server: the process that was started, its workers (children and
+# threads), and workers that end.
+SERVER = ("server", "worker", "ending")
 
 
 class MachineError(Exception):
@@ -25,7 +28,7 @@ class MachineError(Exception):
 @dataclass
 class Window:
     """Instructions of one window: {group: number} as the kernel charged them to the control group,
-    and {group: (user, kernel)} as the plugin counted them."""
+    and {role: (user, kernel)} as the plugin counted them; "server" has its workers in it."""
 
     charged: dict
     counted: dict
@@ -115,7 +118,9 @@ def read(output, counts):
             blocks.append((role, inside == "1", int(address, 16), int(executed)))
             continue
         current.counted[role] = tuple(map(int, numbers))
-        if role == "holder":            # the last of a window
+        if role == "ending":            # the last of a window
+            current.counted["server"] = tuple(map(sum, zip(*(
+                current.counted[one] for one in SERVER))))
             current.blocks, blocks = blocks, []
             current = next(windows, None)
     return booted

@@ -16,6 +16,8 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+from tools.exact.machine import SERVER
+
 PARTS = tomllib.loads(Path(__file__).with_name("parts.toml").read_text(encoding="utf-8"))["part"]
 REST = "the rest"
 OWN, LIBRARIES = "the server's own code", "its libraries"
@@ -48,6 +50,10 @@ class Kernel:
     def function(self, address):
         """Return the name of the function that an address belongs to."""
         return self.names[bisect.bisect_right(self.starts, address) - 1]
+
+    def address(self, name):
+        """Return where a function begins. Raises ValueError."""
+        return self.starts[self.names.index(name)]
 
     def softirq(self):
         """Return (first, end): the addresses of the function that handles soft interrupts."""
@@ -117,9 +123,9 @@ def where(blocks, requests, kernel, code):
     instructions), of `requests` requests."""
     found = Where(Counter(), Counter(), Counter(), Counter())
     for role, inside, address, executed in blocks:
-        if role == "server" and address < KERNEL:
+        if role in SERVER and address < KERNEL:
             found.user[code.function(address)] += executed / requests
-        elif role == "server":
+        elif role in SERVER:
             into = found.softirq if inside else found.kernel
             into[kernel.function(address)] += executed / requests
         elif role == "load" and inside:

@@ -10,7 +10,7 @@
 //   One that runs in user mode and has said nothing is a thread or a child of the program
 //   that was started last: a worker of the server, for instance.
 //
-//   -plugin FILE,out=OUTPUT[,detail=on][,softirq=FIRST-END]
+//   -plugin FILE,out=OUTPUT[,detail=on][,softirq=FIRST-END][,exit=EXIT-DEAD]
 //
 // OUTPUT gets, for each window between two marks, a line for each role,
 //
@@ -23,7 +23,8 @@
 //
 // SOFTIRQ is 1 for what ran inside the kernel function at the addresses FIRST to END (in
 // hexadecimal), the one that handles soft interrupts: on the loopback interface, that is
-// the work of the receiver, which the kernel does as soon as the sender has sent.
+// the work of the receiver, which the kernel does as soon as the sender has sent. A worker
+// of the server that reaches the address EXIT (of do_exit) is `ending` until it reaches DEAD.
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -66,9 +67,9 @@ EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 
 // ------------------------------------------------------------ what is counted
 
-enum role { NOBODY, OTHER, SERVER, REDIS, LOAD, HOLDER, ROLES };
+enum role { NOBODY, OTHER, SERVER, REDIS, LOAD, HOLDER, WORKER, ENDING, ROLES };
 static const char *const role_names[ROLES] = {
-    "nobody", "other", "server", "redis", "load", "holder"};
+    "nobody", "other", "server", "redis", "load", "holder", "worker", "ending"};
 enum mark { MARK_BEGIN = 16, MARK_END, MARK_LOAD_ENDED, MARK_SERVER_ENDED };
 
 // Addresses from here on are the kernel's.
@@ -95,7 +96,7 @@ static FILE *output;
 static bool detail;
 static enum role started;   // the program that was started last: the server, or Redis
 static bool window;         // between MARK_BEGIN and MARK_END
-static uint64_t softirq_first, softirq_end;
+static uint64_t softirq_first, softirq_end, exit_begins, exit_ends;
 static bool softirq;        // inside that function. It never sleeps, so no task leaves it.
 static struct task nowhere; // before the first switch
 static struct task *current = &nowhere;
@@ -192,7 +193,7 @@ static void on_block(unsigned cpu, void *data)
     struct block *block = data;
     // Tasks of the kernel never run in user mode, so they stay nobody's.
     if (current->role == NOBODY && block->address < KERNEL)
-        current->role = started;
+        current->role = started == SERVER ? WORKER : started;
     if (window)
         block->runs[current->role][softirq]++;
 }
@@ -201,6 +202,16 @@ static void on_softirq(unsigned cpu, void *inside)
 {
     (void)cpu;
     softirq = inside != NULL;
+}
+
+// The kernel uses the structure of a worker that is dead for the next one.
+static void on_exit_of_task(unsigned cpu, void *begins)
+{
+    (void)cpu;
+    if (begins && current->role == WORKER)
+        current->role = ENDING;
+    else if (!begins && current->role == ENDING)
+        current->role = WORKER;
 }
 
 static void on_switch(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
@@ -213,7 +224,7 @@ static void on_mark(unsigned cpu, void *data)
 {
     (void)cpu;
     uintptr_t mark = (uintptr_t)data;
-    if (mark < ROLES) {
+    if (mark <= HOLDER) {
         current->role = (enum role)mark;
         if (mark == SERVER || mark == REDIS)
             started = (enum role)mark;
@@ -226,6 +237,8 @@ static void on_mark(unsigned cpu, void *data)
     } else if (mark == MARK_SERVER_ENDED) {
         started = NOBODY;
         forget(SERVER);
+        forget(WORKER);
+        forget(ENDING);
         forget(HOLDER);
     }
 }
@@ -263,6 +276,10 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
         if (address == softirq_first || returns)
             qemu_plugin_register_vcpu_insn_exec_cb(insn, on_softirq, QEMU_PLUGIN_CB_NO_REGS,
                                                    returns ? NULL : &softirq);
+        if (address && (address == exit_begins || address == exit_ends))
+            qemu_plugin_register_vcpu_insn_exec_cb(
+                insn, on_exit_of_task, QEMU_PLUGIN_CB_NO_REGS,
+                address == exit_begins ? &exit_begins : NULL);
         if (size == 7 && stores_stack_pointer && memcmp(bytes, load, sizeof load) == 0)
             qemu_plugin_register_vcpu_mem_cb(insn, on_switch, QEMU_PLUGIN_CB_NO_REGS,
                                              QEMU_PLUGIN_MEM_RW, NULL);
@@ -275,6 +292,14 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 
 EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc, char **argv);
 
+// Reads two numbers in hexadecimal, with a dash between them.
+static void read_addresses(const char *text, uint64_t *first, uint64_t *second)
+{
+    char *rest;
+    *first = strtoull(text, &rest, 16);
+    *second = *rest ? strtoull(rest + 1, NULL, 16) : 0;
+}
+
 EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc, char **argv)
 {
     (void)info;
@@ -283,11 +308,10 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc, 
             output = fopen(argv[i] + 4, "w");
         else if (strcmp(argv[i], "detail=on") == 0)
             detail = true;
-        else if (strncmp(argv[i], "softirq=", 8) == 0) {
-            char *rest;
-            softirq_first = strtoull(argv[i] + 8, &rest, 16);
-            softirq_end = *rest ? strtoull(rest + 1, NULL, 16) : 0;
-        }
+        else if (strncmp(argv[i], "softirq=", 8) == 0)
+            read_addresses(argv[i] + 8, &softirq_first, &softirq_end);
+        else if (strncmp(argv[i], "exit=", 5) == 0)
+            read_addresses(argv[i] + 5, &exit_begins, &exit_ends);
     }
     if (!output) {
         fputs("plugin.c: out=FILE is missing or cannot be written\n", stderr);

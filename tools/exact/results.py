@@ -48,7 +48,7 @@ class Table:
 def of_cell(cell):
     """Return what is written of a count.Counted."""
     told = dict(zip(("user", "kernel"), (round(n, 1) for n in cell.cost("server"))))
-    for role in ("redis", "load"):
+    for role in ("redis", "load", "worker", "ending"):
         told[role] = round(sum(cell.cost(role)), 1)
     told |= {"width": round(cell.width, 5), "gap": round(cell.gap, 5)}
     if cell.where:

@@ -21,7 +21,10 @@ def table(chosen, cell, counted):
         figures = [sum(column[name]) for column in columns]
         if any(figure >= 50 for figure in figures):
             lines.append(row(name, figures))
+    cells = [counted[one.name][cell.name] for one in where]
     return lines + [
+        row("of these, in workers", [sum(one.cost("worker")) for one in cells]),
+        row("and in their end", [sum(one.cost("ending")) for one in cells]),
         row("in soft interrupts of these", [sum(both[1] for both in one.values())
                                             for one in columns]),
         row("and in those of the load", [sum(one.load.values()) for one in where.values()])]
