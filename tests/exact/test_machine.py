@@ -70,7 +70,9 @@ def test_nothing_is_lost(bench):
         total = sum(cell.windows[cell.middle]["server"])
         assert sum(map(sum, named.values())) == pytest.approx(total, rel=1e-9)
         assert sum(named[parts.REST]) < 0.05 * total
-        assert abs(cell.gap) < 0.005
+        # The load reads the kernel's accounts inside of what they account for. In windows as short
+        # as these, that is 2 %.
+        assert abs(cell.gap) < 0.03
         assert sum(cell.where.load.values()) > 1000     # it receives what it sent itself
     assert counted["answer"].cost("server")[1] > counted["answer-kept"].cost("server")[1]
 
