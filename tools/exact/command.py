@@ -84,7 +84,8 @@ def table(chosen, cells, counted):
 
 
 def counted_with_progress(bench, cells, why_too):
-    """Return what count.count_all() does, with a line that says what is done."""
+    """Return what count.count_all() does, with a line that says what is done. Programs that fail
+    are taken from the bench, and it is said why; raises MachineError if none is left."""
     plan = {one.name: SECONDS.get(one.name, OTHERS) * len(cells) / 5 for one in bench.programs}
     cores = len(os.sched_getaffinity(0))
     line, lock, left = progress.Line(sum(plan.values()) / cores), threading.Lock(), dict(plan)
@@ -95,8 +96,15 @@ def counted_with_progress(bench, cells, why_too):
             line.show(sum(left.values()) / cores, f"{program.title} is counted", new=True)
 
     line.show(line.plan, f"{len(plan)} servers, {len(cells)} cells", new=True)
-    counted = count.count_all(bench, cells, done, why_too)
+    failed = {}
+    counted = count.count_all(bench, cells, done, why_too, failed)
     line.clear()
+    for program in bench.programs:
+        if program.name in failed:
+            print(f"exact: {program.title} is left out: {failed[program.name]}", file=sys.stderr)
+    bench.programs = [program for program in bench.programs if program.name in counted]
+    if not counted:
+        raise machine.MachineError("nothing was counted")
     return counted
 
 

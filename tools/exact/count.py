@@ -130,16 +130,22 @@ def per_request(booted, cells):
         for cell, windows in zip(cells, booted.cells, strict=True)}
 
 
-def count_all(bench, cells, done, why=False, **windows):
+def count_all(bench, cells, done, why=False, failed=None, **windows):
     """Return {name of a Program: {name of a cell: Counted}}, with a machine for each program and as
     many at a time as there are cores; `cells` are for all, or {name of a Program: cells}.
-    done(program) is called after each. Raises MachineError."""
+    done(program) is called after each. Raises MachineError; if `failed` is a dict, a program whose
+    machine does not do its work is left out of the result, and {its name: why} is there."""
     if why:
         bench.kernel()      # once, not in each of the threads
 
     def one(program):
         mine = cells[program.name] if isinstance(cells, dict) else cells
-        counted = bench.count(program, mine, why, **windows)
+        try:
+            counted = bench.count(program, mine, why, **windows)
+        except machine.MachineError as error:
+            if failed is None:
+                raise
+            failed[program.name], counted = str(error), None
         done(program)
         return counted
     # A process for each request takes longest, so that comes first.
@@ -147,4 +153,5 @@ def count_all(bench, cells, done, why=False, **windows):
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         counted = dict(zip([program.name for program in ordered], pool.map(one, ordered),
                            strict=True))
-    return {program.name: counted[program.name] for program in bench.programs}
+    return {program.name: counted[program.name] for program in bench.programs
+            if counted[program.name] is not None}

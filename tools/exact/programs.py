@@ -14,6 +14,7 @@ from tools.kit import TOP, servers
 from tools.variant import copy, what
 
 PEERS = TOP / "tools/bench/peers"
+PIPELINE = ("nginx", "go", "node")      # those that read on after a request
 KNOWN_PEERS = ("nginx", "libev", "go", "node")
 PORT = "8000"
 READS = {"node": "usr/share/nodejs"}    # what Debian's package has outside the program
@@ -42,6 +43,8 @@ class Program:
         """Return whether it can be asked what a cell asks."""
         # Floors of the blocking servers close after each answer.
         floor = self.name.startswith(("floor-", "least-")) and "{mode}" not in self.words
+        if cell.pipelined > 1 and self.peer and self.name not in PIPELINE:
+            return False
         return cell.request in self.answers and not (floor and cell.keep)
 
 
