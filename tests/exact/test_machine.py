@@ -77,6 +77,7 @@ def test_nothing_is_lost(bench):
     assert counted["answer"].cost("server")[1] > counted["answer-kept"].cost("server")[1]
 
 
+@pytest.mark.slow
 def test_a_wrong_answer_ends_the_machine(bench):
     """With a sentence that shows it."""
     files = {**bench.files, "requests/answer": b"GET /nope HTTP/1.1\r\nHost: localhost\r\n\r\n"}
@@ -85,6 +86,7 @@ def test_a_wrong_answer_ends_the_machine(bench):
         machine.boot({**files, "plan": plan}, bench.tree.kernel, bench.plugin)
 
 
+@pytest.mark.slow
 def test_a_server_that_does_not_start_is_a_sentence(bench):
     """Which has what it said."""
     broken = replace(bench.programs[0], words=("--port", "0x"))

@@ -3,12 +3,14 @@
     :::{exact-table} answer guestbook            instructions of these cells, of all servers
     :::{exact-times} answer "answer" 100         beside microseconds of an experiment
     :::{exact-ways} work-and-time guestbook iterative epoll     its ways, microseconds
+    :::{exact-kernels} answer answer-kept        on each kernel that was counted
     :::{exact-parts} epoll answer guestbook      what they are for, one server
     :::{exact-difference} forking preforking answer
     :::{exact-curve} idle
 
 Roles have the figures as exact.epoll["answer"].total, .user, .kernel, .parts["TCP in"],
-exact_curve.idle.poll[1000].total and exact_slope.idle.poll: instructions a request.
+exact_curve.idle.poll[1000].total, exact_slope.idle.poll, and with other kernels
+exact_kernel["6.12"].epoll["answer"].total: instructions a request.
 """
 
 from tools.book import figures
@@ -86,6 +88,16 @@ class Exact(Block):
                                         for cell in ways.values())])
         return self.table(["server", *ways], rows, study)
 
+    def exact_kernels(self, *cells):
+        """Thousands of instructions of these cells on each kernel, of the seven."""
+        main = next(name for name in self.counted.machine["packages"]
+                    if name.startswith("linux-image-")).split("-")[2].rpartition(".")[0]
+        kernels = {main: self.data.names["exact"], **self.data.names["exact_kernel"]}
+        order = sorted(kernels, key=lambda name: [int(part) for part in name.split(".")])
+        return [*self.plain(["server", *(f"{cell}, {name}" for cell in cells for name in order)], [
+            [title(name), *(f"{kernels[one][name][cell].total / 1e3:.1f}"
+                            for cell in cells for one in order)] for name in SEVEN]), self.told()]
+
     def exact_parts(self, server, *cells):
         """Bars of the parts of one server."""
         costs = {cell: self.counted.cell(server, cell) for cell in cells}
@@ -125,6 +137,9 @@ def read(app):
     """Give the book's Data what was counted."""
     app.book_data.exact = results.read(FOLDER)
     app.book_data.names.update(figures.counted(app.book_data.exact))
+    app.book_data.names["exact_kernel"] = figures.Names(
+        (path.parent.name, figures.counted(results.read(path.parent))["exact"])
+        for path in FOLDER.glob("*/exact.json"))
 
 
 def setup(app):

@@ -2,7 +2,7 @@
 
 A cost is a pair (user, kernel) of instructions a request, for each role: the server, Redis and
 the load. Roles are told apart by process, so what the kernel does for a process counts as that
-process's, and what an interrupt does as that of whoever it interrupts.
+process's, and what an interrupt does counts as that of the process that it interrupts.
 """
 
 import functools

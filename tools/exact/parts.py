@@ -91,7 +91,7 @@ class Where:
     """Where the instructions of one cell of one server went, a request: {function: number}.
 
     On the loopback interface a packet is received as soon as it is sent, in a soft interrupt
-    of whoever sent it. So `softirq` is for a good part the client's share of the work, and
+    of the process that sent it. So `softirq` is for a good part the client's share of the work, and
     `load` for a good part the server's."""
 
     user: dict          # the server's own functions, and its libraries as if they were functions

@@ -80,9 +80,10 @@ def write(folder, name, machine, told):
 
 
 def read(folder):
-    """Return the Table of a folder. Raises OSError and ValueError."""
-    files = [json.loads((Path(folder) / name).read_text(encoding="utf-8"))
-             for name in ("exact.json", "curves.json")]
+    """Return the Table of a folder, which may lack curves. Raises OSError and ValueError."""
+    paths = [Path(folder) / name for name in ("exact.json", "curves.json")]
+    files = [json.loads(path.read_text(encoding="utf-8")) if path == paths[0] or path.exists()
+             else {} for path in paths]
     costs = [{first: {key: Cost(one["user"], one["kernel"], one) for key, one in by_key.items()}
               for first, by_key in file.items() if first != "machine"} for file in files]
     curves = {}
