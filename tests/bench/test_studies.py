@@ -13,7 +13,7 @@ from tests.bench import made_up
 from tests.bench.made_up import MACHINE
 from tools.bench import config, load, peers, plan
 from tools.bench.studies import hooks, self_check, study
-from tools.kit import TOP, client, servers
+from tools.kit import TOP, client, procfs, servers, wait
 from tools.results import rundir
 
 LOAD = '[[load]]\nname = "x"\nservers = ["poll", "epoll"]\n'
@@ -200,3 +200,29 @@ def test_the_self_check_says_so_when_measuring_is_wrong():
     assert int(hits.split()[5]) < 5
     assert told(0.01, rounds=11, plain=1, copy=1, slower=1, unmetered=1) == [
         "The self-check needs 12 rounds or more."]
+
+
+def test_a_neighbour_has_each_core_that_nobody_else_wants():
+    """While the cell is measured, and no longer."""
+    def idle():
+        return [one.pid for one in procfs.tree(os.getpid())
+                if os.sched_getscheduler(one.pid) == os.SCHED_IDLE]
+
+    live = types.SimpleNamespace(server=types.SimpleNamespace(way=["neighbour=awake"]))
+    cores = os.sched_getaffinity(0)
+    with hooks.neighbours(None, live, [], {}):
+        assert wait.until(lambda: len(idle()) == len(cores), 20)
+        assert {tuple(os.sched_getaffinity(pid)) for pid in idle()} == {(core,) for core in cores}
+    assert not idle()
+    live.server.way = ["core=load"]
+    with hooks.neighbours(None, live, [], {}):
+        assert not idle()
+
+
+def test_a_way_can_put_the_server_on_the_cores_of_the_load():
+    """By taskset(1), which needs another core than the server's."""
+    one = made('[ways]\n"as ever" = ""\n"one core" = "core=load"\n[[load]]\nname = "x"\n'
+               'servers = ["epoll"]\n')
+    there = {server.name: command(server) for server in one.servers}
+    others = ",".join(map(str, sorted(os.sched_getaffinity(0) - {0})))
+    assert there["epoll, one core"] == ["taskset", "-c", others, *there["epoll, as ever"]]

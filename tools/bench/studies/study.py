@@ -89,7 +89,7 @@ class Started:
             if limit:
                 netns.set_limits({limit[1].replace(".", "/"): limit[2]})
             elif word == "core=load":
-                others = sorted(os.sched_getaffinity(0) - start.cores)
+                others = sorted(os.sched_getaffinity(0) - start.cores) or sorted(start.cores)
                 argv = ["taskset", "-c", ",".join(map(str, others)), *argv]
             elif word.startswith("neighbour="):
                 pass
