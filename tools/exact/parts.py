@@ -73,7 +73,7 @@ class Code:
         base = self.areas[0][0]
         listed = subprocess.run(["nm", "--defined-only", "-n", program], check=True, text=True,
                                 capture_output=True).stdout
-        found = [line.split() for line in listed.splitlines()]
+        found = [line.split(maxsplit=2) for line in listed.splitlines()]    # Go has blanks in names
         found = [(int(address, 16) + base, name) for address, kind, name in found if kind in "tTwW"]
         self.starts = [address for address, _ in found]
         self.names = [name for _, name in found]
