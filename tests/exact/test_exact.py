@@ -198,6 +198,17 @@ def code_of_a_program(tmp_path):
                       tmp_path / "program")
 
 
+def test_a_program_may_be_at_a_fixed_place(tmp_path):
+    """Its symbols are addresses then. Go builds such programs."""
+    (tmp_path / "program.c").write_text("int main(void) { return 0; }")
+    subprocess.run(["gcc", "-no-pie", "-o", "program", "program.c"], cwd=tmp_path, check=True)
+    code = parts.Code(["00400000-00404000 r-xp 00000000 00:01 17 /bin/program"],
+                      tmp_path / "program")
+    main = dict(zip(code.names, code.starts))["main"]
+    assert 0x400000 < main < 0x404000 and code.function(main + 1) == "main"
+    assert code.function(0x7ffff7c00010) == "memory"
+
+
 def test_where_instructions_go(code):
     """By function; those of soft interrupts, and of the load, apart; nothing is lost."""
     kernel = parts.Kernel(KALLSYMS)

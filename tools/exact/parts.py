@@ -70,10 +70,13 @@ class Code:
         for words in (line.split() for line in maps):
             first, end = (int(word, 16) for word in words[0].split("-"))
             self.areas.append((first, end, Path(words[5]).name if len(words) > 5 else "memory"))
-        base = self.areas[0][0]
+        with open(program, "rb") as file:
+            position_independent = file.read(18)[16] == 3       # ET_DYN, see elf(5)
+        base = self.areas[0][0] if position_independent else 0
         listed = subprocess.run(["nm", "--defined-only", "-n", program], check=True, text=True,
                                 capture_output=True).stdout
-        found = [line.split(maxsplit=2) for line in listed.splitlines()]    # Go has blanks in names
+        # Names of Go have blanks in them.
+        found = [line.split(maxsplit=2) for line in listed.splitlines()]
         found = [(int(address, 16) + base, name) for address, kind, name in found if kind in "tTwW"]
         self.starts = [address for address, _ in found]
         self.names = [name for _, name in found]
