@@ -60,8 +60,8 @@ def of_curve(curve, costs):
             for title, by_size in costs.values() for size, executed in by_size.items()]
     titles = [title for title, _ in costs.values()]
     base = alt.Chart(alt.Data(values=rows)).encode(
-        x=alt.X("x:Q", title=curve.x, axis=alt.Axis(format=",")),
-        y=alt.Y("thousands:Q", title=None, axis=alt.Axis(format=",", tickCount=6)),
+        x=alt.X("x:Q", title=curve.x, axis=alt.Axis(format=",~f")),
+        y=alt.Y("thousands:Q", title=None, axis=alt.Axis(format=",~f", tickCount=6)),
         color=alt.Color("server:N", sort=titles, title=None, scale=alt.Scale(
             domain=titles, range=[styles.style(name)["light"] for name in costs])))
     chart = alt.layer(base.mark_line(), base.mark_point(filled=True, size=50)).properties(
