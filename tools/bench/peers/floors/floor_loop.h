@@ -29,11 +29,10 @@ static bool floor_serve_ready(int fd)
     if (n > 0 && !floor_is_request(floor_request, n))
         return true;
     if (n > 0 && send(fd, floor_answer.bytes, floor_answer.length,
-                      floor_keeps || !FLOOR_POLICY ? 0 : MSG_MORE) > 0) {
+                      floor_keeps ? 0 : MSG_MORE) > 0) {
         if (floor_keeps)
             return true;
-        if (FLOOR_POLICY)
-            shutdown(fd, SHUT_WR);
+        shutdown(fd, SHUT_WR);
     }
     return false;
 }
