@@ -144,7 +144,7 @@ def read(app):
 
 def setup(app):
     """Register the directives of this module."""
-    for name in ("table", "times", "parts", "difference", "curve", "ways"):
+    for name in ("table", "times", "parts", "difference", "curve", "ways", "kernels"):
         app.add_directive(f"exact-{name}", Exact)
     app.connect("builder-inited", read, priority=600)   # after Data
     return {"parallel_read_safe": True}
