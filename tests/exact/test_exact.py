@@ -281,3 +281,23 @@ def test_pages_can_name_what_was_counted():
     assert found["exact"].epoll["answer"].parts["TCP in"] == 7
     assert found["exact_curve"].idle.poll[1000].total == 5010
     assert found["exact_slope"].idle.poll == pytest.approx(5)
+
+
+def test_a_server_that_fails_loses_nobody_elses_figures():
+    """It is left out, with the reason; where no table is wanted for it, the error is raised."""
+    class Bench:
+        """Counts one of two programs."""
+        programs = [program("poll"), program("epoll")]
+
+        @staticmethod
+        def count(one, _cells, _why, **_windows):
+            """Return a figure, or fail."""
+            if one.name == "epoll":
+                raise machine.MachineError("it stopped early")
+            return {"answer": counted(1)}
+    failed, seen = {}, []
+    found = count.count_all(Bench, [], lambda one: seen.append(one.name), failed=failed)
+    assert list(found) == ["poll"] and failed == {"epoll": "it stopped early"}
+    assert sorted(seen) == ["epoll", "poll"]
+    with pytest.raises(machine.MachineError):
+        count.count_all(Bench, [], lambda one: None)

@@ -33,6 +33,7 @@ def arguments(words):
     add("--why", action="store_true", help="also where the instructions go")
     add("--out", type=Path, default=OUT, help="a folder")
     add("--settings", action="store_true", help="only say what is wrong with these")
+    parser.set_defaults(plain="")       # why there are no pictures
     return parser.parse_args(words)
 
 
@@ -141,7 +142,8 @@ def measure_curves(settings, bench):
         if not costs:
             continue
         print(*curves.table(bench.programs, curve, costs), "", sep="\n", flush=True)
-        why.draw_curve(bench.programs, curve, costs, settings.out)
+        if not settings.plain:
+            why.draw_curve(bench.programs, curve, costs, settings.out)
         told |= {f"{curve.name}/{name}": {size: results.of_cell(cell) for size, cell
                                           in by_size.items()} for name, by_size in costs.items()}
     return results.write(settings.out, "curves.json", bench.facts(), told)
@@ -154,7 +156,7 @@ def measure_cells(settings, bench, cells):
     print(*table(bench.programs, cells, counted), "", *sure(bench.programs, counted), sep="\n")
     if settings.why:
         print("", *why.tables(bench.programs, cells, counted), sep="\n")
-        drawn = why.draw(bench.programs, cells, counted, settings.out)
+        drawn = [] if settings.plain else why.draw(bench.programs, cells, counted, settings.out)
         results.write(settings.out, "why.json", bench.facts(), {
             program: {name: results.functions(cell) for name, cell in by_cell.items()}
             for program, by_cell in counted.items()})
@@ -165,13 +167,17 @@ def measure_cells(settings, bench, cells):
 
 
 def measure(settings, choice, cells, folder):
-    """Count what `settings` ask for with servers that are built in `folder`. Raises what the
-    modules that it calls raise."""
+    """Count what `settings` ask for with servers that are built in `folder`; return the exit
+    status: 1 when a server is left out. Raises what the modules that it calls raise."""
     bench = count.Bench(choice, folder, settings.kernel or None)
+    wanted = len(bench.programs)
     settings.out.mkdir(parents=True, exist_ok=True)
     path = measure_curves(settings, bench) if settings.curve else \
         measure_cells(settings, bench, cells)
+    if settings.plain:
+        print(f"exact: no pictures: {settings.plain}", file=sys.stderr)
     print(f"Figures: {os.path.relpath(path)}")
+    return int(len(bench.programs) < wanted)
 
 
 def run(words):
@@ -183,9 +189,9 @@ def run(words):
             return 0
         process.end_on_signals()
         if settings.why or settings.curve:
-            venv.enter()
+            settings.plain = venv.enter()
         with scratch.folder("exact") as folder:
-            measure(settings, choice, cells, folder)
+            return measure(settings, choice, cells, folder)
     except (ValueError, all_cells.UnknownCell) as error:
         print(f"exact: {error}", file=sys.stderr)
         return 2
@@ -195,4 +201,3 @@ def run(words):
     except KeyboardInterrupt:
         print("\nexact: stopped", file=sys.stderr)
         return 130
-    return 0
