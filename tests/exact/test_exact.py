@@ -8,7 +8,7 @@ import pytest
 
 from tools.book import figures
 from tools.exact import cells, command, count, curves, image, machine, parts, programs, \
-    results, why
+    report, results, why
 
 OUTPUT = """\
 symbols
@@ -260,10 +260,40 @@ def test_results_come_back(tmp_path):
     assert table.curves["idle"]["epoll"][1000].user == 51
 
 
+def test_a_report_holds_all_it_needs(tmp_path):
+    """Tables, pictures and curves of the file that it is made of, and no address on a network."""
+    pytest.importorskip("jinja2")
+    cell = counted(2000, 2000, 2000)
+    cell.where = parts.Where({"f": 1000}, {"tcp_ack": 900}, {"tcp_ack": 100}, {})
+    facts = {"qemu": "7.2", "cpu": "max", "source": "<b>", "packages": {"gcc-12": "12.2"}}
+    results.write(tmp_path, "exact.json", facts, {"epoll": {"answer": results.of_cell(cell)},
+                                                  "floor-poll": {"answer": results.of_cell(cell)}})
+    results.write(tmp_path, "curves.json", facts, {"idle/io_uring": {
+        size: results.of_cell(cell) for size in curves.CURVES["idle"].at}})
+    (tmp_path / "parts_epoll.svg").write_text("<svg></svg>")
+    page = report.make(tmp_path, "exact.json", {"parts_epoll.svg": "Of 07"}).read_text()
+    assert "<td class=words>07_epoll</td><td>2.0 (1.0)</td>" in page and "floor-poll" in page
+    assert "<td class=words>TCP in</td><td>1.0</td>" in page and 'alt="Of 07"' in page
+    assert "&lt;b&gt;" in page and "io_uring" not in page
+    assert not re.search(r"https?://", page)
+    page = report.make(tmp_path, "curves.json", {}).read_text()
+    assert "<th>08_io_uring</th>" in page and "floor-poll" not in page
+    assert "<td class=words>10,000</td><td>2.0</td>" in page
+
+
+def test_symbols_that_cannot_be_read_are_a_sentence(tmp_path):
+    """Not a traceback of nm."""
+    (tmp_path / "program").write_bytes(b"not a program of any kind")
+    with pytest.raises(machine.MachineError, match="symbols of .*program cannot be read"):
+        parts.Code(["00400000-00404000 r-xp 00000000 00:01 17 /bin/program"], tmp_path / "program")
+
+
 def test_a_slope_is_what_each_unit_adds():
     """By the smallest squares."""
     assert curves.slope({0: 10, 10: 40, 20: 70}) == pytest.approx((3, 10))
     curve = curves.CURVES["workers"]
+    assert curves.CURVES["clients"].lines(program(), 70)[2] == \
+        "cell /requests/answer-close 70 0 1 400 3 400"
     assert curve.lines(program("preforking"), 300) == [
         "server /bin/preforking --port 8000 --workers 300", "maps",
         "cell /requests/answer-close 1 0 1 1700 3 200", "stop"]

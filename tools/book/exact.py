@@ -17,14 +17,9 @@ from tools.book import figures
 from tools.book.data import RESULTS
 from tools.book.extension import SEVEN, WRONG, Block
 from tools.exact import curves, parts, pictures, results
-from tools.kit import servers
+from tools.exact.results import title
 
 FOLDER = RESULTS / "exact"
-
-
-def title(name):
-    """Return what a table calls a server."""
-    return servers.named(name).folder if name in SEVEN else name
 
 
 class Exact(Block):

@@ -8,8 +8,8 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
-from tools.exact import cells as all_cells, count, curves, machine, programs, results, \
-    tree as trees, why
+from tools.exact import cells as all_cells, count, curves, machine, programs, report, \
+    results, tree as trees, why
 from tools.kit import TOP, process, progress, scratch, servers, venv
 from tools.variant.what import VariantError
 
@@ -33,7 +33,6 @@ def arguments(words):
     add("--why", action="store_true", help="also where the instructions go")
     add("--out", type=Path, default=OUT, help="a folder")
     add("--settings", action="store_true", help="only say what is wrong with these")
-    parser.set_defaults(plain="")       # why there are no pictures
     return parser.parse_args(words)
 
 
@@ -135,35 +134,40 @@ def chosen(settings):
 
 
 def measure_curves(settings, bench):
-    """Count, print, draw and write the curves that `settings` ask for; return a file's path."""
-    told = {}
+    """Count, print, draw and write the curves that `settings` ask for; return what was drawn
+    (see why.draw())."""
+    told, drawn = {}, {}
     for curve in curves.chosen(settings.curve):
         costs = curves.count_all(bench, curve, lambda program: None)
         if not costs:
             continue
         print(*curves.table(bench.programs, curve, costs), "", sep="\n", flush=True)
         if not settings.plain:
-            why.draw_curve(bench.programs, curve, costs, settings.out)
+            drawn |= why.draw_curve(bench.programs, curve, costs, settings.out)
         told |= {f"{curve.name}/{name}": {size: results.of_cell(cell) for size, cell
                                           in by_size.items()} for name, by_size in costs.items()}
-    return results.write(settings.out, "curves.json", bench.facts(), told)
+    if not told:
+        raise machine.MachineError("none of these servers is in one of these curves")
+    results.write(settings.out, "curves.json", bench.facts(), told)
+    return drawn
 
 
 def measure_cells(settings, bench, cells):
-    """Count, print, draw and write what `cells` cost the servers of a bench; return a file's
-    path."""
-    counted = counted_with_progress(bench, cells, settings.why)
+    """Count, print, draw and write what `cells` cost the servers of a bench; return what was
+    drawn (see why.draw())."""
+    counted, drawn = counted_with_progress(bench, cells, settings.why), {}
     print(*table(bench.programs, cells, counted), "", *sure(bench.programs, counted), sep="\n")
     if settings.why:
         print("", *why.tables(bench.programs, cells, counted), sep="\n")
-        drawn = [] if settings.plain else why.draw(bench.programs, cells, counted, settings.out)
+        if not settings.plain:
+            drawn = why.draw(bench.programs, cells, counted, settings.out)
         results.write(settings.out, "why.json", bench.facts(), {
             program: {name: results.functions(cell) for name, cell in by_cell.items()}
             for program, by_cell in counted.items()})
-        print(f"Pictures: {len(drawn)} in {os.path.relpath(settings.out)}, functions: why.json")
-    return results.write(settings.out, "exact.json", bench.facts(), {
+    results.write(settings.out, "exact.json", bench.facts(), {
         program: {name: results.of_cell(cell) for name, cell in by_cell.items()}
         for program, by_cell in counted.items()})
+    return drawn
 
 
 def measure(settings, choice, cells, folder):
@@ -172,11 +176,15 @@ def measure(settings, choice, cells, folder):
     bench = count.Bench(choice, folder, settings.kernel or None)
     wanted = len(bench.programs)
     settings.out.mkdir(parents=True, exist_ok=True)
-    path = measure_curves(settings, bench) if settings.curve else \
-        measure_cells(settings, bench, cells)
+    if settings.curve:
+        name, drawn = "curves.json", measure_curves(settings, bench)
+    else:
+        name, drawn = "exact.json", measure_cells(settings, bench, cells)
+    print(f"Figures: {os.path.relpath(settings.out / name)}")
     if settings.plain:
-        print(f"exact: no pictures: {settings.plain}", file=sys.stderr)
-    print(f"Figures: {os.path.relpath(path)}")
+        print(f"exact: no pictures and no report: {settings.plain}", file=sys.stderr)
+    else:
+        print(f"Report:  {os.path.relpath(report.make(settings.out, name, drawn))}")
     return int(len(bench.programs) < wanted)
 
 
@@ -188,8 +196,7 @@ def run(words):
         if settings.settings:
             return 0
         process.end_on_signals()
-        if settings.why or settings.curve:
-            settings.plain = venv.enter()
+        settings.plain = venv.enter()       # why there is neither a picture nor a report
         with scratch.folder("exact") as folder:
             return measure(settings, choice, cells, folder)
     except (ValueError, all_cells.UnknownCell) as error:

@@ -37,7 +37,8 @@ class Curve:
     def cell_at(self, size):
         """Return the Cell of a point, with enough of a warm-up that each worker has served."""
         return replace(all_cells.CELLS[self.cell], requests=self.requests,
-                       connections=self.connections, warm_up=self.requests + self.each * size)
+                       connections=size if self.of == "clients" else self.connections,
+                       warm_up=self.requests + self.each * size)
 
     def lines(self, program, size):
         """Return the lines of the plan that count a point."""
@@ -47,7 +48,7 @@ class Curve:
             words += [servers.named(program.name).slots, str(size)]
         elif self.of == "memory":
             before = ["environment LD_PRELOAD /touch.so", f"environment TOUCH_MIB {size}"]
-        else:
+        elif self.of == "idle":
             after = [f"idle {size}"] * bool(size)
         return [*before, "server " + " ".join(words), "maps", *after,
                 self.cell_at(size).line(WINDOWS), "stop"]

@@ -20,9 +20,10 @@ FILES = {"10k": 10 << 10, "1m": 1 << 20}    # bytes of the files that cells ask 
 REDIS_CONF = "port 6379\nbind 127.0.0.1\nsave \"\"\nappendonly no\nhz 1\n"
 
 
-def build_servers(tree, source, out):
+def build_servers(tree, source, out, further=()):
     """Build the seven of a source tree (a path) with the guest's compiler; the programs are in
-    the folder `out` then. Sources are copied first, so that nothing in `source` changes.
+    the folder `out` then. Sources are copied first, so that nothing in `source` changes. A pair
+    (path of a folder in the tree, words of a compiler that runs behind them) is `further`.
     Raises TreeError and OSError."""
     with scratch.folder("exact") as folder:
         for name in ("Makefile", "common", *(p.parent.name for p in source.glob("0*/main.c"))):
@@ -30,6 +31,9 @@ def build_servers(tree, source, out):
             copy(source / name, Path(folder) / name)
         tree.run(["make", "-j2", "-s", "-o", "build/deps/build", "FLAVOUR=exact", "UNPACKED=/none",
                   "all"], source=folder)
+        if further:
+            shutil.copytree(source / further[0], Path(folder) / further[0])
+            tree.run(further[1], folder, out)
         shutil.copytree(Path(folder) / "build/exact/bin", out, dirs_exist_ok=True)
 
 

@@ -16,7 +16,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.exact.machine import SERVER
+from tools.exact.machine import SERVER, MachineError
 
 PARTS = tomllib.loads(Path(__file__).with_name("parts.toml").read_text(encoding="utf-8"))["part"]
 REST = "the rest"
@@ -65,7 +65,8 @@ class Code:
     """The functions of a server by their addresses, and the names of its libraries."""
 
     def __init__(self, maps, program):
-        """`maps`: lines of its /proc/PID/maps; `program`: the path of the file, with symbols."""
+        """`maps`: lines of its /proc/PID/maps; `program`: the path of the file, with symbols.
+        Raises MachineError if nm(1) cannot read them."""
         self.areas = []     # (first, end, name of a file)
         for words in (line.split() for line in maps):
             first, end = (int(word, 16) for word in words[0].split("-"))
@@ -73,10 +74,12 @@ class Code:
         with open(program, "rb") as file:
             position_independent = file.read(18)[16] == 3       # ET_DYN, see elf(5)
         base = self.areas[0][0] if position_independent else 0
-        listed = subprocess.run(["nm", "--defined-only", "-n", program], check=True, text=True,
-                                capture_output=True).stdout
+        done = subprocess.run(["nm", "--defined-only", "-n", program], check=False, text=True,
+                              capture_output=True)
+        if done.returncode:
+            raise MachineError(f"the symbols of {program} cannot be read: {done.stderr.strip()}")
         # Names of Go have blanks in them.
-        found = [line.split(maxsplit=2) for line in listed.splitlines()]
+        found = [line.split(maxsplit=2) for line in done.stdout.splitlines()]
         found = [(int(address, 16) + base, name) for address, kind, name in found if kind in "tTwW"]
         self.starts = [address for address, _ in found]
         self.names = [name for _, name in found]

@@ -9,13 +9,14 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tools.exact import image
+from tools.exact import image, results
 from tools.kit import TOP, servers
 from tools.variant import copy, what
 
 PEERS = TOP / "tools/bench/peers"
+RING = "labs/08_io_uring/solution"
 PIPELINE = ("nginx", "go", "node")      # those that read on after a request
-KNOWN_PEERS = ("nginx", "libev", "go", "node")
+KNOWN_PEERS = ("nginx", "libev", "go", "node", results.RING)
 PORT = "8000"
 READS = {"node": "usr/share/nodejs"}    # what Debian's package has outside the program
 ANYTHING = ("answer", "hello", "guestbook", "redirect", "file-10k", "file-1m", "post")
@@ -114,6 +115,17 @@ def _floors(tree, names, out):
     return found
 
 
+def _ring(tree, source, out, say):
+    """Return the Program of the eighth server, which waits in io_uring."""
+    tree.add("io_uring", ["liburing-dev"], say)
+    flags = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-g", "-pthread", "-fPIE", "-pie", "-Icommon"]
+    (out / "ring").mkdir()
+    image.build_servers(tree, source, out / "ring", (RING, [
+        "gcc", *flags, "-o", "/out/io_uring", f"{RING}/main.c", "build/exact/libzerohttpd.a",
+        "-lhiredis", "-luring"]))
+    return _own(results.RING, out / "ring/io_uring", results.title(results.RING))
+
+
 def _peer(tree, name, out, say):
     """Return the Program of the peer `name` of tools/bench/peers/."""
     folder = PEERS / name
@@ -156,5 +168,6 @@ def build(tree, choice, out, say):
     if choice.floors:
         found += _floors(tree, choice.names, out)
     for name in choice.peers:
-        found += [_peer(tree, name, out, say)]
+        found.append(_ring(tree, choice.source, out, say) if name == results.RING
+                     else _peer(tree, name, out, say))
     return found

@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tools.exact import parts
+from tools.kit import servers
 
+FILES = ("exact.json", "curves.json")
+RING = "io_uring"   # the eighth server, a lab's
 SHOWN = 10          # instructions a request: a function with fewer is not written
 
 
@@ -43,6 +46,13 @@ class Table:
     def cell(self, server, name):
         """Return the Cost of a cell. Raises KeyError."""
         return self.cells[server][name]
+
+
+def title(name):
+    """Return what tables call a server: those of the collection with their number."""
+    if name == RING:
+        return f"08_{name}"
+    return servers.named(name).folder if name.lower() in servers.NAMES else name
 
 
 def of_cell(cell):
@@ -79,15 +89,20 @@ def write(folder, name, machine, told):
     return path
 
 
-def read(folder):
-    """Return the Table of a folder, which may lack curves. Raises OSError and ValueError."""
-    paths = [Path(folder) / name for name in ("exact.json", "curves.json")]
-    files = [json.loads(path.read_text(encoding="utf-8")) if path == paths[0] or path.exists()
-             else {} for path in paths]
+def read(folder, names=FILES):
+    """Return the Table of the files in a folder that have one of `names`. Raises OSError, also if
+    there is none, and ValueError."""
+    paths = [Path(folder) / name for name in names]
+    files = {path.name: json.loads(path.read_text(encoding="utf-8"))
+             for path in paths if path.exists()}
+    if not files:
+        raise FileNotFoundError(f"{folder} has no {' and no '.join(names)}")
+    machine = next(iter(files.values()))["machine"]
     costs = [{first: {key: Cost(one["user"], one["kernel"], one) for key, one in by_key.items()}
-              for first, by_key in file.items() if first != "machine"} for file in files]
+              for first, by_key in files.get(name, {}).items() if first != "machine"}
+             for name in FILES]
     curves = {}
     for name, by_size in costs[1].items():
         curve, server = name.split("/")
         curves.setdefault(curve, {})[server] = {int(size): one for size, one in by_size.items()}
-    return Table(files[0]["machine"], costs[0], curves)
+    return Table(machine, costs[0], curves)

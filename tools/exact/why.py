@@ -42,27 +42,31 @@ def tables(chosen, cells, counted):
 
 def draw(chosen, cells, counted, folder):
     """Write a picture for each server, and for each two neighbours, into `folder` (a Path); return
-    the names of their files."""
+    {name of a file: what it shows}."""
     # pylint: disable-next=import-outside-toplevel     # altair, which only this needs
     from tools.exact import pictures
     of = {one.name: {cell.name: counted[one.name][cell.name].where for cell in cells
                      if cell.name in counted[one.name]} for one in chosen}
-    drawn = {f"parts_{one.name}.svg": pictures.of_server(one.title, of[one.name])
+    drawn = {f"parts_{one.name}.svg": (pictures.of_server(one.title, of[one.name]),
+                                       f"What the instructions of {one.title} are for")
              for one in chosen}
     for one, other in pairwise(chosen):
         both = {name: (where, of[other.name][name]) for name, where in of[one.name].items()
                 if name in of[other.name]}
-        drawn[f"from_{one.name}_to_{other.name}.svg"] = pictures.difference(
-            one.title, other.title, both)
-    for name, svg in drawn.items():
+        drawn[f"from_{one.name}_to_{other.name}.svg"] = (
+            pictures.difference(one.title, other.title, both),
+            f"What {other.title} needs more or less than {one.title}")
+    for name, (svg, _) in drawn.items():
         (folder / name).write_text(svg, encoding="utf-8")
-    return list(drawn)
+    return {name: title for name, (_, title) in drawn.items()}
 
 
 def draw_curve(chosen, curve, costs, folder):
-    """Write a picture of a curve into `folder` (a Path): {name of a Program: {size: Counted}}."""
+    """Write a picture of a curve into `folder` (a Path): {name of a Program: {size: Counted}}.
+    Return {name of its file: what it shows}."""
     # pylint: disable-next=import-outside-toplevel
     from tools.exact import pictures
     svg = pictures.of_curve(curve, {one.name: (one.title, curves.totals(costs[one.name]))
                                     for one in chosen if one.name in costs})
     (folder / f"curve_{curve.name}.svg").write_text(svg, encoding="utf-8")
+    return {f"curve_{curve.name}.svg": f"{curve.says}, in thousands of instructions"}
