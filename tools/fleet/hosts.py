@@ -19,7 +19,8 @@ from multiprocessing.connection import Connection
 
 PATIENCE = 60.0         # seconds for what takes no time
 PINGS = 5               # round trips for a look at a host's clock
-OPTIONS = ("BatchMode=yes", "ConnectTimeout=10", "ControlMaster=auto", "ControlPersist=60",
+OPTIONS = ("BatchMode=yes", "ConnectTimeout=10", "ControlMaster=auto",
+           "ControlPersist=2",          # the connection outlives its last agent by 2 s
            "ServerAliveInterval=3")     # three without an answer: it has dropped out
 WAY = {"-i": "ansible_ssh_private_key_file", "-p": "ansible_port", "-l": "ansible_user"}
 
