@@ -6,7 +6,7 @@
     :::{exact-kernels} answer answer-kept        on each kernel that was counted
     :::{exact-parts} epoll answer guestbook      what they are for, one server
     :::{exact-difference} forking preforking answer
-    :::{exact-curve} idle
+    :::{exact-curve} idle                        or with names of servers behind it
 
 Roles have the figures as exact.epoll["answer"].total, .user, .kernel, .parts["TCP in"],
 exact_curve.idle.poll[1000].total, exact_slope.idle.poll, and with other kernels
@@ -116,10 +116,11 @@ class Exact(Block):
             title(one), title(other), costs), f"From {title(one)} to {title(other)}, thousands of "
             f"instructions a request. {told}."), self.told()]
 
-    def exact_curve(self, name):
-        """Lines of a curve."""
+    def exact_curve(self, name, *names):
+        """Lines of a curve, of all servers that were counted or of those that are named."""
         costs = {server: (title(server), {size: cost.total for size, cost in by_size.items()})
-                 for server, by_size in self.counted.curves[name].items()}
+                 for server, by_size in self.counted.curves[name].items()
+                 if server in (names or [server])}
         told = "; ".join(f"{called}: " + ", ".join(f"{n / 1e3:.1f} at {size:,}" for size, n
                                                   in by_size.items())
                          for called, by_size in costs.values())

@@ -1,12 +1,17 @@
 """Pictures of where the instructions of a request go, by altair, as SVG for light and dark
 pages: a server's parts, and what one server needs more than another of each."""
 
+import textwrap
+
 import altair as alt
 
 from tools.exact import parts
 from tools.report import charts, styles
 
 WIDTH, ROW = 130, 15        # of one cell's column, and of a part's row
+# Around a picture: readers' letters are up to a fifth wider than those it is laid out with.
+PADDING = {"left": 45, "right": 55, "top": 5, "bottom": 5}
+LINE = 56                   # characters of a title that fit above a curve
 SEEN = 0.05                 # thousands: a part with less in each cell has no row
 CALLS, SOFTIRQ = "in the server's calls", "in soft interrupts"
 
@@ -24,7 +29,8 @@ def _figure(rows, title, said, colour):
         column=alt.Column("cell:N", sort=columns, title=None, header=alt.Header(
             labelColor=styles.TEXT[0], labelFontSize=12)),
     ).properties(width=WIDTH, height=ROW * len(named),
-                 title=alt.Title(title, subtitle=said)).resolve_scale(x="independent")
+                 padding=PADDING, title=alt.Title(title, subtitle=said)).resolve_scale(
+        x="independent")
     return styles.adapted(charts.svg(chart))
 
 
@@ -66,5 +72,6 @@ def of_curve(curve, costs):
             domain=titles, range=[styles.style(name)["light"] for name in costs])))
     chart = alt.layer(base.mark_line(), base.mark_point(filled=True, size=50)).properties(
         width=charts.WIDTH, height=240, title=alt.Title(
-            f"{curve.says[0].upper()}{curve.says[1:]}", subtitle="Thousands of instructions."))
+            textwrap.wrap(f"{curve.says[0].upper()}{curve.says[1:]}", LINE),
+            subtitle="Thousands of instructions."))
     return styles.adapted(charts.svg(chart))
