@@ -4,7 +4,7 @@
     DIR=FOLDER      has one folder for each submission; its name is the submission's
     OUT=FOLDER      for the results (results/grades/LAB/NAME OF DIR)
     ONLY=NAME       grades this submission, whether it has changed or not
-    JOBS=N          N at a time (as many as there are cores)
+    JOBS=N          N at a time (two for each core: a grade mostly waits for its submission)
     ISOLATION=auto  grades also where the system keeps no submission apart
 
 The settings are environment variables. A submission is graded again only when its files have
@@ -33,7 +33,7 @@ GRADER = (sys.executable, "-m", "labs.grade")
 LIMIT = 900             # seconds for one grade; its tests have 250 at most
 PLAN = 12               # seconds, before it is known how long one takes
 ATTEMPTS = 2            # to grade a submission
-MOST_JOBS = 256
+JOBS_A_CORE, MOST_JOBS = 2, 256     # a grade computes for a third of its time
 ISOLATIONS = ("required", "auto", "none")
 
 
@@ -86,7 +86,7 @@ def read_jobs(env):
     """Return how many submissions are graded at a time. Raises SettingError."""
     text = env.get("JOBS", "")
     if not text:
-        return len(os.sched_getaffinity(0))
+        return JOBS_A_CORE * len(os.sched_getaffinity(0))
     if not (text.isascii() and text.isdecimal() and 1 <= int(text[:9]) <= MOST_JOBS):
         raise SettingError(f"JOBS={text}: it has to be a whole number from 1 to {MOST_JOBS}")
     return int(text)

@@ -24,7 +24,7 @@ REQUIRED = {"ab", "wrk", "httperf", "redis-cli", "strace", "nm", "git",
             "objdump"}
 OTHERS = {"perf", "nstat", "ss", "curl", "head", "vmstat", "ulimit", "printf",
           "ps", "cc", "cp", "cat", "kill", "pkill", "xzcat", "pgrep", "prlimit", "truncate",
-          "ls", "timeout", "apt-get", "echo", "patch", "grep", "sysctl", "man",
+          "ls", "timeout", "apt-get", "echo", "gdb", "patch", "grep", "sysctl", "man",
           "seq", "redis-server", "python3", "docker", "podman", "ssh"}
 
 # Names of make's variables that our Makefile leaves to others to read.

@@ -25,7 +25,7 @@ def arguments(words):
     add("--servers", default="", help="of the seven, comma-separated (all; none: only others)")
     add("--cells", default="", help="kinds of requests, comma-separated, or all")
     add("--variant", default="", help="also servers with these patches of variants/")
-    add("--peers", default="", help="also nginx, libev, go, node")
+    add("--peers", default="", help="also nginx, libev, go, node, io_uring, coroutines")
     add("--floor", action="store_true", help="also the least that each design needs")
     add("--clients", default="", help="connections at a time, of cells with new ones (20)")
     add("--kernel", default="", help="a release of machine.toml")

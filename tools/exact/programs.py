@@ -6,6 +6,7 @@ peers. All are built by the guest's compiler, or are Debian's.
 """
 
 import json
+import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,9 +15,8 @@ from tools.kit import TOP, servers
 from tools.variant import copy, what
 
 PEERS = TOP / "tools/bench/peers"
-RING = "labs/08_io_uring/solution"
 PIPELINE = ("nginx", "go", "node")      # those that read on after a request
-KNOWN_PEERS = ("nginx", "libev", "go", "node", results.RING)
+KNOWN_PEERS = ("nginx", "libev", "go", "node", *results.LABS)
 PORT = "8000"
 READS = {"node": "usr/share/nodejs"}    # what Debian's package has outside the program
 ANYTHING = ("answer", "hello", "guestbook", "redirect", "file-10k", "file-1m", "post")
@@ -115,15 +115,20 @@ def _floors(tree, names, out):
     return found
 
 
-def _ring(tree, source, out, say):
-    """Return the Program of the eighth server, which waits in io_uring."""
-    tree.add("io_uring", ["liburing-dev"], say)
-    flags = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-g", "-pthread", "-fPIE", "-pie", "-Icommon"]
-    (out / "ring").mkdir()
-    image.build_servers(tree, source, out / "ring", (RING, [
-        "gcc", *flags, "-o", "/out/io_uring", f"{RING}/main.c", "build/exact/libzerohttpd.a",
-        "-lhiredis", "-luring"]))
-    return _own(results.RING, out / "ring/io_uring", results.title(results.RING))
+def _lab(tree, source, name, out, say):
+    """Return the Program of a lab's solution."""
+    lab = Path("labs", results.LABS[name])
+    told = tomllib.loads((source / lab / "lab.toml").read_text(encoding="utf-8"))
+    further = told.get("libraries", [])
+    if further:
+        tree.add(name, [f"{library}-dev" for library in further], say)
+    files = [str(path.relative_to(source)) for path in sorted((source / lab).glob("solution/*.c"))]
+    (out / name).mkdir()
+    image.build_servers(tree, source, out / name, (f"{lab}/solution", [
+        "gcc", "-std=c11", "-D_GNU_SOURCE", "-O2", "-g", "-pthread", "-fPIE", "-pie", "-Icommon",
+        "-o", f"/out/{name}", *files, "build/exact/libzerohttpd.a", "-lhiredis",
+        *(library.replace("lib", "-l", 1) for library in further)]))
+    return _own(name, out / name / name, results.title(name))
 
 
 def _peer(tree, name, out, say):
@@ -168,6 +173,6 @@ def build(tree, choice, out, say):
     if choice.floors:
         found += _floors(tree, choice.names, out)
     for name in choice.peers:
-        found.append(_ring(tree, choice.source, out, say) if name == results.RING
+        found.append(_lab(tree, choice.source, name, out, say) if name in results.LABS
                      else _peer(tree, name, out, say))
     return found

@@ -13,7 +13,7 @@ from tools.exact import parts
 from tools.kit import servers
 
 FILES = ("exact.json", "curves.json")
-RING = "io_uring"   # the eighth server, a lab's
+LABS = {"io_uring": "08_io_uring", "coroutines": "09_coroutines"}  # servers of labs
 SHOWN = 10          # instructions a request: a function with fewer is not written
 
 
@@ -50,8 +50,8 @@ class Table:
 
 def title(name):
     """Return what tables call a server: those of the collection with their number."""
-    if name == RING:
-        return f"08_{name}"
+    if name in LABS:
+        return LABS[name]
     return servers.named(name).folder if name.lower() in servers.NAMES else name
 
 

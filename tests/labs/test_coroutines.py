@@ -1,0 +1,115 @@
+"""Lab 09's solution beyond its grade: both switches keep what a function has, an overflow hits
+the page below a stack, and with FULL=1 it passes the black-box suite as 07 does."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tools.kit import TOP
+
+SOLUTION = TOP / "labs/09_coroutines/solution"
+FULL = os.environ.get("FULL", "") not in ("", "0")
+FLAGS = ("-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-pthread")
+# Three functions take turns. Each keeps four numbers, in registers if it can.
+TAKE_TURNS = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include "coroutine.h"
+
+static double sum;
+
+static double add_up(double a, int rounds, void (*between)(void))
+{
+    double b = a * 2, c = a * 3, d = a * 5;
+    for (int i = 0; i < rounds; i++) {
+        a += b, b += c, c += d, d += 1;
+        between();
+    }
+    return a + b + c + d;
+}
+
+static void nothing(void)
+{
+}
+
+static void work(void *data)
+{
+    sum += add_up(*(int *)data, 1000, coroutine_yield);
+}
+
+static void overflow(void *data)
+{
+    volatile char page[4096];
+    page[0] = 1;
+    overflow(data);
+    page[1] = page[0];
+}
+
+int main(int argc, char **argv)
+{
+    int starts[3] = {1, 2, 3}, left = 3;
+    struct coroutine *all[3];
+    double wanted = 0;
+    coroutine_choose(argv[1][0] == 'c' ? COROUTINE_CONTEXT : COROUTINE_OWN);
+    if (argc > 2)
+        return coroutine_resume(coroutine_new(overflow, NULL));
+    for (int i = 0; i < 3; i++) {
+        all[i] = coroutine_new(work, &starts[i]);
+        wanted += add_up(starts[i], 1000, nothing);
+    }
+    while (left > 0)
+        for (int i = 0; i < 3; i++)
+            if (all[i] != NULL && !coroutine_resume(all[i])) {
+                coroutine_free(all[i]);
+                all[i] = NULL;
+                left--;
+            }
+    return sum == wanted ? 0 : 1;
+}
+"""
+
+
+def built(folder, *flags):
+    """Return the path of the program above, compiled with `flags`."""
+    (folder / "turns.c").write_text(TAKE_TURNS)
+    program = folder / f"turns{len(flags)}"
+    subprocess.run(["gcc", *FLAGS, "-Wno-infinite-recursion", *flags, f"-I{SOLUTION}", "-o",
+                    program, folder / "turns.c", SOLUTION / "coroutine.c", SOLUTION / "switch.c"],
+                   check=True)
+    return program
+
+
+@pytest.mark.parametrize("optimized", ["-O0", "-O2"])
+@pytest.mark.parametrize("how", ["own", "context"])
+def test_functions_that_take_turns_keep_their_numbers(tmp_path, how, optimized):
+    assert subprocess.run([built(tmp_path, optimized), how], check=False).returncode == 0
+
+
+def test_a_stack_that_overflows_ends_the_program(tmp_path):
+    """In the page below it, which is why nothing else is overwritten."""
+    done = subprocess.run([built(tmp_path, "-O0"), "own", "overflow"], check=False)
+    assert done.returncode == -signal.SIGSEGV
+
+
+@pytest.mark.skipif(not FULL, reason="minutes: make check-labs FULL=1")
+def test_it_passes_the_black_box_suite_as_07_does(tmp_path):
+    """Under the name of 07, but for what needs several processes."""
+    text = (SOLUTION / "main.c").read_text(encoding="utf-8")
+    named, count = re.subn(r'"09_coroutines", \.name = "coroutines", \.kind = EVENT_LOOP',
+                           '"07_epoll", .name = "epoll", .kind = EVENT_LOOP, .workers = 1', text)
+    assert count == 1
+    (tmp_path / "main.c").write_text(named, encoding="utf-8")
+    subprocess.run(["gcc", *FLAGS, "-O2", "-g", f"-I{SOLUTION}", f"-I{TOP}/common", "-o",
+                    tmp_path / "epoll", tmp_path / "main.c", SOLUTION / "coroutine.c",
+                    SOLUTION / "switch.c", TOP / "build/default/libzerohttpd.a", "-lhiredis"],
+                   check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-n", "2", "tests/blackbox", "--servers=epoll",
+         f"--bin-dir={tmp_path}", "-k", "not worker and not outlives and not two_epoll_loops"],
+        cwd=TOP, text=True, capture_output=True, check=False)
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 1000
