@@ -25,26 +25,27 @@ def request(path):
 
 
 def burst(address, count, path="/guestbook",
-          on_connect=lambda port: None, limit=30):
+          on_connect=lambda port: None, limit=30, pause=0.0):
     """Let `count` clients ask together; return their Clients.
 
-    All connect at the same time; `on_connect` gets the port of each. After
-    `limit` seconds those that have no answer give up.
+    All connect at the same time; `on_connect` gets the port of each. Every second one asks
+    `pause` seconds later. After `limit` seconds those that have no answer give up.
     """
     async def together():
         return await asyncio.gather(*(
-            _one(number, address, path, on_connect, limit)
+            _one(number, address, path, on_connect, limit, pause * (number % 2))
             for number in range(1, count + 1)))
     return asyncio.run(together())
 
 
-async def _one(number, address, path, on_connect, limit):
+async def _one(number, address, path, on_connect, limit, pause):
     begin, port, answer = time.time(), 0, b""
     try:
         async with asyncio.timeout(limit):
             reader, writer = await asyncio.open_connection(*address)
             port = writer.get_extra_info("sockname")[1]
             on_connect(port)
+            await asyncio.sleep(pause)
             writer.write(request(path))
             answer = await reader.read()
             writer.close()

@@ -57,7 +57,17 @@ def caption(timelines, options):
         f"reply of Redis leaves {options.delay:g} ms after its command.",
         f"Traced with strace, which takes time: {cost}",
         "Bars of running include strace's own work, so they are too long; "
-        "waits are not."]
+        "waits are not.", _about_lines(timelines)]
+
+
+def _about_lines(timelines):
+    """Return the line that says where the lines of source come from."""
+    slow = [t for t in timelines if t.slow]
+    if not slow:
+        return "Lines of source are not known: strace -k or addr2line gave none."
+    worst = max(slow, key=lambda t: t.slow)
+    return ("Lines of source come from a second recording, with stacks, which is slower "
+            f"({worst.title}: {export.duration(worst.slow)}).")
 
 
 def write(timelines, lines, out=None):

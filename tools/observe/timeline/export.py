@@ -6,9 +6,11 @@ Pure: Timelines in, text out.
 import json
 
 from tools.kit import states
+from tools.observe.timeline import lines
 
 ARGUMENTS = 90                  # characters of a call's arguments
 CALLS = 5                       # of a bar
+FRAMES = 4                      # of a call's stack
 
 
 def describe(call, arguments=ARGUMENTS):
@@ -34,10 +36,16 @@ def duration(seconds):
 def details(bar, calls=CALLS, arguments=ARGUMENTS):
     """Return the lines of a bar's tooltip: its longest calls, in order."""
     chosen = sorted(bar.calls, key=lambda call: call.begin - call.end)[:calls]
-    lines = [describe(call, arguments) for call in bar.calls
-             if call in chosen]
-    more = len(bar.calls) - len(lines)
-    return lines + ([f"and {more} shorter calls"] if more > 0 else [])
+    said = [line for call in bar.calls if call in chosen
+             for line in [describe(call, arguments), *_stack(call)]]
+    more = len(bar.calls) - len(chosen)
+    return said + ([f"and {more} shorter calls"] if more > 0 else [])
+
+
+def _stack(call):
+    """Return the lines that a call was made from, the innermost FRAMES."""
+    return [f"  {'at' if not depth else 'from'} {frame}" for depth, frame
+            in enumerate(call.stack[:FRAMES])]
 
 
 def trace_json(timelines):
@@ -56,7 +64,7 @@ def trace_json(timelines):
                 "name": bar.words, "cat": bar.kind, "ph": "X", "pid": pid,
                 "tid": tid, "ts": round((bar.begin - timeline.begin) * 1e6),
                 "dur": max(1, round((bar.end - bar.begin) * 1e6)),
-                "args": {"calls": details(bar, 20, 300)},
+                "args": {"line": str(lines.of_bar(bar) or ""), "calls": details(bar, 20, 300)},
             } for bar in row.bars]
     return json.dumps({"traceEvents": events, "displayTimeUnit": "ms"},
                       ensure_ascii=False)

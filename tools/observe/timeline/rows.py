@@ -93,7 +93,7 @@ def _touched(calls, world):
     return found
 
 
-def _role(call, world):
+def role(call, world):
     """Return (role, number of the client) of the call's descriptor."""
     polled = _ONE_POLLED.match(call.arguments)
     socket = socket_of(polled[1] if polled else call.arguments)
@@ -136,19 +136,19 @@ def worker_bars(calls, world):
     for call in calls:
         if call.begin > before:
             bars.append(Bar(before, call.begin, "run", "runs", ()))
-        role, number = _role(call, world)
-        if not _waits(call, role):
+        kind_of_fd, number = role(call, world)
+        if not _waits(call, kind_of_fd):
             kind, words = "run", "runs"
         elif _waits_for_many(call):
             kind, words = loop.waits()
         elif _ONE_POLLED.match(call.arguments):
-            kind, words = states.meaning("read", role, number)
+            kind, words = states.meaning("read", kind_of_fd, number)
         elif call.name == "fcntl":
             kind, words = states.meaning("flock", None)
         else:
-            kind, words = states.meaning(call.name, role, number,
+            kind, words = states.meaning(call.name, kind_of_fd, number,
                                          call.name not in states.MANY)
-        loop.saw(call, role, number)
+        loop.saw(call, kind_of_fd, number)
         bars.append(Bar(call.begin, call.end, kind, words, (call,)))
         before = max(before, call.end)
     return merge(bars)

@@ -6,11 +6,11 @@ import threading
 import time
 from dataclasses import dataclass, replace
 
-from tools.kit import procfs, scratch, sockets
+from tools.kit import TOP, procfs, scratch, servers, sockets
 from tools.kit.strace import words
 from tools.observe import clients, lab
 from tools.kit.slow_redis import SlowRedis
-from tools.observe.timeline import rows, strace
+from tools.observe.timeline import lines, rows, strace
 
 # Only what says something about waiting: the fewer, the cheaper.
 TRACED = ("accept,accept4,connect,recvfrom,recvmsg,sendto,sendmsg,read,readv,"
@@ -19,6 +19,7 @@ TRACED = ("accept,accept4,connect,recvfrom,recvmsg,sendto,sendmsg,read,readv,"
           "clock_nanosleep,clone,clone3,fork,vfork,wait4,waitid,"
           "rt_sigtimedwait,rt_sigsuspend,pause")
 OPTIONS = ("-ttt", "-T", "-y", "-s", "1024", "-e", f"trace={TRACED}", "-e", "signal=none")
+PAUSE = 0.05                    # seconds until a late client's request
 MARGIN = 0.02                   # of the burst, left and right of it
 
 
@@ -33,47 +34,76 @@ class Timeline:
     seconds: float      # from the first connect to the last answer
     plain: float        # the same without strace
     failed: int         # clients without a page
+    slow: float = 0.0   # the same with stacks, which gave the lines; 0: there are no lines
 
 
-def record(folder, count, delay, path, options=()):
+def record(folder, count, delay, path, options=(), stacks=True):
     """Return the Timeline of `count` clients that ask one of the seven.
 
-    `delay`: seconds until each reply of Redis. Raises lab.LabError.
+    `delay`: seconds until each reply of Redis; `stacks`: record a second burst, for lines.
+    Raises lab.LabError.
     """
     with contextlib.ExitStack() as stack:
         redis = stack.enter_context(lab.Redis())
         slow = stack.enter_context(SlowRedis(redis.port, delay))
         with lab.start(folder, slow.port, *options) as server:
             plain = _length(clients.burst(server.address, count, path))
-        file = stack.enter_context(scratch.file("timeline", "r"))
-        with lab.start(folder, slow.port, *options,
-                       before=words(OPTIONS, file.name)) as server, \
-                Sampler(server) as sampler:
-            came = clients.burst(server.address, count, path, sampler.watch)
-            server.stop()
-        world = rows.World({server.address[1]}, {slow.port},
-                           {client.port: client.number for client in came})
-        text = strace.name_sockets(
-            file.read(), server.address[1], [c.port for c in came],
-            sampler.clients)
+        def burst(pause):
+            return lambda address, watch: clients.burst(address, count, path, watch, pause=pause)
+        trace = _traced(folder, slow.port, options, burst(0))
+        # Here a call is slow, and a server that waits for a request might find it there. So
+        # some requests come later.
+        with_stacks = _traced(folder, slow.port, options, burst(PAUSE), "-k") if stacks else None
         title = " ".join([folder.replace("_", " "), *options])
-        return assemble(title, text, came, world, plain, sampler.delays)
+        return assemble(title, trace, plain, with_stacks)
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What was recorded of one burst."""
+
+    text: str           # strace's, with addresses of sockets
+    came: list          # of clients.burst()
+    world: rows.World
+    delays: list        # of Sampler
+    program: str        # path of the server's executable
+
+
+def _traced(folder, redis, options, burst, *more):
+    """Return the Trace of what burst(address, watch) sends, with further options of strace.
+    Raises lab.LabError."""
+    with scratch.file("timeline", "r") as file:
+        with lab.start(folder, redis, *options,
+                       before=words([*more, *OPTIONS], file.name)) as server, \
+                Sampler(server) as sampler:
+            came = burst(server.address, sampler.watch)
+            server.stop()
+        text = strace.name_sockets(file.read(), server.address[1], [c.port for c in came],
+                                   sampler.clients)
+    world = rows.World({server.address[1]}, {redis}, {one.port: one.number for one in came})
+    return Trace(text, came, world, sampler.delays, str(TOP / servers.named(folder).name))
 
 
 def _length(came):
     return max(c.end for c in came) - min(c.begin for c in came)
 
 
-def assemble(title, text, came, world, plain, delays=()):
-    """Return the Timeline of a trace's text. Pure."""
-    begin, seconds = min(c.begin for c in came), _length(came)
+def assemble(title, trace, plain, with_stacks=None):
+    """Return the Timeline of a Trace, with lines if there is one with stacks. Pure, but for
+    addr2line."""
+    begin, seconds = min(c.begin for c in trace.came), _length(trace.came)
     edge = seconds * MARGIN
-    made = rows.build(strace.parse(text), came, world, delays)
+    calls, found = strace.parse(trace.text), {}
+    if with_stacks:
+        found = lines.known(strace.parse(with_stacks.text), with_stacks.world, trace.program)
+        calls = lines.annotated(calls, trace.world, found)
+    made = rows.build(calls, trace.came, trace.world, trace.delays)
     made = [replace(row, bars=rows.clip(row.bars, begin - edge, begin + seconds + edge))
             for row in made]
     return Timeline(title, begin, begin + seconds + edge,
                     [row for row in made if row.bars], seconds, plain,
-                    sum(client.status != 200 for client in came))
+                    sum(client.status != 200 for client in trace.came),
+                    _length(with_stacks.came) if found else 0.0)
 
 
 class Sampler:

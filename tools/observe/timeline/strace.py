@@ -1,4 +1,4 @@
-"""Reads what `strace -f -ttt -T -y` writes, with -yy too. Pure.
+"""Reads what `strace -f -ttt -T -y` writes, with -yy and -k, too. Pure.
 
 With -yy, strace asks the kernel for all sockets whenever it meets a new one.
 Where the kernel's table is large (262,144 buckets on a machine of 24 GB) that
@@ -7,7 +7,7 @@ server is traced with -y, and name_sockets() writes what -yy would.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,8 @@ class Call:
     name: str
     arguments: str
     result: str         # "?": it never returned
+    # Innermost first: with -k (file, address), after lines.annotated() of lines.Frame.
+    stack: tuple = ()
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,7 @@ class Socket:
     remote: tuple       # None while it has none
 
 
+_FRAME = re.compile(r" > (.*?)\([^()]*\) \[0x([0-9a-f]+)\]$")
 _LINE = re.compile(r"(\d+) +(\d+\.\d+) (.*)")
 _CALL = re.compile(r"(\w+)\((.*)\) += (.*?)(?: <(\d+\.\d+)>)?$", re.DOTALL)
 _RESUMED = re.compile(r"<\.\.\. (\w+) resumed>(.*)", re.DOTALL)
@@ -51,10 +54,14 @@ def parse(text):
     cannot be read are left out.
     """
     calls, open_calls, last = [], {}, 0.0
+    stack = []          # of the call whose line was the last one
     for line in text.splitlines():
         match = _LINE.match(line)
         if not match:
+            if frame := _FRAME.match(line):
+                stack.append((frame[1], int(frame[2], 16)))
             continue
+        calls, stack = _with_stack(calls, stack), []
         tid, when, rest = int(match[1]), float(match[2]), match[3]
         last = max(last, when)
         if rest.endswith(_UNFINISHED):
@@ -66,13 +73,19 @@ def parse(text):
             rest = head + resumed[2]
         else:
             begin = when
-        call = _call(tid, begin, when, rest, bool(resumed))
-        if call:
-            calls.append(call)
+        calls.append(_call(tid, begin, when, rest, bool(resumed)))
+    calls = _with_stack(calls, stack)
     calls += [_never_returned(tid, begin, last, head)
               for tid, (begin, head) in open_calls.items()]
     return sorted((call for call in calls if call),
                   key=lambda call: (call.begin, call.end))
+
+
+def _with_stack(calls, stack):
+    """Give the last call its stack, if it has one."""
+    if stack and calls and calls[-1]:
+        calls[-1] = replace(calls[-1], stack=tuple(stack))
+    return calls
 
 
 def _call(tid, begin, when, rest, resumed):

@@ -3,6 +3,7 @@
 from html import escape
 
 from tools.kit import states
+from tools.observe.timeline import lines
 from tools.observe.timeline.export import duration
 
 WIDTH, LEFT, RIGHT = 960, 150, 16
@@ -119,6 +120,12 @@ def _block(timeline, y, scale):
     return parts, y + 12
 
 
+def _where(bar):
+    """Return the line that a bar was spent in, as the end of its title."""
+    frame = lines.of_bar(bar)
+    return f", {escape(str(frame))}" if frame else ""
+
+
 def _bars(row, timeline, y, height, scale):
     """Return the row's bars; those narrower than 0.2 units join the next."""
     parts = []
@@ -133,5 +140,5 @@ def _bars(row, timeline, y, height, scale):
             f"<rect x='{x:.1f}' y='{y + (height / 2 - 1 if thin else 0):.1f}' "
             f"width='{max(width, 0.6):.1f}' height='{2 if thin else height}' "
             f"fill='{_fill(bar.kind)}'><title>{escape(bar.words)}, "
-            f"{duration(bar.end - bar.begin)}</title></rect>")
+            f"{duration(bar.end - bar.begin)}{_where(bar)}</title></rect>")
     return parts
