@@ -287,9 +287,10 @@ OBSERVE = $(GUARD) $(PYTHON) -m tools.observe
 watch-%: build/deps/watch all build/guardian
 	@$(OBSERVE) watch $(call name_of,$*) -- $(ARGS)
 
-## timeline: a picture of what clients and workers wait for (SERVER=05 CLIENTS=8; SERVER=all)
+## timeline: a picture of what clients and workers wait for (SERVER=05 CLIENTS=8; SERVER=all; FLAME=1: by function, too)
 timeline: build/deps/watch all build/guardian
-	@$(OBSERVE) timeline '$(or $(SERVER),all)' $(if $(CLIENTS),--clients='$(CLIENTS)') $(ARGS)
+	@$(OBSERVE) timeline '$(or $(SERVER),all)' $(if $(CLIENTS),--clients='$(CLIENTS)') \
+		$(if $(FLAME),--flame) $(ARGS)
 
 ## simulator: a page in which clients, workers and Redis move, with settings to try
 simulator:

@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
-from tools.kit import TOP, servers
-from tools.observe.timeline import lines, rows, run, strace
+from tools.kit import TOP, servers, states
+from tools.observe.timeline import flame, lines, rows, run, strace
 
 NOBODY = rows.World(set(), set(), {})
 # Ten waits; a comment names the line of each, and the function that makes it.
@@ -187,6 +187,24 @@ def test_calls_that_cannot_be_told_apart_have_no_line(monkeypatch):
                                                  found)] == [(), (frames[0], frames[1])]
     found = lines.known([call(here), call(((file, 0), (file, 2)))], NOBODY, "program")
     assert lines.annotated([call(())], NOBODY, found)[0].stack == (frames[0],)
+
+
+def test_the_clients_time_by_function():
+    """A flame graph: in the accept queue no function is at work; elsewhere, from main down."""
+    stack = (lines.Frame("receive", "redis.c", 7), lines.Frame("main", "main.c", 3))
+    bars = [rows.Bar(0, 3, "queue", "", (call(stack),)), rows.Bar(3, 4, "redis", "", (call(stack),)),
+            rows.Bar(4, 5, "run", "", ())]
+    made = run.Timeline("05 prethreaded", 0, 5, [
+        rows.Row("worker", "worker", bars), rows.Row("client 1", "client", bars)], 5, 5, 0, 6)
+    root = flame.tree(made)
+    assert root.seconds == 5
+    assert {label: node.seconds for label, node in root.below.items()} == {
+        "in the accept queue": 3, "main()  main.c:3": 1, "runs": 1}
+    below, = root.below["main()  main.c:3"].below.values()
+    assert list(below.below) == ["waits for Redis"]
+    picture = flame.draw([made], ["said"])
+    assert "receive()  redis.c:7: 1.00 s, 20 %" in picture and "60 %" in picture
+    assert set(re.findall("'(#[0-9a-f]{6})'", picture)) <= set(states.DARK)
 
 
 @pytest.mark.skipif(bool(servers.named("epoll").problem()), reason="needs `make all`")

@@ -16,7 +16,7 @@ code and pictures, resolved when the book is built.
     :::{published} guestbook                     what was published, drawn alike
     :::{quote} 07_epoll/main.c serve_clients     a definition in C
     :::{picture} epoll                           a drawing of pictures.py
-    :::{timeline} epoll                          what make timeline drew
+    :::{timeline} epoll                          what make timeline drew, or flame-epoll
 
 Expressions are those of figures.py. With the book's own run, a claim that
 does not hold or a figure that is missing is an error. With a reader's run
@@ -343,11 +343,12 @@ class Block(SphinxDirective, Resolved):
         return self.image(f"picture-{name}", *pictures.picture(name))
 
     def timeline(self, name):
-        """The picture that `make timeline SERVER=name` drew."""
+        """The picture that `make timeline SERVER=name` drew; flame-name: with FLAME=1."""
         light = (RESULTS / "timelines" / f"{name}.svg").read_text("utf-8")
-        return self.image(f"timeline-{name}", light, dark=states.dark(light), alt=(
-            f"Timeline of {name}: a row for each worker and for each of eight "
-            "clients; the text says what to see."))
+        said = "the time of 100 clients, by function" if name.startswith("flame-") \
+            else "a row for each worker and for each of eight clients"
+        return self.image(f"timeline-{name}", light, dark=states.dark(light),
+                          alt=f"Timeline of {name}: {said}; the text says what to see.")
 
 
 def add_times(app, doctree):

@@ -19,10 +19,11 @@ KINDS = {
     "other": ("waits for something else", "#7a5230", "#b08a62"),
     "idle": ("idle", "#dfe3e8", "#46525f"),
 }
-# What else a picture has: ground, text, quiet text, grid.
+# What else a picture has: ground, text, quiet text, grid, boxes.
 GROUND, TEXT = ("#ffffff", "#14181e"), ("#1d2430", "#e6eaf0")
 QUIET, GRID = ("#5b6675", "#9aa7b6"), ("#e3e7ec", "#2a323c")
-DARK = dict((GROUND, TEXT, QUIET, GRID, *(colours for _, *colours in KINDS.values())))
+FRAMES = ("#dfe5ec", "#2c3642"), ("#cdd6e0", "#37424f")     # functions, in turn
+DARK = dict((GROUND, TEXT, QUIET, GRID, *FRAMES, *(colours for _, *colours in KINDS.values())))
 
 ACCEPT = frozenset(("accept", "accept4"))
 RECEIVE = frozenset(("read", "readv", "recvfrom", "recvmsg", "recvmmsg"))

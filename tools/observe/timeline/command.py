@@ -5,7 +5,7 @@ import datetime
 
 from tools.kit import TOP, states
 from tools.observe import lab
-from tools.observe.timeline import export, page, run, svg
+from tools.observe.timeline import export, flame, page, run, svg
 
 
 def main(words):
@@ -19,6 +19,8 @@ def main(words):
                         help="ms until each reply of Redis (50); after "
                         "250 the servers give up")
     parser.add_argument("--path", default="/guestbook")
+    parser.add_argument("--flame", action="store_true", help="also where the clients' time passes, "
+                        "by function: flame.svg")
     parser.add_argument("--out", help="folder; default: results/<UTC time>")
     parser.epilog = "Options after -- are for the server."
     own = words.index("--") if "--" in words else len(words)
@@ -35,8 +37,15 @@ def main(words):
               f"{export.duration(last.seconds)}", flush=True)
         if last.failed:
             print(f"{'':15}  {last.failed} of them without a page")
-    out = write(timelines, caption(timelines, options), options.out)
+    lines = caption(timelines, options)
+    out = write(timelines, lines, options.out)
+    if options.flame:
+        picture = flame.draw(timelines, [*lines[:2], lines[-1]])
+        for name, text in (("flame.svg", picture), ("flame-dark.svg", states.dark(picture))):
+            (out / name).write_text(text, encoding="utf-8")
     out = out.relative_to(TOP) if TOP in out.parents else out
+    if options.flame:
+        print(f"{out}/flame.svg, flame-dark.svg")
     print(f"{out}/timeline.svg, timeline-dark.svg, timeline.html\n"
           f"{out}/trace.json: open it at ui.perfetto.dev")
     return 0

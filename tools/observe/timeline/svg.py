@@ -38,7 +38,7 @@ def draw(timelines, caption):
     return "\n".join([
         f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {WIDTH} "
         f"{height}' width='{WIDTH}' height='{height}' {_FONT} role='img'>",
-        f"<title>{escape(heading(timelines))}</title>", _patterns(),
+        f"<title>{escape(heading(timelines))}</title>", patterns(),
         f"<rect width='100%' height='100%' fill='{GROUND}'/>",
         f"<text x='16' y='24' font-size='16' font-weight='600' fill='{TEXT}'>"
         f"{escape(heading(timelines))}</text>",
@@ -56,14 +56,14 @@ def heading(timelines):
         "what does each wait for?"
 
 
-def _patterns():
+def patterns():
     colour = states.KINDS["queue"][1]
     return ("<defs><pattern id='queue' width='5' height='5' "
             "patternUnits='userSpaceOnUse' patternTransform='rotate(45)'>"
             f"<rect width='1.6' height='5' fill='{colour}'/></pattern></defs>")
 
 
-def _fill(kind):
+def fill(kind):
     return "url(#queue)" if kind == "queue" else states.KINDS[kind][1]
 
 
@@ -76,7 +76,7 @@ def _legend(timelines):
         if kind not in shown:
             continue
         parts.append(f"<rect x='{x}' y='38' width='14' height='9' "
-                     f"fill='{_fill(kind)}'/><text x='{x + 19}' y='46.5' "
+                     f"fill='{fill(kind)}'/><text x='{x + 19}' y='46.5' "
                      f"font-size='11.5' fill='{TEXT}'>{words}</text>")
         x += 36 + 6.1 * len(words)
     return parts
@@ -139,6 +139,6 @@ def _bars(row, timeline, y, height, scale):
         parts.append(
             f"<rect x='{x:.1f}' y='{y + (height / 2 - 1 if thin else 0):.1f}' "
             f"width='{max(width, 0.6):.1f}' height='{2 if thin else height}' "
-            f"fill='{_fill(bar.kind)}'><title>{escape(bar.words)}, "
+            f"fill='{fill(bar.kind)}'><title>{escape(bar.words)}, "
             f"{duration(bar.end - bar.begin)}{_where(bar)}</title></rect>")
     return parts

@@ -1,0 +1,105 @@
+"""Where the clients of a burst spend their time: a flame graph of waiting. Pure.
+
+Each server has a block. Its width is the time of all its clients together; each row below says
+in which function that time passes, and the last row what is waited for. Times are those of the
+recording without stacks.
+"""
+
+from dataclasses import dataclass, field
+from html import escape
+
+from tools.kit import states
+from tools.observe.timeline.export import duration
+from tools.observe.timeline.svg import GROUND, QUIET, TEXT, fill, patterns
+
+WIDTH, LEFT, ROW, GAP = 960, 16, 17, 14
+LETTER = 5.7            # units that a letter of a label takes
+SHORT = 0.002           # a part of the whole that is narrower is not drawn
+
+
+@dataclass
+class Node:
+    """A function, or what is waited for, and what is below it."""
+
+    seconds: float = 0.0
+    kind: str = ""          # of states.KINDS, for what is waited for
+    below: dict = field(default_factory=dict)       # {label: Node}
+
+
+def tree(timeline):
+    """Return the Node of all that the clients of a Timeline have waited for."""
+    root = Node()
+    for bar in (bar for row in timeline.rows if row.role == "client" for bar in row.bars):
+        longest = max(bar.calls, key=lambda call: call.end - call.begin, default=None)
+        # While it is in the accept queue, no function of the server is at work for it.
+        frames = longest.stack if longest and bar.kind != "queue" else ()
+        words = states.KINDS[bar.kind][0]
+        root.seconds += bar.end - bar.begin
+        node = root
+        for label in [*(f"{frame.function}()  {frame.file}:{frame.line}"
+                        for frame in reversed(frames)), words]:
+            node = node.below.setdefault(label, Node())
+            node.seconds += bar.end - bar.begin
+        node.kind = bar.kind
+    return root
+
+
+def draw(timelines, caption):
+    """Return the SVG text for light ground; `caption`: lines below the picture."""
+    parts, y = [], 46
+    for timeline in timelines:
+        block, y = _block(timeline, y)
+        parts += block
+    heading = f"{_who(timelines)}: in which functions does the clients' time pass?"
+    height = y + 16 * len(caption) + 12
+    return "\n".join([
+        f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {WIDTH} {height}' width='{WIDTH}' "
+        f"height='{height}' font-family='system-ui,sans-serif' role='img'>",
+        f"<title>{escape(heading)}</title>", patterns(),
+        f"<rect width='100%' height='100%' fill='{GROUND}'/>",
+        f"<text x='{LEFT}' y='24' font-size='16' font-weight='600' fill='{TEXT}'>"
+        f"{escape(heading)}</text>", *parts,
+        *(f"<text x='{LEFT}' y='{y + 12 + 16 * i}' font-size='11' fill='{QUIET}'>"
+          f"{escape(line)}</text>" for i, line in enumerate(caption)), "</svg>\n"])
+
+
+def _who(timelines):
+    clients = sum(row.role == "client" for row in timelines[0].rows)
+    who = "Seven servers" if len(timelines) == 7 else timelines[0].title
+    return f"{who}, {clients} client{'s' if clients != 1 else ''}"
+
+
+def _block(timeline, y):
+    root = tree(timeline)
+    parts = [f"<text x='{LEFT}' y='{y + 12}' font-size='13' font-weight='600' fill='{TEXT}'>"
+             f"{escape(timeline.title)}</text><text x='{LEFT + 150}' y='{y + 12}' font-size='11' "
+             f"fill='{QUIET}'>the clients' time together: {duration(root.seconds)}</text>"]
+    y += 20
+    rows = _rows(root, LEFT, (WIDTH - 2 * LEFT) / max(root.seconds, 1e-9), 0)
+    depth = 1 + max((row for row, *_ in rows), default=0)
+    for row, x, width, label, node in rows:
+        parts.append(_box(y + row * ROW, x, width, label, node, root.seconds, row))
+    return parts, y + depth * ROW + GAP
+
+
+def _rows(node, x, scale, row):
+    """Return [(row, x, width, label, Node)] of all below a node."""
+    found = []
+    for label, one in sorted(node.below.items(), key=lambda pair: -pair[1].seconds):
+        width = one.seconds * scale
+        if width >= SHORT * (WIDTH - 2 * LEFT):
+            found += [(row, x, width, label, one), *_rows(one, x, scale, row + 1)]
+        x += width
+    return found
+
+
+def _box(y, x, width, label, node, whole, row):
+    said = f"{label}: {duration(node.seconds)}, {100 * node.seconds / whole:.0f} %"
+    room = int((width - 6) / LETTER)
+    shown = label if len(label) <= room else label[:room - 1] + "…" if room > 4 else ""
+    colour = fill(node.kind) if node.kind else states.FRAMES[row % 2][0]
+    ink = TEXT if not node.kind or node.kind in ("idle", "queue") else GROUND
+    return (f"<g><title>{escape(said)}</title><rect x='{x:.1f}' y='{y}' "
+            f"width='{max(width - 0.6, 0.6):.1f}' height='{ROW - 1}' fill='{colour}'/>"
+            f"<text x='{x + 3:.1f}' y='{y + 12}' font-size='10.5' fill='{ink}'>"
+            f"{escape(shown)}</text></g>")
