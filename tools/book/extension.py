@@ -345,10 +345,9 @@ class Block(SphinxDirective, Resolved):
     def timeline(self, name):
         """The picture that `make timeline SERVER=name` drew; flame-name: with FLAME=1."""
         light = (RESULTS / "timelines" / f"{name}.svg").read_text("utf-8")
-        said = "the time of 100 clients, by function" if name.startswith("flame-") \
-            else "a row for each worker and for each of eight clients"
+        said = "functions" if "flame" in name else "workers, and each of eight clients"
         return self.image(f"timeline-{name}", light, dark=states.dark(light),
-                          alt=f"Timeline of {name}: {said}; the text says what to see.")
+                          alt=f"Timeline of {name}, {said}: the text says what to see.")
 
 
 def add_times(app, doctree):
