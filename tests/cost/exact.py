@@ -33,7 +33,7 @@ WINDOWS = 2
 # {cell: (requests of its warm-up, of a window)} that are enough with one client at a time; and what
 # they are divided by for a process for each request. A pool has one worker: with more, it depends on
 # the start which of them share an arena of malloc(3), and their connections to Redis stay young.
-SIZES = {"answer": (200, 300), "answer-kept": (600, 150), "guestbook-kept": (300, 100)}
+SIZES = {"answer": (200, 450), "answer-kept": (600, 150), "guestbook-kept": (300, 100)}
 POOLS = {"preforking": ("--workers", "1"), "prethreaded": ("--threads", "1")}
 LESS = {"forking": 3}
 ALLOWED, ALLOWED_OF = 0.01, {"forking": 0.02}
