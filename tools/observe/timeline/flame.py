@@ -12,7 +12,8 @@ from tools.kit import states
 from tools.observe.timeline.export import duration
 from tools.observe.timeline.svg import GROUND, QUIET, TEXT, fill, patterns
 
-WIDTH, LEFT, ROW, GAP = 960, 16, 17, 14
+WIDTH, LEFT, ROW, GAP = 960, 16, 17, 18
+STRIPE = 5              # height of what is waited for
 LETTER = 5.7            # units that a letter of a label takes
 SHORT = 0.002           # a part of the whole that is narrower is not drawn
 
@@ -97,9 +98,11 @@ def _box(y, x, width, label, node, whole, row):
     said = f"{label}: {duration(node.seconds)}, {100 * node.seconds / whole:.0f} %"
     room = int((width - 6) / LETTER)
     shown = label if len(label) <= room else label[:room - 1] + "…" if room > 4 else ""
-    colour = fill(node.kind) if node.kind else states.FRAMES[row % 2][0]
-    ink = TEXT if not node.kind or node.kind in ("idle", "queue") else GROUND
+    # What is waited for is a stripe with its words below: on some colours nobody could read them.
+    colour, height = states.FRAMES[row % 2][0], ROW - 1
+    if node.kind:
+        colour, height = fill(node.kind), STRIPE
     return (f"<g><title>{escape(said)}</title><rect x='{x:.1f}' y='{y}' "
-            f"width='{max(width - 0.6, 0.6):.1f}' height='{ROW - 1}' fill='{colour}'/>"
-            f"<text x='{x + 3:.1f}' y='{y + 12}' font-size='10.5' fill='{ink}'>"
-            f"{escape(shown)}</text></g>")
+            f"width='{max(width - 0.6, 0.6):.1f}' height='{height}' fill='{colour}'/>"
+            f"<text x='{x + 3:.1f}' y='{y + 12 + (STRIPE if node.kind else 0)}' font-size='10.5' "
+            f"fill='{TEXT}'>{escape(shown)}</text></g>")
