@@ -14,12 +14,12 @@ END = b"Connection: close\r\n\r\n"
 
 def test_each_client_has_a_stack(server, expect):
     """Stacks may come from mmap(2), or be pieces of one area: the page below each is in
-    /proc/PID/maps as one that nobody may touch."""
+    /proc/PID/maps as one that no code may touch."""
     with crowd(server, expect["clients"]) as clients:
         ends = sum(line.split()[1].startswith("---")
                    for line in procfs.read(f"/proc/{server.pid}/maps").splitlines())
         if ends < len(clients):
-            raise Seen(f"{ends} areas that nobody may touch (---p in /proc/PID/maps), with "
+            raise Seen(f"{ends} areas that no code may touch (---p in /proc/PID/maps), with "
                        f"{len(clients)} clients", "one below each client's stack")
 
 

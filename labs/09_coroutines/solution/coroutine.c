@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 /* The stack of a coroutine: address space, of which only the pages that were
- * touched are memory. Below it is a page that nobody may touch: a stack that
+ * touched are memory. Below it is a page that no code may touch: a stack that
  * overflows ends the server with SIGSEGV. Without that page it would grow into
- * the stack of another client, and nobody would notice. */
+ * the stack of another client, unnoticed. */
 enum { STACK_SIZE = 64 * 1024 };
 
 /* A stack that is freed waits for the next coroutine: mmap(2), munmap(2) and
@@ -29,8 +29,8 @@ struct coroutine {
 
 /* One thread, so one of each. */
 static enum coroutine_switch chosen = COROUTINE_OWN;
-static struct coroutine *running; /* NULL: the thread itself, on its own stack */
-static struct coroutine thread;   /* where that stands meanwhile */
+static struct coroutine *running; /* NULL: the thread, on its own stack */
+static struct coroutine thread;   /* where that stands while others run */
 static struct coroutine *spare;
 static int spares;
 
@@ -54,7 +54,7 @@ static void switch_to(struct coroutine *from, struct coroutine *to)
         swapcontext(&from->context, &to->context);
 }
 
-/* The first function on a new stack. It must not return: there is nobody below
+/* The first function on a new stack. It must not return: nothing has called
  * it. */
 static void begin(void)
 {

@@ -2,12 +2,13 @@
  * coroutine - functions that stop in the middle, and go on there later.
  *
  * A coroutine is a function with a stack of its own. It runs until it calls
- * coroutine_yield(): then whoever has resumed it goes on, and all that the
- * function has on its stack stays as it is. When somebody calls
- * coroutine_resume() again, coroutine_yield() returns, and the function goes
- * on behind it. Nothing runs at the same time: a coroutine runs while the one
- * that has resumed it stands still. So there is nothing to lock, and the kernel
- * knows nothing of it: it sees one thread that changes its stack pointer.
+ * coroutine_yield(): then the code that has resumed it goes on, and all that
+ * the function has on its stack stays as it is. After another
+ * coroutine_resume(), coroutine_yield() returns, and the function goes on
+ * behind it. Nothing runs at the same time: a coroutine runs while the one
+ * that has resumed it stands still. So there is nothing to lock, and the
+ * kernel knows nothing of it: it sees one thread that changes its stack
+ * pointer.
  */
 #pragma once
 
@@ -28,12 +29,12 @@ void coroutine_choose(enum coroutine_switch how);
 struct coroutine *coroutine_new(void (*function)(void *), void *argument);
 
 /* Lets it run until it yields or its function returns. Returns false when the
- * function has returned: then only coroutine_free() may follow. May be called
- * by another coroutine, not by itself. */
+ * function has returned: then only coroutine_free() may follow. Another
+ * coroutine may call it, but not this one. */
 bool coroutine_resume(struct coroutine *coroutine);
 
-/* Lets the one go on that has resumed this coroutine. Returns when somebody
- * resumes it again. Only a coroutine may call it. */
+/* Lets the one go on that has resumed this coroutine. Returns when it is
+ * resumed again. Only a coroutine may call it. */
 void coroutine_yield(void);
 
 /* Frees one that does not run: its function has returned, or it was never
@@ -41,8 +42,8 @@ void coroutine_yield(void);
 void coroutine_free(struct coroutine *coroutine);
 
 /* switch.c. Saves on the stack that runs what a function leaves as it was, and
- * the stack pointer in *from; makes `to` the stack pointer, and fetches the same
- * from there. It returns on that stack, to where that was left. */
+ * the stack pointer in *from; makes `to` the stack pointer, and fetches the
+ * same from there. It returns on that stack, to where that was left. */
 void coroutine_switch(void **from, void *to);
 
 /* switch.c. Makes the stack that ends below `top`, a multiple of 16, look as if

@@ -72,7 +72,7 @@ struct loop {
     struct epoll_event events[EVENTS_PER_WAIT];
     int epoll, listener;
     struct client *deadlines[HTTP_PHASES]; /* a queue for each phase */
-    struct client *turns;      /* those that wait FOR_ITS_TURN, last one first */
+    struct client *turns;      /* those that wait FOR_ITS_TURN, newest first */
     struct client *ended;      /* freed at the end of this turn of the loop */
     struct client *prepared;   /* for the next accept(2) */
     int clients;
@@ -381,7 +381,7 @@ static void accept_failed(struct loop *loop, enum net_verdict verdict)
 {
     loop->accept_pending = verdict != NET_NOBODY;
     if (verdict < NET_NEEDS_ROOM)
-        return; /* nobody is there, or a client has left early */
+        return; /* none is there, or one has left early */
     loop->accept_again_ms = loop->base.http.clock.now_ms + RECHECK_MS;
     if (verdict == NET_NEEDS_ROOM) {
         http_context_trim(&loop->base.http);
@@ -502,9 +502,11 @@ static int timeout_ms(const struct loop *loop)
     int64_t next = redis_async_deadline_ms(&loop->redis);
     int64_t stale = loop->base.http.files.stale_ms;
     bool pauses = loop->base.draining || now < loop->accept_again_ms;
-    for (int i = 0; i < HTTP_PHASES; i++)
-        if (loop->deadlines[i] != NULL && loop->deadlines[i]->deadline_ms < next)
-            next = loop->deadlines[i]->deadline_ms;
+    for (int i = 0; i < HTTP_PHASES; i++) {
+        const struct client *first = loop->deadlines[i];
+        if (first != NULL && first->deadline_ms < next)
+            next = first->deadline_ms;
+    }
     if (stale != 0 && stale < next)
         next = stale;
     if (pauses && next > now + RECHECK_MS)

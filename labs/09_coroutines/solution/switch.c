@@ -1,12 +1,13 @@
 /*
  * switch - from one stack to another; see coroutine.h.
  *
- * To the compiler, coroutine_switch() is a call like any other. So it saves the
- * registers that the calling convention says a function leaves as they were, and
- * no more: what the caller still needs of all others, the compiler has saved
- * before the call. What a switch saves lies on the stack that it leaves, and `ret`
- * takes the address to return to from the stack that it has come to. (The rounding
- * mode of floating-point numbers is not saved: no code here changes it.)
+ * To the compiler, coroutine_switch() is a call like any other. So it saves
+ * the registers that the calling convention says a function leaves as they
+ * were, and no more: what the caller still needs of all others, the compiler
+ * has saved before the call. What a switch saves lies on the stack that it
+ * leaves, and `ret` takes the address to return to from the stack that it has
+ * come to. (The rounding mode of floating-point numbers is not saved: no code
+ * here changes it.)
  */
 #include "coroutine.h"
 
@@ -77,7 +78,7 @@ __asm__(".text\n"
 void *coroutine_prepare(char *top, void (*begin)(void))
 {
     /* One word above what a switch takes from the stack, so that begin() finds
-     * it as after a call: on x86-64, 8 below a multiple of 16. And one more, for
+     * it as after a call: on x86-64, 8 below a multiple of 16. One more, for
      * a stack pointer that is itself a multiple of 16. */
     uintptr_t *words = (uintptr_t *)(void *)top - SAVED_WORDS - 2;
     for (int i = 0; i < SAVED_WORDS + 2; i++)

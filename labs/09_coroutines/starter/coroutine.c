@@ -15,8 +15,8 @@ bool coroutine_resume(struct coroutine *coroutine)
     return true;
 }
 
-/* TO WRITE. Makes the one that has resumed this coroutine the one that runs, and
- * switches to it; to `thread`, if that was the thread itself. */
+/* TO WRITE. Makes the one that has resumed this coroutine the one that runs,
+ * and switches to it; to `thread`, if that was the thread itself. */
 void coroutine_yield(void)
 {
     (void)thread;
@@ -24,7 +24,7 @@ void coroutine_yield(void)
 }
 
 /* Returns a coroutine with a stack, or NULL with errno.
- * TO WRITE: below the stack, a page that nobody may touch: mprotect(2). The
+ * TO WRITE: below the stack, a page that no code may touch: mprotect(2). The
  * stack grows down, so its end is at its lowest address. */
 static struct coroutine *allocate(void)
 {

@@ -98,7 +98,7 @@ def _box(y, x, width, label, node, whole, row):
     said = f"{label}: {duration(node.seconds)}, {100 * node.seconds / whole:.0f} %"
     room = int((width - 6) / LETTER)
     shown = label if len(label) <= room else label[:room - 1] + "…" if room > 4 else ""
-    # What is waited for is a stripe with its words below: on some colours nobody could read them.
+    # What is waited for is a stripe with its words below: they could not be read on some colours.
     colour, height = states.FRAMES[row % 2][0], ROW - 1
     if node.kind:
         colour, height = fill(node.kind), STRIPE
