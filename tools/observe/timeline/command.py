@@ -5,14 +5,14 @@ import datetime
 
 from tools.kit import TOP, states
 from tools.observe import lab
-from tools.observe.timeline import export, flame, page, run, svg
+from tools.observe.timeline import export, flame, page, replay, run, svg
 
 
 def main(words):
     """Run the command; return its exit status."""
     parser = argparse.ArgumentParser(prog="python3 -m tools.observe timeline",
                                      description=__doc__)
-    parser.add_argument("server", help="05, prethreaded, 05_prethreaded; all")
+    parser.add_argument("server", help="05, prethreaded, 05_prethreaded; 03,05; all")
     parser.add_argument("--clients", type=lab.above_zero(int, 1000), default=8,
                         help="how many ask together (8)")
     parser.add_argument("--delay", type=float, default=50,
@@ -21,12 +21,14 @@ def main(words):
     parser.add_argument("--path", default="/guestbook")
     parser.add_argument("--flame", action="store_true", help="also where the clients' time passes, "
                         "by function: flame.svg")
+    parser.add_argument("--replay", action="store_true", help="also the burst line by line: "
+                        "replay.html")
     parser.add_argument("--out", help="folder; default: results/<UTC time>")
     parser.epilog = "Options after -- are for the server."
     own = words.index("--") if "--" in words else len(words)
     options = parser.parse_args(words[:own])
     folders = lab.FOLDERS if options.server.lower() == "all" else \
-        [lab.folder_of(options.server)]
+        [lab.folder_of(name) for name in options.server.split(",")]
     timelines = []
     for folder in folders:
         timelines.append(run.record(folder, options.clients,
@@ -43,9 +45,13 @@ def main(words):
         picture = flame.draw(timelines, [*lines[:2], lines[-1]])
         for name, text in (("flame.svg", picture), ("flame-dark.svg", states.dark(picture))):
             (out / name).write_text(text, encoding="utf-8")
+    if options.replay:
+        (out / "replay.html").write_text(replay.draw(timelines, lines), encoding="utf-8")
     out = out.relative_to(TOP) if TOP in out.parents else out
     if options.flame:
         print(f"{out}/flame.svg, flame-dark.svg")
+    if options.replay:
+        print(f"{out}/replay.html: step through it, line by line")
     print(f"{out}/timeline.svg, timeline-dark.svg, timeline.html\n"
           f"{out}/trace.json: open it at ui.perfetto.dev")
     return 0

@@ -1,0 +1,52 @@
+"""A burst as a page that plays it again: the picture, and the source with a hand for each worker
+at the line where it stands. One file, which needs nothing else. Pure, but for its form.
+"""
+
+import json
+from pathlib import Path
+
+from tools.kit import TOP, states
+from tools.observe.timeline import lines, svg
+
+_FORM = Path(__file__).with_name("replay.html")
+SHORTEST = 20e-6        # seconds: a bar of a worker that is shorter is no step
+
+
+def draw(timelines, caption):
+    """Return the page's text; `caption`: lines below the picture."""
+    files = _files(timelines)
+    data = {
+        "title": svg.heading(timelines).replace("what does each wait for?", "line by line"),
+        "caption": caption,
+        "kinds": [[words, light, dark] for words, light, dark in states.KINDS.values()],
+        "files": [[name, _text(name)] for name in files],
+        "servers": [{"title": t.title, "rows": [
+            [row.name, row.role, [_bar(bar, t, files) for bar in row.bars
+                                  if bar.end - bar.begin >= SHORTEST]]
+            for row in t.rows]} for t in timelines]}
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    return _FORM.read_text(encoding="utf-8").replace("/*DATA*/", text)
+
+
+def _files(timelines):
+    """Return the names of the files in which workers stand, main.c first."""
+    found = {frame.file for t in timelines for row in t.rows if row.role == "worker"
+             for bar in row.bars if (frame := lines.of_bar(bar))}
+    return sorted((name for name in found if (TOP / name).is_file()),
+                  key=lambda name: (not name.endswith("main.c"), name))
+
+
+def _text(name):
+    """Return the lines of a source file."""
+    return (TOP / name).read_text(encoding="utf-8", errors="replace").splitlines()
+
+
+def _bar(bar, timeline, files):
+    """Return [begin, end, kind, words, file, line, function]: microseconds since the first
+    connect, the places of kind and file; file -1: the line is not known."""
+    frame = lines.of_bar(bar)
+    known = frame is not None and frame.file in files
+    return [round((bar.begin - timeline.begin) * 1e6), round((bar.end - timeline.begin) * 1e6),
+            list(states.KINDS).index(bar.kind), bar.words,
+            files.index(frame.file) if known else -1, frame.line if known else 0,
+            frame.function if known else ""]
