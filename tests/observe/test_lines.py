@@ -17,6 +17,8 @@ WAITS = r"""
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -26,6 +28,7 @@ WAITS = r"""
 #include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static atomic_bool held;
 static int pair[2];
 
 static void pause_ms(int ms)
@@ -50,6 +53,7 @@ static void send_later(int *fd)
 static void *holds(void *nothing)
 {
     pthread_mutex_lock(&lock);
+    atomic_store(&held, 1);
     pause_ms(100);
     pthread_mutex_unlock(&lock);
     return nothing;
@@ -107,7 +111,8 @@ int main(void)
         return 1;
     qsort(numbers, 2, sizeof *numbers, compared);
     pthread_create(&thread, NULL, holds, NULL);
-    pause_ms(50);
+    while (!atomic_load(&held))
+        sched_yield();
     pthread_mutex_lock(&lock); /* futex in main */
     pthread_join(thread, NULL);
     epoll_ctl(epoll, EPOLL_CTL_ADD, pair[0], &event);
@@ -160,8 +165,10 @@ def test_ten_waits_have_their_lines(tmp_path, flags):
     assert len(wanted) == 10
     seen = {(name.replace("accept4", "accept").replace("clock_nanosleep", "nanosleep"), *rest)
             for name, *rest in waits(lines.annotated(calls, NOBODY, found))}
-    assert seen <= wanted, "a wrong line"
-    assert seen == wanted
+    # main() also waits for threads; if it does so in one line only, that is known, too.
+    text = WAITS.splitlines()
+    assert all("pthread_join" in text[line - 1] for *_, line in seen - wanted), "a wrong line"
+    assert seen >= wanted
 
 
 def test_a_stripped_program_has_none(tmp_path):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from html import escape
 
 from tools.kit import states
+from tools.observe.timeline import lines
 from tools.observe.timeline.export import duration
 from tools.observe.timeline.svg import GROUND, QUIET, TEXT, fill, patterns
 
@@ -31,9 +32,8 @@ def tree(timeline):
     """Return the Node of all that the clients of a Timeline have waited for."""
     root = Node()
     for bar in (bar for row in timeline.rows if row.role == "client" for bar in row.bars):
-        longest = max(bar.calls, key=lambda call: call.end - call.begin, default=None)
         # While it is in the accept queue, no function of the server is at work for it.
-        frames = longest.stack if longest and bar.kind != "queue" else ()
+        frames = lines.stack_of(bar) if bar.kind != "queue" else ()
         words = states.KINDS[bar.kind][0]
         root.seconds += bar.end - bar.begin
         node = root

@@ -127,8 +127,12 @@ def annotated(calls, world, found):
     return [replace(call, stack=found.get(_key(call, world, first), ())) for call in calls]
 
 
-def of_bar(bar):
-    """Return the Frame in which a bar was spent: that of its longest call; None if it is not
-    known."""
+def stack_of(bar):
+    """Return the Frames in which a bar was spent, innermost first: those of its longest call."""
     longest = max(bar.calls, key=lambda call: call.end - call.begin, default=None)
-    return longest.stack[0] if longest and longest.stack else None
+    return longest.stack if longest else ()
+
+
+def of_bar(bar):
+    """Return the innermost Frame in which a bar was spent; None if it is not known."""
+    return next(iter(stack_of(bar)), None)

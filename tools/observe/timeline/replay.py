@@ -29,9 +29,10 @@ def draw(timelines, caption):
 
 
 def _files(timelines):
-    """Return the names of the files in which workers stand, main.c first."""
+    """Return the names of the files in which workers stand, or that they came through, main.c
+    first."""
     found = {frame.file for t in timelines for row in t.rows if row.role == "worker"
-             for bar in row.bars if (frame := lines.of_bar(bar))}
+             for bar in row.bars for frame in lines.stack_of(bar)}
     return sorted((name for name in found if (TOP / name).is_file()),
                   key=lambda name: (not name.endswith("main.c"), name))
 
@@ -42,11 +43,9 @@ def _text(name):
 
 
 def _bar(bar, timeline, files):
-    """Return [begin, end, kind, words, file, line, function]: microseconds since the first
-    connect, the places of kind and file; file -1: the line is not known."""
-    frame = lines.of_bar(bar)
-    known = frame is not None and frame.file in files
+    """Return [begin, end, kind, words, stack]: microseconds since the first connect, the place of
+    the kind, and [place of the file, line, function] of each frame, innermost first."""
     return [round((bar.begin - timeline.begin) * 1e6), round((bar.end - timeline.begin) * 1e6),
             list(states.KINDS).index(bar.kind), bar.words,
-            files.index(frame.file) if known else -1, frame.line if known else 0,
-            frame.function if known else ""]
+            [[files.index(frame.file), frame.line, frame.function]
+             for frame in lines.stack_of(bar) if frame.file in files]]

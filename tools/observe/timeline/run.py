@@ -6,7 +6,7 @@ import threading
 import time
 from dataclasses import dataclass, replace
 
-from tools.kit import TOP, procfs, scratch, servers, sockets
+from tools.kit import procfs, scratch, sockets
 from tools.kit.strace import words
 from tools.observe import clients, lab
 from tools.kit.slow_redis import SlowRedis
@@ -81,7 +81,7 @@ def _traced(folder, redis, options, burst, *more):
         text = strace.name_sockets(file.read(), server.address[1], [c.port for c in came],
                                    sampler.clients)
     world = rows.World({server.address[1]}, {redis}, {one.port: one.number for one in came})
-    return Trace(text, came, world, sampler.delays, str(TOP / servers.named(folder).name))
+    return Trace(text, came, world, sampler.delays, lab.executable_of(folder))
 
 
 def _length(came):
