@@ -37,10 +37,15 @@ def test_common_does_not_do_the_work(name, tmp_path):
 
 @pytest.mark.parametrize("name", [lab.name for lab in labs.all_folders()])
 def test_nothing_of_the_product_can_be_called(name):
-    """`forbidden` names all that its files give to other files."""
+    """`forbidden` names all that its files give to other files. Lab 09 has no file in common/, and
+    may use neither of the two drivers there."""
     lab = labs.find(name)
     given = set()
-    for path in lab.product:
+    product = [path for path in lab.product if path.startswith("common/")]
+    if lab.product and not product:
+        product = labs.find("07").product
+        given = {"serve_blocking", "blocking_worker_init"}
+    for path in product:
         header = (TOP / path).with_suffix(".h")
         text = (header if header.exists() else TOP / "common/event_loop.h").read_text()
         exported = set(re.findall(r"^\w[\w ]*[ *](\w+)\(", text, re.MULTILINE))

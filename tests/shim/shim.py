@@ -74,6 +74,12 @@ def _runtimes(executable):
     return re.findall(r"=> (\S+/lib[at]san\.so\S*)", text)
 
 
+def _has_hiredis(executable):
+    """Return whether hiredis is linked statically, as where its package is only unpacked."""
+    symbols = subprocess.run(["nm", executable], check=True, text=True, capture_output=True).stdout
+    return bool(re.search(r" [Tt] redisReaderCreateWithFunctions$", symbols, re.MULTILINE))
+
+
 class Shim:
     """The library for one server. `environment` is what the server needs."""
 
@@ -87,7 +93,9 @@ class Shim:
             self._memory = mmap.mmap(state.fileno(), _SIZE)
         self._write_header(seed=seed)
         runtimes = _runtimes(executable)
-        self.sanitized = bool(runtimes)
+        # A sanitizer has an allocator of its own. And hiredis 0.14, which gets all the memory it
+        # asks for, cannot be told from the server where it is linked statically.
+        self.spares_memory = bool(runtimes) or _has_hiredis(executable)
         libraries = [*runtimes, str(TOP / LIBRARY)]
         self.environment = {**os.environ, "SHIM": str(file),
                             "LD_PRELOAD": " ".join(libraries)}

@@ -36,7 +36,7 @@ OF_FORKING = {"fork_processes", "fork_memory"}
 OF_THREADED = {"thread_threads", "sem_wait_interrupted"}
 
 
-def possible(faults, server_name, sanitized):
+def possible(faults, server_name, spares_memory):
     """Return those of the faults that the server can have."""
     loop = server_name in ("poll", "epoll")
     impossible = BLOCKING if loop else LOOP
@@ -46,7 +46,7 @@ def possible(faults, server_name, sanitized):
             impossible = impossible | its
     if server_name == "epoll":
         impossible = impossible | {"poll_interrupted"}
-    if sanitized:                       # it has an allocator of its own
+    if spares_memory:
         impossible = impossible | {"malloc_memory"}
     return {name: chance for name, chance in faults.items()
             if name not in impossible}
@@ -68,7 +68,7 @@ class Run:
 
     def play(self, faults, seed, **settings):
         """Let the traffic run under these faults; return it."""
-        self.shim.set(possible(faults, self.name, self.shim.sanitized))
+        self.shim.set(possible(faults, self.name, self.shim.spares_memory))
         traffic = Traffic(self.server, self.site, seed, **settings)
         traffic.join()
         self.server.check()
@@ -101,7 +101,7 @@ class Run:
     def check_stop(self):
         """It finishes what has begun, though calls are short and interrupted,
         and ends with 0. Returns how many requests it says that it served."""
-        self.shim.set(possible(SOFT, self.name, self.shim.sanitized))
+        self.shim.set(possible(SOFT, self.name, self.shim.spares_memory))
         with self.server.connect() as connection:
             request = build("/echo?value=late&at=the+end")
             connection.send(request[:-2])
@@ -122,7 +122,7 @@ class Run:
             match = LINE.fullmatch(line)
             assert match, f"log line {line!r}"
             lines.append((match[1], int(match[2]), int(match[3])))
-        lost = 0 if self.shim.sanitized else self.shim.injected(["malloc_memory"])
+        lost = 0 if self.shim.spares_memory else self.shim.injected(["malloc_memory"])
         assert served - lost <= len(lines) <= served
         logged = collections.defaultdict(list)
         for request, status, length in lines:
@@ -165,7 +165,7 @@ def check_all(run, traffic, faults, seconds):
         assert len(traffic.ended) <= \
             run.shim.injected(NO_ROOM) + run.shim.injected(HARD)
     assert run.shim.calls < 60 * asked + 10 * injected + 1000 * seconds
-    for name, chance in possible(faults, run.name, run.shim.sanitized).items():
+    for name, chance in possible(faults, run.name, run.shim.spares_memory).items():
         if counts[name].tried * chance > 20:    # e**-20 that none comes
             assert counts[name].injected, name
     run.check_calm()
