@@ -41,7 +41,7 @@ mkdir -p "$out"/{corpus,findings,log,tmp}
 ignore=$PWD/tests/fuzz/ignorelist
 export TMPDIR=$PWD/$out/tmp AFL_LLVM_DENYLIST=$ignore AFL_QUIET=1
 rm -rf "$TMPDIR"/* "$out/seeds"
-tests/fuzz/seeds.py "$out/seeds" || exit 1
+python3 tests/fuzz/seeds.py "$out/seeds" || exit 1
 build() {
     ${MAKE:-make} -s -j"$(nproc)" FLAVOUR=$flavour SANITIZE=address,undefined "$@" fuzzers
 }
