@@ -9,7 +9,7 @@ by 2 % for 02, unless the table is changed in the same commit:
     python3 -m tests.cost.exact --update
 
 Another compiler, library or kernel makes other counts. Then the commit that the table names is
-built and counted as well, and both are compared.
+built and counted, too, and both are compared.
 
 FULL=1 counts every kind of request. Without QEMU, callgrind counts what runs in user mode:
 tests/cost/instructions.py.

@@ -93,8 +93,8 @@ class Shim:
             self._memory = mmap.mmap(state.fileno(), _SIZE)
         self._write_header(seed=seed)
         runtimes = _runtimes(executable)
-        # A sanitizer has an allocator of its own. And hiredis 0.14, which gets all the memory it
-        # asks for, cannot be told from the server where it is linked statically.
+        # A sanitizer has an allocator of its own. And hiredis 0.14 gets all the memory that it
+        # asks for; where it is linked statically, its calls look like the server's.
         self.spares_memory = bool(runtimes) or _has_hiredis(executable)
         libraries = [*runtimes, str(TOP / LIBRARY)]
         self.environment = {**os.environ, "SHIM": str(file),

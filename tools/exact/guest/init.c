@@ -316,9 +316,10 @@ int main(void)
     if (!plan)
         fail("/plan");
     for (char line[4096]; fgets(line, sizeof line, plan);) {
-        char *words[MAX_WORDS + 1] = {NULL};
+        char *words[MAX_WORDS + 1] = {NULL}, *rest = NULL;
         int n = 0;
-        for (char *word = strtok(line, " \n"); word && n < MAX_WORDS; word = strtok(NULL, " \n"))
+        for (char *word = strtok_r(line, " \n", &rest); word && n < MAX_WORDS;
+             word = strtok_r(NULL, " \n", &rest))
             words[n++] = word;
         if (n > 0)
             obey(words);
