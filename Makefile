@@ -99,11 +99,14 @@ all: $(PROGRAMS)
 # Each server is its own main.o; what they share comes from the archive.
 $(foreach f,$(FOLDERS),$(eval $(BIN)/$(word 2,$(subst _, ,$f)): $(OBJ)/$f/main.o))
 
+# The address sanitizer would forget the signal mask of a thread (the file says how).
+MASK = $(if $(findstring address,$(SANITIZE)),$(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/support/thread_mask.c)))
+
 # The linker takes from an archive only the objects that main.o asks for.
-$(PROGRAMS): $(LIB)
+$(PROGRAMS): $(LIB) $(MASK)
 	@mkdir -p $(@D)
 	@echo '  LINK  $@'
-	$(Q)$(LINK) -o $@ $(filter %.o,$^) $(LIB) $(HIREDIS_LIBS)
+	$(Q)$(LINK) $(MASK:%=-Wl,--wrap=pthread_create) -o $@ $(filter %.o,$^) $(LIB) $(HIREDIS_LIBS)
 
 # The archive is deleted first: objects of deleted sources would stay in it.
 $(LIB): $(COMMON:%.c=$(OBJ)/%.o)
