@@ -21,7 +21,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.kit import TOP
+from tools.kit import TOP, scratch
 
 HERE = TOP / "labs" / "break"
 SOLUTIONS = HERE / "solutions"                  # absent in a handout
@@ -143,11 +143,14 @@ def make(lab, target):
 
 def check(lab, program):
     """Run the lab's test on an executable; return pytest's exit status."""
-    return pytest.main([
-        str(lab.home), "--program", str(Path(program).resolve()), "--options",
-        shlex.join(lab.options), "-q", "--tb=line", "--no-header", "-p",
-        "no:cacheprovider", "-c", os.devnull, "--rootdir", str(HERE),
-        "--confcutdir", str(HERE)])
+    # Not in the folder of pytest's own choice: in a user namespace we are root by name, and on
+    # a machine of many users that folder is somebody else's.
+    with scratch.folder("break") as folder:
+        return pytest.main([
+            str(lab.home), "--program", str(Path(program).resolve()), "--options",
+            shlex.join(lab.options), "-q", "--tb=line", "--no-header", "-p",
+            "no:cacheprovider", "-c", os.devnull, "--rootdir", str(HERE),
+            "--confcutdir", str(HERE), "--basetemp", f"{folder}/pytest"])
 
 
 def shown(path):
