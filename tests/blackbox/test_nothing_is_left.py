@@ -51,8 +51,8 @@ def state(server):
     try:
         table = {pid: descriptors(pid) for pid in session_members(server.pid)}
         count = {pid: threads(pid) for pid in table}
-    except (FileNotFoundError, ProcessLookupError):
-        return None                     # a child has ended just now
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return None     # a child has ended just now; while it ends, its folder is root's
     clients = client_sockets(server)
     if any(clients & set(open_.values()) for open_ in table.values()):
         return None

@@ -5,6 +5,7 @@ Ansible needs a second for each task, so few tests have many steps.
 
 import csv
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -99,6 +100,8 @@ def test_cleaning_needs_no_commit(tmp_path, monkeypatch, capsys):
         fleet.run("prepare", inventory, False, tmp_path / "facts.json")
 
 
+@pytest.mark.skipif(not os.access("/usr/bin/python3", os.X_OK),
+                    reason="this machine is two of the hosts, and has no /usr/bin/python3")
 def test_a_host_that_cannot_be_reached_is_named(tmp_path):
     inventory = tmp_path / "hosts.ini"
     inventory.write_text(GOOD + "[all:vars]\nansible_connection=local\n"

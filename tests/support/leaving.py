@@ -54,6 +54,7 @@ def be_a_shell(words):
             signal.signal(signal.SIGTTOU, signal.SIG_DFL)
             for name in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "FULL"):
                 os.environ.pop(name, None)
+            os.environ.setdefault("TERM", "linux")
             os.execvp("make", ["make", *words])
         while True:
             signal.pause()          # SIGHUP, when the terminal is closed, ends it
