@@ -19,7 +19,6 @@ import argparse
 import json
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -126,8 +125,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--update", action="store_true", help="write what is counted to exact.json")
     wanted = parser.parse_args()
-    if not shutil.which(machine.MACHINE["qemu"]["program"]):
-        print("No QEMU here: callgrind counts what runs in user mode.")
+    try:
+        machine.qemu()
+    except machine.MachineError as error:
+        print(f"{error}: callgrind counts what runs in user mode.")
         sys.argv[1:] = []
         return instructions.main()
     kind = "full" if os.environ.get("FULL") else "sample"

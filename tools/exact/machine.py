@@ -5,6 +5,7 @@
     booted.maps, booted.symbols     lines, if the plan asked for them
 """
 
+import os
 import re
 import shutil
 import subprocess
@@ -12,9 +13,10 @@ from dataclasses import dataclass, field
 
 from tools.exact import image
 from tools.exact.tree import MACHINE
-from tools.kit import scratch
+from tools.kit import scratch, unpacked
 
 PATIENCE = 900          # seconds of the host, for one boot and all its cells
+UNFIT = (10, 0)         # and above, as 10.0.13 of Debian 13; 8 and 9 have not been tried
 GROUPS = ("server", "redis", "load")
 # Roles of the plugin that are the server: the process that was started, its workers (children and
 # threads), and workers that end.
@@ -54,14 +56,22 @@ def qemu():
     found = re.search(r"version (\d+)\.(\d+)", told)
     if not found:
         raise MachineError(f"{path} does not say its version")
-    return path, (int(found[1]), int(found[2]))
+    version = int(found[1]), int(found[2])
+    if version >= UNFIT:
+        raise MachineError(f"in QEMU {found[1]}.{found[2]} ({path}), Redis ends at its start "
+                           "(\"stack smashing detected\"); QEMU 7.2 of Debian 12 counts")
+    return path, version
 
 
 def command(archive, kernel, plugin, folder):
     """Return the command line of QEMU (a list of words); `plugin` is the path of the plugin, and
     may have options behind it."""
-    options = MACHINE["qemu"]
-    return [qemu()[0], *options["options"], "-cpu", options["cpu"], "-kernel", str(kernel),
+    options, program = MACHINE["qemu"], qemu()[0]
+    # One that is only unpacked would look for its firmware in /usr/share.
+    firmware = [unpacked.ROOT / "usr/share" / name for name in ("qemu", "seabios")
+                if not os.path.exists(f"/usr/share/{name}")]
+    return [program, *(word for place in firmware for word in ("-L", str(place))),
+            *options["options"], "-cpu", options["cpu"], "-kernel", str(kernel),
             "-initrd", str(archive), "-append", MACHINE["kernel"]["options"],
             "-chardev", f"file,id=output,path={folder}/output",
             "-device", "isa-debugcon,iobase=0xe9,chardev=output",
