@@ -290,7 +290,7 @@ OBSERVE = $(GUARD) $(PYTHON) -m tools.observe
 watch-%: build/deps/watch all build/guardian
 	@$(OBSERVE) watch $(call name_of,$*) -- $(ARGS)
 
-## timeline: a picture of what clients and workers wait for (SERVER=05 CLIENTS=8; SERVER=all; FLAME=1: by function, too)
+## timeline: a picture of what clients and workers wait for (SERVER=05 CLIENTS=8; SERVER=all; SERVER=nginx: real software; FLAME=1: by function, too)
 timeline: build/deps/watch all build/guardian
 	@$(OBSERVE) timeline '$(or $(SERVER),all)' $(if $(CLIENTS),--clients='$(CLIENTS)') \
 		$(if $(FLAME),--flame) $(ARGS)

@@ -130,10 +130,11 @@ find "$root" -type f -cnewer "$apt/done" \( -perm /111 -o -name '*.so*' \) |
 mv "$apt/now" "$apt/done"
 
 # Only now can the programs be found: all before may have been interrupted.
-for folder in usr/bin usr/sbin bin sbin; do
-    for program in "$root/$folder"/*; do
+for folder in "$root"/usr/lib/postgresql/*/bin "$root"/usr/lib/jvm/*/bin \
+    "$root"/usr/bin "$root"/usr/sbin "$root"/bin "$root"/sbin; do
+    for program in "$folder"/*; do
         [ ! -x "$program" ] || [ -d "$program" ] ||
-            ln -sfn "../root/$folder/${program##*/}" "$deps/bin/${program##*/}"
+            ln -sfn "../root/${folder#"$root"/}/${program##*/}" "$deps/bin/${program##*/}"
     done
 done
 

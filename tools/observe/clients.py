@@ -19,13 +19,25 @@ class Client:
     status: int         # of the answer, 0 without one
 
 
+@dataclass(frozen=True)
+class Exchange:
+    """What a client of a burst sends, and what it makes of the answer."""
+
+    text: bytes
+    status: object      # of the whole answer (bytes): 200, another one, 0 for none
+
+
 def request(path):
     """Return the bytes of a GET request that ends its connection."""
     return client.request(path, fields=["Connection: close"])
 
 
-def burst(address, count, path="/guestbook",
-          on_connect=lambda port: None, limit=30, pause=0.0):
+def page(path):
+    """Return the Exchange of a client that wants a page."""
+    return Exchange(request(path), _status)
+
+
+def burst(address, count, exchange, on_connect=lambda port: None, limit=30, pause=0.0):
     """Let `count` clients ask together; return their Clients.
 
     All connect at the same time; `on_connect` gets the port of each. Every second one asks
@@ -33,12 +45,12 @@ def burst(address, count, path="/guestbook",
     """
     async def together():
         return await asyncio.gather(*(
-            _one(number, address, path, on_connect, limit, pause * (number % 2))
+            _one(number, address, exchange, on_connect, limit, pause * (number % 2))
             for number in range(1, count + 1)))
     return asyncio.run(together())
 
 
-async def _one(number, address, path, on_connect, limit, pause):
+async def _one(number, address, exchange, on_connect, limit, pause):
     begin, port, answer = time.time(), 0, b""
     try:
         async with asyncio.timeout(limit):
@@ -46,12 +58,12 @@ async def _one(number, address, path, on_connect, limit, pause):
             port = writer.get_extra_info("sockname")[1]
             on_connect(port)
             await asyncio.sleep(pause)
-            writer.write(request(path))
+            writer.write(exchange.text)
             answer = await reader.read()
             writer.close()
     except (OSError, TimeoutError):
         pass
-    return Client(number, port, begin, time.time(), _status(answer))
+    return Client(number, port, begin, time.time(), exchange.status(answer))
 
 
 def _status(answer):

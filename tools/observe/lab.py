@@ -86,9 +86,11 @@ class Server:
     """A server that we started: a context manager.
 
     `pid`: its first process; `address`: (host, port), from the line that
-    says "listening on http://HOST:PORT/". It runs in a session of its own, so Ctrl-C does
-    not reach it, and ends with us.
+    says "listening on http://HOST:PORT/"; `warm`: ports of clients that came before. It
+    runs in a session of its own, so Ctrl-C does not reach it, and ends with us.
     """
+
+    warm = ()
 
     def __init__(self, command, before=()):
         """`before`: words such as strace's, in front of the command.
@@ -117,8 +119,12 @@ class Server:
                            self._process)
         if not found:
             raise LabError("the server did not start; it must print a line with \"listening on "
-                           f"http://HOST:PORT/\"; it said: {procfs.read(self._log.name)[-200:]}")
+                           f"http://HOST:PORT/\"; it said: {self.said()[-200:]}")
         return found
+
+    def said(self):
+        """Return what it has printed, of both outputs."""
+        return procfs.read(self._log.name)
 
     def stop(self):
         """Ask it to stop, wait, and make sure."""

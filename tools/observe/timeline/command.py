@@ -5,6 +5,7 @@ import datetime
 
 from tools.kit import TOP, states
 from tools.observe import lab
+from tools.observe.real import exchanges, programs, record
 from tools.observe.timeline import export, flame, page, replay, run, svg
 
 
@@ -12,7 +13,8 @@ def main(words):
     """Run the command; return its exit status."""
     parser = argparse.ArgumentParser(prog="python3 -m tools.observe timeline",
                                      description=__doc__)
-    parser.add_argument("server", help="05, prethreaded, 05_prethreaded; 03,05; all")
+    parser.add_argument("server", help="05, prethreaded, 05_prethreaded; 03,05; all; or real "
+                        "software: " + ", ".join(programs.known()))
     parser.add_argument("--clients", type=lab.above_zero(int, 1000), default=8,
                         help="how many ask together (8)")
     parser.add_argument("--delay", type=float, default=50,
@@ -27,20 +29,14 @@ def main(words):
     parser.epilog = "Options after -- are for the server."
     own = words.index("--") if "--" in words else len(words)
     options = parser.parse_args(words[:own])
-    folders = lab.FOLDERS if options.server.lower() == "all" else \
-        [lab.folder_of(name) for name in options.server.split(",")]
-    timelines = []
-    for folder in folders:
-        timelines.append(run.record(folder, options.clients,
-                                    options.delay / 1000, options.path,
-                                    words[own + 1:]))
-        last = timelines[-1]
-        print(f"{folder:15}  {options.clients} clients answered after "
-              f"{export.duration(last.seconds)}", flush=True)
-        if last.failed:
-            print(f"{'':15}  {last.failed} of them without a page")
+    real = programs.known()
+    names = lab.FOLDERS if options.server.lower() == "all" else options.server.split(",")
+    chosen = [real[name] if name in real else lab.folder_of(name) for name in names]
+    timelines, seen = zip(*(_record(one, options, words[own + 1:]) for one in chosen), strict=True)
     lines = caption(timelines, options)
     out = write(timelines, lines, options.out)
+    if any(seen):
+        (out / "watch.txt").write_text("".join(filter(None, seen)), encoding="utf-8")
     if options.flame:
         picture = flame.draw(timelines, [*lines[:2], lines[-1]])
         for name, text in (("flame.svg", picture), ("flame-dark.svg", states.dark(picture))):
@@ -48,6 +44,8 @@ def main(words):
     if options.replay:
         (out / "replay.html").write_text(replay.draw(timelines, lines), encoding="utf-8")
     out = out.relative_to(TOP) if TOP in out.parents else out
+    if any(seen):
+        print(f"{out}/watch.txt: what watch says while they wait")
     if options.flame:
         print(f"{out}/flame.svg, flame-dark.svg")
     if options.replay:
@@ -55,6 +53,25 @@ def main(words):
     print(f"{out}/timeline.svg, timeline-dark.svg, timeline.html\n"
           f"{out}/trace.json: open it at ui.perfetto.dev")
     return 0
+
+
+def _record(chosen, options, more):
+    """Record one of the seven, or a real Program; say how long its clients took. Return the
+    Timeline, and what watch says of a real one, as lines."""
+    seen = ""
+    if isinstance(chosen, str):
+        made = run.record(chosen, options.clients, options.delay / 1000, options.path, more)
+        name = chosen
+    else:
+        made, seen = record.record(chosen, options.clients, options.delay / 1000)
+        name = chosen.name
+    print(f"{name:15}  {options.clients} clients answered after "
+          f"{export.duration(made.seconds)}", flush=True)
+    if made.failed:
+        print(f"{'':15}  {made.failed} of them without a page")
+    if seen:
+        seen = f"{made.title} ({programs.version(chosen)})\n    {seen}\n"
+    return made, seen
 
 
 def caption(timelines, options):
@@ -67,6 +84,10 @@ def caption(timelines, options):
             ": the largest difference." if len(timelines) > 1 else ".")
     else:
         cost += "so tracing costs less than this machine varies."
+    if timelines[0].peer != "Redis":
+        return [f"{options.clients} clients ask together; the application behind the server, or "
+                f"the query, takes {record.COMMANDS * options.delay:g} ms, a page that computes "
+                f"{exchanges.COMPUTE_MS}.", f"Traced with strace, which takes time: {cost}"]
     return [
         f"GET {options.path} from {options.clients} clients together; each "
         f"reply of Redis leaves {options.delay:g} ms after its command.",

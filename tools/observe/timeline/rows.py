@@ -7,6 +7,7 @@ socket, not from what the loop is doing.
 
 import bisect
 import collections
+import itertools
 import re
 from dataclasses import dataclass, replace
 
@@ -42,6 +43,10 @@ class World:
     ports: set          # of the server
     redis: set          # of ports, too
     clients: dict       # {a client's port: its number}
+    # What the calls of a program cannot tell. "parks": a thread without work sleeps in futex;
+    # "moves": a client's work goes from thread to thread; "timers": a wait for events in which
+    # none came was a wait for a timer.
+    habits: frozenset = frozenset()
 
 
 # A call that returns sooner than this has not waited.
@@ -68,10 +73,12 @@ def build(calls, clients, world, delays=()):
     bars = {tid: add_delays(worker_bars(own, world),
                             [d[1:] for d in delays if d[0] == tid])
             for tid, own in by_tid.items() if tid in touched}
-    loops = {tid for tid in bars if _is_loop(by_tid[tid], world)}
+    loops = {tid for tid in bars if _is_loop(by_tid[tid], world)} \
+        if "timers" not in world.habits else set()
     names = name_workers(calls, list(bars), loops)
     return [Row(names[tid], "worker", bars[tid]) for tid in bars] + [
         Row(f"client {client.number}", "client",
+            moving_bars(client, calls, world) if "moves" in world.habits else
             client_bars(client, touched, calls, bars, loops, world))
         for client in clients]
 
@@ -139,8 +146,12 @@ def worker_bars(calls, world):
         kind_of_fd, number = role(call, world)
         if not _waits(call, kind_of_fd):
             kind, words = "run", "runs"
+        elif "timers" in world.habits and call.name in states.MANY and call.result[:1] == "0":
+            kind, words = "other", "waits for a timer"
         elif _waits_for_many(call):
             kind, words = loop.waits()
+        elif "parks" in world.habits and call.name == "futex":
+            kind, words = "idle", "parked: waits for work"
         elif _ONE_POLLED.match(call.arguments):
             kind, words = states.meaning("read", kind_of_fd, number)
         elif call.name == "fcntl":
@@ -167,12 +178,12 @@ class _Loop:
     def __init__(self, world):
         self.world = world
         self.clients = set()
-        self.owed = 0
+        self.owed = {}          # by descriptor: replies, or answers of another application
         self.connecting = False
 
     def waits(self):
         """Return the meaning of a wait for events now."""
-        return states.loop_meaning(self.owed > 0 or self.connecting,
+        return states.loop_meaning(any(self.owed.values()) or self.connecting,
                                    len(self.clients))
 
     def saw(self, call, role, number):
@@ -184,18 +195,19 @@ class _Loop:
             return
         if call.name == "connect":
             self.connecting = True
-        elif call.name == "close":
-            self.connecting, self.owed = False, 0
+            return
+        fd = socket.fd if (socket := socket_of(call.arguments)) else None
+        if call.name == "close":
+            self.connecting, self.owed[fd] = False, 0
         elif call.name in states.SEND | states.RECEIVE and \
                 "DONTWAIT" not in call.arguments:
             self.connecting = False
-            count = messages(call)
-            self.owed = max(0, self.owed + (
-                count if call.name in states.SEND else -count))
+            sign = 1 if call.name in states.SEND else -1
+            self.owed[fd] = max(0, self.owed.get(fd, 0) + sign * messages(call))
 
 
 def messages(call):
-    """Return how many Redis commands or replies a call transferred."""
+    """Return how many Redis commands or replies a call transferred; 1 for other data."""
     text = _TEXT.search(call.arguments)
     if not text:
         return 0
@@ -303,14 +315,38 @@ def client_bars(client, touched, calls, bars, loops, world):
     return merge(row + part)
 
 
+def moving_bars(client, calls, world):
+    """Return the bars of a client whose work moves between threads: they follow from the calls
+    on its socket, by whichever thread. Clients of a burst send at once, so until its request is
+    read, one that has been accepted waits for a thread."""
+    own = [call for call in calls
+           if client_of(call, world) == client.number and call.end > client.begin]
+    accepted = next((call for call in own if call.name in states.ACCEPT), None)
+    came = next((call for call in own if call.name in states.RECEIVE
+                 and _received(call)), None)
+    left = next((call for call in own if call.name in states.SEND), None)
+    times = [min(call.end if call else client.end, client.end) for call in (accepted, came)]
+    times.append(min(left.begin if left else client.end, client.end))
+    times = [client.begin, *itertools.accumulate(times, max)]
+    said = (("queue", states.KINDS["queue"][0], accepted),
+            ("other", "accepted, waits for a thread", came),
+            ("redis", states.KINDS["redis"][0], left))
+    return [Bar(begin, end, kind, words, (call,) if call else ())
+            for (kind, words, call), begin, end in zip(said, times, times[1:])]
+
+
+def _received(call):
+    """Whether a call received something."""
+    number = _NUMBER.match(call.result)
+    return bool(number) and int(number[0]) > 0
+
+
 def _in_loop(bar, own):
     """Return a loop's bar as one of its clients sees it."""
     if not any(map(_waits_for_many, bar.calls)) or bar.kind == "run":
         return bar
     last = [call for call in own if call.begin <= bar.begin]
-    received = last and last[-1].name in states.RECEIVE and \
-        _NUMBER.match(last[-1].result) and int(
-            _NUMBER.match(last[-1].result)[0]) > 0
+    received = last and last[-1].name in states.RECEIVE and _received(last[-1])
     if received and bar.kind == "redis":
         return replace(bar, words=states.KINDS["redis"][0])
     return replace(bar, kind="client", words="the server waits for it to send")

@@ -35,6 +35,8 @@ class Timeline:
     plain: float        # the same without strace
     failed: int         # clients without a page
     slow: float = 0.0   # the same with stacks, which gave the lines; 0: there are no lines
+    peer: str = "Redis"     # what it waits for that is no client
+    lesson: str = ""        # what is to be seen, in a few words
 
 
 def record(folder, count, delay, path, options=(), stacks=True):
@@ -46,16 +48,31 @@ def record(folder, count, delay, path, options=(), stacks=True):
     with contextlib.ExitStack() as stack:
         redis = stack.enter_context(lab.Redis())
         slow = stack.enter_context(SlowRedis(redis.port, delay))
-        with lab.start(folder, slow.port, *options) as server:
-            plain = _length(clients.burst(server.address, count, path))
+
+        def start(before=()):
+            return lab.start(folder, slow.port, *options, before=before)
+
         def burst(pause):
-            return lambda address, watch: clients.burst(address, count, path, watch, pause=pause)
-        trace = _traced(folder, slow.port, options, burst(0))
+            return lambda address, watch=lambda port: None: clients.burst(
+                address, count, clients.page(path), watch, pause=pause)
+        with start() as server:
+            plain = length(burst(0)(server.address))
+        place = Place(lab.executable_of(folder), {slow.port})
+        trace = traced(start, burst(0), place)
         # Here a call is slow, and a server that waits for a request might find it there. So
         # some requests come later.
-        with_stacks = _traced(folder, slow.port, options, burst(PAUSE), "-k") if stacks else None
+        with_stacks = traced(start, burst(PAUSE), place, "-k") if stacks else None
         title = " ".join([folder.replace("_", " "), *options])
         return assemble(title, trace, plain, with_stacks)
+
+
+@dataclass(frozen=True)
+class Place:
+    """What is known of a server before it runs."""
+
+    program: str        # path of its executable, for lines of source; "": has none
+    redis: set          # of ports, of Redis or of the application behind it
+    habits: frozenset = frozenset()     # of rows.World
 
 
 @dataclass(frozen=True)
@@ -69,41 +86,43 @@ class Trace:
     program: str        # path of the server's executable
 
 
-def _traced(folder, redis, options, burst, *more):
-    """Return the Trace of what burst(address, watch) sends, with further options of strace.
+def traced(start, burst, place, *more):
+    """Return the Trace of what burst(address, watch) sends to the server that start(before)
+    starts, before it strace's words, with further options of strace; `place` is its Place.
     Raises lab.LabError."""
     with scratch.file("timeline", "r") as file:
-        with lab.start(folder, redis, *options,
-                       before=words([*more, *OPTIONS], file.name)) as server, \
-                Sampler(server) as sampler:
+        with start(words([*more, *OPTIONS], file.name)) as server, Sampler(server) as sampler:
             came = burst(server.address, sampler.watch)
             server.stop()
-        text = strace.name_sockets(file.read(), server.address[1], [c.port for c in came],
-                                   sampler.clients)
-    world = rows.World({server.address[1]}, {redis}, {one.port: one.number for one in came})
-    return Trace(text, came, world, sampler.delays, lab.executable_of(folder))
+        text = strace.name_sockets(file.read(), server.address[1],
+                                   [*server.warm, *(c.port for c in came)], sampler.clients)
+    world = rows.World({server.address[1]}, place.redis, {one.port: one.number for one in came},
+                       place.habits)
+    return Trace(text, came, world, sampler.delays, place.program)
 
 
-def _length(came):
+def length(came):
+    """Return how many seconds a burst took, from the first connect to the last answer."""
     return max(c.end for c in came) - min(c.begin for c in came)
 
 
-def assemble(title, trace, plain, with_stacks=None):
-    """Return the Timeline of a Trace, with lines if there is one with stacks. Pure, but for
-    addr2line."""
-    begin, seconds = min(c.begin for c in trace.came), _length(trace.came)
+def assemble(title, trace, plain, with_stacks=None, peer="Redis", lesson=""):
+    """Return the Timeline of a Trace, with lines if there is one with stacks; `peer` and `lesson`
+    are the Timeline's. Pure, but for addr2line."""
+    begin, seconds = min(c.begin for c in trace.came), length(trace.came)
     edge = seconds * MARGIN
     calls, found = strace.parse(trace.text), {}
     if with_stacks:
         found = lines.known(strace.parse(with_stacks.text), with_stacks.world, trace.program)
         calls = lines.annotated(calls, trace.world, found)
     made = rows.build(calls, trace.came, trace.world, trace.delays)
-    made = [replace(row, bars=rows.clip(row.bars, begin - edge, begin + seconds + edge))
+    made = [replace(row, bars=[replace(bar, words=bar.words.replace("Redis", peer)) for bar in
+                               rows.clip(row.bars, begin - edge, begin + seconds + edge)])
             for row in made]
     return Timeline(title, begin, begin + seconds + edge,
                     [row for row in made if row.bars], seconds, plain,
                     sum(client.status != 200 for client in trace.came),
-                    _length(with_stacks.came) if found else 0.0)
+                    length(with_stacks.came) if found else 0.0, peer, lesson)
 
 
 class Sampler:

@@ -52,6 +52,9 @@ def heading(timelines):
     """Return the picture's title."""
     count = sum(row.role == "client" for row in timelines[0].rows)
     who = "Seven servers" if len(timelines) == 7 else timelines[0].title
+    if timelines[0].lesson:         # real software
+        *names, last = dict.fromkeys(t.title.partition(",")[0].split()[0] for t in timelines)
+        who = f"{', '.join(names)} and {last}" if names else last
     return f"{who}, {count} client{'s' if count != 1 else ''}: " \
         "what does each wait for?"
 
@@ -75,6 +78,7 @@ def _legend(timelines):
     for kind, (words, *_) in states.KINDS.items():
         if kind not in shown:
             continue
+        words = words.replace("Redis", timelines[0].peer)
         parts.append(f"<rect x='{x}' y='38' width='14' height='9' "
                      f"fill='{fill(kind)}'/><text x='{x + 19}' y='46.5' "
                      f"font-size='11.5' fill='{TEXT}'>{words}</text>")
@@ -99,7 +103,7 @@ def _axis(span, scale, bottom):
 
 def _block(timeline, y, scale):
     number, *more = timeline.title.split()
-    lesson = LESSONS.get(number, "") if len(more) == 1 else ""
+    lesson = timeline.lesson or (LESSONS.get(number, "") if len(more) == 1 else "")
     parts = [f"<text x='16' y='{y + 15}' font-size='13' font-weight='600' "
              f"fill='{TEXT}'>{escape(timeline.title)}</text>"
              f"<text x='{LEFT}' y='{y + 15}' font-size='11' fill='{QUIET}'>"

@@ -1,0 +1,37 @@
+"""What a client sends to each kind of program, and whether the answer is the one it wants.
+
+A client sends all at once and reads until the program hangs up.
+"""
+
+import struct
+
+from tools.observe.clients import Exchange, page
+
+COMPUTE_MS = 20         # server.js has the same
+COMPUTE = ("local function now() local time = redis.call('TIME') "
+           "return time[1] * 1000000 + time[2] end "
+           f"local till = now() + {COMPUTE_MS * 1000} while now() < till do end return 'computed'")
+
+
+def redis():
+    """Return the Exchange that has Redis compute (RESP: redis.io/docs/reference/protocol-spec)."""
+    words = [b"EVAL", COMPUTE.encode(), b"0"]
+    text = b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(one), one) for one in words)
+    return Exchange(text + b"*1\r\n$4\r\nQUIT\r\n",
+                    lambda answer: 200 if answer == b"$8\r\ncomputed\r\n+OK\r\n" else 0)
+
+
+def postgres(seconds):
+    """Return the Exchange of a query that sleeps (PostgreSQL's manual, "Message Formats")."""
+    def message(kind, body):
+        return kind + struct.pack("!I", len(body) + 4) + body
+    start = message(b"", struct.pack("!I", 3 << 16) + b"user\0postgres\0database\0postgres\0\0")
+    query = message(b"Q", f"SELECT 'slept' FROM pg_sleep({seconds:.3f})".encode() + b"\0")
+    return Exchange(start + query + message(b"X", b""),
+                    lambda answer: 200 if b"slept" in answer else 0)
+
+
+def of(kind, delay):
+    """Return the Exchange that a program's `ask` names; `delay`: seconds of what sleeps."""
+    return {"http": lambda: page("/"), "http-compute": lambda: page("/compute"),
+            "redis": redis, "postgres": lambda: postgres(delay)}[kind]()
