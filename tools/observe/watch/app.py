@@ -10,6 +10,7 @@ import signal
 
 from tools.observe import clients
 from tools.observe.watch import plain, view
+from tools.observe.watch.where import Where
 
 FRAMES = 10                     # a second
 COMPUTE_MS = 500                # long enough to be seen
@@ -95,6 +96,7 @@ class Watch:
         self._cpu, self._frame, self._order = plain.Cpu(), None, []
         self._free, self._first = True, 0   # no row is chosen; the first row shown
         self._over, self._sent = asyncio.Event(), []
+        self._where = Where()
 
     async def run(self, board):
         """Show it on a Board, until q is pressed or SIGTERM comes."""
@@ -123,7 +125,8 @@ class Watch:
         top.append(view.titles(width))
         end = [((line, ""),) for line in view.HELP.splitlines()] \
             if self.show_help else []
-        end += [((self.said, "bold"),), ((f"{view.KEYS}  by {self.sort}", "dim"),)]
+        end += [((self._line(), "dim"),), ((self.said, "bold"),),
+                ((f"{view.KEYS}  by {self.sort}", "dim"),)]
         room = max(1, height - len(top) - len(end))
         few = min(len(frame.clients), max(3, room - len(self._order)))
         rows = self._visible(max(1, room - few))
@@ -133,6 +136,14 @@ class Watch:
                    in frame.clients[:max(0, room - len(middle))]]
         middle += [(("", ""),)] * (room - len(middle))
         return [view.fit_line(line, width) for line in top + middle + end]
+
+    def _line(self):
+        """Return in which line the chosen worker waits, as far as it is known."""
+        row = next((item for item in self._order if item.tid == self.chosen), None)
+        if row is None or row.kind in ("run", "cpu") or self.sampler.paused:
+            return ""
+        line = self._where.of(row.pid, row.tid)
+        return line and f"{row.name} {line}"
 
     def _visible(self, room):
         """Return the rows on the screen: the chosen one is among them."""
