@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -22,12 +23,14 @@ sys.stdin.read()
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path, monkeypatch):
-    """A folder for temporary files, and a process that has not looked there yet."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(scratch, "_swept", False)
-    monkeypatch.setattr(scratch, "PATIENCE", 0)
-    return tmp_path
+def place(monkeypatch):
+    """A folder for temporary files, and a process that has not looked there yet. Its path is
+    short: that of a Unix socket has 107 bytes (unix(7))."""
+    with tempfile.TemporaryDirectory() as folder:
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        monkeypatch.setattr(scratch, "_swept", False)
+        monkeypatch.setattr(scratch, "PATIENCE", 0)
+        yield Path(folder)
 
 
 @pytest.fixture
