@@ -20,7 +20,7 @@ ARROWS = {
     "tools.bench.command": "kit results bench report fleet",
     "tools.bench.__main__": "bench",
     "tools.observe": "kit stats results model report bench bench.command",
-    "tools.book": "kit stats results model report bench exact",
+    "tools.book": "kit stats results model report bench exact observe",
     "tools.variant": "kit stats results",
     "tools.exact": "kit report variant",
     "labs": "kit variant",

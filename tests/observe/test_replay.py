@@ -32,7 +32,7 @@ def made():
 def shown(tmp_path_factory):
     """A Chromium that shows the page."""
     html = tmp_path_factory.mktemp("replay") / "replay.html"
-    html.write_text(replay.draw([made()], ["said <b>"]), encoding="utf-8")
+    html.write_text(replay.page(replay.data_of([made()], ["said <b>"])), encoding="utf-8")
     assert html.stat().st_size < 600_000
     with headless.chromium() as driver:
         driver.get(html.as_uri())

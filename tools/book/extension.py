@@ -35,12 +35,10 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from tools.bench.machine import facts
-from tools.book import curves, figures, pictures, source
+from tools.book import curves, figures, live, pictures, source
 from tools.book.data import RESULTS, Data
 from tools.kit import TOP, states
 from tools.kit.servers import ARCHITECTURES
-from tools.model import model
-from tools.model.simulator import page as simulator
 from tools.report import charts, styles, table
 
 WRONG = (figures.FigureError, source.SourceError, OSError, ValueError, TypeError)
@@ -372,13 +370,6 @@ def give_levels(_app, _page, _template, context, _doctree):
     context[key] = context.get(key, "").replace(heading, heading + ' aria-level="2"')
 
 
-def add_simulator(app, exception):
-    """Put the simulator next to the pages."""
-    if not exception:
-        (Path(app.outdir) / "simulator.html").write_text(
-            simulator.draw(model.load()), encoding="utf-8")
-
-
 def setup(app):
     """Register everything. `book_run` is the folder of a reader's run, and
     `book_strict` whether what it does not support is an error."""
@@ -393,7 +384,7 @@ def setup(app):
                  "runs"):
         app.add_directive(name, Block)
     app.connect("builder-inited", Data)
-    app.connect("build-finished", add_simulator)
+    live.setup(app)
     app.connect("doctree-read", add_times)
     app.connect("html-collect-pages", source.pages)
     app.connect("html-page-context", give_levels, priority=900)

@@ -300,6 +300,16 @@ $("pause").onclick = () => pause(!paused);
 $("step").onclick = () => { pause(true); steps++; };
 $("again").onclick = restart;
 addEventListener("input", event => event.target.id === "pace" ? setPace() : restart());
+
+// #server=prethreaded&only=workers: a page of the book shows that server, and one control.
+const asked = new URLSearchParams(location.hash.slice(1));
+const wanted = document.querySelector(`[name=server][value="${CSS.escape(asked.get("server") ?? "")}"]`);
+if (wanted) wanted.checked = true;
+document.body.classList.toggle("only", asked.has("only"));
+if (asked.has("only"))
+  for (const label of document.querySelectorAll("#controls label"))
+    label.hidden = ![asked.get("only"), "pace"].includes(label.querySelector("input").dataset.key);
+
 addEventListener("keydown", event => {
   const control = document.querySelector(`[data-hotkey="${CSS.escape(event.key)}"]`);
   // On a button, in a list and on a slider, space has its usual meaning.

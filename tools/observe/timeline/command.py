@@ -2,6 +2,8 @@
 
 import argparse
 import datetime
+import json
+import lzma
 
 from tools.kit import TOP, states
 from tools.observe import lab
@@ -42,7 +44,9 @@ def main(words):
         for name, text in (("flame.svg", picture), ("flame-dark.svg", states.dark(picture))):
             (out / name).write_text(text, encoding="utf-8")
     if options.replay:
-        (out / "replay.html").write_text(replay.draw(timelines, lines), encoding="utf-8")
+        data = replay.data_of(timelines, lines)
+        (out / "replay.html").write_text(replay.page(data), encoding="utf-8")
+        (out / "replay.json.xz").write_bytes(lzma.compress(json.dumps(data).encode()))
     out = out.relative_to(TOP) if TOP in out.parents else out
     if any(seen):
         print(f"{out}/watch.txt: what watch says while they wait")

@@ -12,10 +12,10 @@ _FORM = Path(__file__).with_name("replay.html")
 SHORTEST = 20e-6        # seconds: a bar of a worker that is shorter is no step
 
 
-def draw(timelines, caption):
-    """Return the page's text; `caption`: lines below the picture."""
+def data_of(timelines, caption):
+    """Return what a page needs, as plain data; `caption`: lines below the picture."""
     files = _files(timelines)
-    data = {
+    return {
         "title": svg.heading(timelines).replace("what does each wait for?", "line by line"),
         "caption": caption,
         "kinds": [[words, light, dark] for words, light, dark in states.KINDS.values()],
@@ -24,6 +24,10 @@ def draw(timelines, caption):
             [row.name, row.role, [_bar(bar, t, files) for bar in row.bars
                                   if bar.end - bar.begin >= SHORTEST]]
             for row in t.rows]} for t in timelines]}
+
+
+def page(data):
+    """Return the page's text; `data` is that of data_of()."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     return _FORM.read_text(encoding="utf-8").replace("/*DATA*/", text)
 
