@@ -219,7 +219,7 @@ def test_the_clients_time_by_function():
                                     "07_epoll"])
 def test_each_wait_of_a_server_has_a_line_that_makes_it(folder):
     """The text of the line has the call, or the function of a library that makes it."""
-    made = {"accept4": "accept4(", "recvfrom": "recv(|redisBufferRead(", "ppoll": "poll(",
+    made = {"accept4": "accept4(", "recvfrom": "recv(|redisBufferRead(|redisAsyncHandleRead(", "ppoll": "poll(",
             "read": "redisBufferRead(|redisAsyncHandleRead(", "poll": "poll(|redisConnect", "connect": "redisConnect|redisAsyncConnect",
             "epoll_wait": "epoll_wait("}
     timeline = run.record(folder, 8, 0.05, "/guestbook")

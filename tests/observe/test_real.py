@@ -51,9 +51,13 @@ def test_a_burst_takes_the_waves_of_its_model(name, waves, together):
 
 @pytest.mark.skipif(not FOUND["redis"], reason="no Redis here")
 def test_the_answers_of_redis_leave_when_all_have_been_computed():
-    made, _ = record.record(programs.known()["redis"], 4, WAIT)
-    assert made.failed == 0
-    assert made.seconds >= 4 * exchanges.COMPUTE_MS / 1000
+    for attempt in reversed(range(10)):     # all four must have asked before it looks
+        made, _ = record.record(programs.known()["redis"], 4, WAIT)
+        assert made.failed == 0
+        ends = [row.bars[-1].end - made.begin for row in made.rows if row.role == "client"]
+        if min(ends) > 0.8 * max(ends):
+            return
+        assert attempt, ends
 
 
 def test_a_program_that_is_missing_is_named(monkeypatch):

@@ -303,8 +303,8 @@ addEventListener("input", event => event.target.id === "pace" ? setPace() : rest
 
 // #server=prethreaded&only=workers: a page of the book shows that server, and one control.
 const asked = new URLSearchParams(location.hash.slice(1));
-const wanted = document.querySelector(`[name=server][value="${CSS.escape(asked.get("server") ?? "")}"]`);
-if (wanted) wanted.checked = true;
+for (const button of document.querySelectorAll("[name=server]"))
+  button.checked ||= button.value === asked.get("server");
 document.body.classList.toggle("only", asked.has("only"));
 if (asked.has("only"))
   for (const label of document.querySelectorAll("#controls label"))
