@@ -318,13 +318,22 @@ static void serve_client(void *data)
 
 /* ------------------------------------------------------- accepting clients */
 
+/* Returns the first of a queue that waits for its socket. One that waits for
+ * Redis or its turn stays in the queue until it waits for its socket again. */
+static struct client *first_at_rest(struct client *client)
+{
+    while (client != NULL && client->wait != FOR_SOCKET)
+        client = client->next;
+    return client;
+}
+
 /* Makes room for another client when others wait: ends the one that has been
  * idle longest, or if none is, one that has been silent since it came. Not
  * while another is closing: that one makes room. */
 static void make_room(struct loop *loop)
 {
-    struct client *client = loop->deadlines[HTTP_PHASE_IDLE];
-    struct client *silent = loop->deadlines[HTTP_PHASE_NEW];
+    struct client *client = first_at_rest(loop->deadlines[HTTP_PHASE_IDLE]);
+    struct client *silent = first_at_rest(loop->deadlines[HTTP_PHASE_NEW]);
     if (loop->deadlines[HTTP_PHASE_LINGER] != NULL)
         return;
     if (client == NULL && silent != NULL && !net_has_input(silent->fd) &&

@@ -11,7 +11,7 @@ import (
 func main() {
 	backend := "http://127.0.0.1:" + os.Args[2] + "/"
 	http.HandleFunc("/", func(page http.ResponseWriter, _ *http.Request) {
-		reply, err := http.Get(backend) // the goroutine waits here; no thread does
+		reply, err := http.Get(backend) // the goroutine waits here, without a thread of its own
 		if err != nil {
 			http.Error(page, err.Error(), http.StatusBadGateway)
 			return
