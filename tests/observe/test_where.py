@@ -89,7 +89,9 @@ def asleep(pid):
 
 @debugger
 @pytest.mark.skipif(bool(servers.named("epoll").problem()), reason="needs `make all`")
-@pytest.mark.parametrize("folder", lab.FOLDERS)
+@pytest.mark.parametrize("folder", [
+    pytest.param(folder, marks=() if folder in ("05_prethreaded", "07_epoll") else pytest.mark.slow)
+    for folder in lab.FOLDERS])     # make check-all asks about all seven
 def test_a_timeline_has_the_lines_that_a_debugger_names(folder):
     """While eight clients wait for Redis, the debugger finds the workers in lines that the
     timeline has for such waits, too."""
