@@ -239,7 +239,7 @@ def main():
                   [options.make, f"-j{suites.CORES}", *variables],
                   own_path.lay(folder, wanted & {*names}, os.environ["PATH"]))
         # Tests that run as another user, or as root of a user namespace, would leave a folder
-        # in /tmp by a name that is somebody else's, who could then run no tests.
+        # in /tmp by the name of another user, who could then run no tests.
         os.environ["PYTEST_DEBUG_TEMPROOT"] = folder
         run.announce()
         try:

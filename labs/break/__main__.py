@@ -144,7 +144,7 @@ def make(lab, target):
 def check(lab, program):
     """Run the lab's test on an executable; return pytest's exit status."""
     # Not in the folder of pytest's own choice: in a user namespace we are root by name, and on
-    # a machine of many users that folder is somebody else's.
+    # a machine of many users that folder belongs to the first one.
     with scratch.folder("break") as folder:
         return pytest.main([
             str(lab.home), "--program", str(Path(program).resolve()), "--options",

@@ -39,7 +39,7 @@ def test_a_program_says_what_it_is(name):
 def test_a_burst_takes_the_waves_of_its_model(name, waves, together):
     if not FOUND[name] or not (FULL or name == "nginx"):
         pytest.skip(f"no {name} here" if FULL else "recorded with FULL=1")
-    # Another program may have the CPU at the moment that counts, as for the seven.
+    # Another program may have the CPU while they connect, as for the seven.
     for attempt in reversed(range(10)):
         made, seen = record.record(programs.known()[name], 8, WAIT / record.COMMANDS)
         assert made.failed == 0 and "wait" in seen

@@ -2,6 +2,6 @@
 
 from tools.kit import TOP
 
-# A checkout in root's home, where nobody else may enter, for instance.
+# True for a checkout in root's home, for instance: no other user may enter there.
 CHECKOUT_IS_PRIVATE = not all(folder.stat().st_mode & 0o001
                               for folder in (TOP, *TOP.resolve().parents))

@@ -1,6 +1,6 @@
 """What a client sends to each kind of program, and whether the answer is the one it wants.
 
-A client sends all at once and reads until the program hangs up.
+A client sends all of it together and reads until the program hangs up.
 """
 
 import struct

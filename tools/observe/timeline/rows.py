@@ -317,7 +317,7 @@ def client_bars(client, touched, calls, bars, loops, world):
 
 def moving_bars(client, calls, world):
     """Return the bars of a client whose work moves between threads: they follow from the calls
-    on its socket, by whichever thread. Clients of a burst send at once, so until its request is
+    on its socket, by whichever thread. Clients of a burst send immediately, so until its request is
     read, one that has been accepted waits for a thread."""
     own = [call for call in calls
            if client_of(call, world) == client.number and call.end > client.begin]

@@ -5,7 +5,8 @@
 
 eu-stack stops the thread with ptrace(2) for some milliseconds, reads its stack, and lets it go
 on. A call such as epoll_wait(2) then returns EINTR and the program calls it again. So each wait
-is looked at once: it is recognized by its system call and by the return addresses on its stack.
+is looked at a single time: it is recognized by its system call and by the return addresses on
+its stack.
 """
 
 import asyncio
