@@ -19,9 +19,8 @@ LISTENER = "<TCP:[127.0.0.1:80]>"
 CLIENT = "<TCP:[127.0.0.1:80->127.0.0.1:900]>"
 BACKEND = "<TCP:[127.0.0.1:50->127.0.0.1:8000]>"
 WORLD = rows.World({80}, {8000}, {900: 1})
-FOUND = {name: all(map(programs.find, program.needs)) or (
-    name.startswith("node") and any(map(programs.find, program.needs)))
-    for name, program in programs.known().items()}
+FOUND = {name: all(map(programs.find, program.needs))
+         for name, program in programs.known().items()}
 
 
 @pytest.mark.parametrize("name", programs.known())

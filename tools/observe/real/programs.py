@@ -47,24 +47,21 @@ def known():
     return {name: Program(name, **table) for name, table in tables.items()}
 
 
-def find(name):
-    """Return the path of a program that is installed or unpacked, "" without one."""
-    places = os.environ.get("PATH", "").split(os.pathsep)
-    for root in ("", str(unpacked.ROOT)):
-        for pattern in PLACES:
-            places += sorted(glob.glob(root + pattern))
-    return shutil.which(name, path=os.pathsep.join(places)) or ""
+def find(names):
+    """Return the path of a program that is installed or unpacked, "" without one. `names`: what
+    distributions call it, with commas."""
+    places = os.pathsep.join([os.environ.get("PATH", ""), *(
+        place for pattern in PLACES for place in sorted(glob.glob(pattern)))])
+    return next(filter(None, (shutil.which(name, path=places) for name in names.split(","))), "")
 
 
 def places_of(program):
-    """Return {need: path} for a program. Raises lab.LabError when one is missing."""
-    found = {need: find(need) for need in program.needs}
-    if program.name.startswith("node"):     # Debian's name, and everybody else's
-        found = {"node": found["node"] or found["nodejs"]}
-    for need, path in found.items():
-        if not path:
-            raise lab.LabError(f"{need} is missing; scripts/deps.sh real fetches it, or install "
-                               f"Debian's package {program.packages}")
+    """Return {first name of a need: path} for a program. Raises lab.LabError when one is
+    missing."""
+    found = {names.partition(",")[0]: find(names) for names in program.needs}
+    if missing := [name for name, path in found.items() if not path]:
+        raise lab.LabError(f"{missing[0]} is missing; scripts/deps.sh real fetches it, or install "
+                           f"Debian's package {program.packages}")
     return found
 
 

@@ -11,7 +11,7 @@ from html import escape
 from tools.kit import states
 from tools.observe.timeline import lines
 from tools.observe.timeline.export import duration
-from tools.observe.timeline.svg import GROUND, QUIET, TEXT, fill, patterns
+from tools.observe.timeline.svg import GROUND, QUIET, TEXT, fill, patterns, who
 
 WIDTH, LEFT, ROW, GAP = 960, 16, 17, 18
 STRIPE = 5              # height of what is waited for
@@ -51,7 +51,7 @@ def draw(timelines, caption):
     for timeline in timelines:
         block, y = _block(timeline, y)
         parts += block
-    heading = f"{_who(timelines)}: in which functions does the clients' time pass?"
+    heading = f"{who(timelines)}: in which functions does the clients' time pass?"
     height = y + 16 * len(caption) + 12
     return "\n".join([
         f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {WIDTH} {height}' width='{WIDTH}' "
@@ -62,12 +62,6 @@ def draw(timelines, caption):
         f"{escape(heading)}</text>", *parts,
         *(f"<text x='{LEFT}' y='{y + 12 + 16 * i}' font-size='11' fill='{QUIET}'>"
           f"{escape(line)}</text>" for i, line in enumerate(caption)), "</svg>\n"])
-
-
-def _who(timelines):
-    clients = sum(row.role == "client" for row in timelines[0].rows)
-    who = "Seven servers" if len(timelines) == 7 else timelines[0].title
-    return f"{who}, {clients} client{'s' if clients != 1 else ''}"
 
 
 def _block(timeline, y):

@@ -85,11 +85,11 @@ def _names(program, offsets):
         file, _, line = next(said, "?:?").partition(" (discriminator")[0].rpartition(":")
         # A function that was inlined from a header of the system is not what a reader looks for.
         if line.isdigit() and int(line) > 0 and text != "??" and not file.startswith(SYSTEM):
-            frames.append(Frame(text, _shown(file), int(line)))
+            frames.append(Frame(text, shown(file), int(line)))
     return {offset: frames for offset, frames in found.items() if frames}
 
 
-def _shown(file):
+def shown(file):
     """Return a path as a reader of the project would name it."""
     path = os.path.normpath(file)
     return os.path.relpath(path, TOP) if path.startswith(f"{TOP}/") else path

@@ -48,15 +48,21 @@ def draw(timelines, caption):
           for i, line in enumerate(caption)), "</svg>\n"])
 
 
+def who(timelines):
+    """Return whose picture it is, and how many clients ask, for a title."""
+    count = sum(row.role == "client" for row in timelines[0].rows)
+    names = [timelines[0].title]
+    if len(timelines) == 7:
+        names = ["Seven servers"]
+    elif timelines[0].lesson:       # real software
+        names = list(dict.fromkeys(t.title.partition(",")[0].split()[0] for t in timelines))
+    said = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    return f"{said}, {count} client{'s' if count != 1 else ''}"
+
+
 def heading(timelines):
     """Return the picture's title."""
-    count = sum(row.role == "client" for row in timelines[0].rows)
-    who = "Seven servers" if len(timelines) == 7 else timelines[0].title
-    if timelines[0].lesson:         # real software
-        *names, last = dict.fromkeys(t.title.partition(",")[0].split()[0] for t in timelines)
-        who = f"{', '.join(names)} and {last}" if names else last
-    return f"{who}, {count} client{'s' if count != 1 else ''}: " \
-        "what does each wait for?"
+    return f"{who(timelines)}: what does each wait for?"
 
 
 def patterns():

@@ -16,10 +16,10 @@ import resource
 import shutil
 import time
 
-from tools.kit import TOP, procfs
-from tools.observe.timeline.lines import SYSTEM
+from tools.kit import procfs
+from tools.observe.timeline.lines import SYSTEM, shown
+from tools.observe.watch.sampler import SHARE
 
-SHARE = 0.015           # of a CPU, at most, as for sampling
 STACK = 4096            # bytes above the stack pointer in which return addresses are
 PATIENCE = 10           # seconds for eu-stack, which reads the lines of all libraries
 # "#1  0x000055a5fb11a554 accept_next - /path/of/program", and a line below: "    file.c:34:18"
@@ -36,14 +36,8 @@ def chain(text, program):
         if frame := _FRAME.match(line):
             function = frame[1] if frame[2] == program else ""
         elif (place := _PLACE.match(line)) and function and not place[1].startswith(SYSTEM):
-            found.append((function, _shown(place[1]), int(place[2])))
+            found.append((function, shown(place[1]), int(place[2])))
     return found
-
-
-def _shown(file):
-    """Return a path as a reader of the project would name it."""
-    path = os.path.normpath(file)
-    return os.path.relpath(path, TOP) if path.startswith(f"{TOP}/") else path
 
 
 def words(frames):
