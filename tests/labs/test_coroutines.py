@@ -1,17 +1,22 @@
 """Lab 09's solution beyond its grade: both switches keep what a function has, an overflow hits
 the page below a stack, and with FULL=1 it passes the black-box suite as 07 does."""
 
+import contextlib
 import os
 import re
+import resource
 import signal
+import socket
 import subprocess
 import sys
 
 import pytest
 
-from tools.kit import TOP
+from tools.kit import TOP, client, servers, wait
 
 SOLUTION = TOP / "labs/09_coroutines/solution"
+LIMIT = 60          # seconds for what takes one
+FEW = 64            # descriptors of a server; three quarters of them are for clients
 FULL = os.environ.get("FULL", "") not in ("", "0")
 FLAGS = ("-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-pthread")
 # Three functions take turns. Each keeps four numbers, in registers if it can.
@@ -95,6 +100,50 @@ def test_a_stack_that_overflows_ends_the_program(tmp_path):
     assert done.returncode == -signal.SIGSEGV
 
 
+def server_of(folder, text, name):
+    """Return the path of the solution, compiled with `text` in place of its main.c."""
+    (folder / "main.c").write_text(text, encoding="utf-8")
+    subprocess.run(["gcc", *FLAGS, "-O2", "-g", f"-I{SOLUTION}", f"-I{TOP}/common", "-o",
+                    folder / name, folder / "main.c", SOLUTION / "coroutine.c",
+                    SOLUTION / "switch.c", TOP / "build/default/libzerohttpd.a", "-lhiredis"],
+                   check=True)
+    return folder / name
+
+
+def test_a_client_that_waits_for_redis_does_not_make_room(tmp_path):
+    """It was idle before, and still is in the queue of those, until its wait is over. When the
+    server ended it for another client, its reply found no request."""
+    program = server_of(tmp_path, (SOLUTION / "main.c").read_text(encoding="utf-8"), "coroutines")
+    log = tmp_path / "log"
+    with socket.create_server(("127.0.0.1", 0)) as redis, open(log, "wb") as out:
+        redis.settimeout(LIMIT)
+        server = subprocess.Popen(
+            [program, "--port", "0", "--keep-alive", "60", "--root", TOP, "--redis",
+             "127.0.0.1:%d" % redis.getsockname()[1]], stdout=out,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (FEW, FEW)))
+        try:
+            address = wait.until(lambda: servers.ready(log.read_text()), LIMIT)
+            with client.Connection(address, LIMIT) as first:
+                first.request("/answer")
+                assert first.response().body == b"42"
+                first.request("/guestbook")
+                silent, _ = redis.accept()
+                silent.settimeout(LIMIT)
+                assert silent.recv(9)           # now it waits
+                with contextlib.ExitStack() as others:      # more than there is room for
+                    for _ in range(FEW):
+                        one = others.enter_context(client.Connection(address, LIMIT))
+                        one.request("/answer")
+                        assert one.response().body == b"42"
+                    assert first.response().status == 503
+                silent.close()
+            server.terminate()
+            assert server.wait(LIMIT) == 0
+        finally:
+            server.kill()
+            server.wait()
+
+
 @pytest.mark.skipif(not FULL, reason="minutes: make check-labs FULL=1")
 def test_it_passes_the_black_box_suite_as_07_does(tmp_path):
     """Under the name of 07, but for what needs several processes."""
@@ -102,11 +151,7 @@ def test_it_passes_the_black_box_suite_as_07_does(tmp_path):
     named, count = re.subn(r'"09_coroutines", \.name = "coroutines", \.kind = EVENT_LOOP',
                            '"07_epoll", .name = "epoll", .kind = EVENT_LOOP, .workers = 1', text)
     assert count == 1
-    (tmp_path / "main.c").write_text(named, encoding="utf-8")
-    subprocess.run(["gcc", *FLAGS, "-O2", "-g", f"-I{SOLUTION}", f"-I{TOP}/common", "-o",
-                    tmp_path / "epoll", tmp_path / "main.c", SOLUTION / "coroutine.c",
-                    SOLUTION / "switch.c", TOP / "build/default/libzerohttpd.a", "-lhiredis"],
-                   check=True)
+    server_of(tmp_path, named, "epoll")
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-n", "2", "tests/blackbox", "--servers=epoll",
          f"--bin-dir={tmp_path}", "-k", "not worker and not outlives and not two_epoll_loops"],
