@@ -55,8 +55,8 @@ SANITIZER_OPTIONS = {               # beyond their defaults; a test may set its 
 
 
 class Run:
-    """A run of {name: suite}. `results`: {name: (Count, seconds)}; `stop` is set when the user has
-    interrupted it."""
+    """A run of {name: suite}. `results`: {name: (Count, seconds, CPU seconds)}; `stop` is set when
+    the user has interrupted it."""
 
     def __init__(self, plan, make, own=()):
         self.plan, self.make, self.own = plan, make, dict(own)
@@ -102,7 +102,7 @@ class Run:
             print(*lines, sep="\n", flush=True)
 
     def call(self, command, log):
-        """Run a command, and end what it has started; return its exit status. Raises OSError
+        """Run a command, and end what it has started; return its process.Exit. Raises OSError
         (TimeoutError is one), and KeyboardInterrupt when it is to stop."""
         log.write(f"$ {shlex.join(command)}\n".encode())
         child = process.spawn(command, os.sched_getaffinity(0), log, TOP)
@@ -117,20 +117,22 @@ class Run:
                 since = time.monotonic() if size > before else since
                 if time.monotonic() - since > SILENT_LIMIT:
                     raise TimeoutError(f"printed nothing for {SILENT_LIMIT} s and was ended")
-            return ended.code
+            return ended
         finally:
             process.stop(child, seconds=5)
 
     def suite(self, name):
-        """Run a suite; return its Count and why it was ended, "" if it was not."""
-        suite, found, path = self.plan[name], [], counts.LOGS / f"{name}.log"
+        """Run a suite; return its Count, the CPU seconds of its commands, and why it was ended,
+        "" if it was not."""
+        suite, found, cpu, path = self.plan[name], [], 0.0, counts.LOGS / f"{name}.log"
         own = ["env", *self.own[name]] if name in self.own else []
         with open(path, "wb", buffering=0) as log:
             try:
                 for words in suites.commands(suite, self.make):
                     begin = os.fstat(log.fileno()).st_size
                     nice = ["nice"] if suite.get("line") == "busy" else []
-                    status = self.call(own + nice + words, log)
+                    ended = self.call(own + nice + words, log)
+                    status, cpu = ended.code, cpu + ended.cpu
                     if "make" in suite:
                         found = [Count(int(status == 0), int(status != 0))]
                         if status:
@@ -138,12 +140,12 @@ class Run:
                     else:
                         text = path.read_bytes()[begin:].decode(errors="replace")
                         found.append(counts.judge(counts.count(text), status))
-                return counts.judge(counts.total(found), 0), ""
+                return counts.judge(counts.total(found), 0), cpu, ""
             except KeyboardInterrupt:
                 self.stop.set()
-                return counts.total([*found, Count(0, 1)]), "interrupted"
+                return counts.total([*found, Count(0, 1)]), cpu, "interrupted"
             except OSError as error:
-                return counts.total([*found, Count(0, 1)]), str(error)
+                return counts.total([*found, Count(0, 1)]), cpu, str(error)
 
     def line(self, kind):
         """Run the suites of a line. On a terminal only what failed is said."""
@@ -156,9 +158,9 @@ class Run:
                 self.say(f"{name}: {self.plan[name]['about']}")
             self.began[name] = time.monotonic()
             self.look()
-            counted, why = (Count(0, 1), "not run: its build failed") if broken \
+            counted, cpu, why = (Count(0, 1), 0, "not run: its build failed") if broken \
                 else self.suite(name)
-            self.results[name] = counted, time.monotonic() - self.began[name]
+            self.results[name] = counted, time.monotonic() - self.began[name], cpu
             if counted.failed or not self.shown.terminal:
                 log = counts.log_of(name)[-counts.TAIL:] if counted.failed and not broken else []
                 self.say(*(f"        | {text}" for text in log),

@@ -61,10 +61,10 @@ def report(results, left):
     nothing failed and, in CI, no suite was left out because a program is missing."""
     lacking = [name for name, why in left.items() if why.startswith("needs")]
     print("\nSummary")
-    for name, (counted, seconds) in results.items():
+    for name, (counted, seconds, cpu) in results.items():
         path = os.path.relpath(LOGS / f"{name}.log", TOP)
         print(f"  {name:<15} {'FAILED' if counted.failed else 'ok':<7} {counted!s:<30} "
-              f"{seconds:6.1f} s{'   ' + path if counted.failed else ''}")
+              f"{seconds:6.1f} s {cpu:5.0f} s of CPU{'   ' + path if counted.failed else ''}")
         # At the end, since a long log is often cut to it.
         failed = [text for text in log_of(name) if counted.failed and re.match(
             r"FAILED |ERROR |\[  FAILED  \] (?!\d+ test)", text)]
@@ -72,7 +72,8 @@ def report(results, left):
             print(f"    {text[:WIDTH]}")
     for name, why in left.items():
         print(f"  {name:<15} left out: {why}")
-    whole = total(counted for counted, _ in results.values())
+    whole = total(counted for counted, *_ in results.values())
+    print(f"  {sum(cpu for *_, cpu in results.values()):.0f} CPU seconds in all")
     if whole.skipped:
         print(f"  {whole.skipped} skipped: the logs say which")
     if lacking:

@@ -54,13 +54,13 @@ def test_a_suite_that_crashes_has_failed():
 
 
 def test_a_suite_that_cannot_start_has_failed():
-    counted, why = result_of(suite("/no/such/program"))
+    counted, _, why = result_of(suite("/no/such/program"))
     assert counted == Count(0, 1) and "/no/such/program" in why
 
 
 def test_a_suite_that_hangs_is_ended_with_all_it_started(tmp_path, monkeypatch):
     monkeypatch.setattr(check, "SILENT_LIMIT", 1)
-    counted, why = result_of(suite(f"sh -c 'sleep 1000 & echo $! > {tmp_path}/pid; wait'"))
+    counted, _, why = result_of(suite(f"sh -c 'sleep 1000 & echo $! > {tmp_path}/pid; wait'"))
     assert counted == Count(0, 1) and "nothing for 1 s" in why
     try:
         descriptor = os.pidfd_open(int((tmp_path / "pid").read_text()))
@@ -165,7 +165,7 @@ def test_suites_run_next_to_each_other_and_are_reported_in_order(tmp_path):
             "last": suite("echo 2 passed, 1 failed", line="alone")}
     run = check.Run(plan, ["make"])
     results = run.all()
-    assert [(name, counted) for name, (counted, _) in results.items()] == [
+    assert [(name, counted) for name, (counted, *_) in results.items()] == [
         ("small", Count(1, 0)), ("large", Count(1, 0)), ("last", Count(2, 1))]
     assert not run.stop.is_set()
 
@@ -175,7 +175,7 @@ def test_what_needs_a_broken_build_has_failed():
             "needs": suite("echo 5 passed, 0 failed", needs=["build"]),
             "other": suite("echo 1 passed, 0 failed", needs=["build-other"])}
     results = check.Run(plan, ["make"]).all()
-    assert [counted for counted, _ in results.values()] == [
+    assert [counted for counted, *_ in results.values()] == [
         Count(0, 1), Count(1, 0), Count(0, 1), Count(1, 0)]
 
 
@@ -197,7 +197,7 @@ run = check.Run({"small": suite("sleep 1000", line="busy"),
                  "large": suite(f"sh -c 'kill -INT {os.getpid()}; sleep 1000'"),
                  "never": suite("echo 1 passed, 0 failed")}, ["make"])
 results = run.all()
-print("ended", run.stop.is_set(), *(str(counted) for counted, _ in results.values()), sep="|")
+print("ended", run.stop.is_set(), *(str(counted) for counted, *_ in results.values()), sep="|")
 """
 
 
@@ -219,7 +219,7 @@ def test_two_lines_take_as_long_as_the_longer_one(monkeypatch, capsys):
     run.announce()
     assert run.left() == 320
     assert capsys.readouterr().out == "5 suites and builds: about 5 minutes on 2 cores\n"
-    run.results["a"] = Count(1, 0), 900
+    run.results["a"] = Count(1, 0), 900, 900
     assert run.left() == 270
     monkeypatch.setattr(suites, "CORES", 8)         # make uses all of them
     monkeypatch.setattr(suites, "crowd", lambda: 3.0)
@@ -262,7 +262,7 @@ def test_one_line_of_progress(monkeypatch, capsys, terminal):
 
 def sum_up(capsys, results, left=()):
     """Return whether report() is content, and the lines that it prints."""
-    return counts.report({name: (counted, 1.0) for name, counted in results.items()},
+    return counts.report({name: (counted, 1.0, 2.0) for name, counted in results.items()},
                         dict(left)), capsys.readouterr().out.splitlines()
 
 
@@ -270,6 +270,7 @@ def test_the_last_line_is_the_sum_and_the_summary_names_failed_tests(capsys, tmp
     (tmp_path / "one.log").write_text("FAILED tests/a.py::bad - assert 1 == 2\nmore\n")
     good, lines = sum_up(capsys, {"one": Count(3, 1, 2), "two": Count(4, 0)})
     assert not good and lines[-1] == "7 passed, 1 failed" and "2 skipped" in lines[-2]
+    assert lines[-3] == "  4 CPU seconds in all"
     assert "FAILED" in lines[2] and "one.log" in lines[2] and "a.py::bad" in lines[3]
 
 
