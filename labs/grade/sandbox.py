@@ -18,19 +18,20 @@ What a program in the sandbox has (namespaces(7)):
                 control group (cgroup.py) where one can be made, and watched.
 
 Where the system forbids namespaces, the same program runs with the limits
-alone, and enter() says so.
+alone, and enter() says so. inside.py prepares the sandbox.
 
-This file is a module and a program: Sandboxed starts it again as the program
-that prepares the sandbox (`main`). That one uses the standard library only.
+Why not bubblewrap, which makes the same namespaces? Its first process ends
+with the program, and the kernel then kills what the program left running. A
+parent that forgets its children is one of the faults that the labs are about,
+so here the first process of the namespace stays until the grader has looked.
+And bubblewrap run by root keeps root as the user outside; the submission would
+own the grader's files and share root's limit of processes.
 """
 
 import contextlib
-import ctypes
 import json
 import os
-import resource
 import select
-import shutil
 import signal
 import socket
 import stat
@@ -40,6 +41,9 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
+
+from labs.grade import cgroup, inside, memory
+from tools.kit import netns, procfs
 
 MIB = 1 << 20
 LIMITS = {              # as ulimit names them; see setrlimit(2)
@@ -53,10 +57,8 @@ LIMITS = {              # as ulimit names them; see setrlimit(2)
 MEMORY = 1 << 30        # bytes for all processes of a program together
 RESERVE = 0.05          # of the machine's memory stays free
 OUTPUT = 1 * MIB        # bytes of output; then the writer waits
-SCRATCH = 64 * MIB      # bytes in {scratch}
 WATCH = 0.1             # seconds between two looks at the memory
 START = 60              # seconds that preparing a sandbox may take: busy machines
-NICE = 5                # a submission that spins must not stop the grader
 
 # What a dynamically linked program needs of the machine, and what a compiler. A
 # submission finds no other program: a finished server may be installed here.
@@ -64,22 +66,7 @@ SYSTEM = ("/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libx32", "/usr/local/lib
           "/lib", "/lib32", "/lib64", "/libx32", "/etc/ld.so.cache", "/etc/localtime")
 COMPILER = ("/usr", "/bin", "/lib", "/lib32", "/lib64", "/libx32",
             "/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime")
-SCRATCH_AT = "/tmp"     # as on any machine: no name that tells a program of the grader
-DEVICES = ("null", "zero", "full", "random", "urandom")
-
-CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x20000, 0x4000000, 0x8000000
-CLONE_NEWUSER, CLONE_NEWPID = 0x10000000, 0x20000000
-MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC = 1, 2, 4, 8
-MS_BIND, MS_REC, MS_PRIVATE, MNT_DETACH = 4096, 16384, 1 << 18, 2
-MOUNT_ATTR_RDONLY, MOUNT_ATTR_NOSUID, MOUNT_ATTR_NODEV = 1, 2, 4
-AT_FDCWD, AT_RECURSIVE, SYS_MOUNT_SETATTR = -100, 0x8000, 442
-PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_DROP = 1, 4, 24
-PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 36, 38
-CAPABILITY_VERSION_3 = 0x20080522
-INSIDE = 1000           # the submission's user, as it sees itself
 OWN_USERS = 2_000_000_000       # first of the numbers that no user has
-
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 class SandboxError(Exception):
@@ -94,8 +81,6 @@ class Isolation:
     why: str = ""
 
 
-# ------------------------------------------------------------- the grader's side
-
 def enter():
     """Move the grader into a network of its own; return the Isolation.
 
@@ -103,40 +88,17 @@ def enter():
     make the other namespaces. Call it before there is a second thread.
     """
     try:
-        from tools.kit import netns
-        _try_namespaces()
+        inside.try_namespaces()
         netns.enter()
         return Isolation(True)
     except OSError as error:
         return Isolation(False, str(error))
 
 
-def _try_namespaces():
-    """Raise OSError where namespaces are forbidden, or no file system can be
-    mounted in them, as after chroot(2): a child tries both."""
-    flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS
-    flags |= CLONE_NEWUSER if os.getuid() != 0 else 0
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            _call("unshare(2)", _libc.unshare(flags))
-            _mount(None, "/", None, MS_REC | MS_PRIVATE)
-        except OSError as error:
-            os.write(writer, json.dumps([error.errno, error.strerror]).encode())
-        os._exit(0)
-    os.close(writer)
-    with open(reader, encoding="utf-8") as said:
-        error = said.read()
-    os.waitpid(child, 0)
-    if error:
-        raise OSError(*json.loads(error))
-
-
 def why_not_apart():
     """Return why this system cannot keep a submission apart; "" if it can."""
     try:
-        _try_namespaces()
+        inside.try_namespaces()
         return ""
     except OSError as error:
         return str(error)
@@ -170,7 +132,7 @@ class Sandboxed:
         os.chmod(self.folder / "scratch", 0o777)
         paths = {name: f"/{name}" if isolation.namespaces else str(path)
                  for name, path in shown.items()}
-        paths["scratch"] = SCRATCH_AT if isolation.namespaces \
+        paths["scratch"] = inside.SCRATCH_AT if isolation.namespaces \
             else str(self.folder / "scratch")
         plan = {
             "command": [_fill(word, paths) for word in command],
@@ -185,7 +147,7 @@ class Sandboxed:
         self._reader = reader
         with theirs:
             self._outer = subprocess.Popen(
-                [sys.executable, "-I", "-S", __file__, str(theirs.fileno()),
+                [sys.executable, "-I", "-S", inside.__file__, str(theirs.fileno()),
                  str(writer)], stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno(), writer], close_fds=True,
@@ -195,7 +157,6 @@ class Sandboxed:
         self._control.settimeout(START)
         self._thread = threading.Thread(target=self._watch, daemon=True)
         try:
-            from labs.grade import cgroup
             self.group = cgroup.make(memory)
             if self.group:
                 self.group.add(self._outer.pid)
@@ -219,8 +180,8 @@ class Sandboxed:
             raise SandboxError(word.get("error", "the sandbox did not start"))
         # The init is the only child of the program that prepared everything,
         # and the submission, which waits for a word from us, its only child.
-        self.init = _children(self._outer.pid)[0]
-        self.pid = _children(self.init)[0]
+        self.init = procfs.children(self._outer.pid)[0]
+        self.pid = procfs.children(self.init)[0]
         self._pidfd = os.pidfd_open(self.pid)
         self._control.sendall(b"go\n")
         word = json.loads(self._lines.readline() or "{}")
@@ -268,15 +229,15 @@ class Sandboxed:
     def processes(self):
         """Return the process ids of all that it runs, also of those that no
         longer descend from the first."""
-        return _descendants(self.init)
+        return memory.descendants(self.init)
 
-    def read(self, name, limit=SCRATCH):
+    def read(self, name, limit=inside.SCRATCH):
         """Return the bytes of a file in its {scratch}. Raises SandboxError when
         there is no such file, or it is none that may be trusted.
 
         No link is followed: it would lead the grader to the grader's files.
         """
-        path = f"/proc/{self.init}/root{SCRATCH_AT}/{name}" \
+        path = f"/proc/{self.init}/root{inside.SCRATCH_AT}/{name}" \
             if self.isolation.namespaces else self.folder / "scratch" / name
         try:
             with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW |
@@ -313,11 +274,11 @@ class Sandboxed:
         if self._over.is_set():
             return
         pids = self.processes()
-        used = sum(map(_resident, pids)) + _files_in_memory(pids)
+        used = memory.used(pids)
         if self.group and self.group.is_over() or used > self.memory and \
-                sum(map(_proportional, pids)) + _files_in_memory(pids) > self.memory:
+                memory.used(pids, exactly=True) > self.memory:
             self.fault = f"it used more than {self.memory // MIB} MiB of memory"
-        elif used > self.memory // 8 and _free_share() < RESERVE:
+        elif used > self.memory // 8 and memory.free_share() < RESERVE:
             self.fault = "the machine ran out of memory"
         if self.fault:
             self._kill_processes()
@@ -336,7 +297,7 @@ class Sandboxed:
 
     def _kill(self):
         """End everything; returns when the last process has gone."""
-        for self.init in _children(self._outer.pid):
+        for self.init in procfs.children(self._outer.pid):
             self._kill_processes()
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.init, signal.SIGKILL)
@@ -386,295 +347,3 @@ def _is_real_root():
         if first <= OWN_USERS and OWN_USERS + (1 << 23) < first + count:
             return True
     return False
-
-
-def _children(pid):
-    """Return the process ids of the children of a process."""
-    found = []
-    with contextlib.suppress(OSError):
-        for task in os.listdir(f"/proc/{pid}/task"):
-            with contextlib.suppress(OSError):
-                found += map(int, Path(f"/proc/{pid}/task/{task}/children")
-                             .read_text().split())
-    return found
-
-
-def _descendants(pid):
-    """Return the process ids of all that descend from a process."""
-    found, new = [], _children(pid)
-    while new:
-        found += new
-        new = [child for one in new for child in _children(one)]
-    return found
-
-
-def _resident(pid):
-    """Return the bytes of memory that a process uses, without files on a disk."""
-    with contextlib.suppress(OSError):
-        text = Path(f"/proc/{pid}/status").read_text()
-        return sum(int(line.split()[1]) * 1024 for line in text.splitlines()
-                   if line.startswith(("RssAnon:", "RssShmem:")))
-    return 0
-
-
-def _proportional(pid):
-    """The same, where pages that n processes share count for 1/n in each."""
-    with contextlib.suppress(OSError):
-        text = Path(f"/proc/{pid}/smaps_rollup").read_text()
-        return sum(int(line.split()[1]) * 1024 for line in text.splitlines()
-                   if line.startswith(("Pss_Anon:", "Pss_Shmem:")))
-    return _resident(pid)
-
-
-def _files_in_memory(pids):
-    """Return the bytes in files of memfd_create(2) that processes have open. One that is
-    mapped, too, counts twice."""
-    sizes = {}
-    for pid in pids:
-        with contextlib.suppress(OSError):
-            for name in os.listdir(f"/proc/{pid}/fd"):
-                with contextlib.suppress(OSError):
-                    path = f"/proc/{pid}/fd/{name}"
-                    if os.readlink(path).startswith("/memfd:"):
-                        file = os.stat(path)
-                        sizes[file.st_dev, file.st_ino] = file.st_blocks * 512
-    return sum(sizes.values())
-
-
-def _free_share():
-    """Return the share of the machine's memory that is free, 0 to 1."""
-    lines = dict(line.split(":") for line in
-                 Path("/proc/meminfo").read_text().splitlines())
-    return int(lines["MemAvailable"].split()[0]) / \
-        int(lines["MemTotal"].split()[0])
-
-
-# ------------------------------------------------------------ inside the sandbox
-
-def main():
-    """Prepare the sandbox that the plan describes, and run the program.
-
-    Three processes: this one, which the grader started; the init of the pid
-    namespace; the program.
-    """
-    control = socket.socket(fileno=int(sys.argv[1]))
-    output = int(sys.argv[2])
-    _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    plan = json.loads(control.makefile("r", encoding="utf-8").readline())
-    try:
-        if plan["namespaces"]:
-            _call("unshare", _libc.unshare(CLONE_NEWNS | CLONE_NEWPID |
-                                           CLONE_NEWIPC | CLONE_NEWUTS))
-        init = os.fork()
-        if init == 0:
-            _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-            _run_init(plan, control, output)
-    except OSError as error:
-        _tell(control, error=str(error))
-        os._exit(1)
-    control.close()
-    os.close(output)
-    os.waitpid(init, 0)
-
-
-def _run_init(plan, control, output):
-    """Be the first process of the namespace: mount, start the program, reap."""
-    try:
-        # No debugger may attach to us: we have rights that it lacks.
-        _prctl(PR_SET_DUMPABLE, 0)
-        if plan["namespaces"]:
-            _make_root(plan)
-        else:
-            _prctl(PR_SET_CHILD_SUBREAPER, 1)
-        asks, asked = os.pipe()         # the child asks for its user ...
-        mapped, maps = os.pipe()        # ... and learns that it has it
-        child = os.fork()
-        if child == 0:
-            _become_program(plan, control, output, asked, mapped)
-        os.close(asked)
-        os.close(output)
-        if os.read(asks, 1) == b"m":    # it is in a user namespace of its own
-            Path(f"/proc/{child}/setgroups").write_text("deny")
-            user = os.getuid() if plan["user"] is None else plan["user"]
-            group = os.getgid() if plan["user"] is None else plan["user"]
-            Path(f"/proc/{child}/uid_map").write_text(f"{INSIDE} {user} 1")
-            Path(f"/proc/{child}/gid_map").write_text(f"{INSIDE} {group} 1")
-        os.write(maps, b"m")
-    except OSError as error:
-        _tell(control, error=str(error))
-        os._exit(1)
-    while True:         # until the grader kills us
-        try:
-            pid, status = os.waitpid(-1, 0)
-            if pid == child:
-                with contextlib.suppress(OSError):
-                    _tell(control, ended=os.waitstatus_to_exitcode(status))
-        except ChildProcessError:
-            control.recv(1)             # nothing comes but the end
-            os._exit(0)
-
-
-def _become_program(plan, control, output, asked, mapped):
-    """Give up all rights and run the command. Does not return."""
-    try:
-        os.setsid()
-        if plan["namespaces"]:
-            _enter_user(plan, asked, mapped)
-        else:
-            if plan["user"] is not None:
-                os.setgroups([])
-                os.setresgid(*[plan["user"]] * 3)
-                os.setresuid(*[plan["user"]] * 3)
-            os.write(asked, b"-")
-            os.read(mapped, 1)
-        _drop_capabilities()
-        with contextlib.suppress(OSError):
-            os.nice(NICE)
-        with contextlib.suppress(OSError):  # the kernel ends it before others
-            Path("/proc/self/oom_score_adj").write_text("1000")
-        os.chdir(plan["scratch"])
-        for name, value in plan["limits"].items():
-            if name == "nproc" and not plan["namespaces"] \
-                    and plan["user"] is None:
-                continue        # it would count all processes of the user
-            number = getattr(resource, f"RLIMIT_{name.upper()}")
-            hard = resource.getrlimit(number)[1]
-            if hard != resource.RLIM_INFINITY:
-                value = min(value, hard)
-            resource.setrlimit(number, (value, value))
-        _tell(control, ready=True)
-        if control.recv(16) != b"go\n":
-            os._exit(1)
-        for target in (1, 2):
-            os.dup2(output, target)
-        _tell(control, started=True)
-        for fd in map(int, os.listdir("/proc/self/fd")):
-            if fd > 2:
-                with contextlib.suppress(OSError):
-                    os.set_inheritable(fd, False)
-        # Python ignores SIGPIPE, and execve(2) keeps what is ignored.
-        for number in range(1, signal.NSIG):
-            with contextlib.suppress(OSError, ValueError):
-                signal.signal(number, signal.SIG_DFL)
-        os.execve(plan["command"][0], plan["command"],
-                  {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8",
-                   "TMPDIR": plan["scratch"], "HOME": plan["scratch"]})
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            _tell(control, error=str(error))
-    os._exit(127)
-
-
-def _enter_user(plan, asked, mapped):
-    """Become a user without rights, in a user namespace if there is one.
-
-    The limit of processes counts for each user namespace, so that programs of
-    one user do not count for each other.
-    """
-    if plan["user"] is not None:
-        os.setgroups([])
-    own = _libc.unshare(CLONE_NEWUSER) == 0
-    os.write(asked, b"m" if own else b"-")
-    os.read(mapped, 1)
-    if not own and plan["user"] is None:
-        raise SandboxError("no user namespace for the submission")
-    user = INSIDE if own else plan["user"]
-    os.setresgid(user, user, user)
-    if own:     # it may not make namespaces of its own, in which it is root
-        with contextlib.suppress(OSError):
-            Path("/proc/sys/user/max_user_namespaces").write_text("0")
-    os.setresuid(user, user, user)
-
-
-def _drop_capabilities():
-    """Give up all capabilities, also those that a program could bring."""
-    for number in range(64):
-        if _libc.prctl(PR_CAPBSET_DROP, number, 0, 0, 0) != 0:
-            break
-    _prctl(PR_SET_NO_NEW_PRIVS, 1)
-    header = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION_3, 0)
-    _call("capset", _libc.capset(header, (ctypes.c_uint32 * 6)()))
-
-
-def _make_root(plan):
-    """Build the file system that the program sees, and move into it."""
-    root = os.path.join(plan["folder"], "root")
-    os.makedirs(root, exist_ok=True)
-    _mount(None, "/", None, MS_REC | MS_PRIVATE)
-    _mount("root", root, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755,size=1m")
-    for path in plan["system"]:
-        if os.path.islink(path):        # /bin -> usr/bin
-            with contextlib.suppress(FileExistsError):
-                os.makedirs(os.path.dirname(root + path), exist_ok=True)
-                if path.startswith("/etc/"):
-                    shutil.copy(path, root + path)
-                else:
-                    os.symlink(os.readlink(path), root + path)
-        elif os.path.exists(path):
-            _show(path, root + path)
-    for name, path in plan["shown"].items():
-        _show(path, f"{root}/{name}")
-    os.mkdir(root + SCRATCH_AT)
-    _mount("scratch", root + SCRATCH_AT, "tmpfs", MS_NOSUID | MS_NODEV,
-           f"mode=777,size={SCRATCH},nr_inodes=4096")
-    os.mkdir(f"{root}/dev")
-    for name in DEVICES:
-        Path(f"{root}/dev/{name}").touch()
-        _mount(f"/dev/{name}", f"{root}/dev/{name}", None, MS_BIND)
-    os.mkdir(f"{root}/proc")
-    _mount("proc", f"{root}/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
-    os.chdir(root)
-    # The old root lies below the new one until it is unmounted; see the last
-    # paragraph of pivot_root(2).
-    _call("pivot_root", _libc.pivot_root(b".", b"."))
-    _call("umount", _libc.umount2(b".", MNT_DETACH))
-    os.chdir("/")
-    _set_attributes("/", MOUNT_ATTR_RDONLY, 0)
-
-
-def _show(path, target):
-    """Make a file or folder visible, read-only, at `target`."""
-    if os.path.isdir(path):
-        os.makedirs(target, exist_ok=True)
-    else:
-        os.makedirs(os.path.dirname(target), exist_ok=True)
-        Path(target).touch()
-    _mount(path, target, None, MS_BIND | MS_REC)
-    _set_attributes(target, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
-                    MOUNT_ATTR_NODEV, AT_RECURSIVE)
-
-
-def _mount(source, target, kind, flags, options=None):
-    """mount(2); raises OSError."""
-    words = [word and os.fsencode(word) for word in (source, target, kind)]
-    _call(f"mount {target}", _libc.mount(
-        *words, ctypes.c_ulong(flags), options and options.encode()))
-
-
-def _set_attributes(target, attributes, flags):
-    """mount_setattr(2), which an older C library has no function for."""
-    wanted = (ctypes.c_uint64 * 4)(attributes, 0, 0, 0)
-    _call(f"mount_setattr {target}", _libc.syscall(
-        ctypes.c_long(SYS_MOUNT_SETATTR), AT_FDCWD, os.fsencode(target),
-        ctypes.c_uint(flags), wanted, ctypes.c_size_t(32)))
-
-
-def _prctl(what, value):
-    """prctl(2); raises OSError."""
-    _call("prctl", _libc.prctl(what, int(value), 0, 0, 0))
-
-
-def _call(what, result):
-    """Raise OSError when a call of the C library failed."""
-    if result != 0:
-        error = ctypes.get_errno()
-        raise OSError(error, f"{what}: {os.strerror(error)}")
-
-
-def _tell(control, **words):
-    """Send the grader one line."""
-    control.sendall(json.dumps(words).encode() + b"\n")
-
-
-if __name__ == "__main__":
-    main()

@@ -19,11 +19,7 @@ FULL = os.environ.get("FULL", "") not in ("", "0")
 
 def namespaces():
     """Return whether this system allows namespaces."""
-    try:
-        sandbox._try_namespaces()
-        return True
-    except OSError:
-        return False
+    return not sandbox.why_not_apart()
 
 
 def ours():
