@@ -12,7 +12,7 @@ import pytest
 from tools.bench import experiments, load, plan
 from tools.bench.machine.facts import Machine
 from tools.bench.run import cell as cells
-from tools.kit import TOP, netns, process, servers
+from tools.kit import TOP, netns, process, procfs, servers
 
 CORES = frozenset(os.sched_getaffinity(0))
 GUESTBOOK, ANSWER = experiments.all_experiments()[:2]
@@ -62,6 +62,24 @@ def test_a_peer_whose_port_another_program_took_is_not_ready(tmp_path, monkeypat
         with pytest.raises(servers.ServerError, match="not ready"):
             with servers.running(peer, servers.Start(cores=CORES), str(tmp_path / "log")):
                 pass
+
+
+@pytest.mark.parametrize("name", ["preforking", "prethreaded"])
+def test_every_worker_of_a_pool_has_served_before_the_load(name, worker, tmp_path):
+    """Each has slept in accept(2) once more than before, at least."""
+    def sleeps(live):
+        return {(one.pid, thread): int(procfs.find(
+            r"^voluntary_ctxt_switches:\s*(\d+)", f"/proc/{one.pid}/task/{thread}/status"))
+                for one in procfs.tree(live.pid) for thread in procfs.threads(one.pid)}
+
+    server = servers.named(name)
+    with servers.running(server, servers.Start(cores=CORES), str(tmp_path / "log")) as live:
+        before = sleeps(live)
+        worker._warm_up(plan.Cell(ANSWER, server, ANSWER.variants[0], 10), live)
+        now = sleeps(live)
+    still = [one for one in now if now[one] == before[one]]
+    assert len(now) > 100 and len(still) <= 1       # the parent, or the thread for signals
+    assert live.served == 0                         # the warm-up is not the load's
 
 
 needs_ab = pytest.mark.skipif(bool(load.missing("ab")), reason="needs ab")

@@ -18,6 +18,8 @@ from tools.stats import bottleneck
 VOID = ("rate", "cpu_us", "cpu_user_us", "cpu_system_us",
         "server_busy", "foreign", "faults", "switches")
 
+WARM = 2        # requests before the load, for each worker of a pool
+
 
 def tool_for(experiment, asked, variant):
     """Return the name of the load tool: the variant's own, or the one `asked`
@@ -138,7 +140,14 @@ class Runner:
             raise WrongAnswer("its status is not 200")
 
     def _warm_up(self, cell, live):
-        """Let a just-in-time compiler see what it will have to do."""
+        """Let a just-in-time compiler see what it will have to do, and every worker of a pool
+        serve before it counts: its first answer costs page faults, and a connection to Redis.
+        Workers that wait in accept(2) take turns, so one client reaches all of them."""
+        if cell.server.kind == "architecture" and cell.server.model == servers.POOL:
+            get = client(live.port)
+            for _ in range(WARM * sum(one.threads for one in procfs.tree(live.pid))):
+                get(cell.experiment.path_of(cell.variant))
+                live.before += 1
         if cell.server.warm_up:
             job = load.Job(live.url(cell.experiment.path_of(cell.variant)), connections=20,
                            seconds=cell.server.warm_up, keep_alive=cell.variant.keep_alive)
