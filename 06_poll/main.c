@@ -30,7 +30,7 @@ struct loop {
     int used;
 };
 
-/* Called whenever a client has to wait for its socket. The first time, it
+/* Called whenever a client has to wait, for Redis too. The first time, it
  * is added. poll is level-triggered: what is left unread comes again. */
 static bool watch(struct event_loop *base, struct client *client,
                   enum http_want want, bool share_used)

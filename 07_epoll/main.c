@@ -34,10 +34,10 @@ struct loop {
     int epoll;
 };
 
-/* Called whenever a client has to wait for its socket. The first time, it
+/* Called whenever a client has to wait, for Redis too. The first time, it
  * is added, and stays. EPOLLET reports a change once: event_loop_serve()
- * goes on until EAGAIN or a short read. If it stops earlier (`share_used`),
- * no event comes; EPOLL_CTL_MOD makes the kernel look, and report again.
+ * reads until EAGAIN, or notes in `readable` that more may come. After
+ * `share_used` no event comes: EPOLL_CTL_MOD makes the kernel look again.
  * EPOLLOUT is asked for only when a client first has to wait to write: a
  * new socket is writable, and would wake the loop up for nothing. */
 static bool watch(struct event_loop *base, struct client *client,

@@ -11,9 +11,9 @@
 /* Waits for the next client. Returns its socket, or -1 when the server is
  * stopping. Handles every other failure: it tries again, and where that
  * would not help immediately, it warns and pauses first. After a pause,
- * and when no client has come for some seconds, it calls trim(data), unless
- * that is NULL, to give back what the worker keeps only to be faster
- * later. */
+ * and when no client has come for 5 seconds (`keeps_files` in options.h), it
+ * calls trim(data), unless that is NULL, to give back what the worker keeps
+ * only to be faster later. */
 int accept_next(const struct server *server, void (*trim)(void *data),
                 void *data);
 

@@ -87,7 +87,7 @@ static void end_client(struct event_loop *loop, struct client *client)
     client->closed = true;
     if (client->replies_due > 0)
         return; /* client_replied() comes back here */
-    http_conn_abort(&client->conn);
+    http_conn_abort(&client->conn); /* gives back what it still holds */
     LL_PREPEND(loop->ended, client);
     loop->clients--;
 }
@@ -166,8 +166,9 @@ static bool write_response(struct event_loop *loop, struct client *client)
         http_conn_finish(&client->conn);
         return true;
     }
-    /* A new deadline for what follows, even if that is another answer. (100
-     * Continue is no answer: the deadline of its request stays.) */
+    /* What follows gets a new deadline, even if that is another answer:
+     * event_loop_serve() sets one for a client in no queue. (100 Continue is
+     * no answer: the deadline of its request stays.) */
     if (http_conn_phase(&client->conn) == HTTP_PHASE_ANSWER)
         remove_deadline(loop, client);
     net_delivery_begin(&client->delivery, loop->base.http.clock.now_ms);
@@ -238,7 +239,8 @@ void event_loop_serve(struct event_loop *loop, struct client *client)
      * extend it. */
     if (client->prev == NULL || client->queue != http_conn_phase(&client->conn))
         set_deadline(loop, client);
-    /* Redis' reply brings a client back, not its socket. */
+    /* Not watched, because that has failed: watch_failed(). Redis' reply
+     * brings it back. */
     if (want == HTTP_WANT_REDIS && !client->watched)
         return;
     if (!loop->watch(loop, client, want, share_used))
@@ -327,8 +329,9 @@ int event_loop_timeout_ms(const struct event_loop *loop)
     return next == INT64_MAX ? -1 : (int)(next - now);
 }
 
-/* Ends what has lasted too long, and when the server is stopping, what has
- * not begun a request. */
+/* Lets each client whose deadline has passed go on as its phase demands: an
+ * answer, such as 408, or the end. When the server is stopping, those that
+ * have not begun a request have no more time. */
 static void expire(struct event_loop *loop, enum http_phase phase)
 {
     bool all = loop->base.draining &&

@@ -103,9 +103,10 @@ int event_loop_timeout_ms(const struct event_loop *loop);
  * signal handlers recorded. */
 void event_loop_begin_iteration(struct event_loop *loop);
 
-/* Ends an iteration: closes clients past their deadline, sends what was
- * queued for Redis, frees clients that ended. Records how long the iteration
- * has taken, if none took longer. */
+/* Ends an iteration: acts on deadlines that have passed, sends what was
+ * queued for Redis, gives Redis up if it has been silent for too long, frees
+ * clients that ended. Records how long the iteration has taken, if none took
+ * longer. */
 void event_loop_end_iteration(struct event_loop *loop);
 
 /* Is the server stopping, with no client left or no time to wait for

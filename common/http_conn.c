@@ -238,7 +238,7 @@ void http_conn_received(struct http_conn *c, size_t n)
 static bool end_answer(struct http_conn *c)
 {
     struct http_exchange *x = c->x;
-    if (x->replied < x->queued) {
+    if (x->replied < x->asked) {
         c->state = HTTP_CONN_REDIS;
         return false;
     }
@@ -263,7 +263,7 @@ bool http_conn_answer(struct http_conn *c, bool may_keep)
     x->refused = x->status = 0;
     x->fault = NULL;
     x->only_continue = false;
-    x->queued = x->sent = x->replied = 0;
+    x->asked = x->taken = x->replied = 0;
     if (refused != 0)
         response_error(x, refused, NULL);
     else

@@ -72,7 +72,9 @@ struct http_exchange {
 
     /* The page, what it asks of Redis, and what it remembers: page.h. */
     const struct page *page;
-    unsigned char queued, sent, replied; /* commands */
+    unsigned char asked;     /* commands that the page has asked for, ... */
+    unsigned char taken;     /* that the server took to send to Redis, ... */
+    unsigned char replied;   /* and whose replies the page has got */
     const char *fault;       /* what it does wrong, or NULL */
     struct buffer commands, memory;
     struct buffer kept;      /* text that it collects between replies */

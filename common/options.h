@@ -20,7 +20,9 @@ struct architecture {
     const char *name;   /* "epoll" */
     enum architecture_kind kind;
     bool keeps_files;     /* a worker that waits in accept(2) may have files
-                             open, and wakes up to close them */
+                             open: it wakes up after 5 seconds without a
+                             client, and closes them. (A loop, which has
+                             other timers, closes them too.) */
     int workers, threads; /* defaults of the options; 0: it has none */
 };
 

@@ -45,13 +45,13 @@ static void add_command(struct http_exchange *x, struct page_command command,
         }
         redis->argv[redis->argc++] = word;
     }
-    if (x->queued == PAGE_COMMANDS_MAX) {
+    if (x->asked == PAGE_COMMANDS_MAX) {
         x->fault = "asks Redis too many commands";
         return;
     }
     buffer_append(&x->commands, &command, sizeof command);
     if (!x->commands.failed)
-        x->queued++;
+        x->asked++;
 }
 
 void page_ask(struct http_exchange *x, page_on_reply *on_reply, int reply_type,
@@ -108,7 +108,8 @@ struct slice page_element(const struct redisReply *reply, size_t i,
 }
 
 /* Answers with an error; what the page has begun is not sent. */
-static void refuse(struct http_exchange *x, int status, const char *detail)
+static void replace_with_error(struct http_exchange *x, int status,
+                               const char *detail)
 {
     response_drop(x);
     response_error(x, status, detail);
@@ -124,7 +125,7 @@ static const char *find_fault(const struct http_exchange *x)
         return "begins an answer and does not end it";
     if (x->status == 0 && x->out.len > x->out_start)
         return "does not begin its answer with a status";
-    if (x->status == 0 && !is_out_of_memory(x) && x->queued == x->replied)
+    if (x->status == 0 && !is_out_of_memory(x) && x->asked == x->replied)
         return "neither answers nor asks Redis";
     return NULL;
 }
@@ -134,11 +135,11 @@ static void check_page(struct http_exchange *x)
 {
     x->fault = find_fault(x);
     if (x->fault != NULL)
-        refuse(x, 500, NULL);
+        replace_with_error(x, 500, NULL);
     else if (is_out_of_memory(x))
-        refuse(x, 503, NULL);
+        replace_with_error(x, 503, NULL);
     if (x->status != 0)
-        x->queued = x->sent; /* do not send the remaining commands */
+        x->asked = x->taken; /* do not send the remaining commands */
 }
 
 /* Redis is away, or has not replied what the page asked for. */
@@ -152,14 +153,14 @@ static void refuse_without_redis(struct http_exchange *x,
         x->fault = "gets an error from Redis";
     else if (reply != NULL)
         x->fault = "gets a reply of another type than it asked for";
-    refuse(x, 503, detail);
-    x->queued = x->sent;
+    replace_with_error(x, 503, detail);
+    x->asked = x->taken;
 }
 
 /* Has on_request left the answer to work() and on_worked()? */
 static bool is_left_to_work(const struct http_exchange *x)
 {
-    return x->page->work != NULL && x->status == 0 && x->queued == 0 &&
+    return x->page->work != NULL && x->status == 0 && x->asked == 0 &&
            x->out.len == x->out_start && x->fault == NULL &&
            !is_out_of_memory(x);
 }
@@ -191,13 +192,13 @@ void page_begin(struct http_exchange *x, const struct page *page)
 
 const struct redis_command *page_next_command(struct http_exchange *x)
 {
-    if (x->sent == x->queued)
+    if (x->taken == x->asked)
         return NULL;
-    const struct page_command *next = command_at(x, x->sent);
-    if (x->sent > x->replied && !next->with_previous &&
+    const struct page_command *next = command_at(x, x->taken);
+    if (x->taken > x->replied && !next->with_previous &&
         !x->context->site->pipeline)
         return NULL;
-    x->sent++;
+    x->taken++;
     return &next->redis;
 }
 

@@ -17,8 +17,8 @@ enum {
      * page asks of Redis may take this long ... */
     REDIS_TIMEOUT_MS = 700,
     /* ... and each single wait for Redis, connecting included, this long.
-     * Both hold for 01 to 05; a loop has the rule of
-     * redis_async_flush(). */
+     * Both hold for 01 to 05. In a loop the first is how long Redis may be
+     * silent while replies are due: redis_async_flush(). */
     REDIS_WAIT_MS = 250,
 };
 

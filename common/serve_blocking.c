@@ -38,8 +38,8 @@ struct client {
     struct redis *redis;
     struct http_conn conn;
     int fd;
-    bool limits_reads;     /* a recv() that waits does so for
-                              RECV_TIMEOUT_MS at most */
+    bool may_wait;         /* recv() may wait, for RECV_TIMEOUT_MS at most:
+                              once one has found nothing */
     bool found_empty;      /* net_discard() has found nothing to read */
     char *peer;            /* its address for the log, or NULL */
     struct net_delivery delivery; /* of its answer */
@@ -94,7 +94,7 @@ static enum http_want next_want(struct client *client)
 static void end_client(struct client *client)
 {
     close(client->fd);
-    http_conn_abort(&client->conn);
+    http_conn_abort(&client->conn); /* gives back what it still holds */
     free(client->peer);
 }
 
@@ -138,7 +138,7 @@ static void limit_reads(struct client *client)
 {
     const struct timeval wait = {.tv_usec = RECV_TIMEOUT_MS * 1000L};
     setsockopt(client->fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
-    client->limits_reads = true;
+    client->may_wait = true;
 }
 
 /* The first recv() found nothing, so the next one will wait. A client may
@@ -153,9 +153,9 @@ static void begin_waiting(struct client *client)
         on_no_data(client);
 }
 
-/* The first recv() does not block: often the request is already here. If
- * not, the next one sleeps for up to 50 ms at a time. This is where 01 to
- * 05 wait for a client. */
+/* The first recv() of a connection does not wait: often the request is
+ * already here. If it is not, that recv() and all later ones sleep for up to
+ * 50 ms at a time. This is where 01 to 05 wait for a client. */
 static void read_request(struct client *client)
 {
     size_t space;
@@ -167,7 +167,7 @@ static void read_request(struct client *client)
         return;
     }
     ssize_t n = recv(client->fd, input, space,
-                     flags_to_wait(client->limits_reads));
+                     flags_to_wait(client->may_wait));
     int error = error_of(n);
     worker_update(client->worker);
     if (error == EINTR)
@@ -178,7 +178,7 @@ static void read_request(struct client *client)
             on_no_data(client); /* empty lines: no request has begun */
     } else if (error != EAGAIN) {
         http_conn_abort(&client->conn); /* end of file, or ECONNRESET */
-    } else if (client->limits_reads) {
+    } else if (client->may_wait) {
         on_no_data(client);
     } else {
         begin_waiting(client);
@@ -203,7 +203,7 @@ static void ask_redis(struct client *client)
     bool complete = false;
     /* Queue what the page asks now, mostly one command. redis_receive()
      * sends it and blocks until the reply arrives. */
-    if (client->conn.x->sent == 0 && /* the page's first command */
+    if (client->conn.x->taken == 0 && /* the page's first command */
         !redis_begin(client->redis, client->worker->http.clock.now_ms) &&
         http_context_relieve(&client->worker->http, errno))
         redis_begin(client->redis, client->worker->http.clock.now_ms);
@@ -264,7 +264,7 @@ static void linger(struct client *client)
     if (client->found_empty && delivery == HTTP_DELIVERED &&
         is_in_the_way(client))
         http_conn_abort(&client->conn); /* it has had 50 ms to read it */
-    if (!client->limits_reads)
+    if (!client->may_wait)
         limit_reads(client);
     client->found_empty = true;
 }

@@ -33,8 +33,9 @@ void worker_processes_init(struct worker_processes *workers,
 int wait_for_missing_worker(struct worker_processes *workers);
 
 /* Records what fork(2) returned for a worker. Returns whether this is the
- * child. After a failure, which it reports, the worker is due again a
- * second later. */
+ * child, where signals stay blocked: the parent tells it to stop
+ * (signals_in_child()). After a failure, which it reports, the worker is due
+ * again a second later. */
 bool record_fork(struct worker_processes *workers, int number, pid_t pid);
 
 /* Waits until all workers have ended, but not longer than a second after

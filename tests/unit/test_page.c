@@ -54,9 +54,9 @@ static struct http_exchange *run(const struct page *page)
     x->request = (struct http_request){.method = HTTP_GET, .minor_version = 1};
     x->status = 0;
     x->fault = NULL;
-    x->queued = x->sent = x->replied = 0;
+    x->asked = x->taken = x->replied = 0;
     page_begin(x, page);
-    while (x->replied < x->queued) {
+    while (x->replied < x->asked) {
         struct redis_command due[PAGE_COMMANDS_MAX];
         int n = 0;
         while ((next = page_next_command(x)) != NULL)
