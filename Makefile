@@ -460,7 +460,7 @@ handout:
 #
 # tools/bench/ reads its settings from environment variables: EXPERIMENT FULL SERVERS
 # PEERS CONCURRENCY REPEAT SECONDS BACKLOG SERVER_CPUS LOAD_CPUS TOOL OUT SEED WIDE
-# COMMIT. make exports those that are set on its command line.
+# COMMIT FLEET. make exports those that are set on its command line.
 
 ## compare: measures the seven under load and draws their curves (EXPERIMENT=guestbook FULL=1 ...)
 compare: compare-settings build/deps/compare all build/guardian

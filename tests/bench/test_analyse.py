@@ -95,10 +95,10 @@ def test_a_run_without_a_figure_is_told():
     of the server."""
     one = point(row(9.0, note="slow"), row(11.0, note="slow"),
                 row(None, status="crashed", note="signal 11"))
-    assert one["rate"]["middle"] == 10 and one["hollow"]
+    assert one["rate"]["middle"] == 10 and one["lost"]
     assert (one["runs"], one["planned"]) == (2, 3)
     assert one["notes"] == ["slow (2 of 3 runs)", "signal 11 (1 of 3 runs)"]
-    assert not point(row(), row(None, status="not possible"))["hollow"]
+    assert not point(row(), row(None, status="not possible"))["lost"]
     # The evidence quotes figures; those of another run than the median would not fit.
     assert point(row(9), row(5), row(7))["evidence"] == "7"
 

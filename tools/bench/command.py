@@ -75,7 +75,7 @@ def compare(settings):
         no_strace = where.call(strace.missing)
         settings, toolless = without_tools(settings, where.lacking)
         left_out += toolless + [f"{what}: {why}" for what, why in (
-            ("the report and the live table", no_venv),
+            ("report.html and its charts", no_venv),
             ("system calls a request", no_strace),
             ("how fast the cores are while they work", yardstick.build())) if why]
         stages = plan.make(settings, machine, count_calls=not no_strace)

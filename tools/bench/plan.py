@@ -95,12 +95,10 @@ class Stage:
 
     def baseline_of(self, variant):
         """Return the name of the server that the others are compared with, in the variant of this
-        name: the one that the variant or the experiment names, else the first that takes part."""
+        name."""
         here = {cell.server.name: cell.variant for cell in self.cells
                 if cell.variant.name == variant}
-        first = next(iter(here))
-        wanted = here[first].baseline or self.experiment.baseline
-        return wanted if wanted in here else first
+        return self.experiment.baseline_of(next(iter(here.values())), here)
 
 
 def make(settings, machine, count_calls):

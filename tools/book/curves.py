@@ -24,7 +24,7 @@ def page_of(experiment, title, series):
         {**experiment, "title": f"{experiment['title']}, {title}", "curves": [
             {"server": name, "variant": "", "points": [
                 {"x": int(x), "rate": {"middle": rate}, "values": {},
-                 "intervals": {"rate": None}, "hollow": False}
+                 "intervals": {"rate": None}, "lost": False}
                 for x, rate in rates.items()]}
             for name, rates in series.items()]}, "")
 

@@ -1,4 +1,4 @@
-"""Wait for something to become true: the only loop that does so."""
+"""Wait for something to become true."""
 
 import math
 import time

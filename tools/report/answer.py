@@ -63,7 +63,7 @@ def sentence(experiment, variant, wide):
     x = reference_x(experiment, variant)
     base = experiment["baselines"][variant]
     point = points_at(experiment, variant, x).get(base)
-    if point is None or point["hollow"]:
+    if point is None or point["lost"]:
         return whole(f"{name}: {reason(experiment, variant, base)}", wide)
     said = [f"{name}, {x:,}: {base} {number(point['values'].get('cpu_us'))} us"]
     known = [one for one in experiment["comparisons"] if one["metric"] == "cpu_us"
@@ -101,7 +101,7 @@ def rows(experiment, variant, shown):
                  if (one["metric"], one["variant"], one["x"]) == ("cpu_us", variant, x)
                  and one["verdict"] in OPEN}
     lost = {one["server"] for one in experiment["curves"] if one["variant"] == variant
-            for point in one["points"] if point["x"] == x and point["hollow"]}
+            for point in one["points"] if point["x"] == x and point["lost"]}
     lost = dict.fromkeys(lost, LOST)
     costs = {name: number(point["values"].get("cpu_us")) + ("?" if name in undecided else "")
              for name, point in there.items()}
@@ -114,7 +114,7 @@ def rows(experiment, variant, shown):
 
 def unsettled(summary):
     """Return how many comparisons are not settled, in one line; "" when all are. Those at the
-    points that the rows show are the ones that row() marks."""
+    points that the rows show are the ones that rows() marks."""
     count = {True: [0, 0], False: [0, 0]}       # {in a row: [open ones, all]}
     for experiment in summary["experiments"]:
         for one in experiment["comparisons"]:

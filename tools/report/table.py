@@ -41,7 +41,7 @@ def mark(point):
     """Return "lost" for a point that lost requests or runs, "load" for one that the load ended
     before the server's core was busy, else ""."""
     busy = point["values"].get("server_busy")
-    return "lost" if point["hollow"] else "" if busy is None or busy >= BUSY else "load"
+    return "lost" if point["lost"] else "" if busy is None or busy >= BUSY else "load"
 
 
 class Table:
@@ -88,7 +88,7 @@ def cost(experiment, variant, place, titles, found, said):
     for server, point in found.items():
         values = point["values"]
         noisy.update(dict.fromkeys(point["noisy"]))
-        sign = (LOST if point["hollow"] else "") + ("~" if point["noisy"] else "")
+        sign = (LOST if point["lost"] else "") + ("~" if point["noisy"] else "")
         rows.append([titles[server], sign + text(values.get("cpu_us")),
                      values.get("cpu_user_us"), values.get("cpu_system_us"),
                      (known(point, "can_do") or [None])[0],
@@ -134,7 +134,7 @@ def response_time(experiment, variant, titles, key, title):
                 middle, low, high = map(number, found)
                 ends = f" ({low} to {high})" if point["intervals"][key] else ""
                 cells.setdefault(point["x"], {})[server] = SIGNS[
-                    "lost" if point["hollow"] else ""] + middle + ends
+                    "lost" if point["lost"] else ""] + middle + ends
     return Table(f"{title} in milliseconds, by {experiment['x_title']}",
                  ["", *map(titles.get, curves)],
                  [[f"{x:,}", *map(cells[x].get, curves)] for x in sorted(cells)],

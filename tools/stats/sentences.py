@@ -54,7 +54,7 @@ def together(experiment, variant, servers):
     title = {name: server["title"] for name, server in servers.items()}
     base = experiment["baselines"][variant]
     place = f"At {x:,} {experiment['x_short']}"
-    if base in there and not there[base]["hollow"]:
+    if base in there and not there[base]["lost"]:
         cost = there[base]["values"].get("cpu_us")
         yield (f"{place} a request costs {title[base]} {number(cost)} us of CPU time, so one "
                f"core can do {number(cost and 1e6 / cost)} a second; {title[base]} answers "
@@ -88,7 +88,7 @@ def about(experiment, one, servers):
                + ", ".join(f"{number(each)} {name}" for each, name in named) + ").")
     lost = {}       # {what is said: [x, ...]}
     for point in one["points"]:
-        if point["hollow"] or not point["rate"]:
+        if point["lost"] or not point["rate"]:
             share = point["values"].get("failed_percent")
             said = [f"{number(share)} % of the requests were lost"] if share else []
             lost.setdefault("; ".join([*said, *point["notes"]]) or "lost runs",

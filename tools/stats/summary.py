@@ -98,7 +98,7 @@ def point(rows, keys, clients=None, leads="cpu_us"):
     leads       of LEADS; "answered": the per cent of requests that were
 
     `rate` is None where none of the `planned` runs gave a figure, as `runs` of them did;
-    `notes` says why. It is `hollow` when a run lost something or broke. `noisy` lists in words
+    `notes` says why. It is `lost` when a run lost something or broke. `noisy` lists in words
     why the figure that `leads` is not known well; without a CPU time, its rate. `intervals` are
     those of CPU time and rate, None with fewer than six rounds. `waited_ms` is clients / rate;
     percentiles are None where `flag` says why, see doubt().
@@ -106,7 +106,7 @@ def point(rows, keys, clients=None, leads="cpu_us"):
     measured = [row for row in rows if row["rate"] is not None]
     one = {"x": rows[0]["x"], "runs": len(measured), "planned": len(rows),
            "notes": remarks(rows),
-           "hollow": any(row["status"] not in ("ok", "not possible") for row in rows),
+           "lost": any(row["status"] not in ("ok", "not possible") for row in rows),
            "rate": None, "values": {}, "noisy": [], "flag": "", "waited_ms": None}
     if not measured:
         return one
@@ -149,9 +149,8 @@ def summarise(experiment, rows, calls, known, *, keys, tools, adaptive):
     curves, bases = [], {}
     for variant in experiment.variants:
         there = [one["name"] for one in known if (variant.name, one["name"]) in cells]
-        wanted = variant.baseline or experiment.baseline
         if there:
-            bases[variant.name] = wanted if wanted in there else there[0]
+            bases[variant.name] = experiment.baseline_of(variant, there)
         for server in there:
             curves.append({"server": server, "variant": variant.name, "points": [
                 point(some, keys, None if experiment.open_loop else variant.busy or x,

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from tools.bench import load
 from tools.kit import client as http
+from tools.kit.servers import ARCHITECTURES
 
 FOLDER = pathlib.Path(__file__).parent
 ORDER = ("guestbook", "answer", "hello", "redirect", "echo")    # the published ones
@@ -101,6 +102,14 @@ class Experiment:
                 and (ours or self.path_of(variant).partition("?")[0] in server.endpoints)
                 and (server.has_workers or not variant.many_workers)
                 and (ours or server.keep_alive in (None, variant.keep_alive)))
+
+    def baseline_of(self, variant, names):
+        """Return which of the servers of these `names` the others are compared with: the one that
+        the variant or the experiment names, else the first of the seven, else the first by
+        name."""
+        wanted = variant.baseline or self.baseline
+        ours = [one.name for one in ARCHITECTURES if one.name in names]
+        return wanted if wanted in names else [*ours, *sorted(names)][0]
 
     def workers(self, server, variant, machine, x):
         """Return --workers for a cell of x clients, None where there is no such option."""

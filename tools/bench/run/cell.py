@@ -202,7 +202,8 @@ class Runner:
                 self._warm_up(cell, live)
                 job = experiment.job(live, variant, cell.x, plan.CALLS_SECONDS, self.machine, False)
                 calls = syscalls.count(live, cores, lambda: self.load(tool, job, cores).good)
-        except (servers.ServerError, load.LoadError, syscalls.SyscallError, OSError) as error:
+        except (servers.ServerError, WrongAnswer, load.LoadError, syscalls.SyscallError,
+                OSError) as error:
             self.problems.append(f"{experiment.name}: system calls of {server.name} were not "
                                  f"counted: {error}")
             return

@@ -123,7 +123,7 @@ def idle(cell, live, seen, told):
             one.request("/answer")
             if one.response().status != 200:
                 raise load.LoadError(f"{cell.x:,} idle connections were not opened")
-        live.before = cell.x
+        live.before += cell.x
         if cell.x >= 1000:
             told["bytes an idle connection"] = (memory() - before) / cell.x
         yield
