@@ -34,10 +34,10 @@ from tests.support.site import Site
 from tests.support.crowd import Crowd
 from tests.support.guest import URLENCODED, form
 from tests.support.load import Load
-from tests.support.procfs import memory_kib
 from tests.support.private_redis import PrivateRedis
-from tests.support.processes import children, descriptors, session_members, threads
+from tests.support.processes import children, session_members
 from tests.support.servers import FOLDERS, SMALL_POOL, TOP, Server
+from tools.kit import procfs
 
 BUILDS = {"sanitized": TOP / "build" / "address,undefined" / "bin",
           "shipped": TOP}
@@ -169,15 +169,15 @@ def at_rest(server, base):
     before, since, began = None, time.monotonic(), time.monotonic()
     while True:
         members = session_members(server.pid)
-        seen = {"processes": len(members), "threads": threads(server.pid),
-                "descriptors": len(descriptors(server.pid))}
+        seen = {"processes": len(members), "threads": len(procfs.threads(server.pid)),
+                "descriptors": len(procfs.open_files(server.pid))}
         now = time.monotonic()
         if seen != before:
             before, since = seen, now
         calm = now - since > 0.5
         if calm and (base is None or now - began > 30 or
                      all(seen[key] <= base[key] for key in seen)):
-            return {**seen, "memory": memory_kib(members)}
+            return {**seen, "memory": sum(map(procfs.proportional_memory, members)) // 1024}
         time.sleep(0.02)
 
 

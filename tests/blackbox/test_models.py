@@ -7,8 +7,9 @@ import pytest
 
 from tests.support.client import Closed, build
 from tests.support.halves import ONE_AT_A_TIME, complete, half
-from tests.support.processes import children, session_members, threads, wait_for
+from tests.support.processes import children, session_members, wait_for
 from tests.support.servers import Server
+from tools.kit import procfs
 
 TOGETHER = ["forking", "preforking", "threaded", "prethreaded", "poll",
            "epoll"]
@@ -191,12 +192,12 @@ def test_a_thread_lives_as_long_as_its_client(launch):
     server = launch("--max-threads", "3")
     held = [half(server) for _ in range(3)]
     # Not only the main one: a sanitizer has threads of its own.
-    base = threads(server.pid) - 3
+    base = len(procfs.threads(server.pid)) - 3
     assert base >= 1
     for connection in held:
         complete(connection)
         connection.close()
-    wait_for(lambda: threads(server.pid) == base, "the threads to end")
+    wait_for(lambda: len(procfs.threads(server.pid)) == base, "the threads to end")
 
 
 @pytest.mark.only("preforking")
@@ -212,7 +213,7 @@ def test_a_hundred_workers_by_default(executable, site, redis):
 def test_a_hundred_threads_by_default(executable, site, redis):
     server = Server(executable, "-p", 0, "-r", site.root, "--redis",
                     redis.address)
-    assert threads(server.pid) >= 100
+    assert len(procfs.threads(server.pid)) >= 100
     assert server.request("/answer").body == b"42"
     server.stop()
 

@@ -18,7 +18,7 @@ from tests.support.client import Reset, build
 from tests.support.private_redis import PrivateRedis
 from tests.support.processes import wait_for
 from tests.support.servers import is_refused
-from tests.support.sock_diag import unread
+from tests.support.procfs import unread
 
 pytestmark = pytest.mark.shared
 

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.support.client import build
-from tests.support.processes import (descriptors, session_members, threads, wait_for,
-                                     zombies)
+from tests.support.processes import session_members, wait_for, zombies
+from tools.kit import procfs
 
 
 def rude(server, i):
@@ -49,8 +49,8 @@ def client_sockets(server):
 def state(server):
     """Return {pid: (descriptors, threads)}, None while there are clients."""
     try:
-        table = {pid: descriptors(pid) for pid in session_members(server.pid)}
-        count = {pid: threads(pid) for pid in table}
+        table = {pid: procfs.open_files(pid) for pid in session_members(server.pid)}
+        count = {pid: len(procfs.threads(pid)) for pid in table}
     except (FileNotFoundError, ProcessLookupError, PermissionError):
         return None     # a child has ended just now; while it ends, its folder is root's
     clients = client_sockets(server)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.client import Closed, Reset, build
 from tests.support.processes import expect_below, seconds_of, wait_for
-from tests.support.sock_diag import unread
+from tests.support.procfs import unread
 
 pytestmark = [pytest.mark.shared, pytest.mark.slow]
 

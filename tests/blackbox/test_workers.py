@@ -12,8 +12,9 @@ import pytest
 
 from tests.support.client import Closed, build
 from tests.support.halves import complete, half
-from tests.support.processes import (DEADLINE, children, descriptors, expect_below,
-                                     is_stopped, session_members, wait_for, zombies)
+from tests.support.processes import (DEADLINE, children, expect_below, is_stopped,
+                                     session_members, wait_for, zombies)
+from tools.kit import procfs
 
 POOLS = {"preforking": "--workers", "prethreaded": "--threads"}
 
@@ -264,7 +265,7 @@ def test_two_epoll_loops(launch):
     for connection in connections:
         assert connection.request("/guestbook").status == 200
     sockets = [sum("socket:" in target for target in
-                   descriptors(pid).values())
+                   procfs.open_files(pid).values())
                for pid in children(server.pid)]
     assert min(sockets) > 10, "all clients ended up with one of the two"
     for connection in connections:

@@ -14,9 +14,10 @@ import pytest
 
 from tests.support.by_hand import answers, free_address, with_strace, without_redis
 from tests.support.client import Closed, Connection, build
-from tests.support.processes import (DEADLINE, children, descriptors, end,
-                                     session_members, spawn, wait_for, zombies)
+from tests.support.processes import (DEADLINE, children, end, session_members, spawn, wait_for,
+                                     zombies)
 from tests.support.servers import READY, SMALL_POOL, Server, run
+from tools.kit import procfs
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
@@ -36,7 +37,7 @@ def test_closed_standard_descriptors(executable, own_site):
         wait_for(lambda: answers(address), "the server")
         for pid in session_members(process.pid):
             try:
-                table = descriptors(pid)
+                table = procfs.open_files(pid)
             except FileNotFoundError:   # a child of 02 that has ended
                 assert pid != process.pid
                 continue

@@ -11,8 +11,9 @@ from tests.support import others
 from tests.support.client import Closed, Reset, build
 from tests.support.guest import URLENCODED, form
 from tests.support.procfs import load, status
-from tests.support.processes import children, end, expect_below, spawn, threads, wait_for
+from tests.support.processes import children, end, expect_below, spawn, wait_for
 from tests.support.scenarios import crowd, few_descriptors
+from tools.kit import procfs
 
 NEVER = "3600"
 # As without SMALL_POOL: so many that descriptors run out before workers do.
@@ -212,7 +213,7 @@ def test_no_more_processes_or_threads(launch, few_tasks, server_name):
     last = [("Connection", "close")]
     with crowd(server, build("/hello", fields=last)[:-2], 30) as connections:
         count = {"forking": lambda: len(children(server.pid)),
-                 "threaded": lambda: threads(server.pid) - 1}[server_name]
+                 "threaded": lambda: len(procfs.threads(server.pid)) - 1}[server_name]
         wait_for(lambda: count() == LIMIT - 1, "as many as may be")
         expect_calm(server)
         for connection in connections:

@@ -13,9 +13,9 @@ import pytest
 
 from tests.support.by_hand import answers, free_address, with_strace, without_redis
 from tests.support.client import Connection, build
-from tests.support.processes import (DEADLINE, children, end, session_members, spawn,
-                                     system_calls, wait_for)
+from tests.support.processes import (DEADLINE, children, end, session_members, spawn, wait_for)
 from tests.support.servers import READY
+from tools.kit import procfs
 
 
 class FullPipe:
@@ -152,7 +152,7 @@ def test_a_second_signal_ends_a_server_that_is_stuck_in_its_last_report(
         wait_for(lambda: len(children(process.pid)) >= 2, "its workers")
         pipe.fill()
         process.terminate()
-        wait_for(lambda: system_calls(process.pid)[write] == 1, "the last report")
+        wait_for(lambda: procfs.system_calls([process.pid])[write] == 1, "the last report")
 
         def has_ended():    # what comes within 0.2 s is no second time
             process.terminate()

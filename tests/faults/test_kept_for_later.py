@@ -8,8 +8,8 @@ import resource
 import pytest
 
 from tests.support.client import build
-from tests.support.procfs import memory_kib
 from tests.support.processes import session_members, wait_for
+from tools.kit import procfs
 
 FILES = 8
 FEW = 512               # descriptors, for a hundred threads
@@ -90,7 +90,7 @@ def test_memory_of_a_client_that_reads_nothing(launch, own_redis):
     clients = 8
 
     def pss():
-        return memory_kib(session_members(server.pid))
+        return sum(map(procfs.proportional_memory, session_members(server.pid))) // 1024
 
     before = pss()
     connections = [server.connect(receive_buffer=4096) for _ in range(clients)]

@@ -16,9 +16,9 @@ from tests.support.guest import URLENCODED, form
 from tests.support.namespaces import (AS_USER, as_root, execute_without_arguments,
                                       mount_tmpfs, needs_namespaces, network_of,
                                       own_network, seen_by)
-from tests.support.processes import (DEADLINE, children, descriptors, is_stopped,
-                                     session_members, wait_for)
+from tests.support.processes import (DEADLINE, children, is_stopped, session_members, wait_for)
 from tests.support.servers import FOLDERS, SMALL_POOL, Server
+from tools.kit import procfs
 
 LINE = re.compile(r'\S+ - - \[[^]]+\] "\S+ \S+ HTTP/1\.[01]" \d{3} \d+')
 PAGE = 4096             # bytes that a tmpfs gives to a file at a time
@@ -47,7 +47,7 @@ class Mute(Server):
 
     def _port(self):
         assert self.is_running(), self.stderr()
-        ours = set(descriptors(self.pid).values())
+        ours = set(procfs.open_files(self.pid).values())
         with open(f"/proc/{self.pid}/net/tcp", encoding="ascii") as table:
             for line in table:
                 fields = line.split()
@@ -101,7 +101,7 @@ def test_closed_standard_streams(mute, closed):
 
     server = mute(preexec_fn=close_some)
     for pid in session_members(server.pid):
-        table = descriptors(pid)
+        table = procfs.open_files(pid)
         assert [table.get(number) for number in closed] == \
             ["/dev/null"] * len(closed)
     with server.connect() as first:

@@ -15,7 +15,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter
 from pathlib import Path
 
 # How long anything may take before a test gives up on it. It is no measure of
@@ -116,36 +115,6 @@ def zombies(pid, everywhere=False):
     not waited for."""
     return _select(lambda stat: int(stat[1]) == pid and stat[0] == "Z",
                    None if everywhere else _session(pid) or -1)
-
-
-def descriptors(pid):
-    """Return {descriptor: what it refers to} of a process."""
-    table = {}
-    for entry in os.listdir(f"/proc/{pid}/fd"):
-        try:
-            table[int(entry)] = os.readlink(f"/proc/{pid}/fd/{entry}")
-        except FileNotFoundError:
-            pass                        # closed while we looked
-    return table
-
-
-def threads(pid):
-    """Return how many threads a process has."""
-    return len(os.listdir(f"/proc/{pid}/task"))
-
-
-def system_calls(*pids):
-    """Return {number: how many threads of these processes are in that system
-    call}; -1 stands for a page fault, "running" for none."""
-    calls = Counter()
-    for pid in pids:
-        for thread in os.listdir(f"/proc/{pid}/task"):
-            try:
-                calls[Path(f"/proc/{pid}/task/{thread}/syscall").read_text()
-                      .split()[0]] += 1
-            except (FileNotFoundError, ProcessLookupError):
-                pass                    # it has ended
-    return calls
 
 
 def kill_session(session):

@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 
 from tests.support.processes import session_members
+from tools.kit import sockets
 
 TICK = os.sysconf("SC_CLK_TCK")
 ESTABLISHED = "01"
@@ -78,21 +79,11 @@ def status(pid, name):
     raise KeyError(name)
 
 
-def memory_kib(pids):
-    """Proportional set size of all these processes together, in KiB.
-
-    A page that several share counts for each with its part, so that the sum is
-    what the server costs.
-    """
-    total = 0
-    for pid in pids:
-        try:
-            text = Path(f"/proc/{pid}/smaps_rollup").read_text()
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        total += sum(int(line.split()[1]) for line in text.splitlines()
-                     if line.startswith("Pss:"))
-    return total
+def unread(local, remote):
+    """Return how many bytes lie unread in the IPv4 TCP socket whose two ends are these (host,
+    port); None when there is no such established connection (yet)."""
+    one = sockets.lookup(local, remote)
+    return one.unread if one and one.state == "ESTABLISHED" else None
 
 
 def _end_point(address):

@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.support.client import Connection
 from tests.support.processes import (DEADLINE, end, kill_session, session_members, spawn,
                                      wait_for)
-from tests.support.sock_diag import unread
+from tests.support.procfs import unread
 from tools.kit.servers import ARCHITECTURES, LOOP, POOL
 
 TOP = Path(__file__).resolve().parents[2]       # of the project
