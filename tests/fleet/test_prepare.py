@@ -157,6 +157,7 @@ def look_at(one):
 
 
 @pytest.mark.namespaces
+@pytest.mark.slow           # Ansible runs five times: 30 seconds of CPU
 def test_a_host_is_prepared_and_restored():
     with hosts(["server"]) as one:
         address = one.address["server"]
