@@ -87,3 +87,19 @@ def test_it_waits_no_longer_than_needed(gate):
     assert 1.5 <= gate.clock.now - begun < 2.5
     gate.speeds = {1: 9.0}
     assert gate.disturbed() == "core 1 is 80 % slower than usual"
+
+
+def test_a_changed_comment_makes_no_figure_stale(tmp_path):
+    """Changed code does, and so does text that only looks like a comment."""
+    code = 'int main(void) { puts("/* no comment */"); return 1; } /* one */\n'
+
+    def hash_of(text):
+        (tmp_path / "common").mkdir(exist_ok=True)
+        (tmp_path / "common/a.c").write_text(text)
+        return facts.source_hash(tmp_path)
+
+    before = hash_of(code)
+    assert hash_of(code.replace("/* one */", "// another\n")) == before
+    assert hash_of(code.replace("{ puts", "{\n    puts")) == before
+    assert hash_of(code.replace("return 1", "return 2")) != before
+    assert hash_of(code.replace("no comment", "text")) != before
