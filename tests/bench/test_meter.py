@@ -103,8 +103,9 @@ def test_foreign_load_is_what_other_programs_ran():
     values = cpu.CpuTime().finish(SimpleNamespace(
         live=SimpleNamespace(start=SimpleNamespace(cores={0})), load=load.Result(), wall=10.0,
         core_times={0: 9.0, 1: 4.0}, program_times={0: 8.5, 1: 4.0}, busy_cpu=8.0,
+        stolen_times={0: 0.2, 1: 0.0},
         redis_pid=None, answered=0))
-    assert values["foreign"] == pytest.approx(5.0)
+    assert values["foreign"] == pytest.approx(5.0) and values["steal"] == pytest.approx(2.0)
     assert (values["server_busy"], values["load_cores_busy"]) == pytest.approx((80.0, 40.0))
 
 

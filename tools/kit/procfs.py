@@ -165,7 +165,13 @@ def core_times():
     """Return {core: (user, system)}, the seconds since boot that each core worked for programs and
     for the kernel. They are samples, 100 to 1,000 a second: only their proportion counts."""
     return {core: (user + nice, system + irq + softirq)
-            for core, (user, nice, system, _idle, _iowait, irq, softirq) in _stat().items()}
+            for core, (user, nice, system, _idle, _iowait, irq, softirq, _steal) in _stat().items()}
+
+
+def stolen_times():
+    """Return {core: the seconds since boot for which it had work and the hypervisor ran other
+    machines}; 0 where the hypervisor does not tell."""
+    return {core: times[-1] for core, times in _stat().items()}
 
 
 def busy_times():
@@ -178,7 +184,7 @@ def busy_times():
     """
     now = time.monotonic()
     return {core: now - (idle + iowait)
-            for core, (_user, _nice, _system, idle, iowait, _irq, _softirq) in _stat().items()}
+            for core, (_user, _nice, _system, idle, iowait, *_) in _stat().items()}
 
 
 def program_times():
@@ -191,6 +197,6 @@ def program_times():
 
 
 def _stat():
-    """Return {core: the first seven times of /proc/stat, in seconds}."""
-    return {int(core): [int(word) / TICKS for word in words.split()[:7]]
+    """Return {core: the first eight times of /proc/stat, in seconds}."""
+    return {int(core): [int(word) / TICKS for word in words.split()[:8]]
             for core, words in re.findall(r"^cpu(\d+) (.*)", read("/proc/stat"), re.M)}

@@ -46,6 +46,7 @@ class CostMeter:
     server_cpu: cpu_meter.Cpu = None    # and the Cpu until it had nothing left to do
     core_times: dict = None     # {core: seconds not idle} in `wall`
     program_times: dict = None  # {core: seconds that programs ran} in `wall`
+    stolen_times: dict = None   # {core: seconds that the hypervisor gave to others} in `wall`
 
     # In finish():
     answered: int = 0           # requests among which costs are divided: the good answers
@@ -63,7 +64,7 @@ class CostMeter:
         cost = self._sample()
         self.interval = min(INTERVAL, seconds / SAMPLES)
         self.before = self.cpu.read()
-        self.cores = procfs.busy_times(), procfs.program_times()
+        self.cores = procfs.busy_times(), procfs.program_times(), procfs.stolen_times()
         self.begun = time.monotonic()
         self.ends, self.longer = self.begun + seconds, longer
         self.next = self._due(self.begun, cost)
@@ -101,9 +102,9 @@ class CostMeter:
     def end(self, result):
         """Call when the load tool has ended, with its result."""
         self.wall, self.load = time.monotonic() - self.begun, result
-        self.core_times, self.program_times = (
-            {core: seconds - before[core] for core, seconds in now.items()}
-            for before, now in zip(self.cores, (procfs.busy_times(), procfs.program_times())))
+        self.core_times, self.program_times, self.stolen_times = (
+            {core: seconds - before[core] for core, seconds in now.items()} for before, now in
+            zip(self.cores, (procfs.busy_times(), procfs.program_times(), procfs.stolen_times())))
         self.busy_cpu = (self.cpu.read() - self.before).total
         # Children that have just lost their client end now. Their cost is
         # known only when their parent has reaped them.

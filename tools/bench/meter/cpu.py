@@ -119,6 +119,7 @@ class CpuTime(Metric):
             # Clock ticks of 10 ms can add up to a little more than there is.
             "server_busy": min(100.0, busy),
             "load_busy": 100 * load.cpu / load.wall if load.wall else None,
+            "steal": percent(meter.stolen_times, cores),
             "redis_busy": 100 * self.redis / wall if meter.redis_pid else None,
             "load_cores_busy": percent(meter.core_times, others or cores)}
         if others:  # else load and foreign work look the same
