@@ -124,7 +124,8 @@ class Exact(Block):
         told = "; ".join(f"{called}: " + ", ".join(f"{n / 1e3:.1f} at {size:,}" for size, n
                                                   in by_size.items())
                          for called, by_size in costs.values())
-        return [*self.image(f"exact-curve-{name}", pictures.of_curve(curves.CURVES[name], costs),
+        file = "-".join(("exact-curve", name, *names))     # a page may draw others of it
+        return [*self.image(file, pictures.of_curve(curves.CURVES[name], costs),
                             f"{curves.CURVES[name].says}, thousands of instructions. {told}."),
                 self.told()]
 
