@@ -72,6 +72,7 @@ def test_expression(run, text, value):
 def test_servers_are_compared_by_rounds(run):
     words = figures.compare({"guestbook": run}, "guestbook 100 poll epoll")["words"]
     assert re.match(r"\d+ % more expensive \(1\.\d+", words)
+    assert words == figures.compare({"guestbook": run}, "guestbook | 100 | poll | epoll")["words"]
 
 
 PAGE = """# A page

@@ -84,7 +84,7 @@ class Figure(SphinxRole, Resolved):
                             else None).replace("-", "−", 1)
 
     def words(self):
-        """experiment x server base [metric [variant]]: in words"""
+        """experiment x server base [metric [variant]], with | between names that have blanks"""
         return figures.compare(self.data.runs, self.text)["words"]
 
     def ratio(self):

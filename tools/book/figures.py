@@ -171,10 +171,12 @@ def show(value, digits=None):
 def compare(runs, text):
     """Return how two servers compare at one point, as stats.compare() says
     it, and "words". `text` is "guestbook 100 prethreaded preforking", and
-    then perhaps a figure (rate, else cpu_us) and the name of a variant; runs
-    are {experiment or study: Run}. Raises FigureError."""
+    then perhaps a figure (rate, else cpu_us) and the name of a variant; with
+    "|" between them, names may have blanks. runs are {experiment or study:
+    Run}. Raises FigureError."""
     try:
-        name, x, server, base, *more = text.split(maxsplit=5)
+        name, x, server, base, *more = map(str.strip, text.split("|")) \
+            if "|" in text else text.split(maxsplit=5)
         metric, variant = (*more, "cpu_us")[0], " ".join(more[1:])
         rows, _ = steadied([row for row in runs[name].rows if row["experiment"] == name])
         cell = comparisons.by_round(rows, metric)[variant, int(x)]
