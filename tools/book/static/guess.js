@@ -55,6 +55,7 @@ class Line {
 
   // A value at one of the ticks: straight lines to its neighbours, if they are drawn.
   bend(columns, place, value) {
+    if (!columns[place] && this.start !== null) return;
     const left = columns[place - 1] ?? -1, right = columns[place + 1] ?? COLUMNS + 1;
     const drawn = [...this.at.keys()];
     for (const [end, is] of [[left, one => one <= left], [right, one => one >= right]])
@@ -106,7 +107,7 @@ class Guess {
 
   again() {
     this.line = new Line(this.start);
-    this.place = 0;
+    this.place = this.start === null ? 0 : 1;
     this.from = null;
     this.turn("ask", "");
   }
@@ -160,7 +161,7 @@ class Guess {
     const done = () => { if (this.state === "draws") this.turn("shown", this.sentence()); };
     if (matchMedia("(prefers-reduced-motion: reduce)").matches) return done();
     setTimeout(done, 1400);
-    this.svg.querySelector(".guess-measured").animate(
+    this.svg.querySelector(".measured").animate(
       { strokeDashoffset: [1, 0] }, { duration: 1400, easing: "ease-in-out" });
   }
 
@@ -189,7 +190,7 @@ class Guess {
       `, measured ${number(this.rates[this.place])}` : "") : `${tick}no guess yet`);
   }
 
-  text(x, y, words, anchor, kind = "guess-quiet") {
+  text(x, y, words, anchor, kind = "quiet") {
     return `<text x="${x}" y="${y}" text-anchor="${anchor}" class="${kind}">${words}</text>`;
   }
 
@@ -205,7 +206,7 @@ class Guess {
     let made = this.text(0, 14, this.unit, "start") +
       this.text(right, this.y(0) + 38, this.axis, "end");
     for (let rate = 0; rate <= this.top; rate += step)
-      made += this.path([[this.left, this.y(rate)], [right, this.y(rate)]], "guess-grid") +
+      made += this.path([[this.left, this.y(rate)], [right, this.y(rate)]], "grid") +
         this.text(this.left - 8, this.y(rate) + 4, number(rate), "end");
     return made + this.ticks.map(x =>
       this.text(this.x(this.share(x)), this.y(0) + 18, number(x), "middle")).join("");
@@ -213,13 +214,13 @@ class Guess {
 
   grey(one) {
     const points = this.along(one.points), [x, y] = points[0];
-    return this.path(points, "guess-known") + this.text(x + 4, y + 18, one.title, "start");
+    return this.path(points, "known") + this.text(x + 4, y + 18, one.title, "start");
   }
 
   invitation() {
     const x = this.x(0), y = this.y(this.start ?? 0);
     return this.text(this.x(0.5), this.y(this.top * 0.88), "\u270e Draw your guess", "middle",
-      "guess-invites") + (this.start === null ? "" : `<circle class="guess-start" r="6" cx="${
+      "invites") + (this.start === null ? "" : `<circle class="start" r="6" cx="${
       x}" cy="${y}"/>` + this.text(x + 12, y + 5, "go on from here", "start", ""));
   }
 
@@ -231,25 +232,25 @@ class Guess {
     const [mine, other] = [own.at(-1)[1], theirs.at(-1)[1]];
     const label = (words, y, above, kind) => this.text(this.left + this.wide,
       Math.max(14, y + (above ? -10 : 20)), words, "end", kind);
-    return (done ? this.path([...theirs, ...own.toReversed()], "guess-between") : "") +
-      this.path(own, "guess-own") +
+    return (done ? this.path([...theirs, ...own.toReversed()], "between") : "") +
+      this.path(own, "own") +
       (this.keys && !done ? "" : label("your guess", mine, !done || mine < other, "")) +
       (this.state === "ask" ? "" :
-        this.path(theirs, "guess-measured", 'pathLength="1" stroke-dasharray="1"')) +
-      (done ? label("measured", other, other <= mine, "guess-label") : "");
+        this.path(theirs, "measured", 'pathLength="1" stroke-dasharray="1"')) +
+      (done ? label("measured", other, other <= mine, "label") : "");
   }
 
   // The tick at which the keyboard is.
   hand() {
     const tick = this.ticks[this.place], value = this.here(), first = this.place < 2;
     const x = this.x(this.share(tick)), y = this.y(value);
-    return this.path([[x, this.y(0)], [x, this.upper]], "guess-tick") +
-      `<circle class="guess-hand" r="7" cx="${x}" cy="${y}"/>` + (this.state !== "ask" ? "" :
+    return this.path([[x, this.y(0)], [x, this.upper]], "tick") +
+      `<circle class="hand" r="7" cx="${x}" cy="${y}"/>` + (this.state !== "ask" ? "" :
       this.text(x + (first ? 12 : -12), y < this.upper + 30 ? y + 28 : y - 16,
-        `${number(value)} with ${number(tick)} clients`, first ? "start" : "end", "guess-label"));
+        `${number(value)} with ${number(tick)} clients`, first ? "start" : "end", "label"));
   }
 }
 
-globalThis.guessing = { choose };       // for the tests
-document.querySelectorAll("div.guess").forEach((box, place) => new Guess(box, `guess-${place}`));
+globalThis.chooseGuess = choose;        // for the tests
+document.querySelectorAll(".guess").forEach((box, place) => new Guess(box, `guess-${place}`));
 })();
