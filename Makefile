@@ -308,7 +308,7 @@ simulator:
 demo-stuck: build/deps/watch all build/guardian
 	@$(OBSERVE) demo-stuck $(ARGS)
 
-## predict: asks what you expect of a server, measures it, and compares (SERVER=05 CLIENTS=100 WHAT=computing; FILE=predict.toml)
+## predict: asks what you expect of a server, measures it, and compares (SERVER=05 CLIENTS=100 WHAT=computing; WHAT=curve; FILE=predict.toml)
 predict: build/deps/compare build/deps/watch all build/guardian
 	@$(OBSERVE) predict $(if $(SERVER),'$(SERVER)') $(if $(CLIENTS),--clients '$(CLIENTS)') \
 	    $(if $(WHAT),--what '$(WHAT)') $(if $(FILE),--file '$(FILE)') \

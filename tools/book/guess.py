@@ -109,8 +109,8 @@ def link_to_the_same(_app, doctree):
             while not isinstance(section, nodes.section):
                 section = section.parent
             one.replace_self(nodes.raw("", (
-                f'<p class="run-note">What do you expect? <a href="#{section["ids"][0]}">The measured '
-                'curve</a> is below.</p>'), format="html"))
+                f'<p class="run-note">What do you expect? <a href="#{section["ids"][0]}">The '
+                'measured curve</a> is below.</p>'), format="html"))
 
 
 def add_script(app, _page, _template, context, _doctree):

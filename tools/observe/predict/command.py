@@ -12,7 +12,7 @@ from pathlib import Path
 from tools.bench import command as bench, config
 from tools.kit import redis, venv
 from tools.observe import lab
-from tools.observe.predict import compare, files
+from tools.observe.predict import compare, curve, files
 from tools.report import table
 from tools.results import rundir
 
@@ -40,7 +40,7 @@ def main(words):
         "(of each round), REPEAT, OUT, TOOL, SERVER_CPUS ...")
     parser.add_argument("server", nargs="?", help="05, prethreaded")
     parser.add_argument("--clients", help="how many (100)")
-    parser.add_argument("--what", help="guestbook (default), answer or computing")
+    parser.add_argument("--what", help="guestbook (default), answer, computing, or curve")
     parser.add_argument("--file", help="a prediction in TOML; does not ask")
     parser.add_argument("--name", help="whose prediction it is")
     try:
@@ -58,6 +58,8 @@ def main(words):
 
 def run(options):
     """Predict, measure and compare; return the exit status."""
+    if options.what == "curve":
+        return curve.run(options)
     given = checked(options)
     if options.file:
         topic = files.read(options.file, **given)

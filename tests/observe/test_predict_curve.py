@@ -1,0 +1,68 @@
+"""predict WHAT=curve: a guess of a whole curve, at a prompt."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tools.kit import TOP
+from tools.kit.servers import ARCHITECTURES
+from tools.observe.predict import curve, guess
+
+LIMIT = 240                     # seconds: ends a test that hangs
+
+
+def ended(tmp_path, typed, *words):
+    """Return (exit status, standard output, standard error) without a terminal."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tools.observe", "predict", *words], cwd=TOP, input=typed,
+        env={**os.environ, "OUT": str(tmp_path / "out"), "COLUMNS": "80"}, text=True,
+        capture_output=True, timeout=LIMIT, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("typed, rates", [
+    ("9000 12,000 8e3 .5", [9000, 12000, 8000, 0.5]),
+    ("Falls 8000", [8000, 6000, 4000, 2000]), ("flat 20", [20] * 4),
+    *((one, None) for one in ("", "9000", "1 2 3", "flat", "flat 1 2", "round 3", "1 2 3 x",
+                              "1 2 3 -4", "1 2 3 nan"))])
+def test_a_curve_is_four_rates_or_a_shape_and_one(typed, rates):
+    if rates:
+        assert curve.rates_of(typed) == rates
+    else:
+        with pytest.raises(ValueError, match="it has to be"):
+            curve.rates_of(typed)
+
+
+def test_shapes_are_sketched_and_drawn_over_each_other():
+    assert curve.sketch(curve.SKETCHES["flat"]) == "█" * 10
+    assert curve.sketch(curve.SKETCHES["rises"]) == "▂▃▃▄▅▅▆▇▇█"
+    lines = curve.picture([100, 100, 100, 50], dict.fromkeys((20, 50, 100, 1000, 10000, 15000), 50))
+    rows = [line.partition("│")[2] for line in lines[1:curve.DOWN + 2]]
+    assert rows[0].startswith("·" * 30) and "●" not in rows[0]
+    assert rows[curve.DOWN // 2] == "●" * curve.ACROSS and not rows[-1]
+    assert lines[1].split()[0] == "100" and lines[-1].split() == [
+        "20", "100", "1,000", "10,000", "clients"]
+    assert all(lines[-1][curve.MARGIN + at] == "1" for at in (15, 37))      # below their place
+
+
+def test_each_chapter_has_a_curve_and_its_sentence_for_a_guess(tmp_path):
+    """Without a terminal, and without measuring or storing anything."""
+    for server in ARCHITECTURES:
+        said = guess.of_chapter(server)[1]
+        status, out, error = ended(tmp_path, "flat 40000\n", server.folder[:2], "--what", "curve")
+        assert status == 0, error
+        assert said["high"] in " ".join(out.split()) and "●●●●" in out and "\033" not in out
+        assert f"Read docs/tutorial/{server.folder}.md." in " ".join(out.split())
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("words, typed, why", [
+    (["02", "--what", "curve"], "1 2 3", "it has to be 4 numbers"),
+    (["02", "--what", "curve", "--clients", "5"], "", "without CLIENTS and FILE"),
+    (["--what", "curve"], "", "needs SERVER=05"),
+    (["nginx", "--what", "curve"], "", "SERVER=nginx: there is no server")])
+def test_a_wrong_curve_is_told(tmp_path, words, typed, why):
+    status, _, error = ended(tmp_path, typed, *words)
+    assert status == 2 and why in error
