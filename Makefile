@@ -518,10 +518,16 @@ fleet-clean: fleet-inventory build/deps/hosts build/guardian
 
 ## book: builds the documentation as a site in build/book/ (RUN=results/latest: on your figures)
 # A claim that the figures do not support is a warning, and warnings are errors.
-book: book-run build/book-venv/requirements.txt
+book: book-run build/book-venv/requirements.txt slides
 	@build/book-venv/bin/python -m sphinx -E -a -q -W --keep-going \
 		$(if $(RUN),-D book_run='$(abspath $(RUN))') docs build/book
 	@echo 'The book: $(CURDIR)/build/book/index.html'
+
+## slides: builds the lectures as presentations in build/book/slides/; make book does it, too
+slides: book-run build/book-venv/requirements.txt
+	@build/book-venv/bin/python -m sphinx -b revealjs -E -a -q -W --keep-going \
+		$(if $(RUN),-D book_run='$(abspath $(RUN))') docs/slides build/book/slides
+	@echo 'The slides: $(CURDIR)/build/book/slides/index.html'
 
 book-run:
 	@[ -z '$(RUN)' ] || [ -f '$(RUN)/summary.json' ] || [ -f '$(RUN)/samples.csv.xz' ] || { \
@@ -557,7 +563,7 @@ help:
         doctor check check-all test check-asan check-tsan variant variant-measure \
         variants-check check-balancer run-balanced fuzz soak hostile reliability \
         compare compare-settings study study-settings report compare-runs peers-deps \
-        book format tidy help timeline simulator demo-stuck predict predictions model \
+        book slides format tidy help timeline simulator demo-stuck predict predictions model \
         lines starter grade grade-all grade-all-settings lab handout check-world break break-check \
         fleet fleet-clean check-fleet fleet-inventory balanced-settings install-folder \
         time-setting book-run

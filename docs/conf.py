@@ -14,7 +14,7 @@ myst_enable_extensions = ["colon_fence", "deflist", "attrs_block",
 myst_heading_anchors = 3
 suppress_warnings = ["config.cache"]
 include_patterns = ["index.md", "tutorial/**", "howto/**", "explanation/**",
-                    "reference/**", "slides/**"]
+                    "reference/**"]
 nitpicky = True
 html_theme = "furo"
 html_static_path = ["../tools/book/static"]

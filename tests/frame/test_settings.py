@@ -70,7 +70,7 @@ MORE = [
     ("grade LAB=03 SUBMISSION=/nope", "there is no /nope"),
     ("grade-all", "no lab ''.*03_preforking"),
     ("grade-all LAB=03", "make grade-all LAB=03 DIR=submissions"),
-    ("grade-all LAB=03 DIR=labs/slides", "DIR=labs/slides has no folder"),
+    ("grade-all LAB=03 DIR=labs/lms", "DIR=labs/lms has no folder"),
     ("grade-all LAB=03 DIR=labs ONLY=nope", "ONLY=nope.*there are .*03_preforking"),
     ("grade-all LAB=03 DIR=labs OUT=labs/grades", "OUT=labs/grades is in the folder"),
     ("grade-all LAB=03 DIR=labs ISOLATION=nope", "ISOLATION=nope.*required, auto, none"),

@@ -331,7 +331,7 @@ class Block(SphinxDirective, Resolved):
     def quote(self, path, *name):
         """A definition quoted from a C file, with a link to its page."""
         code = source.quote(path, " ".join(name))
-        up = "../" * self.env.docname.count("/")
+        up = self.config.book_home + "../" * self.env.docname.count("/")
         return [nodes.literal_block(code, code, language="c"), nodes.raw(
             "", f'<p class="run-note"><a href="{up}{source.page_name(path)}'
             f'.html">{path}</a></p>', format="html")]
@@ -371,11 +371,13 @@ def give_levels(_app, _page, _template, context, _doctree):
 
 
 def setup(app):
-    """Register everything. `book_run` is the folder of a reader's run, and
-    `book_strict` whether what it does not support is an error."""
+    """Register everything. `book_run` is the folder of a reader's run,
+    `book_strict` whether what it does not support is an error, and `book_home`
+    the way to the book from what is built beside it."""
     app.add_config_value("book_run", "", "env")
     app.add_config_value("book_strict", lambda config: not config.book_run,
                          "env", types=(bool,))
+    app.add_config_value("book_home", "", "env")
     for role in ("value", "words", "ratio"):
         app.add_role(role, Figure())
     app.add_directive("claim", Claim)

@@ -48,7 +48,7 @@ class Frame(SphinxDirective):
 
 def write(app, exception):
     """Put the pages of the frames next to those of the book."""
-    if exception:
+    if exception or app.builder.name != "html":
         return
     out = Path(app.outdir)
     (out / "simulator.html").write_text(simulator.draw(model.load()), encoding="utf-8")

@@ -210,8 +210,10 @@ def pair_page(pair):
                    + "".join(rows) + "</table>")
 
 
-def pages(_app):
+def pages(app):
     """Yield what html-collect-pages wants: (name, context, template)."""
+    if app.builder.name != "html":      # the slides do not have them
+        return
     index = Index()
     listed = "".join(
         f'<li><a href="{page_name(path)[7:]}.html">{path}</a></li>'
