@@ -226,3 +226,15 @@ def test_pictures_have_words_and_links_lead_somewhere(book):
             if "://" not in link and not (page.parent / link).exists():
                 broken.append(f"{page.name}: {link}")
     assert not broken
+
+
+@pytest.mark.parametrize("page", ["index", "tutorial/07_epoll", "source/06-07"])
+def test_sidebar_has_the_source_the_simulator_and_the_slides(book, page):
+    """From each kind of page, the links lead there; in the source, that is marked."""
+    html = (book / f"{page}.html").read_text()
+    tree = html[html.index('class="sidebar-tree"'):]
+    up = "../" * page.count("/")
+    found = re.findall(r'<li class="toctree-l1( current current-page)?"><a class="reference '
+                       rf'internal" href="(?:\./)?{up}(source/index|simulator|slides/index).html"', tree)
+    assert found == [(" current current-page" if page.startswith("source/") else "",
+                      "source/index"), ("", "simulator"), ("", "slides/index")]

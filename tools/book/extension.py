@@ -35,7 +35,7 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from tools.bench.machine import facts
-from tools.book import curves, figures, live, pictures, source
+from tools.book import curves, figures, live, pictures, sidebar, source
 from tools.book.data import RESULTS, Data
 from tools.kit import TOP, states
 from tools.kit.servers import ARCHITECTURES
@@ -364,12 +364,6 @@ def add_times(app, doctree):
     title.parent.insert(1, Block.note(said))
 
 
-def give_levels(_app, _page, _template, context, _doctree):
-    """Give the headings of the sidebar a level, which screen readers need and Sphinx leaves out."""
-    key, heading = "furo_navigation_tree", 'role="heading"'
-    context[key] = context.get(key, "").replace(heading, heading + ' aria-level="2"')
-
-
 def setup(app):
     """Register everything. `book_run` is the folder of a reader's run,
     `book_strict` whether what it does not support is an error, and `book_home`
@@ -389,5 +383,5 @@ def setup(app):
     live.setup(app)
     app.connect("doctree-read", add_times)
     app.connect("html-collect-pages", source.pages)
-    app.connect("html-page-context", give_levels, priority=900)
+    sidebar.setup(app)
     return {"version": "1", "parallel_read_safe": False}
