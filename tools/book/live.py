@@ -35,14 +35,18 @@ class Frame(SphinxDirective):
         if self.name == "replay":
             self.env.note_dependency(str(REPLAYS / f"{server.name}.json.xz"))
             page, what = f"replay-{server.name}.html", f"Eight clients at {title}, line by line"
+            plain = "its timeline shows the same burst"
         else:
             control = self.arguments[1]
             page = f"simulator.html#server={server.name}&only={control}"
             what = f"{title} in the simulator"
+            plain = "the drawing of its architecture shows what moves there"
         return [nodes.raw("", (
             f'<iframe class="{self.name}" src="{up}{escape(page)}" title="{escape(what)}" '
             f'loading="lazy"></iframe><p class="run-note">{escape(what)}. '
-            f'<a href="{up}{escape(page)}">Open it in a page of its own</a>.</p>'),
+            f'<a href="{up}{escape(page)}">Open it in a page of its own</a>.</p>'
+            f'<p class="run-note on-paper">{escape(what)}: on a screen only. '
+            f'On paper, {plain}.</p>'),
             format="html")]
 
 
