@@ -14,7 +14,8 @@ suppress_warnings = ["config.cache"]
 # Of reveal.js, what no slide uses; some of it would ask other hosts.
 exclude_patterns = [
     *(f"revealjs/plugin/{name}" for name in ("markdown", "math", "search")),
-    "revealjs/plugin/notes/speaker-view.html", "revealjs/css", "revealjs/dist/theme/[!w]*.css", "**/*.esm.js", "**/*.map"]
+    "revealjs/plugin/notes/speaker-view.html", "revealjs/css",
+    "revealjs/dist/theme/[!w]*.css", "**/*.esm.js", "**/*.map"]
 nitpicky = True
 html_copy_source = False
 book_home = "../"       # they are in a folder of the book
