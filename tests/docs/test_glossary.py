@@ -1,0 +1,76 @@
+"""The glossary: a chapter or explanation links each of its terms where it first uses it."""
+
+import re
+
+import pytest
+
+from tests.docs.conftest import CHAPTERS, DOCS, PAGES, name_of
+
+GLOSSARY = DOCS / "reference" / "glossary.md"
+READ_BY_LEARNERS = [*CHAPTERS, *sorted((DOCS / "explanation").glob("*.md"))]
+# What is no running text, or cannot hold another link.
+NOT_PROSE = re.compile(
+    r"^(?P<fence>```+|~~~+).*?^(?P=fence)$"     # code, and directives of code
+    r"|^ *:::[^\n]*|^:\w[\w-]*:[^\n]*"          # the lines of a directive around its text
+    r"|^#[^\n]*"                                # a heading
+    r"|(?:\{\w+\})?(?P<ticks>`+)[^`]+(?P=ticks)"    # a role, code
+    r"|\[[^]]*\]\([^)]*\)|<[^>]+>",             # a link, HTML
+    re.MULTILINE | re.DOTALL)
+ROLE = re.compile(r"\{term\}`([^`<]*?)(?:\s*<([^`>]+)>)?`", re.DOTALL)
+# Ordinary words that look like a term, and a page about something else of that name.
+OTHER_SENSE = {"round": r"(?! trip| robin|-)", "pool": r"(?! of buffers)"}
+OF_TLS = ("tls_and_http2.md", "handshake")
+
+
+def terms():
+    """Return the terms of the glossary."""
+    body = GLOSSARY.read_text().split(":::{glossary}\n")[1].split("\n:::")[0]
+    return [line for line in body.splitlines() if line and line[0] != " "]
+
+
+def lead(name):
+    """Return a term in the form in which pages are searched for it."""
+    return " ".join(name.split()).lower()
+
+
+def unlinked(text):
+    """Yield (line, words) where a page uses a term for the first time without a link to it."""
+    linked = {}     # {term: where the first link to it is}
+    for role in ROLE.finditer(text):
+        linked.setdefault(lead(role[2] or role[1]), role.start())
+    prose = NOT_PROSE.sub(lambda found: re.sub(r"[^\n]", "\0", found[0]), text)
+    for term in terms():
+        word = r"\s+".join(map(re.escape, term.split()))
+        ends = r"(?:ed|ing|s)?" if term == "preempt" else r"(?:es|s)?"
+        first = re.search(rf"(?<![\w-]){word}{ends}(?![\w-]){OTHER_SENSE.get(term, '')}",
+                          prose, re.IGNORECASE)
+        if first and first.start() < linked.get(lead(term), len(text)):
+            yield text.count("\n", 0, first.start()) + 1, " ".join(first[0].split())
+
+
+def test_every_linked_term_is_in_the_glossary():
+    known, used = set(map(lead, terms())), set()
+    for path in PAGES:
+        for role in ROLE.finditer(path.read_text()):
+            used.add(lead(role[2] or role[1]))
+            assert lead(role[2] or role[1]) in known, (name_of(path), role[0])
+    assert len(used) > 20
+
+
+@pytest.mark.parametrize("path", READ_BY_LEARNERS, ids=name_of)
+def test_a_page_links_each_term_where_it_first_uses_it(path):
+    wrong = [f"{name_of(path)}:{line}: write {{term}}`{words}`, or {{term}}`{words} <the term>`"
+             for line, words in unlinked(path.read_text()) if (path.name, words) != OF_TLS]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("text, found", [
+    ("All workers sleep.", [(1, "workers")]),
+    ("# A worker\n\n`worker` and\n\n```c\nworker\n```\n", []),
+    ("A {term}`worker`, and a worker.", []),
+    ("{term}`Workers <worker>` in a\n{term}`pool`.", []),
+    ("A worker, and a {term}`worker`.", [(1, "worker")]),
+    (":::{claim} worker > 1\nThe accept\nqueue is long.\n:::\n", [(2, "accept queue")]),
+    ("[the pool](x.md), a round trip, workers' carpools", [(1, "workers")])])
+def test_a_missing_link_is_found(text, found):
+    assert list(unlinked(text)) == found
