@@ -82,6 +82,21 @@ def test_what_does_not_fit_is_found(screen, book):
     assert [one.split()[1] for one in cut] == ["SECTION", "CODE"]
 
 
+def test_a_lecture_can_be_printed(screen, book):
+    """With ?print-pdf, each slide is a sheet; what is on it stays within."""
+    screen.get((book / "slides/05_prethreaded.html").as_uri() + "?print-pdf")
+    outside = """const sheets = [...document.querySelectorAll(".pdf-page")];
+        return sheets.length > 10 && [sheets.flatMap((sheet) => {
+          const frame = sheet.getBoundingClientRect();
+          return [...sheet.querySelectorAll("h1, h2, img, pre, table")].filter((one) => {
+            const box = one.getBoundingClientRect();
+            return box.width && (box.left < frame.left + 10 || box.right > frame.right - 10 ||
+              box.top < frame.top || box.bottom > frame.bottom);
+          }).map((one) => one.outerHTML.slice(0, 60));
+        })]"""
+    assert wait_for(screen, outside) == [[]]
+
+
 def test_keys_of_a_presenter(screen, book):
     """o: overview; f: full screen; s: a window with the notes, and slides in it."""
     show(screen, book, "05_prethreaded")
