@@ -11,6 +11,7 @@ READ_BY_LEARNERS = [*CHAPTERS, *sorted((DOCS / "explanation").glob("*.md"))]
 # What is no running text, or cannot hold another link.
 NOT_PROSE = re.compile(
     r"^(?P<fence>```+|~~~+).*?^(?P=fence)$"     # code, and directives of code
+    r"|^:::\{guess\}.*?^:::$"                   # sentences of a drawing
     r"|^ *:::[^\n]*|^:\w[\w-]*:[^\n]*"          # the lines of a directive around its text
     r"|^#[^\n]*"                                # a heading
     r"|(?:\{\w+\})?(?P<ticks>`+)[^`]+(?P=ticks)"    # a role, code
@@ -18,7 +19,8 @@ NOT_PROSE = re.compile(
     re.MULTILINE | re.DOTALL)
 ROLE = re.compile(r"\{term\}`([^`<]*?)(?:\s*<([^`>]+)>)?`", re.DOTALL)
 # Ordinary words that look like a term, and a page about something else of that name.
-OTHER_SENSE = {"round": r"(?! trip| robin|-)", "pool": r"(?! of buffers)"}
+OTHER_SENSE = {"round": r"(?! trip| robin|-)", "pool": r"(?! of buffers)",
+               "scalability": r"(?! law)"}
 OF_TLS = ("tls_and_http2.md", "handshake")
 
 
