@@ -117,7 +117,7 @@ def test_wrong_values(words, wrong):
 def session_in_this_process(monkeypatch, tmp_path):
     """Lets command.run(words) run here: no signal handlers, no other cores or
     network. Returns a function that calls it."""
-    monkeypatch.setattr(command.venv, "enter", lambda: "not asked for")
+    monkeypatch.setattr(command.venv, "restart_inside", lambda: "not asked for")
     monkeypatch.setattr(command.process, "end_on_signals", lambda: None)
     monkeypatch.setattr(session.os, "sched_setaffinity", lambda *_: None)
     monkeypatch.setattr(session.netns, "enter", lambda: None)

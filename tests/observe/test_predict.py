@@ -192,7 +192,7 @@ def test_a_class_is_a_distribution_beside_the_measured_value(
     files.add(tmp_path / "0.toml", FOUND)
     write("rate = -1", "bad.toml")
     (tmp_path / "folder.toml").mkdir()
-    monkeypatch.setattr(group.venv, "enter", lambda: "")
+    monkeypatch.setattr(group.venv, "restart_inside", lambda: "")
     monkeypatch.setenv("OUT", str(tmp_path / "out"))
     assert group.main([str(tmp_path)]) == 0
     told = capsys.readouterr()

@@ -196,7 +196,7 @@ def run(words):
         if settings.settings:
             return 0
         process.end_on_signals()
-        settings.plain = venv.enter()       # why there is neither a picture nor a report
+        settings.plain = venv.restart_inside()       # why there is neither a picture nor a report
         with scratch.folder("exact") as folder:
             return measure(settings, choice, cells, folder)
     except (ValueError, all_cells.UnknownCell) as error:

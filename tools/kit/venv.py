@@ -39,7 +39,7 @@ sys.exit(main())
 """
 
 
-def enter():
+def restart_inside():
     """Start this program again inside the environment. Returns "" when it
     runs there already, and the reason when that is not possible."""
     if os.path.realpath(sys.prefix) == os.path.realpath(FOLDER):

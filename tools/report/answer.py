@@ -15,7 +15,7 @@ LABEL = 9           # characters before the first column
 SLOT = 6            # of a column, at least
 OPEN = (UNKNOWN, FEW)       # verdicts that more rounds may settle
 LOST = "lost"
-LOST_NOTE = "not measured: "    # how the note of such a run begins
+LOST_NOTE = "not measured: "    # how a reason begins (bench/run/cell.py writes such notes)
 HEAD = "CPU time a request costs; most, least: compared with the server named first"
 
 
@@ -133,10 +133,8 @@ def disturbed(summary, wide):
               for point in curve["points"]]
     why, count = "other programs used the cores", 0
     for point in points:
-        lost = [note for note in point["notes"] if note.startswith(LOST_NOTE)]
-        count += bool(lost or "foreign load" in point["noisy"])
-        for note in lost[:1]:
-            why = note.removeprefix(LOST_NOTE).partition(";")[0]
+        count += bool(point["disturbed"] or "foreign load" in point["noisy"])
+        why = point["disturbed"].removeprefix("not measured: ") or why
     if not count:
         return ""
     return whole(f"Disturbed, {count} of {len(points)} cells: {why}.", wide)

@@ -12,7 +12,8 @@ from tools.stats.sentences import number, points_at, reference_x
 
 WIDTH, HEIGHT, BAR = 480, 330, 26
 WHISKERS = "whiskers: 95 % interval"
-HOLLOW = f"hollow: server core less than {table.BUSY:.0f} % busy, so the server was not the limit"
+HOLLOW = (f"hollow: server core less than {table.WHOLE_CORE:.0f} % busy, "
+          "so the server was not the limit")
 LOST = f"{table.LOST}: lost requests or runs"
 MODEL = "dashed: the model, from cells with 20 clients or fewer"
 WORDS = {"labelColor": styles.QUIET[0], "titleColor": styles.QUIET[0], "labelFontSize": 12,
@@ -173,7 +174,7 @@ def published(page):
     given = page.experiment["published"]
     ours = {page.titles[one["server"]]: max((
         p["rate"]["middle"] for p in one["points"] if p["rate"]
-        and (p["values"].get("server_busy") or 0) >= table.BUSY), default=0)
+        and (p["values"].get("server_busy") or 0) >= table.WHOLE_CORE), default=0)
         for one in page.curves}
     if not given or not any(ours.values()) or page.variant != page.experiment["variants"][0]:
         return None
@@ -187,7 +188,7 @@ def published(page):
     absent = ", ".join(name for name, rate in ours.items() if not rate)
     return bars(
         page, rows, "best rates, as a share of the best measured here and of the best published",
-        f"not drawn, because the core was never {table.BUSY:.0f} % busy: {absent}"
+        f"not drawn, because the core was never {table.WHOLE_CORE:.0f} % busy: {absent}"
         if absent else "",
         form="%")
 

@@ -80,7 +80,7 @@ def main(words):
         print(f"report: RUN={folder}: it is no folder of a run: it has no samples.csv. "
               "`make compare` leaves such folders in results/", file=sys.stderr)
         return 2
-    venv.enter()
+    venv.restart_inside()
     try:
         _, left_out = make(os.path.realpath(folder))
     except (OSError, ValueError) as error:

@@ -3,7 +3,7 @@
 import shutil
 import textwrap
 
-from tools.stats.bottleneck import WHOLE_CORE as BUSY
+from tools.stats.bottleneck import WHOLE_CORE
 from tools.stats.sentences import number, points_at, reference_x
 
 FILE = "tables.txt"     # in the folder of a run: all tables
@@ -11,7 +11,7 @@ WIDTH = 100         # of lines that do not go to a terminal
 LOAD, LOST = "\N{WHITE CIRCLE}", "\N{MULTIPLICATION SIGN}"
 SIGNS = {"lost": LOST, "load": LOAD, "": ""}
 MEANINGS = {        # under each table that has the sign
-    LOAD: f"{LOAD} The server's core was less than {BUSY:.0f} % busy: the server was not the "
+    LOAD: f"{LOAD} The server's core was less than {WHOLE_CORE:.0f} % busy: the server was not the "
           "limit.",
     LOST: f"{LOST} Requests or runs were lost.",
 }
@@ -41,7 +41,7 @@ def mark(point):
     """Return "lost" for a point that lost requests or runs, "load" for one that the load ended
     before the server's core was busy, else ""."""
     busy = point["values"].get("server_busy")
-    return "lost" if point["lost"] else "" if busy is None or busy >= BUSY else "load"
+    return "lost" if point["lost"] else "" if busy is None or busy >= WHOLE_CORE else "load"
 
 
 class Table:

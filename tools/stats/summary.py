@@ -93,12 +93,14 @@ def remarks(rows):
 def point(rows, keys, clients=None, leads="cpu_us"):
     """Return a point of a curve from the rows of its rounds.
 
-    keys        the columns of which `values` has the medians; of MIDDLES the middles
+    keys        the columns of which `values` has the medians; of MIDDLES the middles. Of CPU
+                time that is after steadied(), if the rows are many enough for it
     clients     how many wait for an answer; None in an open loop
     leads       of LEADS; "answered": the per cent of requests that were
 
     `rate` is None where none of the `planned` runs gave a figure, as `runs` of them did;
-    `notes` says why. It is `lost` when a run lost something or broke. `noisy` lists in words
+    `notes` says why, and `disturbed` with which words if other programs were the reason. It is
+    `lost` when a run lost something or broke. `noisy` lists in words
     why the figure that `leads` is not known well; without a CPU time, its rate. `intervals` are
     those of CPU time and rate, None with fewer than six rounds. `waited_ms` is clients / rate;
     percentiles are None where `flag` says why, see doubt().
@@ -106,6 +108,8 @@ def point(rows, keys, clients=None, leads="cpu_us"):
     measured = [row for row in rows if row["rate"] is not None]
     one = {"x": rows[0]["x"], "runs": len(measured), "planned": len(rows),
            "notes": remarks(rows),
+           "disturbed": next((row["note"].partition(";")[0] for row in rows
+                              if row["status"] == "disturbed"), ""),
            "lost": any(row["status"] not in ("ok", "not possible") for row in rows),
            "rate": None, "values": {}, "noisy": [], "flag": "", "waited_ms": None}
     if not measured:
@@ -141,9 +145,9 @@ def summarise(experiment, rows, calls, known, *, keys, tools, adaptive):
     tools       {name of a load tool: what its latency is, in a sentence}
     adaptive    as for stats.compare()
     """
-    rows, exponents = steadied(rows)
+    steady, exponents = steadied(rows)
     cells = {}      # {(variant, server): {x: [row, ...]}}
-    for row in rows:
+    for row in steady:
         by_x = cells.setdefault((row["variant"] or "", row["server"]), {})
         by_x.setdefault(row["x"], []).append(row)
     curves, bases = [], {}
@@ -166,7 +170,7 @@ def summarise(experiment, rows, calls, known, *, keys, tools, adaptive):
     one.update(
         latency={row["tool"]: tools.get(row["tool"], "") for row in rows},
         steadied=exponents, variants=list(bases), baselines=bases, curves=curves, calls=counted,
-        comparisons=comparisons(rows, bases.get, adaptive,
+        comparisons=comparisons(steady, bases.get, adaptive,
                                 OPEN if experiment.open_loop else CLOSED),
         published=experiment.published and vars(experiment.published))
     one["sentences"] = explain(one, known)

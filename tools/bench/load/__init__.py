@@ -41,15 +41,15 @@ def run(name, job, cores, tick=None):
         raise LoadError(f"{name} is not installed: {missing(name)}")
     with scratch.folder("load") as folder:
         argv, log = tool.command(job, folder), os.path.join(folder, "output")
-        begun = time.monotonic()
+        asked = time.monotonic()
         with open(log, "wb") as output:
             process = child.spawn(argv, cores, output)
-            began = time.monotonic()
+            runs = time.monotonic()
         try:
             late, silent = _wait(process, tool, job, tick)
         finally:
             end = child.stop(process, signal.SIGKILL)
-        wall = time.monotonic() - begun
+        wall = time.monotonic() - asked
         text = procfs.read(log)
         result = tool.read(text, job, folder)
     if late:
@@ -57,7 +57,7 @@ def run(name, job, cores, tick=None):
     if result.good >= 2 * job.connections:      # each client may have had an answer
         result.unfinished = max(result.unfinished, silent)
     return replace(result, output=text, command=shlex.join(argv),
-                   cpu=end.cpu, wall=wall, began=began)
+                   cpu=end.cpu, wall=wall, began=runs)
 
 
 def _wait(process, tool, job, tick):

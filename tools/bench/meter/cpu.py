@@ -99,7 +99,8 @@ def of_tree(pid):
 
 
 class CpuTime(Metric):
-    """CPU time of the server, of Redis, and of others on the same cores."""
+    """CPU time of Redis and of others on the same cores, and the server's as CostMeter has read it:
+    until the load ended, and until the server had nothing left to do."""
 
     def begin(self, meter):
         self.redis = procfs.cpu_time(procfs.tree(meter.redis_pid))

@@ -75,7 +75,7 @@ def run(options):
             del topic["clients"]
     settings = settings_of(topic)
     lab.executable_of(topic["server"])
-    reason = venv.enter()           # before we ask: it starts us again
+    reason = venv.restart_inside()           # before we ask: it starts us again
     prediction = topic if options.file else ask(topic, reason)
     path = files.store(
         Path(settings.out) / "predictions", prediction["name"] or Path(

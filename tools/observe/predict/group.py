@@ -24,7 +24,7 @@ def main(words):
     parser.add_argument("folder", nargs="?", help="with the files, *.toml",
                         default=out / "predictions")
     folder = Path(parser.parse_args(words).folder)
-    reason = venv.enter()
+    reason = venv.restart_inside()
     questions = {}              # {title: [prediction, ...]}
     for path in sorted(folder.glob("*.toml")):
         try:
