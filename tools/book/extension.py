@@ -329,10 +329,13 @@ class Block(SphinxDirective, Resolved):
     # ----------------------------------------------------- code and drawings
 
     def quote(self, path, *name):
-        """A definition quoted from a C file, with a link to its page."""
+        """A definition quoted from a C file, with a link to its page; labs have none."""
         code = source.quote(path, " ".join(name))
+        block = nodes.literal_block(code, code, language="c")
+        if path not in source.files():
+            return [block, self.note(path)]
         up = self.config.book_home + "../" * self.env.docname.count("/")
-        return [nodes.literal_block(code, code, language="c"), nodes.raw(
+        return [block, nodes.raw(
             "", f'<p class="run-note"><a href="{up}{source.page_name(path)}'
             f'.html">{path}</a></p>', format="html")]
 
