@@ -318,9 +318,45 @@ def sans_io():
                text(235, 205, "knows no socket, and never waits", 12))
 
 
+def remember():
+    """Three clients wait. In 05, each has a thread with a stack. In 07, each has a
+    struct, and there is one thread. In lab 09, each has a stack, and one thread runs on
+    each of them in turn."""
+    states, made = (CLIENT, REDIS, CLIENT), []
+    for x, title, below in ((15, "05: a thread each", "the kernel switches threads"),
+                            (222, "07: a struct each", "the loop looks into the struct"),
+                            (429, "lab 09: a stack each", "the loop switches stacks")):
+        made += [box(x, 20, 196, 150, title), text(x + 98, 192, below, 12, "middle")]
+    for place, state in enumerate(states):
+        for x, top, height in ((61, 60, 95), (300, 103, 26), (500, 60, 95)):
+            made.append(f'<rect x="{x + 38 * place}" y="{top}" width="28" height="{height}" '
+                        f'fill="{PAPER}" stroke="{QUIET}"/>')
+        made += [thread(75 + 38 * place, 70, 70, state), client(314 + 38 * place, 116, state),
+                 client(514 + 38 * place, 74, state)]
+    return svg(205, *made, thread(250, 60, 90, RUN), thread(457, 60, 90, RUN),
+               arrow(462, 120, 496, 120))
+
+
+def rings():
+    """The loop writes requests into the submission queue and reads results from the
+    completion queue. Both lie in memory that it shares with the kernel. One system call,
+    io_uring_enter, submits all requests and waits for a result."""
+    return svg(250, box(15, 20, 140, 215, "kernel"), box(480, 20, 145, 215, "the loop"),
+               box(215, 30, 205, 150, "memory of both", dash="4 3"),
+               cells(240, 82, [CLIENT, CLIENT, RUN, None, None, None, None], "submission queue"),
+               cells(240, 142, [RUN, CLIENT, None, None, None, None, None], "completion queue"),
+               arrow(476, 93, 400, 93), arrow(234, 93, 160, 93),
+               arrow(159, 153, 234, 153), arrow(400, 153, 476, 153),
+               text(492, 88, "writes what the", 12), text(492, 104, "kernel shall do", 12),
+               text(492, 157, "reads results", 12),
+               text(27, 88, "takes requests", 12), text(27, 149, "writes results:", 12),
+               text(27, 165, "bytes, or an error", 12),
+               arrow(476, 218, 160, 218, "io_uring_enter: submit all, wait for one"))
+
+
 PICTURES = {function.__name__.replace("_", "-"): function for function in (
     iterative, forking, preforking, threaded, prethreaded, poll, epoll, queues,
-    fork, memory, edges, sans_io)}
+    fork, memory, edges, sans_io, remember, rings)}
 
 
 def picture(name):
