@@ -123,6 +123,7 @@ static bool read_request(struct event_loop *loop, struct client *client)
 static bool answer_request(struct event_loop *loop, struct client *client)
 {
     struct http_conn *conn = &client->conn;
+    conn->x->peer = client->peer;
     if (http_conn_answer(conn, worker_may_keep(&loop->base, conn)))
         worker_log_answer(&loop->base, conn, client->peer);
     return true;

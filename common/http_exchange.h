@@ -76,6 +76,8 @@ struct http_exchange {
     unsigned char taken;     /* that the server took to send to Redis, ... */
     unsigned char replied;   /* and whose replies the page has got */
     const char *fault;       /* what it does wrong, or NULL */
+    const char *peer;        /* the client's address, or NULL: the driver's,
+                                which sets it before http_conn_answer() */
     struct buffer commands, memory;
     struct buffer kept;      /* text that it collects between replies */
     struct buffer scratch;   /* decoded form fields */

@@ -107,6 +107,18 @@ struct slice page_element(const struct redisReply *reply, size_t i,
     return (struct slice){reply->element[i]->str, reply->element[i]->len};
 }
 
+const char *page_client(struct http_exchange *x)
+{
+    if (!x->page->names_client)
+        x->fault = "asks for its client without names_client";
+    return x->peer == NULL ? "unknown" : x->peer;
+}
+
+time_t page_time(const struct http_exchange *x)
+{
+    return x->context->clock.seconds;
+}
+
 /* Answers with an error; what the page has begun is not sent. */
 static void replace_with_error(struct http_exchange *x, int status,
                                const char *detail)

@@ -42,6 +42,7 @@ struct page {
     const char *template;
     const char *const *places;
     const char *without_redis; /* trusted HTML of its 503; NULL: the usual */
+    bool names_client; /* it may call page_client() */
 };
 
 /* Called with the reply to a command, which stays the caller's. It has the
@@ -70,6 +71,16 @@ __attribute__((sentinel)) void page_ask_also(struct http_exchange *x,
  * keep what the page writes there until it has answered: between replies, and
  * for work(). */
 void *page_memory(const struct http_exchange *x);
+
+/* Returns the address of the client, such as "127.0.0.1" (behind a balancer,
+ * the balancer's), or "unknown" if the client has left. Valid until the
+ * answer. Only for a page with `names_client`: the server asks the kernel for
+ * addresses, once for each connection, only if such a page or a log needs
+ * them. */
+const char *page_client(struct http_exchange *x);
+
+/* Returns the time of the request; http_date_format() makes text of it. */
+time_t page_time(const struct http_exchange *x);
 
 /* Answers with the page's template, its places replaced by the n values. A
  * browser asks again each time (Cache-Control: no-store). */

@@ -41,7 +41,7 @@ struct client {
     bool may_wait;         /* recv() may wait, for RECV_TIMEOUT_MS at most:
                               once one has found nothing */
     bool found_empty;      /* net_discard() has found nothing to read */
-    char *peer;            /* its address for the log, or NULL */
+    char *peer;            /* its address, or NULL: nobody asks for it */
     struct net_delivery delivery; /* of its answer */
     enum http_phase phase; /* the one that deadline_ms belongs to */
     int64_t deadline_ms;
@@ -192,6 +192,7 @@ static void answer_request(struct client *client)
     bool may_keep = conn->x->request.keep_alive &&
                     worker_may_keep(client->worker, conn) &&
                     room_for_more(client->worker->server, conn);
+    conn->x->peer = client->peer;
     if (http_conn_answer(conn, may_keep))
         worker_log_answer(client->worker, conn, client->peer);
 }

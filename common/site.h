@@ -30,6 +30,7 @@ struct site { /* constant once the first worker runs */
     unsigned files_per_worker; /* how many each may keep open; at least 1 */
     bool pipeline;         /* send a page's Redis commands together */
     bool compute;          /* /compute exists: any client may use the CPU */
+    bool names_clients;    /* a page may ask for a client's address */
     int keep_alive_ms;     /* an idle connection stays open this long */
     int request_timeout_ms; /* ... and a request may take this long */
 };

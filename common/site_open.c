@@ -113,7 +113,9 @@ void site_open(struct site *site, const char *root)
             "(%s): it needs Linux 5.6 or newer, and a container that allows "
             "it", strerror(errno));
     find_pictures(site);
-    for (const struct page *const *page = router_pages; *page != NULL; page++)
+    for (const struct page *const *page = router_pages; *page != NULL; page++) {
+        site->names_clients |= (*page)->names_client;
         if ((*page)->template != NULL)
             add_template(site, root, *page);
+    }
 }

@@ -58,7 +58,7 @@ bool worker_may_keep(const struct worker *worker, const struct http_conn *conn)
 
 char *worker_peer_name(const struct worker *worker, int fd)
 {
-    if (worker->server->log.fd < 0)
+    if (worker->server->log.fd < 0 && !worker->server->site.names_clients)
         return NULL;
     return net_peer_name(fd);
 }
@@ -72,7 +72,7 @@ void worker_log_answer(struct worker *worker, const struct http_conn *conn,
         server_warn_rarely(worker->server, "the page %s %s: its client "
                            "gets a %d", x->page->path, x->logged.fault,
                            x->logged.status);
-    if (peer != NULL)
+    if (peer != NULL && worker->server->log.fd >= 0)
         access_log_write(&worker->server->log, peer, &x->logged,
                          worker->http.clock.seconds);
 }

@@ -37,12 +37,11 @@ void worker_before_fork(struct worker *worker);
 /* May this connection stay open after the request it has just received? */
 bool worker_may_keep(const struct worker *worker, const struct http_conn *conn);
 
-/* Returns the client's address for worker_log_answer(), to be freed by the
- * caller; NULL when no log is kept, the client has left or memory runs
- * out. */
+/* Returns the client's address, to be freed by the caller; NULL when neither
+ * a log nor a page needs it, the client has left or memory runs out. */
 char *worker_peer_name(const struct worker *worker, int fd);
 
-/* Counts and logs the answer that conn has completed. `peer` is the
- * client's address or NULL: then there is no line. */
+/* Counts the answer that conn has completed, and logs it if a log is kept.
+ * `peer` is the client's address or NULL: then there is no line. */
 void worker_log_answer(struct worker *worker, const struct http_conn *conn,
                        const char *peer);

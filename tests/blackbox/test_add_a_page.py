@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+from email.utils import formatdate
 
 import pytest
 
@@ -14,6 +15,8 @@ from tests.support.servers import FOLDERS, SMALL_POOL, TOP, Server
 PAGE = TOP / "docs/howto/add_a_page.md"
 FOLLOWS = re.compile(r"`((?:common|templates)/[\w/.]+)`[^`]*?```\w+\n(.*?)^```",
                      re.DOTALL | re.MULTILINE)
+
+VISITORS = re.compile(r"^```\n(static void on_visitors.*?)^```", re.DOTALL | re.MULTILINE)
 
 
 class Tree:
@@ -65,6 +68,13 @@ def tree():
         "common/pages/list.h"]
     for path, text in files:
         instance.add(path, text)
+    found = VISITORS.search(PAGE.read_text())
+    instance.add("common/pages/visitors.c", """#include <hiredis/hiredis.h>
+#include "http_response.h"
+#include "page.h"
+""" + found[1])
+    instance.add("common/pages/list.h", "PAGE(visitors)\n")
+    instance.add("templates/visitors/index.html", "<ol>$VISITORS$</ol>")
     instance.make()
     yield instance
     remove_folder(instance.top)
@@ -96,6 +106,17 @@ def test_the_page_that_the_howto_builds(votes):
     assert votes.request("/votes", "POST", form, b"for=vi").status == 400
     assert votes.request("/votes", "PUT", form, b"for=tabs").status == 405
     assert votes.request("/hello").body == b"Hello, World!"
+
+
+def test_the_page_of_the_last_visitors(votes):
+    """Six visits; the last five are shown, newest first, with or without a log."""
+    for n in range(6):
+        with votes.connect(source=f"127.0.0.{n + 1}") as client:
+            shown = client.request("/visitors")
+    assert shown.status == 200
+    visits = re.findall(rb"<li>(.*?), (\w\w\w, \d\d \w\w\w \d{4} [\d:]{8} GMT)</li>", shown.body)
+    assert [address for address, _ in visits] == [b"127.0.0.%d" % n for n in (6, 5, 4, 3, 2)]
+    assert formatdate(usegmt=True)[:11].encode() in visits[0][1]
 
 
 def test_it_needs_redis(tree, server_name):
@@ -167,6 +188,8 @@ static void ask(struct http_exchange *x)
         page_show(x, 200, NULL, 0);
     if (slice_equal(x->request.query, SLICE("type")))
         page_ask(x, begin, REDIS_REPLY_STRING, "INCR", "n", NULL);
+    if (slice_equal(x->request.query, SLICE("client")))
+        response_error(x, 404, page_client(x));
     if (slice_equal(x->request.query, SLICE("refused")))
         page_ask(x, begin, REDIS_REPLY_STRING, "NONSENSE", NULL);
 }
@@ -199,6 +222,7 @@ def faulty_tree():
     ("begin-later", "begins an answer and does not end it", 500),
     ("add", "adds to an answer that it has ended", 500),
     ("show", "shows a template that it does not name", 500),
+    ("client", "asks for its client without names_client", 500),
     ("type", "gets a reply of another type", 503),
     ("refused", "gets an error from Redis", 503)])
 def test_a_faulty_page_is_an_error_and_a_warning(faulty_tree, server_name, redis,

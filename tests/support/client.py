@@ -149,9 +149,10 @@ def chunked(*chunks, extension="", trailers=()):
 
 
 class Connection:
-    """One TCP connection. Every wait ends after `deadline` seconds."""
+    """One TCP connection, from the local address `source` if one is named. Every wait ends after
+    `deadline` seconds."""
 
-    def __init__(self, address, deadline=DEADLINE, receive_buffer=None):
+    def __init__(self, address, deadline=DEADLINE, receive_buffer=None, source=None):
         self.deadline = deadline
         self.socket = socket.socket(
             socket.AF_INET6 if ":" in address[0] else socket.AF_INET)
@@ -161,6 +162,8 @@ class Connection:
                                        receive_buffer)
             self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self.socket.settimeout(deadline)
+            if source:
+                self.socket.bind((source, 0))
             self.socket.connect(address)
         except BaseException:
             self.socket.close()
