@@ -41,7 +41,7 @@ FROM ${BASE}
 COPY --from=build /image/ /
 LABEL org.opencontainers.image.title="zerohttpd" \
       org.opencontainers.image.description="One web server, seven ways to wait" \
-      org.opencontainers.image.version="1.0" \
+      org.opencontainers.image.version="2.0" \
       org.opencontainers.image.licenses="MIT"
 # A number, because Kubernetes cannot tell whether a name is root. No file belongs
 # to this user, so a server that is taken over can change none.

@@ -5,7 +5,7 @@
 
 #include "redis.h"
 
-#define SERVER_VERSION "zerohttpd/1.0"
+#define SERVER_VERSION "zerohttpd/2.0"
 
 enum architecture_kind {
     POOL,           /* a fixed number of workers accept: 01, 03, 05 */

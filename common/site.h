@@ -22,7 +22,7 @@ struct site_template {
 
 struct site { /* constant once the first worker runs */
     const char *name;      /* of the server: "epoll" */
-    char signature[64];    /* the Server field: "zerohttpd/1.0 (epoll)" */
+    char signature[64];    /* the Server field: "zerohttpd/2.0 (epoll)" */
     int public_folder;     /* descriptor of public/ */
     struct site_template *templates; /* by name; read once */
     struct dirent **pictures; /* the files in public/pictures/ */

@@ -1,6 +1,6 @@
 // Shows which of the seven servers answers. The page itself is the same file
 // for all of them, so ask for a small answer and read its Server header,
-// such as "zerohttpd/1.0 (epoll)".
+// such as "zerohttpd/2.0 (epoll)".
 "use strict";
 
 async function showServer() {

@@ -120,7 +120,7 @@ def test_pages_need_no_other_host(server):
 
 def test_server_field_names_the_architecture(server, server_name):
     assert server.request("/answer").get("Server") == \
-        f"zerohttpd/1.0 ({server_name})"
+        f"zerohttpd/2.0 ({server_name})"
 
 
 def test_the_path_must_match_whole(server):

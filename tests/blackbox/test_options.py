@@ -65,7 +65,7 @@ def test_version(executable, option):
     result = run(executable, option)
     assert result.returncode == 0
     assert result.stderr == ""
-    assert re.match(r"zerohttpd/1\.0\b", result.stdout)
+    assert re.match(r"zerohttpd/2\.0\b", result.stdout)
     assert result.stdout.count("\n") == 1
 
 

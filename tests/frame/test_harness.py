@@ -27,7 +27,7 @@ def response(*fields, line="HTTP/1.1 200 OK", body=b"", length=True,
 
     The date NOW is filled in when it is sent.
     """
-    lines = [line, "Server: zerohttpd/1.0 (epoll)"]
+    lines = [line, "Server: zerohttpd/2.0 (epoll)"]
     if date:
         lines.append(f"Date: {date}")
     lines += fields

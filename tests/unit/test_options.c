@@ -211,7 +211,7 @@ TEST(help_names_the_options_that_apply)
 TEST(version_names_the_program_and_the_model)
 {
     assert_int_equal(status_of(&epoll, "-V"), 0);
-    assert_string_equal(said, "zerohttpd/1.0 (epoll)\n");
+    assert_string_equal(said, "zerohttpd/2.0 (epoll)\n");
 }
 
 int main(void)

@@ -42,7 +42,7 @@ enum { REQUEST_SIZE = 16384 };
 #define FLOOR_KEEP ""
 #define FLOOR_ANSWER(name, connection)           \
     "HTTP/1.1 200 OK\r\n"                        \
-    "Server: zerohttpd/1.0 (" name ")\r\n"       \
+    "Server: zerohttpd/2.0 (" name ")\r\n"       \
     "Date: Thu, 01 Jan 1970 00:00:00 GMT\r\n"    \
     connection                                   \
     "Content-Type: text/plain\r\n"               \
