@@ -299,6 +299,7 @@ static bool read_request(struct loop *loop, struct client *client)
 static bool answer_request(struct loop *loop, struct client *client)
 {
     struct http_conn *conn = &client->conn;
+    conn->x->peer = client->peer;
     if (http_conn_answer(conn, worker_may_keep(&loop->base, conn)))
         worker_log_answer(&loop->base, conn, client->peer);
     return true;

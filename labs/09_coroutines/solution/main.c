@@ -216,6 +216,7 @@ static void log_answer(struct client *client)
 static void answer_request(struct client *client)
 {
     bool may_keep = worker_may_keep(&client->loop->base, &client->conn);
+    client->conn.x->peer = client->peer;
     if (http_conn_answer(&client->conn, may_keep))
         log_answer(client);
 }
