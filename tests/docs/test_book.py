@@ -126,7 +126,10 @@ def test_changed_figure_changes_or_breaks_the_book(book, tmp_path):
     assert "does not hold" in output and "there is no 7" in output
     status, output, html = build(50.0, 0)
     assert status == 0, output
-    assert "50.0 microseconds" in html and "claim-fails" in html
+    assert "50.0 microseconds" in html and "claim-fails" in html and "claim-open" not in html
+    status, _, html = build(30.0, 0, PAGE + ":::{claim} guestbook.poll[7].rate > 1\nFast.\n:::\n")
+    assert status == 0 and "claim-fails" not in html
+    assert "did not measure whether this holds" in html and "claim-open" in html
 
 
 # ------------------------------------------------------- pictures and sources

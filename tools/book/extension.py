@@ -109,11 +109,12 @@ class Claim(SphinxDirective, Resolved):
             if figures.evaluate(text, self.data.names):
                 return box
             self.refuse(f"the claim does not hold: {text}")
+            kind, verdict = "claim-fails", "In this run this does not hold"
         except figures.FigureError as error:
             self.refuse(error)
-        note = nodes.paragraph("", f"In this run this does not hold ({text}).",
-                               classes=["claim-note"])
-        return [nodes.container("", note, *box, classes=["claim-fails"])]
+            kind, verdict = "claim-open", "This run did not measure whether this holds"
+        note = nodes.paragraph("", f"{verdict} ({text}).", classes=["claim-note"])
+        return [nodes.container("", note, *box, classes=[kind])]
 
 
 class Block(SphinxDirective, Resolved):
