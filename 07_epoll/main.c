@@ -35,9 +35,9 @@ struct loop {
 };
 
 /* Called whenever a client has to wait, for Redis too. The first time, it
- * is added, and stays. EPOLLET reports a change once: event_loop_serve()
- * reads until EAGAIN, or notes in `readable` that more may come. After
- * `share_used` no event comes: EPOLL_CTL_MOD makes the kernel look again.
+ * is added, and stays. Adding reports what is ready already; after that
+ * EPOLLET reports a change once, and `readable` remembers it until recv()
+ * finds no more. After `share_used`, EPOLL_CTL_MOD reports it again.
  * EPOLLOUT is asked for only when a client first has to wait to write: a
  * new socket is writable, and would wake the loop up for nothing. */
 static bool watch(struct event_loop *base, struct client *client,
@@ -62,7 +62,7 @@ static bool watch(struct event_loop *base, struct client *client,
 /* Called before a client's descriptor is closed. */
 static void unwatch(struct event_loop *base, struct client *client)
 {
-    (void)base; /* close(2) takes it out of the set: epoll(7), question 6 */
+    (void)base; /* close(2) takes it out of the set: epoll(7) */
     client->watched = false;
 }
 

@@ -107,7 +107,7 @@ static bool read_request(struct event_loop *loop, struct client *client)
     ssize_t n = recv(client->fd, input, space, 0);
     if (n > 0) {
         /* The socket is empty: another read would only return EAGAIN
-         * (epoll(7), question 9). */
+         * (epoll(7), "Do I need to continuously read"). */
         if ((size_t)n < space && !client->hangup)
             client->readable = false;
         http_conn_received(&client->conn, (size_t)n);
@@ -139,9 +139,9 @@ static bool queue_command(struct event_loop *loop, struct client *client,
     return queued;
 }
 
-/* Queues the page's commands. One that cannot be queued gets no reply:
- * NULL, now. For each of the others client_replied() will be called. Goes on
- * only if there are none. */
+/* Queues the page's commands. For one that cannot be queued the page gets
+ * NULL, now; for each of the others client_replied() will be called. Returns
+ * true if no reply is due. */
 static bool ask_redis(struct event_loop *loop, struct client *client)
 {
     const struct redis_command *command;
@@ -240,8 +240,8 @@ void event_loop_serve(struct event_loop *loop, struct client *client)
      * extend it. */
     if (client->prev == NULL || client->queue != http_conn_phase(&client->conn))
         set_deadline(loop, client);
-    /* Not watched, because that has failed: watch_failed(). Redis' reply
-     * brings it back. */
+    /* The kernel has refused to watch this client. No second attempt now:
+     * Redis' reply brings it back. */
     if (want == HTTP_WANT_REDIS && !client->watched)
         return;
     if (!loop->watch(loop, client, want, share_used))

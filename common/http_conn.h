@@ -93,16 +93,17 @@ struct http_conn { /* small: this is what an idle client costs */
     uint32_t requests;       /* answered on this connection */
     unsigned char state;     /* enum http_conn_state */
     bool linger;             /* after FIN: LINGER, not OVER */
-    bool still_sending;      /* it may not have read yet that this is the end:
-                                LINGER lasts for LINGER_MS */
+    bool still_sending;      /* the client sends although its last answer is
+                                made: LINGER gives it a second to read that,
+                                even if all is delivered */
 };
 
 /* Whether the client has what was sent to it, when the driver last looked;
  * net_delivery() tells. */
 enum http_delivery {
     HTTP_DELIVERED, /* the client has acknowledged all of it */
-    HTTP_UNDER_WAY, /* not all, but more than at an earlier look */
-    HTTP_STALLED,   /* no further byte for http_stall_timeout_ms() */
+    HTTP_UNDER_WAY, /* not all, but another byte in the last ... */
+    HTTP_STALLED,   /* ... http_stall_timeout_ms(); or none */
 };
 
 /* What to send next: a piece of memory or of a file. */

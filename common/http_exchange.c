@@ -6,7 +6,6 @@
 #include <utlist.h>
 
 enum { SPARE_EXCHANGES = 32 };    /* kept for reuse; more are freed */
-enum { KEEP_BUFFER = 64 * 1024 }; /* a pooled buffer keeps up to this */
 
 void http_context_init(struct http_context *context, const struct site *site,
                        unsigned seed)
@@ -75,10 +74,10 @@ struct http_exchange *http_exchange_acquire(struct http_context *context)
 
 void http_exchange_shrink(struct http_exchange *x)
 {
-    buffer_reset(&x->memory, KEEP_BUFFER);
-    buffer_reset(&x->kept, KEEP_BUFFER);
-    buffer_reset(&x->scratch, KEEP_BUFFER);
-    buffer_reset(&x->content, KEEP_BUFFER);
+    buffer_reset(&x->memory, HTTP_KEEP_BUFFER);
+    buffer_reset(&x->kept, HTTP_KEEP_BUFFER);
+    buffer_reset(&x->scratch, HTTP_KEEP_BUFFER);
+    buffer_reset(&x->content, HTTP_KEEP_BUFFER);
 }
 
 void http_exchange_release(struct http_exchange **released)
@@ -93,7 +92,7 @@ void http_exchange_release(struct http_exchange **released)
     x->in_start = x->in_end = x->out_sent = 0;
     x->refused = 0;
     x->only_continue = false;
-    buffer_reset(&x->out, KEEP_BUFFER);
+    buffer_reset(&x->out, HTTP_KEEP_BUFFER);
     http_exchange_shrink(x);
     if (context->spares == SPARE_EXCHANGES) {
         exchange_free(x);

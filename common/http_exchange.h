@@ -25,6 +25,8 @@ enum {
      * request, and for the framing of chunks. */
     HTTP_INPUT_SIZE = HTTP_HEAD_MAX + HTTP_BODY_MAX + HTTP_READ_MAX + 4096,
     HTTP_BATCH_MAX = 65536, /* collected answers are sent from this size on */
+    HTTP_KEEP_BUFFER = 65536, /* of a buffer that is used again: larger ones
+                                 are freed first */
     HTTP_PATH_MAX = 1024,   /* decoded path; a longer one names no file: 404 */
 };
 

@@ -208,7 +208,7 @@ void response_error_page(struct http_exchange *x, const char *detail)
     int n = (int)text->line.n - 11;
     if (detail == NULL)
         detail = text->explanation;
-    buffer_reset(&x->content, HTTP_BATCH_MAX);
+    buffer_reset(&x->content, HTTP_KEEP_BUFFER);
     buffer_printf(&x->content,
                   "<!DOCTYPE html>\n<html lang=\"en\">\n"
                   "<meta charset=\"utf-8\">\n<meta name=\"viewport\" "

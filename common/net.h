@@ -79,7 +79,8 @@ static inline void net_delivery_begin(struct net_delivery *d, int64_t now_ms)
 }
 
 /* Looks how far everything that was sent, except perhaps the FIN, has come.
- * Nothing must have been sent since the last look. HTTP_STALLED: no
+ * Nothing must have been sent since the last look, or since
+ * net_delivery_begin(). HTTP_STALLED: no
  * progress for stall_ms. */
 enum http_delivery net_delivery(int fd, struct net_delivery *d, int64_t now_ms,
                                 int stall_ms);

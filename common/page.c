@@ -91,7 +91,7 @@ void page_show(struct http_exchange *x, int status,
         return;
     }
     HASH_FIND_STR(x->context->site->templates, x->page->template, template);
-    buffer_reset(&x->content, HTTP_BATCH_MAX);
+    buffer_reset(&x->content, HTTP_KEEP_BUFFER);
     template_render(&x->content, template->text, values, n);
     response_begin(x, status);
     response_field(x, "Cache-Control", SLICE("no-store"));
@@ -181,11 +181,11 @@ void page_begin(struct http_exchange *x, const struct page *page)
 {
     x->page = page;
     buffer_reset(&x->commands, SIZE_MAX); /* keep it: 16 KiB at most */
-    buffer_reset(&x->kept, HTTP_BATCH_MAX);
-    buffer_reset(&x->scratch, HTTP_BATCH_MAX);
-    buffer_reset(&x->content, HTTP_BATCH_MAX);
+    buffer_reset(&x->kept, HTTP_KEEP_BUFFER);
+    buffer_reset(&x->scratch, HTTP_KEEP_BUFFER);
+    buffer_reset(&x->content, HTTP_KEEP_BUFFER);
     if (page->memory > 0) {
-        buffer_reset(&x->memory, HTTP_BATCH_MAX);
+        buffer_reset(&x->memory, HTTP_KEEP_BUFFER);
         if (buffer_reserve(&x->memory, page->memory) == NULL) {
             response_error(x, 503, NULL);
             return;
@@ -219,7 +219,6 @@ void page_reply(struct http_exchange *x, const struct redisReply *reply)
     const struct page_command *command = command_at(x, x->replied++);
     if (x->status != 0)
         return;
-    x->out_start = x->out.len;
     if (reply == NULL || reply->type != command->redis.reply_type) {
         refuse_without_redis(x, reply);
         return;

@@ -7,8 +7,8 @@
 enum { READS_PER_EVENT = 16 };
 
 /* The adapter: hiredis calls these to say what it waits for. It calls
- * add_write for every command, so they only set a flag; tell_loop() makes
- * at most one system call an iteration of it. */
+ * add_write for every command, so they only set a flag; tell_loop()
+ * passes the flags on once an iteration, and only if they have changed. */
 static void add_read(void *data)
 {
     ((struct redis_async *)data)->wanted |= POLLIN;

@@ -7,8 +7,7 @@
  */
 #pragma once
 
-/* hiredis' redisReply. Only a page that reads one includes
- * <hiredis/hiredis.h>. */
+/* hiredis' redisReply. A file that reads one includes <hiredis/hiredis.h>. */
 struct redisReply;
 
 enum { REDIS_ARGS_MAX = 8 };

@@ -153,9 +153,9 @@ static void begin_waiting(struct client *client)
         on_no_data(client);
 }
 
-/* The first recv() of a connection does not wait: often the request is
- * already here. If it is not, that recv() and all later ones sleep for up to
- * 50 ms at a time. This is where 01 to 05 wait for a client. */
+/* A recv() does not wait until one has found nothing: often the request is
+ * already here. From then on each sleeps for up to 50 ms. This is where 01
+ * to 05 wait for a client. */
 static void read_request(struct client *client)
 {
     size_t space;
@@ -202,12 +202,14 @@ static void ask_redis(struct client *client)
     const struct redis_command *command;
     int due = 0;
     bool complete = false;
-    /* Queue what the page asks now, mostly one command. redis_receive()
-     * sends it and blocks until the reply arrives. */
-    if (client->conn.x->taken == 0 && /* the page's first command */
+    /* The page's first command: connect, if there is no connection. Without
+     * one, redis_receive() returns NULL. */
+    if (client->conn.x->taken == 0 &&
         !redis_begin(client->redis, client->worker->http.clock.now_ms) &&
         http_context_relieve(&client->worker->http, errno))
         redis_begin(client->redis, client->worker->http.clock.now_ms);
+    /* Queue what the page asks now, mostly one command. redis_receive()
+     * sends it and blocks until the reply arrives. */
     for (; (command = http_conn_next_command(&client->conn)) != NULL; due++)
         redis_queue(client->redis, command);
     for (; due > 0; due--) {

@@ -17,7 +17,8 @@
 struct worker_slot {
     _Alignas(64) _Atomic uint64_t requests;
     _Atomic uint64_t connections;
-    _Atomic int64_t longest_ms; /* 06, 07: of all iterations of its loop */
+    _Atomic int64_t longest_ms; /* 06, 07: of all iterations of its loop, for
+                                   make watch */
     atomic_bool idle; /* 01, 03, 05: waits in accept */
 };
 
@@ -41,7 +42,8 @@ struct server { /* constant once the first worker runs, except *shared */
     int *listeners;        /* one, or one for each worker */
     int listener_count;
     struct access_log log;
-    unsigned slots;        /* one for each worker of a pool */
+    unsigned slots;        /* one for each worker of 01, 03, 05 and 07; 02,
+                              04 and 06: one for all */
     struct server_shared *shared;
 };
 
