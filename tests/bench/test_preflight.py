@@ -94,12 +94,13 @@ def test_a_changed_comment_makes_no_figure_stale(tmp_path):
     code = 'int main(void) { puts("/* no comment */"); return 1; } /* one */\n'
 
     def hash_of(text):
-        (tmp_path / "common").mkdir(exist_ok=True)
-        (tmp_path / "common/a.c").write_text(text)
+        (tmp_path / "common/pages").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "common/pages/a.c").write_text(text)
         return facts.source_hash(tmp_path)
 
     before = hash_of(code)
     assert hash_of(code.replace("/* one */", "// another\n")) == before
     assert hash_of(code.replace("{ puts", "{\n    puts")) == before
+    assert hash_of('#define SERVER_VERSION "a/1"\n') == hash_of('#define SERVER_VERSION "a/2"\n')
     assert hash_of(code.replace("return 1", "return 2")) != before
     assert hash_of(code.replace("no comment", "text")) != before

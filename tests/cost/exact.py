@@ -104,6 +104,9 @@ def at_commit(commit, cells):
 
 def update():
     """Count all and write the table, which names the commit that is checked out."""
+    if subprocess.run(["git", "diff", "--quiet", "HEAD", "--", "common", "0?_*"], cwd=TOP,
+                      check=False).returncode:
+        sys.exit("cost: commit the servers first: the table names the commit that it was counted of")
     head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=TOP, check=True, text=True,
                           capture_output=True).stdout.strip()
     facts, sample = measure(chosen(False))

@@ -101,7 +101,7 @@ def commit(run, summary, label=""):
     there = {one["name"] for one in summary["experiments"]}
     if not label and not there.issuperset(experiments.ORDER):
         return ("This is a part of the reference. With the others it becomes one:  python3 -m "
-                f"bench join {shown} {os.path.relpath(run)} ...")
+                f"tools.bench join {shown} {os.path.relpath(run)} ...")
     rundir.copy(run, folder, compressed=True)
     return f"Ready to be committed: {shown}/"
 

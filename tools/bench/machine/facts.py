@@ -109,11 +109,11 @@ def tokens(text):
 
 def source_hash(top=TOP):
     """Return a hash of the tokens of the servers' C sources: figures that were measured on other
-    ones are stale. Comments and the layout of lines do not count."""
-    found = hashlib.sha256()
-    for path in sorted(pathlib.Path(top).glob("*/*.[ch]")):
-        if re.match(r"0\d_|common$", path.parent.name):
-            found.update(f"{path.name} {tokens(path.read_text())}\n".encode())
+    ones are stale. Comments, the layout of lines and the version do not count."""
+    found, top = hashlib.sha256(), pathlib.Path(top)
+    for path in sorted((*top.glob("0?_*/*.[ch]"), *top.glob("common/**/*.[ch]"))):
+        text = re.sub(r'(?<=SERVER_VERSION )"[^"]*"', "", tokens(path.read_text()))
+        found.update(f"{path.name} {text}\n".encode())
     return found.hexdigest()[:16]
 
 
