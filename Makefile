@@ -529,6 +529,18 @@ slides: book-run build/book-venv/requirements.txt
 		$(if $(RUN),-D book_run='$(abspath $(RUN))') docs/slides build/book/slides
 	@echo 'The slides: $(CURDIR)/build/book/slides/index.html'
 
+## docs-read: writes docs/read/, the chapters as a forge shows them, from the sources of the book
+# To build/read/ first: what is there stays until all of it can be replaced.
+docs-read: docs-read-settings book
+	@rm -rf build/read
+	@build/book-venv/bin/python -m sphinx -b read -a -q -W -d build/book/.doctrees docs build/read
+	@rm -rf docs/read && mv build/read docs/read
+	@echo 'The pages: $(CURDIR)/docs/read/README.md'
+
+docs-read-settings:
+	@[ -z '$(RUN)' ] || { echo 'make: docs-read takes no RUN: its pages show the committed run;' \
+	    'make book RUN=... shows yours' >&2; exit 2; }
+
 book-run:
 	@[ -z '$(RUN)' ] || [ -f '$(RUN)/summary.json' ] || [ -f '$(RUN)/samples.csv.xz' ] || { \
 	    echo 'make: RUN=$(RUN): there is no summary.json in it; RUN is a folder that' \
@@ -563,7 +575,7 @@ help:
         doctor check check-all test check-asan check-tsan variant variant-measure \
         variants-check check-balancer run-balanced fuzz soak hostile reliability \
         compare compare-settings study study-settings report compare-runs peers-deps \
-        book slides format tidy help timeline simulator demo-stuck predict predictions model \
+        book slides docs-read docs-read-settings format tidy help timeline simulator demo-stuck predict predictions model \
         lines starter grade grade-all grade-all-settings lab handout check-world break break-check \
         fleet fleet-clean check-fleet fleet-inventory balanced-settings install-folder \
         time-setting book-run

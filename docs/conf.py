@@ -8,7 +8,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 project = "zerohttpd"
 author = "the zerohttpd authors"
 html_title = "zerohttpd: one web server, seven ways to wait"
-extensions = ["myst_parser", "tools.book.extension", "tools.book.exact", "tools.book.guess"]
+extensions = ["myst_parser", "tools.book.extension", "tools.book.exact", "tools.book.guess",
+              "tools.book.read"]
 myst_enable_extensions = ["colon_fence", "deflist", "attrs_block",
                           "attrs_inline"]
 myst_heading_anchors = 3

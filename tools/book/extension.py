@@ -179,7 +179,8 @@ class Block(SphinxDirective, Resolved):
             (folder / f"{name}-{theme}.svg").write_text(text, encoding="utf-8")
             made.append(f'<img class="only-{theme}" alt="{escape(alt)}"'
                         f' src="{up}_images/{name}-{theme}.svg">')
-        return [nodes.raw("", "\n".join(made), format="html")]
+        return [nodes.raw("", "\n".join(made), format="html",
+                          picture=(name, alt, svg, dark or curves.dark(svg)))]
 
     # ---------------------------------------------------------------- tables
 
@@ -338,7 +339,8 @@ class Block(SphinxDirective, Resolved):
         up = self.config.book_home + "../" * self.env.docname.count("/")
         return [block, nodes.raw(
             "", f'<p class="run-note"><a href="{up}{source.page_name(path)}'
-            f'.html">{path}</a></p>', format="html")]
+            f'.html">{path}</a></p>', format="html",
+            said=f"<sub>[{path}](../../{path})</sub>")]
 
     def picture(self, name):
         """A drawing of pictures.py."""

@@ -110,7 +110,9 @@ def link_to_the_same(_app, doctree):
                 section = section.parent
             one.replace_self(nodes.raw("", (
                 f'<p class="run-note">What do you expect? <a href="#{section["ids"][0]}">The '
-                'measured curve</a> is below.</p>'), format="html"))
+                'measured curve</a> is below.</p>'), format="html", said=(
+                    "<sub>What do you expect? The measured curve is below, and in the book that "
+                    "`make book` builds, you can draw yours first.</sub>")))
 
 
 def add_script(app, _page, _template, context, _doctree):
