@@ -29,7 +29,7 @@ TO_READERS = """# The book, to read here
 
 These pages are made from the book's sources, with the figures of the
 [committed run](../reference/machines.md). `make book` builds the whole book: there the
-pictures move, each line of the servers has its comment beside it, and a page can show the
+pictures move, each line of the servers has its comment next to it, and a page can show the
 figures of your own machine.
 """
 # What an <img> does not need: names for programs, words for a pointer, colours for the other
