@@ -5,7 +5,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from tests.docs.conftest import GUIDES, PAGES, TOP, name_of, tokens
+from tests.docs.conftest import GUIDES, PAGES, READ, TOP, name_of, tokens
 
 
 def broken(path):
@@ -25,7 +25,7 @@ def broken(path):
             yield target, "there is no such heading"
 
 
-@pytest.mark.parametrize("path", PAGES + GUIDES, ids=name_of)
+@pytest.mark.parametrize("path", PAGES + GUIDES + READ, ids=name_of)
 def test_links_lead_somewhere(path):
     """Files, folders, pictures, headings."""
     wrong = [f"{path.name}: {target}: {why}" for target, why in broken(path)]
