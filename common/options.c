@@ -106,7 +106,7 @@ static bool applies(const struct rule *r, const char *folder)
 static void print_help(const struct architecture *architecture)
 {
     printf("Usage: %s [OPTION]... [PORT [REDIS_HOST]]\n"
-           "The %s web server; its chapter is docs/tutorial/%s.md.\n\n",
+           "The %s web server; its chapter is docs/read/%s.md.\n\n",
            architecture->name, architecture->name, architecture->folder);
     for (const struct rule *r = rules; r < rules + RULES; r++)
         if (applies(r, architecture->folder))
