@@ -143,7 +143,7 @@ def test_the_worst_assumption_comes_first():
         "(ab 54 %, Redis 42 %).",
         "Your figures contradict each other: rate times CPU time keeps 0.75 "
         "cores busy, not one.",
-        "Read docs/tutorial/05_prethreaded.md, then docs/explanation/sans_io.md."]
+        "Read docs/read/05_prethreaded.md, then docs/read/sans_io.md."]
     full = {**FOUND, "limit": "server core", "switches": 9}
     said = " ".join(compare.explain({**GUESS, "cpu_us": 20}, full, MORE))
     assert "a core that is always busy answers 6,670" in said
@@ -156,11 +156,11 @@ def test_a_right_prediction_is_told_so():
              "limit": "Redis"}
     assert compare.explain(right, FOUND, MORE) == [
         "All figures are right within a factor of 2.",
-        "Read docs/tutorial/05_prethreaded.md."]
+        "Read docs/read/05_prethreaded.md."]
 
 
 def test_the_chapters_exist():
-    pages = set(compare.PAGES.values()) | {f"docs/tutorial/{folder}.md"
+    pages = set(compare.PAGES.values()) | {f"docs/read/{folder}.md"
                                            for folder in lab.FOLDERS}
     assert all((TOP / page).is_file() for page in pages)
 
@@ -251,7 +251,7 @@ def test_waits_are_compared_and_explained():
         "until all that came before it have computed.",
         "You expected 1 ms until half of the short answers are there; it takes 2: a short "
         "request waits until all that came before it have computed.",
-        "Read docs/tutorial/07_epoll.md, then docs/explanation/computing.md."]
+        "Read docs/read/07_epoll.md, then docs/read/computing.md."]
     assert "limit" not in " ".join(group.lines([{**SHORT, "measured": found}]))
 
 
@@ -286,7 +286,7 @@ def test_the_whole(write, tmp_path):
     stored = files.read(tmp_path / "out/predictions/Ada.toml")
     assert stored["measured"]["rate"] > 0 and stored["calls"] == 12
     assert re.search(r"^requests a second +3,000 +[\d.,]+ ", out, re.MULTILINE)
-    assert "Read docs/tutorial/07_epoll.md" in out and "report.html" in out
+    assert "Read docs/read/07_epoll.md" in out and "report.html" in out
     assert (tmp_path / "out/latest/samples.csv").read_text().count(
         "\nguestbook") == 1
 

@@ -54,7 +54,7 @@ def test_each_chapter_has_a_curve_and_its_sentence_for_a_guess(tmp_path):
         status, out, error = ended(tmp_path, "flat 40000\n", server.folder[:2], "--what", "curve")
         assert status == 0, error
         assert said["high"] in " ".join(out.split()) and "●●●●" in out and "\033" not in out
-        assert f"Read docs/tutorial/{server.folder}.md." in " ".join(out.split())
+        assert f"Read docs/read/{server.folder}.md." in " ".join(out.split())
     assert not (tmp_path / "out").exists()
 
 

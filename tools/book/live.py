@@ -47,7 +47,7 @@ class Frame(SphinxDirective):
             f'<a href="{up}{escape(page)}">Open it in a page of its own</a>.</p>'
             f'<p class="run-note on-paper">{escape(what)}: on a screen only. '
             f'On paper, {plain}.</p>'),
-            format="html", said=(f"<sub>{what}: an animation of the book that `make book` "
+            format="html", said=(f"<sub>{what}: an animation in the book that `make book` "
                                  f"builds. Here, {plain}.</sub>"))]
 
 

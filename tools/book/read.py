@@ -14,7 +14,7 @@ from urllib.parse import urldefrag
 from docutils import nodes
 from sphinx.builders import Builder
 
-from tools.book import markdown
+from tools.book import markdown, pictures
 from tools.kit import TOP
 
 FOLDER, PICTURES = "read", "pictures"
@@ -65,10 +65,10 @@ def small(svg):
 
 
 def width(svg):
-    """Return how many pixels wide an SVG is."""
+    """Return how many pixels wide a page shows an SVG: a chart as wide as a drawing."""
     head = re.search("<svg[^>]*>", svg)[0]
     found = re.search(r""" width=['"](\d+)['"]|viewBox=['"]0 0 (\d+)""", head)
-    return int(found[1] or found[2])
+    return max(int(found[1] or found[2]), pictures.WIDTH)
 
 
 def place(name):

@@ -19,11 +19,11 @@ SHARES = {                      # likewise, of requests that compute
     "2345": "the kernel divides the core among all that compute, so a short request "
             "waits for its turn and not for their 20 ms",
 }
-PAGES = {**dict.fromkeys(WAITS, "docs/explanation/computing.md"),
+PAGES = {**dict.fromkeys(WAITS, "docs/read/computing.md"),
          "cpu_us": "docs/howto/read_a_report.md",
-         "calls": "docs/explanation/sans_io.md",
-         "load tool": "docs/explanation/fooling_yourself.md",
-         "Redis": "docs/explanation/waiting.md"}
+         "calls": "docs/read/sans_io.md",
+         "load tool": "docs/read/fooling_yourself.md",
+         "Redis": "docs/read/waiting.md"}
 
 
 class NoFigure(Exception):
@@ -127,7 +127,7 @@ def explain(prediction, found, more):
                      f" keeps {number(used)} cores busy, not one.")
     keys = [key for _, key in wrong] + ([] if ends_right(prediction, found)
                                         else found["limit"].split(" and "))
-    pages = [f"docs/tutorial/{prediction['server']}.md",
+    pages = [f"docs/read/{prediction['server']}.md",
              *[PAGES[key] for key in keys if key in PAGES][:1]]
     return lines + [f"Read {', then '.join(pages)}."]
 

@@ -43,7 +43,7 @@ def run(options):
     table.say(
         f"With {guess.TICKS[-1]:,} clients, you expected {number(told[-1])} pages a second; "
         f"measured: {number(rates[-1])}. {said[guess.choose(told, rates, said)]}",
-        f"Measured on {env['machine']['cpu']}. Read docs/tutorial/{server.folder}.md.")
+        f"Measured on {env['machine']['cpu']}. Read docs/read/{server.folder}.md.")
     return 0
 
 
