@@ -38,6 +38,7 @@ WRONG = [
     ("compare-runs RUNS='a b'", "RUNS: a is no folder of a run"),
     ("report RUN=nope", "RUN=nope: it is no folder of a run"),
     ("book RUN=nope", "RUN=nope.*summary.json"),
+    ("docs-read RUN=results/latest", "takes no RUN"),
     ("fuzz TIME=long", "TIME=long.*seconds"),
     ("hostile TIME=0", "TIME=0.*seconds"),
     ("handout LABS=77", "no lab '77'.*01_iterative"),
