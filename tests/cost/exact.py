@@ -106,7 +106,7 @@ def update():
     """Count all and write the table, which names the commit that is checked out."""
     if subprocess.run(["git", "diff", "--quiet", "HEAD", "--", "common", "0?_*"], cwd=TOP,
                       check=False).returncode:
-        sys.exit("cost: commit the servers first: the table names the commit that it was counted of")
+        sys.exit("cost: commit the servers first: the table names the commit that is counted")
     head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=TOP, check=True, text=True,
                           capture_output=True).stdout.strip()
     facts, sample = measure(chosen(False))
