@@ -5,6 +5,7 @@
     answer["new connections"].epoll[100].cpu_us  another variant than the first
     guestbook.epoll[100].calls.accept4           system calls a request
     published.guestbook.epoll[1000]              what the publication says
+    published.hello.memory[10000].go             a table of it
     study.flat["guestbook"].epoll[15000].cpu_us  a study
     source.options.DEFAULT_THREADS               a constant of common/
 
@@ -95,11 +96,14 @@ def _cells(experiment):
 
 def _published():
     """Return what was published: by experiment and system, the rate at each x
-    and the list of all, and `best` where that is all that is known."""
+    and the list of all; `best` where that is all that is known; and the tables
+    by name, by what begins a row, and by heading."""
     return Names({one.name: Names(
         {name: Names(series, rate=list(series.values()))
          for name, series in one.published.series.items()},
-        best=Names(one.published.best))
+        best=Names(one.published.best),
+        **{table["name"]: Names((row[0], Names(zip(table["heads"][1:], row[1:])))
+                                for row in table["rows"]) for table in one.published.tables})
         for one in experiments.all_experiments() if one.published})
 
 

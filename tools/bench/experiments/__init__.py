@@ -58,8 +58,9 @@ class Experiment:
     """What all experiments share; these attributes are the keys of a TOML file, and [check] has
     the `status`, the `type` and a `pattern` of the body of a right answer. A study has the same
     attributes and methods (studies/study.py). `published`, of those that are, has `where` (machine
-    and load, in a sentence), `notes`, `best` {system: requests/s} and `series` {system: {x:
-    requests/s}}."""
+    and load, in a sentence), `notes`, `best` {system: requests/s}, `series` {system: {x:
+    requests/s}}, `source` (author, title, address ...), `wide` {system: x without a figure},
+    `elsewhere` [{"where", "best"}] of other machines, and `tables` as they were printed."""
 
     name = title = question = path = ""
     body = ""                   # of the right answer, where it is always the same text
@@ -86,10 +87,10 @@ class Experiment:
         self.right = {"status": 200, "type": "text/plain", **told.pop("check", {})}
         old = told.pop("published", None)
         vars(self).update(told, name=name, variants=[Variant(**one) for one in told["variants"]])
-        self.published = old and types.SimpleNamespace(
-            where=old["where"], notes=old["notes"], best=old.get("best", {}),
-            series={system: dict(zip(old["x"], rates))
-                    for system, rates in old.get("series", {}).items()})
+        self.published = old and types.SimpleNamespace(**{
+            "best": {}, "wide": {}, "elsewhere": [], "tables": [], **old,
+            "series": {system: dict(zip(old["x"], rates))
+                       for system, rates in old.get("series", {}).items()}})
 
     def path_of(self, variant):
         """Return the path that the clients of `variant` ask for."""
