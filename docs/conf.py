@@ -9,7 +9,7 @@ project = "zerohttpd"
 author = "the zerohttpd authors"
 html_title = "zerohttpd: one web server, seven ways to wait"
 extensions = ["myst_parser", "tools.book.extension", "tools.book.exact", "tools.book.guess",
-              "tools.book.read"]
+              "tools.book.published", "tools.book.read"]
 myst_enable_extensions = ["colon_fence", "deflist", "attrs_block",
                           "attrs_inline"]
 myst_heading_anchors = 3

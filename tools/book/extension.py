@@ -122,7 +122,8 @@ class Block(SphinxDirective, Resolved):
     name gets its words, and returns nodes or raises one of WRONG."""
 
     optional_arguments = 20
-    option_spec = {"variant": directives.unchanged, "key": directives.unchanged}
+    option_spec = {"variant": directives.unchanged, "key": directives.unchanged,
+                   "caption": directives.unchanged}
 
     def run(self):
         try:
@@ -157,9 +158,11 @@ class Block(SphinxDirective, Resolved):
         """Return a table with its first column as words, others as figures,
         and a note about the run, or the study, below it."""
         lines = [heads, [":--", *["--:"] * (len(heads) - 1)], *rows]
-        return [*self.parse_text_to_nodes("\n".join(
-            f"| {' | '.join(line)} |" for line in lines)),
-            self.note(self.data.machine(study))]
+        made = self.parse_text_to_nodes("\n".join(
+            f"| {' | '.join(line)} |" for line in lines))
+        if "caption" in self.options:
+            made[0].insert(0, nodes.title("", self.options["caption"]))
+        return [*made, self.note(self.data.machine(study))]
 
     def of_columns(self, first, cells, keys):
         """Return the table of these COLUMNS, with a row for each of {name:
@@ -288,14 +291,14 @@ class Block(SphinxDirective, Resolved):
 
     def published(self, name):
         """What was published, in the form of our own chart, with its
-        conditions: curves; or, of experiments with one figure for each system,
-        the best of all that were measured here and of theirs."""
+        notes: curves; or, of experiments with one figure for each system,
+        the best of all that were measured here and of theirs, on one machine."""
         page = self.page(name, None)
         given = page.experiment["published"]
         if given["series"]:
             chart = charts.by_x(curves.page_of(
                 page.experiment, "as published", given["series"]), "rate")
-            chart.title.subtitle = given["where"]
+            chart.title.subtitle = "machine and load: above"
             told = {who: max(rates.values())
                     for who, rates in given["series"].items()}
         else:
@@ -303,7 +306,7 @@ class Block(SphinxDirective, Resolved):
         best = ", ".join(f"{who} {rate:,}" for who, rate in told.items())
         return [*self.image(f"published-{name}", charts.svg(chart), (
             f"Best published rates of {name}: {best}.")), self.note(
-                " ".join([f"Published: {given['where']}.", *given["notes"]]))]
+                " ".join(given["notes"]))]
 
     def shape(self, name, server):
         """The rate of a server and the published one, each as a share of its

@@ -1,0 +1,134 @@
+"""The five publications: where they can be read, their figures as tables, and how far the load
+tools carried here.
+
+    :::{cited} answer                       author, title, address, machine and load
+    :::{told} answer cells                  a table of tools/bench/experiments/answer.toml
+    :::{told} guestbook rates               the published curves as a table
+    :::{elsewhere} redirect                 bars of each other machine, a chart of its own
+    :::{open-loop} echo failed_percent      what came back at each demanded rate, by server
+    :::{unavailable} mongoose onion         published servers that are not measured, and why
+    :::{carried}                            the fastest cell of each load tool
+"""
+
+from docutils import nodes
+
+from tools.bench import experiments
+from tools.bench.peers import unavailable
+from tools.book import figures
+from tools.book.extension import SEVEN, WRONG, Block
+from tools.report import charts
+
+LOAD = ("load tool", "cores of the load")       # what ends a rate that is no server's
+
+
+class Published(Block):
+    """Directives of this module; a method for each."""
+
+    def run(self):
+        try:
+            return getattr(self, self.name.replace("-", "_"))(*self.arguments)
+        except (*WRONG, KeyError, StopIteration) as error:
+            return [nodes.paragraph("", "", self.refuse(repr(error)))]
+
+    @staticmethod
+    def given(name):
+        """Return what was published of an experiment."""
+        return next(one.published for one in experiments.all_experiments() if one.name == name)
+
+    def plain(self, caption, heads, rows):
+        """Return a table without a note about our run."""
+        self.options.setdefault("caption", caption)
+        made = self.table(heads, [[*map(shown, row)] for row in rows])[:-1]
+        for entry in made[0].findall(nodes.entry):
+            place = entry.parent.index(entry)
+            if all(isinstance(row[place], str) for row in rows):    # words begin on the left
+                entry["classes"] = ["text-left"]
+        return made
+
+    def cited(self, name):
+        """The publication, as a list of works names one."""
+        source = self.given(name).source
+        parts = [f"{source['author']}, *{source['title']}*"]
+        parts += [f"in {source['language']}"] if "language" in source else []
+        parts += [source["date"] if source["date"][0].isdigit() or source["date"][0].isupper()
+                  else f"date: {source['date']}"]
+        parts += [f"<{source['address']}>"] if "address" in source else []
+        text = ", ".join(parts) + ". " + source.get("remark", "")
+        return self.parse_text_to_nodes(
+            f"**Published:** {text}\n\n**Machine and load there:** {self.given(name).where}.")
+
+    def told(self, name, table):
+        """A table as it was printed, or `rates`: the published curves."""
+        given = self.given(name)
+        if table == "rates":
+            xs = sorted({x for series in given.series.values() for x in series})
+            rows = [[x, *(series.get(x, "~" if given.wide.get(system) == x else "–")
+                          for system, series in given.series.items())] for x in xs]
+            caption = "As published, requests a second" + (
+                "; ~: a wide spread and no figure; –: no result" if given.wide else "")
+            return self.plain(caption, [self.page(name).experiment["x_short"], *given.series], rows)
+        one = next(one for one in given.tables if one["name"] == table)
+        return self.plain(one["caption"], one["heads"], one["rows"])
+
+    def elsewhere(self, name):
+        """Bars for each machine but the first: rates of two machines do not share a chart."""
+        made, page = [], self.page(name)
+        for place, machine in enumerate(self.given(name).elsewhere):
+            best = max(machine["best"].values())
+            rows = [{"server": system, "mark": "", "y": rate / best, "low": 0, "high": 0,
+                     "text": f"{rate:,}"} for system, rate in machine["best"].items()]
+            chart = charts.bars(page, rows, "published, as a share of the best of its machine",
+                                machine["where"], form="%")
+            made += self.image(f"elsewhere-{name}-{place}", charts.svg(chart), (
+                f"Published on {machine['where']}: " + ", ".join(
+                    f"{system} {rate:,}" for system, rate in machine["best"].items())))
+        return made
+
+    def open_loop(self, name, key):
+        """Medians of a figure at each demanded rate, of all servers that were measured."""
+        found = self.data.names[name]
+        servers = [server for server in dict.fromkeys([*SEVEN, *found]) if isinstance(
+            found.get(server), figures.Names) and "x" in found[server]]
+        digits = 0 if key == "rate" else 1
+        heads = [f"{SEVEN.index(server) + 1:02}" if server in SEVEN else server
+                 for server in servers]
+        return self.table(["demanded", *heads], [[f"{x:,}", *(
+            figures.show(value, digits) if (value := found[server].get(x, {}).get(key))
+            is not None else "–" for server in servers)] for x in found[servers[0]].x])
+
+    def unavailable(self, *names):
+        """Published servers that are not measured here, and why."""
+        why = {one["name"]: one["why"] for one in unavailable()}
+        return self.plain("Published servers that are not measured here", ["server", "why"],
+                          [[name, why[name]] for name in names])
+
+    def carried(self):
+        """The fastest cell of each load tool, by experiment and variant, and how many of its
+        cells ended because the load could not send more."""
+        rows = []
+        for name, experiment in self.data.run.experiments.items():
+            for variant in experiment["variants"]:
+                cells = [(point["rate"]["middle"], point, one["server"]) for one
+                         in experiment["curves"] if one["variant"] == variant
+                         for point in one["points"] if point["rate"]]
+                rate, point, server = max(cells, key=lambda cell: cell[0])
+                ended = sum(point["limit"] in LOAD for _, point, _ in cells)
+                tool = next(row["tool"] for row in self.data.run.rows if (
+                    row["experiment"], row["variant"] or "") == (name, variant))
+                rows.append([tool, ", ".join(filter(None, (name, variant))), f"{rate:,.0f}",
+                             f"{server}, {point['x']:,}", f"{point['values']['load_busy']:.0f} %",
+                             f"{ended} of {len(cells)}"])
+        return self.table(["tool", "experiment", "most answers/s", "server and clients, or rate",
+                           "tool's core busy there", "cells that the load ended"], sorted(rows))
+
+
+def shown(value):
+    """Return a published figure as it was printed, with commas between thousands."""
+    return value if isinstance(value, str) else f"{value:,}"
+
+
+def setup(app):
+    """Register the directives of this module."""
+    for name in ("cited", "told", "elsewhere", "open-loop", "unavailable", "carried"):
+        app.add_directive(name, Published)
+    return {"parallel_read_safe": True}
