@@ -39,11 +39,8 @@ class Published(Block):
         """Return a table without a note about our run."""
         self.options.setdefault("caption", caption)
         made = self.table(heads, [[*map(shown, row)] for row in rows])[:-1]
-        for entry in made[0].findall(nodes.entry):
-            place = entry.parent.index(entry)
-            if all(isinstance(row[place], str) for row in rows):    # words begin on the left
-                entry["classes"] = ["text-left"]
-        return made
+        return words(made, [place for place in range(len(heads))
+                            if all(isinstance(row[place], str) for row in rows)])
 
     def cited(self, name):
         """The publication, as a list of works names one."""
@@ -118,8 +115,17 @@ class Published(Block):
                 rows.append([tool, ", ".join(filter(None, (name, variant))), f"{rate:,.0f}",
                              f"{server}, {point['x']:,}", f"{point['values']['load_busy']:.0f} %",
                              f"{ended} of {len(cells)}"])
-        return self.table(["tool", "experiment", "most answers/s", "server and clients, or rate",
-                           "tool's core busy there", "cells that the load ended"], sorted(rows))
+        return words(self.table([
+            "tool", "experiment", "most answers/s", "server and clients, or rate",
+            "tool's core busy there", "cells that the load ended"], sorted(rows)), [1, 3])
+
+
+def words(made, places):
+    """Let these columns of a table begin on the left; return the table and what is below it."""
+    for entry in made[0].findall(nodes.entry):
+        if entry.parent.index(entry) in places:
+            entry["classes"] = ["text-left"]
+    return made
 
 
 def shown(value):
