@@ -11,11 +11,11 @@ from html import escape
 from tools.kit import states
 from tools.observe.timeline import lines
 from tools.observe.timeline.export import duration
-from tools.observe.timeline.svg import GROUND, QUIET, TEXT, fill, patterns, who
+from tools.observe.timeline.svg import GROUND, LINE, QUIET, SMALL, TEXT, WIDTH, fill, patterns, who, wrapped
 
-WIDTH, LEFT, ROW, GAP = 960, 16, 17, 18
+LEFT, ROW, GAP = 16, 19, 18
 STRIPE = 5              # height of what is waited for
-LETTER = 5.7            # units that a letter of a label takes
+LETTER = 6.2            # units that a letter of a label takes
 SHORT = 0.002           # a part of the whole that is narrower is not drawn
 
 
@@ -52,7 +52,8 @@ def draw(timelines, caption):
         block, y = _block(timeline, y)
         parts += block
     heading = f"{who(timelines)}: in which functions does the clients' time pass?"
-    height = y + 16 * len(caption) + 12
+    caption = wrapped(caption)
+    height = y + LINE * len(caption) + 12
     return "\n".join([
         f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {WIDTH} {height}' width='{WIDTH}' "
         f"height='{height}' font-family='system-ui,sans-serif' role='img'>",
@@ -60,15 +61,16 @@ def draw(timelines, caption):
         f"<rect width='100%' height='100%' fill='{GROUND}'/>",
         f"<text x='{LEFT}' y='24' font-size='16' font-weight='600' fill='{TEXT}'>"
         f"{escape(heading)}</text>", *parts,
-        *(f"<text x='{LEFT}' y='{y + 12 + 16 * i}' font-size='11' fill='{QUIET}'>"
-          f"{escape(line)}</text>" for i, line in enumerate(caption)), "</svg>\n"])
+        *(f"<text x='{LEFT}' y='{y + 12 + LINE * i}' font-size='{SMALL}' "
+          f"fill='{QUIET}'>{escape(line)}</text>" for i, line in enumerate(caption)), "</svg>\n"])
 
 
 def _block(timeline, y):
     root = tree(timeline)
-    parts = [f"<text x='{LEFT}' y='{y + 12}' font-size='13' font-weight='600' fill='{TEXT}'>"
-             f"{escape(timeline.title)}</text><text x='{LEFT + 150}' y='{y + 12}' font-size='11' "
-             f"fill='{QUIET}'>the clients' time together: {duration(root.seconds)}</text>"]
+    parts = [f"<text x='{LEFT}' y='{y + 12}' font-size='{SMALL}' fill='{QUIET}'>"
+             f"<tspan font-size='14' font-weight='600' fill='{TEXT}'>{escape(timeline.title)}"
+             f"</tspan><tspan dx='12'>the clients' time together: {duration(root.seconds)}"
+             "</tspan></text>"]
     y += 20
     rows = _rows(root, LEFT, (WIDTH - 2 * LEFT) / max(root.seconds, 1e-9), 0)
     depth = 1 + max((row for row, *_ in rows), default=0)
@@ -88,15 +90,24 @@ def _rows(node, x, scale, row):
     return found
 
 
+def _fitting(label, room):
+    """Return what so many letters can show of a label: all of it, the function's name, or the
+    beginning of that."""
+    name = label.partition("  ")[0]
+    for text in (label, name):
+        if len(text) <= room:
+            return text
+    return name[:room - 1] + "…" if room > 4 else ""
+
+
 def _box(y, x, width, label, node, whole, row):
     said = f"{label}: {duration(node.seconds)}, {100 * node.seconds / whole:.0f} %"
-    room = int((width - 6) / LETTER)
-    shown = label if len(label) <= room else label[:room - 1] + "…" if room > 4 else ""
+    shown = _fitting(label, int((width - 6) / LETTER))
     # What is waited for is a stripe with its words below: they could not be read on some colours.
     colour, height = states.FRAMES[row % 2][0], ROW - 1
     if node.kind:
         colour, height = fill(node.kind), STRIPE
     return (f"<g><title>{escape(said)}</title><rect x='{x:.1f}' y='{y}' "
             f"width='{max(width - 0.6, 0.6):.1f}' height='{height}' fill='{colour}'/>"
-            f"<text x='{x + 3:.1f}' y='{y + 12 + (STRIPE if node.kind else 0)}' font-size='10.5' "
-            f"fill='{TEXT}'>{escape(shown)}</text></g>")
+            f"<text x='{x + 3:.1f}' y='{y + 13 + (STRIPE if node.kind else 0)}' "
+            f"font-size='{SMALL}' fill='{TEXT}'>{escape(shown)}</text></g>")

@@ -1,13 +1,17 @@
 """Timelines as an SVG picture for light ground; states.dark() makes its twin. Pure."""
 
+import textwrap
 from html import escape
 
 from tools.kit import states
 from tools.observe.timeline import lines
 from tools.observe.timeline.export import duration
 
-WIDTH, LEFT, RIGHT = 960, 150, 16
-ROW = {"worker": (13, 9), "client": (11, 7)}     # pitch, height of the bar
+# A page of the book is 736 pixels wide: at this width, its smallest text has eleven of them.
+WIDTH, LEFT, RIGHT, SMALL = 800, 112, 16, 12
+LETTER = 6.4                                     # units that a letter of this size takes
+LETTERS = 112                                    # of a line of the caption
+ROW = {"worker": (15, 11), "client": (13, 9)}    # pitch, height of the bar
 GROUND, TEXT, QUIET, GRID = (pair[0] for pair in (
     states.GROUND, states.TEXT, states.QUIET, states.GRID))
 LESSONS = {
@@ -19,7 +23,7 @@ LESSONS = {
     "06": "one loop waits for all clients together",
     "07": "one loop waits for all clients together",
 }
-HEAD, TITLE, AXIS = 62, 24, 34
+HEAD, TITLE, AXIS, LINE = 44, 26, 34, 18
 _FONT = "font-family='system-ui,sans-serif'"
 
 
@@ -30,11 +34,13 @@ def draw(timelines, caption):
     """
     span = max(t.end - t.begin for t in timelines)
     scale = (WIDTH - LEFT - RIGHT) / span
-    parts, y = [], HEAD
+    legend, top = _legend(timelines)
+    caption = wrapped(caption)
+    parts, y = [], top
     for timeline in timelines:
         block, y = _block(timeline, y, scale)
         parts += block
-    height = y + AXIS + 16 * len(caption) + 10
+    height = y + AXIS + LINE * len(caption) + 10
     return "\n".join([
         f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {WIDTH} "
         f"{height}' width='{WIDTH}' height='{height}' {_FONT} role='img'>",
@@ -42,10 +48,15 @@ def draw(timelines, caption):
         f"<rect width='100%' height='100%' fill='{GROUND}'/>",
         f"<text x='16' y='24' font-size='16' font-weight='600' fill='{TEXT}'>"
         f"{escape(heading(timelines))}</text>",
-        *_legend(timelines), *_axis(span, scale, y), *parts,
-        *(f"<text x='16' y='{y + AXIS + 14 + 16 * i}' font-size='11' "
+        *legend, *_axis(span, scale, top, y), *parts,
+        *(f"<text x='16' y='{y + AXIS + 14 + LINE * i}' font-size='{SMALL}' "
           f"fill='{QUIET}'>{escape(line)}</text>"
           for i, line in enumerate(caption)), "</svg>\n"])
+
+
+def wrapped(caption):
+    """Return the lines below a picture, none of them longer than the picture is wide."""
+    return [line for one in caption for line in textwrap.wrap(one, LETTERS)]
 
 
 def who(timelines):
@@ -77,30 +88,34 @@ def fill(kind):
 
 
 def _legend(timelines):
+    """Return what the colours mean, in as many lines as it needs, and where they end."""
     shown = {bar.kind for t in timelines for row in t.rows
              for bar in row.bars if (bar.end - bar.begin) * 300 >
              t.end - t.begin}
-    parts, x = [], 16
+    parts, x, y = [], 16, HEAD
     for kind, (words, *_) in states.KINDS.items():
         if kind not in shown:
             continue
         words = words.replace("Redis", timelines[0].peer)
-        parts.append(f"<rect x='{x}' y='38' width='14' height='9' "
-                     f"fill='{fill(kind)}'/><text x='{x + 19}' y='46.5' "
-                     f"font-size='11.5' fill='{TEXT}'>{words}</text>")
-        x += 36 + 6.1 * len(words)
-    return parts
+        width = 19 + LETTER * len(words)
+        if x + width > WIDTH - RIGHT:
+            x, y = 16, y + LINE
+        parts.append(f"<rect x='{x:.1f}' y='{y - 6}' width='14' height='9' "
+                     f"fill='{fill(kind)}'/><text x='{x + 19:.1f}' y='{y + 2.5}' "
+                     f"font-size='{SMALL}' fill='{TEXT}'>{words}</text>")
+        x += width + 14
+    return parts, y + LINE
 
 
-def _axis(span, scale, bottom):
+def _axis(span, scale, top, bottom):
     step = next(s for s in (.01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 20)
                 if span / s <= 10)
     parts, tick = [], 0
     while tick * step <= span:
         x = LEFT + tick * step * scale
-        parts.append(f"<path d='M{x:.1f} {HEAD - 4}V{bottom + 6}' "
+        parts.append(f"<path d='M{x:.1f} {top - 4}V{bottom + 6}' "
                      f"stroke='{GRID}'/><text x='{x:.1f}' y='{bottom + 20}' "
-                     f"font-size='11' text-anchor='middle' fill='{QUIET}'>"
+                     f"font-size='{SMALL}' text-anchor='middle' fill='{QUIET}'>"
                      f"{tick * step * 1000:.0f}"
                      f"{' ms' if tick == 0 else ''}</text>")
         tick += 1
@@ -110,19 +125,17 @@ def _axis(span, scale, bottom):
 def _block(timeline, y, scale):
     number, *more = timeline.title.split()
     lesson = timeline.lesson or (LESSONS.get(number, "") if len(more) == 1 else "")
-    parts = [f"<text x='16' y='{y + 15}' font-size='13' font-weight='600' "
-             f"fill='{TEXT}'>{escape(timeline.title)}</text>"
-             f"<text x='{LEFT}' y='{y + 15}' font-size='11' fill='{QUIET}'>"
-             f"{duration(timeline.seconds)}{lesson and ': ' + lesson}"
-             "</text>"]
+    parts = [f"<text x='16' y='{y + 15}' font-size='{SMALL}' fill='{QUIET}'>"
+             f"<tspan font-size='14' font-weight='600' fill='{TEXT}'>{escape(timeline.title)}"
+             f"</tspan><tspan dx='12'>{duration(timeline.seconds)}{lesson and ': ' + lesson}"
+             "</tspan></text>"]
     y, role = y + TITLE, "worker"
     for row in timeline.rows:
         pitch, height = ROW[row.role]
         if row.role != role:
             y, role = y + 5, row.role
-        size = 10.5 if row.role == "worker" else 9.5
-        parts.append(f"<text x='{LEFT - 8}' y='{y + height - 0.5}' "
-                     f"font-size='{size}' text-anchor='end' fill='"
+        parts.append(f"<text x='{LEFT - 8}' y='{y + height - 1}' "
+                     f"font-size='{SMALL}' text-anchor='end' fill='"
                      f"{TEXT if row.role == 'worker' else QUIET}'>"
                      f"{escape(row.name)}</text>")
         parts += _bars(row, timeline, y, height, scale)
@@ -137,13 +150,13 @@ def _where(bar):
 
 
 def _bars(row, timeline, y, height, scale):
-    """Return the row's bars; those narrower than 0.2 units join the next."""
+    """Return the row's bars; those narrower than 0.16 units join the next."""
     parts = []
     for bar in row.bars:
         begin = max(bar.begin, timeline.begin)
         x, width = LEFT + (begin - timeline.begin) * scale, \
             (bar.end - begin) * scale
-        if width < 0.2:
+        if width < 0.16:
             continue
         thin = bar.kind == "idle"
         parts.append(
