@@ -17,6 +17,7 @@ code and pictures, resolved when the book is built.
     :::{quote} 07_epoll/main.c serve_clients     a definition in C
     :::{picture} epoll                           a drawing of pictures.py
     :::{timeline} epoll                          what make timeline drew, or flame-epoll
+    :::{overview}                                the picture of the first page
 
 Expressions are those of figures.py. With the book's own run, a claim that
 does not hold or a figure that is missing is an error. With a reader's run
@@ -35,7 +36,7 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from tools.bench.machine import facts
-from tools.book import curves, figures, live, pictures, sidebar, source
+from tools.book import curves, figures, live, overview, pictures, sidebar, source
 from tools.book.data import RESULTS, Data
 from tools.kit import TOP, states
 from tools.kit.servers import ARCHITECTURES
@@ -356,6 +357,11 @@ class Block(SphinxDirective, Resolved):
         return self.image(f"timeline-{name}", light, dark=states.dark(light),
                           alt=f"Timeline of {name}, {said}: the text says what to see.")
 
+    def overview(self):
+        """Eight clients at each of the seven; for the page at the top only."""
+        folder = Path(self.env.app.outdir) / "_images"
+        return [nodes.raw("", overview.html(folder), format="html")]
+
 
 def add_times(app, doctree):
     """Put the reading time below the title of a chapter, and the lab's."""
@@ -385,8 +391,8 @@ def setup(app):
         app.add_role(role, Figure())
     app.add_directive("claim", Claim)
     for name in ("curve", "published", "shape", "costs", "across", "calls",
-                 "times", "response", "counted", "quote", "picture", "timeline", "metrics",
-                 "runs"):
+                 "times", "response", "counted", "quote", "picture", "timeline", "overview",
+                 "metrics", "runs"):
         app.add_directive(name, Block)
     app.connect("builder-inited", Data)
     live.setup(app)
