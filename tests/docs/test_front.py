@@ -8,8 +8,7 @@ import pytest
 from tests.docs.conftest import TOP
 from tools.book import overview
 
-# What a reader sees without scrolling: [words] of what begins above the fold, apart from the
-# sidebar, and whether all of it does.
+# What a reader sees without scrolling, apart from the sidebar.
 SEEN = """const inside = box => box.width > 0 && box.top >= 0 && box.bottom <= innerHeight;
 const all = words => [...document.querySelectorAll(words)].filter(
   one => one.getClientRects().length);
@@ -72,3 +71,13 @@ def test_a_bar_too_thin_to_see_joins_its_neighbour():
     bars = [(0, 1, "queue"), (1, 9, "run"), (9, 20, "redis"), (20, 21, "run"), (21, 30, "redis")]
     assert overview.joined(bars, 2) == [(0, 9, "run"), (9, 30, "redis")]
     assert overview.joined(bars, 0) == bars
+
+
+def test_there_is_one_first_hour():
+    """Lab 00 leads to the page of the book, which has all questions, and repeats none of it."""
+    page = (TOP / "docs/tutorial/first_hour.md").read_text()
+    lab = (TOP / "labs/00_first_hour/README.md").read_text()
+    assert "(../../docs/tutorial/first_hour.md)" in lab
+    numbers = [int(number) for number in re.findall(r"\*\*Question (\d+)\.", page)]
+    assert numbers == list(range(1, 16)) and "**Question" not in lab
+    assert not {line for line in lab.splitlines() if len(line) > 40} & set(page.splitlines())
