@@ -7,6 +7,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 project = "zerohttpd"
 author = "the zerohttpd authors"
+copyright = "2026 the zerohttpd authors"       # the name that Sphinx asks for
 html_title = "zerohttpd: one web server, seven ways to wait"
 extensions = ["myst_parser", "tools.book.extension", "tools.book.exact", "tools.book.guess",
               "tools.book.published", "tools.book.read"]

@@ -1,4 +1,4 @@
-"""What moves in the chapters: replays of committed recordings, the simulator with one control."""
+"""What moves in the book: replays of committed recordings, the simulator with one control."""
 
 import json
 import lzma
@@ -8,6 +8,8 @@ import pytest
 
 from tests.docs.conftest import TOP
 from tools.kit.servers import ARCHITECTURES
+from tools.model import model
+from tools.model.simulator import page
 from tools.observe.timeline import replay
 
 REPLAYS = TOP / "docs/results/replays"
@@ -39,3 +41,17 @@ def test_a_chapter_has_a_replay_of_its_server_and_the_simulator_with_a_control(s
 
 def test_the_replays_of_all_seven_stay_small():
     assert sum(len(replay.page(recorded(one.name)).encode()) for one in ARCHITECTURES) < 2_000_000
+
+
+def test_the_simulator_of_the_book_leads_back(browser, book):
+    """In a page of its own; in a frame of a chapter, the chapter is there."""
+    def shown(query):
+        browser.get("about:blank")      # another fragment alone would load nothing
+        browser.get((book / "simulator.html").as_uri() + query)
+        return browser.execute_script(
+            "const a = document.querySelector('#home a');"
+            "return a.getClientRects().length > 0 && a.href")
+
+    assert shown("") == (book / "index.html").as_uri()
+    assert shown("#server=epoll&only=clients") is False
+    assert "id=\"home\"" not in page.draw(model.load())

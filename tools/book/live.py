@@ -56,7 +56,8 @@ def write(app, exception):
     if exception or app.builder.name != "html":
         return
     out = Path(app.outdir)
-    (out / "simulator.html").write_text(simulator.draw(model.load()), encoding="utf-8")
+    (out / "simulator.html").write_text(
+        simulator.draw(model.load(), home="index.html"), encoding="utf-8")
     for path in REPLAYS.glob("*.json.xz"):
         data = json.loads(lzma.decompress(path.read_bytes()))
         name = path.name.partition(".")[0]

@@ -25,12 +25,14 @@ def engine():
     return text
 
 
-def draw(costs):
+def draw(costs, home=""):
     """Return the page's text. `costs`: as model.load() returns
-    them; microseconds of CPU a page."""
+    them; microseconds of CPU a page. `home`: where the book begins, if it is part of one."""
     page = (_HERE / "page.html").read_text(encoding="utf-8")
     view = (_HERE / "view.js").read_text(encoding="utf-8")
     for mark, text in (
+            ("HOME", f'<p id="home"><a href="{html.escape(home)}">← The book</a></p>\n' if home
+             else ""),
             ("SERVERS", "\n".join(map(_button, (
                 one for one in servers.ARCHITECTURES if one.name in costs["servers"])))),
             ("LIGHT", _colours(1)), ("DARK", _colours(2)),
