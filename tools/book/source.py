@@ -75,7 +75,8 @@ class Index:
         for path, text in self.texts.items():
             inside = None
             for number, line in enumerate(text.splitlines(), 1):
-                for name in set(re.findall(r"\b\w+(?=\()", line)):
+                # What a member points to is another function than the one of its name.
+                for name in set(re.findall(r"(?<![.>])\b\w+(?=\()", line)):
                     if inside and name != inside and line.startswith(" "):
                         self.users.setdefault(name, {})[inside] = path
                 found = DEFINITION.match(line)
@@ -138,8 +139,8 @@ def _prose(comment):
         part = html.escape(part.rstrip())
         if re.search(r"^ {2,}", part, re.M):
             parts.append(f"<pre>{part}</pre>")
-        elif not re.fullmatch(r"[\s-]*(?:-{5,}.*)?", part) or part.strip("- "):
-            parts.append(f"<p>{part.strip('- ')}</p>")
+        elif words := re.sub(r"^-{5,}|-{5,}$", "", part).strip():   # without the rule
+            parts.append(f"<p>{words}</p>")
     return "".join(parts)
 
 
