@@ -12,9 +12,9 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
 
 # A page of each kind for axe-core, which takes a second or more for each. In
-# make check the first two; and the pages of docs/, without most of the source.
+# make check the first four; and the pages of docs/, without most of the source.
 # Frames cannot be looked into from a file; what is in them is a kind of its own.
-KINDS = ["tutorial/07_epoll", "replay-epoll", "source/01_iterative-main-c", "simulator",
+KINDS = ["index", "tutorial/07_epoll", "replay-epoll", "source/01_iterative-main-c", "simulator",
          "reference/experiments", "source/06-07", "search"]
 AXE = """const done = arguments[1];
 axe.run({runOnly: arguments[0], preload: false, iframes: false}).then(
@@ -61,7 +61,7 @@ def test_pages_in_a_browser(browser, book):
     """No page scrolls sideways at 400 pixels, asks another host or logs an
     error, and axe-core finds nothing."""
     full, wrong = os.environ.get("FULL"), []
-    kinds = KINDS if full else KINDS[:3]
+    kinds = KINDS if full else KINDS[:4]
     resize(browser, 400)
     for page in sorted(book.rglob("*.html")):
         name = str(page.relative_to(book).with_suffix(""))
