@@ -134,7 +134,8 @@ def _block(server, rows, layout, y, scale):
     name = server.folder.replace("_", " ")
     end = layout.left + seconds * scale
     if layout.above:
-        parts = [_text(layout.left, y + 12, name, svg.TEXT, _BOLD), _text(layout.left + 122, y + 12, said)]
+        parts = [_text(layout.left, y + 12, name, svg.TEXT, _BOLD),
+                 _text(layout.left + 122, y + 12, said)]
     elif end > layout.width / 2:    # there is room where the first clients have left
         parts = [_text(16, y + 24, name, svg.TEXT, _BOLD), _text(
             layout.width - svg.RIGHT, y + 10, said,

@@ -11,7 +11,8 @@ from html import escape
 from tools.kit import states
 from tools.observe.timeline import lines
 from tools.observe.timeline.export import duration
-from tools.observe.timeline.svg import GROUND, LINE, QUIET, SMALL, TEXT, WIDTH, fill, patterns, who, wrapped
+from tools.observe.timeline.svg import (
+    GROUND, LINE, QUIET, SMALL, TEXT, WIDTH, fill, patterns, who, wrapped)
 
 LEFT, ROW, GAP = 16, 19, 18
 STRIPE = 5              # height of what is waited for
