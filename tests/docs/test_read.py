@@ -30,7 +30,7 @@ FIGURE = re.compile(r"\{(?:value|words|ratio)\}`[^`]*`")
 MARKUP = (
     (re.compile(r"\{term\}`([^`<]*?)(?:\s*<[^`>]+>)?`", re.DOTALL), r"\1"),
     (re.compile(r"\[([^]]*)\]\([^)]*\)"), r"\1"),
-    (re.compile(r"(`+)(.+?)\1|</?a\b[^>]*>|\*\*|(?<!\w)\*(?=\w)|(?<=[\w.?!)])\*(?!\w)",
+    (re.compile(r"(`+)(.+?)\1|</?a\b[^>]*>|\*\*|(?<!\w)\*(?=\w)|(?<=[\w.?!:)])\*(?!\w)",
                 re.DOTALL), lambda found: found[2] or ""))
 BREAK = re.compile(r"\n\s*\n|^ *(?:[-*+]|\d+\.|#+) +", re.MULTILINE)
 
