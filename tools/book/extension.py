@@ -36,7 +36,7 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from tools.bench.machine import facts
-from tools.book import curves, figures, live, overview, pictures, sidebar, source
+from tools.book import curves, figures, live, overview, pictures, search, sidebar, source
 from tools.book.data import RESULTS, Data
 from tools.kit import TOP, states
 from tools.kit.servers import ARCHITECTURES
@@ -398,5 +398,6 @@ def setup(app):
     live.setup(app)
     app.connect("doctree-read", add_times)
     app.connect("html-collect-pages", source.pages)
+    search.setup(app)
     sidebar.setup(app)
     return {"version": "1", "parallel_read_safe": False}
