@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.docs.conftest import BUILD_LIMIT, CHAPTERS, DOCS, PAGES, TOP
-from tools.book import figures, pictures, source
+from tools.book import figures, pairs, pictures, source
 from tools.kit import states
 from tools.report import join, styles
 
@@ -166,11 +166,11 @@ def test_notes_of_a_source_have_options_and_true_users():
 
 def test_difference_without_a_note_breaks_the_book(monkeypatch):
     """So does a note without a difference. All pairs are in the book."""
-    assert 'class="note"' in source.pair_page("01-02")[1]
+    assert 'class="note"' in pairs.page("01-02")[1]
     for notes in ([], [{"at": "no such line", "text": ""}]):
         monkeypatch.setattr("tomllib.loads", lambda _, found=notes: {"note": found})
-        with pytest.raises(source.SourceError):
-            source.pair_page("01-02")
+        with pytest.raises(pairs.PairError):
+            pairs.page("01-02")
 
 
 def test_quotation_of_what_is_not_there_breaks_the_book():

@@ -1,27 +1,23 @@
-"""The annotated source: a page for each C file, one for each pair of
-neighbours with a note at each difference, and definitions that pages quote.
+"""The annotated source: a page for each C file, and definitions that pages
+quote.
 
-On a file's page, a comment stands next to the code that follows it. Each name
-that the collection defines leads to its definition, the first use of a system
-call on a page to its man page, and each function says where it is used.
-The notes of a pair are docs/source/NN-NN.toml: [[note]] with `at`, a text in
-the first line of a difference, and `text`.
+On a file's page, a comment stands next to the code that follows it, or above
+it when it has a drawing. Each name that the collection defines leads to its
+definition, the first use of a system call on a page to its man page, and each
+function says where it is used.
 """
 
-import difflib
 import html
 import itertools
 import re
-import tomllib
 
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import CLexer
 
+from tools.book import pairs
 from tools.kit import TOP
 
-SEVEN = sorted(path.parent.name for path in TOP.glob("0[1-9]_*/main.c"))
-PAIRS = sorted(path.stem for path in (TOP / "docs" / "source").glob("*.toml"))
 DEFINITION = re.compile(
     r"^(?:#define (?P<macro>\w+)|(?:struct|enum|union) (?P<type>\w+) \{"
     r"|(?!return|else|typedef|#)[a-z][\w *]*?\b\*?(?P<name>\w+)"
@@ -34,14 +30,17 @@ CALLS = frozenset("""accept4 bind clock_gettime close connect epoll_create1
 MAN = "https://man7.org/linux/man-pages/man2/{0}.2.html"
 
 
+# What looks like code and is none: comments, and texts.
+NO_CODE = re.compile(r'/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.S)
+
+
 class SourceError(Exception):
-    """A difference has no note, a note no difference, or nothing has the name
-    of a quotation."""
+    """Nothing has the name of a quotation."""
 
 
 def files():
     """Return the paths of all C files, relative to the top."""
-    return [*(f"{name}/main.c" for name in SEVEN), *sorted(
+    return [*(f"{name}/main.c" for name in pairs.SEVEN), *sorted(
         str(path.relative_to(TOP)) for ending in ("h", "c")
         for path in (TOP / "common").rglob(f"*.{ending}"))]
 
@@ -66,36 +65,76 @@ def quote(path, name):
 
 
 class Index:
-    """Where each name is defined, and which functions use it."""
+    """Where each name is defined, and what uses each function: a function, or
+    a table that holds its address."""
 
     def __init__(self):
         self.texts = {path: (TOP / path).read_text(encoding="utf-8")
                       for path in files()}
-        self.defined, self.users, self.types = {}, {}, set()
-        for path, text in self.texts.items():
-            inside = None
+        self.defined = {}       # {(path, or "" if others see it; name): place}
+        self.types, self.users = set(), {}      # {place: {(name, path)}}
+        # With as many lines, and each word in its line.
+        plain = {path: NO_CODE.sub(lambda found: "\n" * found[0].count("\n"),
+                                   text) for path, text in self.texts.items()}
+        for path, text in plain.items():
             for number, line in enumerate(text.splitlines(), 1):
-                # What a member points to is another function than the one of its name.
-                for name in set(re.findall(r"(?<![.>])\b\w+(?=\()", line)):
-                    if inside and name != inside and line.startswith(" "):
-                        self.users.setdefault(name, {})[inside] = path
-                found = DEFINITION.match(line)
-                if not found:
-                    continue
-                name = found["macro"] or found["type"] or found["name"]
-                if found["type"]:
-                    self.types.add(name)
-                # Of a function, the body; its prototype comes second.
-                if name not in self.defined or not line.endswith(";"):
-                    self.defined[name] = path, number
-                if found["name"] and not line.endswith(";"):
-                    inside = name
+                self._define(path, number, line)
+        for path, text in plain.items():
+            # A table, up to the line that ends it, or a function.
+            for found in re.finditer(r"^(?:[a-z][^\n;(]* = (?:.*?); *$|[a-z][^\n;=]*\((?:[^;]*?)"
+                                     r"\n\{\n.*?^\})", text, re.M | re.S):
+                self._use(path, found[0])
 
-    def link(self, name, path):
-        """Return the address of a definition, from a page below source/."""
-        where, number = self.defined[name]
-        page = "" if where == path else page_name(where)[7:] + ".html"
+    def _define(self, path, number, line):
+        """Note what a line at the left margin defines. A type, a macro and what
+        is static belong to their C file, so several may have one name."""
+        found = DEFINITION.match(line)
+        if not found:
+            return
+        name = found["macro"] or found["type"] or found["name"]
+        if found["type"]:
+            self.types.add(name)
+        own = path.endswith(".c") and (
+            not found["name"] or line.startswith("static "))
+        key = path if own else "", name
+        # Of a function, the body; its prototype comes second.
+        if key not in self.defined or not line.endswith(";"):
+            self.defined[key] = path, number
+
+    def _use(self, path, text):
+        """Note what the function or table in `text` uses: names that it calls,
+        or whose address it takes, but no member and no variable of its own."""
+        head = DEFINITION.match(text.partition("\n")[0])
+        if not head or not head["name"]:
+            return
+        for name in set(re.findall(
+                r"(?<![\w.>])(\w+)\(|[=(,?:&{]\s*(\w+)(?=\s*[,;:)}])", text)):
+            name = name[0] or name[1]
+            place = self.find(name, path)
+            own = re.search(rf"\b(?!return)\w+[ *]+{name}\s*[=;,)\[]", text)
+            if place and name != head["name"] and not own:
+                self.users.setdefault(place, set()).add((head["name"], path))
+
+    def find(self, name, path):
+        """Return (file, line) of what a name means in a file, or None."""
+        return self.defined.get((path, name)) or self.defined.get(("", name))
+
+    def link(self, name, path, at=None):
+        """Return the address of what a name means in a file, from the page of
+        the file `at`, by default the same."""
+        where, number = self.find(name, path)
+        page = "" if where == (at or path) else page_name(where)[7:] + ".html"
         return f"{page}#L{number}"
+
+    def used_by(self, names, path):
+        """Return links to what uses the `names` of a file; of several that have
+        one name, with their files."""
+        users = set().union(*(self.users.get(self.find(name, path), ()) for name in names))
+        called = [user for user, _ in users]
+        return ", ".join(
+            f'<a href="{self.link(user, where, path)}">{user}</a>'
+            + (f" in {where}" if called.count(user) > 1 else "")
+            for user, where in sorted(users))
 
 
 def _code(text, path, index, seen, first):
@@ -105,7 +144,7 @@ def _code(text, path, index, seen, first):
     def link(match):
         name, before = match[2], match.string[:match.start()]
         member = before.endswith((">.</span>", "&gt;</span>"))
-        if name in index.defined and not member and (
+        if index.find(name, path) and not member and (
                 before.endswith('struct</span><span class="w"> </span>')
                 or name not in index.types):
             return (f'<a class="{match[1]}" href="{index.link(name, path)}">'
@@ -132,83 +171,35 @@ def _chunks(text):
 
 
 def _prose(comment):
-    """Return a C comment as HTML: paragraphs, and drawings as they are."""
+    """Return a C comment as HTML: paragraphs, headings, and drawings, lists
+    and tables as they are. These are indented."""
     text = re.sub(r"^ ?\*/?[ ]?|^/\* ?| ?\*/$", "", comment, flags=re.M)
-    parts = []
+    made = []
     for part in re.split(r"\n\s*\n", text.strip("\n")):
-        part = html.escape(part.rstrip())
-        if re.search(r"^ {2,}", part, re.M):
-            parts.append(f"<pre>{part}</pre>")
-        elif words := re.sub(r"^-{5,}|-{5,}$", "", part).strip():   # without the rule
-            parts.append(f"<p>{words}</p>")
-    return "".join(parts)
+        rule = re.fullmatch(r"-{5,}(.*)", part.strip())
+        if rule:
+            made.append(f"<h2>{html.escape(rule[1].strip())}</h2>" * bool(rule[1]))
+            continue
+        for drawn, lines in itertools.groupby(
+                part.splitlines(), lambda line: line.startswith("  ")):
+            kind = "pre" if drawn else "p"
+            made.append(f"<{kind}>{html.escape(chr(10).join(lines))}</{kind}>")
+    return "".join(made)
 
 
 def file_page(path, index):
     """Return the HTML body of a file's page."""
     rows, seen = [], set()
     for comment, code, first in _chunks(index.texts[path]):
-        names = [found["name"] for line in code.splitlines()
-                 if (found := DEFINITION.match(line)) and found["name"]]
-        users = {user: where for name in names
-                 for user, where in index.users.get(name, {}).items()}
-        used = ", ".join(f'<a href="{index.link(user, path)}">{user}</a>'
-                         for user in sorted(users) if user in index.defined)
+        used = index.used_by([found["name"] for line in code.splitlines() if (
+            found := DEFINITION.match(line)) and found["name"]], path)
+        said = _prose(comment)
         rows.append(
-            '<div class="chunk"><div class="said">' + _prose(comment)
+            f'<div class="chunk{" drawn" * ("<pre>" in said)}"><div class="said">{said}'
             + (f'<p class="run-note">Used by {used}.</p>' if used else "")
             + '</div><div class="highlight"><pre>'
             + _code(code, path, index, seen, first) + "</pre></div></div>")
     return f"<h1>{path}</h1>" + "".join(rows)
-
-
-def _differences(old, new):
-    """Return [("same" or "changed", lines of old, lines of new)]. Differences
-    with fewer than four lines between them are one; the head, up to the last
-    #include, is the first."""
-    parts = []
-    head = max(n for n, line in enumerate(old) if "#include" in line)
-    for kind, a0, a1, b0, b1 in difflib.SequenceMatcher(
-            None, old, new, autojunk=False).get_opcodes():
-        same = kind == "equal" and (a1 - a0 >= 4 and a0 >= head or not parts)
-        if not same and parts and parts[-1][0] == "changed":
-            parts[-1][1].extend(old[a0:a1])
-            parts[-1][2].extend(new[b0:b1])
-        else:
-            parts.append(("same" if same else "changed", old[a0:a1], new[b0:b1]))
-    return parts
-
-
-def pair_page(pair):
-    """Return (title, HTML body) of two neighbours side by side.
-
-    Raises SourceError when a difference has no note or a note no difference.
-    """
-    names = [next(one for one in SEVEN if one.startswith(number))
-             for number in pair.split("-")]
-    old, new = ((TOP / name / "main.c").read_text(encoding="utf-8")
-                .splitlines() for name in names)
-    path = TOP / "docs" / "source" / f"{pair}.toml"
-    notes = tomllib.loads(path.read_text(encoding="utf-8"))["note"]
-    left, rows, gap = list(notes), [], []
-    for kind, *sides in _differences(old, new):
-        here = "\n".join(itertools.chain(*sides))
-        said = [note for note in left if kind != "same" and note["at"] in here]
-        rows += ['<tr class="note"><td colspan="2">'
-                 f"{html.escape(note['text'])}</td></tr>" for note in said]
-        left = [note for note in left if note not in said]
-        if kind == "changed" and not said:
-            gap.append(here[:70])
-        rows += [f'<tr class="{kind}">' + "".join(
-            f"<td><pre>{html.escape(side)}</pre></td>" for side in line)
-            + "</tr>" for line in itertools.zip_longest(*sides, fillvalue="")]
-    if gap or left:
-        raise SourceError(f"{path.name}: no note for {gap}; no difference has "
-                          f"{[note['at'] for note in left]}")
-    title = f"{names[0]} and {names[1]}"
-    head = "".join(f"<th>{name}/main.c</th>" for name in names)
-    return title, (f'<h1>{title}</h1><table class="pair"><tr>{head}</tr>'
-                   + "".join(rows) + "</table>")
 
 
 def pages(app):
@@ -223,6 +214,6 @@ def pages(app):
                              f"<ul>{listed}</ul>")}
     made |= {page_name(path): (path, file_page(path, index))
              for path in files()}
-    made |= {f"source/{pair}": pair_page(pair) for pair in PAIRS}
+    made |= {f"source/{pair}": pairs.page(pair) for pair in pairs.PAIRS}
     for name, (title, body) in made.items():
         yield name, {"title": title, "body": body}, "page.html"

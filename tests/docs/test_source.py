@@ -1,0 +1,109 @@
+"""The annotated source and the pages side by side: what they say, and how they stand in a
+window."""
+
+import json
+import re
+
+import pytest
+
+from tests.docs.test_access import resize
+from tools.book import pairs, source
+
+
+@pytest.fixture(scope="module", name="index")
+def made_index():
+    """Where the names of the C files are defined and used."""
+    return source.Index()
+
+
+def test_comments_keep_their_dashes_and_drawings(index):
+    """An option has its dashes; each line of a drawing is as it was."""
+    page = source.file_page("07_epoll/main.c", index)
+    assert "<p>--workers N starts N processes" in page
+    assert ("<pre>  .--&gt; wait for events --&gt; each ready client: read, serve, write --.\n"
+            f"  &#x27;{'-' * 64}&#x27;</pre>") in page
+    drawn = [line[3:] for line in index.texts["04_threaded/main.c"].splitlines()
+             if re.match(r" \*   .*--create-->", line)]
+    page = source.file_page("04_threaded/main.c", index)
+    assert len(drawn) == 2 and all(line.replace(">", "&gt;") in page for line in drawn)
+    assert "<h2>templates</h2>" in source.file_page("common/text.c", index)
+
+
+@pytest.mark.parametrize("path, name, users", [
+    ("06_poll/main.c", "watch", {("serve_clients", "06_poll/main.c")}),
+    ("07_epoll/main.c", "watch", {("serve_clients", "07_epoll/main.c")}),
+    ("02_forking/main.c", "reap_children", {("main", "02_forking/main.c")}),
+    ("common/event_loop.c", "answer_request", {("step", "common/event_loop.c")}),
+    ("common/pages/hello.c", "hello", {("page_hello", "common/pages/hello.c")}),
+    ("common/server.c", "server_finish", {("main", f"{name}/main.c") for name in pairs.SEVEN})])
+def test_function_says_what_uses_it(index, path, name, users):
+    """A member of its name is not it, nor is a function of its name in another file; who takes
+    its address uses it, too."""
+    assert index.users[index.find(name, path)] == users
+    said = index.used_by([name], path)
+    assert said.count("<a ") == len(users) and said.count(" in ") in (0, len(users))
+
+
+def test_search_finds_the_source(book):
+    """By its words and by its name."""
+    found = json.loads((book / "searchindex.js").read_text()[len("Search.setIndex("):-1])
+    names = [found["docnames"][place] for place in found["terms"]["pollin"]]
+    assert "source/06_poll-main-c" in names
+    assert "06_poll/main.c" in found["titles"]
+
+
+def test_words_that_differ_are_marked():
+    """Of lines that are alike; others stand next to each other without a mark."""
+    assert pairs.marked("    .name = \"poll\", x};", "    .name = \"epoll\", x};") == (
+        "    .name = &quot;<mark>poll</mark>&quot;, x};",
+        "    .name = &quot;<mark>epoll</mark>&quot;, x};")
+    assert pairs.marked("return a + b;", "    return b;")[1] == "    return b;"
+    assert pairs.marked("{", "int i = 0;") == ("{", "int i = 0;")
+    [(changed, rows)] = pairs.differences(
+        ["#include <a.h>", "int a;", "poll(fds, n, 5);"],
+        ["#include <b.h>", "", "epoll(fds, n, 5);", "x"])
+    assert changed and rows == [
+        ("#include <a.h>", "#include <b.h>"), ("int a;", ""),
+        ("poll(fds, n, 5);", "epoll(fds, n, 5);"), (None, "x")]
+
+
+PLACES = """const box = e => e.getBoundingClientRect(),
+  all = s => [...document.querySelectorAll(s)],
+  lines = all(".pair pre > span").filter(e => box(e).height);
+return {
+  wide: lines.filter(e => e.scrollWidth > e.clientWidth + 1 || box(e).height > 1.5 * 1.6 *
+    parseFloat(getComputedStyle(e).fontSize)).map(e => e.textContent),
+  used: box(document.querySelector("article")).width / document.documentElement.clientWidth,
+  notes: all(".pair .note").map(e => {
+    const line = box(e.previousElementSibling), note = box(e);
+    return [note.left - line.right, note.top - line.top, note.top - line.bottom]; }),
+  gaps: all(".pair .new").map((e, n, them) => n && box(e).top - box(them[n - 1]).bottom)
+    .filter(gap => gap > 1).length};"""
+
+
+@pytest.mark.parametrize("width", [1280, 1600])
+def test_two_files_fit_into_a_window(browser, book, width):
+    """No line is wrapped or cut, and the window is used; a note stands beside its line, or, where
+    there is no room, directly below it."""
+    resize(browser, width)
+    for pair in pairs.PAIRS:
+        browser.get((book / f"source/{pair}.html").as_uri())
+        found = browser.execute_script(PLACES)
+        assert not found["wide"] and found["used"] > 0.95, (pair, found)
+        assert found["notes"] and all(
+            right >= 0 and abs(above) < 1 if width == 1600 else abs(below) < 1
+            for right, above, below in found["notes"]), (pair, found)
+        assert width == 1280 or found["gaps"] <= len(found["notes"]), pair
+
+
+@pytest.mark.parametrize("width, beside", [(800, False), (1280, True), (1600, True)])
+def test_comments_stand_beside_the_code(browser, book, width, beside):
+    """Where there is room; the window is used, and no drawing and no code is cut."""
+    resize(browser, width)
+    browser.get((book / "source/06_poll-main-c.html").as_uri())
+    found = browser.execute_script("""const box = e => e.getBoundingClientRect(),
+      [said, code] = document.querySelectorAll(".chunk:not(.drawn)")[1].children;
+    return [box(said).right <= box(code).left,
+      box(document.querySelector("article")).width / document.documentElement.clientWidth,
+      [...document.querySelectorAll(".chunk pre")].filter(e => e.scrollWidth > e.clientWidth).length]""")
+    assert found[0] == beside and found[1] > 0.7 and not found[2], found
