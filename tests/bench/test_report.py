@@ -13,7 +13,7 @@ from tests.bench import made_up
 from tests.support import chromium
 from tools.kit import TOP, venv
 from tools.model import model
-from tools.report import report, styles
+from tools.report import charts, report, styles
 from tools.results import rundir
 from tools.stats import stats, steady
 
@@ -99,6 +99,20 @@ def test_the_model_s_curves_are_dashed(drawn):
     assert dashed("guestbook_rate.svg") == len(model.WORKERS)
     assert dashed("guestbook_can_do.svg") == dashed("redirect_rate.svg") == 0
     assert "dashed: the model" in (drawn / "guestbook_rate.svg").read_text()
+
+
+def test_curves_are_named_beside_their_ends(drawn):
+    """Each by its name, and none touches the next; the axis has few ticks."""
+    text = (drawn / "guestbook_rate.svg").read_text()
+    for server in ("iterative", "epoll"):
+        assert text.count(f">{server}</text>") == 1
+    assert charts.ticks([20, 50, 100, 900, 1000, 8000, 15000]) == [20, 100, 1000, 10000]
+    assert charts.ticks([1000, 7000, 30000]) == [1000, 10000, 30000]
+    assert charts.ticks([0, 1, 20]) == [0, 1, 20] and charts.ticks([1, 500]) == [1, 10, 100, 500]
+    assert charts.spread([10, 50], 90) == [10, 50]
+    assert charts.spread([10, 12, 13, 90], 90) == pytest.approx([-7 / 3, 35 / 3, 77 / 3, 90])
+    places = charts.spread([80, 85, 86, 87], 90)
+    assert places[-1] == 90 and all(b - a >= 13.99 for a, b in zip(places, places[1:]))
 
 
 LOOK = pathlib.Path(__file__).with_name("data") / "look.js"

@@ -29,7 +29,6 @@ import tomllib
 from html import escape
 from pathlib import Path
 
-import altair
 from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.util import logging
@@ -147,7 +146,10 @@ class Block(SphinxDirective, Resolved):
 
     def cells(self, name, server):
         """Return {x: Names} of a server, of the same variant."""
-        found = self.data.names[name][self.page(name).variant][server]
+        names = self.data.names
+        study = name.replace("-", "_")
+        found = (names["study"][study] if name in self.data.studies
+                 else names[name])[self.page(name).variant][server]
         return {x: cell for x, cell in found.items() if isinstance(x, int)}
 
     @staticmethod
@@ -271,7 +273,8 @@ class Block(SphinxDirective, Resolved):
 
     def curve(self, name, server=""):
         """Requests a second that one core can do, by clients: one server in
-        its colour, the others grey. `:key: rate` draws the rate reached."""
+        its colour, the others grey. `:key: rate` draws the rate reached,
+        `:key: cpu_us` the CPU time of a request."""
         page, key = self.page(name), self.options.get("key", "can_do")
         for other, title in page.titles.items():
             if server and other != server:
@@ -283,7 +286,8 @@ class Block(SphinxDirective, Resolved):
             if server in ("", who):
                 told.append(f"{who}: " + ", ".join(
                     f"{figures.show(cells[x][key], 0)} at {x:,}"
-                    for x in GRID if key in cells.get(x, ())))
+                    for x in sorted({*GRID, *cells} if key == "cpu_us" else GRID)
+                    if key in cells.get(x, ())))
         variant = page.variant.replace(" ", "-").replace(",", "")
         return self.image(
             "-".join(filter(None, ("curve", name, variant, server, key))),
@@ -322,11 +326,9 @@ class Block(SphinxDirective, Resolved):
                               server, shares)
         page.looks["here"]["light"] = styles.ARCHITECTURES[server][0]
         page.looks["published"]["light"] = styles.QUIET[0]
+        page.linear = True      # a share begins at 0
         chart = charts.by_x(page, "rate")
-        chart.title.subtitle = "the shape can be compared, not the figures"
-        for layer in chart.layer:       # a share begins at 0
-            layer.encoding.y.scale = altair.Scale(domain=[0, 105])
-            layer.encoding.y.axis = altair.Axis(format="d", tickCount=6)
+        chart.title.subtitle = "The shape can be compared, not the figures"
         low = min(one[max(one, key=int)] for one in shares.values())
         return self.image(f"shape-{name}-{server}", charts.svg(chart), (
             f"The rate of {server} as a share of its best, here and as "

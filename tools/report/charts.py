@@ -2,7 +2,9 @@
 that their labels stay legible on a narrow screen."""
 
 import io
+import math
 import pathlib
+import statistics as stats
 import textwrap
 
 import altair as alt
@@ -11,6 +13,7 @@ from tools.report import styles, table
 from tools.stats.sentences import number, points_at, reference_x
 
 WIDTH, HEIGHT, BAR = 480, 330, 26
+TICKS = (1, 10, 20, 100, 1_000, 10_000, 100_000)    # of x; fewer are easier to read
 WHISKERS = "whiskers: 95 % interval"
 HOLLOW = (f"hollow: server core less than {table.WHOLE_CORE:.0f} % busy, "
           "so the server was not the limit")
@@ -24,6 +27,7 @@ CONFIG = {
     "axis": {**WORDS, "gridColor": styles.GRID[0], "labelLimit": 210,
              "domainColor": styles.AXIS[0], "tickColor": styles.AXIS[0],
              "labelOverlap": "greedy", "labelSeparation": 8},
+    "axisX": {"grid": False},
     "legend": {**WORDS, "labelColor": styles.TEXT[0], "orient": "bottom",
                "columns": 4, "columnPadding": 18, "title": None},
     "title": {"anchor": "start", "frame": "bounds", "fontSize": 14,
@@ -64,7 +68,9 @@ def svg(chart):
 
 class Page:
     """What the charts of a variant are made of: `titles` of the servers by name, `looks` (their
-    styles) by title."""
+    styles) by title. Curves have a logarithmic scale, or a `linear` one from 0."""
+
+    linear = False
 
     def __init__(self, summary, experiment, variant):
         self.experiment, self.variant = experiment, variant
@@ -89,14 +95,30 @@ class Page:
                 "high": high, "mark": mark, "text": table.SIGNS[mark] + number(y),
                 "model": point.get("predicted") if key == "rate" else None}
 
-    def chart(self, layers, text, said, height):
-        """Return the chart of these layers. `text` is what is drawn, `said` how to read it."""
-        name = ", ".join(filter(None, [self.experiment["title"], self.variant]))
+    def chart(self, layers, text, said, height, right=6):
+        """Return the chart of these layers, with so much room to the `right`. `text` is what is
+        drawn, `said` how to read it."""
         return alt.layer(*layers).properties(
-            width=WIDTH, height=height, title=alt.Title(
-                textwrap.wrap(f"{name}: {text}", 50),
-                subtitle=textwrap.wrap(said[:1].upper() + said[1:], 68)),
+            width=WIDTH, height=height, title=self.title(text, said),
+            padding={"left": 6, "top": 6, "bottom": 6, "right": right},
             autosize=alt.AutoSizeParams(type="fit", contains="padding"))
+
+    def title(self, text, said):
+        """Return the title of a chart, in lines that fit."""
+        name = ", ".join(filter(None, [self.experiment["title"], self.variant]))
+        return alt.Title(textwrap.wrap(f"{name}: {text}", 50),
+                         subtitle=textwrap.wrap(said[:1].upper() + said[1:], 68))
+
+    def lines(self, rows, ends, text, said):
+        """Return the chart of these rows as curves, on a scale that holds all of `ends`."""
+        domain = [0, max(ends) * 1.05] if self.linear else [min(ends) / 1.15, max(ends) * 1.15]
+        title = self.title(text, said)
+        # What is left of the height below the title and above the axis, at least.
+        inner = HEIGHT - 70 - 18 * len(title.text) - 15 * len(title.subtitle)
+        return self.chart(
+            [*curves(self, rows, domain), *labels(self, rows, domain, inner)], text, said, HEIGHT,
+            # The letters of some machines are wider than those that the chart is made for.
+            6 + 1.5 * max(len(one["server"]) for one in rows))
 
 
 def cost(page):
@@ -118,11 +140,12 @@ def cost(page):
 
 
 def by_x(page, key):
-    """Return what one core can do ("can_do") or the rates that were reached ("rate"): curves by x,
-    bars when there is one x only, None without figures."""
+    """Return what one core can do ("can_do"), the rates that were reached ("rate") or what a
+    request costs ("cpu_us"): curves by x, bars when there is one x only, None without figures."""
     text, said = {
         "can_do": ("requests a second that one core can do",
                    "1,000,000 / CPU microseconds a request"),
+        "cpu_us": ("CPU microseconds a request", "with children"),
         "rate": (f"{page.experiment['unit']} reached", HOLLOW)}[key]
     said = f"{said}; {WHISKERS}; {LOST}"
     rows = page.rows(key)
@@ -131,12 +154,11 @@ def by_x(page, key):
         return None
     if len({one["x"] for one in rows}) == 1:
         return bars(page, known, f"{text}, {rows[0]['x']:,} {page.experiment['x_short']}", said)
-    # Both charts of a variant have one scale, so that they can be compared.
-    ends = [one[end] for each in ("rate", "can_do")
+    # The two charts of rates have one scale, so that they can be compared.
+    ends = [one[end] for each in (("cpu_us",) if key == "cpu_us" else ("rate", "can_do"))
             for one in page.rows(each) for end in ("low", "high") if one["y"]]
     said += f"; {MODEL}" if any(one["model"] for one in rows) else ""
-    layers = curves(page, rows, [min(ends) / 1.15, max(ends) * 1.15])
-    return page.chart(layers, text, said, HEIGHT)
+    return page.lines(rows, ends, text, said)
 
 
 def response_time(page):
@@ -151,7 +173,7 @@ def response_time(page):
     if len({one["x"] for one in rows}) == 1:
         return bars(page, known, f"{text}, {rows[0]['x']:,} {page.experiment['x_short']}", said)
     ends = [one[end] for one in known for end in ("low", "high")]
-    return page.chart(curves(page, rows, [min(ends) / 1.15, max(ends) * 1.15]), text, said, HEIGHT)
+    return page.lines(rows, ends, text, said)
 
 
 def counted(page, figure):
@@ -162,8 +184,7 @@ def counted(page, figure):
             for one in page.experiment.get("counted", ())
             if (one["variant"], one["figure"]) == (page.variant, figure)]
     ends = [one["y"] for one in rows]
-    layers = curves(page, rows, [min(ends) / 1.15, max(ends) * 1.15])
-    return page.chart(layers, figure, "medians of all rounds", HEIGHT), "; ".join(
+    return page.lines(rows, ends, figure, "medians of all rounds"), "; ".join(
         f"{one['server']} {one['x']:,}: {number(one['y'])}" for one in rows)
 
 
@@ -205,27 +226,85 @@ def published_curves(page):
             if min(xs) <= int(x) <= max(xs)]
     if len(xs) < 2 or not rows or page.variant != page.experiment["variants"][0]:
         return None
-    rates = [one["y"] for one in rows]
-    return page.chart(curves(page, rows, [min(rates) / 1.15, max(rates) * 1.15]),
-                      f"{page.experiment['unit']} published", given["where"], HEIGHT)
+    return page.lines(rows, [one["y"] for one in rows],
+                       f"{page.experiment['unit']} published", given["where"])
+
+
+def ticks(xs):
+    """Return the values of x that an axis names."""
+    found = [x for x in TICKS if xs[0] <= x <= xs[-1] and x != 20 or x == xs[0]]
+    if len(found) < 2 or not xs[0]:
+        return xs
+    return found + [xs[-1]] * (xs[-1] > 2.5 * found[-1])
+
+
+def levels(page, low, high):
+    """Return the values of y that an axis names, up to five; or Undefined."""
+    for steps in ((1, 2, 5), (1, 3), (1,)):
+        found = [step * 10 ** power for power in range(-3, 8) for step in steps
+                 if low <= step * 10 ** power <= high]
+        if 2 <= len(found) <= 5 and not page.linear:
+            return found
+    return alt.Undefined
+
+
+def spread(places, room, apart=14):
+    """Return increasing places, in pixels, at which labels are `apart` or more from each other and
+    within `room`. Labels that would touch move together, and the middle of them stays."""
+    groups = [[place] for place in places]
+    while True:
+        close = next((n for n in range(1, len(groups))
+                      if stats.mean(groups[n]) - stats.mean(groups[n - 1])
+                      < apart / 2 * len(groups[n - 1] + groups[n])), None)
+        if close is None:
+            break
+        groups[close - 1:close + 1] = [groups[close - 1] + groups[close]]
+    made = [stats.mean(group) + apart * (n - (len(group) - 1) / 2)
+            for group in groups for n in range(len(group))]
+    return [place - max(0, made[-1] - room) for place in made]
+
+
+def labels(page, rows, domain, inner):
+    """Return the layers that name each curve beside its end, with its marker. `inner` is the
+    height of the scale in pixels."""
+    last = {one["server"]: one["y"] for one in rows if one["y"]}
+    along, back = (float, float) if page.linear else (math.log, math.exp)
+    low, high = map(along, domain)
+    names = sorted(last, key=last.get)
+    places = spread([inner * (along(last[name]) - low) / (high - low) for name in names], inner)
+    base = alt.Chart(alt.Data(values=[
+        {"server": name, "x": max(one["x"] for one in rows),
+         "y": back(low + place * (high - low) / inner)} for name, place in zip(names, places)]
+        )).encode(x="x:Q", y="y:Q")
+    layers = []
+    for name in names:
+        look, one = page.looks[name], base.transform_filter(alt.datum.server == name)
+        grey = look["light"] == styles.AXIS[0]
+        layers += [one.mark_point(filled=True, size=70, opacity=1, xOffset=14, color=look["light"],
+                                  shape=styles.MARKERS[look["marker"]]),
+                   one.mark_text(align="left", dx=22, color=(
+                       styles.QUIET if grey else styles.TEXT)[0]).encode(text="server:N")]
+    return layers
 
 
 def curves(page, rows, domain):
     """Return the layers of curves: lines, whiskers, points that are full, hollow, or crossed
     out, and dashed lines of what the model predicts, cut where they leave the `domain`."""
     xs = sorted({one["x"] for one in rows})
-    names = list(dict.fromkeys(one["server"] for one in rows))
-    looks = [page.looks[name] for name in names]
+    order = list(dict.fromkeys(one["server"] for one in rows))
+    looks = [page.looks[name] for name in order]
     base = alt.Chart(alt.Data(values=rows)).encode(
-        x=alt.X("x:Q", title=page.experiment["x_title"], axis=alt.Axis(values=xs, format=","),
+        x=alt.X("x:Q", title=page.experiment["x_title"],
+                axis=alt.Axis(values=ticks(xs), format=","),
                 scale=alt.Scale(type="log" if xs[0] else "symlog", nice=False,
                                 domain=[xs[0] / 1.1, xs[-1] * 1.1])),
-        y=alt.Y("y:Q", title=None, axis=alt.Axis(format=",", tickCount=6),
-                scale=alt.Scale(type="log", domain=domain, nice=False)),
-        color=alt.Color("server:N", sort=names, scale=alt.Scale(
-            domain=names, range=[one["light"] for one in looks])))
-    shape = alt.Shape("server:N", sort=names, scale=alt.Scale(
-        domain=names, range=[styles.MARKERS[one["marker"]] for one in looks]))
+        y=alt.Y("y:Q", title=None, axis=alt.Axis(format=",~r", tickCount=5, values=levels(page, *domain)),
+                scale=alt.Scale(type="linear" if page.linear else "log", domain=domain,
+                                nice=False)),
+        color=alt.Color("server:N", sort=order, legend=None, scale=alt.Scale(
+            domain=order, range=[one["light"] for one in looks])))
+    shape = alt.Shape("server:N", sort=order, legend=None, scale=alt.Scale(
+        domain=order, range=[styles.MARKERS[one["marker"]] for one in looks]))
     marks = {"": {"filled": True}, "lost": {"strokeWidth": 2.2},
              "load": {"fill": styles.GROUND[0], "strokeWidth": 1.5}}
     return [
