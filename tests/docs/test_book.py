@@ -14,10 +14,16 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.docs.conftest import BUILD_LIMIT, CHAPTERS, DOCS, PAGES, TOP
+from tests.docs.conftest import BUILD_LIMIT, CHAPTERS, DOCS, GUIDES, PAGES, TOP, name_of
 from tools.book import figures, pairs, pictures, source
 from tools.kit import states
+from tools.kit.servers import ARCHITECTURES
 from tools.report import join, styles
+from tools.stats import stats
+
+
+SEVEN = [one.name for one in ARCHITECTURES]
+VERDICTS = {"same": stats.EQUAL, "more": stats.MORE, "unknown": stats.UNKNOWN}
 
 
 def make_run(folder, cpu_us=30.0):
@@ -73,6 +79,35 @@ def test_servers_are_compared_by_rounds(run):
     words = figures.compare({"guestbook": run}, "guestbook 100 poll epoll")["words"]
     assert re.match(r"\d+ % more expensive \(1\.\d+", words)
     assert words == figures.compare({"guestbook": run}, "guestbook | 100 | poll | epoll")["words"]
+
+
+def test_comparison_is_a_sentence(run, monkeypatch):
+    """Whatever was found, it goes on with the name of the other server."""
+    said = figures.than({"guestbook": run}, "guestbook 100 poll epoll")
+    assert re.fullmatch(r"\d+ % more CPU time \(\d+ to \d+ %\) than", said)
+    said = figures.than({"guestbook": run}, "guestbook 100 epoll poll")
+    assert re.fullmatch(r"\d+ % less CPU time \(\d+ to \d+ %\) than", said)
+    for verdict, ratio, words in (
+            ("same", 1.0, "the same CPU time (within 5 %) as"),
+            ("more", 2.5, "2.5 times the CPU time (2.4 to 2.6) of"),
+            ("unknown", 1.0, "an amount of CPU time that 4 rounds cannot tell from that of")):
+        monkeypatch.setattr(figures, "compare", lambda *_, found=(verdict, ratio): {
+            "metric": "cpu_us", "verdict": VERDICTS[found[0]], "ratio": found[1],
+            "low": 2.4, "high": 2.6, "rounds": 4})
+        assert figures.than({}, "") == words
+
+
+def test_calls_are_listed_by_what_they_are_for():
+    """With the sum of each purpose; none is lost, and rare ones are left out."""
+    rows = figures.by_purpose([{"accept4": 1, "close": 2, "read": 3, "all": 6.04},
+                               {"accept4": 1, "poll": 1, "strange": 1, "brk": 0.04, "all": 3.04}])
+    assert rows == [("connection", True, [3, 1]), ("accept4", False, [1, 1]),
+                    ("close", False, [2, 0]), ("Redis", True, [3, 0]), ("read", False, [3, 0]),
+                    ("waiting", True, [0, 1]), ("poll", False, [0, 1]),
+                    ("others", True, [0, 1]), ("strange", False, [0, 1])]
+    for experiment in figures.Run(join.REFERENCE).experiments.values():
+        told = [one for name, one in experiment["calls"].items() if name.split("/")[0] in SEVEN]
+        assert not [what for what, *_ in figures.by_purpose(told) if what == "others"]
 
 
 PAGE = """# A page
@@ -226,6 +261,14 @@ def test_no_table_has_more_than_six_columns(path):
     wide = [line for line in path.read_text().splitlines()
             if line.startswith("|") and line.replace("\\|", "").count("|") > 7]
     assert not wide
+
+
+@pytest.mark.parametrize("path", [*PAGES, *GUIDES], ids=name_of)
+def test_no_line_is_a_comment(path):
+    """MyST drops a line that begins with %, also one of a paragraph: what a figure and its
+    percent sign stand apart for, is gone."""
+    text = re.sub(r"^( *)(```+|~~~+).*?^\1\2", "", path.read_text(), flags=re.M | re.S)
+    assert not re.findall(r"^ {0,3}%.*", text, re.M)
 
 
 def test_pictures_have_words_and_links_lead_somewhere(book):

@@ -2,7 +2,7 @@
 code and pictures, resolved when the book is built.
 
     {value}`guestbook.epoll[100].cpu_us | 1`     a figure; "| 1": digits
-    {words}`guestbook 100 poll epoll`            how two servers compare
+    {than}`guestbook 100 poll epoll`             how two servers compare
     {ratio}`floors 100 epoll floor-epoll`        the same as a figure
     :::{claim} guestbook.poll[100].cpu_us > 30   prose that needs this to hold
     :::{curve} guestbook epoll                   one curve before the others
@@ -68,7 +68,7 @@ class Resolved:
 
 
 class Figure(SphinxRole, Resolved):
-    """A role that becomes a text: {value}, {words}, {ratio}."""
+    """A role that becomes a text: {value}, {than}, {ratio}."""
 
     def run(self):
         try:
@@ -83,9 +83,9 @@ class Figure(SphinxRole, Resolved):
         return figures.show(found, int(digits) if digits.strip()
                             else None).replace("-", "−", 1)
 
-    def words(self):
+    def than(self):
         """experiment x server base [metric [variant]], with | between names that have blanks"""
-        return figures.compare(self.data.runs, self.text)["words"]
+        return figures.than(self.data.runs, self.text)
 
     def ratio(self):
         """The same, as a figure with its interval."""
@@ -205,17 +205,14 @@ class Block(SphinxDirective, Resolved):
             [key for key in COLUMNS if key != "cpu_user_us"])
 
     def calls(self, name, *servers):
-        """System calls a request, most frequent first."""
+        """System calls a request, by what they are for."""
         told = [next(iter(self.cells(name, server).values())).calls
                 for server in servers]
-        total = {call: sum(one.get(call, 0) for one in told)
-                 for one in told for call in one if call != "all"}
-        often = [call for call in sorted(total, key=total.get, reverse=True)
-                 if any(one.get(call, 0) >= 0.05 for one in told)]
         return self.table(["system call", *servers], [
-            [call, *(f"{one[call]:.2f}" if one.get(call) else "–"
-                     for one in told)] for call in often]
-            + [["all", *(f"{one['all']:.1f}" for one in told)]])
+            [f"**{what}**" if purpose else what,
+             *(f"{figure:.2f}" if figure >= 0.005 else "–" for figure in some)]
+            for what, purpose, some in figures.by_purpose(told)]
+            + [["**all**", *(f"{one['all']:.1f}" for one in told)]])
 
     def times(self, name, key):
         """A percentile of the response times of an open loop, in milliseconds:
@@ -389,7 +386,7 @@ def setup(app):
     app.add_config_value("book_strict", lambda config: not config.book_run,
                          "env", types=(bool,))
     app.add_config_value("book_home", "", "env")
-    for role in ("value", "words", "ratio"):
+    for role in ("value", "than", "ratio"):
         app.add_role(role, Figure())
     app.add_directive("claim", Claim)
     for name in ("curve", "published", "shape", "costs", "across", "calls",
