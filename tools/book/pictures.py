@@ -19,6 +19,9 @@ RUN, CLIENT, REDIS, QUEUE, IDLE = (KINDS[kind][1] for kind in (
     "run", "client", "redis", "queue", "idle"))
 WIDTH = 640
 STATES = (RUN, CLIENT, REDIS, RUN, CLIENT)      # of workers in a row
+MEANINGS = ((RUN, "runs", 55), (CLIENT, "waits for a client", 135),      # and the width of each
+            (REDIS, "waits for Redis", 120), (QUEUE, "waits in the accept queue", 185),
+            (IDLE, "idle", 50))
 
 
 # ----------------------------------------------------------------- primitives
@@ -64,12 +67,12 @@ def cells(x, y, states, title="", size=22):
     return "".join(made)
 
 
-def arrow(x0, y0, x1, y1, words="", colour=QUIET, dash=""):
-    """Return a straight arrow with words above its middle."""
+def arrow(x0, y0, x1, y1, words="", colour=QUIET, dash="", at=None):
+    """Return a straight arrow with words above its middle, or above `at`, an x."""
     dash = f' stroke-dasharray="{dash}"' if dash else ""
     return (f'<path d="M{x0},{y0}L{x1},{y1}" stroke="{colour}" fill="none" '
             f'stroke-width="1.5" marker-end="url(#head)"{dash}/>'
-            + (text((x0 + x1) / 2, (y0 + y1) / 2 - 6, words, 11, "middle",
+            + (text(at or (x0 + x1) / 2, (y0 + y1) / 2 - 6, words, 11, "middle",
                     QUIET) if words else ""))
 
 
@@ -90,6 +93,16 @@ def border(x, height):
             + text(x + 8, height - 12, "user space", 11, "start", QUIET))
 
 
+def legend(y):
+    """Return what the colours mean."""
+    made, x = [], 28
+    for colour, words, width in MEANINGS:
+        made += [f'<circle cx="{x}" cy="{y}" r="5" fill="{colour}"/>',
+                 text(x + 10, y + 4, words, 11, fill=QUIET)]
+        x += width
+    return "".join(made)
+
+
 def svg(height, *parts):
     """Return the whole picture."""
     return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} '
@@ -105,8 +118,8 @@ def scene(height, waiting, *parts):
     """Return an architecture: clients in the accept queue on the left, then
     the border, then `parts`."""
     queue = [QUEUE] * waiting + [None] * (5 - waiting)
-    return svg(height, cells(20, height / 2 - 11, queue, "accept queue"),
-               border(160, height), *parts)
+    return svg(height + 24, cells(20, height / 2 - 11, queue, "accept queue"),
+               border(142, height), legend(height + 8), *parts)
 
 
 # ---------------------------------------------------------- the architectures
@@ -114,7 +127,7 @@ def scene(height, waiting, *parts):
 def iterative():
     """One process accepts and serves one client at a time; four others wait in
     the accept queue."""
-    return scene(190, 4, arrow(132, 95, 192, 95, "accept"),
+    return scene(190, 4, arrow(132, 95, 192, 95, "accept", at=168),
                  box(195, 45, 230, 100, "process"),
                  thread(240, 75, 48, CLIENT, "serves one client,"),
                  text(253, 121, "then accepts the next", 12),
@@ -136,11 +149,11 @@ def _children(title, state_of):
 def forking():
     """A parent accepts clients and forks a child for each; each child serves
     its client and has its own connection to Redis."""
-    return scene(270, 1, arrow(132, 135, 192, 135, "accept"),
+    return scene(270, 1, arrow(132, 135, 192, 135, "accept", at=168),
                  box(195, 95, 105, 80, "parent"),
                  thread(220, 122, 34, IDLE, "accepts"),
-                 *(arrow(300, 135, 366, 40 + 62 * place,
-                         "fork" if place == 1 else "") for place in range(4)),
+                 *(arrow(300, 135, 366, 40 + 62 * place) for place in range(4)),
+                 text(304, 66, "fork", 11, fill=QUIET),
                  *_children("child", lambda place: STATES[place]))
 
 
@@ -150,21 +163,20 @@ def preforking():
     return scene(270, 3, box(165, 4, 130, 56, "parent"),
                  thread(185, 27, 18, IDLE, "waits; replaces"),
                  text(198, 55, "a dead worker", 12),
-                 *(arrow(132, 135, 366, 40 + 62 * place,
-                         "all accept" if place == 2 else "")
-                   for place in range(4)),
+                 *(arrow(132, 135, 366, 40 + 62 * place) for place in range(4)),
+                 text(150, 200, "all accept", 11, fill=QUIET),
                  *_children("worker", lambda place: STATES[place]))
 
 
 def _threads(words, first):
-    made = [box(270, 20, 240, 230, "one process")]
+    made = [box(258, 20, 264, 230, "one process")]
     for place in range(5):
         x = 325 + 40 * place
         state = first if place == 0 else STATES[place]
         made.append(thread(x, 70, 120, state))
         if place:
             made.append(client(x, 222, state))
-    return [*made, text(282, 58, words, 11), arrow(512, 130, 546, 130),
+    return [*made, text(268, 58, words, 11), arrow(524, 130, 546, 130),
             redis(550, 100)]
 
 
@@ -172,28 +184,27 @@ def threaded():
     """One process: its main thread accepts and makes a thread for each
     client."""
     return scene(270, 1, *_threads("main accepts, one thread for each client",
-                                   IDLE), arrow(132, 135, 266, 135, "accept"))
+                                   IDLE), arrow(132, 135, 254, 135, "accept"))
 
 
 def prethreaded():
     """One process with a fixed number of threads, which all accept; the main
     thread waits for signals."""
     return scene(270, 3, *_threads("main waits for signals; the others accept",
-                                   IDLE), arrow(132, 135, 266, 135,
-                                                "all accept"))
+                                   IDLE), arrow(132, 135, 254, 135, "all accept"))
 
 
 def poll():
     """One thread passes an array of descriptors to poll() at each call; the
     kernel looks at all of them."""
     states = [CLIENT, REDIS, CLIENT, CLIENT, REDIS, CLIENT, RUN]
-    return scene(230, 0, arrow(132, 115, 192, 115, "accept"),
-                 box(195, 20, 330, 190, "one process, one thread"),
+    return scene(230, 0, arrow(132, 115, 192, 115, "accept", at=168),
+                 box(195, 12, 330, 190, "one process, one thread"),
                  thread(230, 60, 110, RUN),
                  cells(270, 85, states, "descriptors: copied in at each call",
-                       24), arrow(352, 165, 352, 113),
-                 text(270, 182, "poll() looks at all of them and marks the",
-                      12), text(270, 197, "ready ones; the loop serves those.",
+                       24), arrow(352, 159, 352, 113),
+                 text(270, 176, "poll() looks at all of them and marks the",
+                      12), text(270, 191, "ready ones; the loop serves those.",
                                 12), arrow(525, 115, 556, 115),
                  redis(560, 85))
 
@@ -202,18 +213,16 @@ def epoll():
     """The kernel keeps an interest list and a ready list; epoll_wait returns
     only the ready clients."""
     states = [CLIENT, REDIS, CLIENT, CLIENT, REDIS]
-    return svg(230, cells(25, 55, states, "interest list", 24),
+    return svg(254, cells(25, 55, states, "interest list", 24),
                cells(25, 150, [RUN, RUN, None], "ready list", 24),
-               arrow(110, 80, 110, 136, dash="3 3"), text(118, 112, "an event", 11,
-                                                        fill=QUIET),
-               border(200, 230), arrow(100, 162, 240, 162, "epoll_wait"),
-               arrow(240, 67, 150, 67, "epoll_ctl, once"),
-               box(245, 30, 270, 165, "one process, one thread"),
-               thread(280, 65, 95, RUN), text(305, 105, "serves each ready "
-                                              "client until it", 12),
-               text(305, 121, "has nothing more to give:", 12),
-               text(305, 137, "recv() returns EAGAIN.", 12),
-               arrow(515, 112, 556, 112), redis(560, 80))
+               arrow(110, 80, 110, 136, dash="3 3"), text(118, 112, "an event", 11, fill=QUIET),
+               border(172, 230), arrow(100, 162, 283, 162, "epoll_wait", at=229),
+               arrow(283, 67, 150, 67, "epoll_ctl, once", at=229),
+               box(287, 30, 268, 165, "one process, one thread"), thread(315, 65, 95, RUN),
+               text(337, 105, "serves each ready client until it", 12),
+               text(337, 121, "has nothing more to give:", 12),
+               text(337, 137, "recv() returns EAGAIN.", 12),
+               arrow(555, 112, 568, 112), redis(570, 80), legend(238))
 
 
 # ------------------------------------------------------------ what lies below
@@ -221,7 +230,7 @@ def epoll():
 def queues():
     """A client's SYN enters the SYN queue; its ACK moves the connection to the
     accept queue, from which the server accepts."""
-    return svg(210, border(432, 210),
+    return svg(210, border(452, 210),
                client(35, 100, CLIENT), arrow(45, 92, 108, 75, "SYN"),
                cells(115, 62, [QUEUE, QUEUE, None, None], "SYN queue"),
                text(115, 103, "SYN and SYN+ACK sent", 11, fill=QUIET),
@@ -230,11 +239,10 @@ def queues():
                      "accept queue"),
                text(272, 103, "connected; as many as", 11, fill=QUIET),
                text(272, 118, "backlog and somaxconn allow", 11, fill=QUIET),
-               arrow(384, 73, 480, 73, "accept"), box(485, 40, 130, 70,
-                                                      "server"),
-               text(115, 160, "Accept queue full: the kernel drops the SYN or "
+               arrow(384, 73, 500, 73, "accept", at=479), box(504, 40, 116, 70, "server"),
+               text(28, 160, "Accept queue full: the kernel drops the SYN or "
                     "the ACK.", 12),
-               text(115, 176, "The client's TCP repeats a lost SYN after 1 s, "
+               text(28, 176, "The client's TCP repeats a lost SYN after 1 s, "
                     "and again.", 12))
 
 

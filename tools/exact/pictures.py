@@ -23,7 +23,7 @@ def _figure(rows, title, said, colour):
     rows = [one for one in rows if one["part"] in named]
     columns = list(dict.fromkeys(one["cell"] for one in rows))
     chart = alt.Chart(alt.Data(values=rows)).mark_bar(height=ROW - 4).encode(
-        x=alt.X("thousands:Q", title=None, axis=alt.Axis(tickCount=4)),
+        x=alt.X("thousands:Q", title=None, axis=alt.Axis(tickCount=3)),
         y=alt.Y("part:N", sort=named, title=None, axis=alt.Axis(labelOverlap=False)),
         color=colour, order=alt.Order("place:Q"),
         column=alt.Column("cell:N", sort=columns, title=None, header=alt.Header(
@@ -66,7 +66,7 @@ def of_curve(curve, costs):
             for title, by_size in costs.values() for size, executed in by_size.items()]
     titles = [title for title, _ in costs.values()]
     base = alt.Chart(alt.Data(values=rows)).encode(
-        x=alt.X("x:Q", title=curve.x, axis=alt.Axis(format=",~f")),
+        x=alt.X("x:Q", title=curve.x, axis=alt.Axis(format=",~f", tickCount=6)),
         y=alt.Y("thousands:Q", title=None, axis=alt.Axis(format=",~f", tickCount=6)),
         color=alt.Color("server:N", sort=titles, title=None, scale=alt.Scale(
             domain=titles, range=[styles.style(name)["light"] for name in costs])))

@@ -298,7 +298,8 @@ def curves(page, rows, domain):
                 axis=alt.Axis(values=ticks(xs), format=","),
                 scale=alt.Scale(type="log" if xs[0] else "symlog", nice=False,
                                 domain=[xs[0] / 1.1, xs[-1] * 1.1])),
-        y=alt.Y("y:Q", title=None, axis=alt.Axis(format=",~r", tickCount=5, values=levels(page, *domain)),
+        y=alt.Y("y:Q", title=None, axis=alt.Axis(
+            format=",~r", tickCount=5, values=levels(page, *domain)),
                 scale=alt.Scale(type="linear" if page.linear else "log", domain=domain,
                                 nice=False)),
         color=alt.Color("server:N", sort=order, legend=None, scale=alt.Scale(
@@ -334,7 +335,9 @@ def bars(page, rows, text, said, parts=None, form=",~f", **channels):
     top = max(max(one["high"], one["y"]) for one in rows) / share
     data = alt.Data(values=rows)
     bar = alt.Chart(parts or data).mark_bar(height=16, strokeWidth=1.5).encode(
-        x=alt.X("y:Q", title=None, axis=alt.Axis(format=form, tickCount=5),
+        x=alt.X("y:Q", title=None, axis=alt.Axis(
+            format=form, tickCount=5,
+            values=[0, .25, .5, .75, 1] if form == "%" else alt.Undefined),
                 scale=alt.Scale(domain=[0, top], nice=False)), y=y, **channels)
     whisker = alt.Chart(data).mark_rule().encode(
         x="low:Q", x2="high:Q", y=y).transform_filter("datum.high > datum.low")
