@@ -105,5 +105,6 @@ def test_comments_stand_beside_the_code(browser, book, width, beside):
       [said, code] = document.querySelectorAll(".chunk:not(.drawn)")[1].children;
     return [box(said).right <= box(code).left,
       box(document.querySelector("article")).width / document.documentElement.clientWidth,
-      [...document.querySelectorAll(".chunk pre")].filter(e => e.scrollWidth > e.clientWidth).length]""")
+      [...document.querySelectorAll(".chunk pre")].filter(
+        e => e.scrollWidth > e.clientWidth).length]""")
     assert found[0] == beside and found[1] > 0.7 and not found[2], found

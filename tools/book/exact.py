@@ -36,11 +36,11 @@ class Exact(Block):
         """The results.Table of the book."""
         return self.data.exact
 
-    def told(self):
-        """Return the note below what was counted."""
+    def told(self, what=""):
+        """Return the note below what was counted: what it is, and where it was."""
         machine = self.counted.machine
         kernel = next(name for name in machine["packages"] if name.startswith("linux-image"))
-        return self.note(f"Counted in QEMU {machine['qemu']}, {kernel}, "
+        return self.note(f"{what}{'. ' if what else ''}Counted in QEMU {machine['qemu']}, {kernel}, "
                          f"gcc {machine['packages']['gcc-12']}, commit {machine['source'][:7]}; "
                          "python3 -m tools.exact")
 
@@ -54,7 +54,8 @@ class Exact(Block):
                 row.append(f"{one.total / 1e3:.1f} ({one.user / 1e3:.1f})" if one else "–")
             if set(row[1:]) != {"–"}:
                 rows.append(row)
-        return [*self.plain(["server", *cells], rows), self.told()]
+        return [*self.plain(["server", *cells], rows), self.told(
+            f"Thousands of instructions a request (in user mode), {', '.join(cells)}")]
 
     def plain(self, heads, rows):
         """Return a table without a note."""
@@ -69,7 +70,8 @@ class Exact(Block):
         work, time = both["epoll"]
         return [*self.plain(["server", "thousand instructions", "of 07's", "CPU µs", "of 07's"], [
             [title(name), f"{n:.1f}", f"{n / work:.2f}", f"{us:.1f}", f"{us / time:.2f}"]
-            for name, (n, us) in both.items()]), self.told(), self.note(self.data.machine())]
+            for name, (n, us) in both.items()]), self.told(f"Instructions and CPU time, {cell}"),
+            self.note(self.data.machine())]
 
     def exact_ways(self, study, load, *names):
         """CPU microseconds of each way of a study, one load, and as multiples of the first."""
@@ -81,7 +83,7 @@ class Exact(Block):
             first = next(iter(ways.values())).cpu_us
             rows.append([title(name), *(f"{cell.cpu_us:.1f} ({cell.cpu_us / first:.2f})"
                                         for cell in ways.values())])
-        return self.table(["server", *ways], rows, study)
+        return self.table(["server", *ways], rows, study, ("CPU µs of each way", load))
 
     def exact_kernels(self, *cells):
         """Thousands of instructions of these cells on each kernel, of the seven."""
@@ -91,7 +93,8 @@ class Exact(Block):
         order = sorted(kernels, key=lambda name: [int(part) for part in name.split(".")])
         return [*self.plain(["server", *(f"{cell}, {name}" for cell in cells for name in order)], [
             [title(name), *(f"{kernels[one][name][cell].total / 1e3:.1f}"
-                            for cell in cells for one in order)] for name in SEVEN]), self.told()]
+                            for cell in cells for one in order)] for name in SEVEN]),
+            self.told(f"Thousands of instructions a request, by kernel, {', '.join(cells)}")]
 
     def exact_parts(self, server, *cells):
         """Bars of the parts of one server."""

@@ -157,23 +157,26 @@ class Block(SphinxDirective, Resolved):
         """Return a paragraph below a table or a picture."""
         return nodes.paragraph("", words, classes=["run-note"])
 
-    def table(self, heads, rows, study=""):
+    def table(self, heads, rows, study="", what=()):
         """Return a table with its first column as words, others as figures,
-        and a note about the run, or the study, below it."""
+        and a note below it: what it shows, and the run, or the study."""
         lines = [heads, [":--", *["--:"] * (len(heads) - 1)], *rows]
-        made = self.parse_text_to_nodes("\n".join(
+        made = self.parse_text_to_nodes("
+".join(
             f"| {' | '.join(line)} |" for line in lines))
         if "caption" in self.options:
             made[0].insert(0, nodes.title("", self.options["caption"]))
-        return [*made, self.note(self.data.machine(study))]
+        shows = ", ".join(filter(None, what))
+        return [*made, self.note(". ".join(filter(None, (shows, self.data.machine(study)))))]
 
-    def of_columns(self, first, cells, keys):
+
+    def of_columns(self, first, cells, keys, what):
         """Return the table of these COLUMNS, with a row for each of {name:
         cell}; a dash where a cell has no such figure."""
         return self.table([first, *(COLUMNS[key][0] for key in keys)], [
             [name, *("–" if cell.get(key) is None else
                      figures.show(cell[key], COLUMNS[key][1]) for key in keys)]
-            for name, cell in cells.items()])
+            for name, cell in cells.items()], "", what)
 
     def image(self, name, svg, alt, dark=None):
         """Write a picture for a light page, and its dark twin, below _images/;
@@ -194,7 +197,8 @@ class Block(SphinxDirective, Resolved):
         """What a request costs a server, by the number of clients."""
         cells = self.cells(name, server)
         return self.of_columns("clients", {
-            f"{x:,}": cells[x] for x in GRID if x in cells}, [*COLUMNS][:5])
+            f"{x:,}": cells[x] for x in GRID if x in cells}, [*COLUMNS][:5],
+            (self.page(name).experiment["title"], self.page(name).variant, server))
 
     def across(self, name, x, *servers):
         """What a request costs each of the seven at one number of clients."""
@@ -202,7 +206,9 @@ class Block(SphinxDirective, Resolved):
                  for server in servers or SEVEN}
         return self.of_columns("server", {
             server: cell for server, cell in cells.items() if cell},
-            [key for key in COLUMNS if key != "cpu_user_us"])
+            [key for key in COLUMNS if key != "cpu_user_us"], (
+                self.page(name).experiment["title"], self.page(name).variant,
+                f"{int(x):,} {self.page(name).experiment['x_short']}"))
 
     def calls(self, name, *servers):
         """System calls a request, by what they are for."""
@@ -212,7 +218,8 @@ class Block(SphinxDirective, Resolved):
             [f"**{what}**" if purpose else what,
              *(f"{figure:.2f}" if figure >= 0.005 else "–" for figure in some)]
             for what, purpose, some in figures.by_purpose(told)]
-            + [["**all**", *(f"{one['all']:.1f}" for one in told)]])
+            + [["**all**", *(f"{one['all']:.1f}" for one in told)]], "", (
+                f"System calls a request, {name}", self.page(name).variant))
 
     def times(self, name, key):
         """A percentile of the response times of an open loop, in milliseconds:
@@ -231,7 +238,9 @@ class Block(SphinxDirective, Resolved):
             [server, *("{} ({} to {})".format(*map(table.number, (
                 statistics.median(some), min(some), max(some))))
                 if (some := found.get((server, x))) else "–" for x in heads)]
-            for server in servers], name)
+            for server in servers], name, (
+                page.experiment["title"], page.variant, {
+                    "p99_ms": "99 % of the answers within, ms"}.get(key, key)))
 
     def response(self, name):
         """The curves of the times within which 99 % of the answers came."""
