@@ -13,7 +13,6 @@ code and pictures, resolved when the book is built.
     :::{times} mixed p99_ms                      response times by x, of a study
     :::{response} mixed                          the same as curves
     :::{counted} fairness ms, the longest iteration      a figure of its hooks
-    :::{published} guestbook                     what was published, drawn alike
     :::{quote} 07_epoll/main.c serve_clients     a definition in C
     :::{picture} epoll                           a drawing of pictures.py
     :::{timeline} epoll                          what make timeline drew, or flame-epoll
@@ -161,14 +160,12 @@ class Block(SphinxDirective, Resolved):
         """Return a table with its first column as words, others as figures,
         and a note below it: what it shows, and the run, or the study."""
         lines = [heads, [":--", *["--:"] * (len(heads) - 1)], *rows]
-        made = self.parse_text_to_nodes("
-".join(
+        made = self.parse_text_to_nodes("\n".join(
             f"| {' | '.join(line)} |" for line in lines))
         if "caption" in self.options:
             made[0].insert(0, nodes.title("", self.options["caption"]))
         shows = ", ".join(filter(None, what))
         return [*made, self.note(". ".join(filter(None, (shows, self.data.machine(study)))))]
-
 
     def of_columns(self, first, cells, keys, what):
         """Return the table of these COLUMNS, with a row for each of {name:
@@ -300,25 +297,6 @@ class Block(SphinxDirective, Resolved):
             charts.svg(charts.by_x(page, key)),
             f"Curves of {name}. {'; '.join(told)}.")
 
-    def published(self, name):
-        """What was published, in the form of our own chart, with its
-        notes: curves; or, of experiments with one figure for each system,
-        the best of all that were measured here and of theirs, on one machine."""
-        page = self.page(name, None)
-        given = page.experiment["published"]
-        if given["series"]:
-            chart = charts.by_x(curves.page_of(
-                page.experiment, "as published", given["series"]), "rate")
-            chart.title.subtitle = "machine and load: above"
-            told = {who: max(rates.values())
-                    for who, rates in given["series"].items()}
-        else:
-            chart, told = curves.best(page), given["best"]
-        best = ", ".join(f"{who} {rate:,}" for who, rate in told.items())
-        return [*self.image(f"published-{name}", charts.svg(chart), (
-            f"Best published rates of {name}: {best}.")), self.note(
-                " ".join(given["notes"]))]
-
     def shape(self, name, server):
         """The rate of a server and the published one, each as a share of its
         own best: absolute figures of other machines cannot be compared."""
@@ -398,7 +376,7 @@ def setup(app):
     for role in ("value", "than", "ratio"):
         app.add_role(role, Figure())
     app.add_directive("claim", Claim)
-    for name in ("curve", "published", "shape", "costs", "across", "calls",
+    for name in ("curve", "shape", "costs", "across", "calls",
                  "times", "response", "counted", "quote", "picture", "timeline", "overview",
                  "metrics", "runs"):
         app.add_directive(name, Block)

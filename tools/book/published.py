@@ -2,6 +2,7 @@
 tools carried here.
 
     :::{cited} answer                       author, title, address, machine and load
+    :::{published} guestbook                what was published, drawn alike
     :::{told} answer cells                  a table of tools/bench/experiments/answer.toml
     :::{told} guestbook rates               the published curves as a table
     :::{elsewhere} redirect                 bars of each other machine, a chart of its own
@@ -14,7 +15,7 @@ from docutils import nodes
 
 from tools.bench import experiments
 from tools.bench.peers import unavailable
-from tools.book import figures
+from tools.book import curves, figures
 from tools.book.extension import SEVEN, WRONG, Block
 from tools.report import charts
 
@@ -41,6 +42,25 @@ class Published(Block):
         made = self.table(heads, [[*map(shown, row)] for row in rows])[:-1]
         return words(made, [place for place in range(len(heads))
                             if all(isinstance(row[place], str) for row in rows)])
+
+    def published(self, name):
+        """What was published, in the form of our own chart, with its
+        notes: curves; or, of experiments with one figure for each system,
+        the best of all that were measured here and of theirs, on one machine."""
+        page = self.page(name, None)
+        given = page.experiment["published"]
+        if given["series"]:
+            chart = charts.by_x(curves.page_of(
+                page.experiment, "as published", given["series"]), "rate")
+            chart.title.subtitle = "machine and load: above"
+            told = {who: max(rates.values())
+                    for who, rates in given["series"].items()}
+        else:
+            chart, told = curves.best(page), given["best"]
+        best = ", ".join(f"{who} {rate:,}" for who, rate in told.items())
+        return [*self.image(f"published-{name}", charts.svg(chart), (
+            f"Best published rates of {name}: {best}.")), self.note(
+                " ".join(given["notes"]))]
 
     def cited(self, name):
         """The publication, as a list of works names one."""
@@ -135,6 +155,6 @@ def shown(value):
 
 def setup(app):
     """Register the directives of this module."""
-    for name in ("cited", "told", "elsewhere", "open-loop", "unavailable", "carried"):
+    for name in ("published", "cited", "told", "elsewhere", "open-loop", "unavailable", "carried"):
         app.add_directive(name, Published)
     return {"parallel_read_safe": True}
