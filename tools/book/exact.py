@@ -40,7 +40,8 @@ class Exact(Block):
         """Return the note below what was counted: what it is, and where it was."""
         machine = self.counted.machine
         kernel = next(name for name in machine["packages"] if name.startswith("linux-image"))
-        return self.note(f"{what}{'. ' if what else ''}Counted in QEMU {machine['qemu']}, {kernel}, "
+        said = f"{what}. " if what else ""
+        return self.note(f"{said}Counted in QEMU {machine['qemu']}, {kernel}, "
                          f"gcc {machine['packages']['gcc-12']}, commit {machine['source'][:7]}; "
                          "python3 -m tools.exact")
 
