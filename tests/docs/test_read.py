@@ -26,7 +26,7 @@ NOT_PROSE = re.compile(
     r"|^:::\{guess\}.*?^:::$|^ *:::[^\n]*$|^:\w[\w-]*:[^\n]*$|^\([\w-]+\)=$|^ *\|[^\n]*$"
     r"|<!--.*?-->", re.MULTILINE | re.DOTALL)
 INCLUDE = re.compile(r"^:::\{include\} (\S+)\n:::$", re.MULTILINE)
-FIGURE = re.compile(r"\{(?:value|words|ratio)\}`[^`]*`")
+FIGURE = re.compile(r"\{(?:value|than|ratio)\}`[^`]*`")
 MARKUP = (
     (re.compile(r"\{term\}`([^`<]*?)(?:\s*<[^`>]+>)?`", re.DOTALL), r"\1"),
     (re.compile(r"\[([^]]*)\]\([^)]*\)"), r"\1"),
