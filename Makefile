@@ -519,6 +519,7 @@ fleet-clean: fleet-inventory build/deps/hosts build/guardian
 ## book: builds the documentation as a site in build/book/ (RUN=results/latest: on your figures)
 # A claim that the figures do not support is a warning, and warnings are errors.
 book: book-run build/book-venv/requirements.txt slides
+	@rm -rf build/book/_images      # what an earlier book has drawn
 	@build/book-venv/bin/python -m sphinx -E -a -q -W --keep-going \
 		$(if $(RUN),-D book_run='$(abspath $(RUN))') docs build/book
 	@echo 'The book: $(CURDIR)/build/book/index.html'

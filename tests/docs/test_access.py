@@ -65,6 +65,8 @@ WIDE = """return [...document.querySelectorAll("article table")].filter(e => {
   return !box || arguments[0] > 400 && box.scrollWidth > box.clientWidth + 1;
 }).map(e => e.textContent.trim().slice(0, 40));"""
 NAMES = """return [...document.querySelectorAll("article .table-wrapper")].map(e => {
+  const caption = e.querySelector("caption");
+  if (caption) return caption.textContent;
   const before = e.previousElementSibling || e.parentElement.previousElementSibling,
     after = e.nextElementSibling, note = one => one && one.matches(".run-note");
   return note(after) ? after.textContent : before && !note(before) &&

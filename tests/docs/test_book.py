@@ -190,15 +190,6 @@ def test_page_of_a_source_shows_each_line():
         assert not missing, path
 
 
-def test_notes_of_a_source_have_options_and_true_users():
-    """An option keeps its dashes; a call through a member is no use of the function of its
-    name."""
-    index = source.Index()
-    assert "<p>--workers N starts" in source.file_page("07_epoll/main.c", index)
-    assert index.texts["common/redis_async.c"].count("->watch(")
-    assert "watch" in index.defined and "watch" not in index.users
-
-
 def test_difference_without_a_note_breaks_the_book(monkeypatch):
     """So does a note without a difference. All pairs are in the book."""
     assert 'class="note"' in pairs.page("01-02")[1]
