@@ -451,7 +451,7 @@ break: build/deps/grade all $(VENV)
 break-check: build/deps/grade $(LIB) $(VENV) build/guardian
 	@$(GUARD) $(VENV_PYTHON) -m labs.break check '$(NAME)' $(DIR)
 
-## handout: the labs for a class, without solutions, in build/handout/ (LABS="00 01 03" BREAK=whole_seconds)
+## handout: the labs for a class, without solutions, in build/handout/ (LABS="02 03" BREAK=whole_seconds)
 handout:
 	@BREAK='$(BREAK)' GIVE='$(GIVE)' COLLECTION='$(COLLECTION)' \
 	    $(PYTHON) -m labs.handout $(LABS)

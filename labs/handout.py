@@ -1,15 +1,17 @@
 """Writes build/handout/ and a tarball: the labs for a class, without solutions; and
 build/instructor/ for Gradescope and Autolab (labs/lms).
 
-    python3 -m labs.handout 00 01 03    these labs; without a number, all
+    python3 -m labs.handout 00 01       these labs; without a number, all
     BREAK="whole_seconds" ...           with these servers to repair
     GIVE="event_loop.c event_loop_accept.c" ...
                                         with these modules, though a lab asks
                                         for them
     COLLECTION=URL ...                  says where the whole collection is
 
-A server to repair is that of a lab, whole, with one fault: give it out when
-the lab is over.
+What students write in one lab is part of what another one needs: 07 links the
+workers of 03. A server to repair is that of a lab, whole, with one fault. So a
+class gets several handouts, one after the other: one that would hold what a lab
+of its own asks for is refused.
 """
 
 import os
@@ -22,7 +24,7 @@ from pathlib import Path
 
 from labs import lms
 from labs.grade import starter
-from labs.grade.lab import LabError, all_folders, find
+from labs.grade.lab import LabError, all_folders, find, read
 from tools.kit import TOP
 
 FOLDER = TOP / "build" / "handout"
@@ -38,6 +40,9 @@ PLAIN = ("public", "templates", "LICENSE", "scripts/deps.sh", "scripts/unpack.sh
 # What students write themselves in one lab, and the labs that link it.
 PARTS = {"event_loop.c": (), "event_loop_accept.c": (),
          "worker_processes.c": ("07",), "worker_processes.h": ("07",)}
+# The servers that link them: a server to repair comes with the sources that it needs.
+LINKED = {"event_loop.c": ("06", "07"), "event_loop_accept.c": ("06", "07"),
+          "worker_processes.c": ("03", "07")}
 FIRST = "00_first_hour"          # the lab without a program to grade
 # What pages say to the book: :::{quote} main.c serve_clients ... ::: and
 # {term}`accept queue`. A claim is text about figures.
@@ -175,6 +180,9 @@ def copy_break(names):
             copy(f"{home}/{name}/{file}")
         subprocess.run([sys.executable, "-m", "labs.break", "source", name,
                         FOLDER / home / name / "source"], cwd=TOP, check=True)
+        for part, servers in LINKED.items():
+            if server_of(name) not in servers:
+                (FOLDER / home / name / "source" / "common" / part).unlink()
 
 
 def copy_chapter(lab):
@@ -222,6 +230,50 @@ def check(labs, faulty, given):
     if unknown := set(faulty) - set(breaks):
         raise LabError(f"BREAK={' '.join(unknown)} is no server to repair; there are: "
                        + " ".join(breaks))
+    check_homework(labs, faulty, given)
+
+
+def check_homework(labs, faulty, given):
+    """Raise LabError if a handout would hold what one of its labs asks for."""
+    for name in faulty:
+        check_apart(labs, server_of(name), f"BREAK={name} has the main.c")
+    # accept.c is no part: every handout has it, and step 7 of lab 01 reads it.
+    for name, owner in owners().items():
+        if name in given:
+            check_apart(labs, owner, f"GIVE={name} is the file")
+        for fault in faulty:
+            if server_of(fault) in LINKED.get(name, ()):
+                check_apart(labs, owner, f"BREAK={fault} has common/{name}, the file")
+        for user in set(PARTS.get(name, ())) & {lab.number for lab in labs}:
+            check_apart(labs, owner, f"lab {user} needs common/{name}, the file", user)
+
+
+def owners():
+    """Return {name: number}: the first lab that asks for each file of common/."""
+    found = {}
+    for lab in map(read, all_folders()):
+        for name in lab.product:
+            found.setdefault(Path(name).name, lab.number)
+    return found
+
+
+def server_of(name):
+    """Return the number of the server of a break-it lab."""
+    page = (TOP / "labs" / "break" / name / "README.md").read_text(encoding="utf-8")
+    return re.search(r"^- Server: `?(\d\d)", page, re.MULTILINE)[1]
+
+
+def check_apart(labs, owner, what, user=""):
+    """Raise LabError if lab number `owner` is in the same handout. `what` says
+    which file of it would be, and `user` which other lab brings the file."""
+    numbers = [lab.number for lab in labs]
+    if owner not in numbers:
+        return
+    first = " ".join(number for number in numbers if number != user) if user else owner
+    then = f'LABS="{user}"' if user else f"one without lab {owner}"
+    raise LabError(f"{what} that students write in lab {owner}. Make two handouts: "
+                   f'LABS="{first}"{"" if user else " without it"}, and {then} '
+                   f"when lab {owner} is due")
 
 
 def write_lab(lab):

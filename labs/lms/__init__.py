@@ -21,11 +21,13 @@ All files here were made from one handout, and grade as students do with it. Non
 
 ## On your machine
 
-    cd ../handout
+In the top folder of the collection, two folders above this one:
+
     make grade-all LAB={number} DIR=submissions
 
 `submissions` has a folder for each submission. The command ends with the paths of a table, a
-page for you, and reports for your students. It goes on after it was stopped.
+page for you, and reports for your students. It goes on after it was stopped. Do not grade in
+`build/handout/`: the next `make handout` deletes that folder, with the results in it.
 
 ## Gradescope
 
@@ -43,7 +45,9 @@ time limit has to be ten minutes. The image needs what `scripts/deps.sh grade` p
 
 In both, a submission that could not be graded has no points, and a sentence that tells the
 student to ask you. Where the site's container forbids namespaces, the container alone keeps
-submissions away from what else is there.
+submissions away from what else is there: a submission could then change the grader's files.
+So points of a site are provisional. Those that count come from `make grade-all` on your machine,
+which grades only with namespaces.
 """
 
 

@@ -26,11 +26,15 @@ def unpacked(factory, chosen, **options):
     return folder / "zerohttpd-labs"
 
 
+def all_but(number):
+    """Return all Labs without one: what 07 needs is what students write in 03."""
+    return [lab for lab in map(labs.read, labs.all_folders()) if lab.number != number]
+
+
 @pytest.fixture(scope="module")
 def handout(tmp_path_factory):
-    """The unpacked tarball of all labs."""
-    return unpacked(tmp_path_factory, list(map(labs.read, labs.all_folders())),
-                    first_hour=True)
+    """The unpacked tarball of all labs that can go together."""
+    return unpacked(tmp_path_factory, all_but("07"), first_hour=True)
 
 
 def squeezed(text):
@@ -72,7 +76,7 @@ def test_it_holds_no_solution(handout):
     assert not names & {"mutants", "solution", ".git", "INSTRUCTOR.md",
                         "solutions"}
     assert not {path.name for path in (handout / "common").iterdir()} \
-        & {"event_loop.c", "event_loop_accept.c"}
+        & {"event_loop.c", "event_loop_accept.c", "worker_processes.c"}
 
 
 def test_it_builds_and_grades(handout, tmp_path):
@@ -92,6 +96,36 @@ def test_a_module_can_be_given(tmp_path_factory):
                 sorted((folder / "common").glob("event_loop*.c"))] == given
 
 
+@pytest.mark.parametrize("words, settings, named", [
+    ([], {}, 'LABS="07" when lab 03 is due'),
+    (["03", "07"], {}, 'LABS="03", and LABS="07"'),
+    (["06", "07"], {"GIVE": "event_loop.c"}, 'LABS="06" without it'),
+    (["02", "03"], {"BREAK": "fewer_every_day"}, 'LABS="02" without it'),
+    (["06"], {"BREAK": "answers_stop"}, 'LABS="06" without it')])
+def test_it_holds_no_work_of_its_own_labs(words, settings, named):
+    """A file that one lab asks for, and another one brings, makes two handouts."""
+    done = subprocess.run([sys.executable, "-m", "labs.handout", *words],
+                          cwd=TOP, capture_output=True, text=True, check=False,
+                          env={**os.environ, **settings})
+    assert done.returncode == 2 and named in done.stderr
+
+
+def test_what_a_later_lab_brings_comes_later(tmp_path_factory):
+    folder = unpacked(tmp_path_factory, [labs.find("07")],
+                      given=["event_loop.c", "event_loop_accept.c"])
+    names = {path.name for path in (folder / "common").iterdir()}
+    assert names >= {"worker_processes.c", "event_loop.c", "event_loop_accept.c"}
+
+
+def test_a_server_to_repair_brings_no_other_work(tmp_path_factory):
+    """Only the modules of common/ that it links; and it builds."""
+    folder = unpacked(tmp_path_factory, [labs.find("03")], faulty=["fewer_every_day"])
+    source = folder / "labs" / "break" / "fewer_every_day" / "source"
+    assert (source / "02_forking" / "main.c").exists()
+    assert not {path.name for path in (source / "common").iterdir()} & set(writer.LINKED)
+    subprocess.run(["make", "-s", "CC=gcc", "forking"], cwd=source, check=True)
+
+
 @pytest.mark.parametrize("words, given, named", [
     (["77"], "", "77"),
     (["00"], "", "00"),                 # is nothing without the collection
@@ -106,7 +140,7 @@ def test_a_wrong_call_is_explained(words, given, named):
 def test_chapters_read_as_text(handout):
     """No word is left that only the book understands."""
     pages = list((handout / "docs" / "tutorial").glob("0*.md"))
-    assert len(pages) == 7
+    assert len(pages) == 6
     for page in pages:
         text = page.read_text()
         assert ":::" not in text and "}`" not in text, page.name
