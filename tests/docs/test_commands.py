@@ -25,10 +25,10 @@ REQUIRED = {"ab", "wrk", "httperf", "redis-cli", "strace", "nm", "git",
 OTHERS = {"perf", "nstat", "ss", "curl", "head", "vmstat", "ulimit", "printf",
           "ps", "cc", "cp", "cat", "kill", "pkill", "xzcat", "pgrep", "prlimit", "truncate",
           "ls", "timeout", "apt-get", "echo", "gdb", "patch", "grep", "sysctl", "man",
-          "seq", "yes", "redis-server", "python3", "docker", "podman", "ssh"}
+          "seq", "yes", "tar", "mkdir", "redis-server", "python3", "docker", "podman", "ssh"}
 
 # Names of make's variables that our Makefile leaves to others to read.
-READ_BY_SCRIPTS = {"FROM", "SERVERS", "ARGS", "NO_INSTALL", "DESTDIR",
+READ_BY_SCRIPTS = {"FROM", "SERVERS", "ARGS", "NO_INSTALL", "DESTDIR", "ONLY",
                    *(name for name, *_ in model_command.SETTINGS)}
 
 
