@@ -163,3 +163,14 @@ def test_every_link_of_a_page_leads_somewhere(handout):
             assert target.exists() or (
                 TOP / target.relative_to(handout.resolve())).exists(), \
                 f"{page.name}: {link}"
+
+
+@pytest.mark.parametrize("page", ["labs/INSTRUCTOR.md", "docs/howto/teach.md"])
+def test_the_plans_name_handouts_that_can_be_made(page):
+    """Each with its labs, servers to repair and given modules."""
+    found = re.findall(r"make handout (LABS=[^`\n]+)", (TOP / page).read_text())
+    assert found
+    for line in found:
+        words = {name: value.split() for name, value in re.findall(r'(\w+)="([^"]*)"', line)}
+        writer.check([labs.find(word) for word in words["LABS"] if word != "00"],
+                     words.get("BREAK", []), words.get("GIVE", []))
