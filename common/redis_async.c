@@ -119,6 +119,8 @@ void redis_async_ready(struct redis_async *redis, uint32_t events)
 {
     if (events & (POLLERR | POLLHUP)) /* the calls below find out why */
         events |= POLLIN | POLLOUT;
+    /* On a new connection this finishes connect(2), too: hiredis then sets
+     * REDIS_CONNECTED and calls add_read(). */
     if (redis->context != NULL && ((unsigned)redis->wanted & events & POLLOUT))
         redisAsyncHandleWrite(redis->context);
     if (!(events & POLLIN))

@@ -4,7 +4,7 @@
  *
  * Read it next to event_loop.c: the same switch, the same steps, in the
  * same order. Where that one returns to its loop, this one waits in a call.
- * All other differences follow:
+ * The main other differences:
  *
  *   - After each call that may have waited, this one looks at the clock and
  *     at signals (worker_update()); the loop does so once an iteration.
