@@ -1,7 +1,8 @@
 """What is measured, for how long, and in how many rounds.
 
-A stage is an experiment, or a study. Each round visits all of its cells
-(server, variant, x) once, in random order.
+A stage is an experiment, or a study. Each round visits its cells
+(server, variant, x) once at most, in random order: the points of a quick curve have
+CURVE_ROUNDS, and after the planned rounds only what is open is measured again.
 """
 
 import random
@@ -12,7 +13,7 @@ from tools.stats.stats import LOOKS
 
 QUICK_SECONDS = 300         # after which a quick run adds no rounds
 CURVE_ROUNDS = 3            # of the points of a quick curve, but for the one that is compared
-QUICK_CELL = 0.45           # seconds of load for a quick cell: six rounds of everything fit
+QUICK_CELL = 0.45           # seconds of load for a quick cell: the planned rounds fit
 CALLS_SECONDS = 0.3         # load while system calls are counted
 AROUND = 0.2                # to start, check, meter and end a server, as measured on two cores
 AROUND_CALLS = 0.45         # the same with strace

@@ -1,8 +1,8 @@
 """HTTP from a client's side: a connection that asks, and that can also say nothing or reset.
 
 The programs use it, and the grader, which adds its patience. It is no urllib, because a client
-has to be silent, send half a request and keep its connection. Loads come from ab, wrk and
-httperf. What a client of its own loop needs of HTTP are request() and head().
+has to be silent, send half a request and keep its connection. Loads come from the
+programs of tools/bench/load. What a client of its own loop needs of HTTP are request() and head().
 """
 
 import contextlib

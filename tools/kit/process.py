@@ -103,8 +103,8 @@ def _reap(process):
 
 
 def stop(process, first=signal.SIGTERM, seconds=3.0):
-    """End `process`: ask with the signal `first`, after `seconds` kill the whole session.
-    Return its Exit."""
+    """End `process`: ask with the signal `first`, wait up to `seconds`, then kill what is left
+    of its session. Return its Exit."""
     early = _reap(process)
     if not early:
         os.kill(process.pid, first)

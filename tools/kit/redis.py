@@ -50,7 +50,7 @@ def ask(where, data):
 
 
 def fill(where):
-    """Put the guestbook of the Redis at `where` (see ask) into the state that every cell
+    """Put the guestbook of the Redis at `where` (see ask) into the state that a run
     begins with. What was in it is lost: it has to be ours. Raises RedisError, OSError."""
     for words in (("DEL", "guestbook_remarks"), ("RPUSH", "guestbook_remarks", *REMARKS),
                   ("SET", "visitor_count", FIRST_VISITOR)):
@@ -144,5 +144,5 @@ class RedisServer:
         return ask(os.path.join(self.folder, SOCKET), data)
 
     def fill(self):
-        """Put the guestbook into the state that every cell begins with."""
+        """Put the guestbook into the state that a run begins with."""
         fill(os.path.join(self.folder, SOCKET))

@@ -3,7 +3,8 @@
     with running(named("epoll"), Start(cores={0}), log_path) as live:
         ...  live.pid, live.port, live.url("/answer")
     live.exit           how it ended, and what wait4 says that it cost
-    live.served         how many requests it says that it answered, or None
+    live.served         how many requests it says that it answered, without those of the
+                        warm-up (live.before); or None
 """
 
 import math
@@ -127,7 +128,7 @@ class Live:
     log_path: str
     argv: list
     exit = served = None
-    before = 0          # answers before the load: not in `served`
+    before = 0          # answers to the warm-up: not in `served`
 
     @property
     def pid(self):

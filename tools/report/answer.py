@@ -1,6 +1,7 @@
 """The last screen of a run: what it found, what it did not, and where the rest is.
 
-It has at most LINES lines of at most 80 columns, or of the terminal's if that is wider.
+It has at most LINES lines of at most 80 columns, or of the terminal's if that is wider;
+100 without a terminal.
 """
 
 import textwrap
@@ -57,8 +58,9 @@ def fitted(label, cells, shown):
 
 
 def sentence(experiment, variant, wide):
-    """Return what is said of a variant, in one line: the cost of the baseline, and how much more
-    the most expensive one costs. Parts that do not fit are left out."""
+    """Return what is said of a variant, in one line: the cost of the baseline, the most and
+    the least expensive ones compared with it, and those that cost the same. Parts that do not fit
+    are left out."""
     name = ", ".join(filter(None, (experiment["title"], variant)))
     x = reference_x(experiment, variant)
     base = experiment["baselines"][variant]
@@ -114,7 +116,8 @@ def rows(experiment, variant, shown):
 
 def unsettled(summary):
     """Return how many comparisons are not settled, in one line; "" when all are. Those at the
-    points that the rows show are the ones that rows() marks."""
+    points that the rows show are the ones that rows() marks, unless it has no column for the
+    server or the run was lost."""
     count = {True: [0, 0], False: [0, 0]}       # {in a row: [open ones, all]}
     for experiment in summary["experiments"]:
         for one in experiment["comparisons"]:

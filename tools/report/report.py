@@ -4,8 +4,8 @@
 
 Reads samples.csv, calls.csv and env.json; writes summary.json, the charts, simulator.html,
 which starts from the costs of this run, and report.html. Both pages hold all they need.
-Charts and report need what is in build/venv. Exit status: 0, or 1 when the files of a run
-are not there, or broken.
+Charts and report need what is in build/venv. Exit status: 0, 1 when the files of a run
+are broken, 2 when there is no such run.
 """
 
 import base64

@@ -47,8 +47,8 @@ def comparisons(rows, baseline_of, adaptive=True, metrics=CLOSED):
 
 
 def unsettled(rows, keys, baseline_of, adaptive=True):
-    """Return those of `keys`, (variant, server, x) that the last round measured, that need more
-    rounds: their CPU time compared with the baseline is not settled, or they are the baseline of
+    """Return those of `keys`, (variant, server, x) of cells that can have more rounds, that need
+    them: their CPU time compared with the baseline is not settled, or they are the baseline of
     such a one. A server that shares no whole round with its baseline is left out: more rounds
     would not help."""
     needed = set()

@@ -1,6 +1,7 @@
 """From the rows of samples.csv to figures of cells, comparisons and sentences.
 
-The result is what summary.json holds; tables, charts and the report are made from it alone.
+The result is what summary.json holds; tables, charts and the report are made from it, and from
+what env.json says of the run.
 """
 
 import collections
@@ -15,7 +16,7 @@ from tools.stats.steady import TIMES, steadied
 NOISY_FOREIGN = 10.0        # per cent of the core
 TIGHT = 0.05                # how far the ends of a cell's interval may be from its middle
 LEADS = ("cpu_us", "rate", "answered")  # figures that can decide whether a cell is noisy
-MIDDLES = (*TIMES, "rate")  # columns whose rounds have a middle and an interval
+MIDDLES = (*TIMES, "rate")  # columns summed up by stats.middle(), the others by a median
 PERCENTILES = ("p50_ms", "p99_ms", "max_ms")
 AGREES = (0.9, 1.1)         # the mean of a load tool / the one that is expected
 
@@ -100,10 +101,10 @@ def point(rows, keys, clients=None, leads="cpu_us"):
 
     `rate` is None where none of the `planned` runs gave a figure, as `runs` of them did;
     `notes` says why, and `disturbed` with which words if other programs were the reason. It is
-    `lost` when a run lost something or broke. `noisy` lists in words
-    why the figure that `leads` is not known well; without a CPU time, its rate. `intervals` are
-    those of CPU time and rate, None with fewer than six rounds. `waited_ms` is clients / rate;
-    percentiles are None where `flag` says why, see doubt().
+    `lost` when a run lost something or broke. `noisy` lists in words why the figure that `leads`
+    is not known well; without a CPU time, its rate. `intervals` are those of CPU time, rate and
+    percentiles, None with fewer than six rounds. `waited_ms` is clients / rate; percentiles are
+    None where `flag` says why, see doubt().
     """
     measured = [row for row in rows if row["rate"] is not None]
     one = {"x": rows[0]["x"], "runs": len(measured), "planned": len(rows),
@@ -125,7 +126,7 @@ def point(rows, keys, clients=None, leads="cpu_us"):
         one["flag"] = doubt(measured, clients)
     if one["flag"]:
         values.update(dict.fromkeys(PERCENTILES))
-    # What limited it: of the run whose rate is the median.
+    # What limited it: of the run whose rate is nearest to the middle.
     run = min(measured, key=lambda row: (abs(row["rate"] - middle), row["rate"]))
     return {**one, "values": values,
             "rate": {"middle": middle, "low": min(rates), "high": max(rates)},

@@ -10,7 +10,7 @@ class Metric:
         """Look at the idle server just before the load starts."""
 
     def sample(self, meter):
-        """Look at the server under load, twice a second at most."""
+        """Look at the server: once idle, then under load, as often as CostMeter decides."""
 
     def end(self, meter):
         """Look at the server when the load tool has ended."""

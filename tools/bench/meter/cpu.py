@@ -90,8 +90,8 @@ class ProcMeter:
 
 
 def of_tree(pid):
-    """Return a block with a meter for `pid` and all that descends from it. It has to
-    end before `pid` does, because a group in use cannot be deleted."""
+    """Return a block with a meter for `pid` and all that descends from it. At its end
+    they are moved back, and the group is deleted."""
     try:
         return closing(Group(pid))
     except OSError:

@@ -5,8 +5,8 @@ from tools.kit.sockets import accept_queue, counters
 
 
 class AcceptQueue(Metric):
-    """The length of the accept queue, and what was refused because it, or the queue of
-    handshakes before it, was full: for every listener of this network namespace."""
+    """The length of the server's accept queue, and what this network namespace refused because
+    such a queue, or the queue of handshakes before it, was full."""
 
     longest = 0
 
