@@ -31,7 +31,7 @@ struct client {
     bool watched;              /* the loop has been told of its socket */
     bool to_write;             /* 07: it is watched for writing, too */
     bool closed;               /* its socket is; freed when no reply is due */
-    char *peer;                /* its address, or NULL: nobody asks for it */
+    char *peer;                /* its address, or NULL: not needed */
     struct net_delivery delivery; /* of its answer */
     int64_t deadline_ms;
     struct client *prev, *next; /* in that queue; next in loop->ended, too */

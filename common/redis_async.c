@@ -125,7 +125,7 @@ void redis_async_ready(struct redis_async *redis, uint32_t events)
         redisAsyncHandleWrite(redis->context);
     if (!(events & POLLIN))
         return;
-    /* Redis owes no reply: it has closed, or sends what nobody asked
+    /* Redis owes no reply: it has closed, or sends what no command asked
      * for. */
     if (redis->due == 0)
         redis_async_close(redis);

@@ -41,7 +41,7 @@ struct client {
     bool may_wait;         /* recv() may wait, for RECV_TIMEOUT_MS at most:
                               once one has found nothing */
     bool found_empty;      /* net_discard() has found nothing to read */
-    char *peer;            /* its address, or NULL: nobody asks for it */
+    char *peer;            /* its address, or NULL: not needed */
     struct net_delivery delivery; /* of its answer */
     enum http_phase phase; /* the one that deadline_ms belongs to */
     int64_t deadline_ms;

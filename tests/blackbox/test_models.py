@@ -1,4 +1,4 @@
-"""What the seven models differ in: who waits for whom, and limits."""
+"""What the seven models differ in: which clients wait for which, and limits."""
 
 import os
 import threading

@@ -82,7 +82,7 @@ def test_servers_are_compared_by_rounds(run):
 
 
 def test_comparison_is_a_sentence(run, monkeypatch):
-    """Whatever was found, it goes on with the name of the other server."""
+    """Whatever was found, it continues with the name of the other server."""
     said = figures.than({"guestbook": run}, "guestbook 100 poll epoll")
     assert re.fullmatch(r"\d+ % more CPU time \(\d+ to \d+ %\) than", said)
     said = figures.than({"guestbook": run}, "guestbook 100 epoll poll")

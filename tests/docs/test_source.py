@@ -37,8 +37,8 @@ def test_comments_keep_their_dashes_and_drawings(index):
     ("common/pages/hello.c", "hello", {("page_hello", "common/pages/hello.c")}),
     ("common/server.c", "server_finish", {("main", f"{name}/main.c") for name in pairs.SEVEN})])
 def test_function_says_what_uses_it(index, path, name, users):
-    """A member of its name is not it, nor is a function of its name in another file; who takes
-    its address uses it, too."""
+    """A member of its name is not it, nor is a function of its name in another file. A function
+    that takes its address uses it, too."""
     assert index.users[index.find(name, path)] == users
     said = index.used_by([name], path)
     assert said.count("<a ") == len(users) and said.count(" in ") in (0, len(users))
@@ -83,7 +83,7 @@ return {
 
 @pytest.mark.parametrize("width", [1280, 1600])
 def test_two_files_fit_into_a_window(browser, book, width):
-    """No line is wrapped or cut, and the window is used; a note stands beside its line, or, where
+    """No line is wrapped or cut, and the window is used; a note stands next to its line, or, where
     there is no room, directly below it."""
     resize(browser, width)
     for pair in pairs.PAIRS:

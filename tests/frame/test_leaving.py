@@ -83,7 +83,7 @@ def test_nothing_is_left(what, how, tmp_path, temporary):
 @pytest.mark.parametrize("what", COMMANDS if FULL else KILLED)
 def test_the_next_start_removes_what_was_left_when_all_were_killed(what, tmp_path, temporary):
     before, first = set(descendants(os.getpid())), set()
-    for _ in range(10):     # one that outlives another by a moment may still remove its folder
+    for _ in range(10):     # a shell that outlives its child may still remove the folder
         with at_work(*words_of(what, tmp_path)):
             killed = kill_all(before)
         first = set(temporary.glob("zerohttpd*"))

@@ -222,7 +222,7 @@ class Connection:
 
     def arrived(self, seconds=0.0):
         """Whether, within `seconds`, receive() need not wait. What it has received
-        before, and nobody has read, does not count."""
+        before, and has not been read, does not count."""
         return self._ended or bool(select.select([self.socket], [], [], seconds)[0])
 
     def receive(self, maximum=65536):

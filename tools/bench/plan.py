@@ -129,7 +129,7 @@ def make(settings, machine, count_calls):
 
 def points_of(experiment, variant, settings):
     """Return [(x, rounds before anything is looked at)]: enough rounds for a verdict. A quick run
-    has so many only at the point that is nearest to the reference, and CURVE_ROUNDS elsewhere."""
+    has these only at the point that is nearest to the reference, and CURVE_ROUNDS elsewhere."""
     if settings.full or settings.points:
         return [(x, LOOKS[0]) for x in settings.points or variant.full]
     nearest = min(variant.quick, key=lambda x: (abs(x - experiment.reference), x), default=None)

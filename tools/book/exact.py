@@ -1,7 +1,7 @@
 """Tables and pictures of what the exact machine counted, in docs/results/exact/.
 
     :::{exact-table} answer guestbook            instructions of these cells, of all servers
-    :::{exact-times} answer "answer" 100         beside microseconds of an experiment
+    :::{exact-times} answer "answer" 100         next to microseconds of an experiment
     :::{exact-ways} work-and-time guestbook iterative epoll     its ways, microseconds
     :::{exact-kernels} answer answer-kept        on each kernel that was counted
     :::{exact-parts} epoll answer guestbook      what they are for, one server
@@ -63,7 +63,7 @@ class Exact(Block):
         return self.table(heads, rows)[:-1]
 
     def exact_times(self, cell, experiment, x, variant=""):
-        """Thousands of instructions beside CPU microseconds, and both as multiples of 07's."""
+        """Thousands of instructions next to CPU microseconds, and both as multiples of 07's."""
         found = self.data.names[experiment]
         found = found[variant] if variant else found
         both = {name: (self.counted.cell(name, cell).total / 1e3, found[name][int(x)].cpu_us)

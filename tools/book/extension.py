@@ -368,7 +368,7 @@ def add_times(app, doctree):
 def setup(app):
     """Register everything. `book_run` is the folder of a reader's run,
     `book_strict` whether what it does not support is an error, and `book_home`
-    the way to the book from what is built beside it."""
+    the way to the book from what is built next to it."""
     app.add_config_value("book_run", "", "env")
     app.add_config_value("book_strict", lambda config: not config.book_run,
                          "env", types=(bool,))

@@ -204,7 +204,7 @@ def compare(runs, text):
 
 
 def than(runs, text):
-    """Return the same for a sentence that goes on with the name of the base: "a page in 04 takes
+    """Return the same for a sentence that continues with the name of the base: "a page in 04 takes
     47 % more CPU time (43 % to 52 %) than one in 05". Of CPU times only. Raises FigureError."""
     found = compare(runs, text)
     if found["metric"] not in ("cpu_us", "cpu_user_us"):

@@ -40,7 +40,7 @@ PITCH, HEIGHT, GAP = 5, 4, 9
 
 @dataclass(frozen=True)
 class Layout:
-    """How wide the picture is, and whether names stand beside the bars or above them."""
+    """How wide the picture is, and whether names stand next to the bars or above them."""
 
     width: int
     left: int

@@ -9,7 +9,7 @@ EVERY = 0.01        # seconds between two looks
 
 
 def until(look, seconds, ends=None, most=math.inf, every=EVERY):
-    """Call look() `every` so many seconds until it returns something true; return its last
+    """Call look() each `every` seconds until it returns something true; return its last
     value.
 
     After `seconds` that is a false one, as when the process `ends` has ended before. A look

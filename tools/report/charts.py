@@ -96,8 +96,8 @@ class Page:
                 "model": point.get("predicted") if key == "rate" else None}
 
     def chart(self, layers, text, said, height, right=6):
-        """Return the chart of these layers, with so much room to the `right`. `text` is what is
-        drawn, `said` how to read it."""
+        """Return the chart of these layers, with `right` pixels of room beyond them.
+        `text` is what is drawn, `said` how to read it."""
         return alt.layer(*layers).properties(
             width=WIDTH, height=height, title=self.title(text, said),
             padding={"left": 6, "top": 6, "bottom": 6, "right": right},
@@ -265,7 +265,7 @@ def spread(places, room, apart=14):
 
 
 def labels(page, rows, domain, inner):
-    """Return the layers that name each curve beside its end, with its marker. `inner` is the
+    """Return the layers that name each curve next to its end, with its marker. `inner` is the
     height of the scale in pixels."""
     last = {one["server"]: one["y"] for one in rows if one["y"]}
     along, back = (float, float) if page.linear else (math.log, math.exp)

@@ -18,7 +18,7 @@ from tools.results import rundir
 
 # 30 s: as many rounds as an interval of the median needs.
 DEFAULTS = {"SECONDS": "5", "REPEAT": "6"}
-# The study `mixed` compares with 07, which is measured as well.
+# The study `mixed` compares with 07, which is measured, too.
 COMPUTING_DEFAULTS, LOAD, SHARE = {"SECONDS": "4", "REPEAT": "3"}, "computing 20 ms", 20
 PASSED_ON = ("BACKLOG", "SERVER_CPUS", "LOAD_CPUS", "TOOL", "OUT", "SEED")
 SAID = {
