@@ -92,7 +92,7 @@ def _rows(node, x, scale, row):
 
 
 def _fitting(label, room):
-    """Return what these letters can show of a label: all of it, the function's name, or the
+    """Return what `room` letters can show of a label: all of it, the function's name, or the
     beginning of that."""
     name = label.partition("  ")[0]
     for text in (label, name):
