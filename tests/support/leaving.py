@@ -34,6 +34,18 @@ def descendants(pid):
     return found
 
 
+def descended(but):
+    """Return {pid: command line} of all that descend from us, without those of `but`. Looks three
+    times before it says that there is none: a process becomes our child when its parent ends,
+    and if that happens between our look at us and at the parent, one look misses it."""
+    for _ in range(3):
+        found = {pid: words for pid, words in descendants(os.getpid()).items() if pid not in but}
+        if found:
+            return found
+        time.sleep(0.01)
+    return {}
+
+
 @contextlib.contextmanager
 def subreaper():
     """Orphans become children of this process, where descendants() finds them."""
@@ -124,8 +136,7 @@ def at_work(words, pattern):
 
     def left():
         end = time.monotonic() + seconds()
-        while (ours := {pid: words for pid, words in descendants(os.getpid()).items()
-                        if pid not in {*before, terminal.shell}}) and time.monotonic() < end:
+        while (ours := descended({*before, terminal.shell})) and time.monotonic() < end:
             if terminal.descriptor >= 0:
                 terminal.read(0.05)
             reap()
@@ -142,13 +153,14 @@ def at_work(words, pattern):
 
 
 def kill_all(before):
-    """Kill all that descend from us, but those of `before`; return their process ids."""
+    """Kill all that descend from us, but those of `before`; return their process ids. Parents
+    come first: a shell whose child ended before it would remove its folder."""
     killed = set()
-    while ours := set(descendants(os.getpid())) - before:
+    while ours := descended(before):
         for pid in ours:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        killed |= ours
+        killed |= set(ours)
         reap()
     reap()
     return killed
