@@ -95,22 +95,29 @@ class Watch:
         self.said, self._victim = "", None      # the process that k asks about
         self._cpu, self._frame, self._order = plain.Cpu(), None, []
         self._free, self._first = True, 0   # no row is chosen; the first row shown
-        self._over, self._sent = asyncio.Event(), []
+        self._over, self._sent = False, []
         self._where = Where()
 
+    def end(self, *_):
+        """Have run() end within a frame."""
+        self._over = True
+
+    def end_on_signals(self):
+        """From now on a signal does that. It raises nothing, so neither asyncio nor curses is cut
+        short, nor what removes our folders: when a terminal closes, two signals come. (A loop's
+        own handlers would not do: one that closes gives the signals back their usual effect.)"""
+        for number in signal.SIGTERM, signal.SIGINT, signal.SIGHUP:
+            signal.signal(number, self.end)
+
     async def run(self, board):
-        """Show it on a Board, until q is pressed or SIGTERM comes."""
-        loop = asyncio.get_running_loop()
-        for number in signal.SIGTERM, signal.SIGINT:
-            loop.add_signal_handler(number, self._over.set)
-        while not self._over.is_set():
+        """Show it on a Board, until q is pressed or end() called."""
+        while not self._over:
             for key in board.keys():
                 self._press(key)
             if not self.sampler.paused or self._frame is None:
                 self._frame = self.sampler.frame()
             board.show(self.lines(*board.size()))
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._over.wait(), 1 / FRAMES)
+            await asyncio.sleep(1 / FRAMES)
 
     def lines(self, width, height):
         """Return what fits into the terminal, as lines of view."""
@@ -165,7 +172,7 @@ class Watch:
             getattr(self, f"_{name}")(*words)
 
     def _quit(self):
-        self._over.set()
+        self.end()
 
     def _pause(self):
         self.sampler.paused = not self.sampler.paused

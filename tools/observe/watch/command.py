@@ -121,9 +121,10 @@ def main(words):
             chosen.rate))
         if not sys.stdout.isatty():
             return print_lines(sampler, chosen.seconds)
+        watch = Watch(sampler, started)
+        watch.end_on_signals()
         try:
-            curses.wrapper(lambda screen: asyncio.run(
-                Watch(sampler, started).run(Board(screen))))
+            curses.wrapper(lambda screen: asyncio.run(watch.run(Board(screen))))
         except curses.error as error:
             raise lab.LabError(f"this terminal shows no live view ({error}); set "
                                "TERM, or add |cat for a line a second") from error
