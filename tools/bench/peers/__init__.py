@@ -42,7 +42,7 @@ class Peer:
 
     def _fill(self, text, **values):
         """Return `text` with each known {placeholder} replaced; other braces stay as they are."""
-        values.update(name=self.name, design=self.told.get("design", ""),
+        values.update(name=self.name, design=self.told.get("design", ""), python=sys.executable,
                       dir=self.told["dir"], build=self.build_folder)
         return re.sub(r"\{(\w+)\}", lambda word: str(values.get(word[1], word[0])), text)
 
@@ -78,7 +78,7 @@ class Peer:
         build folder, where peers want it."""
         self.build_folder.mkdir(parents=True, exist_ok=True)
         values = {"port": port, "host": start.host, "public": start.public, "redis": start.redis,
-                  "workers": start.workers or 1, "python": sys.executable,
+                  "workers": start.workers or 1, "backlog": start.backlog,
                   "conf": self.build_folder / self.template.name}
         if self.template.is_file():
             values["conf"].write_text(self._fill(self.template.read_text(), **values))

@@ -56,7 +56,7 @@ KEYS = {                    # of a load, with their defaults
 }
 GROUPS = {"seven": [one.name for one in servers.ARCHITECTURES],
           "peers": sorted(name for name, told in peers.found().items()
-                          if told["kind"] != "floor")}
+                          if told["kind"] not in ("floor", "variant"))}
 SLOW = "slow Redis "    # followed by milliseconds: an address that studies.hooks makes
 A_SECOND = 1000         # connections that a tool opens in a second, at least
 AT_LEAST = 20000        # requests of a run with `requests_each`
