@@ -19,7 +19,7 @@ from pathlib import Path
 from tools.bench import experiments
 from tools.exact import curves
 from tools.kit import TOP, servers
-from tools.report import summaries
+from tools.report import summaries, table
 from tools.results import rundir
 from tools.stats import comparisons, stats
 from tools.stats.steady import steadied
@@ -91,7 +91,7 @@ def _cells(experiment):
                 {key: value for key, value in point["values"].items()
                  if value is not None},
                 **{key: point.get(key) for key in ("x", "limit", "evidence")})
-            if cell.get("cpu_us"):
+            if table.busy(point) and cell.get("cpu_us"):
                 cell["can_do"] = 1e6 / cell["cpu_us"]
             if calls:
                 cell["calls"] = Names(calls)
@@ -193,10 +193,11 @@ def compare(runs, text):
         name, x, server, base, *more = map(str.strip, text.split("|")) \
             if "|" in text else text.split(maxsplit=5)
         metric, variant = (*more, "cpu_us")[0], " ".join(more[1:])
-        rows, _ = steadied([row for row in runs[name].rows if row["experiment"] == name])
-        cell = comparisons.by_round(rows, metric)[variant, int(x)]
-        found = stats.compare(cell[server], cell[base],
-                              bool(runs[name].env.get("looks", {}).get(name)))
+        raw = [row for row in runs[name].rows if row["experiment"] == name]
+        cell, plain = (comparisons.by_round(rows, metric)[variant, int(x)]
+                       for rows in (steadied(raw)[0], raw))
+        found = comparisons.compared(cell, plain, server, base,
+                                     bool(runs[name].env.get("looks", {}).get(name)))
         return {**found, "metric": metric, "words": stats.said(found,
                                              *comparisons.METRICS[metric])}
     except (ValueError, KeyError, TypeError) as error:

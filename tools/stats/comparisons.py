@@ -1,9 +1,14 @@
 """Each server compared with a baseline, in the rounds in which both answered every request:
-what a lost request would have cost is not known."""
+what a lost request would have cost is not known.
+
+Rates are compared where the server's core was the limit of both. Elsewhere they are rates of the
+load tool or of Redis, and no verdict on a server.
+"""
 
 import operator
 
 from tools.stats import stats
+from tools.stats.bottleneck import WHOLE_CORE
 
 # {figure: (word for more of it, word for less of it)}
 METRICS = {"cpu_us": ("more expensive", "cheaper"), "rate": ("faster", "slower"),
@@ -24,11 +29,29 @@ def by_round(rows, metric):
     return found
 
 
-def comparisons(rows, baseline_of, adaptive=True, metrics=CLOSED):
+def limited(rows):
+    """Return those of `rows` in which the server's core was the limit."""
+    return [row for row in rows if (row.get("server_busy") or 0) >= WHOLE_CORE]
+
+
+def compared(figures, raw, server, base, adaptive):
+    """Return what stats.compare() says of two servers, None when they share no round. `figures`
+    is {server: {round: figure}} of one load, `raw` the same before the figures were corrected: a
+    correction makes no verdict that what was measured speaks against."""
+    one, plain = (stats.compare(some.get(server, {}), some.get(base, {}), adaptive)
+                  for some in (figures, raw))
+    if one and one["verdict"] in (stats.MORE, stats.LESS) \
+            and (one["ratio"] > 1) != (plain["ratio"] > 1):
+        one["verdict"] = stats.UNKNOWN
+    return one
+
+
+def comparisons(rows, baseline_of, adaptive=True, metrics=CLOSED, raw=None):
     """Return how each server compares with its baseline, as a list of {"variant", "x", "server",
     "base", "metric": one of METRICS, "words": what is printed, and what stats.compare() says}.
 
-    rows            of one experiment
+    rows            of one experiment, after steadied()
+    raw             the same before it; None if they are
     baseline_of     function: name of a variant -> name of a server
     adaptive        as for stats.compare()
     metrics         CLOSED or OPEN
@@ -36,23 +59,25 @@ def comparisons(rows, baseline_of, adaptive=True, metrics=CLOSED):
     found = []
     for metric in metrics:
         more, less = METRICS[metric]
-        for (variant, x), servers in by_round(rows, metric).items():
+        both = [by_round(limited(some) if metric == "rate" else some, metric)
+                for some in (rows, rows if raw is None else raw)]
+        for (variant, x), servers in both[0].items():
             base = baseline_of(variant)
-            for server, figures in servers.items():
-                one = stats.compare(figures, servers.get(base, {}), adaptive)
+            for server in servers:
+                one = compared(servers, both[1][variant, x], server, base, adaptive)
                 if one and server != base:
                     found.append({"variant": variant, "x": x, "server": server, "base": base,
                                   "metric": metric, **one, "words": stats.said(one, more, less)})
     return sorted(found, key=operator.itemgetter("variant", "x", "server", "metric"))
 
 
-def unsettled(rows, keys, baseline_of, adaptive=True):
+def unsettled(rows, keys, baseline_of, adaptive=True, raw=None):
     """Return those of `keys`, (variant, server, x) of cells that can have more rounds, that need
     them: their CPU time compared with the baseline is not settled, or they are the baseline of
     such a one. A server that shares no whole round with its baseline is left out: more rounds
-    would not help."""
+    would not help. `rows` and `raw` are those of comparisons()."""
     needed = set()
-    for one in comparisons(rows, baseline_of, adaptive):
+    for one in comparisons(rows, baseline_of, adaptive, raw=raw):
         key = one["variant"], one["server"], one["x"]
         if one["metric"] == "cpu_us" and key in keys \
                 and one["verdict"] in (stats.UNKNOWN, stats.FEW):

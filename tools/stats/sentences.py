@@ -56,20 +56,18 @@ def together(experiment, variant, servers):
     place = f"At {x:,} {experiment['x_short']}"
     if base in there and not there[base]["lost"]:
         cost = there[base]["values"].get("cpu_us")
-        yield (f"{place} a request costs {title[base]} {number(cost)} us of CPU time, so one "
-               f"core can do {number(cost and 1e6 / cost)} a second; {title[base]} answers "
-               f"{number(there[base]['rate']['middle'])} {experiment['unit']}.")
+        limit = f"so one core can do {number(cost and 1e6 / cost)} a second; {title[base]} " \
+            if (there[base]["values"].get("server_busy") or 0) >= WHOLE_CORE else "and it "
+        yield (f"{place} a request costs {title[base]} {number(cost)} us of CPU time, {limit}"
+               f"answers {number(there[base]['rate']['middle'])} {experiment['unit']}.")
     else:
         yield f"{place} {title[base]} has no figure without a loss."
-    full = {name for name, point in there.items()
-            if (point["values"].get("server_busy") or 0) >= WHOLE_CORE}
-    for what, metric, names in (
-            ("CPU time", "cpu_us", there),
-            ("Rate, where both cores were fully busy,", "rate", full if base in full else ())):
+    for what, metric in (
+            ("CPU time", "cpu_us"), ("Rate, where both cores were fully busy,", "rate")):
         told = [f"{one['words']} for {title[one['server']]}"
                 for one in sorted(experiment["comparisons"], key=lambda one: one["ratio"])
                 if (one["variant"], one["x"]) == (variant, x)
-                and one["metric"] == metric and one["server"] in names]
+                and one["metric"] == metric and one["server"] in there]
         if told:
             yield f"{what} compared with {title[base]}: {'; '.join(told)}."
     if any(point["runs"] < LOOKS[0] for point in there.values()):

@@ -25,6 +25,7 @@ ERROR = 0.05            # how often a session may find a difference by chance
 SHARES = {6: 0.0313, 12: 0.0064, 24: 0.0067, 48: 0.0056}
 LOOKS = tuple(SHARES)
 SAME = 0.05             # two servers are "the same" within this
+FLOOR = 0.02            # and none is said to be more or less by not even this much
 
 MORE, LESS, EQUAL, UNKNOWN, FEW = "more", "less", "same", "unknown", "few"
 
@@ -73,7 +74,8 @@ def compare(mine, other, adaptive=True):
 
     {"rounds", "ratio": the middle of mine / other, "low", "high": its interval, None with fewer
     than six rounds; "above": how many ratios are above 1; "verdict": MORE or LESS (the interval
-    excludes 1), EQUAL (it includes 1 and stays within 5 % of it), UNKNOWN, or FEW (no interval)}
+    excludes 1, and the middle is 2 % or more away from it), EQUAL (otherwise, where the interval
+    stays within 5 % of 1), UNKNOWN, or FEW (no interval)}
 
     adaptive    whether what was measured decided how many rounds there are
     """
@@ -87,15 +89,16 @@ def compare(mine, other, adaptive=True):
     logs = [math.log(ratio) for ratio in ratios]
     found = interval(logs, SHARES[look] if adaptive else ERROR)
     low, high = map(math.exp, found) if found else (None, None)
+    ratio = math.exp(middle(logs))
     if low is None:
         verdict = FEW
-    elif low > 1:
+    elif low > 1 and ratio >= 1 + FLOOR:
         verdict = MORE
-    elif high < 1:
+    elif high < 1 and ratio <= 1 - FLOOR:
         verdict = LESS
     else:
         verdict = EQUAL if 1 - SAME <= low and high <= 1 + SAME else UNKNOWN
-    return {"rounds": len(ratios), "ratio": math.exp(middle(logs)), "low": low, "high": high,
+    return {"rounds": len(ratios), "ratio": ratio, "low": low, "high": high,
             "above": sum(r > 1 for r in ratios), "verdict": verdict}
 
 
@@ -107,12 +110,19 @@ def said(one, more, less):
         ahead, word = max((one["above"], more), (rounds - one["above"], less))
         return f"{word} in {ahead} of {rounds} rounds"
     if one["verdict"] == UNKNOWN:
-        return f"cannot tell with {rounds} rounds"
+        ends = " and ".join(off(end, more, less) for end in (one["low"], one["high"]))
+        return f"between {ends}, {rounds} rounds"
     size = f"{ratio:.2f}, {one['low']:.2f} to {one['high']:.2f}"
     if one["verdict"] == EQUAL:
         return f"the same within {100 * SAME:.0f} % ({size})"
     if ratio >= 2:
-        return f"{ratio:.1f} times as much ({one['low']:.1f} to {one['high']:.1f})"
+        size = f"{one['low']:.1f} to {one['high']:.1f}"
+    return f"{off(ratio, more, less)} ({size})"
+
+
+def off(ratio, more, less):
+    """Return in words how far a ratio is from 1: "4 % cheaper", "3.1 times as much"."""
+    if ratio >= 2:
+        return f"{ratio:.1f} times as much"
     percent = 100 * abs(ratio - 1)
-    word = more if one["verdict"] == MORE else less
-    return f"{percent:.{int(percent < 1)}f} % {word} ({size})"
+    return f"{percent:.{int(percent < 1)}f} % {more if ratio > 1 else less}"

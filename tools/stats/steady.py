@@ -7,6 +7,9 @@ server. The run itself does: within each cell, the rounds in which a piece took 
 compared with the others. What comes out is an exponent for each piece and server, by least
 squares of the logarithms (the analysis of covariance); of all servers together where there are
 few rounds. The times of each round are then divided by what the exponents predict for it.
+
+A server also slows the pieces down itself: one with many processes takes more of the cache that
+they share. That is a cost of the server and no change of the machine, so it is taken out first.
 """
 
 import math
@@ -15,6 +18,7 @@ import statistics
 PIECES = ("yard_work_ns", "yard_memory_ns", "yard_hand_ns", "yard_other_ns")
 TIMES = ("cpu_us", "cpu_user_us", "cpu_system_us")
 ENOUGH = 40         # rows for exponents; with fewer, they would follow chance
+CERTAIN = 3         # standard errors that a mean is away from 0, to be no chance
 WILD = 4            # times as far from its cell's median as three of four rows: teaches nothing
 
 
@@ -29,18 +33,41 @@ def steadied(rows):
     # One usual time for all cells: with one for each, a cell that was often measured on slow
     # cores would stay too expensive, and its rounds would not show that by their scatter.
     usual = [statistics.fmean(math.log(row[piece]) for row in some) for piece in pieces]
-    together = _exponents(some, pieces)
+    together, own = _exponents(some, pieces), _own(some, pieces)
     found, new = {}, {}
     for server in sorted({row["server"] for row in some}):
         mine = [row for row in some if row["server"] == server]
         exponents = _exponents(mine, pieces) if len(mine) >= ENOUGH else together
         found[server] = dict(zip(pieces, exponents))
         for row in mine:
-            slow = sum(exponent * (math.log(row[piece]) - middle) for piece, exponent, middle
-                       in zip(pieces, exponents, usual))
+            slow = sum(exponent * (math.log(row[piece]) - middle - mine_alone)
+                       for piece, exponent, middle, mine_alone
+                       in zip(pieces, exponents, usual, own[server]))
             new[id(row)] = {**row, **{key: row[key] * math.exp(-slow)
                                       for key in TIMES if row.get(key)}}
     return [new.get(id(row), row) for row in rows], found
+
+
+def _own(rows, pieces):
+    """Return {server: [the logarithm by which a piece is slower while this server runs]}; 0 where
+    that may be chance. The cells of a load follow each other within a round, so the machine is
+    nearly the same for them."""
+    loads, off = {}, {}
+    for row in rows:
+        loads.setdefault((row["variant"], row["x"], row["repeat"]), []).append(row)
+    for some in loads.values():
+        for row in some:
+            off.setdefault(row["server"], []).append([
+                math.log(row[piece]) - statistics.fmean(math.log(one[piece]) for one in some)
+                for piece in pieces])
+    return {server: [_certain(one) for one in zip(*each)] for server, each in off.items()}
+
+
+def _certain(values):
+    """Return the mean of `values`, 0 where it is less than CERTAIN standard errors from 0."""
+    middle = statistics.fmean(values)
+    error = statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.inf
+    return middle if abs(middle) >= CERTAIN * error else 0.0
 
 
 def _exponents(rows, pieces):

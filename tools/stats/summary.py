@@ -172,7 +172,7 @@ def summarise(experiment, rows, calls, known, *, keys, tools, adaptive):
         latency={row["tool"]: tools.get(row["tool"], "") for row in rows},
         steadied=exponents, variants=list(bases), baselines=bases, curves=curves, calls=counted,
         comparisons=comparisons(steady, bases.get, adaptive,
-                                OPEN if experiment.open_loop else CLOSED),
+                                OPEN if experiment.open_loop else CLOSED, rows),
         published=experiment.published and vars(experiment.published))
     one["sentences"] = explain(one, known)
     return one

@@ -221,7 +221,7 @@ class Session:
         rows = [row for row in self.runner.folder.rows
                 if row["experiment"] == stage.experiment.name]
         left = comparisons.unsettled(
-            steadied(rows)[0], [cell.key for cell in some], stage.baseline_of)
+            steadied(rows)[0], [cell.key for cell in some], stage.baseline_of, raw=rows)
         return [cell for cell in some if cell.key in left]
 
 
