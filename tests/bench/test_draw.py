@@ -28,13 +28,20 @@ def cells(one, name):
 
 
 def test_cost_comes_first():
-    """With what one core can do, and how it compares with the baseline."""
+    """With what one core can do, and how it compares with the baseline; before it, only what is the
+    same on any machine."""
     made = summed_up(rows() + rows("poll", 99.0, foreign=20.0))
+    made["experiments"][0]["exact"] = {"source": "0123456789", "keep-alive": {
+        "epoll": {"user": 3500.0, "kernel": 20100.0}}}
     found = tables(made, False)
-    assert list(found) == ["What", "requests/s"] and len(found["What"].head) <= 8
+    assert list(found) == ["Counted", "What", "requests/s"] and len(found["What"].head) <= 8
+    poll, epoll = (cells(found["Counted"], name) for name in ("Poll", "Epoll"))
+    assert [epoll[key] for key in ("instructions", "user", "kernel", "calls")] == [
+        "23.6", "3.5", "20.1", "4"]
+    assert not poll["instructions"] and "0123456" in found["Counted"].notes[0]
     poll, epoll = (cells(found["What"], name) for name in ("Poll", "Epoll"))
-    assert [epoll[key] for key in ("CPU us", "user", "can do/s", "calls", "compared")] == [
-        "51", "12.5", "19,600", "4", "baseline"]
+    assert [epoll[key] for key in ("CPU us", "user", "can do/s", "compared")] == [
+        "51", "12.5", "19,600", "baseline"]
     assert poll["CPU us"] == "~100"
     assert poll["compared"] == "96 % more expensive (1.96, 1.94 to 1.98)"
     assert "foreign load" in found["What"].notes[-1]

@@ -275,10 +275,9 @@ class Block(SphinxDirective, Resolved):
     # ---------------------------------------------------------------- curves
 
     def curve(self, name, server=""):
-        """Requests a second that one core can do, by clients: one server in
-        its colour, the others grey. `:key: rate` draws the rate reached,
-        `:key: cpu_us` the CPU time of a request."""
-        page, key = self.page(name), self.options.get("key", "can_do")
+        """The rate reached, by clients: one server in its colour, the others
+        grey. `:key: cpu_us` draws the CPU time of a request."""
+        page, key = self.page(name), self.options.get("key", "rate")
         for other, title in page.titles.items():
             if server and other != server:
                 page.looks[title]["light"] = styles.AXIS[0]

@@ -46,8 +46,7 @@ def draw(summary, folder):
         for variant in experiment["variants"]:
             page = Page(summary, experiment, variant)
             name = "_".join(filter(None, (experiment["name"], variant)))
-            for kind, chart in (("cost", cost(page)), ("can_do", by_x(page, "can_do")),
-                                ("rate", by_x(page, "rate")),
+            for kind, chart in (("cost", cost(page)), ("rate", by_x(page, "rate")),
                                 ("p99_ms", response_time(page)),
                                 ("published_rate", published_curves(page)),
                                 ("published", published(page))):
@@ -140,11 +139,9 @@ def cost(page):
 
 
 def by_x(page, key):
-    """Return what one core can do ("can_do"), the rates that were reached ("rate") or what a
-    request costs ("cpu_us"): curves by x, bars when there is one x only, None without figures."""
+    """Return the rates that were reached ("rate") or what a request costs ("cpu_us"): curves by
+    x, bars when there is one x only, None without figures."""
     text, said = {
-        "can_do": ("requests a second that one core can do",
-                   "1,000,000 / CPU microseconds a request"),
         "cpu_us": ("CPU microseconds a request", "with children"),
         "rate": (f"{page.experiment['unit']} reached", HOLLOW)}[key]
     said = f"{said}; {WHISKERS}; {LOST}"
@@ -154,9 +151,7 @@ def by_x(page, key):
         return None
     if len({one["x"] for one in rows}) == 1:
         return bars(page, known, f"{text}, {rows[0]['x']:,} {page.experiment['x_short']}", said)
-    # The two charts of rates have one scale, so that they can be compared.
-    ends = [one[end] for each in (("cpu_us",) if key == "cpu_us" else ("rate", "can_do"))
-            for one in page.rows(each) for end in ("low", "high") if one["y"]]
+    ends = [one[end] for one in known for end in ("low", "high")]
     said += f"; {MODEL}" if any(one["model"] for one in rows) else ""
     return page.lines(rows, ends, text, said)
 

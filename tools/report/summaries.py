@@ -5,10 +5,13 @@ import os
 
 from tools.bench import experiments, load, peers
 from tools.bench.studies import study
+from tools.kit import TOP
 from tools.kit.servers import ARCHITECTURES
 from tools.model import calibrate, model
 from tools.results import rundir
 from tools.stats import each_host, summary
+
+EXACT = os.path.join(TOP, "docs", "results", "exact", "exact.json")
 
 
 def read(folder):
@@ -40,6 +43,7 @@ def make(folder, more=()):
             tools={name: tool.latency for name, tool in load.TOOLS.items()},
             adaptive=bool(env.get("looks", {}).get(one.name))) for one in measured],
         "unavailable": peers.unavailable()}
+    _exact(made["experiments"], measured)
     counted = rundir.rows_of(folder, "counted.csv")
     if counted:
         for one in made["experiments"]:
@@ -54,6 +58,20 @@ def make(folder, more=()):
                             for variant in one["variants"]}
     calibrate.predict(made, model.load())
     return made
+
+
+def _exact(experiments, measured):
+    """Put the instructions of a request, which the exact machine has counted, into the summaries
+    of `experiments`, each of one that was `measured`: "exact" is {"source": commit, variant:
+    {server: {"user", "kernel"}}}. Nothing where no request of it was counted."""
+    counted = rundir.read_json(EXACT) if os.path.exists(EXACT) else {}
+    for one, experiment in zip(experiments, measured):
+        cells = {variant.name: {
+            server: {kind: cells[variant.exact][kind] for kind in ("user", "kernel")}
+            for server, cells in counted.items() if variant.exact in cells}
+                for variant in experiment.variants if variant.exact}
+        if any(cells.values()):
+            one["exact"] = {"source": counted["machine"]["source"], **cells}
 
 
 def _servers(kinds):

@@ -21,15 +21,17 @@ LATENCY = {"p50_ms": "median", "p99_ms": "99 % below", "max_ms": "longest"}
 NAMES = {"cpu_us": "CPU time", "p50_ms": "median ms", "p99_ms": "99 % ms"}   # of a comparison
 RESPONSE = {"p50_ms": "Median response time", "p99_ms": "99 % of the answers within"}
 # Which have a table of their own.
-SHOWN = ("rate", "cpu_us", "cpu_user_us", "cpu_system_us", "switches", "mean_ms", *LATENCY)
+SHOWN = ("rate", "cpu_us", "cpu_user_us", "cpu_system_us", "switches", "faults", "mean_ms",
+         *LATENCY)
 
 
 def known(point, key):
     """Return (middle, low, high) of a figure of a point: its interval, with too few rounds for one
     the middle itself. None without the figure. `key` is "rate" (requests/s), "cpu_us"
-    (microseconds of CPU a request), or "can_do" (requests/s of one core at that cost)."""
+    (microseconds of CPU a request), or "can_do" (requests/s of one core at that cost): a limit,
+    which only a server has shown whose core was busy all the time."""
     if key == "can_do":
-        cost = known(point, "cpu_us")
+        cost = known(point, "cpu_us") if busy(point) else None
         return cost and (1e6 / cost[0], 1e6 / cost[2], 1e6 / cost[1])
     if not point["rate"]:
         return None
@@ -37,11 +39,16 @@ def known(point, key):
     return middle and (middle, *(point["intervals"][key] or [middle] * 2))
 
 
+def busy(point):
+    """Return whether the server's core was the limit of a point; None where that is not known."""
+    share = point["values"].get("server_busy")
+    return None if share is None else share >= WHOLE_CORE
+
+
 def mark(point):
     """Return "lost" for a point that lost requests or runs, "load" for one that the load ended
     before the server's core was busy, else ""."""
-    busy = point["values"].get("server_busy")
-    return "lost" if point["lost"] else "" if busy is None or busy >= WHOLE_CORE else "load"
+    return "lost" if point["lost"] else "load" if busy(point) is False else ""
 
 
 class Table:
@@ -60,8 +67,8 @@ def text(cell):
 
 
 def tables(summary, experiment, variant, wide):
-    """Return the Tables of a variant; without `wide` only those that lead: cost, and the rate
-    that was reached."""
+    """Return the Tables of a variant; without `wide` only those that lead: what was counted, which
+    is the same on each machine, what it costs here, and the rate that was reached."""
     x = reference_x(experiment, variant)
     titles = {one["name"]: one["title"] for one in summary["servers"]}
     found = points_at(experiment, variant, x)
@@ -69,7 +76,8 @@ def tables(summary, experiment, variant, wide):
     place = f"at {x or 0:,} {experiment['x_short']}"
     costs = {one["server"]: one["words"] for one in said
              if one["x"] == x and one["metric"] == "cpu_us"}
-    made = [cost(experiment, variant, place, titles, found, costs),
+    made = [exact(experiment, variant, titles, found),
+            cost(experiment, variant, place, titles, found, costs),
             reached(experiment, variant, titles),
             *(response_time(experiment, variant, titles, *one) for one in RESPONSE.items()),
             counted(experiment, variant, titles),
@@ -79,6 +87,29 @@ def tables(summary, experiment, variant, wide):
         made += [compared(experiment, said, titles), latency(experiment, place, found),
                  rest(summary["columns"], place, found)]
     return [table for table in made if table.rows]
+
+
+def exact(experiment, variant, titles, found):
+    """What can be counted for each request: instructions, system calls, switches, page faults."""
+    known = experiment.get("exact", {})
+    rows = []
+    for server, point in found.items():
+        spent = known.get(variant, {}).get(server, {})
+        both = [spent[kind] / 1000 if spent else None for kind in ("user", "kernel")]
+        rows.append([titles[server], sum(both) if spent else None, *both,
+                     experiment["calls"].get(f"{server}/{variant}", {}).get("all"),
+                     point["values"].get("switches"), point["values"].get("faults")])
+    notes = []
+    if any(row[1] for row in rows):
+        notes.append("Instructions: thousands, counted on the exact machine at commit "
+                     f"{known['source'][:7]}, where they are the same whatever machine it runs on; "
+                     "`make exact` counts them again.")
+    if any(row[4] for row in rows):
+        notes.append(f"System calls were counted at {experiment['calls_at']:,} "
+                     f"{experiment['x_short']}; switches and page faults are of this run.")
+    return Table("Counted for a request", [
+        "server", "instructions", "user", "kernel", "calls", "switches", "faults"],
+        rows if notes else [], notes)
 
 
 def cost(experiment, variant, place, titles, found, said):
@@ -92,16 +123,14 @@ def cost(experiment, variant, place, titles, found, said):
         rows.append([titles[server], sign + text(values.get("cpu_us")),
                      values.get("cpu_user_us"), values.get("cpu_system_us"),
                      (known(point, "can_do") or [None])[0],
-                     experiment["calls"].get(f"{server}/{variant}", {}).get("all"),
-                     values.get("switches"),
                      said.get(server, "baseline" if server == base else "")])
-    calls = f" System calls were counted at {experiment['calls_at']:,} {experiment['x_short']}."
-    notes = ["can do/s: 1,000,000 / CPU us, for one core." + calls * any(row[5] for row in rows)
-             + f" Compared: the CPU time with that of {titles[base]}."]
+    notes = ["can do/s: 1,000,000 / CPU us, where the server's core was at least "
+             f"{WHOLE_CORE:.0f} % busy: elsewhere, what it can do was not seen. "
+             f"Compared: the CPU time with that of {titles[base]}."]
     if noisy:
         notes.append(f"~ Noisy: {', '.join(noisy)}.")
     return Table(f"What a request costs {place}", [
-        "server", "CPU us", "user", "system", "can do/s", "calls", "switches", "compared"],
+        "server", "CPU us", "user", "system", "can do/s", "compared"],
         rows, notes)
 
 

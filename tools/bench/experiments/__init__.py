@@ -52,6 +52,7 @@ class Variant:
     busy: int = 0               # clients that ask, where those of x are idle
     other: str = ""             # path of other requests, where x is their share in per cent
     rate: float = 0.0           # requests a second, where x is such a share
+    exact: str = ""             # the cell of docs/results/exact that counts this request
 
 
 class Experiment:
