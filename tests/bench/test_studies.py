@@ -126,6 +126,15 @@ def test_a_share_of_slow_requests():
     assert slow.redis == "tcp" and "slow Redis 20" in slow.options["poll"]
 
 
+def test_an_equal_rate_is_of_an_open_loop():
+    """x is what is due in a second, and percentiles are compared, too."""
+    live = types.SimpleNamespace(server=peers.Peer("floor-epoll"), url=lambda path: path)
+    one = study.load("equal-rate")
+    job = one.job(live, one.variants[0], 500, 2, MACHINE, True)
+    assert (job.url, job.rate, job.asked, job.keep_alive) == ("/guestbook", 500, 1000, False)
+    assert one.open_loop and one.x_short == "requests/s demanded"
+
+
 @pytest.mark.skipif(bool(servers.named("epoll").problem()), reason="needs `make all`")
 def test_idle_connections_are_no_requests_of_the_load(tmp_path):
     start = servers.Start(frozenset(os.sched_getaffinity(0)))

@@ -40,7 +40,8 @@ TOP_KEYS = ("title", "question", "count", "ways", "load", "rounds", "seconds", "
 KEYS = {                    # of a load, with their defaults
     "name": "",
     "servers": [],          # names; GROUPS may be among them
-    "clients": [100],       # how many there are; each number is a cell
+    "clients": [100],       # how many there are, with an open loop (oha, httperf): how many
+                            # requests are due in a second; each number is a cell
     "path": "/answer",      # "/guestbook" starts the server with Redis
     "keep_alive": True,
     "tool": "",             # of load.TOOLS; else wrk, for new connections ab
@@ -115,9 +116,10 @@ class Study(experiments.Experiment):
         self.path, self.tools, self.reference = first.path, [first.tool], max(first.full)
         if first.busy:
             self.x_title = self.x_short = "idle connections"
-        if first.other:
+        if loads.TOOLS[first.tool].open_loop:
             self.open_loop, self.unit = True, "answers/s"
-            self.x_title = self.x_short = "% slow requests"
+            self.x_title = self.x_short = \
+                "% slow requests" if first.other else "requests/s demanded"
 
     def chosen(self, names):
         """Return the servers that go by one of `names` (all without a name), and those that they
@@ -144,6 +146,9 @@ class Study(experiments.Experiment):
             return loads.Job(live.url(variant.path), connections=round(seconds * variant.rate),
                              seconds=seconds, rate=variant.rate, keep_alive=False,
                              other=variant.other, share=x / 100)
+        if loads.TOOLS[variant.tool].open_loop:
+            return loads.Job(live.url(variant.path), connections=round(seconds * x),
+                             seconds=seconds, rate=x, keep_alive=variant.keep_alive)
         clients, requests = variant.busy or x, variant.requests_each * x
         least = 60.0 if requests else clients / A_SECOND
         return loads.Job(
