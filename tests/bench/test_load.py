@@ -86,6 +86,13 @@ def test_a_lag_is_noted(name, rate, sent, lag, tmp_path):
     assert bool(found.notes) == (lag > 2)
 
 
+def test_what_was_never_sent_is_a_lag_too(tmp_path):
+    """100 connections were asked for, and 50 were made: such as by a tool without descriptors."""
+    found = parsed("httperf_good", tmp_path, calls=10, rate=50, connections=100)
+    assert found.lag_percent == pytest.approx(50, abs=1)
+    assert "lagged: its rate was 50 % below" in " ".join(found.notes)
+
+
 @pytest.mark.parametrize("name, text, why", [
     *((name, "Segmentation fault\n", "fault") for name in load.TOOLS),
     ("ab", OUTPUTS["ab_gave_up"], "timeout"),

@@ -130,11 +130,11 @@ class Tool:
 
     def paced(self, result, job, requests, seconds):
         """Note in `result` the rate of an open loop that sent `requests` and
-        took at least `seconds` for that, and by how much that is late."""
-        demanded = job.connections / job.rate
-        seconds = max(demanded, seconds)
+        took at least `seconds` for that, and how far it is below the demanded
+        one: because sending took longer, or because not all were sent."""
+        seconds = max(job.connections / job.rate, seconds)
         result.sent_rate = requests / seconds
-        result.lag_percent = 100 * (1 - demanded / seconds)
+        result.lag_percent = max(0.0, 100 * (1 - result.sent_rate / (job.rate * job.calls)))
         if result.lag_percent > LAG:
             result.notes.append(f"{self.name} lagged: its rate was {result.lag_percent:.0f} % "
                                 "below the demanded one")
