@@ -7,6 +7,7 @@ import re
 import pytest
 
 from tests.docs.conftest import TOP
+from tools.kit import wait
 from tools.kit.servers import ARCHITECTURES
 from tools.model import model
 from tools.model.simulator import page
@@ -43,15 +44,26 @@ def test_the_replays_of_all_seven_stay_small():
     assert sum(len(replay.page(recorded(one.name)).encode()) for one in ARCHITECTURES) < 2_000_000
 
 
-def test_the_simulator_of_the_book_leads_back(browser, book):
-    """In a page of its own; in a frame of a chapter, the chapter is there."""
-    def shown(query):
-        browser.get("about:blank")      # another fragment alone would load nothing
-        browser.get((book / "simulator.html").as_uri() + query)
-        return browser.execute_script(
-            "const a = document.querySelector('#home a');"
-            "return a.getClientRects().length > 0 && a.href")
+WAY_BACK = """const a = document.querySelector('#home a');
+              return a.getClientRects().length > 0 && a.href"""
 
-    assert shown("") == (book / "index.html").as_uri()
-    assert shown("#server=epoll&only=clients") is False
-    assert "id=\"home\"" not in page.draw(model.load())
+
+def test_what_moves_leads_back_to_the_book(browser, book):
+    """In a page of its own; in a frame of a chapter, the chapter is there."""
+    chapter = book / "tutorial" / "07_epoll.html"
+    for name, home in (("simulator.html", book / "index.html"),
+                       ("simulator.html#server=epoll&only=clients", book / "index.html"),
+                       ("replay-epoll.html", chapter)):
+        browser.get("about:blank")      # another fragment alone would load nothing
+        browser.get(book.as_uri() + "/" + name)
+        assert browser.execute_script(WAY_BACK) == home.as_uri()
+    browser.get(chapter.as_uri())
+    for kind in ("replay", "simulator"):
+        frame = browser.find_element("css selector", f"iframe.{kind}")
+        browser.execute_script("arguments[0].scrollIntoView()", frame)
+        browser.switch_to.frame(frame)
+        assert wait.until(lambda: browser.execute_script(
+            "return document.readyState === 'complete' && !!document.querySelector('#home')"), 60)
+        assert browser.execute_script(WAY_BACK) is False
+        browser.switch_to.default_content()
+    assert "id=\"home\"" not in page.draw(model.load()) + replay.page(recorded("epoll"))

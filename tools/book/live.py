@@ -60,8 +60,10 @@ def write(app, exception):
         simulator.draw(model.load(), home="index.html"), encoding="utf-8")
     for path in REPLAYS.glob("*.json.xz"):
         data = json.loads(lzma.decompress(path.read_bytes()))
-        name = path.name.partition(".")[0]
-        (out / f"replay-{name}.html").write_text(replay.page(data), encoding="utf-8")
+        server = servers.named(path.name.partition(".")[0])
+        home = f"tutorial/{server.folder}.html", server.folder.replace("_", " ")
+        (out / f"replay-{server.name}.html").write_text(
+            replay.page(data, home), encoding="utf-8")
 
 
 def setup(app):

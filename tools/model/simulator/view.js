@@ -306,6 +306,8 @@ const asked = new URLSearchParams(location.hash.slice(1));
 for (const button of document.querySelectorAll("[name=server]"))
   button.checked ||= button.value === asked.get("server");
 document.body.classList.toggle("only", asked.has("only"));
+if (document.getElementById("home"))    // in a frame, the book is around it
+  document.getElementById("home").hidden = window.parent !== window;
 if (asked.has("only"))
   for (const label of document.querySelectorAll("#controls label"))
     label.hidden = ![asked.get("only"), "pace"].includes(label.querySelector("input").dataset.key);

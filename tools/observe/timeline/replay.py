@@ -2,6 +2,7 @@
 at the line where it stands. One file, which needs nothing else. Pure, but for its form.
 """
 
+import html
 import json
 from pathlib import Path
 
@@ -26,10 +27,13 @@ def data_of(timelines, caption):
             for row in t.rows]} for t in timelines]}
 
 
-def page(data):
-    """Return the page's text; `data` is that of data_of()."""
+def page(data, home=()):
+    """Return the page's text; `data` is that of data_of(), `home` (address, name) of the page of a
+    book that it belongs to."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
-    return _FORM.read_text(encoding="utf-8").replace("/*DATA*/", text)
+    back = '<p id="home"><a href="{}">← {}</a></p>\n'.format(*map(html.escape, home)) \
+        if home else ""
+    return _FORM.read_text(encoding="utf-8").replace("/*HOME*/", back).replace("/*DATA*/", text)
 
 
 def _files(timelines):
