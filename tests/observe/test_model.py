@@ -9,7 +9,7 @@ import statistics
 import pytest
 
 from tools.kit import TOP
-from tools.model import calibrate, explain, model
+from tools.model import calibrate, explain, model, trivial
 from tools.report import join
 from tools.results import rundir
 
@@ -288,6 +288,22 @@ def test_a_summary_gets_the_predicted_curve():
     [said] = made["experiments"][0]["sentences"]["each"]
     assert ("Epoll: predicted rate / measured rate is 2.00 at 20, 2.00 at 100. The model lacks "
             "this: ") in said["text"]
+
+
+def test_the_model_is_compared_with_predictions_that_need_none():
+    """A constant, and the bound: with few clients no more than these, then the busiest station or
+    all workers."""
+    made = summary_of("epoll", 100.0, {20: 9000.0, 100: 9900.0, 500: 9500.0})
+    calibrate.predict(made, PLAIN)
+    [curve] = made["experiments"][0]["curves"]
+    found = trivial.errors(curve["points"])
+    assert found["constant"] == pytest.approx(50 * (900 / 9900 + 500 / 9500), rel=0.01)
+    assert list(found) == list(trivial.WAYS) and not trivial.errors(curve["points"][:1])
+    for point in curve["points"]:       # the approximation counts one client of N too few
+        assert point["predicted"] <= point["bound"] * point["x"] / (point["x"] - 1)
+    slow = model.Setting("prethreaded", clients=1000, redis_ms=100.0)
+    assert trivial.bound(PLAIN, slow) < 100 / 0.3
+    assert trivial.bound(PLAIN, model.Setting("prethreaded", clients=1, redis_ms=100.0)) < 1 / 0.3
 
 
 def test_a_run_of_kept_connections_alone_is_predicted():
