@@ -17,13 +17,14 @@ from dataclasses import replace
 from tools.bench.load.ab import Ab
 from tools.bench.load.arrivals import Arrivals
 from tools.bench.load.base import Job, LoadError, Result, last_line
+from tools.bench.load.h2load import H2load
 from tools.bench.load.httperf import Httperf
 from tools.bench.load.openloop import OpenLoop
 from tools.bench.load.wrk import Wrk
 from tools.kit import process as child, procfs, scratch, sockets
 
 __all__ = ["Job", "LoadError", "Result", "TOOLS", "last_line", "missing", "run"]
-TOOLS = {tool.name: tool for tool in (Ab(), Wrk(), Httperf(), OpenLoop(), Arrivals())}
+TOOLS = {tool.name: tool for tool in (Ab(), Wrk(), Httperf(), OpenLoop(), Arrivals(), H2load())}
 
 
 def missing(name):
