@@ -134,7 +134,7 @@ def test_report_in_a_browser(drawn, width, theme):
         assert not [entry for entry in browser.get_log("performance")
                     if '"url":"http' in entry["message"]]
     ground = styles.GROUND[theme == "dark"]
-    assert found["over"] <= 0 and len(found["images"]) == 4 * len(DRAWN) + 1
+    assert found["over"] <= 0 and len(found["images"]) == 3 * len(DRAWN) + 1
     for image in found["images"]:
         assert image["width"] >= 340
         assert "#" + bytes(image["ground"][:3]).hex() == ground

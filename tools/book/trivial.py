@@ -22,7 +22,8 @@ class Errors(Block):
         found = {server: each for server, each in found.items() if each}
         best = {way: [server for server, each in found.items() if min(each, key=each.get) == way]
                 for way in trivial.WAYS}
-        said = "; ".join(f"{WORDS[way]} for {', '.join(some)}" for way, some in best.items() if some)
+        said = "; ".join(f"{WORDS[way]} for {', '.join(some)}"
+                         for way, some in best.items() if some)
         self.options.setdefault("caption", f"How far three predictions of {name} are off, in per "
                                 "cent of the measured rate: the median of all points but the first")
         return [*self.table(["server", *WORDS.values()], [

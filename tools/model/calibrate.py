@@ -136,8 +136,9 @@ def rows_of(summary):
 
 def predict(summary, known):
     """Put the model's rate into each point of a summary, as "predicted", the most that is possible,
-    as "bound", and sentences about wrong ones next to those of each curve. The costs `known` count where the run itself does
-    not tell; a run without cells of few clients gets no prediction."""
+    as "bound", and sentences about wrong ones next to those of each curve. The costs `known`
+    count where the run itself does not tell; a run without cells of few clients gets no
+    prediction."""
     try:
         costs = calibrate(rows_of(summary), known)
     except ValueError:
@@ -157,7 +158,8 @@ def predict(summary, known):
                 row = row_of(experiment, curve, point)
                 setting = model.Setting(server, page, row["x"])
                 answer = model.solve(whole, setting)
-                point["predicted"], point["bound"] = answer.rate, trivial.bound(whole, setting)
+                point["predicted"] = answer.rate
+                point["bound"] = trivial.bound(whole, setting)
                 text = explain.lacks(setting, answer, row)
                 if text:
                     wrong.setdefault(text, []).append(
