@@ -40,7 +40,8 @@ def parsed(name, tmp_path, **job):
     ("httperf_mixed", OPEN, 20, 60, 10, 420, "40 connreset"),
     ("httperf_refused", OPEN, 0, 50, 0, 450, "50 connrefused"),
     ("oha_good", TEN, 100, 0, 0, 0, ""), ("oha_mixed", TEN, 50, 50, 0, 0, "25 connection error"),
-    ("oha_hung", TEN, 0, 40, 40, 60, "")])
+    ("oha_hung", TEN, 0, 40, 40, 60, ""), ("h2load_good", {}, 73699, 0, 0, 0, ""),
+    ("h2load_refused", {}, 0, 0, 0, 20, "")])
 def test_each_request_is_counted_once(
         name, job, good, failed, timeouts, unfinished, note, tmp_path):
     """Whatever the tool adds up itself. Of a time without an answer all clients are unfinished: a
@@ -91,6 +92,11 @@ def test_what_was_never_sent_is_a_lag_too(tmp_path):
     found = parsed("httperf_good", tmp_path, calls=10, rate=50, connections=100)
     assert found.lag_percent == pytest.approx(50, abs=1)
     assert "lagged: its rate was 50 % below" in " ".join(found.notes)
+
+
+def test_h2load_writes_a_unit_behind_each_number(tmp_path):
+    found = parsed("h2load_good", tmp_path)
+    assert (found.seconds, found.mean, found.max) == pytest.approx((0.50096, 0.135, 0.499))
 
 
 @pytest.mark.parametrize("name, text, why", [
