@@ -133,6 +133,7 @@ def test_an_equal_rate_is_of_an_open_loop():
     job = one.job(live, one.variants[0], 500, 2, MACHINE, True)
     assert (job.url, job.rate, job.asked, job.keep_alive) == ("/guestbook", 500, 1000, False)
     assert one.open_loop and one.x_short == "requests/s demanded"
+    assert not one.obstacle(live.server, 10 * MACHINE.descriptors, MACHINE)
 
 
 @pytest.mark.skipif(bool(servers.named("epoll").problem()), reason="needs `make all`")

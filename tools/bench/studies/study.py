@@ -134,6 +134,10 @@ class Study(experiments.Experiment):
     def applies(self, server, variant):
         return server.name in variant.servers
 
+    def obstacle(self, server, x, machine):
+        """As everywhere; but a rate is no number of connections."""
+        return "" if self.open_loop else super().obstacle(server, x, machine)
+
     def check(self, get):
         """Nothing: job() checks our servers, the load tool the others."""
 
