@@ -130,8 +130,8 @@ def test_an_equal_rate_is_of_an_open_loop():
     """x is what is due in a second, and percentiles are compared, too."""
     live = types.SimpleNamespace(server=peers.Peer("floor-epoll"), url=lambda path: path)
     one = study.load("equal-rate")
-    job = one.job(live, one.variants[0], 500, 2, MACHINE, True)
-    assert (job.url, job.rate, job.asked, job.keep_alive) == ("/guestbook", 500, 1000, False)
+    job = one.job(live, one.variants[0], 2000, 2, MACHINE, True)
+    assert (job.url, job.rate, job.asked, job.keep_alive) == ("/guestbook", 2000, 4000, False)
     assert one.open_loop and one.x_short == "requests/s demanded"
     assert not one.obstacle(live.server, 10 * MACHINE.descriptors, MACHINE)
 
