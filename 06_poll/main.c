@@ -81,7 +81,7 @@ static int wait_for_events(struct loop *loop)
                 event_loop_timeout_ms(&loop->base));
 }
 
-/* Serves what is ready, from the front: nearly the order of arrival. */
+/* Serves what is ready, from the front of the array to its end. */
 static void serve_ready(struct loop *loop, int ready)
 {
     for (int i = 0; ready > 0 && i < loop->used; i++) {

@@ -11,8 +11,8 @@
 
 /* The stack of a thread that calls serve_blocking(): several times what it
  * needs. The default is 8 MiB of address space. And glibc keeps the stacks
- * of ended threads for the next ones, up to 40 MiB: five of the default
- * size, 160 of these. */
+ * of ended threads for the next ones, up to 40 MiB with their guard pages:
+ * four of the default size, 157 of these. */
 enum { BLOCKING_STACK_SIZE = 256 * 1024 };
 
 struct blocking_worker {
