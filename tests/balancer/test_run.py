@@ -12,6 +12,7 @@ import pytest
 from tests.support.client import Connection, build
 from tests.balancer.conftest import event_loop
 from tests.support.processes import children
+from tools.kit import wait
 
 RUN = [sys.executable, "-m", "tools.fleet.balancer.run"]
 only_epoll = pytest.mark.only("epoll")
@@ -47,8 +48,8 @@ def test_a_balancer_has_descriptors_for_8000_clients(balanced, name, server_name
         server = balanced(server_name, "--balancer", name, "--instances", "1")
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    pid = event_loop(server, name)
-    assert resource.prlimit(pid, resource.RLIMIT_NOFILE)[0] > 16000
+    pid = event_loop(server, name)      # which raises its limit after it was forked
+    assert wait.until(lambda: resource.prlimit(pid, resource.RLIMIT_NOFILE)[0] > 16000, 60)
 
 
 @only_epoll
