@@ -56,10 +56,10 @@ def _own(rows, pieces):
     for row in rows:
         loads.setdefault((row["variant"], row["x"], row["repeat"]), []).append(row)
     for some in loads.values():
+        usual = [statistics.fmean(math.log(row[piece]) for row in some) for piece in pieces]
         for row in some:
             off.setdefault(row["server"], []).append([
-                math.log(row[piece]) - statistics.fmean(math.log(one[piece]) for one in some)
-                for piece in pieces])
+                math.log(row[piece]) - middle for piece, middle in zip(pieces, usual)])
     return {server: [_certain(one) for one in zip(*each)] for server, each in off.items()}
 
 
