@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 PATH = f"{os.environ['PATH']}:{Path(__file__).parents[3]}/build/tools/bin"
+UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
 LAG = 2.0               # percent behind the demanded rate that get a note
 FASTEST = 25_000        # new connections a second that a tool makes, at most
 
@@ -145,6 +146,12 @@ def numbers(pattern, text):
     found = re.search(pattern, text, re.MULTILINE)
     words = found.groups() if found else "0" * re.compile(pattern).groups
     return [int(word) if word.isdigit() else float(word) for word in words]
+
+
+def in_seconds(word):
+    """Return the seconds of a time such as "1.17ms"."""
+    value, unit = re.fullmatch(r"([\d.]+)(\w+)", word).groups()
+    return float(value) * UNITS[unit]
 
 
 def last_line(text):

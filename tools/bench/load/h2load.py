@@ -2,8 +2,7 @@
 
 import re
 
-from tools.bench.load.base import Result, Tool
-from tools.bench.load.wrk import UNITS
+from tools.bench.load.base import Result, Tool, in_seconds
 
 
 class H2load(Tool):
@@ -22,18 +21,12 @@ class H2load(Tool):
 
     def parse(self, text, job, folder):
         """Return the Result of h2load's report."""
-        seconds, unit = self.find(r"^finished in ([\d.]+)(\w+),", text)
+        seconds, = self.find(r"^finished in ([\d.]+\w+),", text)
         done, failed, errors, late = map(int, self.find(
             r"^requests: .* (\d+) succeeded, (\d+) failed, (\d+) errored, (\d+) timeout", text))
         result = Result(good=done, failed=failed + errors + late, timeouts=late,
-                        seconds=float(seconds) * UNITS[unit])
+                        seconds=in_seconds(seconds))
         found = re.search(r"^time for request: +\S+ +(\S+) +(\S+)", text, re.MULTILINE)
         if done and found:
             result.max, result.mean = (1000 * in_seconds(word) for word in found.groups())
         return result
-
-
-def in_seconds(word):
-    """Return the seconds of a time such as "1.17ms"."""
-    value, unit = re.fullmatch(r"([\d.]+)(\w+)", word).groups()
-    return float(value) * UNITS[unit]

@@ -3,12 +3,11 @@
 import math
 from pathlib import Path
 
-from tools.bench.load.base import Result, Tool, numbers
+from tools.bench.load.base import Result, Tool, in_seconds, numbers
 
 PAUSE = str(Path(__file__).with_name("pause.lua"))
 # A pause is a timer, and a thread of wrk goes through the list of its timers for each of them.
 TIMERS = 2000
-UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
 
 
 class Wrk(Tool):
@@ -45,11 +44,11 @@ class Wrk(Tool):
 
     def parse(self, text, job, folder):
         """Return the Result of wrk's report."""
-        done, seconds, unit = self.find(r"^\s*(\d+) requests in ([\d.]+)(\w+),", text)
+        done, seconds = self.find(r"^\s*(\d+) requests in ([\d.]+\w+),", text)
         connect, receive, send, late = numbers(
             r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)", text)
         wrong, = numbers(r"Non-2xx or 3xx responses: (\d+)", text)
         # The late ones were answered in the end, but after wrk's time-out.
         return Result(good=max(0, int(done) - wrong - late),
                       failed=connect + receive + send + wrong + late, timeouts=late,
-                      seconds=float(seconds) * UNITS[unit])
+                      seconds=in_seconds(seconds))
