@@ -146,13 +146,12 @@ class Study(experiments.Experiment):
         for one in experiments.all_experiments():
             if one.path == variant.path and live.server.kind == "architecture":
                 one.check(experiments.client(live.port))
-        if variant.other:
-            return loads.Job(live.url(variant.path), connections=round(seconds * variant.rate),
-                             seconds=seconds, rate=variant.rate, keep_alive=False,
-                             other=variant.other, share=x / 100)
-        if loads.TOOLS[variant.tool].open_loop:
-            return loads.Job(live.url(variant.path), connections=round(seconds * x),
-                             seconds=seconds, rate=x, keep_alive=variant.keep_alive)
+        if self.open_loop:
+            rate = variant.rate or x
+            return loads.Job(
+                live.url(variant.path), connections=round(seconds * rate), seconds=seconds,
+                rate=rate, keep_alive=variant.keep_alive and not variant.other,
+                other=variant.other, share=x / 100 if variant.other else 0.0)
         clients, requests = variant.busy or x, variant.requests_each * x
         least = 60.0 if requests else clients / A_SECOND
         return loads.Job(
