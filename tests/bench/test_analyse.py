@@ -222,6 +222,13 @@ def test_limits(values, limit, evidence):
     assert "httperf" not in why
 
 
+def test_a_core_is_full_or_not_or_nobody_knows():
+    """Rates are compared, and a limit is drawn, only where the answer is True."""
+    assert bottleneck.full({"server_busy": bottleneck.WHOLE_CORE}) is True
+    assert bottleneck.full({"server_busy": bottleneck.WHOLE_CORE - 0.1}) is False
+    assert bottleneck.full({"server_busy": None}) is None and bottleneck.full({}) is None
+
+
 def test_the_looks_together_spend_no_more_than_the_error():
     """What each look's interval misses adds up to 5 % at most: tossed for equal servers."""
     chance, spent = random.Random(3), 0

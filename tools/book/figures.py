@@ -19,9 +19,10 @@ from pathlib import Path
 from tools.bench import experiments
 from tools.exact import curves
 from tools.kit import TOP, servers
-from tools.report import summaries, table
+from tools.report import summaries
 from tools.results import rundir
 from tools.stats import comparisons, stats
+from tools.stats.bottleneck import full
 from tools.stats.steady import steadied
 
 # What a page of the guestbook makes a system call for. hiredis asks Redis with read and write;
@@ -91,7 +92,7 @@ def _cells(experiment):
                 {key: value for key, value in point["values"].items()
                  if value is not None},
                 **{key: point.get(key) for key in ("x", "limit", "evidence")})
-            if table.busy(point) and cell.get("cpu_us"):
+            if full(point["values"]) and cell.get("cpu_us"):
                 cell["can_do"] = 1e6 / cell["cpu_us"]
             if calls:
                 cell["calls"] = Names(calls)

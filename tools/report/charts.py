@@ -10,6 +10,7 @@ import textwrap
 import altair as alt
 
 from tools.report import styles, table
+from tools.stats.bottleneck import full
 from tools.stats.sentences import number, points_at, reference_x
 
 WIDTH, HEIGHT, BAR = 480, 330, 26
@@ -190,7 +191,7 @@ def published(page):
     given = page.experiment["published"]
     ours = {page.titles[one["server"]]: max((
         p["rate"]["middle"] for p in one["points"] if p["rate"]
-        and (p["values"].get("server_busy") or 0) >= table.WHOLE_CORE), default=0)
+        and full(p["values"])), default=0)
         for one in page.curves}
     if not given or not any(ours.values()) or page.variant != page.experiment["variants"][0]:
         return None

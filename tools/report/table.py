@@ -3,7 +3,7 @@
 import shutil
 import textwrap
 
-from tools.stats.bottleneck import WHOLE_CORE
+from tools.stats.bottleneck import WHOLE_CORE, full
 from tools.stats.sentences import number, points_at, reference_x
 
 FILE = "tables.txt"     # in the folder of a run: all tables
@@ -31,7 +31,7 @@ def known(point, key):
     (microseconds of CPU a request), or "can_do" (requests/s of one core at that cost): a limit,
     which only a server has shown whose core was busy all the time."""
     if key == "can_do":
-        cost = known(point, "cpu_us") if busy(point) else None
+        cost = known(point, "cpu_us") if full(point["values"]) else None
         return cost and (1e6 / cost[0], 1e6 / cost[2], 1e6 / cost[1])
     if not point["rate"]:
         return None
@@ -39,16 +39,10 @@ def known(point, key):
     return middle and (middle, *(point["intervals"][key] or [middle] * 2))
 
 
-def busy(point):
-    """Return whether the server's core was the limit of a point; None where that is not known."""
-    share = point["values"].get("server_busy")
-    return None if share is None else share >= WHOLE_CORE
-
-
 def mark(point):
     """Return "lost" for a point that lost requests or runs, "load" for one that the load ended
     before the server's core was busy, else ""."""
-    return "lost" if point["lost"] else "load" if busy(point) is False else ""
+    return "lost" if point["lost"] else "load" if full(point["values"]) is False else ""
 
 
 class Table:

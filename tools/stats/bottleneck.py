@@ -11,6 +11,13 @@ FOREIGN = 20.0      # per cent of the server's core from which it is other progr
 LOAD = ("load tool", "cores of the load")       # the limits of the load
 
 
+def full(values):
+    """Return whether the server's core was the limit, by `server_busy` of the `values` of a row or
+    a point; None where that is not known."""
+    share = values.get("server_busy")
+    return None if share is None else share >= WHOLE_CORE
+
+
 def judge(row, tool, width=1):
     """Return (limit, evidence) for a measured row of samples.csv. `tool` is its load tool, an
     object with `name`, `busy_waits` and `open_loop`, and `width` how many cores its threads and
@@ -38,7 +45,7 @@ def judge(row, tool, width=1):
              row.get("note")),
             (lost and value("overflows"), "accept queue", queue),
             (value("redis_busy") >= BUSY, "Redis", redis),
-            (value("server_busy") >= WHOLE_CORE, "server core", server),
+            (full(row), "server core", server),
             (value("foreign") >= FOREIGN and value("server_busy") + value("foreign") >= BUSY,
              "other programs",
              f"they had {value('foreign'):.0f} % of the server's core, the {server}"),

@@ -8,7 +8,7 @@ load tool or of Redis, and no verdict on a server.
 import operator
 
 from tools.stats import stats
-from tools.stats.bottleneck import WHOLE_CORE
+from tools.stats.bottleneck import full
 
 # {figure: (word for more of it, word for less of it)}
 METRICS = {"cpu_us": ("more expensive", "cheaper"), "rate": ("faster", "slower"),
@@ -27,11 +27,6 @@ def by_round(rows, metric):
             cell = found.setdefault((row["variant"] or "", row["x"]), {})
             cell.setdefault(row["server"], {})[row["repeat"]] = row[metric]
     return found
-
-
-def limited(rows):
-    """Return those of `rows` in which the server's core was the limit."""
-    return [row for row in rows if (row.get("server_busy") or 0) >= WHOLE_CORE]
 
 
 def compared(figures, raw, server, base, adaptive):
@@ -59,7 +54,7 @@ def comparisons(rows, baseline_of, adaptive=True, metrics=CLOSED, raw=None):
     found = []
     for metric in metrics:
         more, less = METRICS[metric]
-        both = [by_round(limited(some) if metric == "rate" else some, metric)
+        both = [by_round(filter(full, some) if metric == "rate" else some, metric)
                 for some in (rows, rows if raw is None else raw)]
         for (variant, x), servers in both[0].items():
             base = baseline_of(variant)
