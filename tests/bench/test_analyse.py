@@ -12,7 +12,7 @@ import pytest
 
 from tests.bench.made_up import KEYS, row, summed_up
 from tools.kit import TOP
-from tools.report import join
+from tools.report import join, table
 from tools.results import rundir
 from tools.stats import bottleneck, sentences, stats, steady, summary
 from tools.stats.comparisons import by_round, comparisons, unsettled
@@ -227,6 +227,12 @@ def test_a_core_is_full_or_not_or_nobody_knows():
     assert bottleneck.full({"server_busy": bottleneck.WHOLE_CORE}) is True
     assert bottleneck.full({"server_busy": bottleneck.WHOLE_CORE - 0.1}) is False
     assert bottleneck.full({"server_busy": None}) is None and bottleneck.full({}) is None
+
+
+def test_a_column_without_a_figure_is_left_out():
+    """The names of the rows stay."""
+    made = table.Table("Costs", ["server", "CPU us", "can do/s"], [["07", 5, None], ["06", 0, ""]])
+    assert made.head == ["server", "CPU us"] and made.rows == [["07", "5"], ["06", "0"]]
 
 
 def test_the_looks_together_spend_no_more_than_the_error():

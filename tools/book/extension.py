@@ -168,8 +168,9 @@ class Block(SphinxDirective, Resolved):
         return [*made, self.note(". ".join(filter(None, (shows, self.data.machine(study)))))]
 
     def of_columns(self, first, cells, keys, what):
-        """Return the table of these COLUMNS, with a row for each of {name:
-        cell}; a dash where a cell has no such figure."""
+        """Return the table of those of these COLUMNS that have a figure, with
+        a row for each of {name: cell}; a dash where a cell has none."""
+        keys = [key for key in keys if any(cell.get(key) is not None for cell in cells.values())]
         return self.table([first, *(COLUMNS[key][0] for key in keys)], [
             [name, *("–" if cell.get(key) is None else
                      figures.show(cell[key], COLUMNS[key][1]) for key in keys)]

@@ -46,11 +46,14 @@ def mark(point):
 
 
 class Table:
-    """Cells are given as text, numbers or None, and kept as text."""
+    """Cells are given as text, numbers or None, and kept as text. A column without any is left
+    out."""
 
     def __init__(self, title, head, rows, notes=()):
-        self.title, self.head = title, head
-        self.rows = [list(map(text, row)) for row in rows]
+        rows = [list(map(text, row)) for row in rows]
+        kept = [at for at in range(len(head)) if not at or any(row[at] for row in rows)]
+        self.title, self.head = title, [head[at] for at in kept]
+        self.rows = [[row[at] for at in kept] for row in rows]
         self.notes = [*notes, *(meaning for sign, meaning in MEANINGS.items()
                                 if sign in str(self.rows))]
 
@@ -103,7 +106,7 @@ def exact(experiment, variant, titles, found):
                      f"{experiment['x_short']}; switches and page faults are of this run.")
     return Table("Counted for a request", [
         "server", "instructions", "user", "kernel", "calls", "switches", "faults"],
-        rows if notes else [], notes)
+        rows if any(any(row[1:]) for row in rows) else [], notes)
 
 
 def cost(experiment, variant, place, titles, found, said):
@@ -118,9 +121,10 @@ def cost(experiment, variant, place, titles, found, said):
                      values.get("cpu_user_us"), values.get("cpu_system_us"),
                      (known(point, "can_do") or [None])[0],
                      said.get(server, "baseline" if server == base else "")])
-    notes = ["can do/s: 1,000,000 / CPU us, where the server's core was at least "
-             f"{WHOLE_CORE:.0f} % busy: elsewhere, what it can do was not seen. "
-             f"Compared: the CPU time with that of {titles[base]}."]
+    notes = [f"Compared: the CPU time with that of {titles[base]}."]
+    if any(row[4] for row in rows):
+        notes.append("can do/s: 1,000,000 / CPU us, where the server's core was at least "
+                     f"{WHOLE_CORE:.0f} % busy: elsewhere, what it can do was not seen.")
     if noisy:
         notes.append(f"~ Noisy: {', '.join(noisy)}.")
     return Table(f"What a request costs {place}", [
