@@ -41,13 +41,29 @@ def summed_up(rows):
                 tools={"ab": "ab: from connect"}, adaptive=True)]}
 
 
+def first_rounds(rows, count=3):
+    """Return the (experiment, round) of the first `count` rounds of each experiment in which most
+    servers took part: a committed run is joined of parts, and some have few servers."""
+    there = {}
+    for row in rows:
+        there.setdefault((row["experiment"], row["repeat"]), set()).add(row["server"])
+    found = set()
+    for name in {experiment for experiment, _ in there}:
+        most = max(len(some) for (one, _), some in there.items() if one == name)
+        found.update(sorted(at for at, some in there.items()
+                            if at[0] == name and len(some) == most)[:count])
+    return found
+
+
 def folder(out, names=tuple(model.WORKERS)):
     """Make a results folder below `out`, with the first three rounds that the committed run has of
-    these servers; return its path."""
+    these servers together; return its path."""
     made = rundir.Folder(str(out)).path
     for table in ("samples.csv", "calls.csv"):
         rows = [one for one in rundir.read_rows(os.path.join(join.REFERENCE, table))
-                if one["server"] in names and one.get("repeat", 1) <= 3]
+                if one["server"] in names]
+        kept = first_rounds(rows) if "repeat" in rows[0] else None
+        rows = [one for one in rows if not kept or (one["experiment"], one["repeat"]) in kept]
         rundir.write_rows(os.path.join(made, table), rows, list(rows[0]))
     env = rundir.read_json(os.path.join(join.REFERENCE, "env.json"))
     rundir.write_json(os.path.join(made, "env.json"), env | {
