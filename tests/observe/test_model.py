@@ -1,5 +1,6 @@
 """The model against closed forms, against itself, and against the committed run."""
 
+import copy
 import itertools
 import math
 import pathlib
@@ -213,6 +214,21 @@ def test_calibration_finds_what_it_started_from():
     assert kept["meanwhile"] == pytest.approx(4 / 9, abs=1e-4)
 
 
+@pytest.mark.parametrize("cost, pages", [(230, 0.0), (200, 0.0), (195, 0.0), (105, 1 / 9),
+                                         (9, 3 / 127)])
+def test_pages_that_cost_as_much_as_new_ones_are_new(cost, pages):
+    """At its limit, a server may close each connection after a page. A cost below that of a kept
+    connection says nothing, so what was known stays."""
+    known = copy.deepcopy(PLAIN)
+    known["servers"]["forking"]["answer kept"]["meanwhile"] = 3 / 127
+    found = calibrate.calibrate([
+        cell("forking", 20, experiment="calibrate", variant=variant, cpu_us=us)
+        for variant, us in (("new connections", 200), ("keep-alive", 10),
+                            ("more clients than workers, forking", cost))], known)
+    assert found["servers"]["forking"]["answer kept"]["meanwhile"] == pytest.approx(
+        pages, abs=1e-4)
+
+
 EPOLL = model.Setting("epoll", clients=100)
 
 
@@ -250,9 +266,9 @@ def committed():
 
 
 def test_the_committed_run_is_predicted():
-    """Median error at most 15 %, and 40 % at worst; 60 % where 02 and 04 close kept connections,
-    whose rate varies by a factor of three. A cell that is off by a quarter or more has a
-    sentence."""
+    """Median error at most 15 %, and 40 % at worst; 60 % for a burst to 04, whose threads the model
+    takes for cheaper than they are (docs/explanation/model.md). A cell that is off by a quarter or
+    more has a sentence."""
     cells, costs = committed()
     wrong = []
     for setting, measured in cells:
@@ -262,8 +278,8 @@ def test_the_committed_run_is_predicted():
     assert len({one.server for _, one in wrong}) == 7
     assert statistics.median(error for error, _ in wrong) <= 0.15
     for error, setting in wrong:
-        varies = model.crowded(setting) and setting.server in model.MAKERS
-        assert error <= (0.60 if varies else 0.40), setting
+        burst = setting.server == "threaded" and setting.clients >= 3000
+        assert error <= (0.60 if burst else 0.40), setting
 
 
 def summary_of(server, cpu_us, rates):

@@ -21,6 +21,7 @@ MOST = 20       # clients that ask; idle ones come in addition
 PAGES = {"guestbook": "guestbook", "new connections": "answer", "keep-alive": "answer kept"}
 # Loads of the studies calibrate and idle-connections.
 CROWDED, POOL = "more clients than workers, ", 10   # the server; its workers
+ONE = 1.1       # pages on a connection that may be one, because costs scatter
 IDLE, BUSY = "10 busy clients", 10
 
 
@@ -99,14 +100,14 @@ def scan(rows, known):
 
 def meanwhile(rows, server, pages, known):
     """Return how many pages each other worker of a server at its limit serves while one is made,
-    from the CPU time of a page, which lies between a kept and a new connection; `known` without
-    such a cell."""
+    from the CPU time of a page, which lies between a kept and a new connection; 0 if each page is
+    on a new one, as far as a measurement can tell; `known` without such a cell."""
     cost = median([row for row in rows if row["variant"] == CROWDED + server], "cpu_us")
     kept, new = (pages[page]["server_us"] for page in ("answer kept", "answer"))
-    if not kept < cost < new:
+    if cost <= kept:
         return known
     pages_each = (new - kept) / (cost - kept)       # on a connection, until it is closed
-    return (pages_each - 1) / (POOL - 1)
+    return (pages_each - 1) / (POOL - 1) if pages_each > ONE else 0.0
 
 
 def completed(costs, known):

@@ -128,9 +128,9 @@ def cost_of(costs, server, page):
 
 
 def new_share(costs, setting):
-    """Return the share (0 to 1) of pages that come on a new connection. Above their limit, 03
-    and 05 close each kept connection after a page. 02 and 04 close one, and all the others stay
-    open until its worker has been replaced: more workers serve more pages in that time."""
+    """Return the share (0 to 1) of pages that come on a new connection. Above their limit, 01 to
+    05 close each kept connection after a page. Of 02 and 04, costs may say that the other workers
+    serve `meanwhile` pages each until one has been replaced."""
     if not crowded(setting):
         return float(setting.page != "answer kept")
     kept = cost_of(costs, setting.server, setting.page)
