@@ -11,6 +11,7 @@ not limited (`make lines`): a limit on the total would shape the code.
 
 import argparse
 import collections
+import fcntl
 import json
 import os
 import re
@@ -112,10 +113,18 @@ def neighbour_limits(top):
 
 def touched_files(top):
     """Return the .c files with a line that one static GET executes in 01: builds it with
-    gcov's counters and sends three. accept_window.c counts only the second one."""
+    gcov's counters and sends three. accept_window.c counts only the second one. Another of us
+    that runs in this tree waits: both would build and count in the same folder."""
     build = top / "build/gcov"
+    build.mkdir(parents=True, exist_ok=True)
+    with open(build / "lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return executed_files(top, build)
+
+
+def executed_files(top, build):
+    """Return what touched_files() does, with the folder `build` for ourselves."""
     window = build / "accept_window.o"
-    window.parent.mkdir(parents=True, exist_ok=True)
     run("gcc", "-O0", "-g", "-fPIE", "-c", "-o", window, TOP / "tests/accept_window.c")
     for old in (build / "bin/iterative", *build.rglob("*.gcda")):
         old.unlink(missing_ok=True)     # libgcov would add to its counters
