@@ -42,16 +42,17 @@ def summed_up(rows):
 
 
 def first_rounds(rows, count=3):
-    """Return the (experiment, round) of the first `count` rounds of each experiment in which most
-    servers took part: a committed run is joined of parts, and some have few servers."""
+    """Return {(experiment, round): a new number from 1 on} of the first `count` rounds of each
+    experiment in which most servers took part: a committed run is joined of parts, and some have
+    few servers."""
     there = {}
     for row in rows:
         there.setdefault((row["experiment"], row["repeat"]), set()).add(row["server"])
-    found = set()
+    found = {}
     for name in {experiment for experiment, _ in there}:
         most = max(len(some) for (one, _), some in there.items() if one == name)
-        found.update(sorted(at for at, some in there.items()
-                            if at[0] == name and len(some) == most)[:count])
+        best = sorted(at for at, some in there.items() if at[0] == name and len(some) == most)
+        found.update({at: number for number, at in enumerate(best[:count], 1)})
     return found
 
 
@@ -62,8 +63,10 @@ def folder(out, names=tuple(model.WORKERS)):
     for table in ("samples.csv", "calls.csv"):
         rows = [one for one in rundir.read_rows(os.path.join(join.REFERENCE, table))
                 if one["server"] in names]
-        kept = first_rounds(rows) if "repeat" in rows[0] else None
-        rows = [one for one in rows if not kept or (one["experiment"], one["repeat"]) in kept]
+        if "repeat" in rows[0]:
+            kept = first_rounds(rows)
+            rows = [{**one, "repeat": kept[one["experiment"], one["repeat"]]} for one in rows
+                    if (one["experiment"], one["repeat"]) in kept]
         rundir.write_rows(os.path.join(made, table), rows, list(rows[0]))
     env = rundir.read_json(os.path.join(join.REFERENCE, "env.json"))
     rundir.write_json(os.path.join(made, "env.json"), env | {
