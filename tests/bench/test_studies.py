@@ -231,6 +231,18 @@ def test_a_neighbour_has_each_core_that_nobody_else_wants():
         assert not idle()
 
 
+def test_the_neighbour_that_empties_the_caches_owns_its_memory():
+    """32 MiB that are all one page of zeros would stay in the nearest cache."""
+    def resident():
+        return [int(status.split("RssAnon:")[1].split()[0]) for one in procfs.tree(os.getpid())
+                if os.sched_getscheduler(one.pid) == os.SCHED_IDLE
+                and "RssAnon:" in (status := procfs.read(f"/proc/{one.pid}/status"))]
+
+    live = types.SimpleNamespace(server=types.SimpleNamespace(way=["neighbour=cold"]))
+    with hooks.neighbours(None, live, [], {}):
+        assert wait.until(lambda: resident() and min(resident()) > 32 << 10, 60)
+
+
 def test_a_way_can_put_the_server_on_the_cores_of_the_load():
     """By taskset(1), which needs another core than the server's."""
     one = made('[ways]\n"as ever" = ""\n"one core" = "core=load"\n[[load]]\nname = "x"\n'

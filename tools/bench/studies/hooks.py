@@ -192,9 +192,10 @@ def balancer(cell, live, seen, told):
 
 
 # Programs that use a core whenever nothing else does: one computes in a register, one reads more
-# memory than a cache has.
+# memory than a cache has. It has written to that memory: bytes(N) would be N bytes of one page of
+# zeros, which the kernel maps again and again, and a cache keeps.
 NEIGHBOURS = {"awake": "while True: pass",
-              "cold": "memory = bytes(32 << 20)\nwhile True: memory.find(1)"}
+              "cold": "memory = b'x' * (32 << 20)\nwhile True: memory.find(b'y')"}
 
 
 @contextlib.contextmanager
