@@ -1,6 +1,5 @@
 """The model against closed forms, against itself, and against the committed run."""
 
-import copy
 import itertools
 import math
 import pathlib
@@ -97,20 +96,16 @@ def test_ready_clients_share_poll_s_scan():
     assert rate("epoll", costs, clients=10, idle=100_000) == rate("epoll", clients=10)
 
 
-def test_pools_close_kept_connections_when_others_wait():
-    """Above its workers 05 has the cost of new connections, 07 has not. 02 has them once in 4
-    pages, when each of the 127 others serves 3 / 127 while one is made."""
-    kept = {"page": "answer kept", "clients": 200}
-    assert rate("prethreaded", **kept) == \
-        pytest.approx(rate("prethreaded", page="answer", clients=200))
+@pytest.mark.parametrize("server", ("iterative", "forking", "preforking", "threaded",
+                                    "prethreaded"))
+def test_a_kept_connection_is_closed_when_others_wait(server):
+    """Above its workers, a server that blocks has the cost of new connections; at its limit, it has
+    not. 07 never has."""
+    kept = {"page": "answer kept", "clients": 300}
+    assert rate(server, **kept) == pytest.approx(rate(server, page="answer", clients=300))
+    if server != "iterative":
+        assert rate(server, page="answer kept", clients=100) > 1.5 * rate(server, **kept)
     assert rate("epoll", **kept) > 90_000
-    plain = PLAIN["servers"]["forking"]
-    costs = {**PLAIN, "servers": {**PLAIN["servers"], "forking": {
-        **plain, "answer kept": {**plain["answer kept"], "meanwhile": 3 / 127}}}}
-    assert rate("forking", costs, **kept) == pytest.approx(1e6 / (200 / 4 + 10 * 3 / 4), rel=0.02)
-    alone = {**kept, "workers": 1}      # no others
-    assert rate("forking", costs, **alone) == \
-        pytest.approx(rate("forking", **{**alone, "page": "answer"}))
 
 
 @pytest.mark.parametrize("cores", (1, 2, 3, 8, 16))
@@ -194,9 +189,7 @@ def test_calibration_looks_at_few_clients_only():
 
 
 def test_calibration_finds_what_it_started_from():
-    """From the rates of a known model come its wake-up and its scan. On kept connections, a cost
-    between kept (10) and new (200) ones means five pages on each, four of them while a worker was
-    made, of nine others."""
+    """From the rates of a known model come its wake-up and its scan."""
     truth = changed(wake_us=7, scan_us=0.4)
     answer = model.solve(truth, model.Setting("iterative", clients=20))
     rows = [cell("iterative", 20, rate=answer.rate, **{
@@ -204,29 +197,9 @@ def test_calibration_finds_what_it_started_from():
     for idle in (1, 1000, 5000):    # 10 ready clients share each turn
         rows.append(cell("poll", idle, experiment="idle-connections", variant="10 busy clients",
                          load_busy=0.0, cpu_us=10 + 0.4 * idle / 10))
-    rows += [cell("forking", 20, experiment="calibrate", variant=variant, cpu_us=cost)
-             for variant, cost in (("new connections", 200), ("keep-alive", 10),
-                                   ("more clients than workers, forking", 48))]
     found = calibrate.calibrate(rows, PLAIN)
     assert found["machine"]["wake_us"] == pytest.approx(7, abs=0.01)
     assert found["machine"]["scan_us"] == pytest.approx(0.4, rel=0.01)
-    kept = found["servers"]["forking"]["answer kept"]
-    assert kept["meanwhile"] == pytest.approx(4 / 9, abs=1e-4)
-
-
-@pytest.mark.parametrize("cost, pages", [(230, 0.0), (200, 0.0), (195, 0.0), (105, 1 / 9),
-                                         (9, 3 / 127)])
-def test_pages_that_cost_as_much_as_new_ones_are_new(cost, pages):
-    """At its limit, a server may close each connection after a page. A cost below that of a kept
-    connection says nothing, so what was known stays."""
-    known = copy.deepcopy(PLAIN)
-    known["servers"]["forking"]["answer kept"]["meanwhile"] = 3 / 127
-    found = calibrate.calibrate([
-        cell("forking", 20, experiment="calibrate", variant=variant, cpu_us=us)
-        for variant, us in (("new connections", 200), ("keep-alive", 10),
-                            ("more clients than workers, forking", cost))], known)
-    assert found["servers"]["forking"]["answer kept"]["meanwhile"] == pytest.approx(
-        pages, abs=1e-4)
 
 
 EPOLL = model.Setting("epoll", clients=100)

@@ -19,9 +19,7 @@ from tools.results import rundir
 MOST = 20       # clients that ask; idle ones come in addition
 # {variant, or experiment without one: page of the model}
 PAGES = {"guestbook": "guestbook", "new connections": "answer", "keep-alive": "answer kept"}
-# Loads of the studies calibrate and idle-connections.
-CROWDED, POOL = "more clients than workers, ", 10   # the server; its workers
-ONE = 1.1       # pages on a connection that may be one, because costs scatter
+# The load with idle clients, of the studies calibrate and idle-connections, and its busy ones.
 IDLE, BUSY = "10 busy clients", 10
 
 
@@ -38,8 +36,8 @@ def median(rows, key):
 
 def calibrate(rows, costs):
     """Return a copy of `costs` with what rows of samples.csv say: CPU times of pages, delay of
-    a wake-up, poll's scan, pages on kept connections at a limit. Of several cells that count,
-    the one with the most clients does. Raises ValueError when no row counts."""
+    a wake-up, poll's scan. Of several cells of a page, the one with the most clients counts.
+    Raises ValueError when no row counts."""
     cells = {}      # {(server, page, clients): [row, ...]}
     for row in rows:
         page = page_of(row["experiment"], row["variant"])
@@ -56,10 +54,6 @@ def calibrate(rows, costs):
             "redis_us": round(1e4 * median(some, "redis_busy") / rate, 3)
             if page in model.TRIPS else 0.0,
             "load_us": round(1e4 * median(some, "load_busy") / rate, 3)}
-    for server, pages in servers.items():
-        if {"answer", "answer kept"} <= set(pages):
-            known = costs["servers"].get(server, {}).get("answer kept", {}).get("meanwhile", 0.0)
-            pages["answer kept"]["meanwhile"] = round(meanwhile(rows, server, pages, known), 4)
     machine["wake_us"] = round(wake_up(cells, machine["wake_us"]), 3)
     machine["scan_us"] = round(scan(rows, machine["scan_us"]), 4)
     return {**costs, "machine": machine, "servers": servers}
@@ -96,18 +90,6 @@ def scan(rows, known):
     found = [(row["cpu_us"] - base) / row["x"] * max(1.0, BUSY - row["load_busy"] / 100)
              for row in mine if row["x"] >= 1000]
     return max(0.0, statistics.median(found)) if found else known
-
-
-def meanwhile(rows, server, pages, known):
-    """Return how many pages each other worker of a server at its limit serves while one is made,
-    from the CPU time of a page, which lies between a kept and a new connection; 0 if each page is
-    on a new one, as far as a measurement can tell; `known` without such a cell."""
-    cost = median([row for row in rows if row["variant"] == CROWDED + server], "cpu_us")
-    kept, new = (pages[page]["server_us"] for page in ("answer kept", "answer"))
-    if cost <= kept:
-        return known
-    pages_each = (new - kept) / (cost - kept)       # on a connection, until it is closed
-    return (pages_each - 1) / (POOL - 1) if pages_each > ONE else 0.0
 
 
 def completed(costs, known):

@@ -1,6 +1,6 @@
 """What the model predicts, and where it is wrong, in sentences."""
 
-from tools.model.model import crowded, demands, new_share
+from tools.model.model import crowded, demands
 from tools.stats.bottleneck import FOREIGN
 from tools.stats.sentences import number
 
@@ -27,11 +27,8 @@ def why(costs, setting, answer):
     server, redis, tool, making = (f"{number(1e6 * seconds)} us" for seconds in (
         need.server, need.redis, need.load, need.serial))
     cores = f"{setting.used_cores} cores" if setting.used_cores > 1 else "one core"
-    page = "A page"
-    if crowded(setting):
-        each = number(1 / new_share(costs, setting))
-        page = "While others wait, a kept connection is closed after " \
-               f"{'one page' if each == '1' else each + ' pages'}. A page"
+    page = "While others wait, a kept connection is closed after one page. A page" \
+        if crowded(setting) else "A page"
     occupied = "its only worker is" if setting.slots == 1 \
         else f"all {setting.slots:,.0f} workers are"
     both = f"the load tool ({tool}) and Redis ({redis}) share a core" \

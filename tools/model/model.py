@@ -22,9 +22,7 @@ The costs are JSON. Times are microseconds of CPU for a page unless noted:
      "memory":  {PAGE: {"held_kib": what a client occupies in server, kernel and load tool;
                  "load_kib", "server_kib": what a page touches of it; "worker_kib": what a
                  process or thread touches}},
-     "servers": {NAME: {PAGE: {"server_us": ..., "redis_us": ..., "load_us": ...,
-                 "meanwhile": of 02 and 04, pages on a kept connection of each other worker
-                 while one worker is made}}}}
+     "servers": {NAME: {PAGE: {"server_us": ..., "redis_us": ..., "load_us": ...}}}}
 
 PAGE is "guestbook", "answer" (both with a new connection for each page) or "answer kept". No
 run tells `memory` and the caches: they were chosen once, from the sizes of the structures and
@@ -114,7 +112,8 @@ def load(path=COSTS):
 
 
 def crowded(setting):
-    """Return whether a server closes kept connections: more clients come than it has workers."""
+    """Return whether a server closes each kept connection after a page: more clients come than it
+    has workers."""
     return setting.page == "answer kept" and setting.clients > setting.slots
 
 
@@ -125,16 +124,6 @@ def cost_of(costs, server, page):
     except KeyError as error:
         raise ValueError(f"no costs are known of {server}, {page}: measure them with make study "
                          "NAME=calibrate") from error
-
-
-def new_share(costs, setting):
-    """Return the share (0 to 1) of pages that come on a new connection. Above their limit, 01 to
-    05 close each kept connection after a page. Of 02 and 04, costs may say that the other workers
-    serve `meanwhile` pages each until one has been replaced."""
-    if not crowded(setting):
-        return float(setting.page != "answer kept")
-    kept = cost_of(costs, setting.server, setting.page)
-    return 1 / (1 + kept.get("meanwhile", 0.0) * (setting.slots - 1))
 
 
 def fetched(costs, held_kib, touched_kib):
@@ -148,19 +137,15 @@ def fetched(costs, held_kib, touched_kib):
 
 def demands(costs, setting):
     """Return the Demands of a page. Raises ValueError as cost_of() does."""
-    one, new = setting, new_share(costs, setting)
-    cost = cost_of(costs, one.server, one.page)
-    memory = costs["memory"]["answer" if crowded(one) else one.page]
+    one = setting
+    page = "answer" if crowded(one) else one.page
+    cost, memory = cost_of(costs, one.server, page), costs["memory"][page]
     active = min(one.clients, one.slots) if 1 < one.slots < math.inf else 0
-    if crowded(one):
-        fresh = cost_of(costs, one.server, "answer")
-        cost = {key: new * fresh[key] + (1 - new) * cost[key]
-                for key in ("server_us", "redis_us", "load_us")}
     making, held = 0.0, memory["held_kib"]
-    if one.server in MAKERS and new and one.cores > 1:
+    if one.server in MAKERS and page != "answer kept" and one.cores > 1:
         plain, made = (cost_of(costs, server, "answer")["server_us"]
                        for server in ("iterative", one.server))
-        making = PARENT * new * max(0.0, made - plain)
+        making = PARENT * max(0.0, made - plain)
     return Demands(
         server=1e-6 * (
             cost["server_us"]

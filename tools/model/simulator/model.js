@@ -22,13 +22,6 @@ const isKept = setting => setting.page === "answer kept";
 const crowded = setting => isKept(setting) && setting.clients > slotsOf(setting);
 const fresh = page => page.split(" ")[0];       // the same on a new connection
 
-// The share of pages that come on a new connection.
-function newShare(costs, setting) {
-  if (!crowded(setting)) return isKept(setting) ? 0 : 1;
-  const { meanwhile = 0 } = costs.servers[setting.server][setting.page];
-  return 1 / (1 + meanwhile * (slotsOf(setting) - 1));
-}
-
 // Microseconds for what has left the caches, because heldKib were used in between.
 function fetched(machine, heldKib, touchedKib) {
   const wait = (size, time) => machine[time] * heldKib / (heldKib + machine[size]);
@@ -40,22 +33,23 @@ function fetched(machine, heldKib, touchedKib) {
 // `server` that one thread does for all.
 function demands(costs, setting) {
   const { server, page, clients, machines } = setting, { machine, servers } = costs;
-  const own = servers[server], share = newShare(costs, setting), slots = slotsOf(setting);
-  const cost = key => share * own[fresh(page)][key] + (1 - share) * own[page][key];
-  const memory = costs.memory[crowded(setting) ? fresh(page) : page];
+  const own = servers[server], slots = slotsOf(setting);
+  const asked = crowded(setting) ? fresh(page) : page;
+  const cost = own[asked], memory = costs.memory[asked];
   const held = memory.held_kib, worker = memory.worker_kib;
   const active = slots > 1 && slots < Infinity ? Math.min(clients, slots) : 0;
   const made = own.answer.server_us - servers.iterative.answer.server_us;
   return {
-    server: 1e-6 * (cost("server_us") + fetched(machine, clients * held, memory.server_kib) +
+    server: 1e-6 * (cost.server_us + fetched(machine, clients * held, memory.server_kib) +
                     fetched(machine, active * (held + worker), worker)) +
             1e-3 * setting.computing * setting.computeMs,
-    redis: 1e-6 * cost("redis_us"),
-    load: 1e-6 * (cost("load_us") + fetched(machine, clients / machines * held,
+    redis: 1e-6 * cost.redis_us,
+    load: 1e-6 * (cost.load_us + fetched(machine, clients / machines * held,
                                             memory.load_kib)),
     delay: (TRIPS[page] || 0) * (1e-6 * machine.wake_us + 1e-3 * setting.redisMs),
     scan: server === "poll" ? 1e-6 * machine.scan_us : 0,
-    serial: MAKERS.includes(server) ? 1e-6 * PARENT * share * Math.max(0, made) : 0 };
+    serial: MAKERS.includes(server) && asked === fresh(page)
+      ? 1e-6 * PARENT * Math.max(0, made) : 0 };
 }
 
 // Pages a second that the thread that makes workers allows: Erlang's loss formula.
