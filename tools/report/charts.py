@@ -10,13 +10,13 @@ import textwrap
 import altair as alt
 
 from tools.report import styles, table
-from tools.stats.bottleneck import full
+from tools.stats.bottleneck import WHOLE_CORE, full
 from tools.stats.sentences import number, points_at, reference_x
 
 WIDTH, HEIGHT, BAR = 480, 330, 26
 TICKS = (1, 10, 20, 100, 1_000, 10_000, 100_000)    # of x; fewer are easier to read
 WHISKERS = "whiskers: 95 % interval"
-HOLLOW = (f"hollow: server core less than {table.WHOLE_CORE:.0f} % busy, "
+HOLLOW = (f"hollow: server core less than {WHOLE_CORE:.0f} % busy, "
           "so the server was not the limit")
 LOST = f"{table.LOST}: lost requests or runs"
 MODEL = "dashed: the model, from cells with 20 clients or fewer"
@@ -205,7 +205,7 @@ def published(page):
     absent = ", ".join(name for name, rate in ours.items() if not rate)
     return bars(
         page, rows, "best rates, as a share of the best measured here and of the best published",
-        f"not drawn, because the core was never {table.WHOLE_CORE:.0f} % busy: {absent}"
+        f"not drawn, because the core was never {WHOLE_CORE:.0f} % busy: {absent}"
         if absent else "",
         form="%")
 
