@@ -162,10 +162,12 @@ class Session:
 
     def _settle(self, stages):
         """Give more rounds, up to the next look, to what is open in the stages: as long as there
-        is time, first to what is compared in the tables, and to what has the fewest rounds."""
+        is time, first to what has the fewest rounds, and of these to what the tables compare. Three
+        more rounds settle most of a point that had three; what is open after six takes six, or
+        more, for one comparison."""
         while True:
             parts = [(stage, part) for stage in stages for part in self._parts(stage)]
-            parts.sort(key=lambda one: (one[1][0].first < LOOKS[0], self._done(*one)))
+            parts.sort(key=lambda one: (self._done(*one), one[1][0].first < LOOKS[0]))
             for stage, part in parts:
                 if self._more(stage, part):
                     break
