@@ -89,6 +89,15 @@ def test_the_check_fails_with_such_a_patch(tree, capsys):
     assert "common/net.c: Hunk #2" in why
 
 
+def test_a_check_leaves_the_copy_that_somebody_changes(tree):
+    one = what.read("small", tree)
+    edit(one.copy / "common/net.c", "line_7;", "line_seven;")
+    pages.fill_pages(tree)
+    passed, why = check.check_one("small", "none", tree)
+    assert passed == 1 and "does not build" in why      # the tree's Makefile makes no server
+    assert "line_seven" in (one.copy / "common/net.c").read_text()
+
+
 def test_port_fits_a_patch_whose_context_has_changed(tree):
     one = what.read("small", tree)
     edit(tree / "common/net.c", "line_3;", "line_three;")

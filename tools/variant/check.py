@@ -1,14 +1,18 @@
-"""Checks variants: each applies, builds, serves and does what is special about it."""
+"""Checks variants: each applies, builds, serves and does what is special about it. It is built in
+a folder of its own, since somebody may be changing the copy in build/variants/."""
 
 import concurrent.futures
 import os
 import traceback
+from dataclasses import replace
 
 from tools.kit import TOP
 from tools.kit.redis import RedisServer
 from tools.variant import pages, served
 from tools.variant.copy import build
 from tools.variant.what import VariantError, read
+
+PLACE = "build/check/variants"
 
 
 def smoke(variant, executable, redis):
@@ -43,7 +47,7 @@ def check_one(name, redis, top=TOP):
     passed = 0
     what = "has a page"
     try:
-        for what, step in steps(read(name, top), redis):
+        for what, step in steps(replace(read(name, top), place=PLACE), redis):
             step()
             passed += 1
     except VariantError as error:

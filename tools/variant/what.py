@@ -31,6 +31,7 @@ class Variant:
     options: tuple
     load: str
     top: Path = TOP
+    place: str = "build/variants"   # below top; a check leaves the copies there alone
 
     @property
     def patch(self):
@@ -43,7 +44,7 @@ class Variant:
     @property
     def copy(self):
         """The folder that the patched sources are in."""
-        return self.top / "build" / "variants" / self.name
+        return self.top / self.place / self.name
 
     @property
     def servers(self):
