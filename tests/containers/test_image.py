@@ -30,7 +30,7 @@ mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" &&
 mount -t proc proc "$1/proc" && mount -t tmpfs tmpfs "$1/tmp" || exit 99
 root=$1 user=$2 folder=$3
 shift 3
-exec chroot "$root" env -i PATH=/usr/local/bin:/usr/bin:/bin \
+exec chroot "$root" /usr/bin/env -i PATH=/usr/local/bin:/usr/bin:/bin \
     setpriv --reuid="${user%:*}" --regid="${user#*:}" --clear-groups \
         --no-new-privs --bounding-set=-all --inh-caps=-all \
         sh -c 'cd "$0" && exec "$@"' "$folder" "$@"
