@@ -160,12 +160,11 @@ def test_changed_figure_changes_or_breaks_the_book(book, tmp_path):
     status, output, _ = build(50.0, 1, PAGE + "{value}`guestbook.poll[7].rate`\n")
     assert status != 0
     assert "does not hold" in output and "there is no 7" in output
-    status, output, html = build(50.0, 0)
+    status, output, html = build(50.0, 0,
+                                 PAGE + ":::{claim} guestbook.poll[7].rate > 1\nFast.\n:::\n")
     assert status == 0, output
-    assert "50.0 microseconds" in html and "claim-fails" in html and "claim-open" not in html
-    status, _, html = build(30.0, 0, PAGE + ":::{claim} guestbook.poll[7].rate > 1\nFast.\n:::\n")
-    assert status == 0 and "claim-fails" not in html
-    assert "did not measure whether this holds" in html and "claim-open" in html
+    assert "50.0 microseconds" in html and html.count("claim-fails") == 1
+    assert "did not measure whether this holds" in html and html.count("claim-open") == 1
 
 
 # ------------------------------------------------------- pictures and sources

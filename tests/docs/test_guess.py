@@ -96,27 +96,30 @@ def test_a_chapter_has_the_data_of_its_curve_and_its_sentences(book, server):
 
 
 def test_a_page_without_the_curve_keeps_it_and_a_wrong_claim_ends_the_build(book, tmp_path):
-    docs = tmp_path / "docs"
-    docs.mkdir()
+    docs, out = tmp_path / "docs", tmp_path / "out"
+    pages = docs / "tutorial"
+    pages.mkdir(parents=True)
+    (pages / "right.md").write_text(WITHOUT_CURVE.replace("CLAIM", "guestbook.epoll[20].rate > 1"))
+    (pages / "wrong.md").write_text(WITHOUT_CURVE.replace("CLAIM", "guestbook.epoll[20].rate < 1"))
+    (docs / "index.md").write_text("# Both\n\n:::{toctree}\ntutorial/right\ntutorial/wrong\n:::\n")
 
-    def build(claim, strict=1):
-        (docs / "index.md").write_text(WITHOUT_CURVE.replace("CLAIM", claim))
+    def build(strict):
         done = subprocess.run(
             [TOP / "build/book-venv/bin/python", "-m", "sphinx", "-E", "-q", "-W",
-             "--keep-going", "-D", f"book_strict={strict}", "-c", DOCS, docs, tmp_path / "out"],
+             "--keep-going", "-D", f"book_strict={strict}", "-c", DOCS, docs, out],
             env={"PYTHONPATH": str(TOP), "PATH": "/usr/bin"}, text=True, check=False,
             capture_output=True, timeout=BUILD_LIMIT)
-        return done, (tmp_path / "out/index.html").read_text(encoding="utf-8")
+        return done.returncode, done.stdout + done.stderr
 
-    done, html = build("guestbook.epoll[20].rate > 1")
-    assert done.returncode == 0, done.stdout + done.stderr
+    status, output = build(strict=1)
+    assert status and re.findall(r"(\w+)\.md.*does not hold", output) == ["wrong"]
+    status, output = build(strict=0)
+    assert status == 0, output
+    html = (out / "tutorial/right.html").read_text(encoding="utf-8")
     plain = re.search(r"<noscript>(.*?)</noscript></div>", html, re.S)[1]
     assert "curve-guestbook-epoll-rate-light.svg" in plain
     assert data_of(html)["said"]["high"] == "Too high."
-    done, html = build("guestbook.epoll[20].rate < 1")
-    assert done.returncode and "does not hold" in done.stdout + done.stderr
-    done, html = build("guestbook.epoll[20].rate < 1", strict=0)
-    assert done.returncode == 0 and data_of(html)["said"] == {}
+    assert data_of((out / "tutorial/wrong.html").read_text(encoding="utf-8"))["said"] == {}
 
 
 def test_the_script_is_small():
