@@ -221,7 +221,7 @@ def epoll():
                box(287, 30, 268, 165, "one process, one thread"), thread(315, 65, 95, RUN),
                text(337, 105, "serves each ready client until it", 12),
                text(337, 121, "has nothing more to give:", 12),
-               text(337, 137, "recv() returns EAGAIN.", 12),
+               text(337, 137, "recv() returns less than asked.", 12),
                arrow(555, 112, 568, 112), redis(570, 80), legend(238))
 
 

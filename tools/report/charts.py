@@ -17,7 +17,7 @@ WIDTH, HEIGHT, BAR = 480, 330, 26
 TICKS = (1, 10, 20, 100, 1_000, 10_000, 100_000)    # of x; fewer are easier to read
 WHISKERS = "whiskers: 95 % interval"
 HOLLOW = (f"hollow: server core less than {WHOLE_CORE:.0f} % busy, "
-          "so the server was not the limit")
+          "so its CPU was not the limit")
 LOST = f"{table.LOST}: lost requests or runs"
 MODEL = "dashed: the model, from cells with 20 clients or fewer"
 WORDS = {"labelColor": styles.QUIET[0], "titleColor": styles.QUIET[0], "labelFontSize": 12,
