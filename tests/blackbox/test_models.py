@@ -6,13 +6,13 @@ import threading
 import pytest
 
 from tests.support.client import Closed, build
-from tests.support.halves import ONE_AT_A_TIME, complete, half
+from tests.support.halves import complete, half
 from tests.support.processes import children, session_members, wait_for
-from tests.support.servers import Server
+from tests.support.servers import ONE_AT_A_TIME, Server
 from tools.kit import procfs
+from tools.kit.servers import ARCHITECTURES, SEQUENTIAL
 
-TOGETHER = ["forking", "preforking", "threaded", "prethreaded", "poll",
-           "epoll"]
+TOGETHER = [one.name for one in ARCHITECTURES if one.model != SEQUENTIAL]
 SILENCE = 0.3           # seconds in which something wrong could happen
 
 
@@ -152,9 +152,8 @@ def test_at_the_limit_idle_clients_are_closed_for_one_that_waits(launch, server_
 
 # Limits: a client above the limit waits
 
-LIMITS = {"forking": "--max-children", "preforking": "--workers",
-          "threaded": "--max-threads", "prethreaded": "--threads",
-          "poll": "--max-connections", "epoll": "--max-connections"}
+LIMITS = {one.name: one.slots or "--max-connections" for one in ARCHITECTURES
+          if one.model != SEQUENTIAL}
 
 
 @pytest.mark.only(*LIMITS)

@@ -17,16 +17,11 @@ from tests.support.access_log import fields
 from tests.support.client import Reset, build
 from tests.support.private_redis import PrivateRedis
 from tests.support.processes import wait_for
-from tests.support.servers import is_refused
+from tests.support.servers import ONE_CLIENT, ONE_PLACE, is_refused
 from tests.support.procfs import unread
 
 pytestmark = pytest.mark.shared
 
-ONE_PLACE = {"iterative": (), "forking": ("--max-children", "1"),
-             "preforking": ("--workers", "1"), "threaded": ("--max-threads", "1"),
-             "prethreaded": ("--threads", "1")}
-ONE_CLIENT = {**ONE_PLACE, "poll": ("--max-connections", "1"),
-              "epoll": ("--max-connections", "1")}
 FURTHER = build("/hello")
 HURRY = 0.5     # seconds: half of LINGER_MS, for which a server reads on after its FIN
 LATE = 0.2      # seconds after the FIN: four times RECV_TIMEOUT_MS of a blocking server

@@ -7,14 +7,10 @@ import time
 import pytest
 
 from tests.support.client import Reset, build
-from tests.support.halves import ONE_AT_A_TIME
 from tests.support.processes import expect_below
 from tests.support.scenarios import few_descriptors
-from tests.support.servers import LOOPS, TOP
+from tests.support.servers import LOOPS, ONE_CLIENT, TOP
 
-SMALLEST = {"forking": ["--max-children", "1"],
-            "threaded": ["--max-threads", "1"], **ONE_AT_A_TIME,
-            **dict.fromkeys(LOOPS, ["--max-connections", "1"])}
 NEVER = "3600"
 
 # Seconds for which a silent client is safe while others wait for its place.
@@ -43,7 +39,7 @@ def test_behind_silent_clients_a_client_waits_for_one_grace(launch,
                                                             server_name):
     """Their time in the accept queue counts: 500 that come together cost one
     grace, not 500, even where one client is served at a time."""
-    server = launch(*SMALLEST[server_name], "--request-timeout", NEVER)
+    server = launch(*ONE_CLIENT[server_name], "--request-timeout", NEVER)
 
     def beyond_the_cost():
         busy = 3 * cost_of(server, CROWD)
@@ -65,7 +61,7 @@ def test_behind_silent_clients_a_client_waits_for_one_grace(launch,
 @pytest.mark.slow
 @pytest.mark.only("iterative", "forking")
 def test_a_silent_client_is_kept_while_no_client_waits(launch, server_name):
-    server = launch(*SMALLEST[server_name], "--request-timeout", NEVER)
+    server = launch(*ONE_CLIENT[server_name], "--request-timeout", NEVER)
     with server.connect() as silent:
         silent.expect_silence(GRACE + MARGIN)
         assert silent.request("/answer").body == b"42"
@@ -107,7 +103,7 @@ def test_silent_clients_of_an_event_loop_delay_no_other(launch, crowd):
 
 
 def test_a_silent_client_has_a_deadline(launch, server_name):
-    server = launch(*SMALLEST[server_name], "--request-timeout", "0.1")
+    server = launch(*ONE_CLIENT[server_name], "--request-timeout", "0.1")
     silent = [server.connect() for _ in range(3)]
     assert server.request("/answer").body == b"42"
     for connection in silent:
@@ -116,7 +112,7 @@ def test_a_silent_client_has_a_deadline(launch, server_name):
 
 
 def test_silent_clients_do_not_delay_the_stop(launch, server_name):
-    server = launch(*SMALLEST[server_name], "--request-timeout", NEVER)
+    server = launch(*ONE_CLIENT[server_name], "--request-timeout", NEVER)
     assert server.request("/answer").body == b"42"
     silent = [server.connect() for _ in range(5)]
     server.stop()
@@ -129,7 +125,7 @@ def test_silent_clients_do_not_delay_the_stop(launch, server_name):
 @pytest.mark.slow
 def test_more_silent_clients_than_descriptors(launch, server_name):
     """Their deadline, or the grace, makes room for the client that speaks."""
-    server = launch(*SMALLEST[server_name], "--request-timeout", "0.1",
+    server = launch(*ONE_CLIENT[server_name], "--request-timeout", "0.1",
                     preexec_fn=few_descriptors)
     silent = [server.connect() for _ in range(200)]
     for _ in range(3):

@@ -15,8 +15,9 @@ from tests.support.halves import complete, half
 from tests.support.processes import (DEADLINE, children, expect_below, is_stopped,
                                      session_members, wait_for, zombies)
 from tools.kit import procfs
+from tools.kit.servers import ARCHITECTURES, POOL
 
-POOLS = {"preforking": "--workers", "prethreaded": "--threads"}
+POOLS = {one.name: one.slots for one in ARCHITECTURES if one.model == POOL}
 
 
 @pytest.fixture

@@ -22,14 +22,12 @@ from tests.support.load import Load, percentile
 from tests.support.private_redis import PrivateRedis
 from tests.support.scenarios import (away, crowd, few_descriptors, exactly_once, recovery,
                                      replacement, slow_clients)
-from tests.support.servers import FOLDERS, TOP, Server
+from tests.support.servers import FOLDERS, TOP, Server, serving
+from tools.kit.servers import LOOP, POOL, SEQUENTIAL, WORKER_EACH
 
 OUT = TOP / "results" / "reliability.json"
 PLACES = 4
-POOL = {"iterative": [], "forking": ["--max-children", PLACES],
-        "preforking": ["--workers", PLACES],
-        "threaded": ["--max-threads", PLACES],
-        "prethreaded": ["--threads", PLACES], "poll": [], "epoll": []}
+BOUND = serving(PLACES, SEQUENTIAL, WORKER_EACH, POOL, LOOP)
 TIMEOUT = 2.0               # --request-timeout where clients are slow
 SLOW = 2000                 # clients that drip a byte a second
 SILENT = 500
@@ -65,7 +63,7 @@ def slow(bench):
     """A normal client among slow ones, as many as the model has places for."""
     if bench.name not in ("poll", "epoll"):
         places = 1 if bench.name == "iterative" else PLACES
-        server = bench.start(*POOL[bench.name], "--request-timeout", TIMEOUT)
+        server = bench.start(*BOUND[bench.name], "--request-timeout", TIMEOUT)
         return {"slow_clients": places,
                 "slow_wait": slow_clients(server, places)}
     server = bench.start("--request-timeout", 6)
@@ -86,7 +84,7 @@ def slow(bench):
 
 def silent(bench):
     """A normal client behind 500 that are connected and silent."""
-    server = bench.start(*POOL[bench.name])
+    server = bench.start(*BOUND[bench.name])
     connections = [server.connect() for _ in range(SILENT)]
     began = time.monotonic()
     assert server.request("/answer").body == b"42"

@@ -12,6 +12,8 @@ from tests.support.load import Load, percentile
 from tests.support.procfs import is_held, is_served
 from tests.support.processes import DEADLINE, expect_below, wait_for
 from tests.support.scenarios import slow_clients
+from tests.support.servers import serving
+from tools.kit.servers import POOL, SEQUENTIAL, WORKER_EACH
 
 TIMEOUT = 0.6           # seconds, for the option under test
 NEVER = "3600"
@@ -19,9 +21,7 @@ NEVER = "3600"
 # docs/reference/promises.md has the promises.
 SLACK = 3.0
 
-POOLS = {"iterative": [], "preforking": ["--workers", "3"],
-         "prethreaded": ["--threads", "3"], "forking": ["--max-children", "3"],
-         "threaded": ["--max-threads", "3"]}
+POOLS = serving(3, SEQUENTIAL, WORKER_EACH, POOL)
 
 
 def send_until_told(connection, data, pause):

@@ -13,11 +13,13 @@ from tests.support.guest import URLENCODED, form
 from tests.support.procfs import load, status
 from tests.support.processes import children, end, expect_below, spawn, wait_for
 from tests.support.scenarios import crowd, few_descriptors
+from tests.support.servers import serving
 from tools.kit import procfs
+from tools.kit.servers import POOL
 
 NEVER = "3600"
 # As without SMALL_POOL: so many that descriptors run out before workers do.
-MANY = {"preforking": ["--workers", "100"], "prethreaded": ["--threads", "100"]}
+MANY = serving(100, POOL)
 
 
 def patient(launch, server_name, *options, **settings):

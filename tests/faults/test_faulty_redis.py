@@ -11,7 +11,7 @@ from tests.support.client import build
 from tests.support.guest import URLENCODED, form
 from tests.support.processes import expect_below, wait_for
 from tests.support.scenarios import away, exactly_once, recovery
-from tests.support.servers import TOP
+from tests.support.servers import ONE_AT_A_TIME, TOP
 
 # Promised: a 503 within a second, and the guestbook within a second of Redis'
 # return. A sanitized server may add:
@@ -127,15 +127,13 @@ def test_stopped_and_started(launch, own_redis):
     expect_below(1 + SLACK, away_and_back)
 
 
-@pytest.mark.only("iterative", "preforking", "prethreaded")
+@pytest.mark.only(*ONE_AT_A_TIME)
 def test_a_silent_redis_does_not_freeze_the_site(launch, faulty_redis,
                                                  server_name):
     """Where a page that waits for Redis holds up others, it must not do so
     again and again: after one has waited without a reply the next ones do not wait,
     for 10 ms, then 20, 40 ... (see common/redis.c)."""
-    one = {"iterative": [], "preforking": ["--workers", "1"],
-           "prethreaded": ["--threads", "1"]}[server_name]
-    server = launch(*one, redis=faulty_redis.address)
+    server = launch(*ONE_AT_A_TIME[server_name], redis=faulty_redis.address)
 
     def some_do_not_wait():
         recovery(server)

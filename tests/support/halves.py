@@ -2,10 +2,6 @@
 
 from tests.support.client import build
 
-# Servers, or pools of one worker, that serve one client at a time.
-ONE_AT_A_TIME = {"iterative": [], "preforking": ["--workers", "1"],
-                 "prethreaded": ["--threads", "1"]}
-
 
 def half(server):
     """Return a connection with half a request that the server has read."""

@@ -13,7 +13,7 @@ from tests.support.client import Connection
 from tests.support.processes import (DEADLINE, end, kill_session, session_members, spawn,
                                      wait_for)
 from tests.support.procfs import unread
-from tools.kit.servers import ARCHITECTURES, LOOP, POOL
+from tools.kit.servers import ARCHITECTURES, LOOP, POOL, SEQUENTIAL, WORKER_EACH
 
 TOP = Path(__file__).resolve().parents[2]       # of the project
 
@@ -21,9 +21,22 @@ TOP = Path(__file__).resolve().parents[2]       # of the project
 FOLDERS = {one.name: one.folder for one in ARCHITECTURES}
 LOOPS = tuple(one.name for one in ARCHITECTURES if one.model == LOOP)     # the others block
 
+
+def serving(clients, *models):
+    """Return {executable: the options with which it serves so many clients at a time} of the
+    architectures of these models; one without such an option needs none."""
+    return {one.name: [one.slots, str(clients)] if one.slots else [] for one in ARCHITECTURES
+            if one.model in models}
+
+
+# Those that block, with one place for a client.
+ONE_PLACE = serving(1, SEQUENTIAL, WORKER_EACH, POOL)
+ONE_CLIENT = {**ONE_PLACE, **{name: ["--max-connections", "1"] for name in LOOPS}}
+# Servers, or pools of one worker, that serve one client at a time.
+ONE_AT_A_TIME = serving(1, SEQUENTIAL, POOL)
 # Four workers or threads are enough for most tests. A hundred of each, in several
 # sanitizer builds at the same time, would only take longer to start.
-SMALL_POOL = {one.name: [one.slots, "4"] for one in ARCHITECTURES if one.model == POOL}
+SMALL_POOL = serving(4, POOL)
 
 READY = re.compile(r"listening on http://(\[[0-9a-f:]+\]|[0-9.]+):(\d+)/ "
                    r"\((\w+), .+, backlog (\d+)\)\n")
