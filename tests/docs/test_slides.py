@@ -43,7 +43,7 @@ def test_every_server_has_a_lecture():
     names = [one.folder for one in ARCHITECTURES]
     assert [path.stem for path in SLIDES] == [*names, "index"]
     overview = (DOCS / "slides/index.md").read_text()
-    assert re.findall(r"\]\((\d\w+)\.md\)", overview)[:7] == names
+    assert re.findall(r"\]\((\d\w+)\.md\)", overview)[:len(names)] == names
 
 
 @pytest.mark.parametrize("path", SLIDES[:-1], ids=lambda path: path.stem)

@@ -31,7 +31,7 @@ mount -t proc proc "$root/proc"
 mount --rbind /sys "$root/sys"
 mount --rbind /dev "$root/dev"
 mkdir -p "$root/.old"
-cd "$root" && pivot_root . .old && cd / && umount -l /.old && rmdir /.old
+cd "$root" && pivot_root . .old && PATH=/usr/sbin:/usr/bin && cd / && umount -l /.old && rmdir /.old
 cd "$folder" && exec "$@"
 """
 
@@ -78,7 +78,7 @@ class Debian:
                   *(f"etc/rc{level}.d" for level in "0123456S"))
         files = sorted(str(path.relative_to(self.root)) for place in places
                        for path in (self.root / place).rglob("*"))
-        return (must("chroot", self.root, "dpkg", "-l"), files,
+        return (must("chroot", self.root, "/usr/bin/dpkg", "-l"), files,
                 (self.root / "etc/passwd").read_text())
 
     def home(self, user):

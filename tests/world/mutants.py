@@ -138,7 +138,7 @@ class Tree:
     def __init__(self, folder):
         self.source = folder / "source"
         self.out = folder / "out"
-        for path in [*TOP.glob("common/**/*.[ch]"), *TOP.glob("0[1-7]_*/*.[ch]")]:
+        for path in [*TOP.glob("common/**/*.[ch]"), *TOP.glob("0[1-9]_*/*.[ch]")]:
             copy = self.source / path.relative_to(TOP)
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, copy)

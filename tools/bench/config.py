@@ -115,7 +115,7 @@ TOOLS = list(dict.fromkeys(
 OPTIONS = (
     # name, its reader, help
     ("EXPERIMENT", some_experiments,
-     "guestbook, answer, hello, redirect, echo (default: all five)"),
+     ", ".join(one.name for one in experiments.all_experiments()) + " (default: all)"),
     ("FULL", switch, "the published grid, in as many rounds as settle it (hours)"),
     ("SERVERS", architectures, "which of the seven, by name or number: epoll,06"),
     ("PEERS", peers.chosen, "other servers too: nginx,go or all"),
