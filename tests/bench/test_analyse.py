@@ -125,6 +125,12 @@ def test_a_run_without_a_figure_is_told():
     assert point(row(9), row(5), row(7))["evidence"] == "7"
 
 
+@pytest.mark.parametrize("requests, clients, burst", [
+    (1000, 100, False), (999, 100, True), (5000, 5000, True), (100, None, False)])
+def test_fewer_than_ten_requests_a_client_are_a_burst(requests, clients, burst):
+    assert point(row(requests=requests), clients=clients)["burst"] == burst
+
+
 @pytest.mark.parametrize("mean, more, cause", [
     (9.1, {}, ""), (10.9, {}, ""),
     (7.5, {"requests": 200}, ""),               # a wait of each was cut off

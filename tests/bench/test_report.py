@@ -101,6 +101,17 @@ def test_the_model_s_curves_are_dashed(drawn):
     assert "dashed: the model" in (drawn / "guestbook_rate.svg").read_text()
 
 
+def test_the_ground_of_bursts_is_grey(drawn):
+    """From between the last x without a burst and the first one with; said in the subtitle."""
+    rows = [{"x": x, "burst": x >= 400} for x in (20, 100, 400, 900)]
+    assert charts.burst_start(rows) == 200 and charts.burst_start(rows[:2]) is None
+    assert charts.burst_start(rows[2:]) == 0
+    curves = [text for text in (path.read_text() for path in drawn.glob("*_rate.svg"))
+              if "mark-line" in text]
+    assert {("grey" in text, "mark-rect" in text) for text in curves} == {
+        (True, True), (False, False)}
+
+
 def test_curves_are_named_beside_their_ends(drawn):
     """Each by its name, and none touches the next; the axis has few ticks."""
     text = (drawn / "guestbook_rate.svg").read_text()

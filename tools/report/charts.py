@@ -12,6 +12,7 @@ import altair as alt
 from tools.report import styles, table
 from tools.stats.bottleneck import WHOLE_CORE, full
 from tools.stats.sentences import number, points_at, reference_x
+from tools.stats.summary import BURST
 
 WIDTH, HEIGHT, BAR = 480, 330, 26
 TICKS = (1, 10, 20, 100, 1_000, 10_000, 100_000)    # of x; fewer are easier to read
@@ -20,6 +21,7 @@ HOLLOW = (f"hollow: server core less than {WHOLE_CORE:.0f} % busy, "
           "so its CPU was not the limit")
 LOST = f"{table.LOST}: lost requests or runs"
 MODEL = "dashed: the model, from cells with 20 clients or fewer"
+BURSTS = f"grey ground: bursts, fewer than {BURST} requests a client"
 WORDS = {"labelColor": styles.QUIET[0], "titleColor": styles.QUIET[0], "labelFontSize": 12,
          "titleFontSize": 12, "titleFontWeight": "normal"}
 CONFIG = {
@@ -93,6 +95,7 @@ class Page:
         mark = mark if key == "rate" or mark == "lost" else ""
         return {"server": self.titles[server], "x": point["x"], "y": y, "low": low,
                 "high": high, "mark": mark, "text": table.SIGNS[mark] + number(y),
+                "burst": point.get("burst", False),
                 "model": point.get("predicted") if key == "rate" else None}
 
     def chart(self, layers, text, said, height, right=6):
@@ -112,6 +115,7 @@ class Page:
     def lines(self, rows, ends, text, said):
         """Return the chart of these rows as curves, on a scale that holds all of `ends`."""
         domain = [0, max(ends) * 1.05] if self.linear else [min(ends) / 1.15, max(ends) * 1.15]
+        said += f"; {BURSTS}" if any(one.get("burst") for one in rows) else ""
         title = self.title(text, said)
         # What is left of the height below the title and above the axis, at least.
         inner = HEIGHT - 70 - 18 * len(title.text) - 15 * len(title.subtitle)
@@ -283,17 +287,29 @@ def labels(page, rows, domain, inner):
     return layers
 
 
+def burst_start(rows):
+    """Return where the bursts of a chart begin: between the last x without one and the next; at 0
+    if all are bursts; None without any."""
+    bursts = {one["x"] for one in rows if one.get("burst")}
+    others = {one["x"] for one in rows} - bursts
+    if not bursts:
+        return None
+    before = max((x for x in others if x < min(bursts)), default=0)
+    return math.sqrt(before * min(bursts))
+
+
 def curves(page, rows, domain):
     """Return the layers of curves: lines, whiskers, points that are full, hollow, or crossed
     out, and dashed lines of what the model predicts, cut where they leave the `domain`."""
     xs = sorted({one["x"] for one in rows})
     order = list(dict.fromkeys(one["server"] for one in rows))
     looks = [page.looks[name] for name in order]
+    across = {"title": page.experiment["x_title"],
+              "axis": alt.Axis(values=ticks(xs), format=","),
+              "scale": alt.Scale(type="log" if xs[0] else "symlog", nice=False,
+                                 domain=[xs[0] / 1.1, xs[-1] * 1.1])}
     base = alt.Chart(alt.Data(values=rows)).encode(
-        x=alt.X("x:Q", title=page.experiment["x_title"],
-                axis=alt.Axis(values=ticks(xs), format=","),
-                scale=alt.Scale(type="log" if xs[0] else "symlog", nice=False,
-                                domain=[xs[0] / 1.1, xs[-1] * 1.1])),
+        x=alt.X("x:Q", **across),
         y=alt.Y("y:Q", title=None, axis=alt.Axis(
             format=",~r", tickCount=5, values=levels(page, *domain)),
                 scale=alt.Scale(type="linear" if page.linear else "log", domain=domain,
@@ -304,7 +320,11 @@ def curves(page, rows, domain):
         domain=order, range=[styles.MARKERS[one["marker"]] for one in looks]))
     marks = {"": {"filled": True}, "lost": {"strokeWidth": 2.2},
              "load": {"fill": styles.GROUND[0], "strokeWidth": 1.5}}
+    start = burst_start(rows)
     return [
+        *([alt.Chart(alt.Data(values=[{"from": max(start, xs[0] / 1.1), "to": xs[-1] * 1.1}]))
+           .mark_rect(color=styles.GRID[0]).encode(x=alt.X("from:Q", **across), x2="to:Q")]
+          if start is not None else []),
         base.mark_line(strokeWidth=2), base.mark_rule().encode(y=alt.Y("low:Q"), y2="high:Q")
         .transform_filter("datum.high > datum.low"),
         *(base.mark_point(size=70, opacity=1, **how).encode(

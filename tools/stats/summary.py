@@ -18,6 +18,7 @@ TIGHT = 0.05                # how far the ends of a cell's interval may be from 
 LEADS = ("cpu_us", "rate", "answered")  # figures that can decide whether a cell is noisy
 MIDDLES = (*TIMES, "rate")  # columns summed up by stats.middle(), the others by a median
 PERCENTILES = ("p50_ms", "p99_ms", "max_ms")
+BURST = 10                  # requests a client: with fewer, a point is a burst
 AGREES = (0.9, 1.1)         # the mean of a load tool / the one that is expected
 
 
@@ -104,7 +105,7 @@ def point(rows, keys, clients=None, leads="cpu_us"):
     `lost` when a run lost something or broke. `noisy` lists in words why the figure that `leads`
     is not known well; without a CPU time, its rate. `intervals` are those of CPU time, rate and
     percentiles, None with fewer than six rounds. `waited_ms` is clients / rate; percentiles are
-    None where `flag` says why, see doubt().
+    None where `flag` says why, see doubt(). A `burst` has fewer than BURST requests a client.
     """
     measured = [row for row in rows if row["rate"] is not None]
     one = {"x": rows[0]["x"], "runs": len(measured), "planned": len(rows),
@@ -112,7 +113,7 @@ def point(rows, keys, clients=None, leads="cpu_us"):
            "disturbed": next((row["note"].partition(";")[0] for row in rows
                               if row["status"] == "disturbed"), ""),
            "lost": any(row["status"] not in ("ok", "not possible") for row in rows),
-           "rate": None, "values": {}, "noisy": [], "flag": "", "waited_ms": None}
+           "rate": None, "values": {}, "noisy": [], "flag": "", "waited_ms": None, "burst": False}
     if not measured:
         return one
     rates, costs = figures(measured, "rate"), figures(measured, "cpu_us")
@@ -124,6 +125,8 @@ def point(rows, keys, clients=None, leads="cpu_us"):
     if clients:
         one["waited_ms"] = 1000 * clients / middle if middle else None
         one["flag"] = doubt(measured, clients)
+        requests = figures(measured, "requests")
+        one["burst"] = bool(requests) and median(requests) < BURST * clients
     if one["flag"]:
         values.update(dict.fromkeys(PERCENTILES))
     # What limited it: of the run whose rate is nearest to the middle.
