@@ -36,13 +36,17 @@ class Exact(Block):
         """The results.Table of the book."""
         return self.data.exact
 
-    def told(self, what=""):
-        """Return the note below what was counted: what it is, and where it was."""
+    def told(self, what="", more=()):
+        """Return the note below what was counted: what it is, and where it was; on `more` machines
+        than the one of the table, too."""
         machine = self.counted.machine
-        kernel = next(name for name in machine["packages"] if name.startswith("linux-image"))
+        kernels = ", ".join(sorted(next(name for name in one["packages"]
+                                        if name.startswith("linux-image"))
+                                   for one in (machine, *more)))
+        commits = " and ".join(dict.fromkeys(one["source"][:7] for one in (machine, *more)))
         said = f"{what}. " if what else ""
-        return self.note(f"{said}Counted in QEMU {machine['qemu']}, {kernel}, "
-                         f"gcc {machine['packages']['gcc-12']}, commit {machine['source'][:7]}; "
+        return self.note(f"{said}Counted in QEMU {machine['qemu']}, {kernels}, "
+                         f"gcc {machine['packages']['gcc-12']}, commit {commits}; "
                          "python3 -m tools.exact")
 
     def exact_table(self, *cells):
@@ -95,7 +99,8 @@ class Exact(Block):
         return [*self.plain(["server", *(f"{cell}, {name}" for cell in cells for name in order)], [
             [title(name), *(f"{kernels[one][name][cell].total / 1e3:.1f}"
                             for cell in cells for one in order)] for name in SEVEN]),
-            self.told(f"Thousands of instructions a request, by kernel, {', '.join(cells)}")]
+            self.told(f"Thousands of instructions a request, by kernel, {', '.join(cells)}",
+                      [results.read(path.parent).machine for path in FOLDER.glob("*/exact.json")])]
 
     def exact_parts(self, server, *cells):
         """Bars of the parts of one server."""

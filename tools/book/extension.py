@@ -212,12 +212,14 @@ class Block(SphinxDirective, Resolved):
         """System calls a request, by what they are for."""
         told = [next(iter(self.cells(name, server).values())).calls
                 for server in servers]
+        page = self.page(name)
         return self.table(["system call", *servers], [
             [f"**{what}**" if purpose else what,
              *(f"{figure:.2f}" if figure >= 0.005 else "–" for figure in some)]
             for what, purpose, some in figures.by_purpose(told)]
             + [["**all**", *(f"{one['all']:.1f}" for one in told)]], "", (
-                f"System calls a request, {name}", self.page(name).variant))
+                f"System calls a request under strace, {name}", page.variant,
+                f"{page.experiment['calls_at']:,} {page.experiment['x_short']}"))
 
     def times(self, name, key):
         """A percentile of the response times of an open loop, in milliseconds:
