@@ -91,9 +91,11 @@ def _cells(experiment):
             cells[point["x"]] = cell = Names(
                 {key: value for key, value in point["values"].items()
                  if value is not None},
-                **{key: point.get(key) for key in ("x", "limit", "evidence")})
+                **{key: point.get(key) for key in ("x", "limit", "evidence", "burst")})
             if full(point["values"]) and cell.get("cpu_us"):
                 cell["can_do"] = 1e6 / cell["cpu_us"]
+            if point["rate"]:
+                cell["lowest"], cell["highest"] = (point["rate"][end] for end in ("low", "high"))
             if calls:
                 cell["calls"] = Names(calls)
             told = counted.get((curve["variant"], curve["server"], point["x"]))
