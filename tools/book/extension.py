@@ -39,6 +39,7 @@ from tools.book.data import RESULTS, Data
 from tools.kit import TOP, states
 from tools.kit.servers import ARCHITECTURES
 from tools.report import charts, styles, table
+from tools.stats.summary import BURST
 
 WRONG = (figures.FigureError, source.SourceError, OSError, ValueError, TypeError)
 SEVEN = [one.name for one in ARCHITECTURES]
@@ -174,7 +175,7 @@ class Block(SphinxDirective, Resolved):
         return self.table([first, *(COLUMNS[key][0] for key in keys)], [
             [name, *("–" if cell.get(key) is None else
                      figures.show(cell[key], COLUMNS[key][1]) for key in keys)]
-            for name, cell in cells.items()], "", what)
+            for name, cell in cells.items()], "", (*what, "CPU time steadied"))
 
     def image(self, name, svg, alt, dark=None):
         """Write a picture for a light page, and its dark twin, below _images/;
@@ -193,10 +194,12 @@ class Block(SphinxDirective, Resolved):
 
     def costs(self, name, server):
         """What a request costs a server, by the number of clients."""
-        cells = self.cells(name, server)
+        cells = {x: cell for x, cell in self.cells(name, server).items() if x in GRID}
+        bursts = [f"fewer than {BURST} requests a client from {x:,} on"
+                  for x, cell in cells.items() if cell.get("burst")]
         return self.of_columns("clients", {
-            f"{x:,}": cells[x] for x in GRID if x in cells}, [*COLUMNS][:5],
-            (self.page(name).experiment["title"], self.page(name).variant, server))
+            f"{x:,}": cell for x, cell in cells.items()}, [*COLUMNS][:5],
+            (self.page(name).experiment["title"], self.page(name).variant, server, *bursts[:1]))
 
     def across(self, name, x, *servers):
         """What a request costs each of the seven at one number of clients."""

@@ -16,6 +16,7 @@ from sphinx.builders import Builder
 
 from tools.book import markdown, pictures
 from tools.kit import TOP
+from tools.stats.summary import BURST
 
 FOLDER, PICTURES = "read", "pictures"
 GLOSSARY = "reference/glossary"
@@ -25,13 +26,18 @@ NAMED = re.compile(r"(?:0[1-9]_\w+|common|docs|labs|public|scripts|tests|tools|v
                    r"(?:/[\w.-]+)+/?")
 MADE = "<!-- Made by `make docs-read` from {}: change it there. -->\n\n"
 FOOT = "\n\n---\n\n[All pages](README.md)\n"
-TO_READERS = """# The book, to read here
+TO_READERS = """# {title}
+
+{says}
 
 These pages are made from the book's sources, with the figures of the
 [committed run](../reference/machines.md). `make book` builds the whole book: there the
 pictures move, each line of the servers has its comment next to it, and a page can show the
 figures of your own machine.
 """
+CAPTION = f"""Pages a second of the guestbook, whose entries are in Redis, by the number of clients
+that ask at the same time. Hollow: the server's core was not full. Grey ground: fewer than {BURST}
+requests a client."""
 # What an <img> does not need: names for programs, words for a pointer, colours for the other
 # theme, empty shapes.
 UNUSED = re.compile(
@@ -152,9 +158,12 @@ class Read(Builder):
         path.write_text(MADE.format(f"docs/{name}.md") + text + FOOT, encoding="utf-8")
 
     def write_list(self, pages, index):
-        """Write README.md: the curves of all, and each page with its question."""
+        """Write README.md: what the book is, the curves of all, and each page with its question."""
         curve = next(one for one in index.findall(nodes.raw) if "picture" in one)
-        made = [TO_READERS, self.picture(*curve["picture"])]
+        writer = self.writer("index")
+        made = [TO_READERS.format(title=writer.line(index.next_node(nodes.title)),
+                                  says=writer.line(index.next_node(nodes.paragraph))),
+                self.picture(*curve["picture"]), f"<sub>{CAPTION}</sub>"]
         for part, title in PARTS.items():
             made.append(f"## {title}\n\n" + "\n".join(
                 self.entry(name, tree) for name, tree in pages.items()
