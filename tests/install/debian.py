@@ -78,8 +78,8 @@ class Debian:
                   *(f"etc/rc{level}.d" for level in "0123456S"))
         files = sorted(str(path.relative_to(self.root)) for place in places
                        for path in (self.root / place).rglob("*"))
-        return (must("chroot", self.root, "/usr/bin/dpkg", "-l"), files,
-                (self.root / "etc/passwd").read_text())
+        packages = must("chroot", self.root, "/usr/bin/env", f"PATH={PATHS['root']}", "dpkg", "-l")
+        return packages, files, (self.root / "etc/passwd").read_text()
 
     def home(self, user):
         """Return the path of the checkout, as that user sees it."""
