@@ -4,6 +4,7 @@
     max(guestbook.epoll.rate)                    a series: one figure a cell
     answer["new connections"].epoll[100].cpu_us  another variant than the first
     guestbook.epoll[100].calls.accept4           system calls a request
+    guestbook.epoll[100].lowest                  the rate of its slowest round; highest
     published.guestbook.epoll[1000]              what the publication says
     published.hello.memory[10000].go             a table of it
     study.flat["guestbook"].epoll[15000].cpu_us  a study
