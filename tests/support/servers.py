@@ -23,7 +23,7 @@ LOOPS = tuple(one.name for one in ARCHITECTURES if one.model == LOOP)     # the 
 
 
 def serving(clients, *models):
-    """Return {executable: the options with which it serves so many clients at a time} of the
+    """Return {executable: the options with which it serves `clients` clients at a time} of the
     architectures of these models; one without such an option needs none."""
     return {one.name: [one.slots, str(clients)] if one.slots else [] for one in ARCHITECTURES
             if one.model in models}

@@ -1,5 +1,5 @@
 """Checks variants: each applies, builds, serves and does what is special about it. It is built in
-a folder of its own, since somebody may be changing the copy in build/variants/."""
+a folder of its own: the author of a variant changes the copy in build/variants/."""
 
 import concurrent.futures
 import os
