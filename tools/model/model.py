@@ -137,26 +137,26 @@ def fetched(costs, held_kib, touched_kib):
 
 def demands(costs, setting):
     """Return the Demands of a page. Raises ValueError as cost_of() does."""
-    one = setting
-    page = "answer" if crowded(one) else one.page
-    cost, memory = cost_of(costs, one.server, page), costs["memory"][page]
-    active = min(one.clients, one.slots) if 1 < one.slots < math.inf else 0
+    page = "answer" if crowded(setting) else setting.page
+    cost, memory = cost_of(costs, setting.server, page), costs["memory"][page]
+    active = min(setting.clients, setting.slots) if 1 < setting.slots < math.inf else 0
     making, held = 0.0, memory["held_kib"]
-    if one.server in MAKERS and page != "answer kept" and one.cores > 1:
+    if setting.server in MAKERS and page != "answer kept" and setting.cores > 1:
         plain, made = (cost_of(costs, server, "answer")["server_us"]
-                       for server in ("iterative", one.server))
+                       for server in ("iterative", setting.server))
         making = PARENT * max(0.0, made - plain)
     return Demands(
         server=1e-6 * (
             cost["server_us"]
-            + fetched(costs, one.clients * held, memory["server_kib"])
+            + fetched(costs, setting.clients * held, memory["server_kib"])
             + fetched(costs, active * (held + memory["worker_kib"]), memory["worker_kib"]))
-        + 1e-3 * one.computing * one.compute_ms,
+        + 1e-3 * setting.computing * setting.compute_ms,
         redis=1e-6 * cost["redis_us"],
         load=1e-6 * (cost["load_us"] + fetched(
-            costs, one.clients / one.machines * held, memory["load_kib"])),
-        delay=TRIPS.get(one.page, 0) * (1e-6 * costs["machine"]["wake_us"] + 1e-3 * one.redis_ms),
-        scan=1e-6 * costs["machine"]["scan_us"] * (one.server == "poll"),
+            costs, setting.clients / setting.machines * held, memory["load_kib"])),
+        delay=TRIPS.get(setting.page, 0) * (
+            1e-6 * costs["machine"]["wake_us"] + 1e-3 * setting.redis_ms),
+        scan=1e-6 * costs["machine"]["scan_us"] * (setting.server == "poll"),
         serial=1e-6 * making)
 
 
