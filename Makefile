@@ -459,8 +459,8 @@ handout:
 # ---------------------------------------------------------------- measuring
 #
 # tools/bench/ reads its settings from environment variables: EXPERIMENT FULL SERVERS
-# PEERS CONCURRENCY REPEAT SECONDS BACKLOG SERVER_CPUS LOAD_CPUS TOOL OUT SEED WIDE
-# COMMIT FLEET. make exports those that are set on its command line.
+# PEERS CONCURRENCY REPEAT SECONDS BACKLOG SERVER_CPUS LOAD_CPUS TOOL OUT SEED
+# AWAKE WIDE COMMIT FLEET. make exports those that are set on its command line.
 
 ## compare: measures the seven under load and draws their curves (EXPERIMENT=guestbook FULL=1 ...)
 compare: compare-settings build/deps/compare all build/guardian

@@ -12,6 +12,7 @@ import pytest
 from tests.bench import made_up
 from tests.bench.made_up import MACHINE
 from tools.bench import config, load, peers, plan
+from tools.bench.machine import neighbours
 from tools.bench.studies import hooks, self_check, study
 from tools.kit import TOP, client, procfs, servers, wait
 from tools.results import rundir
@@ -222,12 +223,12 @@ def test_a_neighbour_has_each_core_that_nobody_else_wants():
 
     live = types.SimpleNamespace(server=types.SimpleNamespace(way=["neighbour=awake"]))
     cores = os.sched_getaffinity(0)
-    with hooks.neighbours(None, live, [], {}):
+    with hooks.neighbour(None, live, [], {}):
         assert wait.until(lambda: len(idle()) == len(cores), 20)
         assert {tuple(os.sched_getaffinity(pid)) for pid in idle()} == {(core,) for core in cores}
     assert not idle()
     live.server.way = ["core=load"]
-    with hooks.neighbours(None, live, [], {}):
+    with hooks.neighbour(None, live, [], {}):
         assert not idle()
 
 
@@ -239,7 +240,7 @@ def test_the_neighbour_that_empties_the_caches_owns_its_memory():
                 and "RssAnon:" in (status := procfs.read(f"/proc/{one.pid}/status"))]
 
     live = types.SimpleNamespace(server=types.SimpleNamespace(way=["neighbour=cold"]))
-    with hooks.neighbours(None, live, [], {}):
+    with hooks.neighbour(None, live, [], {}):
         assert wait.until(lambda: resident() and min(resident()) > 32 << 10, 60)
 
 
@@ -250,3 +251,16 @@ def test_a_way_can_put_the_server_on_the_cores_of_the_load():
     there = {server.name: command(server) for server in one.servers}
     others = ",".join(map(str, sorted(os.sched_getaffinity(0) - {0})))
     assert there["epoll, one core"] == ["taskset", "-c", others, *there["epoll, as ever"]]
+
+
+def test_what_a_neighbour_uses_is_not_charged_to_anybody():
+    """Else every core would be fully busy, and no machine quiet."""
+    core = min(os.sched_getaffinity(0))
+
+    def charged():
+        return neighbours.without({core: 0.0, -1: 1.0})
+
+    with neighbours.running(["awake"], {core}):
+        assert wait.until(lambda: charged()[core] < -0.05, 20)
+        assert charged()[-1] == 1.0     # a core without a neighbour
+    assert charged() == {core: 0.0, -1: 1.0}

@@ -33,6 +33,7 @@ class Settings:
     tool: str
     out: str
     seed: int
+    awake: bool     # a program of low priority keeps each core from sleeping
     wide: bool
     commit: bool
     label: str = ""         # the name of a study
@@ -137,6 +138,7 @@ OPTIONS = (
      "folder for the results (default: results)"),
     ("SEED", lambda text: number(1, MOST)(text) or int.from_bytes(os.urandom(3), "big") + 1,
      "order of the cells (default: random, and recorded)"),
+    ("AWAKE", switch, "no core falls asleep: a program that yields to all others runs on each"),
     ("WIDE", switch, "print every column of the tables"),
     ("FLEET", str, "an Ansible inventory with the groups server, redis and load: measure with "
      "these hosts (default: this machine alone)"),
@@ -198,8 +200,9 @@ def read(command, argv, environment):
         except ValueError as error:
             raise SettingsError(f"NAME={name}: {error}") from error
     settings = parse(argv, environment, study)
-    if study and settings.fleet:
-        raise SettingsError(f"FLEET={settings.fleet}: a study is measured on one machine")
+    if settings.fleet and (study or settings.awake):
+        what = "a study is measured" if study else "AWAKE=1 measures"
+        raise SettingsError(f"FLEET={settings.fleet}: {what} on one machine")
     with contextlib.suppress(OSError):
         os.makedirs(settings.out)
     if not os.access(os.path.join(settings.out, ""), os.W_OK):

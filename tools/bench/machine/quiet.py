@@ -5,6 +5,7 @@ import os
 import statistics
 import time
 
+from tools.bench.machine import neighbours
 from tools.kit import procfs, wait
 
 SLOWER = 30.0       # per cent more time for the same work than usual
@@ -60,9 +61,9 @@ def measure(core):
 
 
 def foreign(cores):
-    """Return how busy the cores are, per cent, while this program sleeps."""
-    before, begun = procfs.busy_times(), time.monotonic()
+    """Return how busy the cores are, per cent, while this program sleeps; without neighbours."""
+    before, begun = neighbours.without(procfs.busy_times()), time.monotonic()
     time.sleep(LOOK)
-    after, lasted = procfs.busy_times(), time.monotonic() - begun
+    after, lasted = neighbours.without(procfs.busy_times()), time.monotonic() - begun
     used = sum(after[core] - before[core] for core in cores)
     return 100 * used / (lasted * len(cores))

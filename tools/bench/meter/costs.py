@@ -15,6 +15,7 @@ import math
 import time
 from dataclasses import dataclass
 
+from tools.bench.machine import neighbours
 from tools.bench.meter import cpu as cpu_meter, memory, sockets, switches, yardstick
 from tools.kit import procfs
 
@@ -64,7 +65,7 @@ class CostMeter:
         cost = self._sample()
         self.interval = min(INTERVAL, seconds / SAMPLES)
         self.before = self.cpu.read()
-        self.cores = procfs.busy_times(), procfs.program_times(), procfs.stolen_times()
+        self.cores = _core_times()
         self.begun = time.monotonic()
         self.ends, self.longer = self.begun + seconds, longer
         self.next = self._due(self.begun, cost)
@@ -103,8 +104,8 @@ class CostMeter:
         """Call when the load tool has ended, with its result."""
         self.wall, self.load = time.monotonic() - self.begun, result
         self.core_times, self.program_times, self.stolen_times = (
-            {core: seconds - before[core] for core, seconds in now.items()} for before, now in
-            zip(self.cores, (procfs.busy_times(), procfs.program_times(), procfs.stolen_times())))
+            {core: seconds - before[core] for core, seconds in now.items()}
+            for before, now in zip(self.cores, _core_times()))
         self.busy_cpu = (self.cpu.read() - self.before).total
         # Children that have just lost their client end now. Their cost is
         # known only when their parent has reaped them.
@@ -118,3 +119,10 @@ class CostMeter:
         self.answered = served if served > SERVED_MORE * good + CHECKS else good
         return {column: value for metric in self.metrics
                 for column, value in metric.finish(self).items()}
+
+
+def _core_times():
+    """Return {core: seconds} that each core was not idle, that programs ran, and that the
+    hypervisor gave to others, without the neighbours of machine/neighbours.py."""
+    return (*map(neighbours.without, (procfs.busy_times(), procfs.program_times())),
+            procfs.stolen_times())

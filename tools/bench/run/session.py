@@ -15,7 +15,7 @@ import sys
 import time
 
 from tools.bench import load, plan
-from tools.bench.machine import facts, preflight, quiet
+from tools.bench.machine import facts, neighbours, preflight, quiet
 from tools.bench.meter import yardstick
 from tools.bench.run import cell as cells
 from tools.kit import netns, process, redis, servers
@@ -76,7 +76,9 @@ class Here(contextlib.nullcontext):
     @contextlib.contextmanager
     def runner(self, settings, machine, folder):
         """Return a cells.Runner while its Redis runs."""
-        with redis.RedisServer(machine.load_cores) as private, yardstick.running(machine):
+        kept = ["awake"] if settings.awake else []
+        with redis.RedisServer(machine.load_cores) as private, yardstick.running(machine), \
+                neighbours.running(kept, machine.server_cores | machine.load_cores):
             yield cells.Runner(settings, machine, private, folder)
 
 
@@ -90,7 +92,7 @@ def environment(settings, machine, findings, stages):
             "experiments": [e.name for e in settings.experiments],
             "servers": [s.name for s in settings.servers],
             "full": settings.full, "points": list(settings.points),
-            "backlog": settings.backlog, "tool": settings.tool,
+            "backlog": settings.backlog, "tool": settings.tool, "awake": settings.awake,
             "seconds": {s.experiment.name: s.seconds for s in stages},
             "repeat": {s.experiment.name: s.planned for s in stages},
         },

@@ -9,13 +9,12 @@ import pathlib
 import re
 import shutil
 import statistics
-import subprocess
-import sys
 import threading
 
 from tools.bench import load
 from tools.bench.load.base import Tool
-from tools.kit import TOP, client, process, procfs, redis, sockets
+from tools.bench.machine import neighbours
+from tools.kit import TOP, client, procfs, redis, sockets
 from tools.kit.counters import Counters
 from tools.kit.slow_redis import SlowRedis
 
@@ -191,24 +190,11 @@ def balancer(cell, live, seen, told):
     return growth(read, "us/request in {}", 1e6, seen, told)
 
 
-# Programs that use a core whenever nothing else does: one computes in a register, one reads more
-# memory than a cache has. It has written to that memory: bytes(N) would be N bytes of one page of
-# zeros, which the kernel maps again and again, and a cache keeps.
-NEIGHBOURS = {"awake": "while True: pass",
-              "cold": "memory = b'x' * (32 << 20)\nwhile True: memory.find(b'y')"}
-
-
 @contextlib.contextmanager
-def neighbours(_cell, live, _seen, _told):
-    """Run the neighbour that the server's way names on each core, below all other work."""
+def neighbour(_cell, live, _seen, _told):
+    """Run the neighbour that the server's way names on each core, see machine/neighbours.py."""
     names = [word.partition("=")[2] for word in live.server.way if word.startswith("neighbour=")]
-    code = "import os\nos.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))\n"
-    with contextlib.ExitStack() as running:
-        for name in names:
-            for core in os.sched_getaffinity(0):
-                one = process.spawn([sys.executable, "-c", code + NEIGHBOURS[name]], {core},
-                                    subprocess.DEVNULL)
-                running.callback(process.stop, one)
+    with neighbours.running(names, os.sched_getaffinity(0)):
         yield
 
 
@@ -232,5 +218,5 @@ def iteration(cell, live, seen, told):
         told["ms, the longest iteration"] = max(worker.longest_ms for worker in workers)
 
 
-HOOKS = {"idle": idle, "neighbours": neighbours, "kernel": kernel, "spread": spread,
+HOOKS = {"idle": idle, "neighbours": neighbour, "kernel": kernel, "spread": spread,
          "balancer": balancer, "queue": queue, "iteration": iteration}

@@ -11,7 +11,7 @@ one that its others are compared with.
 ways are compared with the first. A way is a line of words: options of the server, kernel
 settings (net.NAME=VALUE), a folder (with / at its end) whose executables are started
 instead of the plain ones, core=load (the server runs where the load does) and neighbour=NAME,
-which is for hooks.neighbours(). `floor = true` compares each server with the floor of its design,
+which is for hooks.neighbour(). `floor = true` compares each server with the floor of its design,
 likewise. [check] is for self_check.py, and a cell is noisy where the figure that `leads` is not
 known well, see stats/summary.py.
 
