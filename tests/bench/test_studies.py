@@ -4,6 +4,8 @@ import contextlib
 import os
 import pathlib
 import random
+import subprocess
+import sys
 import tomllib
 import types
 
@@ -264,3 +266,18 @@ def test_what_a_neighbour_uses_is_not_charged_to_anybody():
         assert wait.until(lambda: charged()[core] < -0.05, 20)
         assert charged()[-1] == 1.0     # a core without a neighbour
     assert charged() == {core: 0.0, -1: 1.0}
+
+
+def test_who_has_work_gets_the_core_of_a_neighbour():
+    """Each session has an equal share of a core (autogroup), so the policy SCHED_IDLE alone
+    leaves the half of it to a neighbour."""
+    core = min(os.sched_getaffinity(0))
+    with neighbours.running(["awake"], {core}):
+        assert wait.until(lambda: neighbours.without({core: 0.0})[core] < -0.05, 20)
+        before = neighbours.without({core: 0.0})[core]
+        done = subprocess.run(
+            [sys.executable, "-c", "import time\nwhile time.process_time() < 0.5: pass"],
+            check=True, start_new_session=True,
+            preexec_fn=lambda: os.sched_setaffinity(0, {core}))
+        assert done.returncode == 0
+        assert before - neighbours.without({core: 0.0})[core] < 0.2

@@ -7,9 +7,16 @@
 A core without work sleeps, and the next packet has to wake it: a part of each figure is the price
 of sleeping, which another machine, or another kernel, does not ask. With a neighbour no core
 sleeps. Its policy is SCHED_IDLE (sched(7)): whatever else can run goes first, at once.
+
+The policy counts among the threads of a session only, where the kernel gives each session an
+equal share of the cores (autogroup, sched(7)). So the neighbours are put into a control group
+that is idle as a whole (cpu.idle). Without the right to make one, their session asks for the
+least that there is, 15 of 1,024 parts; then others wait for them now and then.
 """
 
 import contextlib
+import os
+import pathlib
 import subprocess
 import sys
 
@@ -20,7 +27,12 @@ from tools.kit import process, procfs
 # and a cache keeps.
 PROGRAMS = {"awake": "while True: pass",
             "cold": "memory = b'x' * (32 << 20)\nwhile True: memory.find(b'y')"}
-IDLE = "import os\nos.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))\n"
+IDLE = """import contextlib, os
+os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+with contextlib.suppress(OSError), open("/proc/self/autogroup", "w") as own:
+    own.write("19")
+"""
+GROUPS = pathlib.Path("/sys/fs/cgroup")
 _running = {}       # {pid: the core that it uses}
 
 
@@ -29,14 +41,35 @@ def running(names, cores):
     """Run each of the PROGRAMS that `names` lists on each of the `cores` until the block ends.
     Raises OSError where no process can be started."""
     with contextlib.ExitStack() as stack:
+        group = _idle_group() if names else None
+        if group:
+            stack.callback(group.rmdir)
         for name in names:
             for core in cores:
                 one = process.spawn([sys.executable, "-c", IDLE + PROGRAMS[name]], {core},
                                     subprocess.DEVNULL)
+                stack.callback(process.stop, one)
                 _running[one.pid] = core
                 stack.callback(_running.pop, one.pid)
-                stack.callback(process.stop, one)
+                if group:
+                    (group / "cgroup.procs").write_text(f"{one.pid}\n")
         yield
+
+
+def _idle_group():
+    """Make a control group, of version 1 or 2, whose processes run when no others can; return its
+    folder (a Path), or None where that is not possible."""
+    own = procfs.find(r"^\d+:(?:cpu|cpu,cpuacct|):/(.*)", "/proc/self/cgroup")
+    for parent in (GROUPS / "cpu" / own, GROUPS / own, GROUPS):
+        group = parent / f"neighbours-{os.getpid()}"
+        with contextlib.suppress(OSError):
+            group.mkdir()
+            try:
+                (group / "cpu.idle").write_text("1\n")
+                return group
+            except OSError:
+                group.rmdir()
+    return None
 
 
 def without(times):
