@@ -218,16 +218,23 @@ def test_the_self_check_says_so_when_measuring_is_wrong():
 
 
 def test_a_neighbour_has_each_core_that_nobody_else_wants():
-    """While the cell is measured, and no longer."""
+    """While the cell is measured, and no longer; also the server's core, where the program that
+    measures does not run."""
     def idle():
         return [one.pid for one in procfs.tree(os.getpid())
                 if os.sched_getscheduler(one.pid) == os.SCHED_IDLE]
 
-    live = types.SimpleNamespace(server=types.SimpleNamespace(way=["neighbour=awake"]))
     cores = os.sched_getaffinity(0)
-    with hooks.neighbour(None, live, [], {}):
-        assert wait.until(lambda: len(idle()) == len(cores), 20)
-        assert {tuple(os.sched_getaffinity(pid)) for pid in idle()} == {(core,) for core in cores}
+    live = types.SimpleNamespace(server=types.SimpleNamespace(way=["neighbour=awake"]),
+                                 start=servers.Start(frozenset(cores)))
+    os.sched_setaffinity(0, {max(cores)})
+    try:
+        with hooks.neighbour(None, live, [], {}):
+            assert wait.until(lambda: len(idle()) == len(cores), 20)
+            assert sorted(tuple(os.sched_getaffinity(pid)) for pid in idle()) == [
+                (core,) for core in sorted(cores)]
+    finally:
+        os.sched_setaffinity(0, cores)
     assert not idle()
     live.server.way = ["core=load"]
     with hooks.neighbour(None, live, [], {}):
@@ -241,7 +248,8 @@ def test_the_neighbour_that_empties_the_caches_owns_its_memory():
                 if os.sched_getscheduler(one.pid) == os.SCHED_IDLE
                 and "RssAnon:" in (status := procfs.read(f"/proc/{one.pid}/status"))]
 
-    live = types.SimpleNamespace(server=types.SimpleNamespace(way=["neighbour=cold"]))
+    live = types.SimpleNamespace(server=types.SimpleNamespace(way=["neighbour=cold"]),
+                                 start=servers.Start(frozenset(os.sched_getaffinity(0))))
     with hooks.neighbour(None, live, [], {}):
         assert wait.until(lambda: resident() and min(resident()) > 32 << 10, 60)
 

@@ -192,9 +192,10 @@ def balancer(cell, live, seen, told):
 
 @contextlib.contextmanager
 def neighbour(_cell, live, _seen, _told):
-    """Run the neighbour that the server's way names on each core, see machine/neighbours.py."""
+    """Run the neighbour that the server's way names on each core, see machine/neighbours.py: on
+    the server's, too, where this program may not run."""
     names = [word.partition("=")[2] for word in live.server.way if word.startswith("neighbour=")]
-    with neighbours.running(names, os.sched_getaffinity(0)):
+    with neighbours.running(names, os.sched_getaffinity(0) | live.start.cores):
         yield
 
 
