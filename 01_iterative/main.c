@@ -10,10 +10,10 @@
  *                 accept queue
  *   clients ---> [ ][ ][ ][ ] ---> accept -> serve -> accept -> serve ...
  *
- * The price: one slow client blocks all others. While others wait, a client
- * that sends nothing is closed 3 seconds after its handshake, and one that
- * stops in the middle of a request is refused after 10 seconds
- * (--request-timeout).
+ * The price: one slow client blocks all others. One that stops in the middle
+ * of a request is refused after 10 seconds (--request-timeout). One that
+ * sends nothing is closed 3 seconds after its handshake, if others wait by
+ * then.
  */
 #include "../common/accept.h"
 #include "../common/serve_blocking.h"
@@ -37,7 +37,7 @@ static void serve_clients(const struct server *server)
 
 int main(int argc, char **argv)
 {
-    static struct server server; /* static: freed with the process */
+    static struct server server; /* reachable to the end: no leak */
 
     server_start(&server, &architecture, argc, argv);
     server_ready(&server, "1 process");

@@ -89,7 +89,7 @@ static void wait_for_stop(const struct server *server)
 
 int main(int argc, char **argv)
 {
-    static struct server server; /* static: freed with the process */
+    static struct server server; /* reachable to the end: no leak */
 
     server_start(&server, &architecture, argc, argv);
     pthread_t *threads = create_threads(&server);

@@ -123,8 +123,8 @@ static void serve_clients(const struct server *server, int number)
 
 int main(int argc, char **argv)
 {
-    static struct server server; /* static: freed with the process */
-    static struct worker_processes workers; /* static: freed with the process */
+    static struct server server; /* reachable to the end: no leak */
+    static struct worker_processes workers; /* reachable to the end: no leak */
     int number;
 
     server_start(&server, &architecture, argc, argv);

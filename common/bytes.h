@@ -71,7 +71,8 @@ static inline struct slice slice_trim(struct slice s)
 }
 
 /* Removes and returns what precedes the first `separator`, or all of *s;
- * removes the separator too. Call while s->n > 0. */
+ * removes the separator too. s->p must not be NULL; an empty *s gives an empty
+ * part. */
 static inline struct slice slice_next(struct slice *s, char separator)
 {
     const char *end = memchr(s->p, separator, s->n);

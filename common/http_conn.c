@@ -160,7 +160,9 @@ static void read_body(struct http_conn *c)
 }
 
 /* Looks for a complete request in what has been read: IDLE, HEAD, BODY,
- * ANSWER. One without a body passes through BODY in the same call. */
+ * ANSWER. One without a body passes through BODY in the same call. A client
+ * that is idle, with nothing read and nothing to send, gives its exchange
+ * back. */
 static void advance(struct http_conn *c)
 {
     struct http_exchange *x = c->x;

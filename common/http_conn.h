@@ -102,8 +102,8 @@ struct http_conn { /* small: this is what an idle client costs */
  * net_delivery() tells. */
 enum http_delivery {
     HTTP_DELIVERED, /* the client has acknowledged all of it */
-    HTTP_UNDER_WAY, /* not all, but another byte in the last ... */
-    HTTP_STALLED,   /* ... http_stall_timeout_ms(); or none */
+    HTTP_UNDER_WAY, /* not all, but more within http_stall_timeout_ms() */
+    HTTP_STALLED,   /* nothing more for http_stall_timeout_ms() */
 };
 
 /* What to send next: a piece of memory or of a file. */

@@ -49,7 +49,7 @@ struct http_request {
     uint64_t content_length;
     struct slice line;  /* the request line without its line end, for the log */
     struct slice path;  /* of the target, percent-encoded; "*" for OPTIONS * */
-    struct slice query; /* of the target: what follows the path */
+    struct slice query; /* of the target: what follows the '?' */
     struct slice content_type, range, if_range;
     struct slice if_modified_since, if_unmodified_since;
     struct http_list if_match, if_none_match;

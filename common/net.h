@@ -2,8 +2,8 @@
  * net - sockets: how a server listens, how it sends, and what the kernel
  * knows of a connection.
  *
- * accept.c calls accept(2); the drivers call recv(2), shutdown(2) and
- * close(2) themselves.
+ * accept.c calls accept(2); serve_blocking.c and event_loop.c, the drivers,
+ * call recv(2), shutdown(2) and close(2) themselves.
  */
 #pragma once
 
@@ -80,8 +80,7 @@ static inline void net_delivery_begin(struct net_delivery *d, int64_t now_ms)
 
 /* Looks how far everything that was sent, except perhaps the FIN, has come.
  * Nothing must have been sent since the last look, or since
- * net_delivery_begin(). HTTP_STALLED: no
- * progress for stall_ms. */
+ * net_delivery_begin(). HTTP_STALLED: no progress for stall_ms. */
 enum http_delivery net_delivery(int fd, struct net_delivery *d, int64_t now_ms,
                                 int stall_ms);
 

@@ -27,10 +27,12 @@ struct site { /* constant once the first worker runs */
     struct site_template *templates; /* by name; read once */
     struct dirent **pictures; /* the files in public/pictures/ */
     unsigned picture_count;
-    unsigned files_per_worker; /* how many each may keep open; at least 1 */
+    unsigned files_per_worker; /* how many each may keep open; at least 1: the
+                                  server's share of descriptors decides */
     bool pipeline;         /* send a page's Redis commands together */
     bool compute;          /* /compute exists: any client may use the CPU */
-    bool names_clients;    /* a page may ask for a client's address */
+    bool names_clients;    /* a page wants its client's address; from
+                              site_open() */
     int keep_alive_ms;     /* an idle connection stays open this long */
     int request_timeout_ms; /* ... and a request may take this long */
 };

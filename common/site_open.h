@@ -7,7 +7,7 @@
 
 #include "site.h"
 
-/* Opens public/ in the folder `root`, lists its pictures and reads the
- * templates of all pages. What is missing or wrong ends the program with a
- * sentence. */
+/* Opens public/ in the folder `root`, lists its pictures, reads the templates
+ * of all pages and notes whether one of them names its client. What is
+ * missing or wrong ends the program with a sentence. */
 void site_open(struct site *site, const char *root);

@@ -8,7 +8,7 @@
 
 static inline void stats_add(_Atomic uint64_t *counter, uint64_t n)
 {
-    atomic_fetch_add_explicit(counter, n, memory_order_relaxed); /* no order */
+    atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
 }
 
 /* Prints three lines in one write: "served R requests on C connections", the

@@ -31,7 +31,7 @@ static const char *const places[] = {
 
 /* --------------------------------------------- the list, in 3 steps */
 
-/* Step 1: keeps the remarks, as HTML, in x->kept. */
+/* Step 1: keeps the remarks, newest first, as HTML, in x->kept. */
 static void on_remarks(struct http_exchange *x, const redisReply *reply)
 {
     for (size_t i = reply->elements; i-- > 0;) {
@@ -68,8 +68,8 @@ static void on_count(struct http_exchange *x, const redisReply *reply)
               sizeof values / sizeof values[0]);
 }
 
-/* GET returns the number that INCR has just returned; the third command is
- * deliberate, as in the article that this collection follows. */
+/* Redis' GET returns the number that INCR has just returned; the third command
+ * is deliberate, as in the article that this collection follows. */
 static void ask_for_list(struct http_exchange *x)
 {
     page_ask(x, on_remarks, REDIS_REPLY_ARRAY, "LRANGE", REMARKS, "-100", "-1",

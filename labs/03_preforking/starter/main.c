@@ -138,7 +138,7 @@ static void keep_workers(const struct server *server,
 
 int main(int argc, char **argv)
 {
-    static struct server server; /* static: freed with the process */
+    static struct server server; /* reachable to the end: no leak */
 
     server_start(&server, &architecture, argc, argv);
     server_ready(&server, "%d worker%s", server.options.workers,

@@ -90,7 +90,7 @@ static void join_threads(const struct server *server, pthread_t *threads)
 
 int main(int argc, char **argv)
 {
-    static struct server server; /* static: freed with the process */
+    static struct server server; /* reachable to the end: no leak */
 
     server_start(&server, &architecture, argc, argv);
     /* The starter's threads never run: it has to say that it is ready before

@@ -794,7 +794,7 @@ static void serve_clients(struct loop *loop)
 
 int main(int argc, char **argv)
 {
-    static struct server server; /* static: freed with the process */
+    static struct server server; /* reachable to the end: no leak */
     static struct loop loop;
 
     server_start(&server, &architecture, argc, argv);
