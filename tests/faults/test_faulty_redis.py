@@ -13,6 +13,8 @@ from tests.support.processes import expect_below, wait_for
 from tests.support.scenarios import away, exactly_once, recovery
 from tests.support.servers import ONE_AT_A_TIME, TOP
 
+pytestmark = pytest.mark.shared
+
 # Promised: a 503 within a second, and the guestbook within a second of Redis'
 # return. A sanitized server may add:
 SLACK = 2.0

@@ -20,6 +20,8 @@ from tests.support.processes import (DEADLINE, children, is_stopped, session_mem
 from tests.support.servers import FOLDERS, SMALL_POOL, Server
 from tools.kit import procfs
 
+pytestmark = pytest.mark.shared
+
 LINE = re.compile(r'\S+ - - \[[^]]+\] "\S+ \S+ HTTP/1\.[01]" \d{3} \d+')
 PAGE = 4096             # bytes that a tmpfs gives to a file at a time
 

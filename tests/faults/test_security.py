@@ -14,6 +14,8 @@ from tests.support.procfs import status
 from tests.support.processes import session_members
 from tests.support.servers import run
 
+pytestmark = pytest.mark.shared
+
 HOSTILE = ["a\r\nX-Evil: 1", "a\nb", "50%0d%0aX-Evil: 1", "a b", "\u00fc",
            "q?x=1#y", "<b>&\"'", "%2e%2e", "a\\b", "\x7f\x1b[31m"]
 

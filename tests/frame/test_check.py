@@ -118,7 +118,10 @@ def test_what_the_servers_share_is_sampled_unless_the_user_asks_for_more(monkeyp
     assert "--sample" not in words(name)
 
 
-def test_faults_are_not_sampled():
+def test_faults_are_sampled_where_all_seven_share_the_code(monkeypatch):
+    """With FULL=1, each server has each fault."""
+    assert "--sample shared" in words("faults")
+    monkeypatch.setattr(suites, "FULL", True)
     assert "--sample" not in words("faults")
 
 
