@@ -36,7 +36,7 @@ http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Answer).serve_f
 def cell_of(die):
     """Return a cell with 10 clients for a server that ends with `die`."""
     server = SimpleNamespace(
-        name="short-lived", kind="peer", has_workers=False, metered=True, warm_up=0.0,
+        name="short-lived", kind="peer", has_loops=False, metered=True, warm_up=0.0,
         start_seconds=10.0, problem=str, keep_alive=True, command=lambda start, port, folder: (
             [sys.executable, "-c", SERVER.replace("DIE", die), str(port)], folder))
     return plan.Cell(ANSWER, server, ANSWER.variants[0], 10)

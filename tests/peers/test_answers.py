@@ -90,7 +90,7 @@ def check_end(pid):
 
 @pytest.mark.parametrize("peer, workers", [
     pytest.param(peer, workers, id=f"{peer.name}-{workers}")
-    for peer in PEERS for workers in ((1, 2) if peer.has_workers else (1,))])
+    for peer in PEERS for workers in ((1, 2) if peer.has_loops else (1,))])
 def test_a_peer_does_the_same_work(peer, workers):
     if peer.kind == "floor":
         peer.build()

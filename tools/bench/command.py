@@ -73,11 +73,12 @@ def compare(settings):
         left_out = where.call(build_all, settings)
         machine = where.layout(settings)
         no_strace = where.call(strace.missing)
+        no_yardstick = yardstick.build()
         settings, toolless = without_tools(settings, where.lacking)
         left_out += toolless + [f"{what}: {why}" for what, why in (
             ("report.html and its charts", no_venv),
             ("system calls a request", no_strace),
-            ("how fast the cores are while they work", yardstick.build())) if why]
+            ("how fast the cores are while they work", no_yardstick)) if why]
         stages = plan.make(settings, machine, count_calls=not no_strace)
         findings = where.findings(machine, max(
             (cell.x for stage in stages for cell in stage.cells

@@ -7,6 +7,7 @@
     guestbook.epoll[100].lowest                  the rate of its slowest round; highest
     published.guestbook.epoll[1000]              what the publication says
     published.hello.memory[10000].go             a table of it
+    awake.guestbook.epoll[100].cpu_us            the run with cores that never sleep
     study.flat["guestbook"].epoll[15000].cpu_us  a study
     source.options.DEFAULT_THREADS               a constant of common/
 
@@ -23,7 +24,7 @@ from tools.kit import TOP, servers
 from tools.report import summaries
 from tools.results import rundir
 from tools.stats import comparisons, stats
-from tools.stats.bottleneck import full
+from tools.stats.bottleneck import core_was_limit
 from tools.stats.steady import steadied
 
 # What a page of the guestbook makes a system call for. hiredis asks Redis with read and write;
@@ -93,7 +94,7 @@ def _cells(experiment):
                 {key: value for key, value in point["values"].items()
                  if value is not None},
                 **{key: point.get(key) for key in ("x", "limit", "evidence", "burst")})
-            if full(point["values"]) and cell.get("cpu_us"):
+            if core_was_limit(point["values"]) and cell.get("cpu_us"):
                 cell["can_do"] = 1e6 / cell["cpu_us"]
             if point["rate"]:
                 cell["lowest"], cell["highest"] = (point["rate"][end] for end in ("low", "high"))
@@ -136,13 +137,16 @@ def _constants():
     return found
 
 
-def everything(run, studies):
-    """Return the Names that pages may use: those of a Run, and of `studies`,
-    {name: Run}."""
-    return Names(FUNCTIONS, published=_published(), source=_constants(), **{
-        name: _cells(one) for name, one in run.experiments.items()},
-        study=Names({name.replace("-", "_"): _cells(
-            one.summary["experiments"][0]) for name, one in studies.items()}))
+def everything(run, studies, awake=None):
+    """Return the Names that pages may use: those of a Run, of `studies`, {name: Run}, and of the
+    Run `awake`, whose cores never slept, if there is one."""
+    def experiments_of(one):
+        return {name: _cells(experiment) for name, experiment in one.experiments.items()}
+
+    return Names(FUNCTIONS, published=_published(), source=_constants(), **experiments_of(run),
+                 awake=Names(experiments_of(awake) if awake else {}),
+                 study=Names({name.replace("-", "_"): _cells(one.summary["experiments"][0])
+                              for name, one in studies.items()}))
 
 
 def counted(table):

@@ -110,7 +110,7 @@ def tree(root):
         one = process(queue.pop())
         if one:
             found.append(one)
-            # Of many threads, none but the first has children: a sample takes too long.
+            # Of more than 50 threads only the first is asked: asking all takes a sample too long.
             queue += children(one.pid, threads if 1 < one.threads <= 50 else lambda pid: [pid])
     return found
 

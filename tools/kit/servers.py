@@ -49,7 +49,7 @@ class Server:
     says: str               # in a sentence or two: who waits
     slots: str = ""         # the option that sets at_a_time
     one_core: bool = False  # whether a single thread computes
-    has_workers: bool = False       # whether --workers gives it more loops
+    has_loops: bool = False       # whether --workers gives it more loops
 
     # Of peers, these differ.
     kind = "architecture"
@@ -74,7 +74,7 @@ class Server:
         argv = [str(TOP / self.name), "--port", str(port),
                 "--host", start.host, "--root", str(TOP),
                 "--backlog", str(start.backlog), "--redis", start.redis]
-        if start.workers and self.has_workers:
+        if start.workers and self.has_loops:
             argv += ["--workers", str(start.workers)]
         return argv + list(start.extra), TOP
 
@@ -105,7 +105,7 @@ ARCHITECTURES = (
            "descriptor to poll() every time.", one_core=True),
     Server("07_epoll", LOOP, math.inf, colours.BLUE,
            "A loop on each core. The kernel remembers the descriptors, and clients that wait "
-           "cost nothing.", has_workers=True),
+           "cost nothing.", has_loops=True),
 )
 # By each of its names: epoll, 07, 7, 07_epoll.
 NAMES = {name: one for one in ARCHITECTURES

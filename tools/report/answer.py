@@ -7,6 +7,7 @@ It has at most LINES lines of at most 80 columns, or of the terminal's if that i
 import textwrap
 
 from tools.report import table
+from tools.results.rundir import NOT_MEASURED
 from tools.stats.sentences import number, points_at, reference_x
 from tools.stats.stats import EQUAL, FEW, LESS, MORE, UNKNOWN
 
@@ -14,9 +15,8 @@ LINES = 23          # of a terminal of 24: the prompt needs one
 NARROW = 80
 LABEL = 9           # characters before the first column
 SLOT = 6            # of a column, at least
-OPEN = (UNKNOWN, FEW)       # verdicts that more rounds may settle
+UNDECIDED = (UNKNOWN, FEW)  # verdicts that more rounds may settle
 LOST = "lost"
-LOST_NOTE = "not measured: "    # how a reason begins (bench/run/cell.py writes such notes)
 HEAD = "CPU time a request costs; most, least: compared with the server named first"
 
 
@@ -89,8 +89,8 @@ def reason(experiment, variant, server):
     notes = [note for one in experiment["curves"]
              if (one["server"], one["variant"]) == (server, variant)
              for point in one["points"] for note in point["notes"]]
-    found = next((note for note in notes if note.startswith(LOST_NOTE)), None)
-    return found or f"{LOST_NOTE}{server} lost requests or runs"
+    found = next((note for note in notes if note.startswith(NOT_MEASURED)), None)
+    return found or f"{NOT_MEASURED}{server} lost requests or runs"
 
 
 def rows(experiment, variant, shown):
@@ -101,7 +101,7 @@ def rows(experiment, variant, shown):
     there = points_at(experiment, variant, x)
     undecided = {one["server"] for one in experiment["comparisons"]
                  if (one["metric"], one["variant"], one["x"]) == ("cpu_us", variant, x)
-                 and one["verdict"] in OPEN}
+                 and one["verdict"] in UNDECIDED}
     lost = {one["server"] for one in experiment["curves"] if one["variant"] == variant
             for point in one["points"] if point["x"] == x and point["lost"]}
     lost = dict.fromkeys(lost, LOST)
@@ -123,7 +123,7 @@ def unsettled(summary):
         for one in experiment["comparisons"]:
             if one["metric"] == "cpu_us":
                 here = count[one["x"] == reference_x(experiment, one["variant"])]
-                here[0] += one["verdict"] in OPEN
+                here[0] += one["verdict"] in UNDECIDED
                 here[1] += 1
     said = [f"{some} of {total}{where}" for (some, total), where in
             ((count[True], ", marked ?"), (count[False], " at other points of a curve")) if some]
@@ -137,7 +137,7 @@ def disturbed(summary, wide):
     why, count = "other programs used the cores", 0
     for point in points:
         count += bool(point["disturbed"] or "foreign load" in point["noisy"])
-        why = point["disturbed"].removeprefix("not measured: ") or why
+        why = point["disturbed"].removeprefix(NOT_MEASURED) or why
     if not count:
         return ""
     return whole(f"Disturbed, {count} of {len(points)} cells: {why}.", wide)

@@ -10,7 +10,7 @@ import textwrap
 import altair as alt
 
 from tools.report import styles, table
-from tools.stats.bottleneck import WHOLE_CORE, full
+from tools.stats.bottleneck import WHOLE_CORE, core_was_limit
 from tools.stats.sentences import number, points_at, reference_x
 from tools.stats.summary import BURST
 
@@ -195,7 +195,7 @@ def published(page):
     given = page.experiment["published"]
     ours = {page.titles[one["server"]]: max((
         p["rate"]["middle"] for p in one["points"] if p["rate"]
-        and full(p["values"])), default=0)
+        and core_was_limit(p["values"])), default=0)
         for one in page.curves}
     if not given or not any(ours.values()) or page.variant != page.experiment["variants"][0]:
         return None

@@ -50,13 +50,14 @@ class View(contextlib.ExitStack):
 
     def cell(self, row, planned):
         """A cell has ended, which the plan gave `planned` seconds."""
-        self.done += 1
+        self.done += row["status"] != "not possible"        # which is not planned
         self.passed(planned)
         said = [f"{row['status']}: {row['note']}"] if row["status"] != "ok" else []
         if row.get("rate") is not None:
             said.insert(0, f"{number(row.get('cpu_us'))} us of CPU a request, "
                            f"{number(row['rate'])}/s")
         name = " ".join(row[key] for key in ("experiment", "server", "variant") if row[key])
-        print(f"[{self.done}/{self.cells}] {name} {row['x']:,}: {'; '.join(said)}",
+        print(f"[{self.done}/{self.cells}] {name} {row['x']:,}, round {row['repeat']}: "
+              f"{'; '.join(said)}",
               file=self.log, flush=True)
         self.line.show(self.left, self.what)

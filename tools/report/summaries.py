@@ -33,6 +33,8 @@ def make(folder, more=()):
     measured = [one for one in known.values() if one.name in names] \
         + [study.load(name) for name in names if name not in known]
     shown = _servers({row["server"]: row["kind"] for row in rows})
+    # Looks are recorded only where they decided about further rounds, and so about the error of
+    # each look: with a fixed number of rounds there are none.
     made = {
         "schema_version": rundir.SCHEMA_VERSION,
         "columns": [{"key": key, "unit": "", **column}

@@ -3,7 +3,7 @@
 import shutil
 import textwrap
 
-from tools.stats.bottleneck import WHOLE_CORE, full
+from tools.stats.bottleneck import WHOLE_CORE, core_was_limit
 from tools.stats.sentences import number, points_at, reference_x
 
 FILE = "tables.txt"     # in the folder of a run: all tables
@@ -31,7 +31,7 @@ def known(point, key):
     (microseconds of CPU a request), or "can_do" (requests/s of one core at that cost): a limit,
     which only a server has shown whose core was busy all the time."""
     if key == "can_do":
-        cost = known(point, "cpu_us") if full(point["values"]) else None
+        cost = known(point, "cpu_us") if core_was_limit(point["values"]) else None
         return cost and (1e6 / cost[0], 1e6 / cost[2], 1e6 / cost[1])
     if not point["rate"]:
         return None
@@ -42,7 +42,7 @@ def known(point, key):
 def mark(point):
     """Return "lost" for a point that lost requests or runs, "load" for one that the load ended
     before the server's core was busy, else ""."""
-    return "lost" if point["lost"] else "load" if full(point["values"]) is False else ""
+    return "lost" if point["lost"] else "load" if core_was_limit(point["values"]) is False else ""
 
 
 class Table:
@@ -252,9 +252,9 @@ def lines(table, wide):
 
 
 def say(*sentences):
-    """Print sentences, each on lines of its own."""
-    for sentence in sentences:
-        print(textwrap.fill(sentence, width()), flush=True)
+    """Print sentences, each on lines of its own; a line break in one stays."""
+    for line in (line for sentence in sentences for line in sentence.split("\n")):
+        print(textwrap.fill(line, width(), drop_whitespace=bool(line[:1].strip())), flush=True)
 
 
 def all_lines(summary, size, wide=False):

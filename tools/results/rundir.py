@@ -14,6 +14,10 @@ import tomllib
 SCHEMA_VERSION = 2
 # {column of samples.csv: {"title", "unit", "explain"}}, the last two where they help.
 FIGURES = tomllib.loads(pathlib.Path(__file__).with_name("columns.toml").read_text("utf-8"))
+NOT_MEASURED = "not measured: "     # how the note of a disturbed sample begins
+# The status of a sample: ok; lossy (requests failed, or connections were not held); crashed;
+# disturbed (by other programs); no figure (the load tool failed); not started; wrong answer; not
+# possible (on this machine).
 SAMPLES = ("experiment", "variant", "server", "kind", "x", "repeat", "order", "started", "status",
            "tool", "host", "workers", *FIGURES, "descriptor_limit", "limit", "evidence", "note",
            "raw")

@@ -11,7 +11,7 @@ FOREIGN = 20.0      # per cent of the server's core from which it is other progr
 LOAD = ("load tool", "cores of the load")       # the limits of the load
 
 
-def full(values):
+def core_was_limit(values):
     """Return whether the server's core was the limit, by `server_busy` of the `values` of a row or
     a point; None where that is not known."""
     share = values.get("server_busy")
@@ -45,7 +45,7 @@ def judge(row, tool, width=1):
              row.get("note")),
             (lost and value("overflows"), "accept queue", queue),
             (value("redis_busy") >= BUSY, "Redis", redis),
-            (full(row), "server core", server),
+            (core_was_limit(row), "server core", server),
             (value("foreign") >= FOREIGN and value("server_busy") + value("foreign") >= BUSY,
              "other programs",
              f"they had {value('foreign'):.0f} % of the server's core, the {server}"),

@@ -8,7 +8,7 @@ load tool or of Redis, and no verdict on a server.
 import operator
 
 from tools.stats import stats
-from tools.stats.bottleneck import full
+from tools.stats.bottleneck import core_was_limit
 
 # {figure: (word for more of it, word for less of it)}
 METRICS = {"cpu_us": ("more expensive", "cheaper"), "rate": ("faster", "slower"),
@@ -54,7 +54,7 @@ def comparisons(rows, baseline_of, adaptive=True, metrics=CLOSED, raw=None):
     found = []
     for metric in metrics:
         more, less = METRICS[metric]
-        both = [by_round(filter(full, some) if metric == "rate" else some, metric)
+        both = [by_round(filter(core_was_limit, some) if metric == "rate" else some, metric)
                 for some in (rows, rows if raw is None else raw)]
         for (variant, x), servers in both[0].items():
             base = baseline_of(variant)

@@ -1,7 +1,7 @@
 """Sentences about what was measured: CPU time leads, then what one core can do, then the rate.
 Two servers are compared only in the words of comparisons.py."""
 
-from tools.stats.bottleneck import full
+from tools.stats.bottleneck import core_was_limit
 from tools.stats.stats import LOOKS
 
 CALLS_NAMED = 4         # of the system calls a request, the most frequent
@@ -57,7 +57,7 @@ def together(experiment, variant, servers):
     if base in there and not there[base]["lost"]:
         cost = there[base]["values"].get("cpu_us")
         limit = f"so one core can do {number(cost and 1e6 / cost)} a second; {title[base]} " \
-            if full(there[base]["values"]) else "and it "
+            if core_was_limit(there[base]["values"]) else "and it "
         yield (f"{place} a request costs {title[base]} {number(cost)} us of CPU time, {limit}"
                f"answers {number(there[base]['rate']['middle'])} {experiment['unit']}.")
     else:

@@ -16,7 +16,7 @@ from tools.kit import client as http
 from tools.kit.servers import ARCHITECTURES
 
 FOLDER = pathlib.Path(__file__).parent
-ORDER = ("guestbook", "answer", "hello", "redirect", "echo")    # the published ones
+ORDER = ("guestbook", "answer", "hello", "redirect", "echo")    # the published ones, E1 to E5
 
 # connect(2) first tries the local ports of one parity. When all 32,256 of them are taken, it
 # looks at each of them before it tries the others. Then ten connections take a second, the
@@ -80,7 +80,7 @@ class Experiment:
     seconds_full = 3.0          # of load for a cell, with FULL=1
     reference = 100             # the x of the cost table
     calls_at = 20               # clients when system calls are counted
-    weight = 1.0                # a quick cell lasts this many times as long
+    weight = 1.0                # its cells last this many times as long
     published = None
 
     def __init__(self, name, folder=FOLDER):
@@ -102,7 +102,7 @@ class Experiment:
         ours = server.kind == "architecture"
         return (server.name in (variant.servers or [server.name])
                 and (ours or self.path_of(variant).partition("?")[0] in server.endpoints)
-                and (server.has_workers or not variant.many_workers)
+                and (server.has_loops or not variant.many_workers)
                 and (ours or server.keep_alive in (None, variant.keep_alive)))
 
     def baseline_of(self, variant, names):
@@ -114,9 +114,10 @@ class Experiment:
         return wanted if wanted in names else [*ours, *sorted(names)][0]
 
     def workers(self, server, variant, machine, x):
-        """Return --workers for a cell of x clients, None where there is no such option."""
+        """Return how many loops --workers asks for in a cell of x clients; None where it does not
+        ask for loops."""
         return (len(machine.all_cores) if variant.many_workers else 1) \
-            if server.has_workers else None
+            if server.has_loops else None
 
     def cores(self, variant, machine):
         """Return the cores for the server in a cell."""
@@ -125,7 +126,7 @@ class Experiment:
     def obstacle(self, server, x, machine):
         """Return why a cell is beyond the machine's limits, "" when it is not: each
         connection needs a port, and a descriptor of the load tool."""
-        alone = machine.load_hosts == 1 or not server.has_workers
+        alone = machine.load_hosts == 1 or not server.has_loops
         if alone and x + SPARE > machine.descriptors:
             return (f"{x:,} connections need more descriptors than a process may have "
                     f"({machine.descriptors:,})")

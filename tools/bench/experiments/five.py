@@ -9,6 +9,7 @@ from tools.bench.experiments import SPARE, Experiment, WrongAnswer, expect
 VISITS = rb"Visits so far:\D*(\d+)"
 REMARKS = re.compile(rb"Guest number 10.*Guest number 1\b.*" + VISITS, re.DOTALL)
 MANY, PAGES = 1000, 5000    # clients of guestbook, and requests of all of them
+PAGES_A_SECOND = 5000       # of the seven, on average
 CALLS = 10                  # of echo, on each connection
 # A loop takes three quarters of its descriptors (common/server.c), and the kernel does not
 # give all loops exactly the same number of connections.
@@ -22,8 +23,8 @@ class Guestbook(Experiment):
     clients, some would still wait at the end, as if lost, so those have a second."""
 
     def lasts(self, x, seconds):
-        """A second or more of MANY clients; a page takes the seven 200 us on average."""
-        return max(seconds, PAGES / 5000, x / 5000) if x >= MANY else seconds
+        """A second or more of MANY clients, so that each can have a page."""
+        return max(seconds, 1.0, x / PAGES_A_SECOND) if x >= MANY else seconds
 
     def job(self, live, variant, x, seconds, machine, full):
         requests = max(PAGES, x) if full else None
@@ -47,8 +48,8 @@ class Hello(Experiment):
 
     def workers(self, server, variant, machine, x):
         """One loop, or as many as x connections need descriptors."""
-        if not server.has_workers or x + SPARE <= machine.descriptors:
-            return 1 if server.has_workers else None
+        if not server.has_loops or x + SPARE <= machine.descriptors:
+            return 1 if server.has_loops else None
         return math.ceil(x / (LOOP_TAKES * machine.descriptors))
 
     def lasts(self, x, seconds):

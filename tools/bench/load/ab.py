@@ -21,7 +21,9 @@ class Ab(Tool):
 
     def command(self, job, folder):
         """Return argv. -r goes on after a failed connection, -l accepts pages of different
-        length, -e writes percentiles of 1 us. Raises LoadError."""
+        length, -e writes percentiles of 1 us. -t would end the run after 50,000 requests, unless
+        a number of them follows it. -s: a client in a full queue may wait for longer than the 30 s
+        after which ab gives up. Raises LoadError."""
         if job.connections > MOST:
             raise LoadError(f"ab has at most {MOST:,} clients")
         argv = ["ab", "-q", "-l", "-r", "-s", "120", "-t", str(math.ceil(job.seconds)),

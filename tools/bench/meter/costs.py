@@ -1,7 +1,7 @@
 """Measure what a server costs while a load tool works on it.
 
     meter = CostMeter(live, redis_pid, count_connections, cpu)
-    meter.begin(seconds)
+    meter.begin(seconds, longer=False)
     result = load.run(..., tick=meter.tick)
     meter.end(result)
     live.stop()
@@ -122,7 +122,7 @@ class CostMeter:
 
 
 def _core_times():
-    """Return {core: seconds} that each core was not idle, that programs ran, and that the
-    hypervisor gave to others, without the neighbours of machine/neighbours.py."""
+    """Return three {core: seconds}: not idle, and with programs running, both without those of
+    machine/neighbours.py; and given to others by the hypervisor."""
     return (*map(neighbours.without, (procfs.busy_times(), procfs.program_times())),
             procfs.stolen_times())

@@ -34,7 +34,7 @@ class Peer:
         self.endpoints = told["endpoints"]
         self.keep_alive = told.get("keep_alive")    # None: with and without
         self.metered = told.get("metered", True)
-        self.has_workers = told.get("options", {}).get("workers", False)
+        self.has_loops = told.get("options", {}).get("workers", False)
         # A just-in-time compiler needs requests to get going.
         self.warm_up = told.get("warm_up", 0.5 if told.get("kind") == "language" else 0.0)
         self.build_folder = BUILD / name

@@ -13,8 +13,8 @@ from tools.kit import procfs, scratch, servers
 from tools.results import rundir
 from tools.stats import bottleneck
 
-# Figures of a run that mean nothing after a crash, which takes the accounts of the children
-# with it, and all that the server did after the last sample; nor when the run was disturbed.
+# Figures that mean nothing in a disturbed run, nor after a crash: it takes with it the accounts of
+# the children, and all that the server did after the last sample.
 VOID = ("rate", "cpu_us", "cpu_user_us", "cpu_system_us",
         "server_busy", "foreign", "faults", "switches")
 
@@ -27,12 +27,14 @@ def tool_for(experiment, asked, variant):
     return variant.tool or (asked if asked in experiment.tools else experiment.tools[0])
 
 
-def not_measured(foreign, blind):
+def not_measured(foreign):
     """Return in words why a run has no figure: other programs used `foreign` per cent of the
-    server's cores, or it was `blind`: no look at the server fell into the load."""
+    server's cores, or no look at the server fell into the load."""
     if foreign > quiet.FOREIGN or os.getloadavg()[0] > 2 * os.cpu_count():
-        return f"not measured: other programs used the cores (load {os.getloadavg()[0]:.0f})"
-    return "not measured: no look at its connections came while they were open" if blind else ""
+        why = f"other programs used the cores (load {os.getloadavg()[0]:.0f})"
+    else:
+        why = "no look at its connections came while they were open"
+    return rundir.NOT_MEASURED + why
 
 
 class Runner:
@@ -113,7 +115,7 @@ class Runner:
                     seed=cell.repeat)
                 told = {}   # what a study counts while the load runs; others count nothing
                 with experiment.beside(cell, live, told) as seen:
-                    costs.begin(job.least_seconds, job.requests)
+                    costs.begin(job.least_seconds, longer=bool(job.requests))
                     result = self.load(tool.name, job, self.machine.load_cores,
                                        costs.tick if metered else None)
                     costs.end(result)
@@ -142,7 +144,8 @@ class Runner:
     def _warm_up(self, cell, live):
         """Let a just-in-time compiler see what it will have to do, and every worker of a pool
         serve before it counts: its first answer costs page faults, and a connection to Redis.
-        Workers that wait in accept(2) take turns, so one client reaches all of them."""
+        Workers that wait in accept(2) take turns, so one client reaches all of them. Of the other
+        designs the two pages of _check() have warmed all that stays."""
         if cell.server.kind == "architecture" and cell.server.model == servers.POOL:
             get = client(live.port)
             for _ in range(WARM * sum(one.threads for one in procfs.tree(live.pid))):
@@ -176,7 +179,7 @@ class Runner:
         blind = cell.experiment.holds_connections and cell.server.metered and held is None
         if status != "crashed" and (blind or status == "lossy" and foreign > quiet.FOREIGN):
             status = "disturbed"
-            notes.insert(0, not_measured(foreign, blind))
+            notes.insert(0, not_measured(foreign))
         row.update(
             status=status, requests=result.good, served=live.served, note="; ".join(notes),
             **{key: getattr(result, key) for key in (

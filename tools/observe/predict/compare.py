@@ -3,7 +3,7 @@
 from tools.model import model
 from tools.observe.predict.files import COMPUTING, LIMITS, QUANTITIES, WAITS, quantities, title
 from tools.report.table import Table
-from tools.stats.bottleneck import full
+from tools.stats.bottleneck import core_was_limit
 from tools.stats.sentences import number
 
 AGREE = 2.0                     # up to this factor a prediction is right
@@ -63,7 +63,7 @@ def limits(limit, values, prediction):
     Where the load tool and Redis share a full core, it is both.
     """
     if limit in ("waiting", "accept queue"):
-        if full(values):
+        if core_was_limit(values):
             return ["server core"]
         name = prediction["server"].partition("_")[2]
         if prediction["clients"] > model.WORKERS[name]:
