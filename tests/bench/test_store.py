@@ -65,6 +65,7 @@ def test_the_whole_is_the_sum_of_its_parts(whole, piece, tmp_path):
 @pytest.mark.parametrize("why, wanted, env", [
     ("another commit", lambda x: x < 500, {"source": {"commit": "b", "changed": False}}),
     ("another machine", lambda x: x < 500, {"machine": {"cpu": "another"}}),
+    ("AWAKE=1", lambda x: x < 500, {"settings": {"awake": True}}),
     ("named twice", lambda x: True, {"seed": 1})])
 def test_what_cannot_be_joined(piece, tmp_path, why, wanted, env):
     """Servers or microseconds are others, or the rounds are the same ones."""

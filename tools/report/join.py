@@ -5,9 +5,10 @@
 Writes the rows that were measured and env.json to FOLDER, as if all had been one run;
 `python3 -m tools.bench report FOLDER` makes summary, charts and report from them. env.json is that
 of the first, and lists all under `joined`. A load that was measured again has more rounds:
-those of the next run follow. Runs of different machines or commits are refused. Below
-docs/results, where figures are committed and CSV files are compressed, so are changed sources,
-and a whole of which more than a tenth of the cells is noisy.
+those of the next run follow. Runs of different machines or commits are refused, and one with
+AWAKE=1 together with one without. Below docs/results, where figures are committed and CSV files
+are compressed, so are changed sources, and a whole of which more than a tenth of the cells is
+noisy.
 """
 
 import os
@@ -23,6 +24,7 @@ LOAD = ("experiment", "variant", "x")
 CALL = ("experiment", "variant", "server", "call")
 COMMITTED = os.path.join(TOP, "docs", "results")
 REFERENCE = os.path.join(COMMITTED, "reference")
+AWAKE = f"{REFERENCE}-awake"        # the same with AWAKE=1
 NOISY = 0.1             # of the cells, at most, where they are committed
 
 
@@ -40,6 +42,8 @@ def join(folder, runs):
             raise JoinError(f"{run} was measured on another machine, or with other limits")
         if env["source"].get("commit") != first["source"].get("commit"):
             raise JoinError(f"{run} was measured at another commit")
+        if env["settings"].get("awake", False) != first["settings"].get("awake", False):
+            raise JoinError(f"{run} was measured with AWAKE=1, or the first was, and not both")
     if len({(env["started"], env["seed"]) for env in envs}) < len(envs):
         raise JoinError("one of the runs is named twice")
     samples, calls, counted = [], {}, []
@@ -95,8 +99,10 @@ def noisy_cells(summary):
 def commit(run, summary, label=""):
     """Copy a run to docs/results, as COMMIT=1 asks for; return a sentence.
     `label` is the name of a study. Raises JoinError."""
-    check_fit([rundir.read_json(os.path.join(run, "env.json"))], summary)
-    folder = os.path.join(COMMITTED, *(("studies", label) if label else ("reference",)))
+    env = rundir.read_json(os.path.join(run, "env.json"))
+    check_fit([env], summary)
+    folder = os.path.join(COMMITTED, "studies", label) if label else (
+        AWAKE if env["settings"].get("awake") else REFERENCE)
     shown = os.path.relpath(folder)
     there = {one["name"] for one in summary["experiments"]}
     if not label and not there.issuperset(experiments.ORDER):
