@@ -133,10 +133,10 @@ enum net_verdict net_accept_verdict(int error)
     }
 }
 
-/* Returns what the kernel knows of a connection; all 0 when it does not
- * say, which it does for every socket of TCP. There is no page tcp_info(7):
- * for a listening socket tcpi_unacked and tcpi_sacked are the length and the
- * limit of the accept queue, as `ss -lt` shows them. */
+/* Returns what the kernel knows of a connection: of every socket of TCP. For
+ * others all is 0. There is no page tcp_info(7): for a listening socket
+ * tcpi_unacked and tcpi_sacked are the length and the limit of the accept
+ * queue, as `ss -lt` shows them. */
 static struct tcp_info tcp_info(int fd)
 {
     struct tcp_info info;

@@ -2,9 +2,9 @@
  * site - what the HTTP half of common/ knows about the server it works for.
  *
  * The HTTP half (http_parser, http_conn, http_exchange, http_response,
- * router, the pages and what they use) knows no options, no sockets and no
- * Redis. A server fills in this struct when it starts, a test fills in its
- * own.
+ * router, the pages and what they use) knows no options, calls no socket and
+ * no Redis: pages only read replies. A server fills in this struct when it
+ * starts, a test fills in its own.
  */
 #pragma once
 

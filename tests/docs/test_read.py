@@ -8,13 +8,14 @@ import pytest
 from markdown_it import MarkdownIt
 
 from tests.docs.conftest import BUILD_LIMIT, DOCS, READ, TOP, name_of
+from tools.book import svg as svgs
 
 FORGE = MarkdownIt("gfm-like", {"linkify": False})
 SOURCES = {path.name: path for part in ("tutorial", "explanation")
            for path in (DOCS / part).glob("*.md")} | {
     "glossary.md": DOCS / "reference" / "glossary.md"}
 PICTURES = sorted((DOCS / "read" / "pictures").iterdir())
-LIMIT = 2_000_000       # bytes of all pictures
+LIMIT = 1_000_000       # bytes of all pictures
 MOVED = 3               # pixels by which another machine's fonts may move something
 STALE = "docs/read/ is stale: make docs-read"
 NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)")
@@ -108,6 +109,18 @@ def test_another_picture_is_found():
         assert not alike(svg, other)
 
 
+def test_one_file_has_both_themes():
+    """Nothing but colours may differ, and each has one other."""
+    light = '<svg width="9"><rect fill="#fff"/><path stroke="#fff" fill="none"/></svg>'
+    dark = light.replace('fill="#fff"', 'fill="#111"')
+    assert svgs.themed(light, dark) == light.replace(
+        '"9">', '"9"><style>@media (prefers-color-scheme:dark){[fill="#fff"]{fill:#111}}</style>')
+    for light, dark in ((light, dark.replace("9", "8")), (light, dark[:-6] + '<g id="a"/></svg>'),
+                        (light.replace("none", "#fff"), dark)):
+        with pytest.raises(ValueError):
+            svgs.themed(light, dark)
+
+
 @pytest.mark.parametrize("name", SOURCES)
 def test_page_has_each_sentence_of_its_source(name):
     page = (DOCS / "read" / name).read_text()
@@ -131,26 +144,25 @@ def test_a_missing_sentence_is_found(tmp_path):
 
 @pytest.mark.parametrize("path", READ, ids=name_of)
 def test_page_is_what_a_forge_renders(path):
-    """No markup of the sources, no HTML but that of pictures and notes, each picture twice and
-    in words, and no two empty lines."""
+    """No markup of the sources, no HTML but that of pictures and notes, each picture in words."""
     text = path.read_text()
     prose = re.sub(r"^(`{3,}).*?^\1$|(`+)[^`].*?\2", "", text, flags=re.MULTILINE | re.DOTALL)
     assert not re.search(r":::|\{\w+\}$", prose, re.MULTILINE)
-    assert {*re.findall(r"<([a-z]+)", prose)} <= {"picture", "source", "img", "sub"}
-    for picture in re.findall(r"<picture>.*?</picture>", text, re.DOTALL):
-        [dark] = re.findall(r'srcset="(.*?)"', picture)
-        [light] = re.findall(r' src="(.*?)"', picture)
-        assert dark.replace("-dark", "-light") == light and light != dark
-        assert (path.parent / light).is_file() and (path.parent / dark).is_file()
+    assert {*re.findall(r"<([a-z]+)", prose)} <= {"img", "sub"}
+    for picture in re.findall(r"<img.*?>", text, re.DOTALL):
+        [source] = re.findall(r' src="(.*?)"', picture)
+        assert (path.parent / source).is_file()
         assert re.search(r'alt="[^"]{10}.*?" ', picture)
 
 
 def test_pictures_are_small_and_complete():
-    """An <img> loads nothing else and runs no script. Each picture is on a page."""
+    """An <img> loads nothing else and runs no script. Each picture is on a page, and has colours
+    for both themes."""
     pages = "".join(path.read_text() for path in READ)
     for path in PICTURES:
         svg = path.read_text()
         assert f'"pictures/{path.name}"' in pages
-        assert not re.search(r"<script|<style|<image|<foreignObject|@import|href=.(?!#)|\son\w+=",
+        assert not re.search(r"<script|<image|<foreignObject|@import|href=.(?!#)|\son\w+=",
                              svg), path.name
+        assert svg.count("<style>") == svg.count("prefers-color-scheme:dark") == 1, path.name
     assert sum(path.stat().st_size for path in PICTURES) <= LIMIT

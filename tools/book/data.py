@@ -20,12 +20,13 @@ class Data:
         except figures.FigureError as error:
             raise ExtensionError(f"RUN: {error}; name a folder that make compare "
                                  "has left, such as results/latest") from None
+        self.awake = figures.Run(join.AWAKE)
         self.studies = {
             path.parent.name: figures.Run(path.parent)
             for path in (RESULTS / "studies").glob("*/samples.csv*")}
         self.runs = self.studies | {name: self.run
                                     for name in self.run.experiments}
-        self.names = figures.everything(self.run, self.studies)
+        self.names = figures.everything(self.run, self.studies, self.awake)
 
     def machine(self, name=""):
         """Return what a caption says of the run, or of the study `name`."""

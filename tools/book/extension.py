@@ -276,7 +276,8 @@ class Block(SphinxDirective, Resolved):
             [name, run.env["machine"]["cpu"], run.env["source"]["commit"][:7],
              run.env["started"][:10], "stale: the C code has changed since"
              if run.env["source"].get("hash") != facts.source_hash() else "as now"] for name, run in
-            {"reference": self.data.run, **self.data.studies}.items()])
+            {"reference": self.data.run, "reference-awake": self.data.awake,
+             **self.data.studies}.items()])
 
     # ---------------------------------------------------------------- curves
 

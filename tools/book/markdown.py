@@ -160,8 +160,5 @@ class Writer:
 
 
 def picture(folder, name, said, width):
-    """Return a picture that is light or dark as the page is."""
-    return (f'<picture>\n  <source media="(prefers-color-scheme: dark)" '
-            f'srcset="{folder}/{name}-dark.svg">\n'
-            f'  <img alt="{escape(said)}" src="{folder}/{name}-light.svg" width="{width}">\n'
-            '</picture>')
+    """Return the tag of a picture that is light or dark as the reader's theme is."""
+    return f'<img alt="{escape(said)}" src="{folder}/{name}.svg" width="{width}">'

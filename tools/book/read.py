@@ -14,7 +14,7 @@ from urllib.parse import urldefrag
 from docutils import nodes
 from sphinx.builders import Builder
 
-from tools.book import markdown, pictures
+from tools.book import markdown, svg
 from tools.kit import TOP
 from tools.stats.summary import BURST
 
@@ -38,43 +38,6 @@ figures of your own machine.
 CAPTION = f"""Pages a second of the guestbook, whose entries are in Redis, by the number of clients
 that ask at the same time. Hollow: the server's core was not full. Grey ground: fewer than {BURST}
 requests a client."""
-# What an <img> does not need: names for programs, words for a pointer, colours for the other
-# theme, empty shapes.
-UNUSED = re.compile(
-    r""" (?:aria-\w+|role|class|pointer-events|version|xmlns:xlink)=(["']).*?\1"""
-    r"""| (?:stroke-)?opacity="1"(?=[ />])|<style>[^<]*</style>"""
-    r"""|(?<=<rect)( [^>]*)><title>[^<]*</title></rect>""")
-EMPTY = re.compile(r'<path d="(?:M0,0h0v0h0Z)?"(?: [\w-]+="[^"]*")*/>|<g></g>')
-# What a chart draws many times, such as a point, each with its place.
-MARK = re.compile(r'<(path|line) (transform="[^"]*")( [^>]*)/>')
-PLACE = re.compile(r"""(?<= )(?:d|transform|points|[xyr]|[xy][12]|[cr][xy]|width|height)="""
-                   r"""(["']).*?\1""")
-
-
-def small(svg):
-    """Return an SVG as an <img> shows it, in fewer bytes."""
-    svg = UNUSED.sub(lambda found: found[2] + "/>" if found[2] else "", svg)
-    while svg != (svg := EMPTY.sub("", svg)):
-        pass
-    svg = PLACE.sub(lambda found: re.sub(
-        r"-?\d+\.\d+", lambda number: f"{float(number[0]):.1f}".removesuffix(".0"),
-        found[0]), svg).rstrip("\n") + "\n"
-    often = [mark for mark, times in collections.Counter(
-        (one[1], one[3]) for one in MARK.finditer(svg)).items() if times > 3]
-    if not often:
-        return svg
-    svg = MARK.sub(lambda one: f'<use {one[2]} href="#m{often.index((one[1], one[3]))}"/>'
-                   if (one[1], one[3]) in often else one[0], svg)
-    return re.sub("(<svg[^>]*>)", lambda head: head[1] + "<defs>" + "".join(
-        f'<{kind} id="m{number}"{rest}/>' for number, (kind, rest) in enumerate(often))
-        + "</defs>", svg, count=1)
-
-
-def width(svg):
-    """Return how many pixels wide a page shows an SVG: a chart as wide as a drawing."""
-    head = re.search("<svg[^>]*>", svg)[0]
-    found = re.search(r""" width=['"](\d+)['"]|viewBox=['"]0 0 (\d+)""", head)
-    return max(int(found[1] or found[2]), pictures.WIDTH)
 
 
 def place(name):
@@ -140,11 +103,10 @@ class Read(Builder):
         return markdown.Writer(link, file, self.picture)
 
     def picture(self, name, said, light, dark):
-        """Write the files of a picture; return what a page shows."""
-        for theme, svg in (("light", light), ("dark", dark)):
-            path = Path(self.outdir) / PICTURES / f"{name}-{theme}.svg"
-            path.write_text(small(svg), encoding="utf-8")
-        return markdown.picture(PICTURES, name, said, width(light))
+        """Write the file of a picture; return what a page shows."""
+        path = Path(self.outdir) / PICTURES / f"{name}.svg"
+        path.write_text(svg.themed(svg.small(light), svg.small(dark)), encoding="utf-8")
+        return markdown.picture(PICTURES, name, said, svg.width(light))
 
     def write_page(self, name, doctree):
         """Write one page."""
