@@ -68,6 +68,14 @@ def test_a_dirty_tree_is_not_committed(source, refused, monkeypatch):
         config.read("run", [], {"COMMIT": "1"})
 
 
+@pytest.mark.parametrize("command, words, environment", [
+    ("study", ["floors"], {}), ("run", [], {"AWAKE": "1"})])
+def test_what_a_fleet_cannot_do(command, words, environment):
+    """The hosts of a fleet have neither the ways of a study nor its neighbours."""
+    with pytest.raises(config.SettingsError, match="FLEET=hosts.ini: .* on one machine"):
+        config.read(command, words, {"FLEET": "hosts.ini", **environment})
+
+
 def test_a_quick_run_fits_five_minutes():
     """Of all five experiments and all seven servers, with time left for what is open. What is
     compared has six rounds, as fewer could settle nothing."""

@@ -6,7 +6,7 @@
 
 A core without work sleeps, and the next packet has to wake it: a part of each figure is the price
 of sleeping, which another machine, or another kernel, does not ask. With a neighbour no core
-sleeps. Its policy is SCHED_IDLE (sched(7)): whatever else can run goes first, at once.
+sleeps. Its policy is SCHED_IDLE (sched(7)): whatever else can run goes first, immediately.
 
 The policy counts among the threads of a session only, where the kernel gives each session an
 equal share of the cores (autogroup, sched(7)). So the neighbours are put into a control group
@@ -15,10 +15,10 @@ least that there is, 15 of 1,024 parts; then others wait for them now and then.
 """
 
 import contextlib
-import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 from tools.kit import process, procfs
 
@@ -61,11 +61,12 @@ def _idle_group():
     folder (a Path), or None where that is not possible."""
     own = procfs.find(r"^\d+:(?:cpu|cpu,cpuacct|):/(.*)", "/proc/self/cgroup")
     for parent in (GROUPS / "cpu" / own, GROUPS / own, GROUPS):
-        group = parent / f"neighbours-{os.getpid()}"
         with contextlib.suppress(OSError):
-            group.mkdir()
+            group = pathlib.Path(tempfile.mkdtemp(prefix="neighbours-", dir=parent))
             try:
-                (group / "cpu.idle").write_text("1\n")
+                # "r+" makes no file where the folder is not one of control groups.
+                with open(group / "cpu.idle", "r+", encoding="ascii") as idle:
+                    idle.write("1\n")
                 return group
             except OSError:
                 group.rmdir()
