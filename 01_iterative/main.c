@@ -12,8 +12,8 @@
  *
  * The price: one slow client blocks all others. One that stops in the middle
  * of a request is refused after 10 seconds (--request-timeout). One that
- * sends nothing is closed 3 seconds after its handshake, if others wait by
- * then.
+ * sends nothing must leave when others wait, but not before 3 seconds after
+ * its handshake.
  */
 #include "../common/accept.h"
 #include "../common/serve_blocking.h"

@@ -27,7 +27,7 @@ void http_conn_open(struct http_conn *c, struct http_context *context)
 
 void http_conn_abort(struct http_conn *c)
 {
-    /* Half a request is useless, and complete ones have been answered. */
+    /* Whatever is unfinished is dropped. */
     http_exchange_release(&c->x);
     c->state = HTTP_CONN_OVER;
 }

@@ -118,8 +118,8 @@ struct http_output {
 /* Starts a connection, with what the context holds. */
 void http_conn_open(struct http_conn *c, struct http_context *context);
 
-/* Gives the connection up, because the client has gone or breaks a limit:
- * drops unfinished input and unsent output. It wants CLOSE next. Not while
+/* Gives the connection up, because the client has gone, breaks a limit or
+ * outstays --drain-timeout: drops unfinished input and unsent output. It wants CLOSE next. Not while
  * replies from Redis are due: they need its exchange. */
 void http_conn_abort(struct http_conn *c);
 

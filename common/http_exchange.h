@@ -121,7 +121,9 @@ bool http_context_relieve(struct http_context *context, int error);
 /* Frees what the context holds; every exchange must have been released. */
 void http_context_free(struct http_context *context);
 
-/* Returns an empty exchange that the caller releases; NULL: no memory. */
+/* Returns an exchange with empty buffers, to be released by the caller; NULL:
+ * no memory. What belongs to one answer is reset by http_conn_answer() and
+ * page_begin(). */
 struct http_exchange *http_exchange_acquire(struct http_context *context);
 
 /* Frees what a large page was made from, once the answer has a copy of it:

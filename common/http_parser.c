@@ -295,7 +295,8 @@ static int parse_field(struct slice line, struct http_request *r,
         if (!http_is_value_char(line.p[i]))
             return -400;
     /* An invalid value is reported when all fields are known. The lowest
-     * status wins, so that the order of the fields does not matter. */
+     * status wins (they are negative here), so that the order of the fields
+     * does not matter. */
     int status = store_field(name, slice_trim(line), r, s);
     if (status != 0 && (s->error == 0 || status > s->error))
         s->error = status;

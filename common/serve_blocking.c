@@ -38,8 +38,8 @@ struct client {
     struct redis *redis;
     struct http_conn conn;
     int fd;
-    bool may_wait;         /* recv() may wait, for RECV_TIMEOUT_MS at most:
-                              once one has found nothing */
+    bool may_wait;         /* one recv() has found nothing: the next ones wait,
+                              for RECV_TIMEOUT_MS at most */
     bool found_empty;      /* net_discard() has found nothing to read */
     char *peer;            /* its address, or NULL: not needed */
     struct net_delivery delivery; /* of its answer */
@@ -204,7 +204,8 @@ static void ask_redis(struct client *client)
     bool complete = false;
     /* The page's first command: connect, if there is no connection. Without
      * one, redis_receive() returns NULL. If memory was short, the second try
-     * has some; if descriptors were, they are there for the next page. */
+     * has some; if descriptors were, they are there for the next page: after
+     * a failed connect, redis_begin() does not try again for 10 ms. */
     if (client->conn.x->taken == 0 &&
         !redis_begin(client->redis, client->worker->http.clock.now_ms) &&
         http_context_relieve(&client->worker->http, errno))

@@ -96,8 +96,9 @@ static bool is_forbidden(unsigned code)
            code == 0xfffe || code == 0xffff || code > 0x10ffff;
 }
 
-/* Returns how many bytes a character has that begins with this one: the
- * number of 1 bits before the first 0. Returns 0 where none begins. */
+/* Returns how many bytes a character has that begins with this one: one, or
+ * as many as there are 1 bits before the first 0. Returns 0 where none
+ * begins. */
 static size_t utf8_size(unsigned char first)
 {
     if (first < 0x80) /* 0xxxxxxx: ASCII */
@@ -113,7 +114,8 @@ static size_t utf8_size(unsigned char first)
     return 0;
 }
 
-/* Returns the bits x of the first byte of a character of n bytes. */
+/* Returns the bits that are marked x above, of the first byte of a character
+ * of n bytes. */
 static unsigned utf8_first_bits(unsigned char first, size_t n)
 {
     switch (n) {

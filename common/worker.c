@@ -13,7 +13,8 @@ void worker_init(struct worker *worker, const struct server *server,
 {
     *worker = (struct worker){.server = server,
                               .slot = &server->shared->slots[number]};
-    /* The seed should differ in all processes and threads. */
+    /* The seed picks /redirect's picture, and should differ in all processes
+     * and threads. */
     http_context_init(&worker->http, &server->site, (unsigned)getpid() ^
                       (unsigned)((uintptr_t)worker >> 8));
     struct http_exchange *x = http_exchange_acquire(&worker->http);
