@@ -16,7 +16,7 @@ from tools.bench.meter import yardstick
 from tools.bench.run.session import Here, build_all, environment, measure, without_tools
 from tools.fleet import measure as fleet
 from tools.kit import process, progress, redis, strace, venv
-from tools.report import answer, join, live as terminal, report, table
+from tools.report import answer, join, live, report, table
 from tools.results import rundir
 
 
@@ -34,7 +34,7 @@ def tell(settings, folder, env, said, more):
     if settings.wide:
         print(*table.all_lines(summary, table.width(), wide=True), "", *lines, *problems, sep="\n")
     env = {**env, "left_out": env["left_out"] + left_out}
-    end = [f"Report: {shown}/report.html", f"  also {terminal.LOG}, {table.FILE}, samples.csv",
+    end = [f"Report: {shown}/report.html", f"  also {live.LOG}, {table.FILE}, samples.csv",
            *more, *said]
     print("", *answer.lines(summary, env, end, table.width()), sep="\n")
     if settings.commit and env["complete"]:
@@ -101,7 +101,7 @@ def compare(settings):
                "left_out": left_out, "left_to_full": later}
         rundir.write_json(os.path.join(folder.path, "env.json"), env)
         status, said = measure(where, settings, machine, folder, stages, env,
-                               terminal.View)
+                               live.View)
         if not folder.rows:
             print(*said, "Nothing was measured.")
             return status

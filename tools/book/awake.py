@@ -24,9 +24,9 @@ class Awake(Block):
                 row += [figures.show(plain, 1), figures.show(awake, 1), f"{awake / plain:.2f}"]
             rows.append(row)
         heads = [head for x in points for head in (f"{int(x):,}", "awake", "ratio")]
-        return self.table(["server", *heads], rows, "", (
-            self.page(name).experiment["title"], variant, "CPU µs of a request, by clients",
-            "awake: the same with cores that never sleep"))
+        return [*self.table(["server", *heads], rows, "", (
+            self.page(name).experiment["title"], variant, "CPU µs of a request, by clients")),
+            self.note("Awake: " + self.data.machine("reference-awake"))]
 
 
 def setup(app):

@@ -24,8 +24,8 @@ class Data:
         self.studies = {
             path.parent.name: figures.Run(path.parent)
             for path in (RESULTS / "studies").glob("*/samples.csv*")}
-        self.runs = self.studies | {name: self.run
-                                    for name in self.run.experiments}
+        self.runs = {**self.studies, "reference-awake": self.awake,
+                     **dict.fromkeys(self.run.experiments, self.run)}
         self.names = figures.everything(self.run, self.studies, self.awake)
 
     def machine(self, name=""):

@@ -46,12 +46,13 @@ class Server:
     model: str              # SEQUENTIAL, WORKER_EACH, POOL or LOOP
     at_a_time: float        # clients that it serves at a time, by default
     colour: tuple           # of colours
-    says: str               # in a sentence or two: who waits
+    says: str               # in a sentence or two, which clients wait
     slots: str = ""         # the option that sets at_a_time
     one_core: bool = False  # whether a single thread computes
-    has_loops: bool = False       # whether --workers gives it more loops
+    has_loops: bool = False # whether --workers gives it more loops
 
-    # Of peers, these differ.
+    # Of peers, these differ. `metered`: False for one of the study self-check, which has no control
+    # group and no samples, and so shows what these cost.
     kind = "architecture"
     keep_alive = metered = True
     warm_up, start_seconds = 0.0, 10.0

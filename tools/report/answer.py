@@ -10,6 +10,7 @@ from tools.report import table
 from tools.results.rundir import NOT_MEASURED
 from tools.stats.sentences import number, points_at, reference_x
 from tools.stats.stats import EQUAL, FEW, LESS, MORE, UNKNOWN
+from tools.stats.summary import FOREIGN_LOAD
 
 LINES = 23          # of a terminal of 24: the prompt needs one
 NARROW = 80
@@ -136,7 +137,7 @@ def disturbed(summary, wide):
               for point in curve["points"]]
     why, count = "other programs used the cores", 0
     for point in points:
-        count += bool(point["disturbed"] or "foreign load" in point["noisy"])
+        count += bool(point["disturbed"] or FOREIGN_LOAD in point["noisy"])
         why = point["disturbed"].removeprefix(NOT_MEASURED) or why
     if not count:
         return ""

@@ -254,7 +254,7 @@ def lines(table, wide):
 def say(*sentences):
     """Print sentences, each on lines of its own; a line break in one stays."""
     for line in (line for sentence in sentences for line in sentence.split("\n")):
-        print(textwrap.fill(line, width(), drop_whitespace=bool(line[:1].strip())), flush=True)
+        print(textwrap.fill(line, width()), flush=True)
 
 
 def all_lines(summary, size, wide=False):

@@ -6,8 +6,9 @@ without descriptors has lost requests whatever else was busy.
 
 WHOLE_CORE = 95.0   # per cent from which the server's core was the limit
 BUSY = 90.0         # the same for others, whose start and end count too
-FOREIGN = 20.0      # per cent of the server's core from which it is other programs: with some
-                    # kernels, a server that often falls asleep causes 8 to 12
+FOREIGN = 20.0      # per cent of the server's core from which other programs were the limit. Twice
+                    # what makes a cell noisy (summary.py): with some kernels, a server that often
+                    # falls asleep causes 8 to 12
 LOAD = ("load tool", "cores of the load")       # the limits of the load
 
 

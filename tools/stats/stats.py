@@ -25,7 +25,7 @@ ERROR = 0.05            # how often a session may find a difference by chance
 SHARES = {6: 0.0313, 12: 0.0064, 24: 0.0067, 48: 0.0056}
 LOOKS = tuple(SHARES)
 SAME = 0.05             # two servers are "the same" within this
-FLOOR = 0.02            # and none is said to be more or less by not even this much
+FLOOR = 0.02            # and a difference smaller than this is no difference
 
 MORE, LESS, EQUAL, UNKNOWN, FEW = "more", "less", "same", "unknown", "few"
 

@@ -13,7 +13,8 @@ from tools.stats.comparisons import CLOSED, OPEN, comparisons
 from tools.stats.sentences import explain
 from tools.stats.steady import TIMES, steadied
 
-NOISY_FOREIGN = 10.0        # per cent of the core
+NOISY_FOREIGN = 10.0        # per cent of the server's core
+FOREIGN_LOAD = "foreign load"       # why a cell with more is noisy
 TIGHT = 0.05                # how far the ends of a cell's interval may be from its middle
 LEADS = ("cpu_us", "rate", "answered")  # figures that can decide whether a cell is noisy
 MIDDLES = (*TIMES, "rate")  # columns summed up by stats.middle(), the others by a median
@@ -50,7 +51,7 @@ def noise(values, medians):
     return [why for why, true in (
         ("fewer than six rounds", len(values) < stats.LOOKS[0]),
         ("rounds scatter", max(high - known, known - low) > TIGHT * known),
-        ("foreign load", (medians.get("foreign") or 0) > NOISY_FOREIGN)) if true]
+        (FOREIGN_LOAD, (medians.get("foreign") or 0) > NOISY_FOREIGN)) if true]
 
 
 def doubt(rows, clients):

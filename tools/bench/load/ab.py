@@ -58,6 +58,7 @@ class Ab(Tool):
         times = column(folder, "percentiles.csv", ",", 1)
         result.p50, result.p99, result.max = times[50], times[99], times[100]
         total, = numbers(r"^Total:\s+\d+\s+(\d+)", text)
+        # Each percentile stands for a hundredth of the answers, the last time for one of them.
         mean = sum(times[:100]) / 100 + times[100] / result.good
         result.mean = min(max(mean, total - 0.5), total + 0.5)
 

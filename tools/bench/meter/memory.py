@@ -21,7 +21,8 @@ class Memory(Metric):
         self.peak = max(self.peak, proportional(meter.tree))
         now = _descriptors(meter.tree)
         self.descriptors = max(self.descriptors, *now.values(), 0)
-        # A new process was forked for one connection.
+        # Of a process that begin() has not seen, all but one descriptor are copies of its
+        # parent's: it was forked for one connection.
         self.open = max(self.open, sum(
             count - self.held.get(pid, count - 1) for pid, count in now.items()))
         alive = [one.threads for one in meter.tree if one.state != "Z"]

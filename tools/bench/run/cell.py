@@ -145,7 +145,7 @@ class Runner:
         """Let a just-in-time compiler see what it will have to do, and every worker of a pool
         serve before it counts: its first answer costs page faults, and a connection to Redis.
         Workers that wait in accept(2) take turns, so one client reaches all of them. Of the other
-        designs the two pages of _check() have warmed all that stays."""
+        designs, what _check() asked for has warmed all that stays."""
         if cell.server.kind == "architecture" and cell.server.model == servers.POOL:
             get = client(live.port)
             for _ in range(WARM * sum(one.threads for one in procfs.tree(live.pid))):
