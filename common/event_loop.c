@@ -17,10 +17,11 @@
 
 #include "net.h"
 
-/* How many steps one client may take before the loop serves others: enough
- * for a batch of pipelined requests, or for a request, the head of its
- * answer and three pieces of a file. With more, one fast reader of a huge
- * file would keep all others waiting. */
+/* After so many steps a client's next read or write waits until the loop has
+ * served others. Six are enough for a request, the head of its answer and
+ * three pieces of a file. Without a limit, one fast reader of a huge file
+ * would keep all others waiting. Requests that one read has brought are all
+ * answered before, however many, unless one has to wait for Redis. */
 enum { STEPS_PER_ITERATION = 6 };
 
 /* How often a loop that may not accept looks again: one that stops looks at
@@ -65,7 +66,7 @@ static void set_deadline(struct event_loop *loop, struct client *client)
 {
     enum http_phase phase = http_conn_phase(&client->conn);
     remove_deadline(loop, client);
-    if (client->queue != phase)
+    if (client->queue != phase) /* a stall of the new phase counts from now */
         net_delivery_begin(&client->delivery, loop->base.http.clock.now_ms);
     client->queue = (unsigned char)phase;
     client->deadline_ms =
@@ -129,6 +130,8 @@ static bool answer_request(struct event_loop *loop, struct client *client)
     return true;
 }
 
+/* The second attempt helps if there was no memory for the first. If Redis
+ * could not be reached, redis.c refuses all attempts for a while. */
 static bool queue_command(struct event_loop *loop, struct client *client,
                           const struct redis_command *command)
 {
@@ -225,8 +228,8 @@ void event_loop_serve(struct event_loop *loop, struct client *client)
     bool go_on = true, share_used = false;
     for (int steps = 0; go_on; steps++) {
         want = http_conn_want(&client->conn);
-        /* Only these three may be left for the next iteration: the socket,
-         * which is ready, brings the client back. */
+        /* Only these three may be left for the next iteration: the socket
+         * brings the client back, at once if it is ready. */
         share_used = steps >= STEPS_PER_ITERATION &&
                      (want == HTTP_WANT_READ || want == HTTP_WANT_WRITE ||
                       want == HTTP_WANT_LINGER);

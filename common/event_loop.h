@@ -16,7 +16,7 @@
 #include "redis_async.h"
 #include "worker.h"
 
-/* One client: all the memory that an idle one costs. */
+/* One client: all the memory that an idle one costs, but for `peer`. */
 struct client {
     struct http_conn conn;
     int fd;
@@ -41,7 +41,7 @@ struct client {
  * of arrival is in order of deadline too: setting a deadline appends,
  * checking looks at the head, however many clients there are. */
 struct event_loop {
-    struct worker base;
+    struct worker base;     /* what a worker of any server has */
     struct redis_async redis;
     int listener;           /* -1 when the server stops: poll(2) would report
                                at every call that it has been shut down */
@@ -64,7 +64,8 @@ struct event_loop {
                   enum http_want want, bool share_used);
     /* Stops watching it; its descriptor is closed next. */
     void (*unwatch)(struct event_loop *loop, struct client *client);
-    /* Watches Redis' socket for `events`, level-triggered; 0: no longer. */
+    /* Watches Redis' socket for `events`, level-triggered; 0: no longer. It
+     * is the redis_async's `watch`, which knows no event_loop: hence void. */
     void (*watch_redis)(void *loop, int fd, short events);
 };
 
@@ -105,8 +106,8 @@ void event_loop_begin_iteration(struct event_loop *loop);
 
 /* Ends an iteration: acts on deadlines that have passed, sends what was
  * queued for Redis, gives Redis up if it has been silent for too long, frees
- * clients that ended. Records how long the iteration has taken, if none took
- * longer. */
+ * clients that ended, closes files that nobody asked for lately. Records how
+ * long the iteration has taken, if none took longer. */
 void event_loop_end_iteration(struct event_loop *loop);
 
 /* Is the server stopping, with no client left or no time to wait for

@@ -18,8 +18,8 @@ static bool at_capacity(const struct event_loop *loop)
     return loop->clients >= loop->max_clients;
 }
 
-/* Has a client that was never read been silent for its grace? What it has
- * sent counts even if this iteration has not come to it. */
+/* Has a client that was never read been silent for its grace (room.h)?
+ * What it has sent counts even if this iteration has not come to it. */
 static bool is_silent(const struct client *client)
 {
     return net_silent_ms(client->fd) >= FIRST_BYTE_GRACE_MS &&

@@ -87,7 +87,7 @@ enum http_conn_state {
     HTTP_CONN_OVER,    /* close the socket */
 };
 
-struct http_conn { /* small: this is what an idle client costs */
+struct http_conn { /* small: an idle client costs it, too */
     struct http_context *context;
     struct http_exchange *x; /* may be NULL between requests */
     uint32_t requests;       /* answered on this connection */
@@ -119,8 +119,8 @@ struct http_output {
 void http_conn_open(struct http_conn *c, struct http_context *context);
 
 /* Gives the connection up, because the client has gone, breaks a limit or
- * outstays --drain-timeout: drops unfinished input and unsent output. It wants CLOSE next. Not while
- * replies from Redis are due: they need its exchange. */
+ * outstays --drain-timeout: drops unfinished input and unsent output. It wants
+ * CLOSE next. Not while replies from Redis are due: they need its exchange. */
 void http_conn_abort(struct http_conn *c);
 
 /* Ends a connection in good order, because the server cannot go on with it

@@ -44,8 +44,8 @@ struct http_logged {
     const char *fault; /* what the page did wrong, or NULL */
 };
 
-/* What answers are made from, one for each worker. The driver sets the
- * clock. */
+/* What answers are made from, one for each worker, which sets the clock
+ * (worker_update()). */
 struct http_context {
     const struct site *site;
     struct clock clock;
@@ -61,7 +61,8 @@ struct http_context {
     unsigned seed;      /* of rand_r(3) */
 };
 
-/* Starts at a memory page: http_exchange_acquire() says why. */
+/* Starts at a memory page: http_exchange_acquire() in http_exchange.c says
+ * why. */
 struct http_exchange {
     _Alignas(4096) struct http_exchange *next; /* in the context's pool */
     struct http_context *context;
@@ -80,7 +81,8 @@ struct http_exchange {
     const char *fault;       /* what it does wrong, or NULL */
     const char *peer;        /* the client's address, or NULL: the driver's,
                                 which sets it before http_conn_answer() */
-    struct buffer commands, memory;
+    struct buffer commands;  /* each a struct page_command, see page.c */
+    struct buffer memory;    /* the page's own: page_memory() */
     struct buffer kept;      /* text that it collects between replies */
     struct buffer scratch;   /* decoded form fields */
     struct buffer content;   /* an answer made in memory */
@@ -121,9 +123,9 @@ bool http_context_relieve(struct http_context *context, int error);
 /* Frees what the context holds; every exchange must have been released. */
 void http_context_free(struct http_context *context);
 
-/* Returns an exchange with empty buffers, to be released by the caller; NULL:
- * no memory. What belongs to one answer is reset by http_conn_answer() and
- * page_begin(). */
+/* Returns an exchange, to be released by the caller; NULL: no memory. Nothing
+ * of earlier answers is left in its buffers but old commands: what belongs to
+ * one answer is reset by http_conn_answer() and page_begin(). */
 struct http_exchange *http_exchange_acquire(struct http_context *context);
 
 /* Frees what a large page was made from, once the answer has a copy of it:

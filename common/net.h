@@ -43,7 +43,8 @@ void net_never_wait(int fd);
  * shorter one before it waits. */
 void net_limit_wait(int fd);
 
-/* What a failed accept(2) means for the server. */
+/* What a failed accept(2) means for the server. The order counts: from
+ * NET_NEEDS_ROOM on, the next attempt has to wait. */
 enum net_verdict {
     NET_NOBODY,     /* no client waits (EAGAIN), or the server stops (EINVAL) */
     NET_NEXT,       /* a signal came, or this client is lost: accept again */

@@ -4,7 +4,8 @@
  * The commands of all clients share a connection, and replies arrive in the
  * order of the commands, so they need no tags. Everything queued during one
  * iteration of the loop leaves in one write at its end: the busier the
- * loop, the fewer system calls a page.
+ * loop, the fewer system calls a page. The first command also starts the
+ * connection, and leaves when the kernel reports that it stands.
  *
  * hiredis' asynchronous API does the work. It needs to know what happens on
  * its socket, and says what to watch that socket for: this file is the

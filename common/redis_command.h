@@ -2,7 +2,7 @@
  * redis_command - what a page asks of Redis, as data.
  *
  * A page never calls Redis. It queues commands, each an array of words, and
- * is called back with each reply. The drivers send them: redis.h,
+ * is called back with each reply. The drivers send them, by redis.h or
  * redis_async.h.
  */
 #pragma once

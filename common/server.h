@@ -47,7 +47,8 @@ struct server { /* constant once the first worker runs, except *shared */
     struct server_shared *shared;
 };
 
-/* Reads the command line, opens folders, log and listening sockets,
+/* Reads the command line, raises the limit of descriptors, opens folders, log
+ * and listening sockets, finds Redis, changes the user, closes the sandbox,
  * installs the signal handlers. Failure ends the program with status 1 or
  * 2. What a server says of itself in `architecture` is explained in
  * options.h; it must stay in memory. */

@@ -4,7 +4,8 @@
  * The HTTP half (http_parser, http_conn, http_exchange, http_response,
  * router, the pages and what they use) knows no options, calls no socket and
  * no Redis: pages only read replies. A server fills in this struct when it
- * starts, a test fills in its own.
+ * starts (describe_site() and share_descriptors() in server.c, then
+ * site_open(), which reads the folders), a test fills in its own.
  */
 #pragma once
 

@@ -69,7 +69,8 @@ static void on_count(struct http_exchange *x, const redisReply *reply)
 }
 
 /* Redis' GET returns the number that INCR has just returned; the third command
- * is deliberate, as in the article that this collection follows. */
+ * is deliberate, as in the article that this collection follows (Shuveb
+ * Hussain, "Linux Applications Performance"). */
 static void ask_for_list(struct http_exchange *x)
 {
     page_ask(x, on_remarks, REDIS_REPLY_ARRAY, "LRANGE", REMARKS, "-100", "-1",
