@@ -21,6 +21,10 @@ NOT_MEASURED = "not measured: "     # how the note of a disturbed sample begins
 SAMPLES = ("experiment", "variant", "server", "kind", "x", "repeat", "order", "started", "status",
            "tool", "host", "workers", *FIGURES, "descriptor_limit", "limit", "evidence", "note",
            "raw")
+# What older runs also measured: a message on the load's core. It told nothing that the other three
+# yardsticks do not: with it, the CPU times of a cell scatter by 4.8 % after the correction, and
+# without it by 4.7 % (docs/results/reference); by 3.1 and 3.2 % in reference-awake.
+FORMER = {"yard_other_ns"}
 CALLS = ("experiment", "variant", "server", "tool", "call", "per_request")
 # What the hooks of a study counted, a row for each figure and round; see studies/hooks.py.
 COUNTED = ("experiment", "variant", "server", "x", "repeat", "figure", "value")
@@ -113,12 +117,12 @@ def stored(path):
 
 
 def read_rows(path):
-    """Return the rows of a CSV file, which may be compressed (see stored), as dicts. Raises
-    OSError."""
+    """Return the rows of a CSV file, which may be compressed (see stored), as dicts without FORMER
+    columns. Raises OSError."""
     found = stored(path) or path
     with (lzma.open if found == f"{os.fspath(path)}.xz" else open)(
             found, "rt", newline="", encoding="utf-8") as file:
-        return [{key: as_value(key, text) for key, text in row.items()}
+        return [{key: as_value(key, text) for key, text in row.items() if key not in FORMER}
                 for row in csv.DictReader(file)]
 
 

@@ -15,7 +15,7 @@ they share. That is a cost of the server and no change of the machine, so it is 
 import math
 import statistics
 
-PIECES = ("yard_work_ns", "yard_memory_ns", "yard_hand_ns", "yard_other_ns")
+PIECES = ("yard_work_ns", "yard_memory_ns", "yard_hand_ns")
 TIMES = ("cpu_us", "cpu_user_us", "cpu_system_us")
 ENOUGH = 40         # rows for exponents; with fewer, they would follow chance
 CERTAIN = 3         # standard errors that a mean is away from 0, to be no chance

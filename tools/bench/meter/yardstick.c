@@ -5,7 +5,7 @@
  *
  * A line on standard input asks for the means (ns) since the last line:
  *
- *     VISITS WORK MEMORY HAND OTHER
+ *     VISITS WORK MEMORY HAND
  *
  * Cores of a virtual machine change from millisecond to millisecond, and
  * nothing in /proc shows it. The causes below are the likely ones; a guest
@@ -14,7 +14,6 @@
  * work    a message through a socket, with warm caches. It takes a third
  *         longer while another guest works on the other hardware thread of
  *         this core.
- * other   the same on core OTHER.
  * memory  reading LINES cache lines that lie far apart. Other guests use the
  *         same last cache and the same memory.
  * hand    a cache line goes to core OTHER and back. That takes 80 ns while
@@ -59,7 +58,6 @@ struct line {
 
 static struct line memory[FAR];
 static _Alignas(2 * LINE) atomic_long ball; /* odd: the other thread has it */
-static _Alignas(2 * LINE) atomic_long other_work;
 
 static long now(void)
 {
@@ -121,18 +119,14 @@ static bool wait_for(long turn, long until)
     return true;
 }
 
-/* The other core: work, then give the ball back until HANDS are done. */
+/* The other core: give the ball back until HANDS are done. */
 static void *other_core(void *core)
 {
-    int pair[2];
     settle(*(int *)core);
-    if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0)
-        fail("yardstick: socketpair");
     for (;;) {
         long due = next_visit();
         struct timespec at = {.tv_sec = due / 1000000000, .tv_nsec = due % 1000000000};
         clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
-        atomic_store(&other_work, warm_work(pair));
         long until = now() + PATIENCE;
         for (long turn = 1; turn < 2 * HANDS && wait_for(turn, until); turn += 2)
             atomic_store(&ball, turn + 1);
@@ -186,7 +180,7 @@ int main(int argc, char **argv)
         fail("yardstick: pthread_create");
     settle(core);
     chain();
-    long visits = 0, sum[4] = {0}, due = 0;
+    long visits = 0, sum[3] = {0}, due = 0;
     volatile struct line *at = memory;
     for (;;) {
         struct pollfd asked = {.fd = 0, .events = POLLIN};
@@ -199,10 +193,9 @@ int main(int argc, char **argv)
             if (read(0, line, sizeof(line)) <= 0)
                 return 0; /* bench has ended */
             long many = visits ? visits : 1;
-            printf("%ld %ld %ld %ld %ld\n", visits, sum[0] / many, sum[1] / many,
-                   sum[2] / many, sum[3] / many);
+            printf("%ld %ld %ld %ld\n", visits, sum[0] / many, sum[1] / many, sum[2] / many);
             fflush(stdout);
-            visits = sum[0] = sum[1] = sum[2] = sum[3] = 0;
+            visits = sum[0] = sum[1] = sum[2] = 0;
             continue;
         }
         /* The core was in a system call that nothing interrupts, as in a poll of thousands of
@@ -224,6 +217,5 @@ int main(int argc, char **argv)
         sum[0] += worked;
         sum[1] += ended - read_at;
         sum[2] += handed;
-        sum[3] += other >= 0 ? atomic_load(&other_work) : 0;
     }
 }
