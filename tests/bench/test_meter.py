@@ -263,6 +263,23 @@ def test_proc_counts_in_ticks_and_switches(program, how):
     assert itself <= counted <= itself + 20
 
 
+def test_strace_does_not_wait_for_one_that_has_ended(tmp_path):
+    """A child of 02 may end between the look at the server's processes and strace's. A zombie
+    cannot be followed; the others are."""
+    with subprocess.Popen(["true"]) as ended, subprocess.Popen(["sleep", "60"]) as sleeps:
+        try:
+            wait_until(lambda: procfs.state(ended.pid) == "Z")
+            with strace.following([ended.pid, sleeps.pid], ["-q"], tmp_path / "calls") as one:
+                assert procfs.find(r"^TracerPid:\s*(\d+)",
+                                   f"/proc/{sleeps.pid}/status") == str(one.pid)
+        except strace.StraceError as error:
+            if "Operation not permitted" in str(error) and os.geteuid():
+                pytest.skip(str(error))
+            raise
+        finally:
+            sleeps.kill()
+
+
 def test_strace_that_follows_too_late_is_ended(monkeypatch, tmp_path):
     """It would slow down what is measured next."""
     (tmp_path / "strace").write_text("#!/bin/sh\nexec sleep 60\n")

@@ -9,6 +9,8 @@ import signal
 from tools.kit import process, procfs, scratch, wait
 
 SECONDS = 20            # until it must have begun, or ended
+# What ends before strace comes, a child of 02, for example. Nobody can follow a zombie.
+GONE = ("", "Z", "X")
 
 
 class StraceError(Exception):
@@ -45,7 +47,7 @@ def following(pids, options, output, cores=None, until=_until):
 
         def follows(thread):
             tracer = procfs.find(r"^TracerPid:\s*(\d+)", f"/proc/{thread}/status")
-            return tracer in ("", str(strace.pid))      # "": it has ended
+            return tracer in ("", str(strace.pid)) or procfs.state(thread) in GONE
 
         try:
             if not until(lambda: all(map(follows, threads)), strace) or process.wait(strace, 0):
