@@ -298,7 +298,7 @@ timeline: build/deps/watch all build/guardian
 ## replay: a page that plays a burst again, with the line of source that each worker waits in (SERVER=03,05 CLIENTS=8; LAB=03 SUBMISSION=DIR)
 replay: build/deps/watch all build/guardian
 	@$(if $(LAB),program=$$($(MAKE) -s lab) && FROM=$$(dirname "$$program")) $(OBSERVE) timeline \
-		'$(or $(LAB),$(SERVER),05)' --replay $(if $(CLIENTS),--clients='$(CLIENTS)') $(ARGS)
+		$(if $(LAB),"$$(basename "$$program")",'$(or $(SERVER),05)') --replay $(if $(CLIENTS),--clients='$(CLIENTS)') $(ARGS)
 
 ## simulator: a page in which clients, workers and Redis move, with settings to try
 simulator:

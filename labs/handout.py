@@ -126,7 +126,7 @@ clean:
 
 # These run or measure the finished servers, which are not here.
 ELSEWHERE = timeline demo-stuck predict model simulator compare study \\
-            $(foreach n,1 2 3 4 5 6 7,run-0$n watch-0$n)
+            $(filter run-% watch-%,$(MAKECMDGOALS))
 $(ELSEWHERE):
 \t@echo "make $@ needs the whole collection; README.md says where it is" >&2
 \t@exit 1
@@ -194,7 +194,7 @@ def copy_chapter(lab):
     (FOLDER / lab.chapter).write_text(as_text(
         chapter.read_text(encoding="utf-8"), lab.chapter), encoding="utf-8")
     smallest = Path(lab.chapter).parent / "smallest"
-    for name in (f"{lab.folder.name}.c", "smallest.h"):
+    for name in (Path(lab.chapter).with_suffix(".c").name, "smallest.h"):
         if (TOP / smallest / name).exists():
             copy(smallest / name)
 

@@ -62,7 +62,8 @@ class Lab:
         """The folder of the collection's main.c; absent in a handout."""
         if (self.folder / "solution").is_dir():
             return self.folder / "solution"
-        return TOP / self.folder.name
+        # By its name: servers and labs with the same number need not belong together.
+        return next(TOP.glob(f"[0-9][0-9]_{self.server}"), TOP / self.folder.name)
 
     def is_solution(self, path):
         """Return whether a path is the collection's own server of this lab, one

@@ -68,7 +68,7 @@ def test_the_page_about_the_tests_names_them_all():
     for design, what in DESIGNS.items():
         for name in what["fails"]:
             fails[name].add(design)
-    assert set(rows) - {"test"} == set(fails)
+    assert set(rows) - {"test"} == set(fails), "a test has a row in labs/JUDGEMENT.md"
     for test, row in rows.items():
         if test != "test":
             right, finds, _ = row.split(" | ")

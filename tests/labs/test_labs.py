@@ -19,15 +19,16 @@ MUTANTS = [(folder.name, mutant) for folder in labs.all_folders()
            for mutant in labs.read(folder).mutants]
 STARTERS, SOLUTIONS = ["05_prethreaded"], ["04_threaded", "07_epoll"]
 MOST = 25               # points of a starter
+MAY_CRASH = ["any_event_resumes"]   # and fail further tests, on a crowded machine
 
 
 def nearly_right(name):
     """Return (name of a lab, its mutant that fails the fewest tests)."""
     mutants = labs.find(name).mutants
-    return name, min(mutants, key=lambda mutant: len(mutants[mutant]))
+    return name, min(mutants, key=lambda mutant: (mutant in MAY_CRASH, len(mutants[mutant])))
 
 
-FEW = [nearly_right(name) for name in LABS[:-1] if name not in SOLUTIONS]
+FEW = [nearly_right(name) for name in LABS if name not in (*SOLUTIONS, "08_io_uring")]
 
 
 @pytest.mark.parametrize("name", LABS if FULL else STARTERS)

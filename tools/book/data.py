@@ -1,4 +1,6 @@
-"""What the pages of the book may name: the run that it is built on, and the studies."""
+"""What the pages of the book may name: the run that it is built on, the studies, and labs."""
+
+import tomllib
 
 from sphinx.errors import ExtensionError
 
@@ -7,6 +9,16 @@ from tools.kit import TOP
 from tools.report import join
 
 RESULTS = TOP / "docs" / "results"
+
+
+def lab_of(page):
+    """Return (its folder, what its lab.toml says) of the lab that has the page, for example
+    "tutorial/07_epoll", as its chapter; None: there is none."""
+    for path in sorted((TOP / "labs").glob("*/lab.toml")):
+        told = tomllib.loads(path.read_text(encoding="utf-8"))
+        if told["chapter"] == f"docs/{page}.md":
+            return path.parent, told
+    return None
 
 
 class Data:

@@ -24,7 +24,6 @@ does not hold or a figure that is missing is an error. With a reader's run
 """
 
 import statistics
-import tomllib
 from html import escape
 from pathlib import Path
 
@@ -35,7 +34,7 @@ from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from tools.bench.machine import facts
 from tools.book import curves, figures, live, overview, pictures, search, sidebar, source
-from tools.book.data import RESULTS, Data
+from tools.book.data import RESULTS, Data, lab_of
 from tools.kit import TOP, states
 from tools.kit.servers import ARCHITECTURES
 from tools.report import charts, styles, table
@@ -364,10 +363,8 @@ def add_times(app, doctree):
     words = sum(len(one.astext().split()) for one in
                 doctree.findall(nodes.paragraph))
     said = f"Reading: {max(1, round(words / 200))} minutes."
-    lab = TOP / "labs" / name.removeprefix("tutorial/") / "lab.toml"
-    if lab.is_file():
-        minutes = tomllib.loads(lab.read_text(encoding="utf-8"))["minutes"]
-        said += f" The lab: {minutes} minutes."
+    if lab := lab_of(name):
+        said += f" The lab: {lab[1]['minutes']} minutes."
     title.parent.insert(1, Block.note(said))
 
 

@@ -15,6 +15,7 @@ from docutils import nodes
 from sphinx.builders import Builder
 
 from tools.book import markdown, svg
+from tools.book.data import lab_of
 from tools.kit import TOP
 from tools.stats.summary import BURST
 
@@ -112,10 +113,11 @@ class Read(Builder):
         """Write one page."""
         text = self.writer(name).blocks(doctree)
         folder = name.partition("/")[2]
-        if (TOP / folder / "main.c").is_file():     # a chapter has a server and a lab
+        lab = lab_of(name)
+        if lab and (TOP / folder / "main.c").is_file():     # of a server
             head, rest = text.split("\n\n", 1)
             text = (f"{head}\n\n[Its code](../../{folder}/main.c), "
-                    f"[its lab](../../labs/{folder}/README.md)\n\n{rest}")
+                    f"[its lab](../../labs/{lab[0].name}/README.md)\n\n{rest}")
         path = Path(self.outdir) / Path(place(name)).name
         path.write_text(MADE.format(f"docs/{name}.md") + text + FOOT, encoding="utf-8")
 
