@@ -1,6 +1,7 @@
 """The exact machine's plans, what it prints, and the parts that functions belong to: all that
 needs no machine."""
 
+import dataclasses
 import re
 import subprocess
 
@@ -22,6 +23,7 @@ window 100 20 300
 window 110 20 300
 cell /requests/answer
 window 50 0 60
+memory 3
 a line of the server
 done
 """
@@ -46,6 +48,7 @@ def test_what_a_machine_printed():
     assert booted.cells[1][0].counted["server"] == (5, 45)      # with its workers and their end
     assert booted.cells[1][0].blocks == [("server", False, 0x555555555010, 4),
                                          ("server", True, 0xffffffff81000104, 40)]
+    assert booted.memory == [3072]
     assert booted.symbols == ["ffffffff81000000 T first"]
     assert booted.maps == [["555555554000-555555556000 r-xp 00000000 00:01 17 /bin/epoll"]]
 
@@ -250,6 +253,7 @@ def test_tables_and_pictures():
 def test_results_come_back(tmp_path):
     """As they were counted, for the book."""
     cell = counted(100, 102, 104)
+    cell.memory = 4096
     cell.where = parts.Where({"f": 30}, {"tcp_ack": 50}, {"tcp_ack": 20}, {"tcp_ack": 7})
     results.write(tmp_path, "exact.json", {"qemu": "7.2"}, {"epoll": {
         "answer": results.of_cell(cell)}})
@@ -258,6 +262,7 @@ def test_results_come_back(tmp_path):
     assert table.machine == {"qemu": "7.2"} and table.cell("epoll", "answer").total == 102
     assert table.cell("epoll", "answer").parts()["TCP in"] == (50, 20)
     assert table.curves["idle"]["epoll"][1000].user == 51
+    assert table.curves["idle"]["epoll"][1000].memory == 4096
 
 
 def test_a_report_holds_all_it_needs(tmp_path):
@@ -299,6 +304,40 @@ def test_a_slope_is_what_each_unit_adds():
         "cell /requests/answer-close 1 0 1 1700 3 200", "stop"]
     with pytest.raises(ValueError, match="CURVE has 'tea'; it can have all, or idle"):
         curves.chosen("idle,tea")
+
+
+def test_the_plan_of_open_connections():
+    """Each has asked once before what is counted; then the server's memory is written down. It
+    takes half an hour, so that CURVE=all does without."""
+    curve = curves.CURVES["open"]
+    asks = ["maps", "cell /requests/hello 30000 1 1 30000 1 100000", "memory", "stop"]
+    assert curve.lines(program("epoll"), 30000) == [
+        "descriptors 200000", "server /bin/epoll --port 8000 --keep-alive 3600", *asks]
+    peer = dataclasses.replace(program("nginx"), peer=True)
+    assert curve.lines(peer, 30000) == ["descriptors 200000", "peer /bin/nginx --port 8000", *asks]
+    assert curve not in curves.chosen("all") and curve in curves.chosen("idle,open")
+
+
+def test_a_machine_for_each_size():
+    """Where the curve says how much memory it has: what one size leaves behind is not in the
+    next."""
+    booted = []
+
+    class Bench:
+        """Counts what it is told to."""
+        programs = [program("epoll")]
+        kernel = staticmethod(lambda: None)
+
+        @staticmethod
+        def count_plan(_program, _plan, sizes, _why, mebibytes):
+            """Return a figure for each size."""
+            booted.append(([one.connections for one in sizes], mebibytes))
+            return {one.name: counted(1) for one in sizes}
+    for name in ("open", "idle"):
+        curve = curves.CURVES[name]
+        assert list(curves.count_all(Bench, curve, print)["epoll"]) == curve.at
+    assert booted == [([10000], 12288), ([30000], 12288), ([50000], 12288), ([100000], 12288),
+                      ([1] * 5, 0)]
 
 
 def test_pages_can_name_what_was_counted():

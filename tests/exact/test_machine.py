@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cost import exact as cost
-from tools.exact import cells, count, machine, parts, programs
+from tools.exact import cells, count, curves, machine, parts, programs
 from tools.kit import TOP, scratch
 
 FEW = [replace(cells.CELLS["answer"], requests=100), replace(cells.CELLS["answer-kept"], warm_up=50,
@@ -81,6 +81,17 @@ def test_nothing_is_lost(bench):
         assert abs(cell.gap) < 0.03
         assert sum(cell.where.load.values()) > 1000     # it receives what it sent itself
     assert counted["answer"].cost("server")[1] > counted["answer-kept"].cost("server")[1]
+
+
+@pytest.mark.slow
+def test_more_connections_than_an_address_has_ports():
+    """They come from several addresses, and each is answered. The server's memory grows by less
+    than the 2 KiB that a sleeping process has in its stack."""
+    curve = replace(curves.CURVES["open"], at=[1000, 30000], requests=30000)
+    for loops in bench_of(("epoll",)):
+        few, many = curves.count_all(loops, curve, lambda program: None)["epoll"].values()
+        assert 0 < many.memory - few.memory < 29000 * 2048
+        assert sum(many.cost("server")) == pytest.approx(sum(few.cost("server")), rel=0.2)
 
 
 @pytest.mark.slow

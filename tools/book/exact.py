@@ -20,6 +20,7 @@ from tools.exact import curves, parts, pictures, results
 from tools.exact.results import title
 
 FOLDER = RESULTS / "exact"
+MACHINES = {}       # {curve: the machine of its own file}
 
 
 class Exact(Block):
@@ -36,10 +37,10 @@ class Exact(Block):
         """The results.Table of the book."""
         return self.data.exact
 
-    def told(self, what="", more=()):
+    def told(self, what="", more=(), machine=None):
         """Return the note below what was counted: what it is, and where it was; on `more` machines
-        than the one of the table, too."""
-        machine = self.counted.machine
+        than the one of the table, too, or on another `machine` than that."""
+        machine = machine or self.counted.machine
         kernels = ", ".join(sorted(next(name for name in one["packages"]
                                         if name.startswith("linux-image"))
                                    for one in (machine, *more)))
@@ -136,12 +137,17 @@ class Exact(Block):
         file = "-".join(("exact-curve", name, *names))     # a page may draw others of it
         return [*self.image(file, pictures.of_curve(curves.CURVES[name], costs),
                             f"{curves.CURVES[name].says}, thousands of instructions. {told}."),
-                self.told()]
+                self.told(machine=MACHINES.get(name))]
 
 
 def read(app):
-    """Give the book's Data what was counted."""
+    """Give the book's Data what was counted. A curve that was counted at another time has a folder
+    of its own, too."""
     app.book_data.exact = results.read(FOLDER)
+    for path in FOLDER.glob("*/curves.json"):
+        table = results.read(path.parent)
+        app.book_data.exact.curves.update(table.curves)
+        MACHINES.update(dict.fromkeys(table.curves, table.machine))
     app.book_data.names.update(figures.counted(app.book_data.exact))
     app.book_data.names["exact_kernel"] = figures.Names(
         (path.parent.name, figures.counted(results.read(path.parent))["exact"])

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 WINDOWS = 5
-MOST = 2000             # connections at a time, as guest/load.c has room for
+MOST = 2000             # connections at a time, with CLIENTS
 BODY = 1000             # bytes
 _FILE = tomllib.loads(Path(__file__).with_name("cells.toml").read_text(encoding="utf-8"))
 

@@ -29,7 +29,7 @@ def arguments(words):
     add("--floor", action="store_true", help="also the least that each design needs")
     add("--clients", default="", help="connections at a time, of cells with new ones (20)")
     add("--kernel", default="", help="a release of machine.toml")
-    add("--curve", default="", help="only how costs grow: idle, workers, memory, or all")
+    add("--curve", default="", help="only how costs grow: names of curves.toml, or all")
     add("--why", action="store_true", help="also where the instructions go")
     add("--out", type=Path, default=OUT, help="a folder")
     add("--settings", action="store_true", help="only say what is wrong with these")
@@ -83,10 +83,9 @@ def table(chosen, cells, counted):
     return lines
 
 
-def counted_with_progress(bench, cells, why_too):
-    """Return what count.count_all() does, with a line that says what is done. Programs that fail
-    are taken from the bench, and it is said why; raises MachineError if none is left."""
-    plan = {one.name: SECONDS.get(one.name, OTHERS) * len(cells) / 5 for one in bench.programs}
+def progress_of(plan, first):
+    """Say what is planned, {name of a Program: seconds of a core}, and what is `first`; return
+    done(program), which says what is left."""
     cores = len(os.sched_getaffinity(0))
     line, lock, left = progress.Line(sum(plan.values()) / cores), threading.Lock(), dict(plan)
 
@@ -94,11 +93,21 @@ def counted_with_progress(bench, cells, why_too):
         with lock:
             del left[program.name]
             line.show(sum(left.values()) / cores, f"{program.title} is counted", new=True)
+            if not left:
+                line.clear()
 
-    line.show(line.plan, f"{len(plan)} servers, {len(cells)} cells", new=True)
+    line.show(line.plan, first, new=True)
+    return done
+
+
+def counted_with_progress(bench, cells, why_too):
+    """Return what count.count_all() does, with a line that says what is done. Programs that fail
+    are taken from the bench, and it is said why; raises MachineError if none is left."""
+    done = progress_of({one.name: SECONDS.get(one.name, OTHERS) * len(cells) / 5
+                        for one in bench.programs},
+                       f"{len(bench.programs)} servers, {len(cells)} cells")
     failed = {}
     counted = count.count_all(bench, cells, done, why_too, failed)
-    line.clear()
     for program in bench.programs:
         if program.name in failed:
             print(f"exact: {program.title} is left out: {failed[program.name]}", file=sys.stderr)
@@ -120,13 +129,15 @@ def sure(chosen, counted):
 
 def chosen(settings):
     """Return (programs.Choice, cells) of the settings. Raises a sentence about what is wrong."""
+    chosen_curves = curves.chosen(settings.curve)
     try:
         choice = programs.Choice(chosen_servers(settings.servers), split(settings.variant),
-                                 split(settings.peers), settings.floor)
+                                 split(settings.peers), settings.floor,
+                                 connections=max((one.descriptors for one in chosen_curves),
+                                                 default=0))
         choice.check()
     except VariantError as error:
         raise ValueError(f"VARIANT: {error}") from error
-    curves.chosen(settings.curve)
     kernels = [one["name"] for one in trees.MACHINE["kernel"]["release"]]
     if settings.kernel and settings.kernel not in kernels:
         raise ValueError(f"KERNEL is '{settings.kernel}'; it can be {', '.join(kernels)}")
@@ -138,9 +149,12 @@ def measure_curves(settings, bench):
     (see why.draw())."""
     told, drawn = {}, {}
     for curve in curves.chosen(settings.curve):
-        costs = curves.count_all(bench, curve, lambda program: None)
-        if not costs:
+        mine = [one for one in bench.programs if one.name in curve.servers]
+        if not mine:
             continue
+        done = progress_of(dict.fromkeys((one.name for one in mine), curve.seconds),
+                           f"{curve.name}: {len(mine)} servers, {len(curve.at)} sizes")
+        costs = curves.count_all(bench, curve, done)
         print(*curves.table(bench.programs, curve, costs), "", sep="\n", flush=True)
         if not settings.plain:
             drawn |= why.draw_curve(bench.programs, curve, costs, settings.out)

@@ -26,6 +26,7 @@ class Counted:
     windows: list       # of {role: (user, kernel)}
     charged: list       # of {role: what the kernel says}, in all its groups
     where: parts.Where = field(default=None, repr=False)    # of the middle window, with `why`
+    memory: int = 0     # bytes that the server has afterwards; 0: the plan did not ask
 
     @property
     def middle(self):
@@ -77,16 +78,16 @@ class Bench:
                 "cpu": config["qemu"]["cpu"], "kernel options": config["kernel"]["options"],
                 "packages": self.tree.versions, "source": commit}
 
-    def boot(self, plan, why=False):
+    def boot(self, plan, why=False, mebibytes=None):
         """Boot a machine with a plan (bytes); return Booted, with `why` also with the blocks of
-        code that ran. Raises MachineError."""
+        code that ran. See machine.boot() for its memory. Raises MachineError."""
         plugin = str(self.plugin)
         if why:
             first, end = self.kernel().softirq()
             exits = (self.kernel().address(name) for name in ("do_exit", "do_task_dead"))
             plugin += f",detail=on,softirq={first:x}-{end:x},exit=" + "-".join(
                 f"{address:x}" for address in exits)
-        return machine.boot(self.files | {"plan": plan}, self.tree.kernel, plugin)
+        return machine.boot(self.files | {"plan": plan}, self.tree.kernel, plugin, mebibytes)
 
     @functools.cache
     def kernel(self):
@@ -107,10 +108,13 @@ class Bench:
         cells = [cell for cell in cells if program.can(cell)]
         return self.count_plan(program, all_cells.plan(program, cells, **windows), cells, why)
 
-    def count_plan(self, program, plan, cells, why=False):
-        """Return {name of a cell: Counted} of a plan (bytes) that counts `cells` at a Program."""
-        booted = self.boot(plan, why)
+    def count_plan(self, program, plan, cells, why=False, mebibytes=None):
+        """Return {name of a cell: Counted} of a plan (bytes) that counts `cells` at a Program, and
+        asks for the server's memory after each or never."""
+        booted = self.boot(plan, why, mebibytes)
         counted = per_request(booted, cells)
+        for cell, memory in zip(cells, booted.memory):
+            counted[cell.name].memory = memory
         if why:
             server = parts.Code(booted.maps[0], program.path)
             for cell, seen in zip(cells, booted.cells, strict=True):

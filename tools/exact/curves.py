@@ -1,4 +1,4 @@
-"""Curves: how the cost of a request grows with idle connections, workers, or memory.
+"""Curves: how the cost of a request grows with connections, workers, or memory.
 
     for curve in curves.chosen("idle"):
         costs = curves.count_all(bench, curve, done)    # {name of a Program: {size: Counted}}
@@ -14,7 +14,6 @@ from pathlib import Path
 from tools.exact import cells as all_cells, parts
 from tools.kit import servers
 
-WINDOWS = 3
 GROWN = 3           # parts that are named
 
 
@@ -33,16 +32,21 @@ class Curve:
     each: int = 0
     connections: int = 1
     words: tuple = ()
+    mebibytes: int = 0
+    descriptors: int = 0
+    more: bool = False
+    windows: int = 3
+    seconds: float = 40.0
 
     def cell_at(self, size):
         """Return the Cell of a point, with enough of a warm-up that each worker has served."""
-        return replace(all_cells.CELLS[self.cell], requests=self.requests,
-                       connections=size if self.of == "clients" else self.connections,
-                       warm_up=self.requests + self.each * size)
+        warm_up = size if self.of == "open" else self.requests + self.each * size
+        return replace(all_cells.CELLS[self.cell], requests=self.requests, warm_up=warm_up,
+                       connections=size if self.of in ("clients", "open") else self.connections)
 
     def lines(self, program, size):
         """Return the lines of the plan that count a point."""
-        words = [*program.command(True), *self.words]
+        words = [*program.command(True), *(() if program.peer else self.words)]
         before, after = [], []
         if self.of == "workers":
             words += [servers.named(program.name).slots, str(size)]
@@ -50,8 +54,10 @@ class Curve:
             before = ["environment LD_PRELOAD /touch.so", f"environment TOUCH_MIB {size}"]
         elif self.of == "idle":
             after = [f"idle {size}"] * bool(size)
-        return [*before, "server " + " ".join(words), "maps", *after,
-                self.cell_at(size).line(WINDOWS), "stop"]
+        if self.descriptors:
+            before.append(f"descriptors {self.descriptors}")
+        return [*before, " ".join(["peer" if program.peer else "server", *words]), "maps", *after,
+                self.cell_at(size).line(self.windows), *["memory"] * bool(self.mebibytes), "stop"]
 
 
 CURVES = {one["name"]: Curve(**one) for one in tomllib.loads(
@@ -60,7 +66,8 @@ CURVES = {one["name"]: Curve(**one) for one in tomllib.loads(
 
 def chosen(text):
     """Return the curves of a comma-separated list, or "all". Raises ValueError."""
-    wanted = list(CURVES) if text == "all" else text.replace(",", " ").split()
+    wanted = [one.name for one in CURVES.values() if not one.more] if text == "all" \
+        else text.replace(",", " ").split()
     if unknown := [name for name in wanted if name not in CURVES]:
         raise ValueError(f"CURVE has '{unknown[0]}'; it can have all, or {', '.join(CURVES)}")
     return [CURVES[name] for name in wanted]
@@ -71,12 +78,18 @@ def count_all(bench, curve, done):
     a machine for each; done(program) is called after each. Raises MachineError."""
     bench.kernel()
 
+    def boot(program, sizes):
+        plan = [line for size in sizes for line in curve.lines(program, size)]
+        named = [replace(curve.cell_at(size), name=str(size)) for size in sizes]
+        return bench.count_plan(program, ("\n".join(plan) + "\n").encode(), named, True,
+                                curve.mebibytes)
+
     def one(program):
-        plan = [line for size in curve.at for line in curve.lines(program, size)]
-        sizes = [replace(curve.cell_at(size), name=str(size)) for size in curve.at]
-        counted = bench.count_plan(program, ("\n".join(plan) + "\n").encode(), sizes, True)
+        boots = [[size] for size in curve.at] if curve.mebibytes else [curve.at]
+        counted = {int(name): cell for sizes in boots
+                   for name, cell in boot(program, sizes).items()}
         done(program)
-        return {int(name): cell for name, cell in counted.items()}
+        return counted
     programs = [program for program in bench.programs if program.name in curve.servers]
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         return dict(zip([program.name for program in programs], pool.map(one, programs),

@@ -15,7 +15,7 @@ from tools.exact import image
 from tools.exact.tree import MACHINE
 from tools.kit import scratch, unpacked
 
-PATIENCE = 900          # seconds of the host, for one boot and all its cells
+PATIENCE = 1800         # seconds of the host, for one boot and all its cells
 UNFIT = (10, 0)         # and above, as 10.0.13 of Debian 13; 8 and 9 have not been tried
 GROUPS = ("server", "redis", "load")
 # Roles of the plugin that are the server: the process that was started, its workers (children and
@@ -45,6 +45,7 @@ class Booted:
     cells: list             # of lists of Window
     symbols: list           # lines of /proc/kallsyms
     maps: list              # of lists of lines of /proc/PID/maps, for each server
+    memory: list            # of the server's processes, bytes, for each time that it was asked for
 
 
 def qemu():
@@ -63,30 +64,31 @@ def qemu():
     return path, version
 
 
-def command(archive, kernel, plugin, folder):
+def command(archive, kernel, plugin, folder, mebibytes=None):
     """Return the command line of QEMU (a list of words); `plugin` is the path of the plugin, and
-    may have options behind it."""
+    may have options behind it. The machine has so many MiB of memory, or those of its file."""
     options, program = MACHINE["qemu"], qemu()[0]
+    more = ["-m", str(mebibytes)] if mebibytes else []      # the last one counts
     # One that is only unpacked would look for its firmware in /usr/share.
     firmware = [unpacked.ROOT / "usr/share" / name for name in ("qemu", "seabios")
                 if not os.path.exists(f"/usr/share/{name}")]
     return [program, *(word for place in firmware for word in ("-L", str(place))),
-            *options["options"], "-cpu", options["cpu"], "-kernel", str(kernel),
+            *options["options"], *more, "-cpu", options["cpu"], "-kernel", str(kernel),
             "-initrd", str(archive), "-append", MACHINE["kernel"]["options"],
             "-chardev", f"file,id=output,path={folder}/output",
             "-device", "isa-debugcon,iobase=0xe9,chardev=output",
             "-plugin", f"{plugin},out={folder}/counts"]
 
 
-def boot(files, kernel, plugin):
+def boot(files, kernel, plugin, mebibytes=None):
     """Boot a machine whose first file system has `files` (see image.contents()); return Booted.
-    Raises MachineError, and OSError."""
+    It has so many MiB of memory, or those of machine.toml. Raises MachineError, and OSError."""
     with scratch.folder("exact") as folder:
         archive = f"{folder}/initramfs"
         image.archive(files, archive)
         try:
-            done = subprocess.run(command(archive, kernel, plugin, folder), text=True,
-                                  capture_output=True, check=False, timeout=PATIENCE,
+            done = subprocess.run(command(archive, kernel, plugin, folder, mebibytes),
+                                  capture_output=True, check=False, timeout=PATIENCE, text=True,
                                   stdin=subprocess.DEVNULL)
         except subprocess.TimeoutExpired as error:
             raise MachineError(f"the machine was not done after {PATIENCE} s") from error
@@ -101,7 +103,7 @@ def boot(files, kernel, plugin):
 
 def read(output, counts):
     """Return what the text `output` of the guest and the lines `counts` of the plugin say."""
-    booted = Booted([], [], [])
+    booted = Booted([], [], [], [])
     into = None
     for line in output.splitlines():
         words = line.split()
@@ -116,6 +118,8 @@ def read(output, counts):
             into.append(line)
         elif line.startswith("cell "):
             booted.cells.append([])
+        elif line.startswith("memory "):
+            booted.memory.append(int(words[1]) << 10)
         elif line.startswith("window "):
             booted.cells[-1].append(Window(dict(zip(GROUPS, map(int, words[1:]))), {}))
     windows = iter([window for cell in booted.cells for window in cell])

@@ -57,6 +57,7 @@ class Choice:
     variants: tuple = ()
     peers: tuple = ()
     floors: bool = False
+    connections: int = 0        # that a peer may have; 0: as many as its peer.json says
     source: Path = TOP          # the tree that has the servers
 
     def check(self):
@@ -131,13 +132,14 @@ def _lab(tree, source, name, out, say):
     return _own(name, out / name / name, results.title(name))
 
 
-def _peer(tree, name, out, say):
+def _peer(tree, name, connections, out, say):
     """Return the Program of the peer `name` of tools/bench/peers/."""
     folder = PEERS / name
     told = json.loads((folder / "peer.json").read_text(encoding="utf-8"))
     tree.add(name, told["packages"], say)
     values = {"build": "/tmp", "dir": f"/{name}", "host": "127.0.0.1", "port": PORT,
-              "workers": "1", "public": "/site/public",
+              "workers": "1", "public": "/site/public", "connections": str(
+                  connections or told.get("connections")),
               "conf": f"/{name}/{told.get('config_template')}"}
     for words in told["build"]:
         tree.run([word.format(build="/out", dir=f"/src/{name}", name=name) for word in words],
@@ -174,5 +176,5 @@ def build(tree, choice, out, say):
         found += _floors(tree, choice.names, out)
     for name in choice.peers:
         found.append(_lab(tree, choice.source, name, out, say) if name in results.LABS
-                     else _peer(tree, name, out, say))
+                     else _peer(tree, name, choice.connections, out, say))
     return found

@@ -30,6 +30,11 @@ class Cost:
         """Return the server's instructions."""
         return self.user + self.kernel
 
+    @property
+    def memory(self):
+        """Return the bytes that the server had afterwards; None: nobody asked."""
+        return self.told.get("memory")
+
     def parts(self):
         """Return {part: (in the server's calls, in soft interrupts)}, as parts.Where does."""
         return {name: tuple(self.told["parts"].get(name, (0, 0))) for name in parts.NAMES}
@@ -61,6 +66,8 @@ def of_cell(cell):
     for role in ("redis", "load", "worker", "ending"):
         told[role] = round(sum(cell.cost(role)), 1)
     told |= {"width": round(cell.width, 5), "gap": round(cell.gap, 5)}
+    if cell.memory:
+        told["memory"] = cell.memory
     if cell.where:
         told["parts"] = {name: [round(n, 1) for n in both]
                          for name, both in cell.where.parts().items() if sum(both) >= 0.05}

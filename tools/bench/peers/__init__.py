@@ -79,6 +79,7 @@ class Peer:
         self.build_folder.mkdir(parents=True, exist_ok=True)
         values = {"port": port, "host": start.host, "public": start.public, "redis": start.redis,
                   "workers": start.workers or 1, "backlog": start.backlog,
+                  "connections": self.told.get("connections"),
                   "conf": self.build_folder / self.template.name}
         if self.template.is_file():
             values["conf"].write_text(self._fill(self.template.read_text(), **values))

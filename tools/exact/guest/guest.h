@@ -25,8 +25,9 @@ enum mark {
 // Writes the error of the last call and ends the process. PID 1 ends the machine then.
 _Noreturn void fail(const char *what);
 
-// Opens a connection to the server. Ends the process when it cannot.
-int connect_to_server(void);
+// Opens a connection to the server, the process's `number`th, from 0. Ends the process when it
+// cannot.
+int connect_to_server(int number);
 
 // Moves this process into a control group below CGROUPS: "server", "redis" or "load".
 void join_group(const char *name);

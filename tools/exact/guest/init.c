@@ -9,8 +9,10 @@
 //     server WORD...               start the server, and wait until it says that it listens
 //     peer WORD...                 start a server that does not say so, and try until it does
 //     environment NAME VALUE       set a variable for all that is started from now on
+//     descriptors N                let each process that starts from now on have N (20,000)
 //     idle N                       open N connections that never ask
 //     cell FILE N...               run a cell; the numbers are those of struct cell
+//     memory                       print how much memory the server's processes have
 //     stop                         end the server and the idle connections
 //
 // All that it and its children print goes to port 0xe9, which QEMU writes into a file: a
@@ -86,6 +88,13 @@ static void mount_or_fail(const char *what, const char *where, const char *optio
         fail(where);
 }
 
+static void limit_descriptors(rlim_t count)
+{
+    const struct rlimit descriptors = {count, count};
+    if (setrlimit(RLIMIT_NOFILE, &descriptors) != 0)
+        fail("setrlimit");
+}
+
 static void set_up(void)
 {
     mount_or_fail("proc", "/proc", NULL);
@@ -106,9 +115,7 @@ static void set_up(void)
         if (mkdir(path, 0755) != 0)
             fail(path);
     }
-    const struct rlimit descriptors = {20000, 20000};
-    if (setrlimit(RLIMIT_NOFILE, &descriptors) != 0)
-        fail("setrlimit");
+    limit_descriptors(20000);
 
     // The loopback interface is down until someone sets it up.
     struct ifreq loopback = {.ifr_name = "lo", .ifr_flags = IFF_UP};
@@ -217,7 +224,7 @@ static void hold_idle(int count)
     if (holder == 0) {
         MARK(MARK_HOLDER);
         for (int i = 0; i < count; i++)
-            connect_to_server();
+            connect_to_server(i);
         puts("connected");
         fflush(stdout);
         for (;;)
@@ -278,6 +285,34 @@ static void print_maps(void)
     print_file("maps", path);
 }
 
+// Returns the proportional set size of a process (proc_pid_smaps(5)), in KiB.
+static long memory_of(long pid)
+{
+    char path[64], line[256];
+    snprintf(path, sizeof path, "/proc/%ld/smaps_rollup", pid);
+    FILE *file = fopen(path, "r");
+    if (!file)
+        fail(path);
+    long kib = -1;
+    while (kib < 0 && fgets(line, sizeof line, file))
+        if (strncmp(line, "Pss:", 4) == 0)
+            kib = strtol(line + 4, NULL, 10);
+    fclose(file);
+    return kib;
+}
+
+static void print_memory(void)
+{
+    FILE *pids = fopen(CGROUPS "/server/cgroup.procs", "r");
+    if (!pids)
+        fail("cgroup.procs");
+    long sum = 0;
+    for (char line[32]; fgets(line, sizeof line, pids);)
+        sum += memory_of(strtol(line, NULL, 10));
+    fclose(pids);
+    say("memory %ld\n", sum);
+}
+
 static void obey(char **words)
 {
     if (strcmp(words[0], "symbols") == 0)
@@ -292,6 +327,10 @@ static void obey(char **words)
         start_server(words + 1, 0);
     else if (strcmp(words[0], "idle") == 0)
         hold_idle(words[1] ? (int)strtol(words[1], NULL, 10) : 0);
+    else if (strcmp(words[0], "descriptors") == 0)
+        limit_descriptors(words[1] ? (rlim_t)strtol(words[1], NULL, 10) : 0);
+    else if (strcmp(words[0], "memory") == 0)
+        print_memory();
     else if (strcmp(words[0], "environment") == 0)
         setenv(words[1], words[2] ? words[2] : "", 1);
     else if (strcmp(words[0], "cell") == 0)

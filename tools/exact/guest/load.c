@@ -16,19 +16,34 @@
 
 #include "guest.h"
 
-enum { MAX_CONNECTIONS = 2000, MAX_REQUEST = 64 << 10, BUFFER = 64 << 10 };
+enum { MAX_REQUEST = 64 << 10, BUFFER = 64 << 10 };
+// Of the 28,232 local ports of an address, connect(2) takes the even ones first. When these
+// have been taken, it tries all of them in vain before it takes an odd one.
+enum { PORTS = 14000 };
 enum { SECOND = 1000 * 1000 * 1000, SETTLE = SECOND / 50 }; // nanoseconds
 
 static char request[MAX_REQUEST];
 static size_t request_length;
-static int ring[MAX_CONNECTIONS];
+static int *ring;
 
-int connect_to_server(void)
+// Binds to the next address of the loopback network for each PORTS connections.
+static int bind_to_source(int fd, int number)
+{
+    const struct sockaddr_in source = {
+        .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK + (in_addr_t)(number / PORTS))};
+    // Else bind(2) would choose a port, one that no other address has, either.
+    return setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &(int){1}, sizeof(int)) != 0
+               ? -1
+               : bind(fd, (const struct sockaddr *)&source, sizeof source);
+}
+
+int connect_to_server(int number)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(PORT)};
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     int fd = socket(AF_INET, SOCK_STREAM, 0);
-    if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) != 0)
+    if (fd < 0 || (number >= PORTS && bind_to_source(fd, number) != 0) ||
+        connect(fd, (struct sockaddr *)&address, sizeof address) != 0)
         fail("connect");
     return fd;
 }
@@ -94,7 +109,7 @@ static void ask(const struct cell *cell, int count)
     int open = cell->connections;
     if (!cell->keep)
         for (int i = 0; i < open; i++)
-            ring[i] = connect_to_server();
+            ring[i] = connect_to_server(i);
     for (int i = 0; i < open; i++)
         send_requests(ring[i], cell->pipelined);
     int asked = open * cell->pipelined;
@@ -109,7 +124,7 @@ static void ask(const struct cell *cell, int count)
         }
         if (asked < count) {
             if (!cell->keep)
-                ring[next] = connect_to_server();
+                ring[next] = connect_to_server(next);
             send_requests(ring[next], cell->pipelined);
             asked += cell->pipelined;
         }
@@ -134,11 +149,12 @@ static long long now(void)
 // A server renews the date of its answers each second, in each of its workers. A window in
 // which that happens costs more than the next one, so no window lies across the end of a
 // second: if less than `need` nanoseconds of this one are left, waits for the next one and
-// lets the workers renew the date. Waiting takes no time of the host.
+// lets the workers renew the date. Waiting takes no time of the host. A window that needs
+// more than a second begins at once.
 static void stay_within_a_second(const struct cell *cell, long long need)
 {
     long long left = SECOND - now() % SECOND;
-    if (left > need)
+    if (left > need || need > SECOND)
         return;
     const struct timespec pause = {.tv_sec = left / SECOND, .tv_nsec = left % SECOND};
     nanosleep(&pause, NULL);
@@ -161,17 +177,19 @@ void run_cell(const struct cell *cell)
 {
     int fd = open(cell->request, O_RDONLY);
     ssize_t n = fd < 0 ? -1 : read(fd, request, sizeof request);
-    if (n <= 0 || (size_t)n * (size_t)cell->pipelined > sizeof request ||
-        cell->connections > MAX_CONNECTIONS)
+    if (n <= 0 || (size_t)n * (size_t)cell->pipelined > sizeof request)
         fail(cell->request);
     close(fd);
+    ring = calloc((size_t)cell->connections, sizeof *ring); // to the end of the process
+    if (!ring)
+        fail("calloc");
     request_length = (size_t)n;
     for (int i = 1; i < cell->pipelined; i++)
         memcpy(request + (size_t)i * request_length, request, request_length);
 
     if (cell->keep)
         for (int i = 0; i < cell->connections; i++)
-            ring[i] = connect_to_server();
+            ring[i] = connect_to_server(i);
     long long began = now();
     ask(cell, cell->warm_up);
     long long need = (now() - began) * cell->requests / cell->warm_up;

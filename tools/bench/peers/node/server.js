@@ -43,6 +43,8 @@ function handle(req, res) {
   }
 }
 
-http.createServer(handle).listen({
+// After five seconds, its own value, a server that is behind closes connections whose next
+// request it has not read yet. nginx waits for 65 seconds, too.
+http.createServer({ keepAliveTimeout: 65000 }, handle).listen({
   host: process.argv[2], port: Number(process.argv[3]), backlog: 4096,
 });
