@@ -1,7 +1,6 @@
 """The exact machine's plans, what it prints, and the parts that functions belong to: all that
 needs no machine."""
 
-import dataclasses
 import re
 import subprocess
 
@@ -313,7 +312,7 @@ def test_the_plan_of_open_connections():
     asks = ["maps", "cell /requests/hello 30000 1 1 30000 1 100000", "memory", "stop"]
     assert curve.lines(program("epoll"), 30000) == [
         "descriptors 200000", "server /bin/epoll --port 8000 --keep-alive 3600", *asks]
-    peer = dataclasses.replace(program("nginx"), peer=True)
+    peer = program("nginx", peer=True)
     assert curve.lines(peer, 30000) == ["descriptors 200000", "peer /bin/nginx --port 8000", *asks]
     assert curve not in curves.chosen("all") and curve in curves.chosen("idle,open")
 
@@ -335,9 +334,32 @@ def test_a_machine_for_each_size():
             return {one.name: counted(1) for one in sizes}
     for name in ("open", "idle"):
         curve = curves.CURVES[name]
-        assert list(curves.count_all(Bench, curve, print)["epoll"]) == curve.at
+        assert list(curves.count_all(Bench, curve, print, {})["epoll"]) == curve.at
     assert booted == [([10000], 12288), ([30000], 12288), ([50000], 12288), ([100000], 12288),
                       ([1] * 5, 0)]
+
+
+def test_a_size_that_fails_loses_no_other():
+    """It is left out, with the reason; a server without any size is, too."""
+    class Bench:
+        """Counts one of two programs, and of that all sizes but one."""
+        programs = [program("epoll"), program("poll")]
+        kernel = staticmethod(lambda: None)
+
+        @staticmethod
+        def count_plan(one, _plan, sizes, *_):
+            """Return a figure for a size, or fail."""
+            if one.name == "poll" or sizes[0].name == "50000":
+                raise machine.MachineError("it was not done")
+            return {sizes[0].name: counted(1)}
+    curve, failed = curves.CURVES["open"], {}
+    found = curves.count_all(Bench, curve, print, failed)
+    assert list(found) == ["epoll"] and list(found["epoll"]) == [10000, 30000, 100000]
+    assert failed["epoll", (50000,)] == "it was not done" and len(failed) == 1 + len(curve.at)
+    found["epoll"][10000].where = found["epoll"][100000].where = parts.Where({}, {}, {}, {})
+    lines = curves.table(Bench.programs, curve, found)
+    assert [line.split()[1] for line in lines[2:6]] == ["0.0", "0.0", "-", "0.0"]
+    assert curves.slope({5: 7}) == (0, 7)
 
 
 def test_pages_can_name_what_was_counted():

@@ -145,25 +145,33 @@ def chosen(settings):
 
 
 def measure_curves(settings, bench):
-    """Count, print, draw and write the curves that `settings` ask for; return what was drawn
-    (see why.draw())."""
-    told, drawn = {}, {}
+    """Count, print, draw and write the curves that `settings` ask for; return (what was drawn, see
+    why.draw(), what failed, see curves.count_all())."""
+    told, drawn, failed = {}, {}, {}
     for curve in curves.chosen(settings.curve):
         mine = [one for one in bench.programs if one.name in curve.servers]
         if not mine:
             continue
         done = progress_of(dict.fromkeys((one.name for one in mine), curve.seconds),
                            f"{curve.name}: {len(mine)} servers, {len(curve.at)} sizes")
-        costs = curves.count_all(bench, curve, done)
+        lost = {}
+        costs = curves.count_all(bench, curve, done, lost)
+        for (title, sizes), reason in lost.items():
+            print(f"exact: {curve.name}: {title} at {', '.join(map(str, sizes))} is left out: "
+                  f"{reason}", file=sys.stderr)
+        failed |= lost
+        if not costs:
+            continue
         print(*curves.table(bench.programs, curve, costs), "", sep="\n", flush=True)
         if not settings.plain:
             drawn |= why.draw_curve(bench.programs, curve, costs, settings.out)
         told |= {f"{curve.name}/{name}": {size: results.of_cell(cell) for size, cell
                                           in by_size.items()} for name, by_size in costs.items()}
     if not told:
-        raise machine.MachineError("none of these servers is in one of these curves")
+        raise machine.MachineError("nothing was counted" if failed else
+                                   "none of these servers is in one of these curves")
     results.write(settings.out, "curves.json", bench.facts(), told)
-    return drawn
+    return drawn, failed
 
 
 def measure_cells(settings, bench, cells):
@@ -188,10 +196,11 @@ def measure(settings, choice, cells, folder):
     """Count what `settings` ask for with servers that are built in `folder`; return the exit
     status: 1 when a server is left out. Raises what the modules that it calls raise."""
     bench = count.Bench(choice, folder, settings.kernel or None)
-    wanted = len(bench.programs)
+    wanted, failed = len(bench.programs), {}
     settings.out.mkdir(parents=True, exist_ok=True)
     if settings.curve:
-        name, drawn = "curves.json", measure_curves(settings, bench)
+        name = "curves.json"
+        drawn, failed = measure_curves(settings, bench)
     else:
         name, drawn = "exact.json", measure_cells(settings, bench, cells)
     print(f"Figures: {os.path.relpath(settings.out / name)}")
@@ -199,7 +208,7 @@ def measure(settings, choice, cells, folder):
         print(f"exact: no pictures and no report: {settings.plain}", file=sys.stderr)
     else:
         print(f"Report:  {os.path.relpath(report.make(settings.out, name, drawn))}")
-    return int(len(bench.programs) < wanted)
+    return int(bool(failed) or len(bench.programs) < wanted)
 
 
 def run(words):

@@ -1,7 +1,7 @@
 """Curves: how the cost of a request grows with connections, workers, or memory.
 
     for curve in curves.chosen("idle"):
-        costs = curves.count_all(bench, curve, done)    # {name of a Program: {size: Counted}}
+        costs = curves.count_all(bench, curve, done, failed)    # {Program's name: {size: Counted}}
         print(*curves.table(bench.programs, curve, costs), sep="\n")
 """
 
@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tools.exact import cells as all_cells, parts
+from tools.exact import cells as all_cells, machine, parts
 from tools.kit import servers
 
 GROWN = 3           # parts that are named
@@ -73,9 +73,10 @@ def chosen(text):
     return [CURVES[name] for name in wanted]
 
 
-def count_all(bench, curve, done):
+def count_all(bench, curve, done, failed):
     """Return {name of a Program: {size: Counted}} of those of the bench that a curve is for, with
-    a machine for each; done(program) is called after each. Raises MachineError."""
+    a machine for each; done(program) is called after each. Sizes of a machine that does not do its
+    work are left out, and the dict `failed` has {(title of the Program, sizes): why}."""
     bench.kernel()
 
     def boot(program, sizes):
@@ -86,23 +87,28 @@ def count_all(bench, curve, done):
 
     def one(program):
         boots = [[size] for size in curve.at] if curve.mebibytes else [curve.at]
-        counted = {int(name): cell for sizes in boots
-                   for name, cell in boot(program, sizes).items()}
+        counted = {}
+        for sizes in boots:
+            try:
+                counted |= {int(name): cell for name, cell in boot(program, sizes).items()}
+            except machine.MachineError as error:
+                failed[program.title, tuple(sizes)] = str(error)
         done(program)
         return counted
     programs = [program for program in bench.programs if program.name in curve.servers]
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        return dict(zip([program.name for program in programs], pool.map(one, programs),
-                        strict=True))
+        counted = dict(zip([program.name for program in programs], pool.map(one, programs),
+                           strict=True))
+    return {name: by_size for name, by_size in counted.items() if by_size}
 
 
 def slope(costs):
     """Return (instructions a request that each unit adds, those without any): the straight line
-    with the smallest squares through {size: instructions}."""
+    with the smallest squares through {size: instructions}; of one size, (0, its own)."""
     mean_x = sum(costs) / len(costs)
     mean_y = sum(costs.values()) / len(costs)
     grows = sum((x - mean_x) * (y - mean_y) for x, y in costs.items()) \
-        / sum((x - mean_x) ** 2 for x in costs)
+        / (sum((x - mean_x) ** 2 for x in costs) or 1)
     return grows, mean_y - grows * mean_x
 
 
@@ -118,12 +124,13 @@ def table(programs, curve, costs):
              curve.x.rjust(34) + "".join(program.title.rjust(16) for program in mine)]
     of = {program: totals(costs[program.name]) for program in mine}
     for size in curve.at:
-        lines.append(f"{size:34,}" + "".join(f"{of[one][size] / 1e3:16.1f}" for one in mine))
+        lines.append(f"{size:34,}" + "".join(
+            f"{of[one][size] / 1e3:16.1f}" if size in of[one] else "-".rjust(16) for one in mine))
     lines.append("instructions that each one adds".rjust(34) + "".join(
         f"{slope(of[one])[0]:16.1f}" for one in mine))
     for program in mine:
-        first, last = (costs[program.name][size].where.parts() for size in (
-            curve.at[0], curve.at[-1]))
+        by_size = costs[program.name]
+        first, last = (by_size[size].where.parts() for size in (min(by_size), max(by_size)))
         more = {name: sum(last[name]) - sum(first[name]) for name in parts.NAMES}
         most = sorted(more, key=lambda name: -more[name])[:GROWN]
         lines.append(f"  {program.title}: " + ", ".join(

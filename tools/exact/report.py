@@ -56,8 +56,8 @@ def roles(table, cell):
 def curve(table, name, pictures):
     """Return what the page says of a curve: a dict with what grows, rows, and Pictures."""
     told, by_server = curves.CURVES[name], table.curves[name]
-    rows = [[f"{size:,}", *(thousands(by_size[size].total) for by_size in by_server.values())]
-            for size in told.at]
+    rows = [[f"{size:,}", *(thousands(by_size[size].total) if size in by_size else "–"
+                            for by_size in by_server.values())] for size in told.at]
     rows.append(["each adds", *(f"{curves.slope({x: y.total for x, y in one.items()})[0] / 1e3:.4f}"
                                 for one in by_server.values())])
     return {"says": f"{told.says[0].upper()}{told.says[1:]}", "pictures": pictures,
