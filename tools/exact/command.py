@@ -170,7 +170,8 @@ def measure_curves(settings, bench):
     if not told:
         raise machine.MachineError("nothing was counted" if failed else
                                    "none of these servers is in one of these curves")
-    results.write(settings.out, "curves.json", bench.facts(), told)
+    memory = {one.name: one.mebibytes for one in curves.chosen(settings.curve) if one.mebibytes}
+    results.write(settings.out, "curves.json", bench.facts() | {"mebibytes": memory}, told)
     return drawn, failed
 
 
