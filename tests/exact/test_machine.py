@@ -85,8 +85,8 @@ def test_nothing_is_lost(bench):
 
 @pytest.mark.slow
 def test_more_connections_than_an_address_has_ports():
-    """They come from several addresses, and each is answered. The server's memory grows by less
-    than the 2 KiB that a sleeping process has in its stack."""
+    """They come from several addresses, and each is answered. The server's memory grows, by less
+    than 2 KiB a connection."""
     curve = replace(curves.CURVES["open"], at=[1000, 30000], requests=30000)
     for loops in bench_of(("epoll",)):
         few, many = curves.count_all(loops, curve, print, {})["epoll"].values()

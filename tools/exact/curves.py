@@ -48,6 +48,7 @@ class Curve:
         """Return the lines of the plan that count a point."""
         words = [*program.command(True), *(() if program.peer else self.words)]
         before, after = [], []
+        last = ["memory", "stop"] if self.mebibytes else ["stop"]
         if self.of == "workers":
             words += [servers.named(program.name).slots, str(size)]
         elif self.of == "memory":
@@ -57,7 +58,7 @@ class Curve:
         if self.descriptors:
             before.append(f"descriptors {self.descriptors}")
         return [*before, " ".join(["peer" if program.peer else "server", *words]), "maps", *after,
-                self.cell_at(size).line(self.windows), *["memory"] * bool(self.mebibytes), "stop"]
+                self.cell_at(size).line(self.windows), *last]
 
 
 CURVES = {one["name"]: Curve(**one) for one in tomllib.loads(
