@@ -89,7 +89,7 @@ class Exact(Block):
             first = next(iter(ways.values())).cpu_us
             rows.append([title(name), *(f"{cell.cpu_us:.1f} ({cell.cpu_us / first:.2f})"
                                         for cell in ways.values())])
-        return self.table(["server", *ways], rows, study, ("CPU µs of each way", load))
+        return self.table(["server", *ways], rows, study, ("CPU µs of each way", load, study))
 
     def exact_kernels(self, *cells):
         """Thousands of instructions of these cells on each kernel, of the seven."""
