@@ -32,6 +32,15 @@ def server_of(name):
     return re.search(r"^- Server: \d\d_(\w+)$", page, re.MULTILINE)[1]
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_every_fault_applies(name):
+    """Also those that are not in the sample: a changed comment is enough to break one."""
+    done = subprocess.run(["patch", "-p1", "--fuzz=0", "--dry-run", "-i",
+                           BREAK / name / "fault.patch"], cwd=TOP, text=True,
+                          capture_output=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
 @pytest.mark.parametrize("name", NAMES if FULL else SAMPLE)
 def test_fault_is_seen(name, tmp_path):
     """The patch applies, the faulty server builds, and the test sees it."""

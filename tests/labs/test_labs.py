@@ -47,6 +47,12 @@ def test_solution(name, tmp_path):
     assert graded.left == [] and list(graded.tmp.iterdir()) == []
 
 
+@pytest.mark.parametrize("name, mutant", MUTANTS)
+def test_every_mutant_applies(name, mutant, tmp_path):
+    """Also those that are not in the sample."""
+    labs.find(name).make_mutant(mutant, tmp_path)
+
+
 @pytest.mark.parametrize("name, mutant", MUTANTS if FULL else FEW)
 def test_mutant(name, mutant, tmp_path):
     """It fails the tests of lab.toml and no others; the hint is the first's."""
