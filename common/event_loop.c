@@ -17,8 +17,8 @@
 
 #include "net.h"
 
-/* After so many steps a client's next read or write waits until the loop has
- * served others. Six are enough for a request, the head of its answer and
+/* After this many steps, a client's next read or write waits until the loop
+ * has served others. Six are enough for a request, the head of its answer and
  * three pieces of a file. Without a limit, one fast reader of a huge file
  * would keep all others waiting. Requests that one read has brought are all
  * answered before, however many, unless one has to wait for Redis. */
@@ -229,7 +229,7 @@ void event_loop_serve(struct event_loop *loop, struct client *client)
     for (int steps = 0; go_on; steps++) {
         want = http_conn_want(&client->conn);
         /* Only these three may be left for the next iteration: the socket
-         * brings the client back, at once if it is ready. */
+         * brings the client back, in the next one if it is ready. */
         share_used = steps >= STEPS_PER_ITERATION &&
                      (want == HTTP_WANT_READ || want == HTTP_WANT_WRITE ||
                       want == HTTP_WANT_LINGER);

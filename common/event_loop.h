@@ -106,8 +106,8 @@ void event_loop_begin_iteration(struct event_loop *loop);
 
 /* Ends an iteration: acts on deadlines that have passed, sends what was
  * queued for Redis, gives Redis up if it has been silent for too long, frees
- * clients that ended, closes files that nobody asked for lately. Records how
- * long the iteration has taken, if none took longer. */
+ * clients that ended, closes files that no client asked for lately. Records
+ * how long the iteration has taken, if none took longer. */
 void event_loop_end_iteration(struct event_loop *loop);
 
 /* Is the server stopping, with no client left or no time to wait for

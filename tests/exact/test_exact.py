@@ -261,7 +261,7 @@ def test_results_come_back(tmp_path):
     assert table.machine == {"qemu": "7.2"} and table.cell("epoll", "answer").total == 102
     assert table.cell("epoll", "answer").parts()["TCP in"] == (50, 20)
     assert table.curves["idle"]["epoll"][1000].user == 51
-    assert table.curves["idle"]["epoll"][1000].memory == 4096
+    assert table.curves["idle"]["epoll"][1000].told["memory"] == 4096
 
 
 def test_a_report_holds_all_it_needs(tmp_path):
@@ -323,7 +323,7 @@ def test_a_machine_for_each_size():
     booted = []
 
     class Bench:
-        """Counts what it is told to."""
+        """Counts any plan."""
         programs = [program("epoll")]
         kernel = staticmethod(lambda: None)
 

@@ -1,7 +1,7 @@
 """Counts: builds what runs in the exact machine, boots it, and returns what a request costs.
 
 A cost is a pair (user, kernel) of instructions a request, for each role: the server, Redis and
-the load. Roles are told apart by process, so what the kernel does for a process counts as that
+the load. A process has one role, so what the kernel does for a process counts as that
 process's, and what an interrupt does counts as that of the process that it interrupts.
 """
 
@@ -48,7 +48,7 @@ class Counted:
     @property
     def gap(self):
         """Return by how much all roles together differ from what the kernel charged them, as a
-        share: what was counted for nobody, or twice."""
+        share: what was counted for no role, or twice."""
         counted = sum(sum(window[role]) for window in self.windows for role in ROLES)
         charged = sum(window[role] for window in self.charged for role in ROLES)
         return counted / charged - 1
@@ -59,8 +59,8 @@ class Bench:
 
     def __init__(self, choice, folder, kernel=None, say=print):
         """Build the servers of a programs.Choice and what they need into a `folder` that lasts as
-        long as the Bench; say() is told what takes long. Raises TreeError, MachineError,
-        VariantError and OSError."""
+        long as the Bench; say() gets a sentence about what takes long. Raises TreeError,
+        MachineError, VariantError and OSError."""
         folder = Path(folder)
         self.qemu = machine.qemu()
         self.tree = trees.unpack(kernel or trees.MACHINE["kernel"]["default"], say)
@@ -92,7 +92,7 @@ class Bench:
     @functools.cache
     def kernel(self):
         """Return the functions of the kernel (parts.Kernel). They are at the same addresses each
-        time, so that what a first machine says of them is kept beside the kernel."""
+        time, so that what a first machine says of them is kept next to the kernel."""
         kept = self.tree.kernel.with_name("symbols")
         if not kept.exists():
             booted = machine.boot(self.files | {"plan": b"symbols\n"}, self.tree.kernel,

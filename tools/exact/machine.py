@@ -66,7 +66,8 @@ def qemu():
 
 def command(archive, kernel, plugin, folder, mebibytes=None):
     """Return the command line of QEMU (a list of words); `plugin` is the path of the plugin, and
-    may have options behind it. The machine has so many MiB of memory, or those of its file."""
+    may have options behind it. The machine has `mebibytes` of memory, or
+    those of machine.toml."""
     options, program = MACHINE["qemu"], qemu()[0]
     more = ["-m", str(mebibytes)] if mebibytes else []      # the last one counts
     # One that is only unpacked would look for its firmware in /usr/share.
@@ -82,7 +83,7 @@ def command(archive, kernel, plugin, folder, mebibytes=None):
 
 def boot(files, kernel, plugin, mebibytes=None):
     """Boot a machine whose first file system has `files` (see image.contents()); return Booted.
-    It has so many MiB of memory, or those of machine.toml. Raises MachineError, and OSError."""
+    It has `mebibytes` of memory, or those of machine.toml. Raises MachineError, and OSError."""
     with scratch.folder("exact") as folder:
         archive = f"{folder}/initramfs"
         image.archive(files, archive)

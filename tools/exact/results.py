@@ -30,11 +30,6 @@ class Cost:
         """Return the server's instructions."""
         return self.user + self.kernel
 
-    @property
-    def memory(self):
-        """Return the bytes that the server had afterwards; None: nobody asked."""
-        return self.told.get("memory")
-
     def parts(self):
         """Return {part: (in the server's calls, in soft interrupts)}, as parts.Where does."""
         return {name: tuple(self.told["parts"].get(name, (0, 0))) for name in parts.NAMES}
