@@ -100,8 +100,7 @@ def compare(settings):
                "machine": where.call(facts.facts), "versions": where.call(facts.versions),
                "left_out": left_out, "left_to_full": later}
         rundir.write_json(os.path.join(folder.path, "env.json"), env)
-        status, said = measure(where, settings, machine, folder, stages, env,
-                               live.View)
+        status, said = measure(where, settings, machine, folder, stages, env, live.View)
         if not folder.rows:
             print(*said, "Nothing was measured.")
             return status

@@ -111,8 +111,7 @@ def architectures(text):
 
 MOST = 10**9       # of anything
 MOST_CLIENTS = 10**6    # or requests a second: more than a machine has descriptors for
-TOOLS = list(dict.fromkeys(
-    tool for one in experiments.all_experiments() for tool in one.tools))
+TOOLS = list(dict.fromkeys(tool for one in experiments.all_experiments() for tool in one.tools))
 OPTIONS = (
     # name, its reader, help
     ("EXPERIMENT", some_experiments,

@@ -37,8 +37,7 @@ def best(page):
         key=lambda point: point["rate"]["middle"]) for one in page.curves}
     rows = []
     for who, rates, marks in (
-            ("", {name: point["rate"]["middle"]
-                  for name, point in ours.items()},
+            ("", {name: point["rate"]["middle"] for name, point in ours.items()},
              {name: table.mark(point) for name, point in ours.items()}),
             (", published", page.experiment["published"]["best"], {})):
         rows += [{"server": name + who, "mark": marks.get(name, ""),

@@ -47,5 +47,4 @@ class Data:
         said = (f"{env['machine']['cpu']}, commit "
                 f"{env['source']['commit'][:7]}, {env['started'][:10]}")
         return said if sum(noisy) <= join.NOISY * len(noisy) else (
-            f"{said}; provisional: {100 * sum(noisy) / len(noisy):.0f} % of the "
-            "cells are noisy")
+            f"{said}; provisional: {100 * sum(noisy) / len(noisy):.0f} % of the cells are noisy")

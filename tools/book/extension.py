@@ -18,9 +18,8 @@ code and pictures, resolved when the book is built.
     :::{timeline} epoll                          what make timeline drew, or flame-epoll
     :::{overview}                                the picture of the first page
 
-Expressions are those of figures.py. With the book's own run, a claim that
-does not hold or a figure that is missing is an error. With a reader's run
-(`make book RUN=...`) the page marks it.
+Expressions are those of figures.py. With the book's own run, a claim that does not hold or a figure
+that is missing is an error. With a reader's run (`make book RUN=...`) the page marks it.
 """
 
 import statistics
@@ -79,8 +78,7 @@ class Figure(SphinxRole, Resolved):
         """expression | digits"""
         expression, _, digits = self.text.partition("|")
         found = figures.evaluate(expression, self.data.names)
-        return figures.show(found, int(digits) if digits.strip()
-                            else None).replace("-", "−", 1)
+        return figures.show(found, int(digits) if digits.strip() else None).replace("-", "−", 1)
 
     def than(self):
         """experiment x server base [metric [variant]], with | between names that have blanks"""
@@ -139,8 +137,7 @@ class Block(SphinxDirective, Resolved):
         experiment = run.experiments[name]
         page = charts.Page(run.summary, experiment, self.options.get(
             "variant", experiment["variants"][0]))
-        page.curves = [one for one in page.curves
-                       if servers is None or one["server"] in servers]
+        page.curves = [one for one in page.curves if servers is None or one["server"] in servers]
         return page
 
     def cells(self, name, server):
@@ -160,8 +157,7 @@ class Block(SphinxDirective, Resolved):
         """Return a table with its first column as words, others as figures,
         and a note below it: what it shows, and the run, or the study."""
         lines = [heads, [":--", *["--:"] * (len(heads) - 1)], *rows]
-        made = self.parse_text_to_nodes("\n".join(
-            f"| {' | '.join(line)} |" for line in lines))
+        made = self.parse_text_to_nodes("\n".join(f"| {' | '.join(line)} |" for line in lines))
         if "caption" in self.options:
             made[0].insert(0, nodes.title("", self.options["caption"]))
         shows = ", ".join(filter(None, what))
@@ -202,8 +198,7 @@ class Block(SphinxDirective, Resolved):
 
     def across(self, name, x, *servers):
         """What a request costs each of the seven at one number of clients."""
-        cells = {server: self.cells(name, server).get(int(x))
-                 for server in servers or SEVEN}
+        cells = {server: self.cells(name, server).get(int(x)) for server in servers or SEVEN}
         return self.of_columns("server", {
             server: cell for server, cell in cells.items() if cell},
             [key for key in COLUMNS if key != "cpu_user_us"], (
@@ -212,8 +207,7 @@ class Block(SphinxDirective, Resolved):
 
     def calls(self, name, *servers):
         """System calls a request, by what they are for."""
-        told = [next(iter(self.cells(name, server).values())).calls
-                for server in servers]
+        told = [next(iter(self.cells(name, server).values())).calls for server in servers]
         page = self.page(name)
         return self.table(["system call", *servers], [
             [f"**{what}**" if purpose else what,
@@ -249,8 +243,7 @@ class Block(SphinxDirective, Resolved):
         page = self.page(name)
         told = [f"{one['server']}: " + ", ".join(
             f"{table.number(point['values']['p99_ms'])} at {point['x']:,}"
-            for point in one["points"] if point["values"].get("p99_ms"))
-            for one in page.curves]
+            for point in one["points"] if point["values"].get("p99_ms")) for one in page.curves]
         words = page.variant.replace(" ", "-").replace(",", "")
         return self.image(
             f"response-{name}-{words}", charts.svg(charts.response_time(page)),
@@ -299,8 +292,7 @@ class Block(SphinxDirective, Resolved):
         variant = page.variant.replace(" ", "-").replace(",", "")
         return self.image(
             "-".join(filter(None, ("curve", name, variant, server, key))),
-            charts.svg(charts.by_x(page, key)),
-            f"Curves of {name}. {'; '.join(told)}.")
+            charts.svg(charts.by_x(page, key)), f"Curves of {name}. {'; '.join(told)}.")
 
     def shape(self, name, server):
         """The rate of a server and the published one, each as a share of its
@@ -311,8 +303,7 @@ class Block(SphinxDirective, Resolved):
             "published": experiment["published"]["series"][server]}
         shares = {who: {x: 100 * rate / max(one.values())
                         for x, rate in one.items()} for who, one in rates.items()}
-        page = curves.page_of({**experiment, "unit": "percent of the best rate"},
-                              server, shares)
+        page = curves.page_of({**experiment, "unit": "percent of the best rate"}, server, shares)
         page.looks["here"]["light"] = styles.ARCHITECTURES[server][0]
         page.looks["published"]["light"] = styles.QUIET[0]
         page.linear = True      # a share begins at 0
@@ -334,8 +325,7 @@ class Block(SphinxDirective, Resolved):
         up = self.config.book_home + "../" * self.env.docname.count("/")
         return [block, nodes.raw(
             "", f'<p class="run-note"><a href="{up}{source.page_name(path)}'
-            f'.html">{path}</a></p>', format="html",
-            said=f"<sub>[{path}](../../{path})</sub>")]
+            f'.html">{path}</a></p>', format="html", said=f"<sub>[{path}](../../{path})</sub>")]
 
     def picture(self, name):
         """A drawing of pictures.py."""
@@ -360,8 +350,7 @@ def add_times(app, doctree):
     title = next(iter(doctree.findall(nodes.title)), None)
     if not name.startswith("tutorial/") or title is None:
         return
-    words = sum(len(one.astext().split()) for one in
-                doctree.findall(nodes.paragraph))
+    words = sum(len(one.astext().split()) for one in doctree.findall(nodes.paragraph))
     said = f"Reading: {max(1, round(words / 200))} minutes."
     if lab := lab_of(name):
         said += f" The lab: {lab[1]['minutes']} minutes."
@@ -373,8 +362,7 @@ def setup(app):
     `book_strict` whether what it does not support is an error, and `book_home`
     the way to the book from what is built next to it."""
     app.add_config_value("book_run", "", "env")
-    app.add_config_value("book_strict", lambda config: not config.book_run,
-                         "env", types=(bool,))
+    app.add_config_value("book_strict", lambda config: not config.book_run, "env", types=(bool,))
     app.add_config_value("book_home", "", "env")
     for role in ("value", "than", "ratio"):
         app.add_role(role, Figure())

@@ -50,15 +50,13 @@ class Names(dict):
     """Things by name or by number: `names.epoll` is `names["epoll"]`."""
 
     def __missing__(self, name):
-        raise FigureError(f"there is no {name!r}; there are: "
-                          + ", ".join(map(str, self)))
+        raise FigureError(f"there is no {name!r}; there are: " + ", ".join(map(str, self)))
 
     __getattr__ = dict.__getitem__
 
 
 class Run:
-    """A folder that `make compare` or `make study` left. FigureError when it
-    is none.
+    """A folder that `make compare` or `make study` left. FigureError when it is none.
 
     summary     its middles and comparisons, see report.summaries
     rows        its samples.csv: a dictionary for each run of a cell
@@ -73,8 +71,7 @@ class Run:
             self.rows = rundir.read_rows(str(self.folder / "samples.csv"))
         except (OSError, ValueError) as error:
             raise FigureError(f"{folder} is not a run: {error}") from None
-        self.experiments = Names(
-            (one["name"], one) for one in self.summary["experiments"])
+        self.experiments = Names((one["name"], one) for one in self.summary["experiments"])
 
 
 def _cells(experiment):
@@ -91,8 +88,7 @@ def _cells(experiment):
         cells = Names()
         for point in curve["points"]:
             cells[point["x"]] = cell = Names(
-                {key: value for key, value in point["values"].items()
-                 if value is not None},
+                {key: value for key, value in point["values"].items() if value is not None},
                 **{key: point.get(key) for key in ("x", "limit", "evidence", "burst")})
             if core_was_limit(point["values"]) and cell.get("cpu_us"):
                 cell["can_do"] = 1e6 / cell["cpu_us"]
@@ -105,8 +101,7 @@ def _cells(experiment):
                 cell["counted"] = told
         keys = {key for cell in cells.values() for key in cell}
         variants.setdefault(curve["variant"], Names())[curve["server"]] = Names(
-            cells | {key: [cell[key] for cell in cells.values() if key in cell]
-                     for key in keys})
+            cells | {key: [cell[key] for cell in cells.values() if key in cell] for key in keys})
     return Names(variants.get(experiment["variants"][0], {}) | variants)
 
 
@@ -126,8 +121,7 @@ def _published():
 def _constants():
     """Return the enumerators that have a number, by module of common/ and by server."""
     found = Names()
-    modules = [(path, path.stem) for path in sorted(
-        (TOP / "common").rglob("*.[ch]"), reverse=True)]
+    modules = [(path, path.stem) for path in sorted((TOP / "common").rglob("*.[ch]"), reverse=True)]
     mains = [(TOP / one.folder / "main.c", one.name) for one in servers.ARCHITECTURES]
     for path, name in modules + mains:
         found.setdefault(name, Names()).update(
@@ -186,16 +180,14 @@ def show(value, digits=None):
         return value
     if digits is None:
         size = abs(value)
-        digits = 0 if size >= 100 or value == int(value) else \
-            1 if size >= 10 else 2
+        digits = 0 if size >= 100 or value == int(value) else 1 if size >= 10 else 2
     return f"{value:,.{digits}f}"
 
 
 def compare(runs, text):
-    """Return how two servers compare at one point, as stats.compare() says
-    it, and "words". `text` is "guestbook 100 prethreaded preforking", and
-    then perhaps a figure (rate, else cpu_us) and the name of a variant; with
-    "|" between them, names may have blanks. runs are {experiment or study:
+    """Return how two servers compare at one point, as stats.compare() says it, and "words". `text`
+    is "guestbook 100 prethreaded preforking", and then perhaps a figure (rate, else cpu_us) and the
+    name of a variant; with "|" between them, names may have blanks. runs are {experiment or study:
     Run}. Raises FigureError."""
     try:
         name, x, server, base, *more = map(str.strip, text.split("|")) \
@@ -206,8 +198,7 @@ def compare(runs, text):
                        for rows in (steadied(raw)[0], raw))
         found = comparisons.compared(cell, plain, server, base,
                                      bool(runs[name].env.get("looks", {}).get(name)))
-        return {**found, "metric": metric, "words": stats.said(found,
-                                             *comparisons.METRICS[metric])}
+        return {**found, "metric": metric, "words": stats.said(found, *comparisons.METRICS[metric])}
     except (ValueError, KeyError, TypeError) as error:
         raise FigureError(f"{text}: cannot be compared: {error}") from None
 

@@ -62,8 +62,7 @@ def write(app, exception):
         data = json.loads(lzma.decompress(path.read_bytes()))
         server = servers.named(path.name.partition(".")[0])
         home = f"tutorial/{server.folder}.html", server.folder.replace("_", " ")
-        (out / f"replay-{server.name}.html").write_text(
-            replay.page(data, home), encoding="utf-8")
+        (out / f"replay-{server.name}.html").write_text(replay.page(data, home), encoding="utf-8")
 
 
 def setup(app):

@@ -138,8 +138,7 @@ def _block(server, rows, layout, y, scale):
                  _text(layout.left + 122, y + 12, said)]
     elif end > layout.width / 2:    # there is room where the first clients have left
         parts = [_text(16, y + 24, name, svg.TEXT, _BOLD), _text(
-            layout.width - svg.RIGHT, y + 10, said,
-            more=_SMALL + " text-anchor='end'")]
+            layout.width - svg.RIGHT, y + 10, said, more=_SMALL + " text-anchor='end'")]
     else:
         parts = [_text(16, y + 24, name, svg.TEXT, _BOLD), _text(end + 12, y + 24, said)]
     for place, bars in enumerate(rows):

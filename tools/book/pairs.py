@@ -59,9 +59,8 @@ def _matched(old, new):
 
 
 def differences(old, new):
-    """Return [(changed, rows)] of two lists of lines. Differences with fewer
-    than APART lines between them are one; the head, up to the last #include,
-    is the first."""
+    """Return [(changed, rows)] of two lists of lines. Differences with fewer than APART lines
+    between them are one; the head, up to the last #include, is the first."""
     parts = []
     head = max(n for n, line in enumerate(old) if "#include" in line)
     for kind, a0, a1, b0, b1 in difflib.SequenceMatcher(None, old, new, False).get_opcodes():
@@ -114,11 +113,9 @@ def _cells(changed, rows, number):
 
 
 def page(pair):
-    """Return (title, HTML body) of two neighbours side by side. Raises
-    PairError."""
+    """Return (title, HTML body) of two neighbours side by side. Raises PairError."""
     names = [next(one for one in SEVEN if one.startswith(number)) for number in pair.split("-")]
-    old, new = ((TOP / name / "main.c").read_text(encoding="utf-8").splitlines()
-                for name in names)
+    old, new = ((TOP / name / "main.c").read_text(encoding="utf-8").splitlines() for name in names)
     path = TOP / "docs" / "source" / f"{pair}.toml"
     left = tomllib.loads(path.read_text(encoding="utf-8"))["note"]
     made, notes, gap = [], [], []

@@ -1,10 +1,9 @@
 """The drawings of the book, in one grammar.
 
-A rounded box is a process, a line with an arrow head in it a thread, a row of
-cells a queue, a cylinder Redis, a small circle a client. What lies left of the
-dashed line is the kernel's. Fills are the states of make watch and make
-timeline: orange waits for a client, blue waits for Redis, green runs, grey
-waits in the accept queue. Each function of PICTURES returns an SVG for a light
+A rounded box is a process, a line with an arrow head in it a thread, a row of cells a queue, a
+cylinder Redis, a small circle a client. What lies left of the dashed line is the kernel's. Fills
+are the states of make watch and make timeline: orange waits for a client, blue waits for Redis,
+green runs, grey waits in the accept queue. Each function of PICTURES returns an SVG for a light
 page; its docstring is the text for readers who cannot see the picture.
 """
 
@@ -13,8 +12,7 @@ from html import escape
 from tools.kit.states import KINDS
 from tools.report import styles
 
-INK, PAPER, QUIET, LINE = (styles.TEXT[0], styles.GROUND[0], styles.QUIET[0],
-                           styles.AXIS[0])
+INK, PAPER, QUIET, LINE = (styles.TEXT[0], styles.GROUND[0], styles.QUIET[0], styles.AXIS[0])
 RUN, CLIENT, REDIS, QUEUE, IDLE = (KINDS[kind][1] for kind in (
     "run", "client", "redis", "queue", "idle"))
 WIDTH = 640
@@ -45,8 +43,7 @@ def thread(x, y, height, state=RUN, words=""):
     """Return a thread: a line in the colour of its state, and words."""
     return (f'<path d="M{x},{y}v{height}" stroke="{state}" stroke-width="5" '
             f'fill="none"/><path d="M{x - 7},{y + height - 5}l7,9l7,-9z" '
-            f'fill="{state}"/>' + (text(x + 13, y + height / 2 + 5, words, 12)
-                                   if words else ""))
+            f'fill="{state}"/>' + (text(x + 13, y + height / 2 + 5, words, 12) if words else ""))
 
 
 def client(x, y, state=QUEUE, words=""):
@@ -62,8 +59,7 @@ def cells(x, y, states, title="", size=22):
         made.append(f'<rect x="{x + place * size}" y="{y}" width="{size}" '
                     f'height="{size}" fill="{PAPER}" stroke="{QUIET}"/>')
         if state:
-            made.append(client(x + place * size + size / 2, y + size / 2,
-                               state))
+            made.append(client(x + place * size + size / 2, y + size / 2, state))
     return "".join(made)
 
 
@@ -81,8 +77,7 @@ def redis(x, y):
     return (f'<path d="M{x},{y + 8}v44a32,9 0 0 0 64,0v-44" fill="{PAPER}" '
             f'stroke="{INK}" stroke-width="1.5"/><ellipse cx="{x + 32}" '
             f'cy="{y + 8}" rx="32" ry="9" fill="{PAPER}" stroke="{INK}" '
-            f'stroke-width="1.5"/>' + text(x + 32, y + 40, "Redis", 12,
-                                           "middle"))
+            f'stroke-width="1.5"/>' + text(x + 32, y + 40, "Redis", 12, "middle"))
 
 
 def border(x, height):
@@ -110,8 +105,7 @@ def svg(height, *parts):
             '<marker id="head" viewBox="0 0 10 10" refX="9" refY="5" '
             'markerWidth="7" markerHeight="7" orient="auto-start-reverse">'
             f'<path d="M0,0L10,5L0,10z" fill="{QUIET}"/></marker></defs>'
-            f'<rect width="{WIDTH}" height="{height}" fill="{PAPER}"/>'
-            + "".join(parts) + "</svg>")
+            f'<rect width="{WIDTH}" height="{height}" fill="{PAPER}"/>' + "".join(parts) + "</svg>")
 
 
 def scene(height, waiting, *parts):
@@ -125,22 +119,19 @@ def scene(height, waiting, *parts):
 # ---------------------------------------------------------- the architectures
 
 def iterative():
-    """One process accepts and serves one client at a time; four others wait in
-    the accept queue."""
+    """One process accepts and serves one client at a time; four others wait in the accept queue."""
     return scene(190, 4, arrow(132, 95, 192, 95, "accept", at=168),
                  box(195, 45, 230, 100, "process"),
                  thread(240, 75, 48, CLIENT, "serves one client,"),
                  text(253, 121, "then accepts the next", 12),
-                 client(400, 80, CLIENT), arrow(425, 100, 530, 100),
-                 redis(535, 65))
+                 client(400, 80, CLIENT), arrow(425, 100, 530, 100), redis(535, 65))
 
 
 def _children(title, state_of):
     made = []
     for place in range(4):
         y = 15 + 62 * place
-        made += [box(370, y, 130, 50, title), client(482, y + 25,
-                                                     state_of(place)),
+        made += [box(370, y, 130, 50, title), client(482, y + 25, state_of(place)),
                  thread(395, y + 22, 16, state_of(place)),
                  arrow(500, y + 25, 546, 110 + 12 * place)]
     return [*made, redis(550, 100)]
@@ -150,8 +141,7 @@ def forking():
     """A parent accepts clients and forks a child for each; each child serves
     its client and has its own connection to Redis."""
     return scene(270, 1, arrow(132, 135, 192, 135, "accept", at=168),
-                 box(195, 95, 105, 80, "parent"),
-                 thread(220, 122, 34, IDLE, "accepts"),
+                 box(195, 95, 105, 80, "parent"), thread(220, 122, 34, IDLE, "accepts"),
                  *(arrow(300, 135, 366, 40 + 62 * place) for place in range(4)),
                  text(304, 66, "fork", 11, fill=QUIET),
                  *_children("child", lambda place: STATES[place]))
@@ -161,8 +151,7 @@ def preforking():
     """Four worker processes, made beforehand, all accept from one queue; the
     parent replaces a worker that has died."""
     return scene(270, 3, box(165, 4, 130, 56, "parent"),
-                 thread(185, 27, 18, IDLE, "waits; replaces"),
-                 text(198, 55, "a dead worker", 12),
+                 thread(185, 27, 18, IDLE, "waits; replaces"), text(198, 55, "a dead worker", 12),
                  *(arrow(132, 135, 366, 40 + 62 * place) for place in range(4)),
                  text(150, 200, "all accept", 11, fill=QUIET),
                  *_children("worker", lambda place: STATES[place]))
@@ -176,13 +165,11 @@ def _threads(words, first):
         made.append(thread(x, 70, 120, state))
         if place:
             made.append(client(x, 222, state))
-    return [*made, text(268, 58, words, 11), arrow(524, 130, 546, 130),
-            redis(550, 100)]
+    return [*made, text(268, 58, words, 11), arrow(524, 130, 546, 130), redis(550, 100)]
 
 
 def threaded():
-    """One process: its main thread accepts and makes a thread for each
-    client."""
+    """One process: its main thread accepts and makes a thread for each client."""
     return scene(270, 1, *_threads("main accepts, one thread for each client",
                                    IDLE), arrow(132, 135, 254, 135, "accept"))
 
@@ -199,8 +186,7 @@ def poll():
     kernel looks at all of them."""
     states = [CLIENT, REDIS, CLIENT, CLIENT, REDIS, CLIENT, RUN]
     return scene(230, 0, arrow(132, 115, 192, 115, "accept", at=168),
-                 box(195, 12, 330, 190, "one process, one thread"),
-                 thread(230, 60, 110, RUN),
+                 box(195, 12, 330, 190, "one process, one thread"), thread(230, 60, 110, RUN),
                  cells(270, 85, states, "descriptors: copied in at each call",
                        24), arrow(352, 159, 352, 113),
                  text(270, 176, "poll() looks at all of them and marks the",
@@ -230,20 +216,16 @@ def epoll():
 def queues():
     """A client's SYN enters the SYN queue; its ACK moves the connection to the
     accept queue, from which the server accepts."""
-    return svg(210, border(452, 210),
-               client(35, 100, CLIENT), arrow(45, 92, 108, 75, "SYN"),
+    return svg(210, border(452, 210), client(35, 100, CLIENT), arrow(45, 92, 108, 75, "SYN"),
                cells(115, 62, [QUEUE, QUEUE, None, None], "SYN queue"),
                text(115, 103, "SYN and SYN+ACK sent", 11, fill=QUIET),
                arrow(205, 73, 268, 73, "ACK"),
-               cells(272, 62, [QUEUE, QUEUE, QUEUE, None, None],
-                     "accept queue"),
+               cells(272, 62, [QUEUE, QUEUE, QUEUE, None, None], "accept queue"),
                text(272, 103, "connected; as many as", 11, fill=QUIET),
                text(272, 118, "backlog and somaxconn allow", 11, fill=QUIET),
                arrow(384, 73, 500, 73, "accept", at=479), box(504, 40, 116, 70, "server"),
-               text(28, 160, "Accept queue full: the kernel drops the SYN or "
-                    "the ACK.", 12),
-               text(28, 176, "The client's TCP repeats a lost SYN after 1 s, "
-                    "and again.", 12))
+               text(28, 160, "Accept queue full: the kernel drops the SYN or the ACK.", 12),
+               text(28, 176, "The client's TCP repeats a lost SYN after 1 s, and again.", 12))
 
 
 def fork():
@@ -255,35 +237,29 @@ def fork():
         made += [f'<rect x="{x + 15}" y="{50 + 38 * n}" width="130" height="28"'
                  f' fill="{PAPER}" stroke="{QUIET}"/>' + text(
                      x + 22, 69 + 38 * n, words, 12) for n, words in enumerate(
-                         ("page tables", "descriptors", "signal handlers",
-                          "one thread"))]
-    return svg(230, *made,
-               box(250, 40, 140, 60, "pages", dash="4 3"),
-               text(260, 80, "shared until written", 11),
-               box(250, 130, 140, 60, "open files"),
+                         ("page tables", "descriptors", "signal handlers", "one thread"))]
+    return svg(230, *made, box(250, 40, 140, 60, "pages", dash="4 3"),
+               text(260, 80, "shared until written", 11), box(250, 130, 140, 60, "open files"),
                text(260, 170, "sockets, offsets", 11),
                arrow(185, 64, 248, 68), arrow(455, 64, 392, 68),
                arrow(185, 102, 248, 150), arrow(455, 102, 392, 150))
 
 
 def memory():
-    """Three threads share one page table: code, data and heap, and a stack for
-    each."""
+    """Three threads share one page table: code, data and heap, and a stack for each."""
     parts = [("code, data, heap", "shared by all threads", 60),
              ("stack of thread 1", "256 KiB of address space", 42),
              ("stack of thread 2", "", 42), ("stack of main", "", 42)]
     made, y = [], 30
     for title, words, height in parts:
         made += [f'<rect x="220" y="{y}" width="190" height="{height}" '
-                 f'fill="{PAPER}" stroke="{INK}"/>' + text(230, y + 25, title,
-                                                           12),
+                 f'fill="{PAPER}" stroke="{INK}"/>' + text(230, y + 25, title, 12),
                  text(434, y + 25, words, 12, fill=QUIET)]
         y += height
     return svg(240, box(205, 16, 220, 212),
                *made, *(thread(60 + 45 * n, 60, 120, state) for n, state in
                         enumerate((IDLE, CLIENT, REDIS))),
-               arrow(175, 120, 203, 120),
-               text(20, 45, "three threads, one page table", 12))
+               arrow(175, 120, 203, 120), text(20, 45, "three threads, one page table", 12))
 
 
 def edges():
@@ -302,27 +278,20 @@ def edges():
                line(110, "level: epoll_wait", (210, 265, 320, 375, 430, 485),
                     "reports the socket at each call while data is left"),
                line(180, "edge: EPOLLET", (210, 400),
-                    "reports a change only: read until EAGAIN, or wait for "
-                    "the next change"))
+                    "reports a change only: read until EAGAIN, or wait for the next change"))
 
 
 def sans_io():
     """The state machine http_conn says what it wants; serve_blocking and
     event_loop fulfil it and pass bytes."""
     return svg(220, box(30, 70, 150, 80, "serve_blocking"),
-               text(40, 110, "01 to 05: a want is", 11),
-               text(40, 126, "a call that waits", 11),
-               box(460, 70, 150, 80, "event_loop"),
-               text(470, 110, "06 and 07: a want is", 11),
-               text(470, 126, "an event to wait for", 11),
-               box(235, 40, 170, 140, "http_conn"),
+               text(40, 110, "01 to 05: a want is", 11), text(40, 126, "a call that waits", 11),
+               box(460, 70, 150, 80, "event_loop"), text(470, 110, "06 and 07: a want is", 11),
+               text(470, 126, "an event to wait for", 11), box(235, 40, 170, 140, "http_conn"),
                *(text(250, 76 + 16 * n, want, 12) for n, want in enumerate(
-                   ("READ", "ANSWER", "REDIS", "WRITE", "FIN", "LINGER",
-                    "CLOSE"))),
-               arrow(233, 95, 184, 95, "want"), arrow(182, 135, 231, 135,
-                                                      "bytes"),
-               arrow(407, 95, 456, 95, "want"), arrow(458, 135, 409, 135,
-                                                      "bytes"),
+                   ("READ", "ANSWER", "REDIS", "WRITE", "FIN", "LINGER", "CLOSE"))),
+               arrow(233, 95, 184, 95, "want"), arrow(182, 135, 231, 135, "bytes"),
+               arrow(407, 95, 456, 95, "want"), arrow(458, 135, 409, 135, "bytes"),
                text(235, 205, "knows no socket, and never waits", 12))
 
 

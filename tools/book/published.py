@@ -53,14 +53,12 @@ class Published(Block):
             chart = charts.by_x(curves.page_of(
                 page.experiment, "as published", given["series"]), "rate")
             chart.title.subtitle = "machine and load: above"
-            told = {who: max(rates.values())
-                    for who, rates in given["series"].items()}
+            told = {who: max(rates.values()) for who, rates in given["series"].items()}
         else:
             chart, told = curves.best(page), given["best"]
         best = ", ".join(f"{who} {rate:,}" for who, rate in told.items())
         return [*self.image(f"published-{name}", charts.svg(chart), (
-            f"Best published rates of {name}: {best}.")), self.note(
-                " ".join(given["notes"]))]
+            f"Best published rates of {name}: {best}.")), self.note(" ".join(given["notes"]))]
 
     def cited(self, name):
         """The publication, as a list of works names one."""

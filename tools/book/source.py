@@ -1,10 +1,8 @@
-"""The annotated source: a page for each C file, and definitions that pages
-quote.
+"""The annotated source: a page for each C file, and definitions that pages quote.
 
-On a file's page, a comment stands next to the code that follows it, or above
-it when it has a drawing. Each name that the collection defines leads to its
-definition, the first use of a system call on a page to its man page, and each
-function says where it is used.
+On a file's page, a comment stands next to the code that follows it, or above it when it has a
+drawing. Each name that the collection defines leads to its definition, the first use of a system
+call on a page to its man page, and each function says where it is used.
 """
 
 import html
@@ -69,8 +67,7 @@ class Index:
     a table that holds its address."""
 
     def __init__(self):
-        self.texts = {path: (TOP / path).read_text(encoding="utf-8")
-                      for path in files()}
+        self.texts = {path: (TOP / path).read_text(encoding="utf-8") for path in files()}
         self.defined = {}       # {(path, or "" if others see it; name): place}
         self.types, self.users = set(), {}      # {place: {(name, path)}}
         # With as many lines, and each word in its line.
@@ -94,8 +91,7 @@ class Index:
         name = found["macro"] or found["type"] or found["name"]
         if found["type"]:
             self.types.add(name)
-        own = path.endswith(".c") and (
-            not found["name"] or line.startswith("static "))
+        own = path.endswith(".c") and (not found["name"] or line.startswith("static "))
         key = path if own else "", name
         # Of a function, the body; its prototype comes second.
         if key not in self.defined or not line.endswith(";"):
@@ -107,8 +103,7 @@ class Index:
         head = DEFINITION.match(text.partition("\n")[0])
         if not head or not head["name"]:
             return
-        for name in set(re.findall(
-                r"(?<![\w.>])(\w+)\(|[=(,?:&{]\s*(\w+)(?=\s*[,;:)}])", text)):
+        for name in set(re.findall(r"(?<![\w.>])(\w+)\(|[=(,?:&{]\s*(\w+)(?=\s*[,;:)}])", text)):
             name = name[0] or name[1]
             place = self.find(name, path)
             own = re.search(rf"\b(?!return)\w+[ *]+{name}\s*[=;,)\[]", text)
@@ -133,8 +128,7 @@ class Index:
         called = [user for user, _ in users]
         return ", ".join(
             f'<a href="{self.link(user, where, path)}">{user}</a>'
-            + (f" in {where}" if called.count(user) > 1 else "")
-            for user, where in sorted(users))
+            + (f" in {where}" if called.count(user) > 1 else "") for user, where in sorted(users))
 
 
 def _code(text, path, index, seen, first):
@@ -147,8 +141,7 @@ def _code(text, path, index, seen, first):
         if index.find(name, path) and not member and (
                 before.endswith('struct</span><span class="w"> </span>')
                 or name not in index.types):
-            return (f'<a class="{match[1]}" href="{index.link(name, path)}">'
-                    f"{name}</a>")
+            return (f'<a class="{match[1]}" href="{index.link(name, path)}">{name}</a>')
         if name in CALLS and name not in seen:
             seen.add(name)
             return (f'<a class="{match[1]}" href="{MAN.format(name)}" '
@@ -165,8 +158,7 @@ def _chunks(text):
     for comment, code in zip(["", *parts[1::2]], parts[::2]):
         number += comment.count("\n") + bool(comment)
         if comment or code.strip():
-            yield (comment, code.strip("\n"),
-                   number + len(code) - len(code.lstrip("\n")))
+            yield (comment, code.strip("\n"), number + len(code) - len(code.lstrip("\n")))
         number += code.count("\n")
 
 
@@ -208,12 +200,9 @@ def pages(app):
         return
     index = Index()
     listed = "".join(
-        f'<li><a href="{page_name(path)[7:]}.html">{path}</a></li>'
-        for path in files())
-    made = {"source/index": ("Annotated source", "<h1>Annotated source</h1>"
-                             f"<ul>{listed}</ul>")}
-    made |= {page_name(path): (path, file_page(path, index))
-             for path in files()}
+        f'<li><a href="{page_name(path)[7:]}.html">{path}</a></li>' for path in files())
+    made = {"source/index": ("Annotated source", f"<h1>Annotated source</h1><ul>{listed}</ul>")}
+    made |= {page_name(path): (path, file_page(path, index)) for path in files()}
     made |= {f"source/{pair}": pairs.page(pair) for pair in pairs.PAIRS}
     for name, (title, body) in made.items():
         yield name, {"title": title, "body": body}, "page.html"

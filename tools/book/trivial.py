@@ -9,8 +9,7 @@ from tools.book.extension import Block
 from tools.model import trivial
 from tools.report import table
 
-WORDS = {"model": "the model", "constant": "the rate at the fewest clients",
-         "bound": "the bound"}
+WORDS = {"model": "the model", "constant": "the rate at the fewest clients", "bound": "the bound"}
 
 
 class Errors(Block):

@@ -127,8 +127,7 @@ class Bench:
 def per_request(booted, cells):
     """Return {name of a cell: Counted} of what a machine printed."""
     return {cell.name: Counted(
-        [{role: tuple(n / cell.requests for n in window.counted[role])
-          for role in ROLES + WORKERS}
+        [{role: tuple(n / cell.requests for n in window.counted[role]) for role in ROLES + WORKERS}
          for window in windows],
         [{role: window.charged[role] / cell.requests for role in ROLES} for window in windows])
         for cell, windows in zip(cells, booted.cells, strict=True)}

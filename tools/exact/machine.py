@@ -66,8 +66,7 @@ def qemu():
 
 def command(archive, kernel, plugin, folder, mebibytes=None):
     """Return the command line of QEMU (a list of words); `plugin` is the path of the plugin, and
-    may have options behind it. The machine has `mebibytes` of memory, or
-    those of machine.toml."""
+    may have options behind it. The machine has `mebibytes` of memory, or those of machine.toml."""
     options, program = MACHINE["qemu"], qemu()[0]
     more = ["-m", str(mebibytes)] if mebibytes else []      # the last one counts
     # One that is only unpacked would look for its firmware in /usr/share.

@@ -63,8 +63,7 @@ class Choice:
     def check(self):
         """Raise ValueError or VariantError, which say what there is, if a name is not known."""
         if unknown := [name for name in self.peers if name not in KNOWN_PEERS]:
-            raise ValueError(f"PEERS has '{unknown[0]}'; here it can have "
-                             f"{', '.join(KNOWN_PEERS)}")
+            raise ValueError(f"PEERS has '{unknown[0]}'; here it can have {', '.join(KNOWN_PEERS)}")
         for name in self.variants:
             what.read(name)
 

@@ -65,9 +65,8 @@ def curve(table, name, pictures):
 
 
 def make(folder, name, drawn):
-    """Write report.html of a file of results in `folder` (a Path) and return its path. `drawn`
-    has the pictures there: {file: what it shows}. Raises ImportError without jinja2, and
-    OSError."""
+    """Write report.html of a file of results in `folder` (a Path) and return its path. `drawn` has
+    the pictures there: {file: what it shows}. Raises ImportError without jinja2, and OSError."""
     import jinja2  # pylint: disable=import-outside-toplevel    # of build/venv
     table = results.read(folder, [name])
     pictures = {file: Picture(title, base64.b64encode((folder / file).read_bytes()).decode())

@@ -29,8 +29,7 @@ FACTS = TOP / "build" / "fleet" / "facts.json"
 def install():
     """Make the environment with Ansible, unless it is there.
 
-    Raises Mistake when it cannot be made.
-    """
+    Raises Mistake when it cannot be made."""
     reason = venv.make(str(VENV), [str(WANTED)], "Ansible")
     if reason:
         raise Mistake(f"Ansible cannot be installed: {reason}. This needs Python 3.11, "
@@ -63,8 +62,7 @@ def why_of(text):
 def changed_files():
     """Return the number of tracked files that differ from the last commit.
 
-    Raises Mistake outside of a git checkout.
-    """
+    Raises Mistake outside of a git checkout."""
     done = subprocess.run(["git", "-C", TOP, "status", "--porcelain",
                            "--untracked-files=no"], capture_output=True, text=True,
                           check=False)
@@ -110,8 +108,7 @@ def main():
     options = parser.parse_args()
     process.end_on_signals()
     try:
-        return run(options.what, options.inventory, options.check,
-                   options.facts.resolve())
+        return run(options.what, options.inventory, options.check, options.facts.resolve())
     except Mistake as mistake:
         print(f"fleet: {mistake}.", file=sys.stderr)
         return 2

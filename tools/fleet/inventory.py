@@ -54,8 +54,7 @@ def read(path):
     if done.returncode:
         said = re.search(r"(?:Failed to parse|Error parsing|Unable to parse).*",
                          done.stderr, re.IGNORECASE)
-        raise Mistake(f"{path} is no inventory: "
-                      f"{said[0] if said else done.stderr.strip()[-300:]}. "
+        raise Mistake(f"{path} is no inventory: {said[0] if said else done.stderr.strip()[-300:]}. "
                       "tools/fleet/hosts.ini.example shows what one looks like")
     told = json.loads(done.stdout)
 

@@ -49,8 +49,7 @@ def merge(results, begins):
 
     Counts and times are added up, so a percentile is that of all answers; it is None where a
     tool did not leave the time of each. What is the busiest or latest generator's: CPU time,
-    lag, the longest answer.
-    """
+    lag, the longest answer."""
     def known(key):
         return [value for one in results if (value := getattr(one, key)) is not None]
 

@@ -224,8 +224,7 @@ class Runner(cells.Runner):
                                  f"counted: {why}")
 
     def _there(self, method, *args):
-        """Have a Runner on the server's host call a method; return its Parcel. Raises
-        HostError."""
+        """Have a Runner on the server's host call a method; return its Parcel. Raises HostError."""
         there = cells.Runner(self.settings, self.machine, SimpleNamespace(
             address=self.fleet.redis_address, pid=None), Parcel())
         there.order, there.out, there.host = self.order, self.out, EVERYWHERE

@@ -28,8 +28,7 @@ class Counters:
     """The counters of one of the seven, a Worker for each.
 
     Its workers share a piece of memory: 64 bytes, then 64 for each worker. Other programs
-    have none. `loop`: whether the server is an event loop.
-    """
+    have none. `loop`: whether the server is an event loop."""
 
     def __init__(self, pid):
         self._memory, self.loop = None, False
@@ -39,8 +38,7 @@ class Counters:
         self.loop = servers.named(name).model == servers.LOOP
         for line in procfs.read(f"/proc/{pid}/maps").splitlines():
             if " rw-s " in line and "/dev/zero" in line:
-                self._begin, end = (int(part, 16) for part
-                                    in line.split()[0].split("-"))
+                self._begin, end = (int(part, 16) for part in line.split()[0].split("-"))
                 self._size = (end - self._begin - _HEADER) // _WORKER.size * _WORKER.size
                 with contextlib.suppress(OSError):
                     self._memory = os.open(f"/proc/{pid}/mem", os.O_RDONLY)
@@ -49,8 +47,7 @@ class Counters:
     def read(self):
         """Return the Workers in the order of their numbers, or None when not known.
 
-        Workers that have counted nothing follow, up to the end of the last page of memory.
-        """
+        Workers that have counted nothing follow, up to the end of the last page of memory."""
         if self._memory is None:
             return None
         try:

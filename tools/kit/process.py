@@ -36,8 +36,7 @@ def uninterrupted():
     Another thread that does not block these signals gets them instead. Python then raises
     KeyboardInterrupt here all the same, and where that happens between fork() and exec() it is
     lost, with a lock of logging. So a thread that runs at the same time has to be started in here:
-    it keeps the mask.
-    """
+    it keeps the mask."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     try:
         yield before

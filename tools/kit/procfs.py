@@ -180,8 +180,7 @@ def busy_times():
 
     Only idle time is measured with a clock (CONFIG_NO_HZ of the kernel). The others are samples,
     and work that keeps in step with them is always or never seen: a core that answers 20,000
-    requests a second of httperf works for 21 % of the time, and they said 2 % and 71 %.
-    """
+    requests a second of httperf works for 21 % of the time, and they said 2 % and 71 %."""
     now = time.monotonic()
     return {core: now - (idle + iowait)
             for core, (_user, _nice, _system, idle, iowait, *_) in _stat().items()}

@@ -64,8 +64,7 @@ class RedisServer:
     `host`. `redis.address` is HOST:PORT for the option --redis, `redis.pid` its process.
 
     We ourselves talk to it through a Unix socket in a folder that only we may enter, so
-    never to a Redis of another program that has taken the port. Raises RedisError.
-    """
+    never to a Redis of another program that has taken the port. Raises RedisError."""
 
     restricted = False      # to PAGES_ONLY; outside of the loopback device always
     limits = ()             # words of the command line

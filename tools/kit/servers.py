@@ -72,8 +72,7 @@ class Server:
 
     def command(self, start, port, _folder):
         """Return (argv, folder to run it in); the kernel chooses port 0."""
-        argv = [str(TOP / self.name), "--port", str(port),
-                "--host", start.host, "--root", str(TOP),
+        argv = [str(TOP / self.name), "--port", str(port), "--host", start.host, "--root", str(TOP),
                 "--backlog", str(start.backlog), "--redis", start.redis]
         if start.workers and self.has_loops:
             argv += ["--workers", str(start.workers)]

@@ -10,10 +10,8 @@ import time
 def frames(data):
     """Return (lengths, rest): of the complete RESP messages in `data`.
 
-    Commands and replies have the same form. `rest`: how many bytes at the
-    end belong to a message that is not complete. Raises ValueError for bytes
-    that are no RESP.
-    """
+    Commands and replies have the same form. `rest`: how many bytes at the end belong to a message
+    that is not complete. Raises ValueError for bytes that are no RESP."""
     lengths, position = [], 0
     while (end := _frame(data, position)) is not None:
         lengths.append(end - position)
@@ -26,8 +24,7 @@ def _frame(data, position):
     newline = data.find(b"\r\n", position)
     if newline < 0:
         return None
-    kind, text, end = data[position:position + 1], \
-        data[position + 1:newline], newline + 2
+    kind, text, end = data[position:position + 1], data[position + 1:newline], newline + 2
     if kind == b"$":
         end += max(int(text), -2) + 2 if int(text) >= 0 else 0
         return end if end <= len(data) else None
@@ -46,8 +43,7 @@ class SlowRedis:
     """Listens on `port`; passes commands on to Redis immediately.
 
     Each reply leaves `delay` seconds after its command arrived. `delay` may
-    be changed while it runs. A context manager; it runs in threads.
-    """
+    be changed while it runs. A context manager; it runs in threads."""
 
     def __init__(self, redis_port, delay):
         self.delay = delay
@@ -67,14 +63,12 @@ class SlowRedis:
         with contextlib.suppress(OSError):      # the listener is shut down
             while True:
                 near, _ = self._listener.accept()
-                far, due = socket.create_connection(self._redis), \
-                    collections.deque()
+                far, due = socket.create_connection(self._redis), collections.deque()
                 for words in ((near, far, lambda due=due: due.append(
                                   time.monotonic() + self.delay)),
                               (far, near, lambda due=due: time.sleep(max(
                                   0, due.popleft() - time.monotonic())))):
-                    threading.Thread(target=_pass, args=words,
-                                     daemon=True).start()
+                    threading.Thread(target=_pass, args=words, daemon=True).start()
 
 
 def _pass(source, sink, before_each):

@@ -56,19 +56,15 @@ def lookup(local, remote):
 def tcp(states=OPEN, details=False, families=(4, 6), wanted=None, local=0, remote=0):
     """Return [Tcp] of this network namespace.
 
-    `states`: a set of bits, 1 << number. Reading all that are open takes the
-    kernel some milliseconds for each family; the listening ones, none.
-    `wanted(inode, local port)`: whether a socket is returned; None: all are.
-    `local`, `remote`: only those with this port; 0: any.
-    """
+    `states`: a set of bits, 1 << number. Reading all that are open takes the kernel some
+    milliseconds for each family; the listening ones, none. `wanted(inode, local port)`: whether a
+    socket is returned; None: all are. `local`, `remote`: only those with this port; 0: any."""
     found = []
     for number in families:
         family = socket.AF_INET if number == 4 else socket.AF_INET6
         ask = _ASK.pack(family, socket.IPPROTO_TCP, 1 << _INFO - 1 if details else 0, 0, states,
-                        *(struct.pack("!H", port) for port in (local, remote)),
-                        *(b"",) * 2, 0, b"")
-        found += filter(None, (_tcp(body, wanted) for body
-                               in _exchange(ask, _REQUEST | _DUMP)))
+                        *(struct.pack("!H", port) for port in (local, remote)), *(b"",) * 2, 0, b"")
+        found += filter(None, (_tcp(body, wanted) for body in _exchange(ask, _REQUEST | _DUMP)))
     return found
 
 
@@ -115,8 +111,7 @@ def _exchange(ask, flags):
     """Send one request; yield the bodies of the answers. Raises OSError."""
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 4) as netlink:
         netlink.settimeout(_PATIENCE)
-        netlink.send(_HEADER.pack(_HEADER.size + len(ask), _BY_FAMILY, flags,
-                                  0, 0) + ask)
+        netlink.send(_HEADER.pack(_HEADER.size + len(ask), _BY_FAMILY, flags, 0, 0) + ask)
         while True:
             data, position = netlink.recv(1 << 17), 0
             while position < len(data):

@@ -27,8 +27,7 @@ DARK = dict((GROUND, TEXT, QUIET, GRID, *FRAMES, *(colours for _, *colours in KI
 
 ACCEPT = frozenset(("accept", "accept4"))
 RECEIVE = frozenset(("read", "readv", "recvfrom", "recvmsg", "recvmmsg"))
-SEND = frozenset(("write", "writev", "sendto", "sendmsg", "sendmmsg",
-                  "sendfile", "sendfile64"))
+SEND = frozenset(("write", "writev", "sendto", "sendmsg", "sendmmsg", "sendfile", "sendfile64"))
 MANY = frozenset(("poll", "ppoll", "select", "pselect6", "epoll_wait",
                   "epoll_pwait", "epoll_pwait2", "io_uring_enter"))
 LOCK = frozenset(("futex", "futex_wait", "flock", "semop", "semtimedop"))
@@ -51,8 +50,7 @@ def role_of(local, remote, ports, redis):
 
     `local`, `remote`: (host, port), remote None for a listening socket;
     `ports`: where the server listens; `redis`: set of ports of Redis. A
-    socket with another role gives the text "HOST:PORT" of its remote end.
-    """
+    socket with another role gives the text "HOST:PORT" of its remote end."""
     if remote is None:
         return LISTENER
     if remote[1] in redis:
@@ -65,10 +63,8 @@ def role_of(local, remote, ports, redis):
 def meaning(call, role, number=None, descriptors=1):
     """Return the meaning of a blocked system call.
 
-    `call`: its name. `role`: of its descriptor (role_of(), "pipe", "file",
-    or None when unknown). `number`: of the client. `descriptors`: how many a
-    poll waits for; 0 makes it a sleep.
-    """
+    `call`: its name. `role`: of its descriptor (role_of(), "pipe", "file", or None when unknown).
+    `number`: of the client. `descriptors`: how many a poll waits for; 0 makes it a sleep."""
     if call in ACCEPT:
         return "idle", "accepting: waits for a new client"
     if call in RECEIVE or call in SEND or call == "connect":
@@ -94,8 +90,7 @@ def _transfer(call, role, number):
         what = "read" if call in SEND else "send"
         return "client", f"waits for {who} to {what}"
     if role == REDIS:
-        return "redis", "connects to Redis" if call == "connect" \
-            else "waits for Redis"
+        return "redis", "connects to Redis" if call == "connect" else "waits for Redis"
     if role == "file":
         return "other", "waits for the disk"
     return "other", f"waits for {role or 'a descriptor'}"
@@ -104,8 +99,7 @@ def _transfer(call, role, number):
 def loop_meaning(owed, clients):
     """Return the meaning of an event loop's wait.
 
-    `owed`: whether Redis owes it a reply; `clients`: how many are connected.
-    """
+    `owed`: whether Redis owes it a reply; `clients`: how many are connected."""
     some = f"{clients} client{'s' if clients != 1 else ''}"
     if owed:
         return "redis", f"waits for events: Redis and {some}" if clients \

@@ -119,9 +119,8 @@ def rows_of(summary):
 
 def predict(summary, known):
     """Put the model's rate into each point of a summary, as "predicted", the most that is possible,
-    as "bound", and sentences about wrong ones next to those of each curve. The costs `known`
-    count where the run itself does not tell; a run without cells of few clients gets no
-    prediction."""
+    as "bound", and sentences about wrong ones next to those of each curve. The costs `known` count
+    where the run itself does not tell; a run without cells of few clients gets no prediction."""
     try:
         costs = calibrate(rows_of(summary), known)
     except ValueError:

@@ -147,8 +147,7 @@ def demands(costs, setting):
         making = PARENT * max(0.0, made - plain)
     return Demands(
         server=1e-6 * (
-            cost["server_us"]
-            + fetched(costs, setting.clients * held, memory["server_kib"])
+            cost["server_us"] + fetched(costs, setting.clients * held, memory["server_kib"])
             + fetched(costs, active * (held + memory["worker_kib"]), memory["worker_kib"]))
         + 1e-3 * setting.computing * setting.compute_ms,
         redis=1e-6 * cost["redis_us"],
@@ -188,9 +187,8 @@ def waiting(rate, demand, others, turn=0.0):
 
 
 def scan(need, setting, at_load):
-    """Return the seconds that a turn of poll's loop takes in addition. New connections are
-    watched from the answer until the client, one of `at_load` clients at the load tool, has
-    closed them."""
+    """Return the seconds that a turn of poll's loop takes in addition. New connections are watched
+    from the answer until the client, one of `at_load` clients at the load tool, has closed them."""
     watched = setting.clients if setting.page == "answer kept" else min(at_load, setting.clients)
     return need.scan * (setting.idle + watched)
 
@@ -239,8 +237,7 @@ def solve(costs, setting):
         rates["parent"] = makers_rate(need, setting.cores)
     limit = min(rates, key=rates.get)
     rate = rates[limit]
-    busy = {"server": rate * need.server / setting.used_cores,
-            "redis": rate * need.redis,
+    busy = {"server": rate * need.server / setting.used_cores, "redis": rate * need.redis,
             "load": rate * need.load / setting.machines}
     if need.scan:       # all that is left, at most
         there = jobs_at(rate, need, setting, False)

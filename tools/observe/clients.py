@@ -41,8 +41,7 @@ def burst(address, count, exchange, on_connect=lambda port: None, limit=30, paus
     """Let `count` clients ask together; return their Clients.
 
     All connect at the same time; `on_connect` gets the port of each. Every second one asks
-    `pause` seconds later. After `limit` seconds those that have no answer give up.
-    """
+    `pause` seconds later. After `limit` seconds those that have no answer give up."""
     async def together():
         return await asyncio.gather(*(
             _one(number, address, exchange, on_connect, limit, pause * (number % 2))
@@ -93,10 +92,8 @@ async def ask(address, path, limit=30.0):
 async def trouble(kind, address, path, seconds):
     """Be a client that makes the server wait, for `seconds`.
 
-    "normal": asks and reads; "again": the same, again and again. "half":
-    sends half a request. "silent": only connects. "slow": asks for `path` and
-    reads 1 KiB every 100 ms.
-    """
+    "normal": asks and reads; "again": the same, again and again. "half": sends half a request.
+    "silent": only connects. "slow": asks for `path` and reads 1 KiB every 100 ms."""
     if kind == "again":
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:

@@ -12,8 +12,7 @@ from tools.kit.redis import RedisError, RedisServer
 
 FOLDERS = [one.folder for one in servers.ARCHITECTURES]
 # A pool of four shows the same as one of a hundred, on one screen.
-POOL = {one.folder: (one.slots, "4") for one in servers.ARCHITECTURES
-        if one.model == servers.POOL}
+POOL = {one.folder: (one.slots, "4") for one in servers.ARCHITECTURES if one.model == servers.POOL}
 
 
 class LabError(Exception):
@@ -23,13 +22,11 @@ class LabError(Exception):
 def folder_of(name):
     """Return "05_prethreaded" for 05, 5, prethreaded or 05_prethreaded.
 
-    Any case will do. Raises LabError for a name that is none of these.
-    """
+    Any case will do. Raises LabError for a name that is none of these."""
     try:
         return servers.named(name).folder
     except KeyError:
-        raise LabError(f"there is no server {name!r}; there are: "
-                       + ", ".join(FOLDERS)) from None
+        raise LabError(f"there is no server {name!r}; there are: " + ", ".join(FOLDERS)) from None
 
 
 def above_zero(kind, most=float("inf")):
@@ -47,8 +44,7 @@ def above_zero(kind, most=float("inf")):
 def executable_of(folder):
     """Return the path of a server's executable. Raises LabError without it.
 
-    The environment variable FROM names another folder that it is in.
-    """
+    The environment variable FROM names another folder that it is in."""
     path = TOP / os.environ.get("FROM", "") / folder.partition("_")[2]
     if not os.access(path, os.X_OK):
         raise LabError(f"{path.name} is not built yet; `make` builds it")
@@ -58,8 +54,7 @@ def executable_of(folder):
 class Redis(RedisServer):
     """A private Redis: a context manager. `port`: where it listens.
 
-    `frozen`: whether freeze() has stopped it.
-    """
+    `frozen`: whether freeze() has stopped it."""
 
     def __init__(self):
         super().__init__(os.sched_getaffinity(0))
@@ -87,24 +82,20 @@ class Server:
 
     `pid`: its first process; `address`: (host, port), from the line that
     says "listening on http://HOST:PORT/"; `warm`: ports of clients that came before. It
-    runs in a session of its own, so Ctrl-C does not reach it, and ends with us.
-    """
+    runs in a session of its own, so Ctrl-C does not reach it, and ends with us."""
 
     warm = ()
 
     def __init__(self, command, before=()):
         """`before`: words such as strace's, in front of the command.
 
-        Raises LabError when it does not start.
-        """
+        Raises LabError when it does not start."""
         for word in (*before[:1], command[0]):
             if not shutil.which(word):
-                raise LabError(f"{word} is missing; "
-                               "scripts/deps.sh observe fetches it")
+                raise LabError(f"{word} is missing; scripts/deps.sh observe fetches it")
         self._before = bool(before)
         self._log = scratch.file("server")
-        self._process = process.spawn([*before, *command],
-                                      os.sched_getaffinity(0), self._log, TOP)
+        self._process = process.spawn([*before, *command], os.sched_getaffinity(0), self._log, TOP)
         self.pid = self._process.pid
         try:
             self.address = self._read_address()
@@ -115,8 +106,7 @@ class Server:
             raise
 
     def _read_address(self):
-        found = wait.until(lambda: servers.ready(procfs.read(self._log.name)), 20,
-                           self._process)
+        found = wait.until(lambda: servers.ready(procfs.read(self._log.name)), 20, self._process)
         if not found:
             raise LabError("the server did not start; it must print a line with \"listening on "
                            f"http://HOST:PORT/\"; it said: {self.said()[-200:]}")
@@ -148,19 +138,15 @@ class Server:
 def start(folder, redis_port, *options, before=()):
     """Start one of the seven on a free port; return the Server.
 
-    A pool has four workers, unless `options` say otherwise.
-    """
+    A pool has four workers, unless `options` say otherwise."""
     return Server([executable_of(folder), "--port", "0", "--redis",
-                   f"127.0.0.1:{redis_port}", *POOL.get(folder, ()),
-                   *options], before)
+                   f"127.0.0.1:{redis_port}", *POOL.get(folder, ()), *options], before)
 
 
 def site(folder, size=16 << 20):
     """Make a copy of the site with a file /large in it; return its path.
 
-    A client that reads it slowly makes the server wait: no socket's buffer
-    can take it all.
-    """
+    A client that reads it slowly makes the server wait: no socket's buffer can take it all."""
     for name in ("public", "templates"):
         shutil.copytree(TOP / name, Path(folder) / name)
     with open(Path(folder) / "public" / "large", "wb") as file:

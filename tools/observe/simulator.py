@@ -13,8 +13,7 @@ OUT = "results/simulator.html"
 
 def main(words):
     """Run the command; return its exit status."""
-    parser = argparse.ArgumentParser(prog="python3 -m tools.observe simulator",
-                                     description=__doc__)
+    parser = argparse.ArgumentParser(prog="python3 -m tools.observe simulator", description=__doc__)
     parser.add_argument("--costs", type=Path, default=model.COSTS,
                         help="JSON as tools/model/model.py describes it; "
                         "default: the costs of the reference run")

@@ -61,8 +61,7 @@ def main(words):
         results = {}
         for trouble in TROUBLES:
             slow.delay = DELAY if trouble == "redis" else 0
-            results[trouble] = asyncio.run(
-                meet(servers, trouble, chosen.clients, chosen.seconds))
+            results[trouble] = asyncio.run(meet(servers, trouble, chosen.clients, chosen.seconds))
     print("\n".join(table(results)))
     return 0
 
@@ -73,8 +72,7 @@ def start(stack):
     redis = stack.enter_context(lab.Redis())
     slow = stack.enter_context(SlowRedis(redis.port, 0))
     return {folder: stack.enter_context(
-        lab.start(folder, slow.port, "--root", root, "--compute"))
-        for folder in lab.FOLDERS}, slow
+        lab.start(folder, slow.port, "--root", root, "--compute")) for folder in lab.FOLDERS}, slow
 
 
 async def meet(servers, trouble, count, seconds):
@@ -84,8 +82,7 @@ async def meet(servers, trouble, count, seconds):
         return {folder: await _meet_one(server.address, trouble, count, seconds)
                 for folder, server in servers.items()}
     found = await asyncio.gather(*(
-        _meet_one(server.address, trouble, count, seconds)
-        for server in servers.values()))
+        _meet_one(server.address, trouble, count, seconds) for server in servers.values()))
     return dict(zip(servers, found))
 
 
@@ -96,8 +93,7 @@ async def _meet_one(address, trouble, count, seconds):
     await asyncio.sleep(INTERVAL)
     normal = []
     for _ in range(max(1, round(seconds / INTERVAL) - 2)):
-        normal.append(asyncio.ensure_future(
-            clients.ask(address, "/answer", 10 * seconds)))
+        normal.append(asyncio.ensure_future(clients.ask(address, "/answer", 10 * seconds)))
         await asyncio.sleep(INTERVAL)
     times = await asyncio.gather(*normal)
     await asyncio.gather(*bad)
@@ -105,10 +101,8 @@ async def _meet_one(address, trouble, count, seconds):
 
 
 def table(results):
-    """Return the lines of the table. `results`: {trouble: {folder: Waited}}.
-    """
-    lines = ["", f"{'':15}" + "".join(f"{words:>13}" for words, *_
-                                      in TROUBLES.values())]
+    """Return the lines of the table. `results`: {trouble: {folder: Waited}}."""
+    lines = ["", f"{'':15}" + "".join(f"{words:>13}" for words, *_ in TROUBLES.values())]
     for folder in next(iter(results.values())):
         cells = [results[trouble][folder] for trouble in TROUBLES]
         lines.append(f"{folder.replace('_', ' '):15}" + "".join(

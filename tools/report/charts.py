@@ -17,8 +17,7 @@ from tools.stats.summary import BURST
 WIDTH, HEIGHT, BAR = 480, 330, 26
 TICKS = (1, 10, 20, 100, 1_000, 10_000, 100_000)    # of x; fewer are easier to read
 WHISKERS = "whiskers: 95 % interval"
-HOLLOW = (f"hollow: server core less than {WHOLE_CORE:.0f} % busy, "
-          "so its CPU was not the limit")
+HOLLOW = f"hollow: server core less than {WHOLE_CORE:.0f} % busy, so its CPU was not the limit"
 LOST = f"{table.LOST}: lost requests or runs"
 MODEL = "dashed: the model, from cells with 20 clients or fewer"
 BURSTS = f"grey ground: bursts, fewer than {BURST} requests a client"
@@ -195,8 +194,7 @@ def published(page):
     given = page.experiment["published"]
     ours = {page.titles[one["server"]]: max((
         p["rate"]["middle"] for p in one["points"] if p["rate"]
-        and core_was_limit(p["values"])), default=0)
-        for one in page.curves}
+        and core_was_limit(p["values"])), default=0) for one in page.curves}
     if not given or not any(ours.values()) or page.variant != page.experiment["variants"][0]:
         return None
     theirs = given["best"] or {name: max(series.values())
@@ -210,8 +208,7 @@ def published(page):
     return bars(
         page, rows, "best rates, as a share of the best measured here and of the best published",
         f"not drawn, because the core was never {WHOLE_CORE:.0f} % busy: {absent}"
-        if absent else "",
-        form="%")
+        if absent else "", form="%")
 
 
 def published_curves(page):

@@ -58,6 +58,5 @@ class View(contextlib.ExitStack):
                            f"{number(row['rate'])}/s")
         name = " ".join(row[key] for key in ("experiment", "server", "variant") if row[key])
         print(f"[{self.done}/{self.cells}] {name} {row['x']:,}, round {row['repeat']}: "
-              f"{'; '.join(said)}",
-              file=self.log, flush=True)
+              f"{'; '.join(said)}", file=self.log, flush=True)
         self.line.show(self.left, self.what)

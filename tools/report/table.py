@@ -128,8 +128,7 @@ def cost(experiment, variant, place, titles, found, said):
     if noisy:
         notes.append(f"~ Noisy: {', '.join(noisy)}.")
     return Table(f"What a request costs {place}", [
-        "server", "CPU us", "user", "system", "can do/s", "compared"],
-        rows, notes)
+        "server", "CPU us", "user", "system", "can do/s", "compared"], rows, notes)
 
 
 def reached(experiment, variant, titles):
@@ -176,8 +175,7 @@ def counted(experiment, variant, titles):
         if one["variant"] == variant:
             cells.setdefault((one["x"], one["server"]), {})[one["figure"]] = one["median"]
     figures = list(dict.fromkeys(figure for told in cells.values() for figure in told))
-    return Table("Also counted, medians of all rounds",
-                 ["server", experiment["x_short"], *figures],
+    return Table("Also counted, medians of all rounds", ["server", experiment["x_short"], *figures],
                  [[titles[server], f"{x:,}", *map(told.get, figures)]
                   for (x, server), told in sorted(cells.items())])
 

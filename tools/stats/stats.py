@@ -47,8 +47,7 @@ def outer(count, error):
 
     Rank the values by their distance from the true middle. The n-th mean is above it if the
     ranks of those below have a sum of less than n. Each rank belongs to these or not, like a
-    tossed coin: so count the ways to each sum.
-    """
+    tossed coin: so count the ways to each sum."""
     ways = [1]
     for rank in range(1, count + 1):
         none = [0] * rank

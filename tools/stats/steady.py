@@ -94,8 +94,7 @@ def least_squares(wanted, columns):
     def product(one, other):
         return sum(a * b for a, b in zip(one, other))
 
-    table = [[product(one, other) for other in columns] + [product(one, wanted)]
-             for one in columns]
+    table = [[product(one, other) for other in columns] + [product(one, wanted)] for one in columns]
     for at, row in enumerate(table):
         row[at] += 1e-9
         for below in table[at + 1:]:

@@ -62,8 +62,7 @@ def doubt(rows, clients):
     the tool's own mean says something else, its percentiles describe other waits. The end of a
     run cuts off one wait of each client, on average in the middle, and the tool leaves these
     out: its mean is expected to be lower by clients / (2 * answers). Where each client asks
-    once, fewer and fewer of them wait, and the law says nothing.
-    """
+    once, fewer and fewer of them wait, and the law says nothing."""
     known = [row for row in rows if row.get("mean_ms") and row["rate"]]
     shares = [row["mean_ms"] / 1000 * row["rate"] / clients / (1 - clients / (2 * row["requests"]))
               for row in known if row["requests"] > clients]
@@ -78,8 +77,7 @@ def doubt(rows, clients):
         cause = "requests were lost"
     elif share > 1:
         cause = "it counts more than its clients can have waited"
-    elif any(row.get("limit") in LOAD or (row.get("load_cores_busy") or 0) >= BUSY
-             for row in rows):
+    elif any(row.get("limit") in LOAD or (row.get("load_cores_busy") or 0) >= BUSY for row in rows):
         cause = "the tool is busy and does not count the time until it sends"
     return f"the mean of {rows[0]['tool']} is {share:.2f} of what its clients waited: {cause}"
 
@@ -106,8 +104,7 @@ def point(rows, keys, clients=None, leads="cpu_us"):
     `lost` when a run lost something or broke. `noisy` lists in words why the figure that `leads`
     is not known well; without a CPU time, its rate. `intervals` are those of CPU time, rate and
     percentiles, None with fewer than six rounds. `waited_ms` is clients / rate; percentiles are
-    None where `flag` says why, see doubt(). A `burst` has fewer than BURST requests a client.
-    """
+    None where `flag` says why, see doubt(). A `burst` has fewer than BURST requests a client."""
     measured = [row for row in rows if row["rate"] is not None]
     one = {"x": rows[0]["x"], "runs": len(measured), "planned": len(rows),
            "notes": remarks(rows),

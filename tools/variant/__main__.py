@@ -8,10 +8,9 @@
     python3 -m tools.variant pages             fills line counts and the index
     python3 -m tools.variant measure NAME      compares its CPU time, fills its page
 
-variants/NAME.patch is the patch, variants/NAME.md its page. variants/NAME.py has a
-function check(server) that tests what is special about it, and perhaps
-effect(server), which returns milliseconds that the variant improves. The head of
-the page says what the patch is for:
+variants/NAME.patch is the patch, variants/NAME.md its page. variants/NAME.py has a function
+check(server) that tests what is special about it, and perhaps effect(server), which returns
+milliseconds that the variant improves. The head of the page says what the patch is for:
 
     # NAME: what it does in one line
 
@@ -19,8 +18,7 @@ the page says what the patch is for:
     - Options: --workers 2               (optional) how to start it
     - Load: one-shot-100                 (optional) what is measured: a key of LOADS
 
-Words such as CC=clang are passed to make. `check` closes with the line
-`N passed, N failed`.
+Words such as CC=clang are passed to make. `check` closes with the line `N passed, N failed`.
 """
 
 import argparse
@@ -38,10 +36,8 @@ def main():
     parser.add_argument("command", nargs="?", default="check", choices=(
         "check", "build", "diff", "port", "pages", "measure"))
     parser.add_argument("words", nargs="*", metavar="NAME|VARIABLE=VALUE")
-    parser.add_argument("--rounds", type=int,
-                        default=os.environ.get("ROUNDS") or 6)
-    parser.add_argument("--seconds", type=float,
-                        default=os.environ.get("SECONDS") or 2)
+    parser.add_argument("--rounds", type=int, default=os.environ.get("ROUNDS") or 6)
+    parser.add_argument("--seconds", type=float, default=os.environ.get("SECONDS") or 2)
     options = parser.parse_args()
     words = [word for word in options.words if "=" in word]
     wanted = [word for word in options.words if "=" not in word]
@@ -53,8 +49,7 @@ def main():
         raise VariantError(f"{options.command} needs a name: {' '.join(names())}")
     for variant in map(read, wanted):
         if options.command == "build":
-            flavour = dict(word.split("=", 1) for word in words).get(
-                "SANITIZE", "default")
+            flavour = dict(word.split("=", 1) for word in words).get("SANITIZE", "default")
             for path in copy.build(variant, words, flavour):
                 print(path.relative_to(TOP))
         elif options.command in ("diff", "port"):

@@ -31,15 +31,12 @@ def smoke(variant, executable, redis):
 def steps(variant, redis):
     """Yield (what is checked, a function that does it) in order. Each raises
     an exception when it fails; then the rest need not be tried."""
-    yield "the page is filled", lambda: pages.check(
-        variant.page, pages.filled(variant))
+    yield "the page is filled", lambda: pages.check(variant.page, pages.filled(variant))
     built = []
     yield "applies and builds", lambda: built.extend(build(variant, strict=True))
     for executable in built:
-        yield f"{executable.name} serves", lambda: smoke(
-            variant, executable, redis)
-        yield f"{executable.name} serves without Redis", lambda: smoke(
-            variant, executable, "none")
+        yield f"{executable.name} serves", lambda: smoke(variant, executable, redis)
+        yield f"{executable.name} serves without Redis", lambda: smoke(variant, executable, "none")
 
 
 def check_one(name, redis, top=TOP):
@@ -62,15 +59,13 @@ def check(wanted, top=TOP):
     each and the sum. Return the exit status."""
     passed = failed = 0
     cores = os.sched_getaffinity(0)
-    with RedisServer(cores) as redis, \
-            concurrent.futures.ThreadPoolExecutor(len(cores)) as pool:
+    with RedisServer(cores) as redis, concurrent.futures.ThreadPoolExecutor(len(cores)) as pool:
         redis.hurry()
         results = pool.map(lambda name: check_one(name, redis.address, top), wanted)
         for name, (good, why) in zip(wanted, results):
             passed += good
             failed += why != ""
-            print(f"{'FAILED' if why else 'ok':8}{name}"
-                  + (f": {why}" if why else ""), flush=True)
+            print(f"{'FAILED' if why else 'ok':8}{name}" + (f": {why}" if why else ""), flush=True)
     try:
         pages.check(top / "variants" / "README.md", pages.filled_index(top))
         passed += 1

@@ -21,31 +21,26 @@ def sources(variant, top):
 
 
 def apply(variant, *options):
-    """Copy the sources to a fresh folder and patch them; `options` are further
-    ones for patch(1). Raises VariantError with the file and the hunk that no
-    longer fit."""
+    """Copy the sources to a fresh folder and patch them; `options` are further ones for patch(1).
+    Raises VariantError with the file and the hunk that no longer fit."""
     shutil.rmtree(variant.copy, ignore_errors=True)
     for path in sources(variant, variant.top):
         (variant.copy / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(variant.top / path, variant.copy / path)
     if not variant.patch.exists() or not variant.patch.read_text().strip():
         return                              # a new one: nothing is changed yet
-    # No fuzz: git apply has none either, and a hunk that only nearly fits may
-    # go to a wrong place.
+    # No fuzz: git apply has none either, and a hunk that only nearly fits may go to a wrong place.
     done = subprocess.run(
         ["patch", "-p1", "--batch", "--forward", "--no-backup-if-mismatch",
          *(options or ["--fuzz=0"]), "-i", variant.patch],
-        cwd=variant.copy, text=True, check=False, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT)
+        cwd=variant.copy, text=True, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if done.returncode != 0:
-        raise VariantError(f"{variant.patch.relative_to(variant.top)} does not "
-                           "apply:\n"
+        raise VariantError(f"{variant.patch.relative_to(variant.top)} does not apply:\n"
                            + rejected(done.stdout))
 
 
 def rejected(said):
-    """Return the lines of what patch(1) said that name files and hunks that it
-    could not patch."""
+    """Return the lines of what patch(1) said that name files and hunks that it could not patch."""
     lines, file = [], ""
     said = re.sub(r"can't find file.*?\n\|\+\+\+ b/(\S+).*?(?=\n[^|])",
                   r"there is no file \1", said, flags=re.DOTALL)
@@ -62,10 +57,8 @@ def rejected(said):
 def build(variant, words=(), flavour="default", strict=False):
     """Apply and build a variant; return the paths of its executables.
 
-    What the patch does not touch is not compiled again: the plain objects come
-    along with their times. `words` are for make; `strict` makes warnings errors.
-    Raises VariantError.
-    """
+    What the patch does not touch is not compiled again: the plain objects come along with their
+    times. `words` are for make; `strict` makes warnings errors. Raises VariantError."""
     apply(variant)
     plain, ours = (top / "build" / flavour for top in (variant.top, variant.copy))
     command = ["make", *words, f"FLAVOUR={flavour}"]
@@ -95,8 +88,7 @@ def build(variant, words=(), flavour="default", strict=False):
 def write_patch(variant):
     """Write the patch that leads from the plain sources to those of the copy."""
     changes = []
-    for path in sorted({*sources(variant, variant.top),
-                        *sources(variant, variant.copy)}):
+    for path in sorted({*sources(variant, variant.top), *sources(variant, variant.copy)}):
         done = subprocess.run(
             ["diff", "-u", "-p", "-N", "--label", f"a/{path}", "--label",
              f"b/{path}", variant.top / path, variant.copy / path],
@@ -107,9 +99,8 @@ def write_patch(variant):
 
 
 def port(variant):
-    """Fit a patch to sources that have changed, as far as patch(1) can; write
-    it again. Raises VariantError when there are conflicts: they are marked in
-    the copy, as git marks them."""
+    """Fit a patch to sources that have changed, as far as patch(1) can; write it again. Raises
+    VariantError when there are conflicts: they are marked in the copy, as git marks them."""
     try:
         apply(variant, "--merge")
     except VariantError as error:

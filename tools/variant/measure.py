@@ -39,8 +39,7 @@ def measure(variant, words, rounds, seconds):
     executables = build(variant, words)
     lines = effects(variant, executables)
     lines = costs(variant, rounds, seconds) + lines
-    variant.page.write_text(block("measured", variant.page.read_text(),
-                                  ["", *lines, ""]))
+    variant.page.write_text(block("measured", variant.page.read_text(), ["", *lines, ""]))
 
 
 def study(variant):
@@ -68,30 +67,25 @@ def costs(variant, rounds, seconds):
     rows = rundir.read_rows(out / "latest" / "samples.csv")
     env = json.loads((out / "latest" / "env.json").read_text())
     return [*cost_table(variant, rows), "", (
-        f"CPU time for a request to {LOADS[variant.load][1]}, 100 clients; "
-        f"medians of {rounds} rounds of {seconds:g} s, in parentheses the 95 % "
-        f"interval of the median. {env['machine']['cpu']}, Linux "
-        f"{env['machine']['kernel']}, {env['started'][:10]}.")]
+        f"CPU time for a request to {LOADS[variant.load][1]}, 100 clients; medians of {rounds} "
+        f"rounds of {seconds:g} s, in parentheses the 95 % interval of the median. "
+        f"{env['machine']['cpu']}, Linux {env['machine']['kernel']}, {env['started'][:10]}.")]
 
 
 def cost_table(variant, rows):
     """Return the lines of a table, made of the rows of samples.csv."""
     lines = ["| server | plain µs | variant µs | floor µs | variant / plain "
-             "| plain / floor | variant / floor |",
-             "|---|---:|---:|---:|---:|---:|---:|"]
+             "| plain / floor | variant / floor |", "|---|---:|---:|---:|---:|---:|---:|"]
     for server in variant.servers:
         plain, mine, floor = us = [
             {row["repeat"]: row["cpu_us"] for row in rows
              if row["server"] == name and row.get("cpu_us")}
-            for name in (f"{server}, plain", f"{server}, {variant.name}",
-                         f"floor-{server}")]
-        cells = [f"{statistics.median(one.values()):.1f}" if one else "–"
-                 for one in us]
+            for name in (f"{server}, plain", f"{server}, {variant.name}", f"floor-{server}")]
+        cells = [f"{statistics.median(one.values()):.1f}" if one else "–" for one in us]
         for above, below in ((mine, plain), (plain, floor), (mine, floor)):
             found = stats.compare(above, below, adaptive=False)
             cells.append("–" if found is None else f"{found['ratio']:.2f}" + (
-                f" ({found['low']:.2f} to {found['high']:.2f})"
-                if found["low"] else ""))
+                f" ({found['low']:.2f} to {found['high']:.2f})" if found["low"] else ""))
         lines.append(" | ".join((f"| {server}", *cells)) + " |")
     return lines
 

@@ -11,11 +11,9 @@ def block(kind, text, lines):
     Raises VariantError when there are none."""
     new, count = re.subn(
         rf"(<!-- {kind} -->\n).*?(<!-- /{kind} -->)",
-        lambda found: found[1] + "\n".join(lines) + "\n" + found[2], text,
-        flags=re.DOTALL)
+        lambda found: found[1] + "\n".join(lines) + "\n" + found[2], text, flags=re.DOTALL)
     if count != 1:
-        raise VariantError(f"there must be one block <!-- {kind} --> ... "
-                           f"<!-- /{kind} -->")
+        raise VariantError(f"there must be one block <!-- {kind} --> ... <!-- /{kind} -->")
     return new
 
 
@@ -35,19 +33,16 @@ def lines_changed(patch):
 def cost(variant):
     """Return (files, lines added, lines removed) of a variant's patch. Raises
     VariantError when there is none."""
-    changed = lines_changed(variant.patch.read_text()) \
-        if variant.patch.exists() else {}
+    changed = lines_changed(variant.patch.read_text()) if variant.patch.exists() else {}
     if not changed:
-        raise VariantError(f"there is no variants/{variant.name}.patch, or it "
-                           "changes nothing")
+        raise VariantError(f"there is no variants/{variant.name}.patch, or it changes nothing")
     return changed, *map(sum, zip(*changed.values()))
 
 
 def cost_in_words(variant):
     """Return a sentence: what one has to read."""
     changed, added, removed = cost(variant)
-    return (f"The patch adds {added} and removes {removed} "
-            f"line{'s' if removed != 1 else ''}, in "
+    return (f"The patch adds {added} and removes {removed} line{'s' if removed != 1 else ''}, in "
             + ", ".join(f"`{file}`" for file in changed) + ".")
 
 
@@ -63,10 +58,8 @@ def filled_index(top=TOP):
         one = read(name, top)
         _, added, removed = cost(one)
         numbers = ", ".join(folder[:2] for folder in one.folders)
-        rows.append(f"| [{name}]({name}.md) | {numbers} | +{added} −{removed} | "
-                    f"{one.about} |")
-    return block("index", (top / "variants" / "README.md").read_text(),
-                 [*rows, ""])
+        rows.append(f"| [{name}]({name}.md) | {numbers} | +{added} −{removed} | {one.about} |")
+    return block("index", (top / "variants" / "README.md").read_text(), [*rows, ""])
 
 
 def fill_pages(top=TOP):
@@ -80,5 +73,4 @@ def fill_pages(top=TOP):
 def check(path, text):
     """Raise VariantError unless the file holds `text`."""
     if path.read_text() != text:
-        raise VariantError(f"{path.name} is not up to date: run "
-                           "python3 -m tools.variant pages")
+        raise VariantError(f"{path.name} is not up to date: run python3 -m tools.variant pages")

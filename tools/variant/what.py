@@ -9,8 +9,7 @@ from tools.kit import TOP
 
 # What clients do, as the TOML file of a study says it, and in words.
 LOADS = {
-    "one-shot-100": ("keep_alive = false",
-                     "`/answer`, each on a new connection"),
+    "one-shot-100": ("keep_alive = false", "`/answer`, each on a new connection"),
     "file-10k": ('path = "/10k"', "`/10k`, on kept connections"),
     "guestbook": ('path = "/guestbook"\nkeep_alive = false',
                   "`/guestbook`, each on a new connection"),
@@ -56,12 +55,10 @@ def read(name, top=TOP):
     """Return the Variant called `name`. Raises VariantError."""
     page = top / "variants" / f"{name}.md"
     if not page.exists():
-        raise VariantError(f"there is no variants/{name}.md; there are: "
-                           + " ".join(names(top)))
+        raise VariantError(f"there is no variants/{name}.md; there are: " + " ".join(names(top)))
     text = page.read_text()
     title = re.match(rf"# {re.escape(name)}: (.+)\n", text)
-    told = dict(re.findall(r"^- (Server|Options|Load): `?(.+?)`?$", text,
-                           re.MULTILINE))
+    told = dict(re.findall(r"^- (Server|Options|Load): `?(.+?)`?$", text, re.MULTILINE))
     folders = tuple(told.get("Server", "").split())
     if not title or not folders:
         raise VariantError(f"variants/{name}.md must begin with "
@@ -70,11 +67,9 @@ def read(name, top=TOP):
     if load not in LOADS:
         raise VariantError(f"variants/{name}.md: there is no load {load!r}; "
                            "there are " + ", ".join(LOADS))
-    return Variant(name, title[1], folders,
-                   tuple(shlex.split(told.get("Options", ""))), load, top)
+    return Variant(name, title[1], folders, tuple(shlex.split(told.get("Options", ""))), load, top)
 
 
 def names(top=TOP):
     """Return the names of all variants."""
-    return sorted(page.stem for page in (top / "variants").glob("*.md")
-                  if page.stem != "README")
+    return sorted(page.stem for page in (top / "variants").glob("*.md") if page.stem != "README")

@@ -107,8 +107,7 @@ class Experiment:
 
     def baseline_of(self, variant, names):
         """Return which of the servers of these `names` the others are compared with: the one that
-        the variant or the experiment names, else the first of the seven, else the first by
-        name."""
+        the variant or the experiment names, else the first of the seven, else the first by name."""
         wanted = variant.baseline or self.baseline
         ours = [one.name for one in ARCHITECTURES if one.name in names]
         return wanted if wanted in names else [*ours, *sorted(names)][0]
@@ -116,8 +115,7 @@ class Experiment:
     def workers(self, server, variant, machine, x):
         """Return how many loops --workers asks for in a cell of x clients; None where it does not
         ask for loops."""
-        return (len(machine.all_cores) if variant.many_workers else 1) \
-            if server.has_loops else None
+        return (len(machine.all_cores) if variant.many_workers else 1) if server.has_loops else None
 
     def cores(self, variant, machine):
         """Return the cores for the server in a cell."""

@@ -90,8 +90,7 @@ class Echo(Experiment):
         many = max(10, int(rate * seconds))
         many = min(many, self.connections_full) if full else many
         return load.Job(live.url(self.path), connections=many, seconds=many / rate, rate=rate,
-                        calls=CALLS, threads=len(machine.load_cores),
-                        timeout=5.0 if full else 2.0)
+                        calls=CALLS, threads=len(machine.load_cores), timeout=5.0 if full else 2.0)
 
     def check(self, get):
         """The value in XML, and the error without one."""

@@ -3,8 +3,7 @@
     result = load.run("ab", Job(url, connections=100, seconds=2), {1})
     result.rate, result.failed, result.p99, result.cpu ...
 
-What a tool does not measure is None, never 0. Each tool's `latency` says what its
-percentiles mean.
+What a tool does not measure is None, never 0. Each tool's `latency` says what its percentiles mean.
 """
 
 import math

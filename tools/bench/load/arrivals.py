@@ -106,8 +106,7 @@ class Arrivals(Tool):
                         seconds=told["seconds"], p50=percentile(short, 50),
                         p99=percentile(short, 99), max=short[-1] if short else None,
                         mean=statistics.fmean(short) if short else None,
-                        sent_rate=job.asked / arrivals[-1][0],
-                        lag_percent=100 * late / job.asked)
+                        sent_rate=job.asked / arrivals[-1][0], lag_percent=100 * late / job.asked)
         result.queue = predicted([(due, other, took) for (due, other), (_, took)
                                   in zip(arrivals, told["requests"])])
         if told["errors"]:

@@ -88,9 +88,8 @@ def cores(machine):
         remedy = ("server and load share cores, so requests/s mean little; CPU time a request "
                   "still holds: use a machine with two cores, or fewer SERVER_CPUS")
     elif pairs:
-        remedy = (f"{', '.join(pairs)} are halves of one core, so server and load slow each "
-                  "other: choose other SERVER_CPUS and LOAD_CPUS, or use a machine with two "
-                  "whole cores")
+        remedy = (f"{', '.join(pairs)} are halves of one core, so server and load slow each other: "
+                  "choose other SERVER_CPUS and LOAD_CPUS, or use a machine with two whole cores")
     return Finding("cores", f"{len(machine.all_cores)}: server on {mine}, "
                    f"load and Redis on {others}", remedy)
 

@@ -1,10 +1,9 @@
 """Context switches of a server, including threads and children that ended.
 
-/proc shows the switches of living threads only. The kernel also keeps those of
-threads that ended and of children that were reaped, but tells them only to the
-parent: with wait4(2), which reports on a child that has stopped as well as on
-one that has ended. So the idle server is stopped and continued once before the
-load and once after it. That adds two switches to each of its threads.
+/proc shows the switches of living threads only. The kernel also keeps those of threads that ended
+and of children that were reaped, but tells them only to the parent: with wait4(2), which reports on
+a child that has stopped as well as on one that has ended. So the idle server is stopped and
+continued once before the load and once after it. That adds two switches to each of its threads.
 """
 
 import os

@@ -1,5 +1,4 @@
-"""Which system calls a request costs: counted by strace in a pass of its own,
-never in a timed one.
+"""Which system calls a request costs: counted by strace in a pass of its own, never in a timed one.
 
 strace stops the server twice at each call, which makes a request several times as
 expensive. What depends on the pace may come in other proportions than in a timed run: how

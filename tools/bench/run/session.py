@@ -40,8 +40,7 @@ def without_tools(settings, lacking):
         tools = [cells.tool_for(one, settings.tool, variant) for variant in one.variants]
         missing = next(filter(lacking, tools), None)
         if missing:
-            left_out.append(f"{one.name}: {missing} is not installed: "
-                            f"{load.TOOLS[missing].remedy}")
+            left_out.append(f"{one.name}: {missing} is not installed: {load.TOOLS[missing].remedy}")
         else:
             whole.append(one)
     return dataclasses.replace(settings, experiments=tuple(whole)), left_out
@@ -85,8 +84,7 @@ class Here(contextlib.nullcontext):
 def environment(settings, machine, findings, stages):
     """Return the beginning of env.json."""
     return {
-        "schema_version": rundir.SCHEMA_VERSION,
-        "started": rundir.now(), "complete": False,
+        "schema_version": rundir.SCHEMA_VERSION, "started": rundir.now(), "complete": False,
         "command": " ".join(["python3 -m tools.bench", *sys.argv[1:]]), "study": settings.label,
         "settings": {
             "experiments": [e.name for e in settings.experiments],

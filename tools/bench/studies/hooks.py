@@ -204,8 +204,7 @@ def queue(cell, live, seen, told):
     """Tell what the same arrivals would take in a queue with one server, see load/arrivals.py."""
     yield
     if seen:
-        told |= {f"ms in a queue with one server, {name}": ms
-                 for name, ms in seen[0].queue.items()}
+        told |= {f"ms in a queue with one server, {name}": ms for name, ms in seen[0].queue.items()}
 
 
 @contextlib.contextmanager

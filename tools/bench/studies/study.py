@@ -15,9 +15,8 @@ which is for hooks.neighbour(). `floor = true` compares each server with the flo
 likewise. [check] is for self_check.py, and a cell is noisy where the figure that `leads` is not
 known well, see stats/summary.py.
 
-`rounds` (12) and `seconds` (1.0) of load hold without REPEAT and SECONDS. Six rounds of twice
-the length last as long but leave more cells noisy: with six, one wild round is an end of the
-interval.
+`rounds` (12) and `seconds` (1.0) of load hold without REPEAT and SECONDS. Six rounds of twice the
+length last as long but leave more cells noisy: with six, one wild round is an end of the interval.
 """
 
 import contextlib
@@ -35,8 +34,7 @@ from tools.results import rundir
 from tools.stats.steady import steadied
 from tools.stats.summary import LEADS
 
-TOP_KEYS = ("title", "question", "count", "ways", "load", "rounds", "seconds", "check",
-            "leads")
+TOP_KEYS = ("title", "question", "count", "ways", "load", "rounds", "seconds", "check", "leads")
 KEYS = {                    # of a load, with their defaults
     "name": "",
     "servers": [],          # names; GROUPS may be among them

@@ -5,9 +5,8 @@
     balancer.drain(instance)    # it has no requests any more
     balancer.ready(instance)    # it gets requests again
 
-`settings` are the variables of the template: a file, or None for the one in
-this folder. An instance has the attributes that the template names: name, host,
-port and down.
+`settings` are the variables of the template: a file, or None for the one in this folder. An
+instance has the attributes that the template names: name, host, port and down.
 """
 
 import csv
@@ -44,8 +43,7 @@ def wait_for(condition, what, seconds):
 def start(name, argv, port, output):
     """Start a program; return its process when it accepts on `port`.
 
-    `output` is the open file for what it prints. Raises Failed.
-    """
+    `output` is the open file for what it prints. Raises Failed."""
     child = process.spawn(argv, os.sched_getaffinity(0), output)
 
     def ready():
@@ -90,8 +88,7 @@ class Balancer:
         path = f"{os.environ.get('PATH', '')}:/usr/sbin"
         program = shutil.which(self.program, path=path)
         if not program:
-            raise Failed(f"{self.program} is missing; "
-                         "scripts/deps.sh balancer fetches it")
+            raise Failed(f"{self.program} is missing; scripts/deps.sh balancer fetches it")
         self.process = start(
             self.program, [program, *self.arguments, str(self.file)],
             self.settings["balancer_port"], sys.stdout)
@@ -147,15 +144,13 @@ class HAProxy(Balancer):
         """Give it requests again; wait until its health checks agree."""
         # A busy HAProxy may still believe in connections of before the restart.
         wait_for(lambda: self.status(instance.name)["idle_conn_cur"] == "0",
-                 f"the end of old connections to {instance.name}",
-                 DRAIN_SECONDS)
+                 f"the end of old connections to {instance.name}", DRAIN_SECONDS)
         self.ask(f"set server web/{instance.name} state ready")
         self.wait_until_up([instance])
 
     def by_hand(self):
         """Return how to drain an instance by hand."""
-        return ("echo 'set server web/s1 state drain' | socat stdio "
-                f"{self.socket}")
+        return f"echo 'set server web/s1 state drain' | socat stdio {self.socket}"
 
 
 class Nginx(Balancer):
@@ -173,8 +168,7 @@ class Nginx(Balancer):
         old = workers()
         self.write()
         os.kill(self.process.pid, signal.SIGHUP)
-        wait_for(lambda: not old & workers(), "nginx's old workers to end",
-                 DRAIN_SECONDS)
+        wait_for(lambda: not old & workers(), "nginx's old workers to end", DRAIN_SECONDS)
 
     def drain(self, instance):
         """Give it no new requests; wait until it has answered the others."""
@@ -188,8 +182,7 @@ class Nginx(Balancer):
 
     def by_hand(self):
         """Return how to drain an instance by hand."""
-        return (f"add `down` to its line in {self.file}, then "
-                f"kill -HUP {self.process.pid}")
+        return f"add `down` to its line in {self.file}, then kill -HUP {self.process.pid}"
 
 
 BALANCERS = {"haproxy": HAProxy, "nginx": Nginx}

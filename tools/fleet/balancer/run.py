@@ -10,8 +10,7 @@ While it runs:
                        and gives it requests again
     Ctrl-C, SIGTERM    ends the balancer and the instances
 
-An instance that ends without being told is started again after
---restart-after seconds.
+An instance that ends without being told is started again after --restart-after seconds.
 """
 
 import argparse
@@ -28,8 +27,7 @@ from pathlib import Path
 from tools.fleet.balancer.balancers import BALANCERS, DRAIN_SECONDS, Failed, start
 from tools.kit import process, procfs, scratch, servers
 
-# An event loop has no number of workers. This one limits what is lost when an
-# instance dies.
+# An event loop has no number of workers. This one limits what is lost when an instance dies.
 LOOP_SLOTS = 1000
 # Longer than the balancers keep an idle connection to an instance.
 KEEP_ALIVE = 60
@@ -101,8 +99,7 @@ def is_free(port):
 
 
 def rolling_restart(balancer, instances):
-    """Restart the instances, one after the other, while all others run.
-    Raises Failed."""
+    """Restart the instances, one after the other, while all others run. Raises Failed."""
     for instance in instances:
         for one in instances:
             one.look(0)
@@ -115,8 +112,7 @@ def rolling_restart(balancer, instances):
 
 def supervise(balancer, instances, delay, signals):
     """Look after balancer and instances; `signals` is a socket that gets a
-    byte for each signal. Raises Failed when one of them cannot be kept up.
-    """
+    byte for each signal. Raises Failed when one of them cannot be kept up."""
     while True:
         left = [instance.look(delay) for instance in instances]
         ended = balancer and process.wait(balancer.process, 0)
@@ -135,24 +131,20 @@ def instances_of(options, server, more, folder):
     if not is_free(options.port):
         raise Failed(f"port {options.port} is taken: give --port another one")
     how = servers.Start(
-        redis=options.redis, backlog=BACKLOG,
-        extra=("--keep-alive", str(KEEP_ALIVE), *more))
+        redis=options.redis, backlog=BACKLOG, extra=("--keep-alive", str(KEEP_ALIVE), *more))
     first = options.port + (options.balancer != "none")
-    ports = list(itertools.islice(filter(is_free, range(first, 1 + LAST_PORT)),
-                                  options.instances))
+    ports = list(itertools.islice(filter(is_free, range(first, 1 + LAST_PORT)), options.instances))
     if len(ports) < options.instances:
         raise Failed(f"above port {options.port} there are no "
                      f"{options.instances} free ones: give --port a lower one")
-    return [Instance(f"s{number}", port, server.command(how, port, None)[0],
-                     folder)
+    return [Instance(f"s{number}", port, server.command(how, port, None)[0], folder)
             for number, port in enumerate(ports, 1)]
 
 
 def run(options, server, more, folder, signals):
     """Start all that the options ask for, and look after it until a signal.
 
-    Raises Failed, and KeyboardInterrupt for SIGINT and SIGTERM.
-    """
+    Raises Failed, and KeyboardInterrupt for SIGINT and SIGTERM."""
     instances = instances_of(options, server, more, folder)
     for instance in instances:
         instance.start()
@@ -160,11 +152,9 @@ def run(options, server, more, folder, signals):
     if options.balancer != "none":
         balancer = BALANCERS[options.balancer](folder, {
             "balancer_port": options.port, "balancer_host": Instance.host,
-            "balancer_folder": folder, "instances": instances,
-            "balancer_log": "stderr",
+            "balancer_folder": folder, "instances": instances, "balancer_log": "stderr",
             "slots": options.slots or slots_of(server.name),
-            **({} if os.getuid() else {"balancer_user": "root"})},
-            options.template)
+            **({} if os.getuid() else {"balancer_user": "root"})}, options.template)
         balancer.start()
         say(f"drain by hand: {balancer.by_hand()}")
         say(f"restart all: kill -HUP {os.getpid()}")
@@ -177,11 +167,9 @@ def read_options(words):
     end = words.index("--") if "--" in words else len(words)
     parser = argparse.ArgumentParser(
         usage="run.py SERVER [OPTION...] [-- OPTIONS FOR EACH INSTANCE]; --help lists them",
-        description=__doc__.splitlines()[0],
-        epilog="Words after -- are options for each instance.")
+        description=__doc__.splitlines()[0], epilog="Words after -- are options for each instance.")
     parser.add_argument("server", help="its name or number: epoll, 07")
-    parser.add_argument("--instances", default=3, metavar="N",
-                        help="how many (%(default)s)")
+    parser.add_argument("--instances", default=3, metavar="N", help="how many (%(default)s)")
     parser.add_argument("--balancer", default="haproxy",
                         help=f"{', '.join(BALANCERS)} or none: one instance, to compare with "
                         "(%(default)s)")
@@ -192,8 +180,7 @@ def read_options(words):
                         help="HOST:PORT, unix:PATH or none (%(default)s)")
     parser.add_argument("--slots", type=int, metavar="N",
                         help="requests that an instance gets at a time "
-                        "(as the server has workers, unless told otherwise, "
-                        "less one)")
+                        "(as the server has workers, unless told otherwise, less one)")
     parser.add_argument("--template", metavar="FILE",
                         help="configure the balancer from this file (a copy "
                         "of the one in tools/fleet/balancer, to try out changes)")

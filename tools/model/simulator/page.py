@@ -18,8 +18,7 @@ _HERE = Path(__file__).parent
 
 def engine():
     """Return the JavaScript without the page: model and simulator, for node."""
-    text = "\n".join((_HERE / name).read_text(encoding="utf-8")
-                     for name in ("model.js", "sim.js"))
+    text = "\n".join((_HERE / name).read_text(encoding="utf-8") for name in ("model.js", "sim.js"))
     for name in ("WORKERS", "ONE_CORE", "MAKERS"):
         text = text.replace(f"/*{name}*/", json.dumps(getattr(model, name)))
     return text
@@ -38,10 +37,8 @@ def draw(costs, home=""):
             ("LIGHT", _colours(1)), ("DARK", _colours(2)),
             ("LEGEND", "\n".join(
                 f'<span><i style="background: var(--{kind})"></i>'
-                f"{html.escape(states.KINDS[kind][0])}</span>"
-                for kind in USED)),
-            ("STATES", _json(USED)), ("LIMITS", _json(explain.LIMITS)),
-            ("COSTS", _json(costs)),
+                f"{html.escape(states.KINDS[kind][0])}</span>" for kind in USED)),
+            ("STATES", _json(USED)), ("LIMITS", _json(explain.LIMITS)), ("COSTS", _json(costs)),
             ("SCRIPTS", engine() + "\n" + view)):
         page = page.replace(f"/*{mark}*/", text)
     return page
@@ -56,8 +53,7 @@ def _button(server):
 
 
 def _colours(column):
-    return "; ".join(f"--{kind}: {states.KINDS[kind][column]}"
-                     for kind in USED)
+    return "; ".join(f"--{kind}: {states.KINDS[kind][column]}" for kind in USED)
 
 
 def _json(data):

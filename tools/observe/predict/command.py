@@ -83,14 +83,11 @@ def run(options):
         prediction)
     print(f"The prediction is in {os.path.relpath(path)}", flush=True)
     status, folder, doubts = measure(settings)
-    found, more = compare.measured(
-        rundir.read_json(folder / "summary.json"), prediction)
+    found, more = compare.measured(rundir.read_json(folder / "summary.json"), prediction)
     files.add(path, found)
-    print("", *table.lines(compare.table(prediction, found), table.width()),
-          "", sep="\n")
+    print("", *table.lines(compare.table(prediction, found), table.width()), "", sep="\n")
     table.say(*compare.explain(prediction, found, more), *more["notes"],
-              *doubts, "All that was measured: "
-              f"{os.path.relpath(folder)}/report.html")
+              *doubts, f"All that was measured: {os.path.relpath(folder)}/report.html")
     return status
 
 
@@ -101,11 +98,9 @@ def checked(options):
         value = getattr(options, key)
         try:
             if value:
-                given[key] = files.CHECKS[key](
-                    number(value) if key == "clients" else value)
+                given[key] = files.CHECKS[key](number(value) if key == "clients" else value)
         except ValueError as error:
-            raise files.FileError(f"{key.upper()}={value}: {error}") \
-                from error
+            raise files.FileError(f"{key.upper()}={value}: {error}") from error
     return given
 
 
@@ -140,8 +135,7 @@ def ask(topic, reason):
             try:
                 return self.check(value)
             except ValueError as error:
-                raise prompt.InvalidResponse(markup.escape(
-                    str(error))) from error
+                raise prompt.InvalidResponse(markup.escape(str(error))) from error
 
     def answer(words, check):
         one = Answer(words, console=shown)
@@ -149,14 +143,11 @@ def ask(topic, reason):
         return one()
 
     shown.print(f"\nPredict before you measure: [bold]{files.title(topic)}"
-                f"[/bold]\n{SAID[topic['what']]} The server has a core of its "
-                "own.\n")
-    told = {key: answer(words, number)
-            for key, words in files.quantities(topic).items()}
+                f"[/bold]\n{SAID[topic['what']]} The server has a core of its own.\n")
+    told = {key: answer(words, number) for key, words in files.quantities(topic).items()}
     if "limit" in files.needed(topic):
         shown.print("\nWhat ends the rate?", *(
-            f"  [bold]{name:12}[/bold] {words}"
-            for name, words in files.LIMITS.items()), sep="\n")
+            f"  [bold]{name:12}[/bold] {words}" for name, words in files.LIMITS.items()), sep="\n")
         told["limit"] = answer("one of these", files.CHECKS["limit"])
     told["why"] = answer("why, in a line", files.line)
     return {**topic, **told}
@@ -185,7 +176,6 @@ def measure(settings):
             raise KeyboardInterrupt
         raise compare.NoFigure(said.getvalue().strip()[-300:])
     env = rundir.read_json(folder / "env.json")
-    spoils = ", ".join(one["what"] for one in env["preflight"]
-                       if not one["ok"])
+    spoils = ", ".join(one["what"] for one in env["preflight"] if not one["ok"])
     return status, folder, [*env["left_out"], *env["problems"], *([
         f"What may spoil the figures of this machine: {spoils}."] if spoils else [])]

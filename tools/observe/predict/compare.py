@@ -45,11 +45,9 @@ def measured(summary, prediction):
         return {key: float(f"{point['values'][key]:.6g}") for key in WAITS
                 if point["values"].get(key)}, {"calls": {}, "notes": point["notes"]}
     values = {**point["values"], "rate": point["rate"]["middle"]}
-    calls = dict(experiment["calls"].get(
-        f"{curve['server']}/{curve['variant']}", {}))
+    calls = dict(experiment["calls"].get(f"{curve['server']}/{curve['variant']}", {}))
     values["calls"] = calls.pop("all", None)
-    found = {key: float(f"{values[key]:.6g}") for key in QUANTITIES
-             if values.get(key)}
+    found = {key: float(f"{values[key]:.6g}") for key in QUANTITIES if values.get(key)}
     found["limit"] = " and ".join(limits(point["limit"], values, prediction))
     found["evidence"] = " ".join((point["evidence"] or "").split())
     noisy = [f"Noisy: {', '.join(point['noisy'])}."] if point["noisy"] else []
@@ -60,8 +58,7 @@ def measured(summary, prediction):
 def limits(limit, values, prediction):
     """Return the LIMITS that bench's `limit` stands for, or its own words.
 
-    Where the load tool and Redis share a full core, it is both.
-    """
+    Where the load tool and Redis share a full core, it is both."""
     if limit in ("waiting", "accept queue"):
         if core_was_limit(values):
             return ["server core"]
@@ -93,32 +90,27 @@ def table(prediction, found):
         if value:
             times = factor(expected, value)
             side = "high" if expected > value else "low"
-            said = f"{number(times)} times too {side}" if times >= 1.05 \
-                else "right"
+            said = f"{number(times)} times too {side}" if times >= 1.05 else "right"
         rows.append([words, expected, value, said])
     if "limit" in prediction:
         rows.append(["limit of the rate", prediction["limit"], found["limit"],
                      "right" if ends_right(prediction, found) else "another"])
-    return Table(title(prediction),
-                 ["quantity", "predicted", "measured", "compared"], rows)
+    return Table(title(prediction), ["quantity", "predicted", "measured", "compared"], rows)
 
 
 def ends_right(prediction, found):
     """Return whether the limit is the predicted one, if one was asked for."""
-    return "limit" not in prediction or \
-        prediction["limit"] in found["limit"].split(" and ")
+    return "limit" not in prediction or prediction["limit"] in found["limit"].split(" and ")
 
 
 def explain(prediction, found, more):
-    """Return sentences: which assumptions were off, the worst first, and
-    what to read."""
+    """Return sentences: which assumptions were off, the worst first, and what to read."""
     wrong = [one for one in off(prediction, found) if one[0] >= AGREE]
     lines = [f"You expected {number(prediction[key])} {quantities(prediction)[key]}; "
              + actual(key, prediction, found, more) for _, key in wrong] or \
         [f"All figures are right within a factor of {AGREE:g}."]
     if not ends_right(prediction, found):
-        ends = " and ".join(LIMITS.get(one, one)
-                            for one in found["limit"].split(" and "))
+        ends = " and ".join(LIMITS.get(one, one) for one in found["limit"].split(" and "))
         lines.append(f"You expected that {LIMITS[prediction['limit']]}; here "
                      f"the limit is: {ends} ({found['evidence']}).")
     used = prediction.get("rate", 0) * prediction.get("cpu_us", 0) / 1e6
@@ -139,8 +131,7 @@ def actual(key, prediction, found, more):
         why = next(why for digits, why in SHARES.items() if prediction["server"][1] in digits)
         return f"it takes {number(value)}: {why}."
     if key == "switches":
-        why = next(why for digits, why in SLEEPS.items()
-                   if prediction["server"][1] in digits)
+        why = next(why for digits, why in SLEEPS.items() if prediction["server"][1] in digits)
         return f"there are {number(value)}: {why}."
     if key == "calls":
         named = sorted(((each, name) for name, each in more["calls"].items()
@@ -152,7 +143,6 @@ def actual(key, prediction, found, more):
         return (f"it takes {number(value)}: {number(user)} in the server's "
                 f"own code, {number(value - user)} in the kernel.")
     if found["limit"] == "server core" and "cpu_us" in found:
-        return (f"it is {number(value)}: a request takes "
-                f"{number(found['cpu_us'])} us, so a core that is always busy "
-                f"answers {number(1e6 / found['cpu_us'])}.")
+        return (f"it is {number(value)}: a request takes {number(found['cpu_us'])} us, so a core "
+                f"that is always busy answers {number(1e6 / found['cpu_us'])}.")
     return f"it is {number(value)}: {found['evidence']}."

@@ -82,8 +82,7 @@ def one_of(*names):
     """Return a check for one of `names`, in any case; a beginning that only
     one of them has will do."""
     def check(value):
-        begun = [name for name in names
-                 if name.lower().startswith(line(value).lower())]
+        begun = [name for name in names if name.lower().startswith(line(value).lower())]
         if len(begun) != 1:
             raise ValueError("it has to be one of: " + ", ".join(names))
         return begun[0]
@@ -128,8 +127,7 @@ def read(path, **given):
     """Return the prediction in a file: {key of CHECKS: value}. `given` may
     hold keys that the file lacks.
 
-    Raises FileError, also when the file contradicts what is given.
-    """
+    Raises FileError, also when the file contradicts what is given."""
     try:
         with open(path, "rb") as file:
             data = file.read()
@@ -142,23 +140,19 @@ def read(path, **given):
         raise FileError(f"{path}, line {before + 1}: not UTF-8") from error
     except (ValueError, RecursionError) as error:
         last = f"line {text.rstrip().count(chr(10)) + 1}, the last"
-        raise FileError(f"{path}: " + str(error).replace(
-            "end of document", last)) from error
+        raise FileError(f"{path}: " + str(error).replace("end of document", last)) from error
     found = dict(given)
     for key, value in told.items():
         try:
             if key not in CHECKS:
                 near = difflib.get_close_matches(key, CHECKS, 1)
                 raise ValueError("this key is unknown; " + (
-                    f"is it {near[0]}?" if near
-                    else "there are " + ", ".join(CHECKS)))
+                    f"is it {near[0]}?" if near else "there are " + ", ".join(CHECKS)))
             value = CHECKS[key](value)
             if found.setdefault(key, value) != value:
-                raise ValueError(f"{value} here, but {found[key]} was asked "
-                                 "for")
+                raise ValueError(f"{value} here, but {found[key]} was asked for")
         except ValueError as error:
-            raise FileError(f"{path}, line {line_of(text, key)}: {key}: "
-                            f"{error}") from error
+            raise FileError(f"{path}, line {line_of(text, key)}: {key}: {error}") from error
     found = {**OPTIONAL, **found}
     for key in needed(found):
         if key not in found:
@@ -171,8 +165,7 @@ def read(path, **given):
 
 
 def line_of(text, key):
-    """Return the number of the first line that sets `key`, or is the header
-    of its table."""
+    """Return the number of the first line that sets `key`, or is the header of its table."""
     match = re.search(rf"""^[ \t["']*{re.escape(key)}\b""", text, re.MULTILINE)
     return text.count("\n", 0, match.start()) + 1 if match else 1
 

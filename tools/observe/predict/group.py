@@ -36,8 +36,7 @@ def main(words):
         print(f"predictions: there is none in {folder}", file=sys.stderr)
         return 1
     for name, class_ in sorted(questions.items()):
-        print("", f"{name}: predictions: {len(class_)}", *lines(class_),
-              sep="\n")
+        print("", f"{name}: predictions: {len(class_)}", *lines(class_), sep="\n")
     if reason:
         print(f"No picture: {reason}", file=sys.stderr)
     else:
@@ -49,8 +48,7 @@ def main(words):
 def true(class_, key):
     """Return the median of what the files say was measured, None without."""
     return statistics.median([
-        one["measured"][key] for one in class_ if key in one["measured"]]
-        or [math.nan])
+        one["measured"][key] for one in class_ if key in one["measured"]] or [math.nan])
 
 
 def spread(class_, key):
@@ -60,8 +58,7 @@ def spread(class_, key):
     told = f"median {number(statistics.median(values))}"
     if math.isnan(goal):
         return f"{told}; not measured"
-    right = sum(compare.factor(value, goal) <= compare.AGREE
-                for value in values)
+    right = sum(compare.factor(value, goal) <= compare.AGREE for value in values)
     return (f"{told}, measured {number(goal)}; within a factor of "
             f"{compare.AGREE:g}: {100 * right / len(values):.0f} %")
 
@@ -70,8 +67,7 @@ def axis(class_, key):
     """Return (first, last) power of ten of an axis for all predictions of a
     key and the measured value."""
     logs = [math.log10(value) for value in (
-        *(one[key] for one in class_), true(class_, key))
-        if not math.isnan(value)]
+        *(one[key] for one in class_), true(class_, key)) if not math.isnan(value)]
     first = math.floor(min(logs))
     return first, max(first + 1, math.ceil(max(logs)))
 
@@ -98,8 +94,7 @@ def lines(class_):
         first, last = (f"{10.0 ** power:,.10g}" for power in ends)
         made += ["", f"{words}: {spread(class_, key)}", "".join(
             LEVELS[math.ceil(8 * counts[at] / most)]
-            for at in range(WIDTH)).rstrip(), "".join(rule),
-            first + last.rjust(WIDTH - len(first))]
+            for at in range(WIDTH)).rstrip(), "".join(rule), first + last.rjust(WIDTH - len(first))]
     if "limit" not in class_[0]:
         return made
     said = collections.Counter(one["measured"]["limit"] for one in class_
@@ -128,10 +123,8 @@ def draw(questions, path):
                 dots.append({"x": one[key], "y": counts[at]})
             goal = alt.Chart(alt.Data(values=[{"x": true(class_, key)}]))
             x = alt.X("x:Q", title=None, axis=alt.Axis(
-                format="~s", values=[10.0 ** one for one in
-                                     range(ends[0], ends[1] + 1)]),
-                scale=alt.Scale(type="log", domain=[10.0 ** one
-                                                    for one in ends]))
+                format="~s", values=[10.0 ** one for one in range(ends[0], ends[1] + 1)]),
+                scale=alt.Scale(type="log", domain=[10.0 ** one for one in ends]))
             rows.append(alt.layer(
                 alt.Chart(alt.Data(values=dots)).mark_circle(
                     color=styles.ARCHITECTURES["epoll"][0], opacity=1).encode(

@@ -42,8 +42,7 @@ def watched(server, program, backend, count):
     with Sampler(server.pid, program.title, [backend]) as sampler:
         asked = threading.Thread(target=clients.burst, args=(server.address, count, wanted))
         asked.start()
-        wait.until(lambda: not asked.is_alive() or
-                   len(sampler.frame().clients) == count, LOOK)
+        wait.until(lambda: not asked.is_alive() or len(sampler.frame().clients) == count, LOOK)
         asked.join(LOOK / 4)        # the tables' news reaches the rows with the next samples
         words = collections.Counter(row.words for row in sampler.frame().rows)
         asked.join()

@@ -13,15 +13,13 @@ from tools.observe.timeline import export, flame, page, replay, run, svg
 
 def main(words):
     """Run the command; return its exit status."""
-    parser = argparse.ArgumentParser(prog="python3 -m tools.observe timeline",
-                                     description=__doc__)
+    parser = argparse.ArgumentParser(prog="python3 -m tools.observe timeline", description=__doc__)
     parser.add_argument("server", help="05, prethreaded, 05_prethreaded; 03,05; all; or real "
                         "software: " + ", ".join(programs.known()))
     parser.add_argument("--clients", type=lab.above_zero(int, 1000), default=8,
                         help="how many ask together (8)")
     parser.add_argument("--delay", type=float, default=50,
-                        help="ms until each reply of Redis (50); after "
-                        "250 the servers give up")
+                        help="ms until each reply of Redis (50); after 250 the servers give up")
     parser.add_argument("--path", default="/guestbook")
     parser.add_argument("--flame", action="store_true", help="also where the clients' time passes, "
                         "by function: flame.svg")
@@ -81,8 +79,7 @@ def _record(chosen, options, more):
 def caption(timelines, options):
     """Return the lines that say how the picture was made, and its error."""
     worst = max(timelines, key=lambda t: t.seconds - t.plain)
-    cost = (f"{worst.title} answered after {export.duration(worst.plain)} "
-            "untraced, ")
+    cost = f"{worst.title} answered after {export.duration(worst.plain)} untraced, "
     if worst.seconds > worst.plain:
         cost += f"{export.duration(worst.seconds)} traced" + (
             ": the largest difference." if len(timelines) > 1 else ".")
@@ -112,9 +109,8 @@ def _about_lines(timelines):
 
 def write(timelines, lines, out=None):
     """Write all forms into a folder; return its path."""
-    folder = TOP / "results" / datetime.datetime.now(
-        datetime.timezone.utc).strftime("%Y%m%dT%H%M%SZ-timeline") \
-        if out is None else TOP / out
+    now = datetime.datetime.now(datetime.timezone.utc)
+    folder = TOP / (out or f"results/{now:%Y%m%dT%H%M%SZ}-timeline")
     folder.mkdir(parents=True, exist_ok=True)
     picture = svg.draw(timelines, lines)
     for name, text in (

@@ -18,8 +18,7 @@ def describe(call, arguments=ARGUMENTS):
     text = call.arguments
     if len(text) > arguments:
         text = text[:arguments - 1] + "…"
-    return (f"{call.name}({text}) = {call.result[:40]}  "
-            f"{duration(call.end - call.begin)}")
+    return f"{call.name}({text}) = {call.result[:40]}  {duration(call.end - call.begin)}"
 
 
 def duration(seconds):
@@ -51,46 +50,39 @@ def _stack(call):
 def trace_json(timelines):
     """Return Chrome trace JSON: a process per server, a thread per row.
 
-    Time 0 is each server's first connect, so that they can be compared.
-    """
+    Time 0 is each server's first connect, so that they can be compared."""
     events = []
     for pid, timeline in enumerate(timelines, 1):
         events.append(_meta("process_name", pid, 0, timeline.title))
         for tid, row in enumerate(timeline.rows, 1):
             events.append(_meta("thread_name", pid, tid, row.name))
-            events.append({**_meta("thread_sort_index", pid, tid, ""),
-                           "args": {"sort_index": tid}})
+            events.append({**_meta("thread_sort_index", pid, tid, ""), "args": {"sort_index": tid}})
             events += [{
                 "name": bar.words, "cat": bar.kind, "ph": "X", "pid": pid,
                 "tid": tid, "ts": round((bar.begin - timeline.begin) * 1e6),
                 "dur": max(1, round((bar.end - bar.begin) * 1e6)),
                 "args": {"line": str(lines.of_bar(bar) or ""), "calls": details(bar, 20, 300)},
             } for bar in row.bars]
-    return json.dumps({"traceEvents": events, "displayTimeUnit": "ms"},
-                      ensure_ascii=False)
+    return json.dumps({"traceEvents": events, "displayTimeUnit": "ms"}, ensure_ascii=False)
 
 
 def _meta(name, pid, tid, value):
-    return {"name": name, "ph": "M", "pid": pid, "tid": tid,
-            "args": {"name": value}}
+    return {"name": name, "ph": "M", "pid": pid, "tid": tid, "args": {"name": value}}
 
 
 def data(timelines, calls=CALLS, arguments=ARGUMENTS, shortest=0):
     """Return what the HTML page draws, ready for JSON.
 
     Times in microseconds since the first connect; a kind is its index. Bars
-    of less than `shortest` seconds are left out.
-    """
+    of less than `shortest` seconds are left out."""
     kinds = list(states.KINDS)
     return {
-        "kinds": [[words, light, dark]
-                  for words, light, dark in states.KINDS.values()],
+        "kinds": [[words, light, dark] for words, light, dark in states.KINDS.values()],
         "servers": [{
             "title": t.title, "seconds": t.seconds,
             "rows": [[row.name, row.role, [
                 [round((bar.begin - t.begin) * 1e6),
                  round((bar.end - t.begin) * 1e6), kinds.index(bar.kind),
                  bar.words, details(bar, calls, arguments)]
-                for bar in row.bars if bar.end - bar.begin >= shortest]]
-                for row in t.rows]}
+                for bar in row.bars if bar.end - bar.begin >= shortest]] for row in t.rows]}
             for t in timelines]}

@@ -1,11 +1,10 @@
 """Which line of source a system call was made from.
 
 strace -k writes the stack below each call, but makes calls so slow that the picture would show
-little else. So the times are those of a recording without stacks, and the lines come from a
-second one, of the same burst. A call of the first has the line that all calls of the second
-have which are of the same name, on the same kind of descriptor, with the same flags, by the
-first thread or by another one. Where these have several lines, it has none: better no line than
-a wrong one.
+little else. So the times are those of a recording without stacks, and the lines come from a second
+one, of the same burst. A call of the first has the line that all calls of the second have which are
+of the same name, on the same kind of descriptor, with the same flags, by the first thread or by
+another one. Where these have several lines, it has none: better no line than a wrong one.
 
     found = lines.known(calls, world, program)      calls of a trace with stacks
     calls = lines.annotated(calls, world, found)    calls of a trace without: some have a stack

@@ -1,8 +1,7 @@
 """From system calls to rows of coloured bars. Pure.
 
-A worker's row: what the process or thread does. A client's row: what it
-waits for. In an event loop a client's state follows from the last call on its
-socket, not from what the loop is doing.
+A worker's row: what the process or thread does. A client's row: what it waits for. In an event loop
+a client's state follows from the last call on its socket, not from what the loop is doing.
 """
 
 import bisect
@@ -61,17 +60,14 @@ _TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
 def build(calls, clients, world, delays=()):
     """Return the Rows of a trace: workers first, then clients.
 
-    `calls`: of strace.parse(); `clients`: of clients.burst(); `delays`:
-    [(tid, begin, end, seconds)], how long a thread was ready to run and did
-    not (see add_delays()). Workers that served none of the clients have no
-    row.
-    """
+    `calls`: of strace.parse(); `clients`: of clients.burst(); `delays`: [(tid, begin, end,
+    seconds)], how long a thread was ready to run and did not (see add_delays()). Workers that
+    served none of the clients have no row."""
     by_tid = collections.defaultdict(list)
     for call in calls:
         by_tid[call.tid].append(call)
     touched = _touched(calls, world)
-    bars = {tid: add_delays(worker_bars(own, world),
-                            [d[1:] for d in delays if d[0] == tid])
+    bars = {tid: add_delays(worker_bars(own, world), [d[1:] for d in delays if d[0] == tid])
             for tid, own in by_tid.items() if tid in touched}
     loops = {tid for tid in bars if _is_loop(by_tid[tid], world)} \
         if "timers" not in world.habits else set()
@@ -132,8 +128,7 @@ def _waits(call, role):
         return False
     return "EAGAIN" not in call.result and "DONTWAIT" not in call.arguments \
         and call.name in (states.ACCEPT | states.RECEIVE | states.MANY
-                          | states.LOCK | states.SLEEP | states.CHILD
-                          | states.SIGNAL | {"connect"})
+                          | states.LOCK | states.SLEEP | states.CHILD | states.SIGNAL | {"connect"})
 
 
 def worker_bars(calls, world):
@@ -168,8 +163,7 @@ def worker_bars(calls, world):
 def _waits_for_many(call):
     """Whether a call waits for more than one descriptor, as a loop does."""
     return call.name in states.MANY and not (
-        call.arguments.startswith("NULL, 0")
-        or _ONE_POLLED.match(call.arguments))
+        call.arguments.startswith("NULL, 0") or _ONE_POLLED.match(call.arguments))
 
 
 class _Loop:
@@ -183,14 +177,12 @@ class _Loop:
 
     def waits(self):
         """Return the meaning of a wait for events now."""
-        return states.loop_meaning(any(self.owed.values()) or self.connecting,
-                                   len(self.clients))
+        return states.loop_meaning(any(self.owed.values()) or self.connecting, len(self.clients))
 
     def saw(self, call, role, number):
         """Take note of a call."""
         if number:
-            (self.clients.discard if call.name == "close"
-             else self.clients.add)(number)
+            (self.clients.discard if call.name == "close" else self.clients.add)(number)
         if role != states.REDIS:
             return
         if call.name == "connect":
@@ -199,8 +191,7 @@ class _Loop:
         fd = socket.fd if (socket := socket_of(call.arguments)) else None
         if call.name == "close":
             self.connecting, self.owed[fd] = False, 0
-        elif call.name in states.SEND | states.RECEIVE and \
-                "DONTWAIT" not in call.arguments:
+        elif call.name in states.SEND | states.RECEIVE and "DONTWAIT" not in call.arguments:
             self.connecting = False
             sign = 1 if call.name in states.SEND else -1
             self.owed[fd] = max(0, self.owed.get(fd, 0) + sign * messages(call))
@@ -225,8 +216,7 @@ def merge(bars):
         last = merged[-1] if merged else None
         if last and bar.begin - last.end < 1e-6 and \
                 (last.kind, last.words) == (bar.kind, bar.words):
-            merged[-1] = replace(last, end=max(last.end, bar.end),
-                                 calls=last.calls + bar.calls)
+            merged[-1] = replace(last, end=max(last.end, bar.end), calls=last.calls + bar.calls)
         else:
             merged.append(bar)
     return merged
@@ -236,8 +226,7 @@ def add_delays(bars, delays):
     """Show when a thread that could run had to wait for the CPU.
 
     `delays`: [(begin, end, seconds)], from the kernel's count, which says how
-    long in an interval, not when: the end of the running time is taken.
-    """
+    long in an interval, not when: the end of the running time is taken."""
     for begin, end, seconds in delays:
         if seconds < 0.001:
             continue
@@ -250,8 +239,7 @@ def add_delays(bars, delays):
             cut = max(left, right - seconds)
             seconds -= right - cut
             fresh += [part for part in (
-                replace(bar, begin=right),
-                Bar(cut, right, "cpu", states.KINDS["cpu"][0], ()),
+                replace(bar, begin=right), Bar(cut, right, "cpu", states.KINDS["cpu"][0], ()),
                 replace(bar, end=cut)) if part.end > part.begin]
         bars = fresh[::-1]
     return bars
@@ -267,8 +255,7 @@ def clip(bars, begin, end):
 def _is_loop(calls, world):
     """Whether a thread waits for several descriptors, clients among them."""
     return any(map(_waits_for_many, calls)) and any(
-        call.name in states.RECEIVE and client_of(call, world)
-        for call in calls)
+        call.name in states.RECEIVE and client_of(call, world) for call in calls)
 
 
 def name_workers(calls, tids, loops):
@@ -280,8 +267,7 @@ def name_workers(calls, tids, loops):
     names, counts = {}, collections.Counter()
     for tid in tids:
         if tid == first:
-            names[tid] = "loop" if tid in loops else \
-                "process" if len(tids) == 1 else \
+            names[tid] = "loop" if tid in loops else "process" if len(tids) == 1 else \
                 "main thread" if threads else "parent"
             continue
         word = "thread" if tid in threads else \
@@ -297,8 +283,7 @@ def client_bars(client, touched, calls, bars, loops, world):
            if client_of(calls[i], world) == client.number]
     own = [call for call in own if call.end > client.begin]
     queued = min(own[0].end if own else client.end, client.end)
-    row = [Bar(client.begin, queued, "queue", states.KINDS["queue"][0],
-               tuple(own[:1]))]
+    row = [Bar(client.begin, queued, "queue", states.KINDS["queue"][0], tuple(own[:1]))]
     serving = next((call for call in own[1:]
                     if call.name not in ("close",) or call.tid != own[0].tid),
                    None)
@@ -322,8 +307,7 @@ def moving_bars(client, calls, world):
     own = [call for call in calls
            if client_of(call, world) == client.number and call.end > client.begin]
     accepted = next((call for call in own if call.name in states.ACCEPT), None)
-    came = next((call for call in own if call.name in states.RECEIVE
-                 and _received(call)), None)
+    came = next((call for call in own if call.name in states.RECEIVE and _received(call)), None)
     left = next((call for call in own if call.name in states.SEND), None)
     times = [min(call.end if call else client.end, client.end) for call in (accepted, came)]
     times.append(min(left.begin if left else client.end, client.end))

@@ -43,8 +43,7 @@ def record(folder, count, delay, path, options=(), stacks=True):
     """Return the Timeline of `count` clients that ask one of the seven.
 
     `delay`: seconds until each reply of Redis; `stacks`: record a second burst, for lines.
-    Raises lab.LabError.
-    """
+    Raises lab.LabError."""
     with contextlib.ExitStack() as stack:
         redis = stack.enter_context(lab.Redis())
         slow = stack.enter_context(SlowRedis(redis.port, delay))
@@ -129,8 +128,7 @@ class Sampler:
     """Looks at the server while it is traced: a context manager.
 
     `delays`: [(tid, begin, end, seconds)], how long each thread waited for
-    the CPU, Unix time. `clients`: {inode of the server's socket: port}.
-    """
+    the CPU, Unix time. `clients`: {inode of the server's socket: port}."""
 
     INTERVAL = 0.005
 
@@ -179,7 +177,6 @@ class Sampler:
         found = {}
         with contextlib.suppress(OSError):
             for task in os.listdir(f"/proc/{pid}/task"):
-                with open(f"/proc/{pid}/task/{task}/schedstat",
-                          encoding="ascii") as file:
+                with open(f"/proc/{pid}/task/{task}/schedstat", encoding="ascii") as file:
                     found[int(task)] = int(file.read().split()[1])
         return found

@@ -51,8 +51,7 @@ def parse(text):
     """Return the calls of a trace, in the order in which they began.
 
     A call that never returned ends with the trace. Signals, exits and what
-    cannot be read are left out.
-    """
+    cannot be read are left out."""
     calls, open_calls, last = [], {}, 0.0
     stack = []          # of the call whose line was the last one
     for line in text.splitlines():
@@ -75,10 +74,8 @@ def parse(text):
             begin = when
         calls.append(_call(tid, begin, when, rest, bool(resumed)))
     calls = _with_stack(calls, stack)
-    calls += [_never_returned(tid, begin, last, head)
-              for tid, (begin, head) in open_calls.items()]
-    return sorted((call for call in calls if call),
-                  key=lambda call: (call.begin, call.end))
+    calls += [_never_returned(tid, begin, last, head) for tid, (begin, head) in open_calls.items()]
+    return sorted((call for call in calls if call), key=lambda call: (call.begin, call.end))
 
 
 def _with_stack(calls, stack):
@@ -100,8 +97,7 @@ def _call(tid, begin, when, rest, resumed):
 
 def _never_returned(tid, begin, last, head):
     name, _, arguments = head.partition("(")
-    return Call(tid, begin, last, name, arguments, "?") if arguments or \
-        "(" in head else None
+    return Call(tid, begin, last, name, arguments, "?") if arguments or "(" in head else None
 
 
 def name_sockets(text, port, clients, seen):
@@ -109,8 +105,7 @@ def name_sockets(text, port, clients, seen):
 
     `port`: the server's; `clients`: ports of the clients in the order of
     their connects; `seen`: {inode: port of the client} as far as known. The
-    accept queue is first in, first out, so the rest follows from the order.
-    """
+    accept queue is first in, first out, so the rest follows from the order."""
     names = {}
     for inode in _LISTENER.findall(text):
         names[inode] = f"[127.0.0.1:{port}]"
@@ -127,8 +122,7 @@ def name_sockets(text, port, clients, seen):
 def socket_of(text):
     """Return the Socket that a descriptor's text names, or None.
 
-    `text` may go on after the descriptor, as a call's arguments do.
-    """
+    `text` may go on after the descriptor, as a call's arguments do."""
     match = _FD.match(text)
     if not match:
         return None
@@ -139,8 +133,7 @@ def socket_of(text):
         return Socket(fd, kind, (rest.partition(">")[0], 0), None)
     rest = rest[1:rest.find("]>")]
     local, arrow, remote = rest.partition("->")
-    return Socket(fd, kind, _address(local), _address(remote) if arrow
-                  else None)
+    return Socket(fd, kind, _address(local), _address(remote) if arrow else None)
 
 
 def _address(text):

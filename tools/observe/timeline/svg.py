@@ -30,8 +30,7 @@ _FONT = "font-family='system-ui,sans-serif'"
 def draw(timelines, caption):
     """Return the SVG text: the servers stacked on one time axis.
 
-    `caption`: lines below the picture.
-    """
+    `caption`: lines below the picture."""
     span = max(t.end - t.begin for t in timelines)
     scale = (WIDTH - LEFT - RIGHT) / span
     legend, top = _legend(timelines)
@@ -47,11 +46,9 @@ def draw(timelines, caption):
         f"<title>{escape(heading(timelines))}</title>", patterns(),
         f"<rect width='100%' height='100%' fill='{GROUND}'/>",
         f"<text x='16' y='24' font-size='16' font-weight='600' fill='{TEXT}'>"
-        f"{escape(heading(timelines))}</text>",
-        *legend, *_axis(span, scale, top, y), *parts,
+        f"{escape(heading(timelines))}</text>", *legend, *_axis(span, scale, top, y), *parts,
         *(f"<text x='16' y='{y + AXIS + 14 + LINE * i}' font-size='{SMALL}' "
-          f"fill='{QUIET}'>{escape(line)}</text>"
-          for i, line in enumerate(caption)), "</svg>\n"])
+          f"fill='{QUIET}'>{escape(line)}</text>" for i, line in enumerate(caption)), "</svg>\n"])
 
 
 def wrapped(caption):
@@ -90,8 +87,7 @@ def fill(kind):
 def _legend(timelines):
     """Return what the colours mean, in as many lines as it needs, and where they end."""
     shown = {bar.kind for t in timelines for row in t.rows
-             for bar in row.bars if (bar.end - bar.begin) * 300 >
-             t.end - t.begin}
+             for bar in row.bars if (bar.end - bar.begin) * 300 > t.end - t.begin}
     parts, x, y = [], 16, HEAD
     for kind, (words, *_) in states.KINDS.items():
         if kind not in shown:
@@ -108,16 +104,13 @@ def _legend(timelines):
 
 
 def _axis(span, scale, top, bottom):
-    step = next(s for s in (.01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 20)
-                if span / s <= 10)
+    step = next(s for s in (.01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 20) if span / s <= 10)
     parts, tick = [], 0
     while tick * step <= span:
         x = LEFT + tick * step * scale
-        parts.append(f"<path d='M{x:.1f} {top - 4}V{bottom + 6}' "
-                     f"stroke='{GRID}'/><text x='{x:.1f}' y='{bottom + 20}' "
-                     f"font-size='{SMALL}' text-anchor='middle' fill='{QUIET}'>"
-                     f"{tick * step * 1000:.0f}"
-                     f"{' ms' if tick == 0 else ''}</text>")
+        parts.append(f"<path d='M{x:.1f} {top - 4}V{bottom + 6}' stroke='{GRID}'/><text "
+                     f"x='{x:.1f}' y='{bottom + 20}' font-size='{SMALL}' text-anchor='middle' "
+                     f"fill='{QUIET}'>{tick * step * 1000:.0f}{' ms' if tick == 0 else ''}</text>")
         tick += 1
     return parts
 
@@ -125,19 +118,17 @@ def _axis(span, scale, top, bottom):
 def _block(timeline, y, scale):
     number, *more = timeline.title.split()
     lesson = timeline.lesson or (LESSONS.get(number, "") if len(more) == 1 else "")
-    parts = [f"<text x='16' y='{y + 15}' font-size='{SMALL}' fill='{QUIET}'>"
-             f"<tspan font-size='14' font-weight='600' fill='{TEXT}'>{escape(timeline.title)}"
-             f"</tspan><tspan dx='12'>{duration(timeline.seconds)}{lesson and ': ' + lesson}"
-             "</tspan></text>"]
+    parts = [f"<text x='16' y='{y + 15}' font-size='{SMALL}' fill='{QUIET}'><tspan font-size='14' "
+             f"font-weight='600' fill='{TEXT}'>{escape(timeline.title)}</tspan><tspan "
+             f"dx='12'>{duration(timeline.seconds)}{lesson and ': ' + lesson}</tspan></text>"]
     y, role = y + TITLE, "worker"
     for row in timeline.rows:
         pitch, height = ROW[row.role]
         if row.role != role:
             y, role = y + 5, row.role
-        parts.append(f"<text x='{LEFT - 8}' y='{y + height - 1}' "
-                     f"font-size='{SMALL}' text-anchor='end' fill='"
-                     f"{TEXT if row.role == 'worker' else QUIET}'>"
-                     f"{escape(row.name)}</text>")
+        parts.append(f"<text x='{LEFT - 8}' y='{y + height - 1}' font-size='{SMALL}' "
+                     "text-anchor='end' "
+                     f"fill='{TEXT if row.role == 'worker' else QUIET}'>{escape(row.name)}</text>")
         parts += _bars(row, timeline, y, height, scale)
         y += pitch
     return parts, y + 12
@@ -154,8 +145,7 @@ def _bars(row, timeline, y, height, scale):
     parts = []
     for bar in row.bars:
         begin = max(bar.begin, timeline.begin)
-        x, width = LEFT + (begin - timeline.begin) * scale, \
-            (bar.end - begin) * scale
+        x, width = LEFT + (begin - timeline.begin) * scale, (bar.end - begin) * scale
         if width < 0.16:
             continue
         thin = bar.kind == "idle"

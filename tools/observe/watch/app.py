@@ -130,8 +130,7 @@ class Watch:
         top = view.head(frame, self.sampler.paused,
                         "Redis is frozen" if redis and redis.frozen else "")
         top.append(view.titles(width))
-        end = [((line, ""),) for line in view.HELP.splitlines()] \
-            if self.show_help else []
+        end = [((line, ""),) for line in view.HELP.splitlines()] if self.show_help else []
         end += [((self._line(), "dim"),), ((self.said, "bold"),),
                 ((f"{view.KEYS}  by {self.sort}", "dim"),)]
         room = max(1, height - len(top) - len(end))
@@ -197,8 +196,7 @@ class Watch:
             self.chosen = tids[max(0, min(len(tids) - 1, at))]
 
     def _kill(self):
-        pid = next((item.pid for item in self._order
-                    if item.tid == self.chosen), None)
+        pid = next((item.pid for item in self._order if item.tid == self.chosen), None)
         if self.started is None:
             self.said = "only a server that watch has started can be harmed"
         elif pid and pid == self.started.server.pid:    # its children end with it
@@ -219,18 +217,15 @@ class Watch:
             self.said = "only a Redis that watch has started can be frozen"
         else:
             self.started.redis.freeze()
-            self.said = "Redis " + ("frozen" if self.started.redis.frozen
-                                    else "resumed")
+            self.said = "Redis " + ("frozen" if self.started.redis.frozen else "resumed")
 
     def _client(self, kind):
         address = self._address()
         if address is None:
             self.said = "no port to send a client to"
             return
-        path = "/guestbook" if kind == "normal" else \
-            "/large" if self.started else "/"
-        self._sent.append(asyncio.ensure_future(
-            clients.trouble(kind, address, path, STAY)))
+        path = "/guestbook" if kind == "normal" else "/large" if self.started else "/"
+        self._sent.append(asyncio.ensure_future(clients.trouble(kind, address, path, STAY)))
         self.said = f"sent a {kind} client"
 
     def _compute(self):

@@ -19,8 +19,7 @@ class Started:
     """One of the seven with a private Redis: a context manager.
 
     `redis`, `server`: of lab. As our child, the server lets us see its
-    system calls even where Yama's ptrace_scope is 1.
-    """
+    system calls even where Yama's ptrace_scope is 1."""
 
     def __init__(self, folder, options=()):
         self._stack = contextlib.ExitStack()
@@ -28,8 +27,7 @@ class Started:
             root = self._stack.enter_context(scratch.folder("site"))
             self.redis = self._stack.enter_context(lab.Redis())
             self.server = self._stack.enter_context(lab.start(
-                folder, self.redis.port, "--root", lab.site(root), "--compute",
-                *options))
+                folder, self.redis.port, "--root", lab.site(root), "--compute", *options))
             self._stack = self._stack.pop_all()
 
     def __enter__(self):
@@ -53,8 +51,7 @@ def aside(pid):
 
     We leave their CPUs if there are others. nice(2) counts only among the
     processes of a session where the kernel shares CPUs among sessions
-    (CONFIG_SCHED_AUTOGROUP), so the session is made nice too, until the end.
-    """
+    (CONFIG_SCHED_AUTOGROUP), so the session is made nice too, until the end."""
     os.nice(NICE)
     theirs = set()
     for one in proc.processes(pid):
@@ -89,17 +86,14 @@ def _set_autogroup(nice):
 
 def main(words):
     """Run the command; return its exit status."""
-    parser = argparse.ArgumentParser(prog="python3 -m tools.observe watch",
-                                     description=__doc__)
+    parser = argparse.ArgumentParser(prog="python3 -m tools.observe watch", description=__doc__)
     parser.add_argument("what", help="a process id, the name of a process "
-                        "that runs, or one of the seven, which is started: "
-                        "05, prethreaded")
+                        "that runs, or one of the seven, which is started: 05, prethreaded")
     parser.add_argument("--redis", type=int, action="append", default=[],
                         metavar="PORT", help="where its Redis listens")
     parser.add_argument("--rate", type=lab.above_zero(int), default=50,
                         help="samples a second (50)")
-    parser.add_argument("--seconds", type=lab.above_zero(float),
-                        default=float("inf"),
+    parser.add_argument("--seconds", type=lab.above_zero(float), default=float("inf"),
                         help="without a terminal: how long")
     parser.epilog = "Options after -- are for the server that is started."
     own = words.index("--") if "--" in words else len(words)
@@ -109,15 +103,13 @@ def main(words):
         if chosen.what.isdigit() and len(chosen.what) > 2:
             pid, title = int(chosen.what), chosen.what
         else:
-            started, pid, title = _by_name(stack, chosen.what,
-                                            words[own + 1:])
+            started, pid, title = _by_name(stack, chosen.what, words[own + 1:])
         if not procfs.threads(pid):
             raise lab.LabError(f"there is no process {pid}")
         stack.enter_context(aside(pid))     # it has started already
         redis = [*chosen.redis, *([started.redis.port] if started else [])]
         sampler = stack.enter_context(Sampler(
-            pid, title if started else
-            f"{procfs.read(f'/proc/{pid}/comm').strip()} {pid}", redis,
+            pid, title if started else f"{procfs.read(f'/proc/{pid}/comm').strip()} {pid}", redis,
             chosen.rate))
         if not sys.stdout.isatty():
             return print_lines(sampler, chosen.seconds)
@@ -139,8 +131,7 @@ def _by_name(stack, name, options):
         return None, proc.find(name), name
     started = stack.enter_context(Started(folder, options))
     host, port = started.server.address
-    return started, started.server.pid, \
-        f"{folder.replace('_', ' ')}   http://{host}:{port}/"
+    return started, started.server.pid, f"{folder.replace('_', ' ')}   http://{host}:{port}/"
 
 
 def print_lines(sampler, seconds):

@@ -11,8 +11,7 @@ BLINK = 0.1
 class History:
     """Samples of one thread: how long it has been in which state.
 
-    A state that has changed did so halfway between two samples.
-    """
+    A state that has changed did so halfway between two samples."""
 
     def __init__(self, now):
         self.kind, self.words = "idle", ""
@@ -66,15 +65,13 @@ class History:
     def shares(self):
         """Return {kind: part of the time}, of everything seen."""
         whole = sum(self.totals.values()) or 1
-        return {kind: seconds / whole
-                for kind, seconds in self.totals.items() if seconds}
+        return {kind: seconds / whole for kind, seconds in self.totals.items() if seconds}
 
     def strip(self, cells):
         """Return the state that took longest in each of `cells` cells.
 
         They cover the last ten seconds, the newest at the right; None where
-        nothing is known. `cells`: 40 or a part of it.
-        """
+        nothing is known. `cells`: 40 or a part of it."""
         # The views call this while the sampler's thread adds cells. A deque is
         # copied in one step; a loop over it would meet the change and fail.
         most, newest = list(self._done), self._cell
@@ -86,19 +83,16 @@ class History:
 class Slots:
     """Which process uses which slot of the counters: in order of their forks.
 
-    A worker that replaces a dead one takes its slot.
-    """
+    A worker that replaces a dead one takes its slot."""
 
     def __init__(self):
         self._slots = {}
 
     def assign(self, pids):
         """Return {pid: slot} for the processes that live, oldest first."""
-        self._slots = {pid: slot for pid, slot in self._slots.items()
-                       if pid in pids}
+        self._slots = {pid: slot for pid, slot in self._slots.items() if pid in pids}
         for pid in pids:
             if pid not in self._slots:
                 used = set(self._slots.values())
-                self._slots[pid] = next(
-                    i for i in range(len(used) + 1) if i not in used)
+                self._slots[pid] = next(i for i in range(len(used) + 1) if i not in used)
         return self._slots

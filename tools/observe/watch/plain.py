@@ -6,8 +6,7 @@ from tools.kit import counters
 def ago(seconds):
     """Return a duration in a few characters: "0.4 s", "12 s", "11 min".
 
-    Tenths only below two seconds: what changes has to be drawn.
-    """
+    Tenths only below two seconds: what changes has to be drawn."""
     return f"{seconds:.1f} s" if seconds < 1.95 else \
         f"{seconds:.0f} s" if seconds < 600 else f"{seconds / 60:.0f} min"
 
@@ -23,15 +22,12 @@ def line(frame, cpu):
     for item in frame.rows:
         counts[item.words] = counts.get(item.words, 0) + 1
     said = ", ".join(f"{count} {words}" if count > 1 else words
-                     for words, count in sorted(
-                         counts.items(), key=lambda item: -item[1])[:5])
+                     for words, count in sorted(counts.items(), key=lambda item: -item[1])[:5])
     queue = sum(length for _, length, _ in frame.queues)
     rate = "" if frame.rate is None else f"{frame.rate:.0f} requests/s, "
-    longest = "" if frame.longest is None else \
-        f"longest iteration {iteration(frame.longest)}, "
-    return (f"{frame.title}: {rate}{longest}accept queue {queue}, "
-            f"connections {sum(frame.connections.values())}, "
-            f"CPU {sum(cpu.values()) * 100:.0f} %; {said}")
+    longest = "" if frame.longest is None else f"longest iteration {iteration(frame.longest)}, "
+    return (f"{frame.title}: {rate}{longest}accept queue {queue}, connections "
+            f"{sum(frame.connections.values())}, CPU {sum(cpu.values()) * 100:.0f} %; {said}")
 
 
 class Cpu:
@@ -42,10 +38,8 @@ class Cpu:
 
     def update(self, frame):
         """Return {tid: part of a CPU} as of this frame."""
-        self._frames = [(now, ran) for now, ran in self._frames
-                        if now > frame.now - 1.2][-20:]
-        self._frames.append((frame.now, {item.tid: item.cpu
-                                         for item in frame.rows}))
+        self._frames = [(now, ran) for now, ran in self._frames if now > frame.now - 1.2][-20:]
+        self._frames.append((frame.now, {item.tid: item.cpu for item in frame.rows}))
         (first, before), (last, after) = self._frames[0], self._frames[-1]
         return {tid: (ran - before.get(tid, ran)) / (last - first)
                 for tid, ran in after.items()} if last > first else {}

@@ -17,8 +17,7 @@ class Task:
     """One thread.
 
     `hidden`: its system call cannot be read. The sampler finds out the rest:
-    `stopped` by a signal, its `name`, its `last` sample.
-    """
+    `stopped` by a signal, its `name`, its `last` sample."""
 
     def __init__(self, pid, tid):
         self.pid, self.tid, self.name, self.last = pid, tid, "", None
@@ -80,8 +79,7 @@ def processes(root):
 def find(name):
     """Return the id of the first process of that name.
 
-    Of several, the one whose parent has another name. Raises LabError.
-    """
+    Of several, the one whose parent has another name. Raises LabError."""
     found = {int(pid): procfs.read(f"/proc/{pid}/stat") for pid in
              os.listdir("/proc") if pid.isdigit()
              and procfs.read(f"/proc/{pid}/comm").strip() == name[:15]}
@@ -96,8 +94,7 @@ def find(name):
 def inode(pid, fd):
     """Return (inode, text) of a descriptor: inode 0 when it is no socket.
 
-    ("", "") in place of the text when it cannot be read.
-    """
+    ("", "") in place of the text when it cannot be read."""
     try:
         text = os.readlink(f"/proc/{pid}/fd/{fd}")
     except OSError:
@@ -110,8 +107,7 @@ def ends(pid, fd):
 
     Each is (host, port), for a Unix socket a path; remote None while it is
     not connected. Only for a descriptor on which a thread is blocked: for
-    some microseconds we have a copy, and a close() would not close it.
-    """
+    some microseconds we have a copy, and a close() would not close it."""
     with contextlib.ExitStack() as stack:
         try:
             process = os.pidfd_open(pid)
@@ -122,8 +118,7 @@ def ends(pid, fd):
             theirs = stack.enter_context(socket.socket(fileno=copy))
             local = theirs.getsockname()[:2]
             with contextlib.suppress(OSError):
-                return local, theirs.getpeername()[:2] \
-                    if theirs.family != socket.AF_UNIX \
+                return local, theirs.getpeername()[:2] if theirs.family != socket.AF_UNIX \
                     else theirs.getpeername()
             return local, None
         except OSError:

@@ -111,8 +111,7 @@ class Sampler:
             if not self.paused:
                 self.step()
             took = time.thread_time() - begin
-            due = max(due + max(1 / self.rate, took / SHARE),
-                      time.monotonic())
+            due = max(due + max(1 / self.rate, took / SHARE), time.monotonic())
 
     def step(self):
         """Take one sample of everything."""
@@ -182,8 +181,7 @@ class Sampler:
         # descriptor may be another connection: the next tables tell, in 0.5 s.
         meaning, name = (last.meaning, last.name) \
             if same and call and call == last.call else self._meaning(
-                task, call, (ran - before.ran) / 1e9,
-                (delayed - before.delayed) / 1e9)
+                task, call, (ran - before.ran) / 1e9, (delayed - before.delayed) / 1e9)
         task.last = _Sample(times, call, ran, delayed, switches, meaning, name)
         kind, said = self._loop(task, meaning, name)
         self.histories[task.tid].add(now, kind, said, name in states.ACCEPT
@@ -237,10 +235,8 @@ class Sampler:
             first, last = self._rates[0], self._rates[-1]
             rate = (last[1] - first[1]) / (last[0] - first[0]) \
                 if len(self._rates) > 1 and total is not None else None
-            slots = self._slots.assign(self._pids[1:]) \
-                if self.title[:2] in ("03", "07") else {}
-            rows = [self._row(task, now, counted, slots)
-                    for task in self._tasks.values()]
+            slots = self._slots.assign(self._pids[1:]) if self.title[:2] in ("03", "07") else {}
+            rows = [self._row(task, now, counted, slots) for task in self._tasks.values()]
             said = {row.words for row in rows}
             owed = self.tables.owed(self._pids)
             return Frame(
@@ -251,12 +247,10 @@ class Sampler:
                 rate, total, longest, self._notes())
 
     def _queues(self):
-        families = {6 if ":" in s.local[0] else 4
-                    for s in self.tables.listeners}
+        families = {6 if ":" in s.local[0] else 4 for s in self.tables.listeners}
         fresh = {}
         with contextlib.suppress(OSError):
-            fresh = {s.inode: s for s in sockets.tcp(sockets.LISTEN,
-                                                     families=families)}
+            fresh = {s.inode: s for s in sockets.tcp(sockets.LISTEN, families=families)}
         return [(s.local[1], fresh.get(s.inode, s).unread,
                  fresh.get(s.inode, s).unsent) for s in self.tables.listeners]
 

@@ -55,8 +55,7 @@ def colour(kind):
 def order(rows, sort, cpu):
     """Return the rows in the order that one of SORTS names.
 
-    `cpu`: {tid: part of a CPU}.
-    """
+    `cpu`: {tid: part of a CPU}."""
     if sort == "CPU":
         return sorted(rows, key=lambda row: -cpu.get(row.tid, 0))
     if sort == "longest":
@@ -71,8 +70,7 @@ def head(frame, paused, redis):
     """Return the lines above the rows. `redis`: a word about Redis, or ""."""
     line = [(frame.title, "bold")]
     if frame.total is not None:
-        line.append((f"   {frame.rate or 0:,.0f} requests/s   "
-                     f"{frame.total:,} in all", ""))
+        line.append((f"   {frame.rate or 0:,.0f} requests/s   {frame.total:,} in all", ""))
     for word in (redis, "paused" if paused else ""):
         if word:
             line += [("   ", ""), (f" {word} ", "reverse")]
@@ -83,8 +81,7 @@ def head(frame, paused, redis):
     lines += [queue_bar(*queue) for queue in merge_queues(frame.queues)]
     if frame.connections:
         lines.append((("connections   " + "   ".join(
-            f"{name} {count}" for name, count
-            in sorted(frame.connections.items())), ""),))
+            f"{name} {count}" for name, count in sorted(frame.connections.items())), ""),))
     return lines + [((note, "italic"),) for note in frame.notes]
 
 
@@ -100,10 +97,8 @@ def merge_queues(queues):
 def queue_bar(port, length, limit, width=40):
     """Return the accept queue of a port as a bar: a cell for each client.
 
-    Beyond `width` clients, the whole bar stands for the queue's limit.
-    """
-    cells = length if length <= width else \
-        max(1, round(width * length / max(limit, 1)))
+    Beyond `width` clients, the whole bar stands for the queue's limit."""
+    cells = length if length <= width else max(1, round(width * length / max(limit, 1)))
     cells = min(cells, width)
     return ((f"accept queue of port {port}  ", ""),
             ("█" * cells, colour("queue")), ("·" * (width - cells), "dim"),
@@ -130,8 +125,7 @@ def _bars(strip):
 
 def client(client):
     """Return the line of one client."""
-    return ((f"{'client ' + str(client.number):>15}", ""),
-            (" ● ", colour(client.kind)),
+    return ((f"{'client ' + str(client.number):>15}", ""), (" ● ", colour(client.kind)),
             (f"{client.words}  {ago(client.since)}", ""))
 
 

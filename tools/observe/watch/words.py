@@ -57,8 +57,7 @@ def parse_syscall(text):
     """Return (name, arguments) of /proc/PID/task/TID/syscall.
 
     Arguments: six numbers. ("running", ()) for a thread that runs or could;
-    ("", ()) for one that sleeps outside of a system call.
-    """
+    ("", ()) for one that sleeps outside of a system call."""
     words = text.split()
     if not words or words[0] == "running":
         return "running", ()
@@ -71,8 +70,7 @@ def parse_syscall(text):
 def blocked(name, arguments, role_of_fd):
     """Return the meaning of a blocked call.
 
-    `role_of_fd(fd)`: returns (role, number of the client).
-    """
+    `role_of_fd(fd)`: returns (role, number of the client)."""
     descriptors = 1
     if name in ("poll", "ppoll"):
         descriptors = arguments[1]
@@ -81,15 +79,13 @@ def blocked(name, arguments, role_of_fd):
     role = number = None
     if name in states.RECEIVE | states.SEND | {"connect"}:
         role, number = role_of_fd(arguments[0])
-    return states.meaning("flock" if name == "fcntl" else name, role, number,
-                          descriptors)
+    return states.meaning("flock" if name == "fcntl" else name, role, number, descriptors)
 
 
 def awake(ran, delayed):
     """Return the meaning of a thread that could run.
 
-    `ran`, `delayed`: how long it ran and waited for a CPU lately.
-    """
+    `ran`, `delayed`: how long it ran and waited for a CPU lately."""
     kind = "cpu" if delayed > ran else "run"
     return kind, states.KINDS[kind][0]
 
@@ -108,13 +104,11 @@ def client_words(tcp, owed, incomplete):
 
     `tcp`: the server's end (sockets.Tcp, with details); `owed`: whether Redis
     owes the server a reply; `incomplete`: whether this client's request was
-    unanswered already when Redis owed nothing.
-    """
+    unanswered already when Redis owed nothing."""
     if tcp.state == "SYN_RECV":
         return ("queue", "has sent nothing; not handed over yet"), 0
     if tcp.inode == 0 and tcp.state not in ("ESTABLISHED", "CLOSE_WAIT"):
-        return ("idle", "closed by the server, not yet by the client"), \
-            tcp.quiet_in
+        return ("idle", "closed by the server, not yet by the client"), tcp.quiet_in
     if tcp.inode == 0:
         return ("queue", states.KINDS["queue"][0]), tcp.quiet_in
     if tcp.state == "CLOSE_WAIT":
@@ -129,5 +123,4 @@ def client_words(tcp, owed, incomplete):
         return ("cpu", "its request waits to be read"), tcp.quiet_in
     if owed and not incomplete:
         return ("redis", states.KINDS["redis"][0]), tcp.quiet_in
-    return ("client", "the server waits for the rest of its request"), \
-        tcp.quiet_in
+    return ("client", "the server waits for the rest of its request"), tcp.quiet_in
