@@ -93,6 +93,7 @@ static void end_client(struct event_loop *loop, struct client *client)
     loop->clients--;
 }
 
+/* The steps. Each returns whether the next one can be taken now. */
 static bool read_request(struct event_loop *loop, struct client *client)
 {
     size_t space;
@@ -107,8 +108,8 @@ static bool read_request(struct event_loop *loop, struct client *client)
     }
     ssize_t n = recv(client->fd, input, space, 0);
     if (n > 0) {
-        /* The socket is empty: another read would only return EAGAIN
-         * (epoll(7), "Do I need to continuously read"). */
+        /* The socket is empty (epoll(7), "Do I need to continuously read");
+         * but after a hangup, the end of file is still to be read. */
         if ((size_t)n < space && !client->hangup)
             client->readable = false;
         http_conn_received(&client->conn, (size_t)n);
@@ -142,9 +143,9 @@ static bool queue_command(struct event_loop *loop, struct client *client,
     return queued;
 }
 
-/* Queues the page's commands. For one that cannot be queued the page gets
- * NULL, now; for each of the others client_replied() will be called. Returns
- * true if no reply is due. */
+/* Queues the page's next command, with --pipeline all of them. After its
+ * reply, client_replied() comes back here for the next. If one cannot be
+ * queued, the page gets NULL now. Returns true if no reply is due. */
 static bool ask_redis(struct event_loop *loop, struct client *client)
 {
     const struct redis_command *command;
@@ -243,8 +244,8 @@ void event_loop_serve(struct event_loop *loop, struct client *client)
      * extend it. */
     if (client->prev == NULL || client->queue != http_conn_phase(&client->conn))
         set_deadline(loop, client);
-    /* The kernel has refused to watch this client. No second attempt now:
-     * Redis' reply brings it back. */
+    /* All are watched before they are first read, but the kernel refused
+     * this one. No second attempt now: Redis' reply brings it back. */
     if (want == HTTP_WANT_REDIS && !client->watched)
         return;
     if (!loop->watch(loop, client, want, share_used))

@@ -215,6 +215,7 @@ char *http_conn_input(struct http_conn *c, size_t *space)
     struct http_exchange *x = c->x;
     if (x == NULL)
         return NULL;
+    /* In BODY the parsed request points into the input. */
     if (c->state != HTTP_CONN_BODY && x->in_start > 0)
         http_exchange_compact(x);
     *space = HTTP_INPUT_SIZE - x->in_end;
@@ -315,8 +316,10 @@ void http_conn_sent(struct http_conn *c, size_t n)
     x->out_sent = 0;
     x->only_continue = false;
     buffer_reset(&x->out, HTTP_BATCH_MAX);
+    /* The next pipelined request may be complete. Mostly there is none, and
+     * the client, which is idle now, gives its exchange back. */
     if (c->state != HTTP_CONN_CLOSING)
-        advance(c); /* the next pipelined request may be complete */
+        advance(c);
 }
 
 void http_conn_fin_sent(struct http_conn *c)

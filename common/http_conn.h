@@ -149,12 +149,12 @@ bool http_conn_has_pipelined(const struct http_conn *c);
 
 /* ANSWER: answers the request. The connection stays open afterwards only if
  * the client asked for that and `may_keep` allows it. Returns true when the
- * answer is complete, with its log entry in c->x->logged, to be used before
+ * answer is made, with its log entry in c->x->logged, to be used before
  * anything else is called; false when the page needs Redis first. */
 bool http_conn_answer(struct http_conn *c, bool may_keep);
 
 /* REDIS: returns the next command to send, valid until the next call here;
- * NULL when all have been sent, or the others wait for a reply. */
+ * NULL when all have been returned, or the others wait for a reply. */
 const struct redis_command *http_conn_next_command(struct http_conn *c);
 
 /* REDIS: passes on the reply to the oldest unanswered command, or NULL when

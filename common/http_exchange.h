@@ -2,7 +2,8 @@
  * http_exchange - one request and its answer, and the buffers they need.
  *
  * A connection takes an exchange from its worker's pool before it reads,
- * and returns it when no answer is left to send. An event loop also returns
+ * and returns it when no answer is left to send and nothing of the next
+ * request has been read. An event loop also returns
  * it when the read found nothing: ten thousand idle clients cost it ten
  * thousand small structs, not ten thousand buffers.
  */

@@ -1,6 +1,6 @@
 /*
- * redis - the blocking way to run the Redis commands of pages;
- * redis_async.h is the way for event loops.
+ * redis - the blocking way to run the Redis commands of pages, and what it
+ * shares with redis_async.h, the way for event loops.
  */
 #pragma once
 

@@ -8,7 +8,9 @@ enum { READS_PER_EVENT = 16 };
 
 /* The adapter: hiredis calls these to say what it waits for. It calls
  * add_write for every command, so they only set a flag; tell_loop()
- * passes the flags on once an iteration, and only if they have changed. */
+ * passes the flags on once an iteration, and only if they have changed.
+ * redisAsyncHandleWrite() sends, calls del_write if nothing is left, and
+ * add_read: so the loop mostly sees POLLIN only. */
 static void add_read(void *data)
 {
     ((struct redis_async *)data)->wanted |= POLLIN;
@@ -120,7 +122,7 @@ void redis_async_ready(struct redis_async *redis, uint32_t events)
     if (events & (POLLERR | POLLHUP)) /* the calls below find out why */
         events |= POLLIN | POLLOUT;
     /* On a new connection this finishes connect(2), too: hiredis then sets
-     * REDIS_CONNECTED and calls add_read(). */
+     * REDIS_CONNECTED, and writes. */
     if (redis->context != NULL && ((unsigned)redis->wanted & events & POLLOUT))
         redisAsyncHandleWrite(redis->context);
     if (!(events & POLLIN))

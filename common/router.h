@@ -1,6 +1,7 @@
 /*
  * router - which page answers a request: the one of this path, or for any
- * other path static_file, which looks below public/.
+ * other path static_file, which looks below public/. A page has exactly its
+ * path: /guestbook/ with a slash at the end is a folder of public/.
  */
 #pragma once
 

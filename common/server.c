@@ -151,8 +151,8 @@ static void install_signals(const struct server *server)
     signals_install(&stop);
     /* Process 1 of a container becomes the parent of every orphan in it.
      * With SIG_IGN the kernel reaps them (waitpid(2), NOTES). 02, 03 and 07
-     * have children of their own, and reap both kinds: theirs are in the
-     * process group that setpgid(2) makes here. */
+     * have children of their own: they take SIG_IGN back, and reap both
+     * kinds. Theirs are in the process group that setpgid(2) makes here. */
     if (server->pid == 1) {
         signal(SIGCHLD, SIG_IGN);
         setpgid(0, 0);
